@@ -1,0 +1,250 @@
+//! What a congestion controller sees, and what it decides.
+
+use fairweir_units::{Bytes, Dur, Rate, Time};
+use rand_chacha::ChaCha8Rng;
+use std::fmt::Debug;
+
+/// A congestion control algorithm on one connection.
+///
+/// The transport calls `on_*` in time order and reads [`cwnd`](Controller::cwnd) and
+/// [`pacing_rate`](Controller::pacing_rate) after each call. Packets are full-sized (`sender.mss`) and numbered from 0.
+pub trait Controller: Debug + Send {
+    /// An ACK arrived; also called for ACKs that deliver nothing new but declare losses.
+    fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>);
+
+    /// A loss episode starts: once for each recovery, each ECN reaction (at most once per round), each timeout.
+    fn on_loss(&mut self, loss: &Loss<'_>, cx: &mut Context<'_>);
+
+    /// The episode is over: everything sent before it began is acknowledged.
+    fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {}
+
+    /// A packet left; only if [`Interests::sent`].
+    fn on_send(&mut self, _sent: &Sent<'_>, _cx: &mut Context<'_>) {}
+
+    /// A packet was declared lost (each one, unlike [`on_loss`](Controller::on_loss)); only if [`Interests::lost`].
+    fn on_packet_lost(&mut self, _lost: &LostPacket, _cx: &mut Context<'_>) {}
+
+    /// The most that may be in flight.
+    fn cwnd(&self) -> Bytes;
+
+    /// The rate at which packets may leave; `None` sends as ACKs allow.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// The slow-start threshold, if the algorithm has one; the transport uses it in proportional rate reduction.
+    fn ssthresh(&self) -> Option<Bytes> {
+        None
+    }
+
+    /// Which optional calls the algorithm wants; read once, at the start.
+    fn interests(&self) -> Interests {
+        Interests::default()
+    }
+
+    /// What went wrong inside an algorithm that is not ours (Python, loaded C); the run ends with it.
+    fn fault(&mut self) -> Option<Fault> {
+        None
+    }
+
+    /// Named internal variables for traces and plots, in a fixed order, in the field's words.
+    fn telemetry(&self, _emit: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// Optional calls and services that cost time, so that only those who need them pay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interests {
+    /// Call [`Controller::on_send`].
+    pub sent: bool,
+    /// Call [`Controller::on_packet_lost`].
+    pub lost: bool,
+    /// Fill [`Ack::rate`].
+    pub rate_sample: bool,
+    /// In recovery the transport leaves the sending window to cwnd alone, as Linux does for algorithms with
+    /// `cong_control`; otherwise it applies proportional rate reduction (RFC 6937) towards `ssthresh`.
+    pub own_recovery: bool,
+}
+
+/// The state of loss recovery, by the kernel's names (`enum tcp_ca_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CaState {
+    /// Nothing suspicious.
+    #[default]
+    Open,
+    /// SACKs or duplicate ACKs, not yet enough to call a loss.
+    Disorder,
+    /// cwnd was reduced after an ECN mark.
+    Cwr,
+    /// Fast retransmit.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// What the transport knows of the connection. Counts are packets.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// Size of a packet as cwnd counts it, bytes.
+    pub mss: Bytes,
+    /// First packet not cumulatively acknowledged.
+    pub snd_una: u64,
+    /// Next new packet to send.
+    pub snd_nxt: u64,
+    /// SACKed, above `snd_una`.
+    pub sacked_out: u64,
+    /// Declared lost and neither delivered nor cumulatively acknowledged since.
+    pub lost_out: u64,
+    /// Retransmitted and not yet acknowledged.
+    pub retrans_out: u64,
+    /// Delivered (cumulatively or by SACK) since the start, each packet once.
+    pub delivered: u64,
+    /// Delivered with a congestion-experienced mark.
+    pub delivered_ce: u64,
+    /// Declared lost since the start; a packet lost twice counts twice.
+    pub lost: u64,
+    /// Smoothed RTT (RFC 6298), zero before the first sample.
+    pub srtt: Dur,
+    /// Mean deviation of the RTT (RFC 6298).
+    pub rttvar: Dur,
+    /// Smallest RTT since the start; [`Dur::MAX`] before the first sample.
+    pub min_rtt: Dur,
+    /// State of loss recovery.
+    pub ca_state: CaState,
+    /// Did cwnd, rather than the application or pacing, stop the sender in the last round?
+    pub is_cwnd_limited: bool,
+    /// The path's true two-way propagation delay, where the scenario grants the algorithm an oracle.
+    pub oracle_rtprop: Option<Dur>,
+}
+
+impl Sender {
+    /// A connection that has sent nothing.
+    pub fn new(mss: Bytes) -> Sender {
+        Sender {
+            mss,
+            snd_una: 0,
+            snd_nxt: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            delivered: 0,
+            delivered_ce: 0,
+            lost: 0,
+            srtt: Dur::ZERO,
+            rttvar: Dur::ZERO,
+            min_rtt: Dur::MAX,
+            ca_state: CaState::Open,
+            is_cwnd_limited: false,
+            oracle_rtprop: None,
+        }
+    }
+    /// Sent and not cumulatively acknowledged, packets.
+    #[inline]
+    pub fn packets_out(&self) -> u64 {
+        self.snd_nxt - self.snd_una
+    }
+    /// In the network as far as the sender knows, packets (`tcp_packets_in_flight`).
+    #[inline]
+    pub fn inflight(&self) -> u64 {
+        self.packets_out() + self.retrans_out - self.sacked_out - self.lost_out
+    }
+}
+
+/// A delivery-rate sample as `net/ipv4/tcp_rate.c` defines it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateSample {
+    /// Packets delivered over `interval`; 0 if there is no sample.
+    pub delivered: u64,
+    /// The longer of the send and the ACK phase; zero if there is no sample.
+    pub interval: Dur,
+    /// `Sender::delivered` when the newest acknowledged packet was sent; ends a round when it passes.
+    pub prior_delivered: u64,
+    /// Was the sample taken while the application had nothing to send?
+    pub is_app_limited: bool,
+}
+
+impl RateSample {
+    /// The delivery rate, if the sample is valid.
+    pub fn delivery_rate(&self, mss: Bytes) -> Option<Rate> {
+        (self.interval > Dur::ZERO && self.delivered > 0).then(|| mss * self.delivered / self.interval)
+    }
+}
+
+/// An ACK, after the transport has updated its books. Counts are packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack<'a> {
+    /// Newly delivered: cumulatively acknowledged or SACKed, each packet once.
+    pub acked: u64,
+    /// How far `snd_una` moved.
+    pub cum_acked: u64,
+    /// Newly declared lost.
+    pub lost: u64,
+    /// Newly delivered with a congestion-experienced mark.
+    pub marked: u64,
+    /// In flight before this ACK.
+    pub prior_inflight: u64,
+    /// RTT of the newest packet acknowledged, if it was sent once.
+    pub rtt: Option<Dur>,
+    /// The newest packet newly acknowledged (cumulatively or by SACK), if any.
+    pub newest: Option<u64>,
+    /// When that packet was last sent.
+    pub newest_sent: Time,
+    /// Delivery rate; filled only if [`Interests::rate_sample`].
+    pub rate: RateSample,
+    /// The transport's books, after this ACK.
+    pub sender: &'a Sender,
+}
+
+/// Why a loss episode started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Duplicate ACKs, SACK or time order (RACK).
+    Dupack,
+    /// A congestion-experienced mark.
+    Ecn,
+    /// Retransmission timeout.
+    Timeout,
+}
+
+/// A loss episode starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss<'a> {
+    /// Why.
+    pub cause: Cause,
+    /// In flight before the loss was declared, packets.
+    pub prior_inflight: u64,
+    /// The transport's books.
+    pub sender: &'a Sender,
+}
+
+/// A packet was declared lost.
+#[derive(Clone, Copy, Debug)]
+pub struct LostPacket {
+    /// Its number.
+    pub seq: u64,
+    /// When it was last sent.
+    pub sent: Time,
+}
+
+/// A packet left the sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'a> {
+    /// Its number.
+    pub seq: u64,
+    /// Was it sent before?
+    pub is_retransmit: bool,
+    /// The transport's books, with this packet in flight.
+    pub sender: &'a Sender,
+}
+
+/// What a controller may use beside the event itself.
+pub struct Context<'a> {
+    /// The time of the event.
+    pub now: Time,
+    /// The flow's own random stream, seeded by the scenario.
+    pub rng: &'a mut ChaCha8Rng,
+}
+
+/// A controller misbehaved: raised, returned NaN or a negative number, or asked for an absurd window.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Fault(pub String);

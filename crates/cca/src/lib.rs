@@ -1,0 +1,16 @@
+//! Congestion controllers: the [`Controller`] trait, its events, one file per algorithm.
+//!
+//! A controller is pure: it sees events and a [`Context`], and answers with a cwnd and a pacing rate. It has no clock,
+//! no global randomness and does no I/O. Algorithms that the kernel can run are C under `bpf/` and come in through
+//! [`native`]; the others are Rust files here. [`registry`] is the list of both.
+#![deny(unsafe_code)]
+
+mod controller;
+pub mod native;
+pub mod registry;
+pub mod reno;
+
+pub use controller::{
+    Ack, CaState, Cause, Context, Controller, Fault, Interests, Loss, LostPacket, RateSample, Sender, Sent,
+};
+pub use registry::{BuildError, Start};

@@ -1,0 +1,83 @@
+//! The list of controllers: a name, a builder, defaults.
+
+use crate::{Controller, native, reno};
+use fairweir_units::{Bytes, Dur};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// What a controller is told when its flow starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Size of a packet as cwnd counts it.
+    pub mss: Bytes,
+    /// Initial window (RFC 6928: 10 packets, unless the scenario says otherwise).
+    pub initial_cwnd: Bytes,
+    /// The path's true two-way propagation delay, where the scenario grants an oracle.
+    pub oracle_rtprop: Option<Dur>,
+    /// Seed for algorithms that bring their own random source (C).
+    pub seed: u64,
+}
+
+/// Why a controller could not be built.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum BuildError {
+    /// No such name.
+    #[error("no congestion controller `{0}`")]
+    UnknownName(String),
+    /// A parameter the algorithm does not have, or a value it cannot take.
+    #[error("parameters of `{name}`: {reason}")]
+    BadParams {
+        /// The algorithm.
+        name: String,
+        /// What serde or the algorithm said.
+        reason: String,
+    },
+}
+
+/// A controller by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Algorithm {
+    /// The name that scenarios and the command line use.
+    pub name: &'static str,
+    /// One line: what it is and where it comes from.
+    pub summary: &'static str,
+    /// Every parameter with its default, as JSON.
+    pub defaults: fn() -> Value,
+    /// Builds it from parameters (an object; absent keys take their defaults).
+    pub build: fn(&Value, &Start) -> Result<Box<dyn Controller>, BuildError>,
+}
+
+/// Algorithms written in Rust. To add one: a file with an `ALGORITHM`, a line here.
+const RUST: &[Algorithm] = &[reno::ALGORITHM];
+
+/// Every algorithm, by name.
+pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
+    RUST.iter().chain(native::ALGORITHMS)
+}
+
+/// Builds the controller `name` with `params` (an object, or null for the defaults).
+///
+/// # Errors
+/// If there is no such controller, or it refuses its parameters.
+pub fn build(name: &str, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
+    let algorithm = algorithms().find(|a| a.name == name).ok_or_else(|| BuildError::UnknownName(name.to_owned()))?;
+    (algorithm.build)(params, start)
+}
+
+/// Reads `params` into an algorithm's typed parameters.
+///
+/// # Errors
+/// On an unknown key or a value of the wrong kind.
+pub fn typed<P: DeserializeOwned + Default>(name: &str, params: &Value) -> Result<P, BuildError> {
+    if params.is_null() {
+        return Ok(P::default());
+    }
+    serde_json::from_value(params.clone())
+        .map_err(|e| BuildError::BadParams { name: name.to_owned(), reason: e.to_string() })
+}
+
+/// The default parameters `P` as JSON.
+pub fn defaults<P: Serialize + Default>() -> Value {
+    serde_json::to_value(P::default()).unwrap_or(Value::Null)
+}

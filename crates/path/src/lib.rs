@@ -1,0 +1,24 @@
+//! What a network does to a packet: links, queues, jitter, loss, policers.
+//!
+//! Every part answers at the packet's arrival: deliver at a time, mark, or drop ([`Verdict`]). That is exact for FIFO
+//! parts, and lets the simulator pass a packet through any number of them without an event for each. Only a queue that
+//! decides at departure (CoDel) needs the clock to come back: [`Hop::service`].
+//!
+//! - [`Element`]: one flow's own part (delay, jitter, loss, policer, private link).
+//! - [`Link`]: when does a packet leave? [`Queue`]: may it enter? [`Hop`]: a queue before a link, shared by flows.
+#![forbid(unsafe_code)]
+
+mod element;
+mod hop;
+mod packet;
+
+pub mod jitter;
+pub mod link;
+pub mod loss;
+pub mod queue;
+
+pub use element::{Element, ElementConfig};
+pub use hop::{Departure, Hop, HopConfig};
+pub use link::{Link, LinkConfig};
+pub use packet::{Packet, Verdict};
+pub use queue::{Admission, Backlog, Queue, QueueConfig};

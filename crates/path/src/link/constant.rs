@@ -1,0 +1,91 @@
+//! A link of constant rate whose long-run rate is exact.
+
+use super::Link;
+use fairweir_units::{Bytes, NANOS_PER_SEC, Rate, Time};
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`ConstantRate`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConstantConfig {
+    /// Bytes per second, positive.
+    pub rate: Rate,
+}
+
+/// Serves at a constant rate. The fraction of a nanosecond that a packet's transmission leaves over is carried to the
+/// next one, so a busy link is exact over any number of packets.
+#[derive(Clone, Debug)]
+pub struct ConstantRate {
+    rate: u64,
+    last_departure: Time,
+    /// Left over from the last packet, in 1/`rate` ns.
+    fraction: u64,
+    /// The size whose transmission time is at hand: nearly all packets have one size.
+    known: Transmission,
+}
+
+/// `bytes` take `whole` ns and `fraction`/rate ns.
+#[derive(Clone, Copy, Debug)]
+struct Transmission {
+    bytes: u64,
+    whole: u64,
+    fraction: u64,
+}
+
+impl Transmission {
+    fn new(bytes: u64, rate: u64) -> Transmission {
+        let work = u128::from(bytes) * u128::from(NANOS_PER_SEC);
+        let (whole, fraction) = (work / u128::from(rate), work % u128::from(rate));
+        Transmission { bytes, whole: whole as u64, fraction: fraction as u64 }
+    }
+}
+
+impl ConstantRate {
+    /// A link of `rate`.
+    ///
+    /// # Panics
+    /// If `rate` is zero.
+    pub fn new(rate: Rate) -> ConstantRate {
+        let rate = rate.bytes_per_sec();
+        assert!(rate > 0, "a constant link needs a positive rate");
+        ConstantRate { rate, last_departure: Time::ZERO, fraction: 0, known: Transmission::new(1500, rate) }
+    }
+}
+
+impl Link for ConstantRate {
+    #[inline]
+    fn depart(&mut self, now: Time, bytes: Bytes) -> Time {
+        if bytes.0 != self.known.bytes {
+            self.known = Transmission::new(bytes.0, self.rate);
+        }
+        if now > self.last_departure {
+            self.last_departure = now;
+            self.fraction = 0;
+        }
+        self.fraction += self.known.fraction;
+        let carry = u64::from(self.fraction >= self.rate);
+        self.fraction -= carry * self.rate;
+        self.last_departure = Time::from_nanos(self.last_departure.as_nanos() + self.known.whole + carry);
+        self.last_departure
+    }
+
+    fn mean_rate(&self, _from: Time, _to: Time) -> Rate {
+        Rate::from_bytes_per_sec(self.rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_million_packets_take_exactly_as_long_as_the_rate_says() {
+        // 1500 B at 7 Mbps take 1714285.714... ns: any rounding would add up.
+        let mut link = ConstantRate::new(Rate::from_mbps(7));
+        let mut last = Time::ZERO;
+        for _ in 0..1_000_000 {
+            last = link.depart(Time::ZERO, Bytes(1500));
+        }
+        assert_eq!(last.as_nanos(), 1_500_000_000 * 8 * 1_000_000 / 7_000_000);
+    }
+}

@@ -1,0 +1,126 @@
+//! Amounts of data.
+
+use crate::{Dur, NANOS_PER_SEC, Rate};
+use serde::{Deserialize, Serialize};
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+
+/// An amount of data, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// An amount of data as people write it; a multiple of the BDP or of the packet size needs a context to become bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Size {
+    /// So many bytes.
+    Bytes(Bytes),
+    /// So many full-sized packets.
+    Packets(u64),
+    /// So many bandwidth-delay products, in millionths.
+    MicroBdp(u64),
+    /// No limit.
+    Infinite,
+}
+
+impl Bytes {
+    /// Nothing.
+    pub const ZERO: Bytes = Bytes(0);
+    /// More than any other: no limit.
+    pub const MAX: Bytes = Bytes(u64::MAX);
+
+    /// The number of bytes.
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+    /// The difference, or zero if `other` is larger.
+    pub const fn saturating_sub(self, other: Bytes) -> Bytes {
+        Bytes(self.0.saturating_sub(other.0))
+    }
+    /// How many whole packets of `mss` fit.
+    ///
+    /// # Panics
+    /// If `mss` is zero.
+    pub const fn packets(self, mss: Bytes) -> u64 {
+        self.0 / mss.0
+    }
+    /// This amount times `num / den`, rounded down, without overflow in between.
+    ///
+    /// # Panics
+    /// If `den` is zero.
+    pub const fn mul_ratio(self, num: u64, den: u64) -> Bytes {
+        Bytes((self.0 as u128 * num as u128 / den as u128) as u64)
+    }
+}
+
+impl Size {
+    /// The size in bytes where packets have `packet` bytes and the path's bandwidth-delay product is `bdp`.
+    ///
+    /// `None` means no limit.
+    pub fn resolve(self, packet: Bytes, bdp: Bytes) -> Option<Bytes> {
+        match self {
+            Size::Bytes(b) => Some(b),
+            Size::Packets(n) => Some(packet * n),
+            Size::MicroBdp(m) => Some(bdp.mul_ratio(m, 1_000_000)),
+            Size::Infinite => None,
+        }
+    }
+}
+
+impl Add for Bytes {
+    type Output = Bytes;
+    fn add(self, o: Bytes) -> Bytes {
+        Bytes(self.0.saturating_add(o.0))
+    }
+}
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, o: Bytes) {
+        *self = *self + o;
+    }
+}
+impl Sub for Bytes {
+    type Output = Bytes;
+    /// # Panics
+    /// In debug builds, if the result would be negative.
+    fn sub(self, o: Bytes) -> Bytes {
+        Bytes(self.0 - o.0)
+    }
+}
+impl SubAssign for Bytes {
+    fn sub_assign(&mut self, o: Bytes) {
+        *self = *self - o;
+    }
+}
+impl Mul<u64> for Bytes {
+    type Output = Bytes;
+    fn mul(self, k: u64) -> Bytes {
+        Bytes(self.0.saturating_mul(k))
+    }
+}
+impl Div<u64> for Bytes {
+    type Output = Bytes;
+    fn div(self, k: u64) -> Bytes {
+        Bytes(self.0 / k)
+    }
+}
+impl Div<Rate> for Bytes {
+    type Output = Dur;
+    /// The time the data take at `rate`, ns, rounded down; a zero rate takes for ever.
+    fn div(self, rate: Rate) -> Dur {
+        match rate.bytes_per_sec() {
+            0 => Dur::MAX,
+            r => Dur::from_nanos((self.0 as u128 * NANOS_PER_SEC as u128 / r as u128).min(u64::MAX as u128) as u64),
+        }
+    }
+}
+impl Div<Dur> for Bytes {
+    type Output = Rate;
+    /// The rate at which the data pass in `d`; no time at all gives [`Rate::MAX`].
+    fn div(self, d: Dur) -> Rate {
+        match d.as_nanos() {
+            0 => Rate::MAX,
+            ns => Rate::from_bytes_per_sec(
+                (self.0 as u128 * NANOS_PER_SEC as u128 / ns as u128).min(u64::MAX as u128) as u64
+            ),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Time, data and rate as types, with the operators that dimensions allow.
+//!
+//! Everything is an integer: [`Time`] and [`Dur`] in nanoseconds, [`Bytes`] in bytes, [`Rate`] in bytes per second.
+//! Text is parsed once, at the edge: `"40ms"`, `"96Mbps"`, `"64KiB"`, `"1.5bdp"`, `"512pkts"`; a bare number is an error.
+#![forbid(unsafe_code)]
+
+mod data;
+mod parse;
+mod rate;
+mod time;
+
+pub use data::{Bytes, Size};
+pub use parse::ParseError;
+pub use rate::Rate;
+pub use time::{Dur, Time};
+
+/// Nanoseconds in a second.
+pub const NANOS_PER_SEC: u64 = 1_000_000_000;

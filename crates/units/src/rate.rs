@@ -1,0 +1,67 @@
+//! Data rates.
+
+use crate::{Bytes, Dur, NANOS_PER_SEC};
+use serde::{Deserialize, Serialize};
+use std::ops::{Add, Mul};
+
+/// A data rate, whole bytes per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// Nothing moves.
+    pub const ZERO: Rate = Rate(0);
+    /// Faster than any other: no limit.
+    pub const MAX: Rate = Rate(u64::MAX);
+
+    /// So many bytes a second.
+    pub const fn from_bytes_per_sec(b: u64) -> Rate {
+        Rate(b)
+    }
+    /// So many megabits a second.
+    pub const fn from_mbps(mbps: u64) -> Rate {
+        Rate(mbps * 125_000)
+    }
+    /// Bytes a second.
+    pub const fn bytes_per_sec(self) -> u64 {
+        self.0
+    }
+    /// Bits a second.
+    pub const fn bits_per_sec(self) -> u64 {
+        self.0.saturating_mul(8)
+    }
+    /// Megabits a second, rounded to a double.
+    pub fn as_mbps_f64(self) -> f64 {
+        self.0 as f64 * 8e-6
+    }
+    /// This rate times `num / den`, rounded down, without overflow in between.
+    ///
+    /// # Panics
+    /// If `den` is zero.
+    pub const fn mul_ratio(self, num: u64, den: u64) -> Rate {
+        let r = self.0 as u128 * num as u128 / den as u128;
+        Rate(if r > u64::MAX as u128 { u64::MAX } else { r as u64 })
+    }
+}
+
+impl Add for Rate {
+    type Output = Rate;
+    fn add(self, o: Rate) -> Rate {
+        Rate(self.0.saturating_add(o.0))
+    }
+}
+impl Mul<Dur> for Rate {
+    type Output = Bytes;
+    /// The data that pass in `d`, rounded down.
+    fn mul(self, d: Dur) -> Bytes {
+        let b = self.0 as u128 * d.as_nanos() as u128 / NANOS_PER_SEC as u128;
+        Bytes(b.min(u64::MAX as u128) as u64)
+    }
+}
+impl Mul<u64> for Rate {
+    type Output = Rate;
+    fn mul(self, k: u64) -> Rate {
+        Rate(self.0.saturating_mul(k))
+    }
+}

@@ -1,0 +1,146 @@
+//! Points in time and lengths of time, integer nanoseconds.
+
+use crate::NANOS_PER_SEC;
+use serde::{Deserialize, Serialize};
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
+
+/// A point in time, ns since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Time(u64);
+
+/// A length of time, ns; never negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Dur(u64);
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Time = Time(0);
+    /// Later than everything: a timer that is not set.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// A point `ns` nanoseconds after the start.
+    pub const fn from_nanos(ns: u64) -> Time {
+        Time(ns)
+    }
+    /// ns since the start.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+    /// Seconds since the start, rounded to a double.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SEC as f64
+    }
+    /// How long after `earlier` this is, or zero if it is not after it.
+    pub const fn since(self, earlier: Time) -> Dur {
+        Dur(self.0.saturating_sub(earlier.0))
+    }
+    /// Is this a set timer, not [`Time::NEVER`]?
+    pub const fn is_set(self) -> bool {
+        self.0 != u64::MAX
+    }
+}
+
+impl Dur {
+    /// No time at all.
+    pub const ZERO: Dur = Dur(0);
+    /// Longer than any other.
+    pub const MAX: Dur = Dur(u64::MAX);
+
+    /// `ns` nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Dur {
+        Dur(ns)
+    }
+    /// `us` microseconds.
+    pub const fn from_micros(us: u64) -> Dur {
+        Dur(us * 1_000)
+    }
+    /// `ms` milliseconds.
+    pub const fn from_millis(ms: u64) -> Dur {
+        Dur(ms * 1_000_000)
+    }
+    /// `s` seconds.
+    pub const fn from_secs(s: u64) -> Dur {
+        Dur(s * NANOS_PER_SEC)
+    }
+    /// The nearest whole ns to `s` seconds; negative or NaN becomes zero.
+    pub fn from_secs_f64(s: f64) -> Dur {
+        Dur((s * NANOS_PER_SEC as f64).round() as u64)
+    }
+    /// ns.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+    /// Whole microseconds, rounded down.
+    pub const fn as_micros(self) -> u64 {
+        self.0 / 1_000
+    }
+    /// Milliseconds, rounded to a double.
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+    /// Seconds, rounded to a double.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SEC as f64
+    }
+    /// The difference, or zero if `other` is longer.
+    pub const fn saturating_sub(self, other: Dur) -> Dur {
+        Dur(self.0.saturating_sub(other.0))
+    }
+    /// This duration times `num / den`, rounded down, without overflow in between.
+    ///
+    /// # Panics
+    /// If `den` is zero.
+    pub const fn mul_ratio(self, num: u64, den: u64) -> Dur {
+        Dur((self.0 as u128 * num as u128 / den as u128) as u64)
+    }
+}
+
+impl Add<Dur> for Time {
+    type Output = Time;
+    fn add(self, d: Dur) -> Time {
+        Time(self.0.saturating_add(d.0))
+    }
+}
+impl AddAssign<Dur> for Time {
+    fn add_assign(&mut self, d: Dur) {
+        *self = *self + d;
+    }
+}
+impl Sub<Dur> for Time {
+    type Output = Time;
+    /// Stops at the start of the run.
+    fn sub(self, d: Dur) -> Time {
+        Time(self.0.saturating_sub(d.0))
+    }
+}
+impl Sub for Time {
+    type Output = Option<Dur>;
+    fn sub(self, earlier: Time) -> Option<Dur> {
+        self.0.checked_sub(earlier.0).map(Dur)
+    }
+}
+impl Add for Dur {
+    type Output = Dur;
+    fn add(self, d: Dur) -> Dur {
+        Dur(self.0.saturating_add(d.0))
+    }
+}
+impl AddAssign for Dur {
+    fn add_assign(&mut self, d: Dur) {
+        *self = *self + d;
+    }
+}
+impl Mul<u64> for Dur {
+    type Output = Dur;
+    fn mul(self, k: u64) -> Dur {
+        Dur(self.0.saturating_mul(k))
+    }
+}
+impl Div<u64> for Dur {
+    type Output = Dur;
+    fn div(self, k: u64) -> Dur {
+        Dur(self.0 / k)
+    }
+}
