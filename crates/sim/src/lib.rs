@@ -2,7 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod run;
+mod series;
 mod summary;
 
 pub use config::{Config, FlowSpec, LinkSpec, Receiver, Source};
+pub use run::{Factory, Outcome, Progress, SimError, run, run_with};
+pub use series::{FlowSeries, LinkSeries, Series};
 pub use summary::{DelayStats, FlowSummary, LinkSummary, Summary};

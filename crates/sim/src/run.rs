@@ -1,0 +1,79 @@
+//! The entry point: a scenario in, an outcome out.
+
+use crate::{Config, FlowSpec, Series, Summary};
+use fairweir_cca::{BuildError, Controller, Start};
+use fairweir_units::Time;
+use std::ops::ControlFlow;
+
+/// What a run leaves behind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Numbers per flow and link.
+    pub summary: Summary,
+    /// Present if [`Config::interval`] is.
+    pub series: Option<Series>,
+}
+
+/// Why a run did not end well.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SimError {
+    /// The configuration contradicts itself.
+    #[error("{key}: {reason}")]
+    BadConfig {
+        /// Which key, as `flow.0.path`.
+        key: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A controller could not be built.
+    #[error("flow `{flow}`: {source}")]
+    Build {
+        /// The flow's id.
+        flow: String,
+        /// Why.
+        source: BuildError,
+    },
+    /// A controller misbehaved during the run.
+    #[error("flow `{flow}` at {at}: {reason}")]
+    Controller {
+        /// The flow's id.
+        flow: String,
+        /// When.
+        at: Time,
+        /// What it did.
+        reason: String,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted at {at} of simulated time")]
+    Interrupted {
+        /// How far the run was.
+        at: Time,
+    },
+}
+
+/// Makes a flow's controller; [`fairweir_cca::registry::build`] unless the front end brings its own (Python classes).
+pub type Factory<'a> = dyn Fn(&FlowSpec, &Start) -> Result<Box<dyn Controller>, BuildError> + 'a;
+
+/// Called now and then (about every millisecond of wall time) with the simulated time reached; `Break` ends the run.
+pub type Progress<'a> = dyn FnMut(Time) -> ControlFlow<()> + 'a;
+
+/// Runs `config` with the controllers of the registry.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run(config: &Config) -> Result<Outcome, SimError> {
+    run_with(
+        config,
+        &|flow, start| fairweir_cca::registry::build(&flow.cca, &flow.params, start),
+        &mut |_| ControlFlow::Continue(()),
+    )
+}
+
+/// Runs `config` with controllers from `factory`, telling `progress` how far it is.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run_with(config: &Config, factory: &Factory<'_>, progress: &mut Progress<'_>) -> Result<Outcome, SimError> {
+    let _ = (config, factory, progress);
+    Err(SimError::BadConfig { key: "config".into(), reason: "the engine is on its way".into() })
+}
