@@ -1,0 +1,227 @@
+"""The shape of ``results.json``: what an audit leaves behind, for tables, figures, regression gates and people.
+
+An audit runs scenario *families* (one axis each: rate, rtprop, hold, ...) and measures several metrics at every point, over
+seeds: that is what figures draw. *Exhibits* are claims on those metrics: that is what tables list and exit codes count.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from fairweir.verdict import Outcome, Threshold, combine
+
+FORMAT: Literal["fairweir-audit/1"] = "fairweir-audit/1"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="null")
+
+
+class Axis(_Model):
+    """What a family varies."""
+
+    name: str
+    unit: str = ""
+    scale: Literal["linear", "log", "category"] = "linear"
+
+
+class Point(_Model):
+    """One metric at one place on the axis, over seeds."""
+
+    x: float
+    """Value on the axis; for a category, its index."""
+    label: str
+    """The same for people: ``96 Mbps``, ``vs cubic``."""
+    value: float | None = None
+    """Mean over seeds (geometric for ratios); none if every run failed."""
+    lo: float | None = None
+    hi: float | None = None
+    samples: list[float] = Field(default_factory=list)
+    """One per seed, in the order of `seeds`."""
+    seeds: list[int] = Field(default_factory=list)
+    theory: float | None = None
+    """What theory expects here for this CCA, where it expects something."""
+
+
+class Curve(_Model):
+    """One metric along the axis."""
+
+    metric: str
+    unit: str = ""
+    points: list[Point] = Field(default_factory=list)
+    law: str = ""
+    """The formula behind `Point.theory`, such as ``R + theta n``."""
+
+
+class TraceFlow(_Model):
+    """A flow's time series; NaN (no sample in the interval) is null."""
+
+    id: str
+    cca: str
+    throughput_mbps: list[float | None]
+    cwnd_pkts: list[float | None]
+    rtt_ms: list[float | None]
+
+
+class TraceLink(_Model):
+    """A link's time series."""
+
+    name: str
+    queue_pkts: list[float | None]
+    drops: list[int]
+
+
+class Trace(_Model):
+    """A representative run over time."""
+
+    label: str
+    x: float
+    """The point on the family's axis."""
+    seed: int
+    warmup_s: float
+    t_s: list[float]
+    """End of each interval, shared by all columns."""
+    flows: list[TraceFlow]
+    links: list[TraceLink]
+    scenario_toml: str
+
+
+class Fault(_Model):
+    """A run that did not end: the CCA raised, looped, returned nonsense, or the run ran out of time."""
+
+    family: str
+    label: str
+    """Point on the family's axis."""
+    seed: int
+    kind: Literal["controller", "timeout", "crash", "error"]
+    message: str
+    scenario_toml: str
+
+
+class FamilyResult(_Model):
+    """What one family of scenarios measured, for one CCA."""
+
+    name: str
+    title: str
+    question: str
+    setup: str
+    """The scenario in a sentence, with numbers."""
+    axis: Axis
+    curves: list[Curve] = Field(default_factory=list)
+    traces: list[Trace] = Field(default_factory=list)
+    faults: list[Fault] = Field(default_factory=list)
+    runs: int = 0
+    """Runs that ended well."""
+    planned: int = 0
+
+
+class ExhibitResult(_Model):
+    """One claim about one CCA."""
+
+    name: str
+    """Unique within a CCA: ``family.metric``."""
+    family: str
+    metric: str
+    title: str
+    claim: str
+    value: float | None
+    lo: float | None
+    hi: float | None
+    unit: str
+    at: str = ""
+    """Where on the axis the worst value was seen."""
+    threshold: Threshold | None = None
+    verdict: Outcome
+    why: str
+    expectation: str = ""
+    """What theory or the literature expects of this CCA."""
+    scenario: str | None = None
+    """Scenario at the worst point, relative to ``results.json``; written for failing exhibits."""
+    scenario_toml: str | None = None
+    replay: str | None = None
+
+
+class CcaResults(_Model):
+    """Everything about one CCA."""
+
+    cca: str
+    verdict: Outcome
+    exhibits: list[ExhibitResult] = Field(default_factory=list)
+    families: list[FamilyResult] = Field(default_factory=list)
+    hunt: dict[str, Any] | None = None
+    """`HuntResult` as a dict."""
+    contract: dict[str, Any] | None = None
+    """`ContractResult` as a dict."""
+
+    def exhibit(self, name: str) -> ExhibitResult | None:
+        """The exhibit called `name`, if it ran."""
+        return next((e for e in self.exhibits if e.name == name), None)
+
+    def family(self, name: str) -> FamilyResult | None:
+        """The family called `name`, if it ran."""
+        return next((f for f in self.families if f.name == name), None)
+
+
+class AuditResults(_Model):
+    """The whole document."""
+
+    format: Literal["fairweir-audit/1"] = FORMAT
+    version: str
+    """Of fairweir: a result is a scenario, a seed and a version."""
+    depth: str
+    command: str = ""
+    seeds: list[int]
+    complete: bool = False
+    """False while the audit runs and after an interruption: what is here is what had finished."""
+    wall_s: float = 0.0
+    runs: int = 0
+    packets: int = 0
+    """Data packets delivered and acknowledged over all runs."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    ccas: list[CcaResults] = Field(default_factory=list)
+
+    @property
+    def verdict(self) -> Outcome:
+        """All CCAs together."""
+        return combine(c.verdict for c in self.ccas)
+
+    def cca(self, name: str) -> CcaResults | None:
+        """The results of `name`, if it was audited."""
+        return next((c for c in self.ccas if c.cca == name), None)
+
+    def to_json(self) -> str:
+        """The document, with stable key order."""
+        return self.model_dump_json(indent=1) + "\n"
+
+    def save(self, path: Path) -> None:
+        """Write the document; a reader never sees half of one."""
+        partial = path.with_name(path.name + ".partial")
+        partial.write_text(self.to_json(), encoding="utf-8")
+        partial.replace(path)
+
+    @classmethod
+    def load(cls, path: Path) -> AuditResults:
+        """Read a document written by `save`.
+
+        Raises
+        ------
+        ConfigError : not an audit's results, or of another format
+        """
+        from pydantic import ValidationError
+
+        from fairweir.errors import ConfigError
+
+        try:
+            return cls.model_validate_json(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ConfigError(f"no such file: `{path}`", hint="an audit writes `results.json` in its --out directory") from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "document"
+            raise ConfigError(
+                f"not the results of an audit: {first['msg'].lower()} ({path}: {where})",
+                hint=f"expected the format `{FORMAT}`, as `results.json` of `fairweir audit` has it",
+            ) from None

@@ -1,0 +1,109 @@
+"""A verdict: a claim, its outcome, and the evidence it rests on.
+
+Every part of fairweir that judges something (an audit's exhibits, the starvation hunt, a contract, a proof) says so with
+the same four words, so that one table and one exit code can hold them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Outcome(StrEnum):
+    """What became of a claim."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    UNKNOWN = "unknown"
+    INFO = "info"
+    """Measured and shown, not judged: no threshold is agreed on."""
+
+    @property
+    def symbol(self) -> str:
+        """One character that is readable without colour."""
+        return {"holds": "✓", "fails": "✗", "unknown": "?", "info": "·"}[self.value]
+
+
+class Direction(StrEnum):
+    """Which side of a threshold is the good one."""
+
+    AT_MOST = "at_most"
+    AT_LEAST = "at_least"
+
+
+class Threshold(BaseModel):
+    """A bound with its reason: a number without one is an opinion."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bound: float
+    direction: Direction
+    reason: str
+    source: str
+
+    def admits(self, value: float) -> bool:
+        """Is `value` on the good side?"""
+        return value <= self.bound if self.direction is Direction.AT_MOST else value >= self.bound
+
+    def __str__(self) -> str:
+        sign = "≤" if self.direction is Direction.AT_MOST else "≥"
+        return f"{sign} {self.bound:g}"
+
+
+class Interval(BaseModel):
+    """An estimate and the interval it lies in, over seeds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    value: float
+    lo: float
+    hi: float
+
+    def outcome(self, threshold: Threshold) -> Outcome:
+        """Judge a whole interval: a side is taken only if all of it lies there.
+
+        Parameters
+        ----------
+        threshold : Threshold, in the interval's unit
+
+        Returns
+        -------
+        Outcome : ``holds`` or ``fails``; ``unknown`` if the interval straddles the bound
+        """
+        lo_good, hi_good = threshold.admits(self.lo), threshold.admits(self.hi)
+        if lo_good and hi_good:
+            return Outcome.HOLDS
+        if not lo_good and not hi_good:
+            return Outcome.FAILS
+        return Outcome.UNKNOWN
+
+
+class Verdict(BaseModel):
+    """A claim, its outcome and its evidence."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    claim: str
+    outcome: Outcome
+    why: str
+    evidence: Interval | None = None
+    unit: str = ""
+    scenario: str | None = None
+    """Path of the scenario that shows it, relative to the results."""
+    replay: str | None = None
+    """Command that plays it again."""
+
+
+def combine(outcomes: Iterable[Outcome]) -> Outcome:
+    """The outcome of several claims together.
+
+    One failure fails the whole; else one unknown leaves it unknown; else it holds if anything was judged at all.
+    """
+    seen = set(outcomes)
+    for outcome in (Outcome.FAILS, Outcome.UNKNOWN, Outcome.HOLDS):
+        if outcome in seen:
+            return outcome
+    return Outcome.INFO
