@@ -63,6 +63,8 @@ pub struct Interests {
     /// In recovery the transport leaves the sending window to cwnd alone, as Linux does for algorithms with
     /// `cong_control`; otherwise it applies proportional rate reduction (RFC 6937) towards `ssthresh`.
     pub own_recovery: bool,
+    /// The algorithm reacts to [`Ack::marked`] itself (DCTCP): the transport starts no episode for marks.
+    pub own_ecn: bool,
 }
 
 /// The state of loss recovery, by the kernel's names (`enum tcp_ca_state`).
@@ -136,6 +138,11 @@ impl Sender {
             is_cwnd_limited: false,
             oracle_rtprop: None,
         }
+    }
+    /// Is cwnd being reduced after a loss or a mark (`tcp_in_cwnd_reduction`)? Then loss-based algorithms do not grow it.
+    #[inline]
+    pub fn is_reducing(&self) -> bool {
+        matches!(self.ca_state, CaState::Cwr | CaState::Recovery)
     }
     /// Sent and not cumulatively acknowledged, packets.
     #[inline]

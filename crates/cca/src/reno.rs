@@ -60,7 +60,7 @@ impl Reno {
 
 impl Controller for Reno {
     fn on_ack(&mut self, ack: &Ack<'_>, _cx: &mut Context<'_>) {
-        if !ack.sender.is_cwnd_limited {
+        if !ack.sender.is_cwnd_limited || ack.sender.is_reducing() {
             return; // RFC 7661: a window that is not used does not grow
         }
         let mut acked = ack.acked;
