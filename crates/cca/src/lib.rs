@@ -9,6 +9,8 @@ mod controller;
 pub mod native;
 pub mod registry;
 pub mod reno;
+#[cfg(test)]
+mod testing;
 
 pub use controller::{
     Ack, CaState, Cause, Context, Controller, Fault, Interests, Loss, LostPacket, RateSample, Sender, Sent,

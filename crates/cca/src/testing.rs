@@ -1,0 +1,328 @@
+//! A bench for unit tests: one flow over one ideal bottleneck, ACK by ACK.
+//!
+//! The path is a FIFO link of constant rate with a finite buffer in front and a constant propagation delay; every packet
+//! is acknowledged at once. The transport is the smallest that keeps [`Sender`]'s books true: packets are never renumbered
+//! and never resent (a lost packet's data would travel under a new number, as in QUIC), a packet is lost when one three
+//! later is acknowledged, and everything is lost when nothing is left to wait for. There is no proportional rate
+//! reduction. Whole transports belong to the simulator's tests.
+
+use crate::{Ack, CaState, Cause, Context, Controller, Loss, LostPacket, RateSample, Sender, Sent};
+use fairweir_units::{Bytes, Dur, Rate, Time};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
+
+/// Packet size of the bench.
+pub const MSS: Bytes = Bytes(1500);
+
+/// Reordering that is tolerated before a packet is called lost, packets (RFC 5681 §3.2).
+const DUPTHRESH: u64 = 3;
+
+/// RTO floor (Linux `TCP_RTO_MIN`).
+const MIN_RTO: Dur = Dur::from_millis(200);
+
+/// The path.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Of the bottleneck.
+    pub rate: Rate,
+    /// Two-way propagation delay, transmission excluded.
+    pub rtprop: Dur,
+    /// Packets that may wait or be in transmission.
+    pub buffer: u64,
+    /// Mark packets that find so many waiting.
+    pub mark_above: Option<u64>,
+    /// Every so many packets one is lost before the bottleneck.
+    pub lose_every: Option<u64>,
+}
+
+impl Path {
+    /// A path without loss or marks but by a full buffer of `buffer_bdp` bandwidth-delay products.
+    pub fn droptail(mbps: u64, rtprop_ms: u64, buffer_bdp: u64) -> Path {
+        let (rate, rtprop) = (Rate::from_mbps(mbps), Dur::from_millis(rtprop_ms));
+        let buffer = ((rate * rtprop).packets(MSS) * buffer_bdp).max(2);
+        Path { rate, rtprop, buffer, mark_above: None, lose_every: None }
+    }
+
+    /// Bandwidth-delay product, packets.
+    pub fn bdp(&self) -> u64 {
+        (self.rate * self.rtprop).packets(MSS)
+    }
+}
+
+/// A packet on its way, with what `tcp_rate.c` keeps of its sending.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    seq: u64,
+    sent: Time,
+    /// Absent: it was dropped.
+    acked_at: Option<Time>,
+    is_marked: bool,
+    first_sent: Time,
+    delivered: u64,
+    delivered_at: Time,
+}
+
+/// One flow on one path.
+#[derive(Debug)]
+pub struct Bench {
+    /// The algorithm under test.
+    pub controller: Box<dyn Controller>,
+    /// The clock.
+    pub now: Time,
+    /// The transport's books.
+    pub sender: Sender,
+    /// The path; may be changed between steps.
+    pub path: Path,
+    /// The RTT sample of the last ACK.
+    pub rtt: Dur,
+    /// Loss episodes so far: (by loss, by mark, by timeout).
+    pub episodes: (u64, u64, u64),
+    rng: ChaCha8Rng,
+    link_free: Time,
+    next_send: Time,
+    in_flight: VecDeque<InFlight>,
+    recover: u64,
+    mark_round_end: u64,
+    first_sent: Time,
+    delivered_at: Time,
+}
+
+impl Bench {
+    /// A flow that is about to send its first packet.
+    pub fn new(controller: Box<dyn Controller>, path: Path) -> Bench {
+        Bench {
+            controller,
+            now: Time::ZERO,
+            sender: Sender::new(MSS),
+            path,
+            rtt: Dur::ZERO,
+            episodes: (0, 0, 0),
+            rng: ChaCha8Rng::seed_from_u64(1),
+            link_free: Time::ZERO,
+            next_send: Time::ZERO,
+            in_flight: VecDeque::new(),
+            recover: 0,
+            mark_round_end: 0,
+            first_sent: Time::ZERO,
+            delivered_at: Time::ZERO,
+        }
+    }
+
+    /// The flow with the algorithm `name` of the registry and `params`, an initial window of 10 packets.
+    pub fn of(name: &str, params: &serde_json::Value, path: Path) -> Bench {
+        let start = crate::Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 1 };
+        Bench::new(crate::registry::build(name, params, &start).expect("a controller that builds"), path)
+    }
+
+    /// cwnd, packets.
+    pub fn cwnd(&self) -> u64 {
+        self.controller.cwnd().packets(MSS)
+    }
+
+    /// The internal variable `name`.
+    ///
+    /// # Panics
+    /// If the algorithm does not emit it.
+    pub fn telemetry(&self, name: &str) -> f64 {
+        let mut found = None;
+        self.controller.telemetry(&mut |n, v| {
+            if n == name {
+                found = Some(v);
+            }
+        });
+        found.unwrap_or_else(|| panic!("no variable `{name}`"))
+    }
+
+    /// Plays until the clock reaches `end`, calling `each` after every ACK.
+    pub fn run_until(&mut self, end: Time, mut each: impl FnMut(&Bench)) {
+        while self.now < end {
+            if self.step() {
+                each(self);
+            }
+        }
+    }
+
+    /// Plays for `d` and returns the link's utilisation meanwhile.
+    pub fn utilization_for(&mut self, d: Dur) -> f64 {
+        let (start, delivered) = (self.now, self.sender.delivered);
+        self.run_until(start + d, |_| ());
+        let could = self.path.rate * self.now.since(start);
+        (MSS * (self.sender.delivered - delivered)).0 as f64 / could.0 as f64
+    }
+
+    /// The next event: a packet leaves, an ACK arrives (then true), or the timer expires.
+    pub fn step(&mut self) -> bool {
+        let next_ack = self.in_flight.iter().find_map(|p| p.acked_at);
+        let has_room = self.sender.inflight() < self.controller.cwnd().packets(MSS).max(1);
+        let send_at = self.next_send.max(self.now);
+        if has_room && next_ack.is_none_or(|at| send_at <= at) {
+            self.now = send_at;
+            self.send();
+            return false;
+        }
+        self.sender.is_cwnd_limited = self.sender.is_cwnd_limited || !has_room;
+        match next_ack {
+            Some(at) => {
+                self.now = at;
+                self.receive_ack();
+                true
+            }
+            None => {
+                self.now += MIN_RTO.max(self.sender.srtt * 2);
+                self.time_out();
+                false
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        let seq = self.sender.snd_nxt;
+        if self.sender.packets_out() == 0 {
+            (self.first_sent, self.delivered_at) = (self.now, self.now);
+        }
+        let transmission = MSS / self.path.rate;
+        let waiting = self.link_free.since(self.now).as_nanos().div_ceil(transmission.as_nanos());
+        let is_lost = self.path.lose_every.is_some_and(|n| seq % n == n - 1) || waiting >= self.path.buffer;
+        if !is_lost {
+            self.link_free = self.link_free.max(self.now) + transmission;
+        }
+        self.in_flight.push_back(InFlight {
+            seq,
+            sent: self.now,
+            acked_at: (!is_lost).then_some(self.link_free + self.path.rtprop),
+            is_marked: self.path.mark_above.is_some_and(|k| waiting > k),
+            first_sent: self.first_sent,
+            delivered: self.sender.delivered,
+            delivered_at: self.delivered_at,
+        });
+        self.sender.snd_nxt += 1;
+        if let Some(rate) = self.controller.pacing_rate() {
+            self.next_send = self.next_send.max(self.now) + MSS / rate;
+        }
+        if self.controller.interests().sent {
+            let mut cx = Context { now: self.now, rng: &mut self.rng };
+            self.controller.on_send(&Sent { seq, is_retransmit: false, sender: &self.sender }, &mut cx);
+        }
+    }
+
+    fn receive_ack(&mut self) {
+        let prior_inflight = self.sender.inflight();
+        let at = self.in_flight.iter().position(|p| p.acked_at.is_some()).expect("an ACK is due");
+        let packet = self.in_flight.remove(at).expect("found above");
+        self.rtt = self.now.since(packet.sent);
+        self.sender.srtt =
+            if self.sender.srtt == Dur::ZERO { self.rtt } else { self.sender.srtt * 7 / 8 + self.rtt / 8 };
+        self.sender.min_rtt = self.sender.min_rtt.min(self.rtt);
+        self.sender.delivered += 1;
+        self.sender.delivered_ce += u64::from(packet.is_marked);
+        self.delivered_at = self.now;
+        self.first_sent = packet.sent;
+        let interval = packet.sent.since(packet.first_sent).max(self.now.since(packet.delivered_at));
+        let lost_before = self.sender.lost;
+        let last_lost = self.declare_lost_below((packet.seq + 1).saturating_sub(DUPTHRESH));
+        let lost = self.sender.lost - lost_before;
+        self.settle_books(packet.seq);
+        if last_lost.is_some_and(|seq| seq >= self.recover) {
+            self.begin_episode(Cause::Dupack, prior_inflight);
+        }
+        if packet.is_marked && !self.controller.interests().own_ecn && packet.seq >= self.mark_round_end {
+            self.mark_round_end = self.sender.snd_nxt;
+            self.begin_episode(Cause::Ecn, prior_inflight);
+        }
+        let has_sample = self.controller.interests().rate_sample && interval >= self.sender.min_rtt;
+        let ack = Ack {
+            acked: 1,
+            cum_acked: 1,
+            lost,
+            marked: u64::from(packet.is_marked),
+            prior_inflight,
+            rtt: Some(self.rtt),
+            newest: Some(packet.seq),
+            newest_sent: packet.sent,
+            rate: RateSample {
+                delivered: if has_sample { self.sender.delivered - packet.delivered } else { 0 },
+                interval: if has_sample { interval } else { Dur::ZERO },
+                prior_delivered: packet.delivered,
+                is_app_limited: false,
+            },
+            sender: &self.sender,
+        };
+        self.controller.on_ack(&ack, &mut Context { now: self.now, rng: &mut self.rng });
+        if self.sender.ca_state != CaState::Open && self.sender.snd_una >= self.recover {
+            self.sender.ca_state = CaState::Open;
+            self.controller.on_recovered(&self.sender, &mut Context { now: self.now, rng: &mut self.rng });
+        }
+        self.sender.is_cwnd_limited = false;
+    }
+
+    fn begin_episode(&mut self, cause: Cause, prior_inflight: u64) {
+        let (state, count) = match cause {
+            Cause::Dupack => (CaState::Recovery, &mut self.episodes.0),
+            Cause::Ecn => (CaState::Cwr, &mut self.episodes.1),
+            Cause::Timeout => (CaState::Loss, &mut self.episodes.2),
+        };
+        *count += 1;
+        self.sender.ca_state = state;
+        self.recover = self.sender.snd_nxt;
+        let loss = Loss { cause, prior_inflight, sender: &self.sender };
+        self.controller.on_loss(&loss, &mut Context { now: self.now, rng: &mut self.rng });
+    }
+
+    fn time_out(&mut self) {
+        let prior_inflight = self.sender.inflight();
+        self.declare_lost_below(self.sender.snd_nxt);
+        self.settle_books(self.sender.snd_nxt);
+        self.begin_episode(Cause::Timeout, prior_inflight);
+    }
+
+    /// The last of the packets below `seq` that are lost now, if any is.
+    fn declare_lost_below(&mut self, seq: u64) -> Option<u64> {
+        let mut last = None;
+        while let Some(p) = self.in_flight.front().copied().filter(|p| p.seq < seq) {
+            self.in_flight.pop_front();
+            last = Some(p.seq);
+            self.sender.lost += 1;
+            if self.controller.interests().lost {
+                let mut cx = Context { now: self.now, rng: &mut self.rng };
+                self.controller.on_packet_lost(&LostPacket { seq: p.seq, sent: p.sent }, &mut cx);
+            }
+        }
+        last
+    }
+
+    /// Everything up to `newest` is delivered or lost, but for what still waits to be called lost.
+    fn settle_books(&mut self, newest: u64) {
+        let snd_nxt = self.sender.snd_nxt;
+        self.sender.snd_una = self.in_flight.front().map_or(snd_nxt, |p| p.seq);
+        let holes = self.in_flight.iter().take_while(|p| p.seq < newest).count() as u64;
+        self.sender.sacked_out = (newest + 1).min(snd_nxt).saturating_sub(self.sender.snd_una) - holes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn reno_fills_a_link_with_a_buffer_of_one_bdp() {
+        let mut bench = Bench::of("reno", &Value::Null, Path::droptail(24, 40, 1));
+        bench.run_until(Time::from_nanos(20_000_000_000), |b| {
+            assert!(b.rtt >= b.path.rtprop + MSS / b.path.rate);
+            assert!(b.sender.inflight() <= b.sender.snd_nxt);
+        });
+        assert!(bench.utilization_for(Dur::from_secs(60)) > 0.99);
+        assert!(bench.episodes.0 > 5);
+        assert_eq!(bench.episodes.2, 0);
+    }
+
+    #[test]
+    fn a_tiny_window_that_is_lost_whole_times_out() {
+        let mut bench = Bench::of("reno", &Value::Null, Path::droptail(24, 40, 1));
+        bench.path.lose_every = Some(1);
+        bench.run_until(Time::from_nanos(1_000_000_000), |_| panic!("nothing arrives"));
+        assert!(bench.episodes.2 > 1);
+        assert_eq!(bench.cwnd(), 1);
+    }
+}
