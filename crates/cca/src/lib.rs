@@ -6,6 +6,9 @@
 #![deny(unsafe_code)]
 
 mod controller;
+pub mod cubic;
+pub mod dctcp;
+mod hystart;
 pub mod native;
 pub mod registry;
 pub mod reno;

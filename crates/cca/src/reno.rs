@@ -6,19 +6,27 @@
 //! - congestion avoidance: cwnd += 1/cwnd per packet acknowledged, counted in whole packets as `tcp_cong_avoid_ai` does;
 //! - loss episode: ssthresh = cwnd = max(cwnd/2, 2); timeout: ssthresh likewise, cwnd = 1.
 //!
-//! **Source**: RFC 5681 §3.1 and §3.2, RFC 6582; specs of the kernel's `tcp_cong.c`.
+//! ```text
+//!                cwnd = ssthresh
+//!   slow start ------------------> congestion avoidance <--+
+//!        ^                              |    |             | cwnd /= 2
+//!        |          timeout, cwnd = 1   |    +-------------+ loss or mark
+//!        +------------------------------+
+//! ```
+//!
+//! **Source**: RFC 5681 §3.1 and §3.2, RFC 6582; facts of the kernel's `tcp_cong.c`.
 //!
 //! **Deviations**: ssthresh comes from cwnd (Linux) rather than FlightSize (RFC 5681 equation 4). The window inflates
 //! in recovery by the transport's proportional rate reduction, not by duplicate ACKs.
 
 use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
-use crate::{Ack, Cause, Context, Controller, Loss};
+use crate::{Ack, Cause, Context, Controller, Loss, Sender};
 use fairweir_units::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Smallest window after a reduction, packets (RFC 5681 §3.1 equation 4).
-const MIN_SSTHRESH_PKTS: u64 = 2;
+pub(crate) const MIN_SSTHRESH_PKTS: u64 = 2;
 
 /// Reno has no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,34 +44,33 @@ pub const ALGORITHM: Algorithm = Algorithm {
     },
 };
 
-/// Reno with NewReno recovery.
+/// A window that grows as Reno's does; the algorithms differ in how they cut it.
 #[derive(Clone, Debug)]
-pub struct Reno {
-    mss: u64,
-    cwnd_pkts: u64,
-    ssthresh_pkts: u64,
+pub(crate) struct Window {
+    pub(crate) mss: u64,
+    pub(crate) cwnd_pkts: u64,
+    pub(crate) ssthresh_pkts: u64,
     /// Packets acknowledged towards the next whole packet of cwnd.
     cwnd_cnt: u64,
+    /// A timeout is being repaired: the next one comes from the same loss.
+    has_timed_out: bool,
 }
 
-impl Reno {
-    /// A connection that starts.
-    pub fn new(start: &Start) -> Reno {
-        Reno {
+impl Window {
+    pub(crate) fn new(start: &Start) -> Window {
+        Window {
             mss: start.mss.0,
             cwnd_pkts: start.initial_cwnd.packets(start.mss).max(1),
             ssthresh_pkts: u64::MAX,
             cwnd_cnt: 0,
+            has_timed_out: false,
         }
     }
-}
 
-impl Controller for Reno {
-    fn on_ack(&mut self, ack: &Ack<'_>, _cx: &mut Context<'_>) {
-        if !ack.sender.is_cwnd_limited || ack.sender.is_reducing() {
-            return; // RFC 7661: a window that is not used does not grow
-        }
-        let mut acked = ack.acked;
+    /// Slow start, then congestion avoidance, for `acked` packets.
+    #[inline]
+    pub(crate) fn grow(&mut self, acked: u64) {
+        let mut acked = acked;
         if self.cwnd_pkts < self.ssthresh_pkts {
             let grown = self.cwnd_pkts.saturating_add(acked).min(self.ssthresh_pkts);
             acked -= grown - self.cwnd_pkts;
@@ -71,26 +78,139 @@ impl Controller for Reno {
         }
         self.cwnd_cnt += acked;
         if self.cwnd_cnt >= self.cwnd_pkts {
-            self.cwnd_cnt -= self.cwnd_pkts;
-            self.cwnd_pkts += 1;
+            let grown = self.cwnd_cnt / self.cwnd_pkts;
+            self.cwnd_cnt %= self.cwnd_pkts;
+            self.cwnd_pkts += grown;
+        }
+    }
+
+    /// Falls to `ssthresh` packets, or to one after a timeout.
+    pub(crate) fn cut(&mut self, ssthresh: u64, cause: Cause) {
+        // RFC 5681 §3.1: a timeout of a packet that timed out before leaves ssthresh alone
+        if cause != Cause::Timeout || !self.has_timed_out {
+            self.ssthresh_pkts = ssthresh.max(MIN_SSTHRESH_PKTS);
+        }
+        self.has_timed_out |= cause == Cause::Timeout;
+        self.cwnd_cnt = 0;
+        self.cwnd_pkts = if cause == Cause::Timeout { 1 } else { self.ssthresh_pkts };
+    }
+
+    /// The episode is over.
+    pub(crate) fn recovered(&mut self) {
+        self.has_timed_out = false;
+    }
+
+    #[inline]
+    pub(crate) fn cwnd(&self) -> Bytes {
+        Bytes(self.cwnd_pkts.saturating_mul(self.mss))
+    }
+
+    pub(crate) fn ssthresh(&self) -> Bytes {
+        Bytes(self.ssthresh_pkts.saturating_mul(self.mss))
+    }
+}
+
+/// Reno with NewReno recovery.
+#[derive(Clone, Debug)]
+pub struct Reno {
+    window: Window,
+}
+
+impl Reno {
+    /// A connection that starts.
+    pub fn new(start: &Start) -> Reno {
+        Reno { window: Window::new(start) }
+    }
+}
+
+impl Controller for Reno {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack<'_>, _cx: &mut Context<'_>) {
+        // RFC 7661: a window that is not used does not grow
+        if ack.sender.is_cwnd_limited && !ack.sender.is_reducing() {
+            self.window.grow(ack.acked);
         }
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
-        self.ssthresh_pkts = (self.cwnd_pkts / 2).max(MIN_SSTHRESH_PKTS);
-        self.cwnd_cnt = 0;
-        self.cwnd_pkts = if loss.cause == Cause::Timeout { 1 } else { self.ssthresh_pkts };
+        self.window.cut(self.window.cwnd_pkts / 2, loss.cause);
     }
 
+    fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
+        self.window.recovered();
+    }
+
+    #[inline]
     fn cwnd(&self) -> Bytes {
-        Bytes(self.cwnd_pkts * self.mss)
+        self.window.cwnd()
     }
 
     fn ssthresh(&self) -> Option<Bytes> {
-        Some(Bytes(self.ssthresh_pkts.saturating_mul(self.mss)))
+        Some(self.window.ssthresh())
     }
 
     fn telemetry(&self, emit: &mut dyn FnMut(&'static str, f64)) {
-        emit("ssthresh_pkts", self.ssthresh_pkts as f64);
+        emit("ssthresh_pkts", self.window.ssthresh_pkts as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, MSS, Path};
+    use fairweir_units::{Dur, Time};
+
+    fn window(cwnd_pkts: u64) -> Window {
+        Window::new(&Start { mss: MSS, initial_cwnd: MSS * cwnd_pkts, oracle_rtprop: None, seed: 0 })
+    }
+
+    #[test]
+    fn slow_start_doubles_and_stops_at_ssthresh_to_the_packet() {
+        let mut w = window(10);
+        w.grow(10);
+        assert_eq!(w.cwnd_pkts, 20);
+        w.ssthresh_pkts = 25;
+        w.grow(10);
+        assert_eq!((w.cwnd_pkts, w.cwnd_cnt), (25, 5));
+    }
+
+    #[test]
+    fn avoidance_adds_a_packet_a_window_also_under_stretched_acks() {
+        let (mut one_by_one, mut stretched) = (window(10), window(10));
+        for w in [&mut one_by_one, &mut stretched] {
+            w.ssthresh_pkts = 10;
+        }
+        (0..10).for_each(|_| one_by_one.grow(1));
+        stretched.grow(10);
+        assert_eq!(one_by_one.cwnd_pkts, 11);
+        assert_eq!(stretched.cwnd_pkts, 11);
+    }
+
+    #[test]
+    fn a_second_timeout_of_the_same_packet_leaves_ssthresh() {
+        let mut w = window(40);
+        w.cut(20, Cause::Timeout);
+        w.cut(w.cwnd_pkts / 2, Cause::Timeout);
+        assert_eq!((w.cwnd_pkts, w.ssthresh_pkts), (1, 20));
+        w.recovered();
+        w.cut(w.cwnd_pkts / 2, Cause::Timeout);
+        assert_eq!(w.ssthresh_pkts, MIN_SSTHRESH_PKTS);
+    }
+
+    #[test]
+    fn periodic_loss_gives_the_sawtooth_of_the_square_root_law() {
+        // one loss every 1/p packets: W peaks at sqrt(8/(3p)), mean 3/4 of it (specs: sqrt(3/2)/sqrt(p))
+        let mut path = Path::droptail(1000, 20, 10);
+        path.lose_every = Some(2400);
+        let mut bench = Bench::of("reno", &Value::Null, path);
+        bench.run_until(Time::from_nanos(60_000_000_000), |_| ());
+        let (mut sum, mut samples) = (0, 0);
+        bench.run_until(Time::from_nanos(60_000_000_000) + Dur::from_secs(60), |b| {
+            sum += b.cwnd();
+            samples += 1;
+        });
+        let (mean, law) = (sum as f64 / samples as f64, (1.5f64 * 2400.0).sqrt());
+        // ACK-weighted, not time-weighted: 7/9 of the peak instead of 3/4 of it
+        assert!((mean / law / (7.0 / 9.0 / 0.75) - 1.0).abs() < 0.05, "mean {mean}, law {law}");
     }
 }

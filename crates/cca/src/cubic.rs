@@ -1,0 +1,373 @@
+//! CUBIC.
+//!
+//! Model, cwnd W in packets, t seconds of sending since congestion avoidance began:
+//!
+//! - W_cubic(t) = C (t - K)^3 + W_max, K = cbrt((W_max - W_epoch) / C);
+//! - target = clamp(W_cubic(t + RTT), W, 1.5 W); W += (target - W)/W per packet acknowledged;
+//! - W_est += alpha/W per packet acknowledged, alpha = 3 (1 - beta)/(1 + beta) until W_est reaches the window before the
+//!   cut, then 1; where W_cubic(t) < W_est, W = max(W, W_est);
+//! - loss or mark: W_max = W, or W (1 + beta)/2 if the last W_max was not reached (fast convergence); W_epoch = beta W;
+//! - timeout: ssthresh likewise, W = 1; after its slow start K = 0 and W_max = W_epoch = W.
+//!
+//! ```text
+//!                 W = ssthresh, or HyStart++         t = 0
+//!   slow start ----------------------------------> avoidance <---+
+//!        ^          K = 0, W_max = W                 |    |      | W *= beta, new epoch
+//!        |                timeout, W = 1             |    +------+ loss or mark
+//!        +-------------------------------------------+
+//! ```
+//!
+//! **Source**: RFC 9438 §4; HyStart++ RFC 9406 (off by default); facts of the kernel's `tcp_cubic.c` where the RFC
+//! leaves room.
+//!
+//! **Deviations**: the slope (target - W)/W is taken anew when W has grown by a packet or an eighth of a round trip has
+//! passed (at most 31 ms, as Linux), not at every ACK: between two such points W is a line. ssthresh comes from cwnd, as
+//! in Linux, rather than from the data in flight.
+
+use crate::hystart::HyStart;
+use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
+use crate::{Ack, Cause, Context, Controller, Loss, Sender};
+use fairweir_units::{Bytes, Dur, Time};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Smallest ssthresh, packets (RFC 9438 §4.6).
+const MIN_SSTHRESH: f64 = 2.0;
+
+/// The target is at most this times W (RFC 9438 §4.2).
+const MAX_TARGET: f64 = 1.5;
+
+/// The slope is taken anew after this part of a round trip ...
+const UPDATE_ROUND_FRACTION: u64 = 8;
+
+/// ... and at the latest after 1/32 s (`tcp_cubic.c`).
+const MAX_UPDATE_INTERVAL: Dur = Dur::from_micros(31_250);
+
+/// No window is larger, packets; keeps every product far from overflow.
+const MAX_CWND: f64 = (1u64 << 40) as f64;
+
+/// What can be set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// C, the aggressiveness, packets/s^3.
+    pub c: f64,
+    /// beta, what is left of the window after a loss.
+    pub beta: f64,
+    /// Release bandwidth to new flows (RFC 9438 §4.7).
+    pub fast_convergence: bool,
+    /// Never below what AIMD(alpha, beta) would have (RFC 9438 §4.3).
+    pub friendliness: bool,
+    /// Leave the first slow start when the RTT rises (RFC 9406).
+    pub hystart: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { c: 0.4, beta: 0.7, fast_convergence: true, friendliness: true, hystart: false }
+    }
+}
+
+impl Params {
+    fn check(&self) -> Result<(), BuildError> {
+        let bad = |reason: String| Err(BuildError::BadParams { name: "cubic".into(), reason });
+        if !(self.c > 0.0 && self.c <= 1000.0) {
+            return bad(format!("c must be positive and at most 1000: `{}`", self.c));
+        }
+        if !(self.beta > 0.0 && self.beta < 1.0) {
+            return bad(format!("beta must lie between 0 and 1, both excluded: `{}`", self.beta));
+        }
+        Ok(())
+    }
+}
+
+/// CUBIC, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm {
+    name: "cubic",
+    summary: "the window is a cubic function of the time since the last loss (RFC 9438)",
+    defaults: defaults::<Params>,
+    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
+        let params: Params = typed("cubic", params)?;
+        params.check()?;
+        Ok(Box::new(Cubic::new(start, &params)))
+    },
+};
+
+/// The curve of one congestion-avoidance epoch.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// t = 0; moves on while the flow does not use its window (RFC 9438 §5.8).
+    start: Time,
+    /// Plateau, packets.
+    w_max: f64,
+    /// Time to the plateau, s.
+    k: f64,
+    /// Window of AIMD(alpha, beta), packets.
+    w_est: f64,
+}
+
+impl Epoch {
+    /// W_cubic, packets, `t` seconds after the start.
+    fn w_cubic(&self, c: f64, t: f64) -> f64 {
+        let d = t - self.k;
+        self.w_max + c * d * d * d
+    }
+}
+
+/// Congestion control's phase.
+#[derive(Clone, Debug)]
+enum Phase {
+    SlowStart(Option<HyStart>),
+    /// cwnd is at ssthresh; the epoch starts with the next ACK that may grow it.
+    Reduced,
+    Avoidance(Epoch),
+}
+
+/// CUBIC.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    // what every ACK touches stands first
+    /// Packets acknowledged since the last update.
+    credit: u64,
+    /// Update when `credit` gets here ...
+    credit_due: u64,
+    /// ... or the clock gets here.
+    update_at: Time,
+    /// Since when the window is not used, if it is not.
+    unused_since: Option<Time>,
+    /// cwnd in whole packets.
+    cwnd_pkts: u64,
+    mss: u64,
+    phase: Phase,
+    /// cwnd with its fraction, packets.
+    cwnd: f64,
+    /// Growth per packet acknowledged until the next update, packets.
+    slope: f64,
+    /// cwnd never grows beyond this before the next update.
+    target: f64,
+    ssthresh: f64,
+    /// Window before the last reduction, packets; 0 without one.
+    cwnd_prior: f64,
+    /// W_max of the last reduction; 0 after a timeout and before the first loss.
+    w_max: f64,
+    has_timed_out: bool,
+    c: f64,
+    beta: f64,
+    /// AIMD's additive increase that gives the same average as its beta.
+    alpha: f64,
+    fast_convergence: bool,
+    friendliness: bool,
+}
+
+impl Cubic {
+    /// A connection that starts.
+    pub fn new(start: &Start, params: &Params) -> Cubic {
+        let cwnd_pkts = start.initial_cwnd.packets(start.mss).max(1);
+        Cubic {
+            credit: 0,
+            credit_due: 0,
+            update_at: Time::ZERO,
+            unused_since: None,
+            cwnd_pkts,
+            mss: start.mss.0,
+            phase: Phase::SlowStart(params.hystart.then(HyStart::new)),
+            cwnd: cwnd_pkts as f64,
+            slope: 0.0,
+            target: 0.0,
+            ssthresh: f64::INFINITY,
+            cwnd_prior: 0.0,
+            w_max: 0.0,
+            has_timed_out: false,
+            c: params.c,
+            beta: params.beta,
+            alpha: 3.0 * (1.0 - params.beta) / (1.0 + params.beta),
+            fast_convergence: params.fast_convergence,
+            friendliness: params.friendliness,
+        }
+    }
+
+    fn set_cwnd(&mut self, cwnd: f64) {
+        self.cwnd = cwnd.clamp(1.0, MAX_CWND);
+        self.cwnd_pkts = self.cwnd as u64;
+    }
+
+    /// Books what was acknowledged since the last update, then takes the slope anew.
+    #[cold]
+    #[inline(never)]
+    fn update(&mut self, ack: &Ack<'_>, now: Time) {
+        let acked = std::mem::take(&mut self.credit);
+        let left = match &mut self.phase {
+            Phase::SlowStart(_) => self.slow_start(acked, ack),
+            _ => acked,
+        };
+        match &mut self.phase {
+            Phase::SlowStart(_) => return, // still there: update at the next ACK
+            Phase::Reduced => self.start_epoch(now),
+            Phase::Avoidance(_) => {}
+        }
+        self.avoid(left as f64, ack.sender.srtt, now);
+    }
+
+    /// Grows by what is acknowledged up to ssthresh; returns what is left for congestion avoidance.
+    fn slow_start(&mut self, acked: u64, ack: &Ack<'_>) -> u64 {
+        let Phase::SlowStart(hystart) = &mut self.phase else { return acked };
+        let grown = match hystart {
+            None => Some(acked),
+            Some(h) => h.growth(ack),
+        };
+        match grown {
+            Some(n) => self.set_cwnd((self.cwnd + n as f64).min(self.ssthresh.max(self.cwnd))),
+            None => self.ssthresh = self.cwnd, // RFC 9406 §4.2
+        }
+        if self.cwnd < self.ssthresh {
+            return 0;
+        }
+        self.phase = Phase::Reduced;
+        // RFC 9438 §4.8, §4.10: without a reduction that gave W_max, the curve starts at its plateau
+        self.w_max = 0.0;
+        self.cwnd_prior = self.cwnd;
+        0
+    }
+
+    /// RFC 9438 §4.2: the curve from here to W_max.
+    fn start_epoch(&mut self, now: Time) {
+        let w_max = self.w_max.max(self.cwnd);
+        let k = cbrt((w_max - self.cwnd) / self.c);
+        self.phase = Phase::Avoidance(Epoch { start: now, w_max, k, w_est: self.cwnd });
+        self.slope = 0.0;
+        self.target = self.cwnd;
+    }
+
+    /// RFC 9438 §4.2 to §4.5.
+    fn avoid(&mut self, acked: f64, srtt: Dur, now: Time) {
+        let Phase::Avoidance(epoch) = &mut self.phase else { return };
+        let per_packet = 1.0 / self.cwnd;
+        let t = seconds(now.since(epoch.start));
+        let rtt = seconds(srtt);
+        let w_cubic = epoch.w_cubic(self.c, t);
+        let w_target = epoch.w_cubic(self.c, t + rtt);
+        // RFC 9438 §4.3: alpha makes up for the gentler cut, until that is made up for
+        let alpha = if epoch.w_est < self.cwnd_prior { self.alpha } else { 1.0 };
+        epoch.w_est = (epoch.w_est + alpha * acked * per_packet).min(MAX_CWND);
+        let w_est = epoch.w_est;
+
+        let mut cwnd = (self.cwnd + acked * self.slope).min(self.target).max(self.cwnd);
+        let is_friendly = self.friendliness && w_cubic < w_est;
+        if is_friendly {
+            cwnd = cwnd.max(w_est);
+        }
+        self.set_cwnd(cwnd);
+        let per_packet = 1.0 / self.cwnd;
+        self.target = w_target.clamp(self.cwnd, MAX_TARGET * self.cwnd);
+        self.slope = (self.target - self.cwnd) * per_packet;
+        let mut speed = self.slope;
+        let mut missing = (self.cwnd_pkts + 1) as f64 - self.cwnd;
+        if is_friendly {
+            // W_est reaches the next packet first
+            speed = speed.max(alpha * per_packet);
+            missing = missing.min((self.cwnd_pkts + 1) as f64 - w_est);
+        }
+        // a slope of 0 gives infinity, which the cast turns into the largest count: the clock decides
+        self.credit_due = ((missing / speed) as u64).saturating_add(1);
+        self.update_at = now + (srtt / UPDATE_ROUND_FRACTION).min(MAX_UPDATE_INTERVAL);
+    }
+
+    /// The window is used again after a pause: the pause does not count in t.
+    #[cold]
+    #[inline(never)]
+    fn resume(&mut self, since: Time, until: Time) {
+        self.unused_since = None;
+        if let Phase::Avoidance(epoch) = &mut self.phase {
+            epoch.start += until.since(since);
+        }
+        self.update_at = Time::ZERO;
+    }
+}
+
+/// s.
+fn seconds(d: Dur) -> f64 {
+    d.as_nanos() as f64 * 1e-9
+}
+
+/// Cube root of `x` >= 0 by Newton's iteration: the same bits on every machine, unlike a C library's.
+fn cbrt(x: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    // a third of the exponent is a guess within 6 %; each step squares the error
+    let mut r = f64::from_bits(x.to_bits() / 3 + (0x3ff_u64 << 52) / 3 * 2);
+    for _ in 0..5 {
+        r -= (r * r * r - x) / (3.0 * r * r);
+    }
+    r
+}
+
+impl Controller for Cubic {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        if !ack.sender.is_cwnd_limited || ack.sender.is_reducing() {
+            self.unused_since.get_or_insert(cx.now);
+            return;
+        }
+        if let Some(since) = self.unused_since {
+            self.resume(since, ack.newest_sent);
+        }
+        self.credit += ack.acked;
+        if self.credit >= self.credit_due || cx.now >= self.update_at {
+            self.update(ack, cx.now);
+        }
+        if ack.sender.packets_out() == 0 {
+            self.unused_since = Some(cx.now); // what comes next is idle time
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
+        let is_timeout = loss.cause == Cause::Timeout;
+        // RFC 5681 §3.1: a timeout of a packet that timed out before leaves ssthresh alone
+        if !(is_timeout && self.has_timed_out) {
+            self.cwnd_prior = self.cwnd;
+            // RFC 9438 §4.7
+            let is_below_plateau = self.fast_convergence && self.cwnd < self.w_max;
+            self.w_max = if is_below_plateau { self.cwnd * (1.0 + self.beta) * 0.5 } else { self.cwnd };
+            self.ssthresh = (self.cwnd * self.beta).max(MIN_SSTHRESH);
+        }
+        self.has_timed_out |= is_timeout;
+        if is_timeout {
+            self.set_cwnd(1.0);
+            self.phase = Phase::SlowStart(None);
+        } else {
+            self.set_cwnd(self.ssthresh);
+            self.phase = Phase::Reduced;
+        }
+        self.credit = 0;
+        self.credit_due = 0;
+        self.unused_since = None;
+    }
+
+    fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
+        self.has_timed_out = false;
+    }
+
+    #[inline]
+    fn cwnd(&self) -> Bytes {
+        Bytes(self.cwnd_pkts.saturating_mul(self.mss))
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        Some(Bytes((self.ssthresh as u64).saturating_mul(self.mss)))
+    }
+
+    fn telemetry(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        let (w_max, k, w_est) = match &self.phase {
+            Phase::Avoidance(e) => (e.w_max, e.k, e.w_est),
+            _ => (self.w_max, 0.0, 0.0),
+        };
+        emit("ssthresh_pkts", self.ssthresh);
+        emit("w_max_pkts", w_max);
+        emit("k_s", k);
+        emit("w_est_pkts", w_est);
+    }
+}
+
+#[cfg(test)]
+mod tests;

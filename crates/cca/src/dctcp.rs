@@ -1,0 +1,232 @@
+//! Data-centre TCP: cut the window in proportion to the fraction of marked packets.
+//!
+//! Model, cwnd in packets, once per window of data:
+//!
+//! - F = marked / delivered in the window that ends;
+//! - a = (1 - g) a + g F, with g = 1/16, a = 1 at the start;
+//! - the first mark in a window: cwnd = ssthresh = max(cwnd (1 - a/2), 2), and no growth until that window is acknowledged;
+//! - otherwise Reno.
+//!
+//! One flow under a step threshold K settles at a = sqrt(2 / W), W = BDP + K; its contract is cwnd = 2 / F^2.
+//!
+//! ```text
+//!          mark: cwnd *= 1 - a/2
+//!   grow ------------------------> reduced
+//!     ^                               |
+//!     +-------------------------------+
+//!       the window's end is acknowledged
+//! ```
+//!
+//! **Source**: RFC 8257 §3.3; facts of the kernel's `tcp_dctcp.c`; Alizadeh et al., SIGCOMM 2010, §3.3.
+//!
+//! **Deviations**: cwnd falls at once instead of by proportional rate reduction over a round trip. The receiver echoes
+//! each packet's mark (accurate ECN), so the two-state machine for delayed ACKs (RFC 8257 §3.2) is not needed. a has
+//! 20 fraction bits instead of 10.
+
+use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
+use crate::reno::Window;
+use crate::{Ack, Cause, Context, Controller, Interests, Loss, Sender};
+use fairweir_units::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Fraction bits of a.
+const ALPHA_BITS: u32 = 20;
+
+/// What can be set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// g = 2^-shift_g, the weight of a new F; 0 to 10 (`dctcp_shift_g`).
+    pub shift_g: u32,
+    /// a at the start, 0 to 1 (`dctcp_alpha_on_init`).
+    pub initial_alpha: f64,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { shift_g: 4, initial_alpha: 1.0 }
+    }
+}
+
+impl Params {
+    fn check(&self) -> Result<(), BuildError> {
+        let bad = |reason: String| Err(BuildError::BadParams { name: "dctcp".into(), reason });
+        if self.shift_g > 10 {
+            return bad(format!("shift_g must be at most 10: `{}`", self.shift_g));
+        }
+        if !(0.0..=1.0).contains(&self.initial_alpha) {
+            return bad(format!("initial_alpha must lie between 0 and 1: `{}`", self.initial_alpha));
+        }
+        Ok(())
+    }
+}
+
+/// DCTCP, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm {
+    name: "dctcp",
+    summary: "cuts the window in proportion to the fraction of marked packets (RFC 8257)",
+    defaults: defaults::<Params>,
+    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
+        let params: Params = typed("dctcp", params)?;
+        params.check()?;
+        Ok(Box::new(Dctcp::new(start, &params)))
+    },
+};
+
+/// Data-centre TCP.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    window: Window,
+    shift_g: u32,
+    /// Smoothed fraction of marked packets, [`ALPHA_BITS`] fraction bits.
+    alpha_fp: u64,
+    /// The observation window ends when this packet is acknowledged.
+    window_end: u64,
+    delivered: u64,
+    marked: u64,
+    /// No growth and no second cut before a packet beyond this one is acknowledged.
+    reduced_until: u64,
+}
+
+impl Dctcp {
+    /// A connection that starts.
+    pub fn new(start: &Start, params: &Params) -> Dctcp {
+        Dctcp {
+            window: Window::new(start),
+            shift_g: params.shift_g,
+            alpha_fp: (params.initial_alpha * (1u64 << ALPHA_BITS) as f64) as u64,
+            window_end: 0,
+            delivered: 0,
+            marked: 0,
+            reduced_until: 0,
+        }
+    }
+
+    /// The observation window is over: a = (1 - g) a + g F.
+    #[cold]
+    fn update_alpha(&mut self, snd_nxt: u64) {
+        // at least one unit, so that a dies out without marks
+        let decay = (self.alpha_fp >> self.shift_g).max(self.alpha_fp.min(1));
+        let fresh = (self.marked << (ALPHA_BITS - self.shift_g)) / self.delivered.max(1);
+        self.alpha_fp = (self.alpha_fp - decay + fresh).min(1 << ALPHA_BITS);
+        self.window_end = snd_nxt;
+        self.delivered = 0;
+        self.marked = 0;
+    }
+
+    #[cold]
+    fn cut_for_marks(&mut self, snd_nxt: u64) {
+        let cwnd = self.window.cwnd_pkts;
+        let cut = ((u128::from(cwnd) * u128::from(self.alpha_fp)) >> (ALPHA_BITS + 1)) as u64;
+        self.window.cut(cwnd - cut, Cause::Ecn);
+        self.reduced_until = snd_nxt;
+    }
+}
+
+impl Controller for Dctcp {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack<'_>, _cx: &mut Context<'_>) {
+        self.delivered += ack.acked;
+        self.marked += ack.marked;
+        let snd_una = ack.sender.snd_una;
+        if snd_una > self.window_end {
+            self.update_alpha(ack.sender.snd_nxt);
+        }
+        // held until something above is acknowledged (`TCP_CA_CWR`)
+        let is_reduced = snd_una <= self.reduced_until || ack.sender.is_reducing();
+        if ack.marked > 0 && !is_reduced {
+            self.cut_for_marks(ack.sender.snd_nxt);
+        } else if !is_reduced && ack.sender.is_cwnd_limited {
+            self.window.grow(ack.acked);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
+        // RFC 8257 §3.4: packet loss halves the window, as in Reno
+        self.window.cut(self.window.cwnd_pkts / 2, loss.cause);
+    }
+
+    fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
+        self.window.recovered();
+    }
+
+    #[inline]
+    fn cwnd(&self) -> Bytes {
+        self.window.cwnd()
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        Some(self.window.ssthresh())
+    }
+
+    fn interests(&self) -> Interests {
+        Interests { own_ecn: true, ..Interests::default() }
+    }
+
+    fn telemetry(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        emit("ssthresh_pkts", self.window.ssthresh_pkts as f64);
+        emit("alpha", self.alpha_fp as f64 / (1u64 << ALPHA_BITS) as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Path};
+    use fairweir_units::{Dur, Time};
+    use serde_json::json;
+
+    fn settled(mbps: u64, rtprop_ms: u64, threshold: u64) -> Bench {
+        let mut path = Path::droptail(mbps, rtprop_ms, 20);
+        path.mark_above = Some(threshold);
+        let mut bench = Bench::of("dctcp", &Value::Null, path);
+        bench.run_until(Time::from_nanos(20_000_000_000), |_| ());
+        bench
+    }
+
+    #[test]
+    fn alpha_settles_where_the_sawtooth_says_and_the_link_stays_busy() {
+        // BDP 160 packets, K 40 > BDP/7: a = sqrt(2/(BDP + K)), the link never idle
+        let mut bench = settled(96, 20, 40);
+        let (mut alphas, mut windows) = (0.0, 0);
+        let utilization = bench.utilization_for(Dur::from_secs(1));
+        for _ in 0..1000 {
+            bench.run_until(bench.now + Dur::from_millis(10), |_| ());
+            alphas += bench.telemetry("alpha");
+            windows += 1;
+        }
+        let (mean, law) = (alphas / f64::from(windows), (2.0f64 / 200.0).sqrt());
+        assert!((mean / law - 1.0).abs() < 0.15, "alpha {mean}, law {law}");
+        assert!(utilization > 0.999, "{utilization}");
+        assert_eq!(bench.episodes, (0, 0, 0));
+    }
+
+    #[test]
+    fn the_queue_stays_near_the_threshold() {
+        let mut bench = settled(96, 20, 40);
+        let limit = bench.path.rtprop + Dur::from_micros(125) * 55;
+        bench.run_until(bench.now + Dur::from_secs(5), |b| assert!(b.rtt < limit, "{}", b.rtt));
+    }
+
+    #[test]
+    fn alpha_dies_out_without_marks() {
+        let mut bench = Bench::of("dctcp", &Value::Null, Path::droptail(24, 10, 2));
+        bench.run_until(Time::from_nanos(20_000_000_000), |_| ());
+        assert_eq!(bench.telemetry("alpha"), 0.0);
+        assert!(bench.episodes.0 > 0);
+    }
+
+    #[test]
+    fn bad_parameters_are_named() {
+        let start = Start { mss: crate::testing::MSS, initial_cwnd: crate::testing::MSS, oracle_rtprop: None, seed: 0 };
+        for (params, word) in [
+            (json!({"shift_g": 11}), "shift_g"),
+            (json!({"initial_alpha": -0.1}), "initial_alpha"),
+            (json!({"g": 1}), "g"),
+        ] {
+            let error = (ALGORITHM.build)(&params, &start).expect_err("refused").to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}
