@@ -1,8 +1,18 @@
 //! The simulated world: virtual clock, transport, flows, topologies, traces.
 #![forbid(unsafe_code)]
 
+mod check;
 mod config;
+mod engine;
+mod flow;
+mod histogram;
+mod net;
+mod receiver;
+mod ring;
+mod route;
 mod run;
+mod sampler;
+mod schedule;
 mod series;
 mod summary;
 

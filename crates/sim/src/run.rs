@@ -1,5 +1,7 @@
 //! The entry point: a scenario in, an outcome out.
 
+use crate::check;
+use crate::engine::Engine;
 use crate::{Config, FlowSpec, Series, Summary};
 use fairweir_cca::{BuildError, Controller, Start};
 use fairweir_units::Time;
@@ -62,11 +64,9 @@ pub type Progress<'a> = dyn FnMut(Time) -> ControlFlow<()> + 'a;
 /// # Errors
 /// See [`SimError`].
 pub fn run(config: &Config) -> Result<Outcome, SimError> {
-    run_with(
-        config,
-        &|flow, start| fairweir_cca::registry::build(&flow.cca, &flow.params, start),
-        &mut |_| ControlFlow::Continue(()),
-    )
+    run_with(config, &|flow, start| fairweir_cca::registry::build(&flow.cca, &flow.params, start), &mut |_| {
+        ControlFlow::Continue(())
+    })
 }
 
 /// Runs `config` with controllers from `factory`, telling `progress` how far it is.
@@ -74,6 +74,6 @@ pub fn run(config: &Config) -> Result<Outcome, SimError> {
 /// # Errors
 /// See [`SimError`].
 pub fn run_with(config: &Config, factory: &Factory<'_>, progress: &mut Progress<'_>) -> Result<Outcome, SimError> {
-    let _ = (config, factory, progress);
-    Err(SimError::BadConfig { key: "config".into(), reason: "the engine is on its way".into() })
+    check::check(config)?;
+    Engine::new(config, factory)?.run(progress)
 }

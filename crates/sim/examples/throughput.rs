@@ -1,0 +1,43 @@
+//! Plays one workload of the speed comparison once and prints packets per second; run it under `perf stat` for
+//! instructions per packet: `throughput w1-min reno 8 60`.
+
+#[path = "../benches/workloads.rs"]
+mod workloads;
+
+use fairweir_sim::run;
+use fairweir_units::Dur;
+use std::time::Instant;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [name, cca, flows, seconds] = args.as_slice() else {
+        eprintln!("usage: throughput w1-min|w3 CCA FLOWS SIMULATED_SECONDS");
+        std::process::exit(2);
+    };
+    let flows = flows.parse().expect("a number of flows");
+    let duration = Dur::from_secs_f64(seconds.parse().expect("a number of seconds"));
+    let config = match name.as_str() {
+        "w1-min" => workloads::w1_min(cca, flows, duration),
+        "w3" => workloads::w3(cca, duration),
+        _ => panic!("no workload `{name}`"),
+    };
+    let started = Instant::now();
+    let outcome = run(&config).expect("the workload runs");
+    let wall = started.elapsed().as_secs_f64();
+    let summary = outcome.summary;
+    println!(
+        "{name} {cca} flows={flows}: {} packets, {} events, {:.3} s, {:.2} Mpkt/s, {:.1} ns/pkt, utilization {:.4}",
+        summary.packets,
+        summary.events,
+        wall,
+        summary.packets as f64 / wall / 1e6,
+        wall * 1e9 / summary.packets as f64,
+        summary.links[0].utilization,
+    );
+    if std::env::var_os("VERBOSE").is_some() {
+        for f in &summary.flows {
+            println!("{f:?}");
+        }
+        println!("{:?}", summary.links);
+    }
+}

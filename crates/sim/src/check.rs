@@ -1,0 +1,70 @@
+//! Refuses configurations that contradict themselves.
+
+use crate::{Config, FlowSpec, SimError, Source};
+use fairweir_units::{Dur, Time};
+
+/// The data packet must hold its own headers.
+const MIN_PACKET_BYTES: u64 = 64;
+
+/// # Errors
+/// [`SimError::BadConfig`], naming the key.
+pub(crate) fn check(config: &Config) -> Result<(), SimError> {
+    let bad = |key: &str, reason: &str| Err(SimError::BadConfig { key: key.to_owned(), reason: reason.to_owned() });
+    if config.duration == Dur::ZERO {
+        return bad("duration", "must be positive");
+    }
+    if config.warmup >= config.duration {
+        return bad("warmup", "must end before the run does");
+    }
+    if config.packet.0 < MIN_PACKET_BYTES {
+        return bad("packet", "must be at least 64 bytes");
+    }
+    if config.ack.0 == 0 {
+        return bad("ack", "must be positive");
+    }
+    if config.interval == Some(Dur::ZERO) {
+        return bad("interval", "must be positive");
+    }
+    if config.flows.is_empty() {
+        return bad("flows", "nobody sends");
+    }
+    for (index, flow) in config.flows.iter().enumerate() {
+        check_flow(config, flow).map_err(|(key, reason)| SimError::BadConfig {
+            key: format!("flows.{index}.{key}"),
+            reason: reason.to_owned(),
+        })?;
+    }
+    Ok(())
+}
+
+fn check_flow(config: &Config, flow: &FlowSpec) -> Result<(), (&'static str, &'static str)> {
+    if flow.path.is_empty() {
+        return Err(("path", "needs at least one link"));
+    }
+    if flow.path.iter().any(|&link| link >= config.links.len()) {
+        return Err(("path", "names a link that does not exist"));
+    }
+    if flow.ack_path.iter().any(|&link| link >= config.links.len()) {
+        return Err(("ack_path", "names a link that does not exist"));
+    }
+    if flow.start >= Time::ZERO + config.duration {
+        return Err(("start", "the flow never starts"));
+    }
+    if flow.stop.is_some_and(|stop| stop <= flow.start) {
+        return Err(("stop", "must come after start"));
+    }
+    if flow.receiver.ack_every == 0 {
+        return Err(("receiver.ack_every", "must be at least 1"));
+    }
+    if flow.initial_cwnd == 0 {
+        return Err(("initial_cwnd", "must be at least 1"));
+    }
+    match flow.source {
+        Source::Finite { bytes } if bytes.0 == 0 => Err(("source.bytes", "must be positive")),
+        Source::Rate { rate } if rate.bytes_per_sec() == 0 => Err(("source.rate", "must be positive")),
+        Source::OnOff { on, off } if on == Dur::ZERO || off == Dur::ZERO => {
+            Err(("source", "on and off must be positive"))
+        }
+        _ => Ok(()),
+    }
+}

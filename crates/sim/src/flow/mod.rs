@@ -1,0 +1,332 @@
+//! One flow: sender, route, receiver, application.
+//!
+//! The sender follows Linux where a controller can tell the difference: SACK scoreboard with loss detection in time
+//! order (RACK, RFC 8985) or duplicate ACKs alone, one reduction per episode, proportional rate reduction (RFC 6937),
+//! retransmission timeout with back-off (RFC 6298), pacing, delivery-rate samples.
+//!
+//! **Deviations from Linux**: windows, rates and RTT count whole packets of one size, headers included; no
+//! tail-loss probe, no undo of spurious retransmissions, no cwnd restart after idle.
+
+mod ack;
+mod recovery;
+mod send;
+mod source;
+
+use crate::config::{Config, FlowSpec};
+use crate::histogram::Histogram;
+use crate::net::Net;
+use crate::ring::Window;
+use crate::route::Route;
+use fairweir_cca::{Context, Controller, Interests, Sender};
+use fairweir_units::{Bytes, Dur, Time};
+use rand_chacha::ChaCha8Rng;
+use source::AppSource;
+use std::collections::VecDeque;
+
+/// More than any sane window; a controller that asks for more is stopped. 2^40 bytes are 88 s at 100 Gbps.
+const ABSURD_CWND: u64 = 1 << 40;
+/// Most packets one flow may have outstanding: bounds memory where nothing else does (2 GiB of records).
+const MAX_OUTSTANDING: u64 = 1 << 26;
+
+/// What the sender remembers of a packet in flight.
+#[derive(Clone, Copy, Debug, Default)]
+struct Record {
+    /// Last sent.
+    sent: Time,
+    /// `first_tx_mstamp`: start of the sample's send phase.
+    first_sent: Time,
+    /// `delivered_mstamp` when it was sent.
+    delivered_at: Time,
+    /// `delivered` when it was sent.
+    delivered: u32,
+    flags: u32,
+}
+
+impl Record {
+    const SACKED: u32 = 1;
+    /// Declared lost and not retransmitted since.
+    const LOST: u32 = 2;
+    /// Retransmitted, and that copy is outstanding.
+    const RETRANS: u32 = 4;
+    /// Retransmitted at least once: its RTT is ambiguous (Karn).
+    const EVER_RETRANS: u32 = 8;
+    const APP_LIMITED: u32 = 16;
+
+    #[inline]
+    fn has(&self, flag: u32) -> bool {
+        self.flags & flag != 0
+    }
+}
+
+/// Proportional rate reduction (RFC 6937), while cwnd is being reduced.
+#[derive(Clone, Copy, Debug)]
+struct RateReduction {
+    /// Packets in flight may not exceed this now.
+    window: u64,
+    ssthresh: u64,
+    prior_cwnd: u64,
+    delivered: u64,
+    out: u64,
+}
+
+/// Counters that summaries and time series read.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowStats {
+    pub(crate) rtt: Histogram,
+    pub(crate) sent: u64,
+    pub(crate) retransmits: u64,
+    pub(crate) timeouts: u64,
+}
+
+impl FlowStats {
+    pub(crate) fn new() -> FlowStats {
+        FlowStats { rtt: Histogram::new(), sent: 0, retransmits: 0, timeouts: 0 }
+    }
+}
+
+/// What stopped a run: the flow's controller misbehaved.
+#[derive(Clone, Debug)]
+pub(crate) struct Misbehaviour(pub(crate) String);
+
+#[derive(Debug)]
+pub(crate) struct Flow {
+    sender: Sender,
+    cc: Box<dyn Controller>,
+    interests: Interests,
+    /// The controller's answers, read after each call.
+    cwnd: u64,
+    /// Bytes per second; 0 does not pace.
+    pacing_rate: u64,
+    mss: u64,
+    next_send: Time,
+    /// Packets that may still leave in this burst.
+    burst: u64,
+    gso: u64,
+    rwnd: u64,
+    records: Window<Record>,
+    pub(crate) route: Route,
+    source: AppSource,
+
+    // Delivery rate (tcp_rate.c).
+    first_sent: Time,
+    delivered_at: Time,
+    /// `delivered` up to which samples are application-limited; 0 if none are.
+    app_limited: u64,
+
+    // ACK processing.
+    log_read: u32,
+    ce_seen: u32,
+    /// Sending stopped at cwnd when `snd_nxt` was this.
+    cwnd_limited_at: u64,
+    max_out: u64,
+    max_out_until: u64,
+
+    // Loss recovery.
+    sack: bool,
+    reacts_to_marks: bool,
+    /// The episode ends when `snd_una` gets here.
+    high_seq: u64,
+    rack_sent: Time,
+    rack_seq: u64,
+    rack_rtt: Dur,
+    /// Original transmissions below this have been judged by time order.
+    judged: u64,
+    /// Retransmissions in the order they left.
+    retransmitted: VecDeque<(u64, Time)>,
+    /// Packets to retransmit.
+    to_retransmit: VecDeque<u64>,
+    reduction: Option<RateReduction>,
+    reorder_deadline: Time,
+
+    // Timers.
+    min_rto: Dur,
+    backoff: u32,
+    /// The retransmission timer counts from here.
+    rto_base: Time,
+    /// The next time any slow timer might be due; never later than the true one.
+    wake_at: Time,
+    pacing_at: Time,
+    start: Time,
+    stop: Time,
+    has_started: bool,
+
+    rng: ChaCha8Rng,
+    misbehaviour: Option<Misbehaviour>,
+    pub(crate) stats: FlowStats,
+    pub(crate) completed_at: Option<Time>,
+}
+
+impl Flow {
+    pub(crate) fn new(
+        config: &Config,
+        spec: &FlowSpec,
+        cc: Box<dyn Controller>,
+        route: Route,
+        rng: ChaCha8Rng,
+    ) -> Flow {
+        let mut sender = Sender::new(config.packet);
+        sender.oracle_rtprop = spec.oracle_rtprop;
+        let interests = cc.interests();
+        let mut flow = Flow {
+            sender,
+            interests,
+            cc,
+            cwnd: 0,
+            pacing_rate: 0,
+            mss: config.packet.0,
+            next_send: Time::ZERO,
+            burst: 0,
+            gso: spec.gso.max(1),
+            rwnd: spec.rwnd.unwrap_or(MAX_OUTSTANDING).min(MAX_OUTSTANDING),
+            records: Window::new(),
+            route,
+            source: AppSource::new(&spec.source, spec.start, config.packet),
+            first_sent: Time::ZERO,
+            delivered_at: Time::ZERO,
+            app_limited: 0,
+            log_read: 0,
+            ce_seen: 0,
+            cwnd_limited_at: 0,
+            max_out: 0,
+            max_out_until: 0,
+            sack: spec.receiver.sack,
+            reacts_to_marks: spec.ecn && !interests.own_ecn,
+            high_seq: 0,
+            rack_sent: Time::ZERO,
+            rack_seq: 0,
+            rack_rtt: Dur::ZERO,
+            judged: 0,
+            retransmitted: VecDeque::new(),
+            to_retransmit: VecDeque::new(),
+            reduction: None,
+            reorder_deadline: Time::NEVER,
+            min_rto: spec.min_rto,
+            backoff: 0,
+            rto_base: Time::ZERO,
+            wake_at: spec.start,
+            pacing_at: Time::NEVER,
+            start: spec.start,
+            stop: spec.stop.unwrap_or(Time::NEVER),
+            has_started: false,
+            rng,
+            misbehaviour: None,
+            stats: FlowStats::new(),
+            completed_at: None,
+        };
+        flow.read_controller(Time::ZERO);
+        flow
+    }
+
+    pub(crate) fn sender(&self) -> &Sender {
+        &self.sender
+    }
+    pub(crate) fn cwnd(&self) -> Bytes {
+        Bytes(self.cwnd)
+    }
+    /// Bytes per second; `None` if the controller does not pace.
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
+        (self.pacing_rate > 0).then_some(self.pacing_rate)
+    }
+    pub(crate) fn controller(&self) -> &dyn Controller {
+        self.cc.as_ref()
+    }
+    pub(crate) fn start(&self) -> Time {
+        self.start
+    }
+    pub(crate) fn stop(&self) -> Time {
+        self.stop
+    }
+    /// When the flow first has something to do.
+    pub(crate) fn first_event(&self) -> Time {
+        self.wake_at
+    }
+
+    /// Handles what is due at `now`: one ACK, or the timers.
+    #[inline]
+    pub(crate) fn on_event(&mut self, now: Time, net: &mut Net) {
+        match self.route.acks.front() {
+            Some(ack) if ack.at <= now => {
+                let ack = *ack;
+                self.route.acks.pop();
+                self.on_ack(&ack, now, net);
+            }
+            _ if self.pacing_at <= now => {
+                self.pacing_at = Time::NEVER;
+                self.pump(now, net);
+            }
+            _ => self.on_wake(now, net),
+        }
+        let next_ack = self.route.acks.front().map_or(Time::NEVER, |ack| ack.at);
+        let next = next_ack.min(self.pacing_at).min(self.wake_at).min(self.route.receiver.deadline());
+        net.schedule.set(self.route.flow_leaf, next);
+    }
+
+    /// Slow timers, each checked against its own deadline.
+    #[cold]
+    fn on_wake(&mut self, now: Time, net: &mut Net) {
+        self.route.check_ack_timer(now, net);
+        if now < self.start {
+            self.wake_at = self.start;
+            return;
+        }
+        if !self.has_started {
+            self.has_started = true;
+            self.first_sent = now;
+            self.delivered_at = now;
+            self.rto_base = now;
+        }
+        if now >= self.stop {
+            self.source.close(self.sender.snd_nxt);
+        }
+        self.source.advance(now, self.sender.snd_nxt);
+        if self.reorder_deadline <= now {
+            self.on_reorder_timeout(now);
+        }
+        if self.rto_deadline() <= now {
+            self.on_timeout(now);
+        }
+        self.pump(now, net);
+        self.wake_at = self
+            .rto_deadline()
+            .min(self.reorder_deadline)
+            .min(self.source.next_change())
+            .min(if now < self.stop { self.stop } else { Time::NEVER });
+    }
+
+    /// Lets `wake_at` be no later than `deadline`.
+    #[inline]
+    fn wake_by(&mut self, deadline: Time) {
+        self.wake_at = self.wake_at.min(deadline);
+    }
+
+    /// Reads the controller's decisions after a call; an absurd one ends the run.
+    #[inline]
+    fn read_controller(&mut self, _now: Time) {
+        self.cwnd = self.cc.cwnd().0;
+        self.pacing_rate = self.cc.pacing_rate().map_or(0, |rate| rate.bytes_per_sec().max(1));
+        if self.cwnd == 0 || self.cwnd > ABSURD_CWND {
+            self.suspect();
+        }
+    }
+
+    #[cold]
+    fn suspect(&mut self) {
+        let reason = match self.cc.fault() {
+            Some(fault) => fault.0,
+            None => format!("asked for a cwnd of {} bytes", self.cwnd),
+        };
+        self.cwnd = self.cwnd.clamp(self.mss, ABSURD_CWND);
+        self.misbehaviour.get_or_insert(Misbehaviour(reason));
+    }
+
+    /// Why the run cannot go on, if it cannot.
+    #[inline]
+    pub(crate) fn misbehaviour(&self) -> Option<&Misbehaviour> {
+        self.misbehaviour.as_ref()
+    }
+
+    #[inline]
+    fn context<'a>(now: Time, rng: &'a mut ChaCha8Rng) -> Context<'a> {
+        Context { now, rng }
+    }
+}

@@ -1,0 +1,236 @@
+//! Loss recovery: what is lost, when an episode starts and ends, how much may be sent in between.
+
+use super::{Flow, RateReduction, Record};
+use fairweir_cca::{CaState, Cause, Loss, LostPacket};
+use fairweir_units::{Dur, Time};
+
+/// Duplicate ACKs, or SACKed packets, that call a loss without waiting (RFC 5681 §3.2).
+const DUP_THRESH: u64 = 3;
+/// The timeout doubles at most so often (Linux `TCP_RTO_MAX` is 120 s).
+const MAX_BACKOFF: u32 = 9;
+/// Timeout before the first RTT sample (RFC 6298 §2.1).
+const INITIAL_RTO: Dur = Dur::from_secs(1);
+
+impl Flow {
+    /// Looks for losses after an ACK, and moves through the states of recovery.
+    #[cold]
+    pub(super) fn recover(&mut self, cum_acked: u64, marked: u64, prior_inflight: u64, now: Time) {
+        let was_lost = self.sender.lost;
+        if self.sender.ca_state != CaState::Open && self.sender.snd_una >= self.high_seq {
+            self.leave_episode(now);
+        }
+        if self.sack {
+            self.judge_by_time(now);
+        } else {
+            self.judge_by_dupacks(cum_acked, now);
+        }
+        let has_new_losses = self.sender.lost > was_lost;
+        match self.sender.ca_state {
+            CaState::Open | CaState::Disorder if has_new_losses => {
+                self.enter_episode(CaState::Recovery, Cause::Dupack, prior_inflight, now);
+            }
+            // cwnd was reduced already in this round: no second reduction.
+            CaState::Cwr if has_new_losses => {
+                self.sender.ca_state = CaState::Recovery;
+                self.high_seq = self.sender.snd_nxt;
+            }
+            CaState::Open | CaState::Disorder if marked > 0 && self.reacts_to_marks => {
+                self.enter_episode(CaState::Cwr, Cause::Ecn, prior_inflight, now);
+            }
+            CaState::Open | CaState::Disorder => {
+                self.sender.ca_state = if self.sender.sacked_out > 0 { CaState::Disorder } else { CaState::Open };
+            }
+            _ => {}
+        }
+    }
+
+    fn enter_episode(&mut self, state: CaState, cause: Cause, prior_inflight: u64, now: Time) {
+        let prior_cwnd = (self.cwnd / self.mss).max(1);
+        self.sender.ca_state = state;
+        self.high_seq = self.sender.snd_nxt;
+        let loss = Loss { cause, prior_inflight, sender: &self.sender };
+        self.cc.on_loss(&loss, &mut Flow::context(now, &mut self.rng));
+        self.read_controller(now);
+        if !self.interests.own_recovery && state != CaState::Loss {
+            let ssthresh = self.cc.ssthresh().map_or(self.cwnd, |s| s.0) / self.mss;
+            self.reduction = Some(RateReduction {
+                window: self.sender.inflight() + 1,
+                ssthresh: ssthresh.clamp(1, prior_cwnd),
+                prior_cwnd,
+                delivered: 0,
+                out: 0,
+            });
+        } else {
+            self.reduction = None;
+        }
+    }
+
+    fn leave_episode(&mut self, now: Time) {
+        self.sender.ca_state = CaState::Open;
+        self.reduction = None;
+        self.reorder_deadline = Time::NEVER;
+        self.cc.on_recovered(&self.sender, &mut Flow::context(now, &mut self.rng));
+        self.read_controller(now);
+    }
+
+    /// RFC 6937: in flight goes from where it was to ssthresh in step with what is delivered.
+    pub(super) fn reduce_proportionally(&mut self, acked: u64, newly_lost: u64, cum_acked: u64) {
+        let inflight = self.sender.inflight();
+        let Some(reduction) = &mut self.reduction else { return };
+        reduction.delivered += acked;
+        let allowance = if inflight > reduction.ssthresh {
+            (reduction.delivered * reduction.ssthresh).div_ceil(reduction.prior_cwnd).saturating_sub(reduction.out)
+        } else {
+            let room = reduction.ssthresh - inflight;
+            let limit = if cum_acked > 0 && newly_lost == 0 {
+                reduction.delivered.saturating_sub(reduction.out).max(acked) + 1
+            } else {
+                acked
+            };
+            room.min(limit)
+        };
+        // The first retransmission is never held back (RFC 6937 §3).
+        let first = u64::from(reduction.out == 0);
+        reduction.window = inflight + allowance.max(first);
+    }
+
+    /// RACK (RFC 8985 §6.2) on paths that do not reorder: a packet is lost if one sent after it was delivered, once
+    /// three are SACKed or a recovery runs; before that, a quarter of the smallest RTT later.
+    fn judge_by_time(&mut self, now: Time) {
+        if self.rack_sent == Time::ZERO && self.rack_seq == 0 {
+            return;
+        }
+        let is_certain =
+            self.sender.sacked_out >= DUP_THRESH || matches!(self.sender.ca_state, CaState::Recovery | CaState::Loss);
+        let patience = if is_certain { Dur::ZERO } else { self.sender.min_rtt / 4 };
+        self.reorder_deadline = Time::NEVER;
+        self.judged = self.judged.max(self.sender.snd_una);
+        while self.judged < self.sender.snd_nxt {
+            let record = *self.records.get(self.judged);
+            if !record.has(Record::SACKED) && !record.has(Record::EVER_RETRANS) && !record.has(Record::LOST) {
+                if (record.sent, self.judged) >= (self.rack_sent, self.rack_seq) {
+                    break;
+                }
+                if !self.is_overdue(&record, patience, now) {
+                    break;
+                }
+                self.declare_lost(self.judged, now);
+            }
+            self.judged += 1;
+        }
+        while let Some(&(seq, sent)) = self.retransmitted.front() {
+            let is_outstanding = seq >= self.sender.snd_una && {
+                let record = self.records.get(seq);
+                record.has(Record::RETRANS) && record.sent == sent
+            };
+            if is_outstanding {
+                if (sent, seq) >= (self.rack_sent, self.rack_seq) {
+                    break;
+                }
+                let record = *self.records.get(seq);
+                if !self.is_overdue(&record, patience, now) {
+                    break;
+                }
+                self.declare_lost(seq, now);
+            }
+            self.retransmitted.pop_front();
+        }
+    }
+
+    /// Has `record`, sent before a delivered packet, been given `patience` to arrive late? Sets the timer if not.
+    fn is_overdue(&mut self, record: &Record, patience: Dur, now: Time) -> bool {
+        if patience == Dur::ZERO {
+            return true;
+        }
+        let deadline = record.sent + self.rack_rtt + patience;
+        if deadline <= now {
+            return true;
+        }
+        self.reorder_deadline = deadline;
+        self.wake_by(deadline);
+        false
+    }
+
+    /// The patience of [`Flow::judge_by_time`] ran out.
+    pub(super) fn on_reorder_timeout(&mut self, now: Time) {
+        self.reorder_deadline = Time::NEVER;
+        let prior_inflight = self.sender.inflight();
+        self.recover(0, 0, prior_inflight, now);
+    }
+
+    /// NewReno (RFC 6582): three duplicate ACKs, or a partial ACK, and the first packet outstanding is lost.
+    fn judge_by_dupacks(&mut self, cum_acked: u64, now: Time) {
+        let una = self.sender.snd_una;
+        if una == self.sender.snd_nxt {
+            return;
+        }
+        let is_partial = cum_acked > 0 && matches!(self.sender.ca_state, CaState::Recovery);
+        let starts = self.sender.sacked_out >= DUP_THRESH
+            && matches!(self.sender.ca_state, CaState::Open | CaState::Disorder | CaState::Cwr);
+        let record = *self.records.get(una);
+        if (is_partial || starts) && !record.has(Record::LOST) && !record.has(Record::RETRANS) {
+            self.declare_lost(una, now);
+            // The hole is not among the packets that duplicate ACKs stand for.
+            let most = self.sender.packets_out() - self.sender.lost_out;
+            self.sender.sacked_out = self.sender.sacked_out.min(most);
+        }
+    }
+
+    fn declare_lost(&mut self, seq: u64, now: Time) {
+        let record = self.records.get_mut(seq);
+        self.sender.lost_out += u64::from(!record.has(Record::LOST));
+        self.sender.retrans_out -= u64::from(record.has(Record::RETRANS));
+        record.flags = record.flags & !Record::RETRANS | Record::LOST;
+        let lost = LostPacket { seq, sent: record.sent };
+        self.sender.lost += 1;
+        self.to_retransmit.push_back(seq);
+        if self.interests.lost {
+            self.cc.on_packet_lost(&lost, &mut Flow::context(now, &mut self.rng));
+        }
+    }
+
+    /// RFC 6298 with Linux's floor: srtt + max(4 rttvar, min_rto), doubled at each expiry.
+    #[inline]
+    pub(super) fn rto_deadline_if_outstanding(&self) -> Time {
+        let sender = &self.sender;
+        let rto = if sender.srtt == Dur::ZERO {
+            INITIAL_RTO.max(self.min_rto)
+        } else {
+            sender.srtt + (sender.rttvar * 4).max(self.min_rto)
+        };
+        self.rto_base + rto * (1 << self.backoff)
+    }
+
+    /// When the retransmission timer expires.
+    pub(super) fn rto_deadline(&self) -> Time {
+        if self.sender.packets_out() == 0 { Time::NEVER } else { self.rto_deadline_if_outstanding() }
+    }
+
+    /// The retransmission timer expired: everything outstanding is lost (`tcp_enter_loss`).
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        self.stats.timeouts += 1;
+        let prior_inflight = self.sender.inflight();
+        self.to_retransmit.clear();
+        self.retransmitted.clear();
+        if !self.sack {
+            self.sender.sacked_out = 0;
+        }
+        for seq in self.sender.snd_una..self.sender.snd_nxt {
+            let record = self.records.get(seq);
+            if record.has(Record::SACKED) {
+                continue;
+            }
+            if record.has(Record::LOST) && !record.has(Record::RETRANS) {
+                self.to_retransmit.push_back(seq);
+            } else {
+                self.declare_lost(seq, now);
+            }
+        }
+        self.judged = self.sender.snd_nxt;
+        self.rto_base = now;
+        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
+        self.burst = 0;
+        self.next_send = now;
+        self.enter_episode(CaState::Loss, Cause::Timeout, prior_inflight, now);
+    }
+}

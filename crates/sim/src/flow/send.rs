@@ -1,0 +1,145 @@
+//! Sending: the window, pacing, and what leaves next.
+
+use super::{Flow, MAX_OUTSTANDING, Misbehaviour, Record};
+use crate::net::Net;
+use fairweir_cca::Sent;
+use fairweir_units::{Bytes, NANOS_PER_SEC, Time};
+
+impl Flow {
+    /// Sends what window, pacing and application allow.
+    #[inline]
+    pub(super) fn pump(&mut self, now: Time, net: &mut Net) {
+        loop {
+            let inflight = self.sender.inflight();
+            if !self.window_allows(inflight) {
+                self.cwnd_limited_at = self.sender.snd_nxt;
+                break;
+            }
+            let retransmission = self.next_retransmission();
+            if retransmission.is_none() {
+                if self.sender.snd_nxt >= self.source.limit() {
+                    self.app_limited = (self.sender.delivered + inflight).max(1);
+                    break;
+                }
+                if self.sender.packets_out() >= self.rwnd {
+                    if self.rwnd == MAX_OUTSTANDING {
+                        self.misbehaviour.get_or_insert(Misbehaviour(format!(
+                            "has {MAX_OUTSTANDING} packets outstanding: nothing bounds its window"
+                        )));
+                    }
+                    break;
+                }
+            }
+            if self.pacing_rate > 0 && !self.pacing_allows(now) {
+                break;
+            }
+            match retransmission {
+                Some(seq) => {
+                    self.to_retransmit.pop_front();
+                    self.retransmit(seq, now, net);
+                }
+                None => self.send_new(now, net),
+            }
+        }
+    }
+
+    #[inline]
+    fn window_allows(&self, inflight: u64) -> bool {
+        match &self.reduction {
+            Some(reduction) => inflight < reduction.window,
+            // A window below one packet still lets one out, or nothing would ever return.
+            None => (inflight + 1) * self.mss <= self.cwnd || inflight == 0,
+        }
+    }
+
+    /// The lowest packet that is due for retransmission; it stays at the head of the list.
+    #[inline]
+    fn next_retransmission(&mut self) -> Option<u64> {
+        while let Some(&seq) = self.to_retransmit.front() {
+            if seq >= self.sender.snd_una {
+                let record = self.records.get(seq);
+                if record.has(Record::LOST) && !record.has(Record::RETRANS) {
+                    return Some(seq);
+                }
+            }
+            self.to_retransmit.pop_front();
+        }
+        None
+    }
+
+    /// May a packet leave now? If not, the pacing timer is set.
+    #[inline]
+    fn pacing_allows(&mut self, now: Time) -> bool {
+        if self.burst == 0 {
+            if now < self.next_send {
+                self.pacing_at = self.next_send;
+                return false;
+            }
+            self.burst = self.gso;
+            self.next_send = now;
+        }
+        self.burst -= 1;
+        self.next_send = Time::from_nanos(self.next_send.as_nanos() + self.mss * NANOS_PER_SEC / self.pacing_rate);
+        true
+    }
+
+    #[inline]
+    fn send_new(&mut self, now: Time, net: &mut Net) {
+        let seq = self.sender.snd_nxt;
+        if self.sender.snd_una == seq {
+            // tcp_rate_skb_sent: nothing in flight, so a sample's phases start here.
+            self.first_sent = now;
+            self.delivered_at = now;
+            self.rto_base = now;
+            let deadline = self.rto_deadline_if_outstanding();
+            self.wake_by(deadline);
+        }
+        self.records.reserve(self.sender.snd_una, seq);
+        *self.records.get_mut(seq) = self.record(now, 0);
+        self.sender.snd_nxt = seq + 1;
+        self.account_sent(seq, false, now);
+        self.route.send(now, seq, net);
+    }
+
+    fn retransmit(&mut self, seq: u64, now: Time, net: &mut Net) {
+        *self.records.get_mut(seq) = self.record(now, Record::LOST | Record::RETRANS | Record::EVER_RETRANS);
+        self.sender.retrans_out += 1;
+        self.retransmitted.push_back((seq, now));
+        self.stats.retransmits += 1;
+        if seq == self.sender.snd_una {
+            self.rto_base = now;
+        }
+        self.account_sent(seq, true, now);
+        self.route.send(now, seq, net);
+    }
+
+    #[inline]
+    fn record(&self, now: Time, flags: u32) -> Record {
+        let app_limited = if self.app_limited > 0 { Record::APP_LIMITED } else { 0 };
+        Record {
+            sent: now,
+            first_sent: self.first_sent,
+            delivered_at: self.delivered_at,
+            delivered: self.sender.delivered as u32,
+            flags: flags | app_limited,
+        }
+    }
+
+    #[inline]
+    fn account_sent(&mut self, seq: u64, is_retransmit: bool, now: Time) {
+        self.stats.sent += 1;
+        if let Some(reduction) = &mut self.reduction {
+            reduction.out += 1;
+        }
+        if self.interests.sent {
+            let sent = Sent { seq, is_retransmit, sender: &self.sender };
+            self.cc.on_send(&sent, &mut Flow::context(now, &mut self.rng));
+            self.read_controller(now);
+        }
+    }
+
+    /// The wire bytes of `packets`.
+    pub(crate) fn wire_bytes(&self, packets: u64) -> Bytes {
+        Bytes(packets * self.mss)
+    }
+}

@@ -1,0 +1,79 @@
+//! The application: how many packets there are to send, and until when that holds.
+
+use crate::config::Source;
+use fairweir_units::{Bytes, Dur, Rate, Time};
+
+#[derive(Debug)]
+enum Kind {
+    Bulk,
+    Finite,
+    Rate { rate: Rate, packet: Bytes },
+    OnOff { on: Dur, off: Dur, is_on: bool },
+}
+
+#[derive(Debug)]
+pub(crate) struct AppSource {
+    kind: Kind,
+    start: Time,
+    /// Packets below this number may be sent.
+    limit: u64,
+    next_change: Time,
+}
+
+impl AppSource {
+    pub(crate) fn new(source: &Source, start: Time, packet: Bytes) -> AppSource {
+        let (kind, limit, next_change) = match *source {
+            Source::Bulk => (Kind::Bulk, u64::MAX, Time::NEVER),
+            Source::Finite { bytes } => (Kind::Finite, bytes.0.div_ceil(packet.0), Time::NEVER),
+            Source::Rate { rate } => (Kind::Rate { rate, packet }, 0, start),
+            Source::OnOff { on, off } => (Kind::OnOff { on, off, is_on: false }, 0, start),
+        };
+        AppSource { kind, start, limit, next_change }
+    }
+
+    /// Packets below this number may be sent.
+    #[inline]
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Is this a transfer of known length that is done when `una` packets are acknowledged?
+    pub(crate) fn is_done(&self, una: u64) -> bool {
+        matches!(self.kind, Kind::Finite) && una >= self.limit
+    }
+
+    /// When [`AppSource::advance`] has something to do.
+    pub(crate) fn next_change(&self) -> Time {
+        self.next_change
+    }
+
+    /// Brings the limit up to `now`.
+    pub(crate) fn advance(&mut self, now: Time, snd_nxt: u64) {
+        if now < self.next_change {
+            return;
+        }
+        match &mut self.kind {
+            Kind::Bulk | Kind::Finite => {}
+            Kind::Rate { rate, packet } => {
+                // Packet k is there after k packet times; the first one at once.
+                self.limit = (*rate * now.since(self.start)).packets(*packet) + 1;
+                let due = *packet * self.limit / *rate + Dur::from_nanos(1);
+                self.next_change = self.start + due;
+            }
+            Kind::OnOff { on, off, is_on } => {
+                *is_on = !*is_on;
+                self.limit = if *is_on { u64::MAX } else { snd_nxt };
+                self.next_change = now + if *is_on { *on } else { *off };
+            }
+        }
+    }
+
+    /// No packet from `snd_nxt` on will be sent any more.
+    pub(crate) fn close(&mut self, snd_nxt: u64) {
+        if !matches!(self.kind, Kind::Finite) {
+            self.kind = Kind::Bulk;
+        }
+        self.limit = self.limit.min(snd_nxt);
+        self.next_change = Time::NEVER;
+    }
+}

@@ -1,0 +1,119 @@
+//! A histogram of durations with a bounded relative error.
+
+use crate::DelayStats;
+use fairweir_units::Dur;
+
+/// Buckets an octave: a bucket is at most 1/64 of its value wide, its middle at most 0.8 % off.
+const SUB_BUCKETS_LOG2: u32 = 6;
+
+/// Counts durations in buckets whose width grows with the value; sum, minimum and maximum are exact.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Histogram {
+    counts: Vec<u32>,
+    samples: u64,
+    sum_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl Histogram {
+    pub(crate) fn new() -> Histogram {
+        Histogram { min_ns: u64::MAX, ..Histogram::default() }
+    }
+
+    #[inline]
+    pub(crate) fn record(&mut self, value: Dur) {
+        let ns = value.as_nanos();
+        let bucket = bucket_of(ns);
+        if bucket >= self.counts.len() {
+            self.grow(bucket);
+        }
+        self.counts[bucket] += 1;
+        self.samples += 1;
+        self.sum_ns += ns;
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    #[cold]
+    fn grow(&mut self, bucket: usize) {
+        let octave = 1 << SUB_BUCKETS_LOG2;
+        self.counts.resize((bucket / octave + 1) * octave, 0);
+    }
+
+    /// Sum and number of the values.
+    pub(crate) fn total(&self) -> (Dur, u64) {
+        (Dur::from_nanos(self.sum_ns), self.samples)
+    }
+
+    /// Mean and percentiles in ms, each less `offset` and at least 0; all zero without samples.
+    pub(crate) fn stats_less(&self, offset: Dur) -> DelayStats {
+        if self.samples == 0 {
+            return DelayStats::default();
+        }
+        let ms = |ns: f64| ((ns - offset.as_nanos() as f64) / 1e6).max(0.0);
+        DelayStats {
+            mean: ms(self.sum_ns as f64 / self.samples as f64),
+            min: ms(self.min_ns as f64),
+            p50: ms(self.quantile(50)),
+            p95: ms(self.quantile(95)),
+            p99: ms(self.quantile(99)),
+            max: ms(self.max_ns as f64),
+        }
+    }
+
+    fn quantile(&self, percent: u64) -> f64 {
+        let rank = (self.samples * percent).div_ceil(100).max(1);
+        let mut seen = 0;
+        for (bucket, count) in self.counts.iter().enumerate() {
+            seen += u64::from(*count);
+            if seen >= rank {
+                let (low, high) = (lower_bound(bucket), lower_bound(bucket + 1) - 1);
+                return (low.max(self.min_ns) + high.min(self.max_ns)) as f64 / 2.0;
+            }
+        }
+        self.max_ns as f64
+    }
+}
+
+/// Values below 64 have a bucket each; above, an octave has 64.
+#[inline]
+fn bucket_of(ns: u64) -> usize {
+    let octave = (63 - (ns | (1 << SUB_BUCKETS_LOG2)).leading_zeros()) - SUB_BUCKETS_LOG2;
+    ((octave as usize) << SUB_BUCKETS_LOG2) + (ns >> octave) as usize
+}
+
+fn lower_bound(bucket: usize) -> u64 {
+    let sub = 1usize << SUB_BUCKETS_LOG2;
+    if bucket < 2 * sub {
+        return bucket as u64;
+    }
+    let octave = bucket / sub - 1;
+    ((bucket - octave * sub) as u64) << octave
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_value_lies_in_its_bucket(ns in 0..u64::MAX / 2) {
+            let bucket = bucket_of(ns);
+            prop_assert!(lower_bound(bucket) <= ns && ns < lower_bound(bucket + 1));
+        }
+
+        #[test]
+        fn percentiles_are_within_one_percent(mut values in proptest::collection::vec(1_000..10_000_000_000u64, 1..400)) {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|v| histogram.record(Dur::from_nanos(*v)));
+            values.sort_unstable();
+            let stats = histogram.stats_less(Dur::ZERO);
+            for (percent, got) in [(50, stats.p50), (95, stats.p95), (99, stats.p99)] {
+                let exact = values[(values.len() * percent).div_ceil(100) - 1] as f64 / 1e6;
+                prop_assert!((got - exact).abs() <= 0.01 * exact, "p{percent}: {got} for {exact}");
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What flows share: hops and the schedule.
+
+use crate::config::LinkSpec;
+use crate::histogram::Histogram;
+use crate::schedule::{Leaf, Schedule};
+use fairweir_path::{Hop, Packet, Verdict};
+use fairweir_units::{Bytes, Dur, Time};
+use rand_chacha::ChaCha8Rng;
+
+/// Hops and the schedule: what an event of one flow may touch beside the flow itself.
+#[derive(Debug)]
+pub(crate) struct Net {
+    pub(crate) hops: Vec<SharedHop>,
+    pub(crate) schedule: Schedule,
+}
+
+/// A hop with its statistics.
+#[derive(Debug)]
+pub(crate) struct SharedHop {
+    pub(crate) hop: Hop,
+    /// Its own stream, if its queue decides when packets leave.
+    pub(crate) leaf: Option<Leaf>,
+    /// Propagation to the next hop.
+    pub(crate) delay: Dur,
+    last_departure: Time,
+    pub(crate) stats: HopStats,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct HopStats {
+    pub(crate) wait: Histogram,
+    pub(crate) arrivals: u64,
+    pub(crate) arrived: Bytes,
+    pub(crate) served: Bytes,
+    pub(crate) drops: u64,
+    pub(crate) marks: u64,
+}
+
+impl HopStats {
+    pub(crate) fn new() -> HopStats {
+        HopStats { wait: Histogram::new(), arrivals: 0, arrived: Bytes::ZERO, served: Bytes::ZERO, drops: 0, marks: 0 }
+    }
+}
+
+impl SharedHop {
+    pub(crate) fn new(spec: &LinkSpec, rng: ChaCha8Rng) -> SharedHop {
+        SharedHop {
+            hop: Hop::new(&spec.hop, rng),
+            leaf: None,
+            delay: spec.delay,
+            last_departure: Time::ZERO,
+            stats: HopStats::new(),
+        }
+    }
+
+    /// `packet` arrives at `now` at a hop that decides on arrival.
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
+        self.count_arrival(packet);
+        let verdict = self.hop.arrive(now, packet);
+        self.count(self.last_departure.since(now), packet, verdict);
+        verdict
+    }
+
+    pub(crate) fn count_arrival(&mut self, packet: &Packet) {
+        self.stats.arrivals += 1;
+        self.stats.arrived += packet.bytes;
+    }
+
+    /// Books what became of `packet` after it waited `wait` for the link.
+    #[inline]
+    pub(crate) fn count(&mut self, wait: Dur, packet: &Packet, verdict: Verdict) {
+        match verdict {
+            Verdict::Deliver(departure) | Verdict::Mark(departure) => {
+                self.stats.marks += u64::from(matches!(verdict, Verdict::Mark(_)));
+                self.last_departure = departure;
+                self.stats.served += packet.bytes;
+                self.stats.wait.record(wait);
+            }
+            Verdict::Drop => self.stats.drops += 1,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The receiving end: what has arrived, and when to say so.
+//!
+//! Paths do not reorder, so a packet's arrival time is known when it leaves the last shared hop; the receiver handles
+//! it then and there, ahead of the clock, and its ACKs enter the return path with their own later times.
+
+use crate::config::Receiver as Config;
+use fairweir_units::{Dur, Time};
+use std::collections::VecDeque;
+
+/// An ACK as it leaves the receiver. Everything in it is cumulative, so a lost ACK loses no information.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AckOut {
+    pub(crate) at: Time,
+    /// Next packet expected in order.
+    pub(crate) cum: u64,
+    /// Length of the receiver's log of out-of-order arrivals (stands for SACK blocks).
+    pub(crate) log: u32,
+    /// Marked packets so far.
+    pub(crate) ce: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    ack_every: u64,
+    ack_timer: Dur,
+    sack: bool,
+    rcv_nxt: u64,
+    /// In-order packets that no ACK covers yet.
+    pending: u64,
+    /// When the pending ACK goes out at the latest.
+    deadline: Time,
+    ce: u32,
+    above: Above,
+    /// Out-of-order arrivals that the sender has not read yet; the first has the number `log_base`.
+    log: VecDeque<u64>,
+    log_base: u32,
+    /// Packets that arrived twice.
+    pub(crate) duplicates: u64,
+}
+
+impl Receiver {
+    pub(crate) fn new(config: &Config) -> Receiver {
+        Receiver {
+            ack_every: config.ack_every,
+            ack_timer: config.ack_timer,
+            sack: config.sack,
+            rcv_nxt: 0,
+            pending: 0,
+            deadline: Time::NEVER,
+            ce: 0,
+            above: Above::default(),
+            log: VecDeque::new(),
+            log_base: 0,
+            duplicates: 0,
+        }
+    }
+
+    /// Packet `seq` arrives at `at`; returns the ACK it causes at once, if any. Ask [`Receiver::overdue`] first.
+    #[inline]
+    pub(crate) fn arrive(&mut self, seq: u64, is_marked: bool, at: Time) -> Option<AckOut> {
+        self.ce += u32::from(is_marked);
+        if seq == self.rcv_nxt && self.above.is_empty() {
+            self.rcv_nxt += 1;
+            self.pending += 1;
+            if self.pending >= self.ack_every {
+                return Some(self.ack(at));
+            }
+            if self.pending == 1 {
+                self.deadline = at + self.ack_timer;
+            }
+            return None;
+        }
+        Some(self.arrive_out_of_order(seq, at))
+    }
+
+    /// Out of order, a duplicate, or filling a hole: acknowledged at once (RFC 5681 §4.2).
+    #[cold]
+    fn arrive_out_of_order(&mut self, seq: u64, at: Time) -> AckOut {
+        if seq < self.rcv_nxt || self.above.contains(seq) {
+            self.duplicates += 1;
+        } else if seq == self.rcv_nxt {
+            self.rcv_nxt = self.above.advance(seq + 1);
+        } else {
+            self.above.insert(seq);
+            if self.sack {
+                self.log.push_back(seq);
+            }
+        }
+        self.ack(at)
+    }
+
+    /// The delayed ACK that was due before `at`, if any.
+    #[inline]
+    pub(crate) fn overdue(&mut self, at: Time) -> Option<AckOut> {
+        if self.deadline <= at { Some(self.ack(self.deadline)) } else { None }
+    }
+
+    /// When a delayed ACK is due.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    #[inline]
+    fn ack(&mut self, at: Time) -> AckOut {
+        self.pending = 0;
+        self.deadline = Time::NEVER;
+        AckOut { at, cum: self.rcv_nxt, log: self.log_base.wrapping_add(self.log.len() as u32), ce: self.ce }
+    }
+
+    /// The sender reads the log up to `to`, one packet number at a time.
+    #[inline]
+    pub(crate) fn read_log(&mut self, to: u32) -> Option<u64> {
+        if self.log_base == to {
+            return None;
+        }
+        self.log_base = self.log_base.wrapping_add(1);
+        self.log.pop_front()
+    }
+}
+
+/// The set of packets above the first hole, as bits.
+#[derive(Debug, Default)]
+struct Above {
+    /// `words[i]` holds the packets `64 (first_word + i) ..`.
+    words: VecDeque<u64>,
+    first_word: u64,
+    count: u64,
+}
+
+impl Above {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn contains(&self, seq: u64) -> bool {
+        let Some(i) = (seq / 64).checked_sub(self.first_word) else { return false };
+        self.words.get(i as usize).is_some_and(|w| w >> (seq % 64) & 1 == 1)
+    }
+
+    fn insert(&mut self, seq: u64) {
+        if self.count == 0 {
+            self.words.clear();
+            self.first_word = seq / 64;
+        }
+        while seq / 64 < self.first_word {
+            self.words.push_front(0);
+            self.first_word -= 1;
+        }
+        let i = (seq / 64 - self.first_word) as usize;
+        if i >= self.words.len() {
+            self.words.resize(i + 1, 0);
+        }
+        self.words[i] |= 1 << (seq % 64);
+        self.count += 1;
+    }
+
+    /// Takes out the run that starts at `seq`; returns the packet after it.
+    fn advance(&mut self, mut seq: u64) -> u64 {
+        while self.contains(seq) {
+            let i = (seq / 64 - self.first_word) as usize;
+            self.words[i] &= !(1 << (seq % 64));
+            self.count -= 1;
+            seq += 1;
+            while self.words.front() == Some(&0) {
+                self.words.pop_front();
+                self.first_word += 1;
+            }
+        }
+        seq
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn receiver(ack_every: u64) -> Receiver {
+        Receiver::new(&Config { ack_every, ..Config::default() })
+    }
+
+    #[test]
+    fn delayed_acks_wait_for_their_count_or_timer() {
+        let mut r = receiver(2);
+        let t = Time::from_nanos;
+        assert_eq!(r.arrive(0, false, t(5)), None);
+        assert_eq!(r.deadline(), t(40_000_005));
+        assert_eq!(r.arrive(1, false, t(6)).map(|a| a.cum), Some(2));
+        assert_eq!(r.arrive(2, false, t(7)), None);
+        assert_eq!(r.overdue(t(40_000_007)).map(|a| (a.at, a.cum)), Some((t(40_000_007), 3)));
+        assert_eq!(r.deadline(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_hole_is_reported_and_filled() {
+        let mut r = receiver(1);
+        let t = Time::ZERO;
+        r.arrive(0, false, t);
+        let ack = r.arrive(2, true, t).unwrap();
+        assert_eq!((ack.cum, ack.log, ack.ce), (1, 1, 1));
+        assert_eq!(r.arrive(1, false, t).unwrap().cum, 3);
+        assert_eq!(r.read_log(1), Some(2));
+        assert_eq!(r.read_log(1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn cumulative_ack_is_the_first_packet_missing(seqs in proptest::collection::vec(0..300u64, 1..400)) {
+            let mut r = receiver(1);
+            let mut got = BTreeSet::new();
+            for seq in seqs {
+                got.insert(seq);
+                let ack = r.arrive(seq, false, Time::ZERO).unwrap();
+                let missing = (0..).find(|s| !got.contains(s)).unwrap();
+                prop_assert_eq!(ack.cum, missing);
+            }
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! A flow's way through the network: from the sender over the hops to the receiver, and the ACKs' way back.
+//!
+//! A packet is carried as far as its future is settled: through the flow's own elements and every hop it enters at the
+//! present moment. Where it reaches a shared hop later, it waits in that [`Stage`]'s queue for its time.
+
+use crate::config::{Config, FlowSpec};
+use crate::net::Net;
+use crate::receiver::{AckOut, Receiver};
+use crate::ring::Ring;
+use crate::schedule::Leaf;
+use fairweir_path::{Element, Packet, Verdict};
+use fairweir_units::{Bytes, Dur, Time};
+
+/// A packet or an ACK on its way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Item {
+    pub(crate) at: Time,
+    /// When the data packet entered the network.
+    sent: Time,
+    /// Number of a data packet; cumulative ACK of an ACK.
+    seq: u32,
+    /// Marked packets so far (ACK), or whether this one is marked (data).
+    ce: u32,
+    /// Length of the receiver's log (ACK).
+    log: u32,
+}
+
+/// An ACK that reaches the sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AckItem {
+    pub(crate) at: Time,
+    pub(crate) cum: u32,
+    pub(crate) log: u32,
+    pub(crate) ce: u32,
+}
+
+/// Which way a stage leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Data,
+    Ack,
+}
+
+/// A shared hop on the way, and the flow's packets that have yet to reach it.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) hop: usize,
+    pub(crate) leaf: Leaf,
+    pub(crate) coming: Ring<Item>,
+    /// Packets inside a hop that decides on leave.
+    held: Ring<Item>,
+    /// How the hop names this stage ([`fairweir_path::Departure::tag`]).
+    pub(crate) tag: u32,
+}
+
+impl Stage {
+    pub(crate) fn new(hop: usize, leaf: Leaf, tag: u32) -> Stage {
+        Stage { hop, leaf, coming: Ring::new(), held: Ring::new(), tag }
+    }
+}
+
+/// A flow's way through the network.
+#[derive(Debug)]
+pub(crate) struct Route {
+    pub(crate) flow_leaf: Leaf,
+    packet_bytes: Bytes,
+    ack_bytes: Bytes,
+    is_ecn_capable: bool,
+    pub(crate) ingress: Vec<Box<dyn Element>>,
+    pub(crate) stages: Vec<Stage>,
+    forward_delay: Dur,
+    pub(crate) egress: Vec<Box<dyn Element>>,
+    pub(crate) receiver: Receiver,
+    reverse_delay: Dur,
+    pub(crate) reverse: Vec<Box<dyn Element>>,
+    pub(crate) ack_stages: Vec<Stage>,
+    pub(crate) reverse_egress: Vec<Box<dyn Element>>,
+    pub(crate) acks: Ring<AckItem>,
+    /// When the newest packet at the receiver entered the network.
+    last_sent: Time,
+    /// Data packets that the flow's own elements or a hop lost; ACKs likewise.
+    pub(crate) dropped: u64,
+    pub(crate) acks_dropped: u64,
+}
+
+/// Takes `item` through `chain`; `None` if it is lost.
+#[inline]
+fn through(chain: &mut [Box<dyn Element>], mut item: Item, bytes: Bytes, is_ecn_capable: bool) -> Option<Item> {
+    for element in chain {
+        let packet = Packet { seq: u64::from(item.seq), bytes, sent: item.sent, is_ecn_capable };
+        match element.arrive(item.at, &packet) {
+            Verdict::Deliver(at) => item.at = at,
+            Verdict::Mark(at) => {
+                item.at = at;
+                item.ce = 1;
+            }
+            Verdict::Drop => return None,
+        }
+    }
+    Some(item)
+}
+
+impl Route {
+    /// The route of `spec`; `ingress` and so on are its elements in the order of the specification.
+    pub(crate) fn new(
+        config: &Config,
+        spec: &FlowSpec,
+        flow_leaf: Leaf,
+        mut build: impl FnMut(&fairweir_path::ElementConfig) -> Box<dyn Element>,
+    ) -> Route {
+        let mut chain = |elements: &[fairweir_path::ElementConfig]| elements.iter().map(&mut build).collect();
+        Route {
+            flow_leaf,
+            packet_bytes: config.packet,
+            ack_bytes: config.ack,
+            is_ecn_capable: spec.ecn,
+            ingress: chain(&spec.ingress),
+            stages: Vec::new(),
+            forward_delay: spec.forward_delay,
+            egress: chain(&spec.egress),
+            receiver: Receiver::new(&spec.receiver),
+            reverse_delay: spec.reverse_delay,
+            reverse: chain(&spec.reverse),
+            ack_stages: Vec::new(),
+            reverse_egress: chain(&spec.reverse_egress),
+            acks: Ring::new(),
+            last_sent: Time::ZERO,
+            dropped: 0,
+            acks_dropped: 0,
+        }
+    }
+
+    /// The sender puts packet `seq` on the wire.
+    #[inline]
+    pub(crate) fn send(&mut self, now: Time, seq: u64, net: &mut Net) {
+        let item = Item { at: now, sent: now, seq: seq as u32, ce: 0, log: 0 };
+        match through(&mut self.ingress, item, self.packet_bytes, self.is_ecn_capable) {
+            Some(item) => self.approach(0, item, now, net),
+            None => self.dropped += 1,
+        }
+    }
+
+    /// A data packet is about to reach hop `k` at `item.at`: at once if that is now.
+    #[inline]
+    fn approach(&mut self, k: usize, item: Item, now: Time, net: &mut Net) {
+        let stage = &mut self.stages[k];
+        if item.at <= now && stage.coming.is_empty() {
+            self.enter(k, item, now, net);
+        } else {
+            if stage.coming.is_empty() {
+                net.schedule.bring_forward(stage.leaf, item.at);
+            }
+            stage.coming.push(item);
+        }
+    }
+
+    /// A data packet enters hop `k` now.
+    #[inline]
+    fn enter(&mut self, k: usize, item: Item, now: Time, net: &mut Net) {
+        let packet = Packet {
+            seq: u64::from(item.seq),
+            bytes: self.packet_bytes,
+            sent: item.sent,
+            is_ecn_capable: self.is_ecn_capable,
+        };
+        match pass_hop(&mut self.stages[k], item, &packet, now, net) {
+            Passage::Left(item) => self.leave(k, item, now, net),
+            Passage::Inside => {}
+            Passage::Lost => self.dropped += 1,
+        }
+    }
+
+    /// A data packet leaves hop `k` at `item.at`, which may lie ahead.
+    #[inline]
+    fn leave(&mut self, k: usize, mut item: Item, now: Time, net: &mut Net) {
+        if k + 1 < self.stages.len() {
+            item.at += net.hops[self.stages[k].hop].delay;
+            self.approach(k + 1, item, now, net);
+            return;
+        }
+        item.at += self.forward_delay;
+        match through(&mut self.egress, item, self.packet_bytes, self.is_ecn_capable) {
+            Some(item) => self.receive(item, now, net),
+            None => self.dropped += 1,
+        }
+    }
+
+    /// A data packet reaches the receiver at `item.at`.
+    #[inline]
+    fn receive(&mut self, item: Item, now: Time, net: &mut Net) {
+        if self.receiver.deadline() <= item.at
+            && let Some(ack) = self.receiver.overdue(item.at)
+        {
+            self.acknowledge(ack, now, net);
+        }
+        self.last_sent = item.sent;
+        if let Some(ack) = self.receiver.arrive(u64::from(item.seq), item.ce > 0, item.at) {
+            self.acknowledge(ack, now, net);
+        } else if self.receiver.deadline().is_set() {
+            net.schedule.bring_forward(self.flow_leaf, self.receiver.deadline());
+        }
+    }
+
+    /// The receiver's delayed-ACK timer may be due.
+    pub(crate) fn check_ack_timer(&mut self, now: Time, net: &mut Net) {
+        if let Some(ack) = self.receiver.overdue(now) {
+            self.acknowledge(ack, now, net);
+        }
+    }
+
+    /// The receiver sends an ACK at `ack.at`.
+    #[inline]
+    fn acknowledge(&mut self, ack: AckOut, now: Time, net: &mut Net) {
+        let item = Item {
+            at: ack.at + self.reverse_delay,
+            sent: self.last_sent,
+            seq: ack.cum as u32,
+            ce: ack.ce,
+            log: ack.log,
+        };
+        match through(&mut self.reverse, item, self.ack_bytes, false) {
+            Some(item) if self.ack_stages.is_empty() => self.return_ack(item, net),
+            Some(item) => self.approach_with_ack(0, item, now, net),
+            None => self.acks_dropped += 1,
+        }
+    }
+
+    fn approach_with_ack(&mut self, k: usize, item: Item, now: Time, net: &mut Net) {
+        let stage = &mut self.ack_stages[k];
+        if item.at <= now && stage.coming.is_empty() {
+            self.enter_with_ack(k, item, now, net);
+        } else {
+            if stage.coming.is_empty() {
+                net.schedule.bring_forward(stage.leaf, item.at);
+            }
+            stage.coming.push(item);
+        }
+    }
+
+    fn enter_with_ack(&mut self, k: usize, item: Item, now: Time, net: &mut Net) {
+        let packet = Packet { seq: u64::from(item.seq), bytes: self.ack_bytes, sent: item.sent, is_ecn_capable: false };
+        match pass_hop(&mut self.ack_stages[k], item, &packet, now, net) {
+            Passage::Left(item) => self.leave_with_ack(k, item, now, net),
+            Passage::Inside => {}
+            Passage::Lost => self.acks_dropped += 1,
+        }
+    }
+
+    fn leave_with_ack(&mut self, k: usize, mut item: Item, now: Time, net: &mut Net) {
+        if k + 1 < self.ack_stages.len() {
+            item.at += net.hops[self.ack_stages[k].hop].delay;
+            self.approach_with_ack(k + 1, item, now, net);
+            return;
+        }
+        match through(&mut self.reverse_egress, item, self.ack_bytes, false) {
+            Some(item) => self.return_ack(item, net),
+            None => self.acks_dropped += 1,
+        }
+    }
+
+    #[inline]
+    fn return_ack(&mut self, item: Item, net: &mut Net) {
+        if self.acks.is_empty() {
+            net.schedule.bring_forward(self.flow_leaf, item.at);
+        }
+        self.acks.push(AckItem { at: item.at, cum: item.seq, log: item.log, ce: item.ce });
+    }
+
+    fn stages_mut(&mut self, direction: Direction) -> &mut [Stage] {
+        match direction {
+            Direction::Data => &mut self.stages,
+            Direction::Ack => &mut self.ack_stages,
+        }
+    }
+
+    /// The head of stage `k` reaches its hop now.
+    #[inline]
+    pub(crate) fn arrive(&mut self, direction: Direction, k: usize, now: Time, net: &mut Net) {
+        let stage = &mut self.stages_mut(direction)[k];
+        let Some(item) = stage.coming.pop() else { return };
+        net.schedule.set(stage.leaf, stage.coming.front().map_or(Time::NEVER, |next| next.at));
+        match direction {
+            Direction::Data => self.enter(k, item, now, net),
+            Direction::Ack => self.enter_with_ack(k, item, now, net),
+        }
+    }
+
+    /// The oldest packet of stage `k` inside a hop that decides on leave has met its fate.
+    pub(crate) fn released(&mut self, direction: Direction, k: usize, verdict: Verdict, now: Time, net: &mut Net) {
+        let Some(mut item) = self.stages_mut(direction)[k].held.pop() else { return };
+        match (verdict, direction) {
+            (Verdict::Drop, Direction::Data) => self.dropped += 1,
+            (Verdict::Drop, Direction::Ack) => self.acks_dropped += 1,
+            (Verdict::Deliver(at) | Verdict::Mark(at), _) => {
+                item.at = at;
+                match direction {
+                    Direction::Data => {
+                        item.ce |= u32::from(matches!(verdict, Verdict::Mark(_)));
+                        self.leave(k, item, now, net);
+                    }
+                    Direction::Ack => self.leave_with_ack(k, item, now, net),
+                }
+            }
+        }
+    }
+
+    /// Promises that elements could not keep.
+    pub(crate) fn violations(&self) -> u64 {
+        [&self.ingress, &self.egress, &self.reverse, &self.reverse_egress]
+            .into_iter()
+            .flatten()
+            .map(|element| element.violations())
+            .sum()
+    }
+}
+
+enum Passage {
+    Left(Item),
+    Inside,
+    Lost,
+}
+
+/// `item` enters the hop of `stage` now.
+#[inline]
+fn pass_hop(stage: &mut Stage, mut item: Item, packet: &Packet, now: Time, net: &mut Net) -> Passage {
+    let shared = &mut net.hops[stage.hop];
+    if let Some(leaf) = shared.leaf {
+        shared.count_arrival(packet);
+        if !shared.hop.wait(now, packet, stage.tag) {
+            shared.stats.drops += 1;
+            return Passage::Lost;
+        }
+        stage.held.push(item);
+        net.schedule.set(leaf, shared.hop.service_at());
+        return Passage::Inside;
+    }
+    match shared.arrive(now, packet) {
+        Verdict::Deliver(at) => item.at = at,
+        Verdict::Mark(at) => {
+            item.at = at;
+            item.ce |= 1;
+        }
+        Verdict::Drop => return Passage::Lost,
+    }
+    Passage::Left(item)
+}
