@@ -1,0 +1,247 @@
+//! A Python object as a controller.
+
+use crate::events::{Ack, Loss, LostPacket, Sent, Start};
+use fairweir_cca::{self as cca, BuildError, Context, Controller, Fault, Interests};
+use fairweir_units::{Bytes, Rate};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyType};
+use std::sync::{Arc, Mutex};
+
+/// A window above this is taken for a mistake: 1 TiB is a second of 8.8 Tbit/s.
+const MAX_CWND_BYTES: f64 = (1u64 << 40) as f64;
+/// A pacing rate above this is taken for a mistake: 1 Pbit/s.
+const MAX_PACING_MBPS: f64 = 1e9;
+
+/// Where the exception behind a fault is kept until the run has ended.
+pub type Cause = Arc<Mutex<Option<PyErr>>>;
+
+/// A Python object as a controller. It is only called with the interpreter attached to this thread.
+#[derive(Debug)]
+pub struct PyController {
+    object: Py<PyAny>,
+    /// Reused for every ACK; a controller that keeps it sees it change.
+    ack: Py<Ack>,
+    interests: Interests,
+    has_on_recovered: bool,
+    mss: Bytes,
+    cwnd: Bytes,
+    pacing_rate: Option<Rate>,
+    fault: Option<Fault>,
+    cause: Cause,
+}
+
+/// What a decision attribute held, if it cannot be used.
+fn refuse(name: &str, value: &Bound<'_, PyAny>, why: &str) -> Fault {
+    let repr = value.repr().map_or_else(|_| "?".to_owned(), |r| r.to_string());
+    let shown: String = repr.chars().take(80).collect();
+    Fault(format!("{name} {why}: {shown}"))
+}
+
+/// The last line of the traceback and the user's line that raised.
+fn describe(py: Python<'_>, e: &PyErr) -> String {
+    let describe = || -> PyResult<String> {
+        py.import("fairweir.errors")?.getattr(intern!(py, "describe_exception"))?.call1((e.value(py),))?.extract()
+    };
+    describe().unwrap_or_else(|_| e.to_string())
+}
+
+impl PyController {
+    /// `class(start, **params)`.
+    ///
+    /// # Errors
+    /// If the constructor raises, or leaves unusable decisions behind.
+    pub fn new(
+        class: &Bound<'_, PyAny>,
+        params: &Bound<'_, PyDict>,
+        start: &cca::Start,
+        name: &str,
+        cause: Cause,
+    ) -> Result<PyController, BuildError> {
+        let py = class.py();
+        let bad = |reason: String| BuildError::BadParams { name: name.to_owned(), reason };
+        let raised = |e: PyErr| {
+            let reason = describe(py, &e);
+            *cause.lock().unwrap_or_else(|p| p.into_inner()) = Some(e);
+            bad(reason)
+        };
+        let object = class.call((Start(*start),), Some(params)).map_err(raised)?;
+        let overrides = |method: &str| -> PyResult<bool> {
+            let base = py.import("fairweir.cca")?.getattr("Cca")?;
+            let own: Bound<'_, PyType> = object.get_type();
+            Ok(!own.getattr(method)?.is(&base.getattr(method)?))
+        };
+        let interests = Interests {
+            sent: overrides("on_send").map_err(raised)?,
+            lost: overrides("on_packet_lost").map_err(raised)?,
+            rate_sample: true,
+            own_recovery: object.getattr("own_recovery").and_then(|v| v.extract()).map_err(raised)?,
+            ..Interests::default()
+        };
+        let has_on_recovered = overrides("on_recovered").map_err(raised)?;
+        let ack = Py::new(py, Ack::empty(&cca::Sender::new(start.mss))).map_err(raised)?;
+        let mut controller = PyController {
+            object: object.unbind(),
+            ack,
+            interests,
+            has_on_recovered,
+            mss: start.mss,
+            cwnd: start.initial_cwnd,
+            pacing_rate: None,
+            fault: None,
+            cause: Arc::clone(&cause),
+        };
+        controller.read_decisions(py);
+        match controller.fault.take() {
+            Some(Fault(reason)) => Err(bad(reason)),
+            None => Ok(controller),
+        }
+    }
+
+    /// Ends the run with `e`, unless it is ending already.
+    fn raised(&mut self, py: Python<'_>, e: PyErr) {
+        if self.fault.is_none() {
+            let interrupted = e.is_instance_of::<PyKeyboardInterrupt>(py);
+            self.fault = Some(Fault(if interrupted { "interrupted".to_owned() } else { describe(py, &e) }));
+            *self.cause.lock().unwrap_or_else(|p| p.into_inner()) = Some(e);
+        }
+    }
+
+    /// Takes over `cwnd_bytes` and `pacing_rate_mbps` as the object has them now.
+    fn read_decisions(&mut self, py: Python<'_>) {
+        if self.fault.is_some() {
+            return;
+        }
+        let object = self.object.bind(py).clone();
+        match Self::read_cwnd(&object).and_then(|cwnd| Ok((cwnd, Self::read_pacing(&object)?))) {
+            Ok((cwnd, pacing_rate)) => {
+                // As in the kernel, a window is never below one packet.
+                self.cwnd = Bytes(cwnd.max(self.mss.0));
+                self.pacing_rate = pacing_rate;
+            }
+            Err(fault) => self.fault = Some(fault),
+        }
+    }
+
+    fn read_cwnd(object: &Bound<'_, PyAny>) -> Result<u64, Fault> {
+        let py = object.py();
+        let value = object.getattr(intern!(py, "cwnd_bytes")).map_err(|e| Fault(describe(py, &e)))?;
+        let bytes: f64 = value.extract().map_err(|_| refuse("cwnd_bytes", &value, "is not a number"))?;
+        if bytes.is_nan() {
+            return Err(refuse("cwnd_bytes", &value, "is not a number"));
+        }
+        if bytes <= 0.0 {
+            return Err(refuse("cwnd_bytes", &value, "is not positive"));
+        }
+        if bytes > MAX_CWND_BYTES {
+            return Err(refuse("cwnd_bytes", &value, "is larger than 1 TiB"));
+        }
+        Ok(bytes as u64)
+    }
+
+    fn read_pacing(object: &Bound<'_, PyAny>) -> Result<Option<Rate>, Fault> {
+        let py = object.py();
+        let value = object.getattr(intern!(py, "pacing_rate_mbps")).map_err(|e| Fault(describe(py, &e)))?;
+        if value.is_none() {
+            return Ok(None);
+        }
+        let mbps: f64 =
+            value.extract().map_err(|_| refuse("pacing_rate_mbps", &value, "is neither a number nor None"))?;
+        if mbps.is_nan() {
+            return Err(refuse("pacing_rate_mbps", &value, "is not a number"));
+        }
+        if mbps <= 0.0 {
+            return Err(refuse("pacing_rate_mbps", &value, "is not positive"));
+        }
+        if mbps > MAX_PACING_MBPS {
+            return Err(refuse("pacing_rate_mbps", &value, "is larger than 1 Pbit/s"));
+        }
+        Ok(Some(Rate::from_bytes_per_sec((mbps * 125_000.0).max(1.0) as u64)))
+    }
+
+    /// Calls `method(event)` and reads the decisions it left.
+    fn call<'py>(
+        &mut self,
+        py: Python<'py>,
+        method: &Bound<'py, pyo3::types::PyString>,
+        event: PyResult<Bound<'py, PyAny>>,
+    ) {
+        if self.fault.is_some() {
+            return;
+        }
+        match event.and_then(|event| self.object.bind(py).call_method1(method, (event,))) {
+            Ok(_) => self.read_decisions(py),
+            Err(e) => self.raised(py, e),
+        }
+    }
+}
+
+impl Controller for PyController {
+    fn on_ack(&mut self, ack: &cca::Ack<'_>, cx: &mut Context<'_>) {
+        Python::attach(|py| {
+            let event = self.ack.bind(py).clone();
+            let filled = event.try_borrow_mut().map(|mut e| e.fill(ack, cx.now.as_nanos()));
+            self.call(py, intern!(py, "on_ack"), filled.map(|()| event.into_any()).map_err(PyErr::from));
+        });
+    }
+
+    fn on_loss(&mut self, loss: &cca::Loss<'_>, cx: &mut Context<'_>) {
+        Python::attach(|py| {
+            let event = Loss {
+                now_ns: cx.now.as_nanos(),
+                sender: loss.sender.clone(),
+                cause: loss.cause,
+                prior_inflight: loss.prior_inflight,
+            };
+            self.call(py, intern!(py, "on_loss"), Bound::new(py, event).map(Bound::into_any));
+        });
+    }
+
+    fn on_recovered(&mut self, sender: &cca::Sender, cx: &mut Context<'_>) {
+        if !self.has_on_recovered {
+            return;
+        }
+        Python::attach(|py| {
+            let mut event = Ack::empty(sender);
+            event.now_ns = cx.now.as_nanos();
+            self.call(py, intern!(py, "on_recovered"), Bound::new(py, event).map(Bound::into_any));
+        });
+    }
+
+    fn on_send(&mut self, sent: &cca::Sent<'_>, cx: &mut Context<'_>) {
+        Python::attach(|py| {
+            let event = Sent {
+                now_ns: cx.now.as_nanos(),
+                sender: sent.sender.clone(),
+                seq: sent.seq,
+                is_retransmit: sent.is_retransmit,
+            };
+            self.call(py, intern!(py, "on_send"), Bound::new(py, event).map(Bound::into_any));
+        });
+    }
+
+    fn on_packet_lost(&mut self, lost: &cca::LostPacket, cx: &mut Context<'_>) {
+        Python::attach(|py| {
+            let event =
+                LostPacket { now_ns: cx.now.as_nanos(), seq: lost.seq, sent_ns: lost.sent.as_nanos() };
+            self.call(py, intern!(py, "on_packet_lost"), Bound::new(py, event).map(Bound::into_any));
+        });
+    }
+
+    fn cwnd(&self) -> Bytes {
+        self.cwnd
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing_rate
+    }
+
+    fn interests(&self) -> Interests {
+        self.interests
+    }
+
+    fn fault(&mut self) -> Option<Fault> {
+        self.fault.clone()
+    }
+}

@@ -1,0 +1,65 @@
+//! Rust errors to `fairweir.errors`; no other file of this crate makes Python exceptions of ours.
+
+use fairweir_cca::BuildError;
+use fairweir_sim::SimError;
+use fairweir_units::ParseError;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// `fairweir.errors.<class>(message, **details)`; an exception of the import itself if that fails.
+fn raise(py: Python<'_>, class: &str, message: &str, details: &[(&str, Bound<'_, PyAny>)]) -> PyErr {
+    let make = || -> PyResult<PyErr> {
+        let kwargs = PyDict::new(py);
+        for (key, value) in details {
+            kwargs.set_item(key, value)?;
+        }
+        let class = py.import("fairweir.errors")?.getattr(class)?;
+        Ok(PyErr::from_value(class.call((message,), Some(&kwargs))?))
+    };
+    make().unwrap_or_else(|e| e)
+}
+
+fn text<'py>(py: Python<'py>, s: &str) -> Bound<'py, PyAny> {
+    pyo3::types::PyString::new(py, s).into_any()
+}
+
+/// A text that is not a quantity.
+pub fn from_parse(py: Python<'_>, e: &ParseError) -> PyErr {
+    raise(py, "ConfigError", &e.to_string(), &[("hint", text(py, e.hint()))])
+}
+
+/// A JSON document that is not a configuration.
+pub fn from_json(py: Python<'_>, e: &serde_json::Error) -> PyErr {
+    raise(py, "ConfigError", &format!("configuration: {e}"), &[])
+}
+
+/// A run that did not end well. `cause` is the Python exception behind it, if there is one.
+pub fn from_sim(py: Python<'_>, e: &SimError, cause: Option<PyErr>) -> PyErr {
+    let raised = match e {
+        SimError::BadConfig { key, reason } => raise(py, "ConfigError", reason, &[("key", text(py, key))]),
+        SimError::Build { flow, source } => {
+            let name = match source {
+                BuildError::UnknownName(name) => name.as_str(),
+                BuildError::BadParams { name, .. } => name.as_str(),
+            };
+            let details = [("flow", text(py, flow)), ("cca", text(py, name))];
+            raise(py, "CcaError", &source.to_string(), &details)
+        }
+        SimError::Controller { flow, at, reason } => {
+            let at_s = pyo3::types::PyFloat::new(py, at.as_secs_f64()).into_any();
+            let details = [("flow", text(py, flow)), ("at_s", at_s), ("reason", text(py, reason))];
+            raise(py, "ControllerError", &e.to_string(), &details)
+        }
+        SimError::Interrupted { .. } => PyKeyboardInterrupt::new_err(e.to_string()),
+    };
+    if cause.is_some() {
+        raised.set_cause(py, cause);
+    }
+    raised
+}
+
+/// Is `e` a Ctrl-C?
+pub fn is_interrupt(py: Python<'_>, e: &PyErr) -> bool {
+    e.is_instance_of::<PyKeyboardInterrupt>(py)
+}

@@ -1,0 +1,34 @@
+//! The module `fairweir._core`: conversions between Python and the crates, and nothing else.
+//!
+//! Signatures and units for Python readers are in `python/fairweir/_core.pyi`.
+
+mod controller;
+mod error;
+mod events;
+mod run;
+mod units;
+
+use pyo3::prelude::*;
+
+/// The compiled part of fairweir.
+#[pymodule]
+#[pyo3(name = "_core")]
+fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add_class::<events::Start>()?;
+    m.add_class::<events::Ack>()?;
+    m.add_class::<events::Loss>()?;
+    m.add_class::<events::LostPacket>()?;
+    m.add_class::<events::Sent>()?;
+    m.add_function(wrap_pyfunction!(units::parse_time, m)?)?;
+    m.add_function(wrap_pyfunction!(units::parse_rate, m)?)?;
+    m.add_function(wrap_pyfunction!(units::parse_bytes, m)?)?;
+    m.add_function(wrap_pyfunction!(units::parse_size, m)?)?;
+    m.add_function(wrap_pyfunction!(units::resolve_size, m)?)?;
+    m.add_function(wrap_pyfunction!(units::format_time, m)?)?;
+    m.add_function(wrap_pyfunction!(units::format_rate, m)?)?;
+    m.add_function(wrap_pyfunction!(units::format_bytes, m)?)?;
+    m.add_function(wrap_pyfunction!(run::algorithms, m)?)?;
+    m.add_function(wrap_pyfunction!(run::run, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Running a scenario, and what there is to run.
+
+use crate::controller::{Cause, PyController};
+use crate::error;
+use fairweir_cca::{BuildError, Controller, Start, registry};
+use fairweir_sim::{Config, FlowSpec, Outcome, Series, SimError, run_with};
+use fairweir_units::Time;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How often a run looks for Ctrl-C and reports progress, wall time: well under what a person notices.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+
+/// Name, summary and default parameters (JSON) of every controller.
+#[pyfunction]
+pub fn algorithms() -> Vec<(&'static str, &'static str, String)> {
+    registry::algorithms().map(|a| (a.name, a.summary, (a.defaults)().to_string())).collect()
+}
+
+/// Runs a configuration (JSON); `classes` are the Python controllers by the name that flows use.
+///
+/// Gives the summary as JSON and, if the configuration asks for it, the time series as two tables of raw columns.
+/// Without Python controllers other Python threads go on meanwhile.
+#[pyfunction]
+#[pyo3(signature = (config, classes=None, on_progress=None))]
+pub fn run<'py>(
+    py: Python<'py>,
+    config: &str,
+    classes: Option<&Bound<'py, PyDict>>,
+    on_progress: Option<Py<PyAny>>,
+) -> PyResult<(String, Option<(Bound<'py, PyDict>, Bound<'py, PyDict>)>)> {
+    let config: Config = serde_json::from_str(config).map_err(|e| error::from_json(py, &e))?;
+    let cause: Cause = Arc::new(Mutex::new(None));
+    let classes = classes.filter(|c| !c.is_empty());
+    let result = match classes {
+        Some(classes) => play(&config, Some(classes), on_progress.as_ref(), &cause),
+        None => py.detach(|| play(&config, None, on_progress.as_ref(), &cause)),
+    };
+    match result {
+        Ok(outcome) => {
+            let summary = serde_json::to_string(&outcome.summary).map_err(|e| error::from_json(py, &e))?;
+            let series = outcome.series.as_ref().map(|s| columns(py, s)).transpose()?;
+            Ok((summary, series))
+        }
+        Err(e) => {
+            let cause = cause.lock().unwrap_or_else(|p| p.into_inner()).take();
+            match cause {
+                Some(cause) if error::is_interrupt(py, &cause) || matches!(e, SimError::Interrupted { .. }) => {
+                    Err(cause)
+                }
+                cause => Err(error::from_sim(py, &e, cause)),
+            }
+        }
+    }
+}
+
+fn play(
+    config: &Config,
+    classes: Option<&Bound<'_, PyDict>>,
+    on_progress: Option<&Py<PyAny>>,
+    cause: &Cause,
+) -> Result<Outcome, SimError> {
+    let factory = |flow: &FlowSpec, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
+        match classes.and_then(|c| c.get_item(&flow.cca).ok().flatten()) {
+            Some(class) => python_controller(&class, flow, start, cause),
+            None => registry::build(&flow.cca, &flow.params, start),
+        }
+    };
+    let last_check = RefCell::new(Instant::now());
+    let mut progress = |at: Time| {
+        if last_check.borrow().elapsed() < SIGNAL_CHECK {
+            return ControlFlow::Continue(());
+        }
+        *last_check.borrow_mut() = Instant::now();
+        let checked = Python::attach(|py| {
+            py.check_signals()?;
+            match on_progress {
+                Some(callback) => callback.call1(py, (at.as_nanos(),)).map(drop),
+                None => Ok(()),
+            }
+        });
+        match checked {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => {
+                *cause.lock().unwrap_or_else(|p| p.into_inner()) = Some(e);
+                ControlFlow::Break(())
+            }
+        }
+    };
+    run_with(config, &factory, &mut progress)
+}
+
+fn python_controller(
+    class: &Bound<'_, PyAny>,
+    flow: &FlowSpec,
+    start: &Start,
+    cause: &Cause,
+) -> Result<Box<dyn Controller>, BuildError> {
+    let py = class.py();
+    let bad = |e: PyErr| BuildError::BadParams { name: flow.cca.clone(), reason: e.to_string() };
+    let params = match &flow.params {
+        serde_json::Value::Null => PyDict::new(py),
+        params => {
+            let loads = py.import("json").and_then(|json| json.getattr("loads")).map_err(bad)?;
+            loads.call1((params.to_string(),)).map_err(bad)?.cast_into::<PyDict>().map_err(|e| bad(e.into()))?
+        }
+    };
+    Ok(Box::new(PyController::new(class, &params, start, &flow.cca, Arc::clone(cause))?))
+}
+
+/// A column as the bytes of its numbers, native byte order.
+macro_rules! raw {
+    ($py:expr, $column:expr) => {{
+        let mut bytes = Vec::with_capacity($column.len() * size_of_val($column.first().unwrap_or(&Default::default())));
+        $column.iter().for_each(|x| bytes.extend_from_slice(&x.to_ne_bytes()));
+        PyBytes::new($py, &bytes)
+    }};
+}
+
+fn columns<'py>(py: Python<'py>, series: &Series) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    let (flows, links) = (PyDict::new(py), PyDict::new(py));
+    macro_rules! put {
+        ($table:ident: $($column:ident),*) => {
+            $($table.set_item(stringify!($column), raw!(py, series.$table.$column))?;)*
+        };
+    }
+    put!(flows: t_ns, flow, throughput_mbps, cwnd_bytes, inflight_bytes, pacing_rate_mbps, rtt_ms, lost_pkts);
+    put!(links: t_ns, link, queue_bytes, arrival_rate_mbps, drops, marks);
+    Ok((flows, links))
+}

@@ -1,0 +1,153 @@
+"""The compiled part of fairweir; units in names, raised errors are those of `fairweir.errors`."""
+
+from collections.abc import Callable
+from typing import Any, Literal, final
+
+__version__: str
+
+@final
+class Start:
+    """What a controller is told when its flow starts."""
+
+    @property
+    def mss_bytes(self) -> int: ...
+    @property
+    def initial_cwnd_bytes(self) -> int: ...
+    @property
+    def oracle_rtprop_ms(self) -> float | None:
+        """Two-way propagation delay; None unless the scenario grants an oracle."""
+
+    @property
+    def seed(self) -> int: ...
+
+class _Event:
+    @property
+    def now_ns(self) -> int: ...
+    @property
+    def now_ms(self) -> float: ...
+    @property
+    def mss_bytes(self) -> int: ...
+    @property
+    def snd_una(self) -> int:
+        """First packet not cumulatively acknowledged."""
+
+    @property
+    def snd_nxt(self) -> int:
+        """Next new packet to send."""
+
+    @property
+    def inflight(self) -> int:
+        """Packets in the network as far as the sender knows, after the event."""
+
+    @property
+    def delivered(self) -> int:
+        """Packets delivered since the start, each once."""
+
+    @property
+    def total_lost(self) -> int:
+        """Packets declared lost since the start."""
+
+    @property
+    def srtt_ms(self) -> float | None: ...
+    @property
+    def min_rtt_ms(self) -> float | None: ...
+    @property
+    def is_cwnd_limited(self) -> bool: ...
+    @property
+    def in_recovery(self) -> bool: ...
+
+@final
+class Ack(_Event):
+    """An ACK arrived. Counts are packets."""
+
+    @property
+    def acked(self) -> int:
+        """Newly delivered: cumulatively acknowledged or SACKed, each packet once."""
+
+    @property
+    def cum_acked(self) -> int: ...
+    @property
+    def lost(self) -> int:
+        """Newly declared lost."""
+
+    @property
+    def marked(self) -> int:
+        """Newly delivered with a congestion-experienced mark."""
+
+    @property
+    def prior_inflight(self) -> int: ...
+    @property
+    def newest(self) -> int | None:
+        """Number of the newest packet newly acknowledged."""
+
+    @property
+    def rtt_ms(self) -> float | None:
+        """RTT of that packet, None if it was sent more than once."""
+
+    @property
+    def delivery_rate_mbps(self) -> float | None:
+        """As `net/ipv4/tcp_rate.c` defines it, None without a sample."""
+
+    @property
+    def prior_delivered(self) -> int:
+        """`delivered` when the newest packet was sent; a round ends when it passes the last round's `delivered`."""
+
+    @property
+    def is_app_limited(self) -> bool: ...
+
+@final
+class Loss(_Event):
+    """A loss episode starts."""
+
+    @property
+    def cause(self) -> Literal["dupack", "ecn", "timeout"]: ...
+    @property
+    def prior_inflight(self) -> int: ...
+
+@final
+class Sent(_Event):
+    """A packet left the sender."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def is_retransmit(self) -> bool: ...
+
+@final
+class LostPacket:
+    """A packet was declared lost."""
+
+    @property
+    def now_ns(self) -> int: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def sent_ns(self) -> int: ...
+
+def parse_time(text: str) -> int:
+    """ns"""
+
+def parse_rate(text: str) -> int:
+    """Bytes per second."""
+
+def parse_bytes(text: str) -> int:
+    """Bytes."""
+
+def parse_size(text: str) -> tuple[Literal["bytes", "packets", "bdp", "infinite"], float]:
+    """Dimension and number."""
+
+def resolve_size(text: str, packet_bytes: int, bdp_bytes: int) -> int | None:
+    """Bytes; None means no limit."""
+
+def format_time(ns: int) -> str: ...
+def format_rate(bytes_per_s: int) -> str: ...
+def format_bytes(bytes: int) -> str: ...
+def algorithms() -> list[tuple[str, str, str]]:
+    """Name, summary, default parameters as JSON."""
+
+def run(
+    config: str,
+    classes: dict[str, type[Any]] | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> tuple[str, tuple[dict[str, bytes], dict[str, bytes]] | None]:
+    """Run a configuration (JSON): the summary as JSON, and the columns of flows and links if it has an interval."""

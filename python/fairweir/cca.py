@@ -1,0 +1,220 @@
+"""Congestion controllers written in Python: the base class, and how a name becomes a class."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import json
+import random
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from fairweir import _core
+from fairweir.errors import CcaError, describe_exception
+
+
+class Cca:
+    """A congestion control algorithm on one connection.
+
+    Subclass it, set ``cwnd_bytes`` (and ``pacing_rate_mbps`` if it paces) in the handlers, and name the class in a
+    scenario: ``cca = "mine.py:MyCca"``. Parameters of the scenario arrive as keyword arguments of ``__init__``.
+
+    Parameters
+    ----------
+    start : Start; ``mss_bytes``, ``initial_cwnd_bytes``, ``oracle_rtprop_ms`` (None unless granted), ``seed``
+
+    Attributes
+    ----------
+    cwnd_bytes : float or int, bytes; the most that may be in flight, at least one packet is always allowed
+    pacing_rate_mbps : float or None, Mbit/s; the rate at which packets may leave, None sends as ACKs allow.
+        1 Mbit/s for 1 ms is 125 bytes.
+    mss_bytes : int, bytes; size of a packet as cwnd counts it
+    rng : random.Random, seeded by the scenario: the only randomness that keeps runs repeatable
+    own_recovery : class attribute; True leaves the window in recovery to ``cwnd_bytes`` alone instead of RFC 6937's
+        proportional rate reduction
+
+    Notes
+    -----
+    The event objects are reused: take the numbers, do not keep the object.
+    """
+
+    own_recovery: bool = False
+
+    def __init__(self, start: _core.Start) -> None:
+        self.mss_bytes: int = start.mss_bytes
+        self.cwnd_bytes: float = start.initial_cwnd_bytes
+        self.pacing_rate_mbps: float | None = None
+        self.rng = random.Random(start.seed)  # noqa: S311
+
+    def on_ack(self, ack: _core.Ack) -> None:
+        """Handle an ACK; also called for ACKs that deliver nothing new but declare losses."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method on_ack(self, ack)")
+
+    def on_loss(self, loss: _core.Loss) -> None:
+        """Handle the start of a loss episode: once for each recovery, ECN reaction (once a round), timeout."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method on_loss(self, loss)")
+
+    def on_recovered(self, ack: _core.Ack) -> None:
+        """Handle the end of an episode: everything sent before it began is acknowledged."""
+
+    def on_send(self, sent: _core.Sent) -> None:
+        """Handle a packet's departure; costs nothing unless overridden."""
+
+    def on_packet_lost(self, lost: _core.LostPacket) -> None:
+        """Handle one packet's loss, each one unlike ``on_loss``; costs nothing unless overridden."""
+
+    @property
+    def cwnd(self) -> NoReturn:
+        """Names without a unit are refused, so that a misspelt decision is not lost in silence."""
+        raise AttributeError("a controller has `cwnd_bytes`, in bytes; there is no `cwnd`")
+
+    @cwnd.setter
+    def cwnd(self, _value: object) -> NoReturn:
+        raise AttributeError("set `cwnd_bytes`, in bytes; there is no `cwnd`")
+
+    @property
+    def pacing_rate(self) -> NoReturn:
+        """Names without a unit are refused, as for ``cwnd``."""
+        raise AttributeError("a controller has `pacing_rate_mbps`, in Mbit/s; there is no `pacing_rate`")
+
+    @pacing_rate.setter
+    def pacing_rate(self, _value: object) -> NoReturn:
+        raise AttributeError("set `pacing_rate_mbps`, in Mbit/s; there is no `pacing_rate`")
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A built-in controller.
+
+    Attributes
+    ----------
+    name : str, as scenarios and the command line use it
+    summary : str, one line
+    defaults : dict, every parameter with its default
+    """
+
+    name: str
+    summary: str
+    defaults: dict[str, Any]
+
+
+@cache
+def algorithms() -> dict[str, Algorithm]:
+    """Give every built-in controller by name."""
+    rows = (Algorithm(name, summary, json.loads(defaults) or {}) for name, summary, defaults in _core.algorithms())
+    return {row.name: row for row in rows}
+
+
+def is_python(name: str) -> bool:
+    """Tell whether `name` means a Python class: ``mine.py:MyCca`` or ``pkg.mod:MyCca``."""
+    return ":" in name
+
+
+def is_bpf_source(name: str) -> bool:
+    """Tell whether `name` is the path of a kernel C source."""
+    return name.endswith(".bpf.c")
+
+
+def check(name: str, *, base: Path | None = None) -> None:
+    """Make sure that `name` is a controller that can be run.
+
+    Parameters
+    ----------
+    name : str; a built-in's name, ``file.py:Class``, ``module:Class`` or ``path.bpf.c``
+    base : Path; where relative files are looked up after the working directory (the scenario's folder)
+
+    Raises
+    ------
+    CcaError : no such controller
+    """
+    if is_python(name):
+        load_class(name, base=base)
+    elif is_bpf_source(name):
+        locate(name, base=base)
+    elif name not in algorithms():
+        close = difflib.get_close_matches(name, algorithms(), n=1, cutoff=0.5)
+        known = ", ".join(sorted(algorithms()))
+        hint = f"did you mean `{close[0]}`?" if close else f"known are {known}; or name a class as `mine.py:MyCca`"
+        if name.endswith(".py"):
+            hint = f"name the class too: `{name}:MyCca`"
+        raise CcaError(f"no congestion controller `{name}`", hint=hint, cca=name)
+
+
+def locate(file: str, *, base: Path | None = None) -> Path:
+    """Give the path of `file`, looked up in the working directory and then beside the scenario.
+
+    Raises
+    ------
+    CcaError : there is no such file
+    """
+    candidates = [Path(file)] + ([base / file] if base else [])
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate.resolve()
+    raise CcaError(f"no such file: `{file}`", hint="give the path from the working directory", cca=file)
+
+
+def load_class(name: str, *, base: Path | None = None) -> type[Cca]:
+    """Give the class that ``file.py:Class`` or ``module:Class`` names.
+
+    Raises
+    ------
+    CcaError : no such file, module or class, the file does not run, or the class is not a :class:`Cca`
+    """
+    where, _, attribute = name.rpartition(":")
+    module = _load_file(locate(where, base=base)) if where.endswith(".py") else _load_module(where)
+    found = getattr(module, attribute, None)
+    classes = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Cca)]
+    classes = [key for key in classes if key != "Cca"]
+    if found is None:
+        hint = f"it has {', '.join(f'`{c}`' for c in classes)}" if classes else "define `class MyCca(fairweir.Cca):`"
+        raise CcaError(f"no class `{attribute}` in `{where}`", hint=hint, cca=name)
+    if not (isinstance(found, type) and issubclass(found, Cca)):
+        raise CcaError(
+            f"`{attribute}` in `{where}` is not a congestion controller",
+            hint=f"derive it: `class {attribute}(fairweir.Cca):`",
+            cca=name,
+        )
+    return found
+
+
+def _load_file(path: Path) -> ModuleType:
+    key = f"fairweir_user_{path.stem}_{abs(hash(path)):x}"
+    stamp = path.stat().st_mtime_ns
+    loaded = sys.modules.get(key)
+    if loaded is not None and getattr(loaded, "__fairweir_stamp__", None) == stamp:
+        return loaded
+    spec = importlib.util.spec_from_file_location(key, path)
+    if spec is None or spec.loader is None:
+        raise CcaError(f"not a Python file: `{path}`", cca=str(path))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[key] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[key]
+        raise CcaError(f"`{path.name}` does not run: {_blame(error, path)}", cca=str(path)) from error
+    vars(module)["__fairweir_stamp__"] = stamp
+    return module
+
+
+def _blame(error: Exception, path: Path) -> str:
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return f"{type(error).__name__}: {error.msg} ({path.name}, line {error.lineno})"
+    return describe_exception(error)
+
+
+def _load_module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise CcaError(
+            f"module `{name}` cannot be imported: {describe_exception(error)}",
+            hint="for a file write its path with `.py`: `mine.py:MyCca`",
+            cca=name,
+        ) from error

@@ -1,0 +1,101 @@
+"""What can go wrong, as exceptions whose text a person can act on."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+
+class FairweirError(Exception):
+    """Something failed; the text says what, the value, where, and what was expected.
+
+    Parameters
+    ----------
+    message : str, lower case, no final stop
+    hint : str, what to write or do instead
+    source : str, the file (or other origin) of the value
+    key : str, the key in it, as ``link.bottleneck.rate``
+    details : further facts, kept as attributes
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        source: str | None = None,
+        key: str | None = None,
+        **details: Any,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.source = source
+        self.key = key
+        self._details = details
+        self.__dict__.update(details)
+
+    def __str__(self) -> str:
+        """Give the message and where it applies, without the hint."""
+        where = ": ".join(part for part in (self.source, self.key) if part)
+        return f"{self.message} ({where})" if where else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep every detail across processes."""
+        facts = {"hint": self.hint, "source": self.source, "key": self.key, **self._details}
+        return _rebuild, (type(self), self.message, facts)
+
+    def render(self) -> str:
+        """Give the error as the command line prints it: ``error: ...``, a blank line, ``hint: ...``."""
+        text = f"error: {self}"
+        return f"{text}\n\nhint: {self.hint}" if self.hint else text
+
+
+def _rebuild(kind: type[FairweirError], message: str, facts: dict[str, Any]) -> FairweirError:
+    return kind(message, **facts)
+
+
+class ConfigError(FairweirError):
+    """A scenario, an option or a file that cannot be used.
+
+    ``others`` holds further errors found in the same file, if any.
+    """
+
+    others: tuple[ConfigError, ...] = ()
+
+    def render(self) -> str:
+        """Give this error and the others found with it."""
+        return "\n\n".join([super().render(), *(other.render() for other in self.others)])
+
+
+class CcaError(ConfigError):
+    """A congestion controller that does not exist, cannot be loaded, or refuses its parameters."""
+
+    cca: str
+    flow: str
+
+
+class ControllerError(FairweirError):
+    """A congestion controller misbehaved while it ran: raised, returned NaN, or asked for an absurd window.
+
+    ``flow`` is the flow's id, ``at_s`` the simulated time in seconds, ``reason`` what it did.
+    """
+
+    flow: str
+    at_s: float
+    reason: str
+
+
+class MissingExtraError(FairweirError):
+    """An optional dependency is not installed."""
+
+
+def describe_exception(error: BaseException) -> str:
+    """Give an exception in one line: its type, its text, and the innermost line of code that raised it."""
+    text = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return text
+    last = frames[-1]
+    return f"{text} ({Path(last.filename).name}, line {last.lineno}, in {last.name})"

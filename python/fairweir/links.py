@@ -1,0 +1,211 @@
+"""Shared links and their queues as scenario files describe them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from fairweir import _core
+from fairweir.elements import Table
+from fairweir.errors import ConfigError
+from fairweir.quantities import (
+    NS_PER_S,
+    Data,
+    FiniteSize,
+    Fraction,
+    PositiveTime,
+    Rate,
+    Size,
+    StepRate,
+    Time,
+    complain,
+    parse_fraction,
+)
+
+
+#: What one line of a mahimahi trace lets pass.
+TRACE_PACKET_BYTES = 1504
+
+
+class Droptail(Table):
+    """Refuses what does not fit into `buffer`."""
+
+    kind: Literal["droptail"]
+
+    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int) -> dict[str, Any]:  # noqa: ARG002
+        """Give the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
+        return {"kind": "droptail", "limit": limit}
+
+
+class Red(Table):
+    """Random early detection (Floyd and Jacobson 1993): drops, or marks flows that speak ECN if `ecn`.
+
+    Below an average backlog of `min` nothing happens; up to `max` the chance rises to `probability`; above it everything
+    is hit, or, if `gentle`, the chance rises to one at twice `max`. `weight` is the share of a new sample in the average.
+    """
+
+    kind: Literal["red"]
+    min: FiniteSize = Field(examples=['"5pkts"'])
+    max: FiniteSize = Field(examples=['"15pkts"'])
+    probability: Fraction = "10%"
+    weight: Fraction = "0.2%"
+    ecn: bool = False
+    gentle: bool = False
+
+    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int) -> dict[str, Any]:
+        """Give the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
+        return {
+            "kind": "red",
+            "limit": limit,
+            "min_threshold": _core.resolve_size(self.min, packet_bytes, bdp_bytes),
+            "max_threshold": _core.resolve_size(self.max, packet_bytes, bdp_bytes),
+            "max_per_billion": parse_fraction(self.probability),
+            "weight_per_billion": parse_fraction(self.weight),
+            "ecn": self.ecn,
+            "gentle": self.gentle,
+        }
+
+
+class EcnThreshold(Table):
+    """Marks every packet that finds more than `mark` waiting (DCTCP); drops what does not fit into `buffer`."""
+
+    kind: Literal["ecn-threshold"]
+    mark: FiniteSize = Field(examples=['"60pkts"'])
+
+    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int) -> dict[str, Any]:
+        """Give the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
+        mark = _core.resolve_size(self.mark, packet_bytes, bdp_bytes)
+        return {"kind": "ecn-threshold", "limit": limit, "mark_above": mark}
+
+
+class CoDel(Table):
+    """Controlled delay (RFC 8289): drops, or marks flows that speak ECN if `ecn`."""
+
+    kind: Literal["codel"]
+    target: PositiveTime = "5ms"
+    interval: PositiveTime = "100ms"
+    ecn: bool = False
+
+    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int) -> dict[str, Any]:  # noqa: ARG002
+        """Give the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
+        target, interval = _core.parse_time(self.target), _core.parse_time(self.interval)
+        return {
+            "kind": "codel",
+            "limit": limit,
+            "target": target,
+            "interval": interval,
+            "packet": packet_bytes,
+            "ecn": self.ecn,
+        }
+
+
+def _named(value: Any) -> Any:
+    return {"kind": value} if isinstance(value, str) else value
+
+
+AnyAqm = Annotated[
+    Annotated[Droptail | Red | EcnThreshold | CoDel, Field(discriminator="kind")], BeforeValidator(_named)
+]
+
+
+class Shaper(Table):
+    """A token bucket that delays what does not conform; full at the start."""
+
+    rate: Rate = Field(examples=['"12Mbps"'])
+    burst: Data = Field(examples=['"64KiB"'])
+
+
+class Link(Table):
+    """A queue before a link, shared by flows.
+
+    One of `rate`, `trace`, `steps` and `shaper` says how fast it serves. `delay` is the propagation to the next link on a
+    path, one way, and part of the rtprop of the flows that pass.
+    """
+
+    rate: Rate | None = Field(default=None, examples=['"96Mbps"'])
+    trace: str | None = Field(default=None, examples=['"cellular.up"'])
+    steps: list[tuple[Time, StepRate]] | None = Field(default=None, strict=False)
+    shaper: Shaper | None = None
+    buffer: Size = "1bdp"
+    aqm: AnyAqm = Droptail(kind="droptail")
+    delay: Time = "0s"
+
+    @model_validator(mode="after")
+    def _one_speed(self) -> Link:
+        given = [name for name in ("rate", "trace", "steps", "shaper") if getattr(self, name) is not None]
+        if not given:
+            raise complain("{noun} has no rate", hint='write rate = "96Mbps" (or trace, steps, shaper)')
+        if len(given) > 1:
+            raise complain("{noun} has more than one speed: `" + "`, `".join(given) + "`", hint="keep one of them")
+        if self.steps is not None:
+            _check_steps(self.steps)
+        return self
+
+    def base(self, folder: Path | None) -> dict[str, Any]:
+        """Give the link, without its queue, in base units; a trace file is read, relative to `folder`.
+
+        Raises
+        ------
+        ConfigError : the trace cannot be read or is not one
+        """
+        if self.rate is not None:
+            return {"kind": "constant", "rate": _core.parse_rate(self.rate)}
+        if self.steps is not None:
+            steps = [{"at": _core.parse_time(at), "rate": _core.parse_rate(rate)} for at, rate in self.steps]
+            return {"kind": "steps", "steps": steps}
+        if self.shaper is not None:
+            rate, burst = _core.parse_rate(self.shaper.rate), _core.parse_bytes(self.shaper.burst)
+            return {"kind": "token-bucket", "rate": rate, "burst": burst}
+        return {"kind": "trace", "opportunities": read_trace(Path(self.trace or ""), folder), "bytes": TRACE_PACKET_BYTES}
+
+    def nominal_rate(self, base: dict[str, Any]) -> int:
+        """Give the rate, bytes/s, that BDPs are made of: a trace's mean, the largest of steps.
+
+        Parameters
+        ----------
+        base : the link in base units
+        """
+        if base["kind"] == "steps":
+            return max(int(step["rate"]) for step in base["steps"])
+        if base["kind"] == "trace":
+            period_ns = base["opportunities"][-1]
+            return len(base["opportunities"]) * TRACE_PACKET_BYTES * NS_PER_S // int(period_ns)
+        return int(base["rate"])
+
+
+def _check_steps(steps: list[tuple[str, str]]) -> None:
+    if not steps:
+        raise complain("{noun} has no steps", hint='write steps = [["0s", "24Mbps"], ["20s", "48Mbps"]]')
+    times = [_core.parse_time(at) for at, _ in steps]
+    if times[0] != 0:
+        raise complain("{noun}'s first step must be at 0s", steps[0][0], 'write steps = [["0s", "24Mbps"], ...]')
+    for i in range(1, len(times)):
+        if times[i] <= times[i - 1]:
+            raise complain("{noun}'s steps must be in order of time", steps[i][0])
+    if all(_core.parse_rate(rate) == 0 for _, rate in steps):
+        raise complain("{noun} never serves", hint="give one step a positive rate")
+    if _core.parse_rate(steps[-1][1]) == 0:
+        raise complain("{noun}'s last step must have a positive rate", steps[-1][1])
+
+
+def read_trace(path: Path, folder: Path | None) -> list[int]:
+    """Give the delivery opportunities of a mahimahi trace, ns; the file has one line each, ms since the start.
+
+    Raises
+    ------
+    ConfigError : no such file, or a line that is not a time; names file and line
+    """
+    found = path if path.is_absolute() or folder is None else folder / path
+    try:
+        text = found.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ConfigError("trace is not a text file", source=str(path), hint="one line a packet, ms") from None
+    except OSError as error:
+        raise ConfigError(f"trace cannot be read: {(error.strerror or str(error)).lower()}", source=str(path)) from error
+    try:
+        return _core.parse_trace(text)
+    except ConfigError as error:
+        error.source = str(path)
+        raise

@@ -1,0 +1,82 @@
+"""Changing a scenario's document by dotted keys, as ``--set`` and sweeps do."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fairweir.errors import ConfigError
+
+
+def apply(document: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a copy of `document` with the values of `settings` at their dotted keys.
+
+    Parameters
+    ----------
+    document : dict, as TOML gives it
+    settings : dict; a key such as ``flow.0.cca`` leads through tables and lists, ``*`` through every entry
+
+    Raises
+    ------
+    ConfigError : a key that leads through something missing
+    """
+    changed: dict[str, Any] = copy.deepcopy(dict(document))
+    for key, value in settings.items():
+        *parents, last = key.split(".")
+        for parent in list(_reach(changed, parents, key)):
+            for name in _entries(parent, last, key) if last == "*" or isinstance(parent, list) else [last]:
+                parent[name] = copy.deepcopy(value)
+    return changed
+
+
+def _reach(here: Any, parts: list[str], key: str) -> Iterator[Any]:
+    if not parts:
+        if not isinstance(here, (dict, list)):
+            raise ConfigError(f"key `{key}` leads through something that is not a table", key=key)
+        yield here
+        return
+    part, rest = parts[0], parts[1:]
+    if isinstance(here, dict) and part not in here and part not in {"*", "link", "flow"}:
+        here[part] = {}
+    for name in _entries(here, part, key):
+        yield from _reach(here[name], rest, key)
+
+
+def _entries(here: Any, part: str, key: str) -> list[Any]:
+    if isinstance(here, dict):
+        if part == "*":
+            return list(here)
+        if part in here:
+            return [part]
+    elif isinstance(here, list):
+        if part == "*":
+            return list(range(len(here)))
+        if part.isdigit() and int(part) < len(here):
+            return [int(part)]
+        raise ConfigError(
+            f"key `{key}` leads nowhere: there is no entry `{part}`", hint=f"entries are 0 to {len(here) - 1}, or *", key=key
+        )
+    raise ConfigError(f"key `{key}` leads nowhere: there is no `{part}`", key=key)
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Give ``flow.0.cca=bbr`` as key and value; a value that is not TOML is a text.
+
+    Raises
+    ------
+    ConfigError : no equals sign
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"setting has no value: `{text}`", hint="write key=value, as flow.0.cca=bbr")
+    return key.strip(), parse_value(value.strip())
+
+
+def parse_value(text: str) -> Any:
+    """Give a TOML value, or the text itself where it is none."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text

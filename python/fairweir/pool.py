@@ -1,0 +1,162 @@
+"""Many jobs on all cores, each in a process of its own kind: one that loops or crashes costs only itself."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Future, as_completed
+from concurrent.futures import TimeoutError as JobTimeoutError
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from fairweir.errors import FairweirError, describe_exception
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Done(Generic[Job, Result]):
+    """A job that returned."""
+
+    index: int
+    job: Job
+    value: Result
+    ok: Literal[True] = True
+
+
+@dataclass(frozen=True)
+class Failed(Generic[Job]):
+    """A job that did not.
+
+    Attributes
+    ----------
+    kind : "error" (raised), "timeout", "crash" (the process died) or "cancelled" (Ctrl-C came first)
+    reason : str, one line
+    error : the exception, for kind "error"
+    """
+
+    index: int
+    job: Job
+    kind: Literal["error", "timeout", "crash", "cancelled"]
+    reason: str
+    error: BaseException | None = None
+    ok: Literal[False] = False
+
+
+Outcome = Done[Job, Result] | Failed[Job]
+
+
+def default_workers() -> int:
+    """Give the number of cores this process may use."""
+    return max(1, len(os.sched_getaffinity(0)))
+
+
+def map_jobs(
+    fn: Callable[[Job], Result],
+    jobs: Iterable[Job],
+    *,
+    workers: int | None = None,
+    timeout_s: float | None = None,
+    on_done: Callable[[Done[Job, Result] | Failed[Job]], object] | None = None,
+) -> list[Done[Job, Result] | Failed[Job]]:
+    """Apply `fn` to every job, in processes, and give the outcomes in the order of the jobs.
+
+    Parameters
+    ----------
+    fn : a function of a module (it is pickled by name)
+    jobs : picklable; started in the order given, so give the longest first
+    workers : int; processes, default one a core
+    timeout_s : float, seconds of wall time each job may take before its process is killed
+    on_done : called in this process with each outcome as it comes
+
+    Returns
+    -------
+    list of Done or Failed, one a job; a job that raises, hangs or crashes its process is a Failed, never an exception
+
+    Raises
+    ------
+    InterruptedJobs : Ctrl-C; its ``outcomes`` holds what had finished
+    """
+    jobs = list(jobs)
+    outcomes: dict[int, Done[Job, Result] | Failed[Job]] = {}
+    try:
+        for outcome in iter_jobs(fn, jobs, workers=workers, timeout_s=timeout_s):
+            outcomes[outcome.index] = outcome
+            if on_done is not None:
+                on_done(outcome)
+    except KeyboardInterrupt as stop:
+        cancelled = (Failed(i, job, "cancelled", "interrupted") for i, job in enumerate(jobs))
+        raise InterruptedJobs([outcomes.get(c.index, c) for c in cancelled]) from stop
+    return [outcomes[i] for i in range(len(jobs))]
+
+
+class InterruptedJobs(KeyboardInterrupt):
+    """Ctrl-C came while jobs ran; ``outcomes`` has one entry a job, those not finished as Failed("cancelled")."""
+
+    def __init__(self, outcomes: list[Any]) -> None:
+        super().__init__("interrupted")
+        self.outcomes = outcomes
+
+
+def iter_jobs(
+    fn: Callable[[Job], Result],
+    jobs: Iterable[Job],
+    *,
+    workers: int | None = None,
+    timeout_s: float | None = None,
+) -> Iterator[Done[Job, Result] | Failed[Job]]:
+    """Apply `fn` to every job, in processes, and give the outcomes as they come; otherwise as :func:`map_jobs`.
+
+    Raises
+    ------
+    KeyboardInterrupt : Ctrl-C, after the processes have been ended
+    """
+    from pebble import ProcessPool
+
+    jobs = list(jobs)
+    if not jobs:
+        return
+    # A fork server with this package loaded: each worker starts in milliseconds, without the parent's threads.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["fairweir.run"])
+    pool = ProcessPool(
+        max_workers=min(workers or default_workers(), len(jobs)), initializer=_ignore_interrupts, context=context
+    )
+    finished = False
+    try:
+        futures: dict[Future[Result], int] = {
+            pool.schedule(fn, args=(job,), timeout=timeout_s): i for i, job in enumerate(jobs)
+        }
+        for future in as_completed(futures):
+            yield _outcome(futures[future], jobs[futures[future]], future, timeout_s)
+        finished = True
+    finally:
+        with suppress(RuntimeError):
+            pool.close() if finished else pool.stop()
+            pool.join()
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C to the parent, which ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _outcome(index: int, job: Job, future: Future[Result], timeout_s: float | None) -> Done[Job, Result] | Failed[Job]:
+    from pebble import ProcessExpired
+
+    try:
+        return Done(index, job, future.result())
+    except JobTimeoutError:
+        return Failed(index, job, "timeout", f"did not end within {timeout_s:g} s")
+    except ProcessExpired as error:
+        return Failed(index, job, "crash", f"its process died (exit code {error.exitcode})")
+    except CancelledError:
+        return Failed(index, job, "cancelled", "cancelled")
+    except FairweirError as error:
+        return Failed(index, job, "error", str(error), error)
+    except Exception as error:  # noqa: BLE001
+        return Failed(index, job, "error", describe_exception(error), error)

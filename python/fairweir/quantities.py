@@ -1,0 +1,153 @@
+"""Quantities in scenario files, as pydantic types: text with a unit stays text, checked once, at the edge.
+
+A field of type :data:`Time` holds ``"40ms"``; :func:`fairweir._core.parse_time` turns it into ns where base units are
+needed. Bounds here refuse what no network has, so that a slipped unit is told before an hour of simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
+
+from fairweir import _core
+from fairweir.errors import ConfigError
+
+NS_PER_S = 1_000_000_000
+#: Longest time a scenario may name: 30 days.
+MAX_TIME_NS = 30 * 24 * 3600 * NS_PER_S
+#: Longest two-way propagation delay: an hour, light to Jupiter and back is less.
+MAX_RTPROP_NS = 3600 * NS_PER_S
+#: 1 kbit/s to 100 Tbit/s.
+MIN_RATE, MAX_RATE = 125, 12_500_000_000_000
+#: Largest IP packet, bytes.
+MAX_PACKET_BYTES = 65_535
+
+PARTS_PER_BILLION = 1_000_000_000
+
+
+def complain(problem: str, value: Any = None, hint: str = "", key: str = "") -> PydanticCustomError:
+    """Make the error that a pydantic validator raises.
+
+    Parameters
+    ----------
+    problem : str; the message, where ``{noun}`` stands for the key in words
+    value : what was found, shown in backquotes after the problem; None shows nothing
+    hint : str, what to write instead
+    key : str, dotted; the key at fault, if it is not the validated one
+    """
+    context = {"problem": problem, "shown": "" if value is None else show(value), "hint": hint, "key": key}
+    return PydanticCustomError("fairweir", "{problem}", context)
+
+
+def show(value: Any) -> str:
+    """Give a value as a person wrote it in TOML, cut to a line."""
+    text = value if isinstance(value, str) else {True: "true", False: "false"}.get(value, repr(value)) if isinstance(
+        value, bool
+    ) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _quantity(
+    parse: Callable[[str], Any], example: str, check: Callable[[Any, str], None] | None = None
+) -> Callable[[Any], str]:
+    def validate(value: Any) -> str:
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            raise complain("{noun} must be a text with a unit", value, f'write "{example}"')
+        if not isinstance(value, str):
+            raise complain("{noun} has no unit", value, f'write it with its unit and in quotes: "{example}"')
+        try:
+            number = parse(value)
+        except ConfigError as error:
+            raise complain(error.message, hint=error.hint or "") from None
+        if check is not None:
+            check(number, value)
+        return value.strip()
+
+    return validate
+
+
+def _between(lowest: float, highest: float, low: str, high: str, hint: str) -> Callable[[Any, str], None]:
+    def check(number: Any, text: str) -> None:
+        if number <= 0 < lowest:
+            raise complain("{noun} must be positive", text, hint)
+        if number < lowest:
+            raise complain(f"{{noun}} must be at least {low}", text, hint)
+        if number > highest:
+            raise complain(f"{{noun}} must be at most {high}", text, hint)
+
+    return check
+
+
+def _positive_size(number: tuple[str, float], text: str) -> None:
+    if number[1] <= 0:
+        raise complain("{noun} must be positive", text, 'write a size: "1bdp", "64KiB", "512pkts" or "infinite"')
+    if number[0] == "bdp" and number[1] > 1_000_000:
+        raise complain("{noun} must be at most 1000000bdp", text, 'for a buffer without limit write "infinite"')
+
+
+def _finite_size(number: tuple[str, float], text: str) -> None:
+    if number[0] == "infinite":
+        raise complain("{noun} must be finite", text, 'write a size: "10pkts", "64KiB" or "0.5bdp"')
+    _positive_size(number, text)
+
+
+_TIME_HINT = 'write a time with its unit: "40ms", "12us", "300s"'
+_RATE_HINT = 'write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps"'
+
+Time = Annotated[
+    str, BeforeValidator(_quantity(_core.parse_time, "40ms", _between(0, MAX_TIME_NS, "0s", "720h", _TIME_HINT)))
+]
+PositiveTime = Annotated[
+    str, BeforeValidator(_quantity(_core.parse_time, "40ms", _between(1, MAX_TIME_NS, "1ns", "720h", _TIME_HINT)))
+]
+Rtprop = Annotated[
+    str, BeforeValidator(_quantity(_core.parse_time, "40ms", _between(1, MAX_RTPROP_NS, "1ns", "1h", _TIME_HINT)))
+]
+Rate = Annotated[
+    str, BeforeValidator(_quantity(_core.parse_rate, "96Mbps", _between(MIN_RATE, MAX_RATE, "1kbps", "100Tbps", _RATE_HINT)))
+]
+#: A rate that may be zero: an outage among rate steps.
+StepRate = Annotated[
+    str, BeforeValidator(_quantity(_core.parse_rate, "96Mbps", _between(0, MAX_RATE, "0bps", "100Tbps", _RATE_HINT)))
+]
+PacketSize = Annotated[
+    str,
+    BeforeValidator(
+        _quantity(_core.parse_bytes, "1500B", _between(40, MAX_PACKET_BYTES, "40B", "65535B", 'write "1500B"'))
+    ),
+]
+Data = Annotated[
+    str, BeforeValidator(_quantity(_core.parse_bytes, "1MB", _between(1, 1 << 60, "1B", "1EiB", 'write "10MB"')))
+]
+#: May be a multiple of the BDP or of the packet size, or "infinite".
+Size = Annotated[str, BeforeValidator(_quantity(_core.parse_size, "1bdp", _positive_size))]
+FiniteSize = Annotated[str, BeforeValidator(_quantity(_core.parse_size, "10pkts", _finite_size))]
+
+
+def parse_fraction(text: str) -> int:
+    """Give "2%" as parts per billion.
+
+    Raises
+    ------
+    ConfigError : not a percentage between 0 and 100
+    """
+    number, percent, rest = text.strip().partition("%")
+    whole, _, decimals = number.partition(".")
+    is_decimal = (whole + decimals).isascii() and (whole + decimals).isdigit()
+    if not percent or rest or not is_decimal or len(decimals) > 7:
+        raise ConfigError(f"fraction `{text}` is not a percentage", hint='write it with a percent sign: "2%", "0.01%"')
+    parts = int((whole or "0") + decimals.ljust(7, "0"))
+    if parts > PARTS_PER_BILLION:
+        raise ConfigError(f"fraction `{text}` is more than all", hint='write at most "100%"')
+    return parts
+
+
+Fraction = Annotated[str, BeforeValidator(_quantity(parse_fraction, "2%"))]
+
+__all__ = [
+    "Data", "FiniteSize", "Fraction", "PacketSize", "PositiveTime", "Rate", "Rtprop", "Size", "StepRate", "Time",
+    "complain", "parse_fraction", "show",
+]

@@ -1,0 +1,148 @@
+"""From a checked scenario to the simulator's configuration: base units, every default and multiple worked out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairweir import _core, cca
+from fairweir.elements import Element, Surroundings
+from fairweir.errors import ConfigError
+from fairweir.quantities import NS_PER_S
+
+if TYPE_CHECKING:
+    from fairweir.scenario import Flow, Scenario
+
+
+def resolve(scenario: Scenario) -> dict[str, Any]:
+    """Give `scenario` as ``fairweir_sim::Config`` reads it: ns, bytes, bytes/s.
+
+    A size in BDPs at a link is the link's nominal rate times the largest rtprop of the flows that pass it (data or ACKs);
+    at a flow it is the smallest nominal rate on its path times its own rtprop.
+
+    Raises
+    ------
+    ConfigError : a trace that cannot be read, or delays on a path that exceed a flow's rtprop
+    """
+    packet = _core.parse_bytes(scenario.packet)
+    names = list(scenario.link)
+    bases = {name: link.base(scenario.base) for name, link in scenario.link.items()}
+    rates = {name: link.nominal_rate(bases[name]) for name, link in scenario.link.items()}
+    return {
+        "duration": _core.parse_time(scenario.duration),
+        "warmup": _core.parse_time(scenario.warmup),
+        "seed": scenario.seed,
+        "packet": packet,
+        "ack": _core.parse_bytes(scenario.ack),
+        "links": [_link(scenario, name, bases[name], rates[name], packet) for name in names],
+        "flows": [spec for i in range(len(scenario.flow)) for spec in _flows(scenario, i, names, rates, packet)],
+    }
+
+
+def _passes(flow: Flow, name: str) -> bool:
+    return flow.path is None or name in flow.path or name in flow.ack_path
+
+
+def _link(scenario: Scenario, name: str, base: dict[str, Any], rate: int, packet: int) -> dict[str, Any]:
+    link = scenario.link[name]
+    rtprop = max((_core.parse_time(flow.rtprop) for flow in scenario.flow if _passes(flow, name)), default=0)
+    bdp = rate * rtprop // NS_PER_S
+    limit = _core.resolve_size(link.buffer, packet, bdp)
+    hop = {"link": base, "queue": link.aqm.base(limit, packet, bdp)}
+    return {"name": name, "hop": hop, "delay": _core.parse_time(link.delay)}
+
+
+def _flows(
+    scenario: Scenario, index: int, names: list[str], rates: dict[str, int], packet: int
+) -> list[dict[str, Any]]:
+    from fairweir.scenario import flow_ids
+
+    flow = scenario.flow[index]
+    path = names if flow.path is None else flow.path
+    rtprop = _core.parse_time(flow.rtprop)
+    rate = min(rates[name] for name in path)
+    cx = Surroundings(packet, rate * rtprop // NS_PER_S, rate, rtprop)
+    forward, reverse = _propagation(scenario, index, path, rtprop)
+    data_side = [e.base(cx) for e in flow.jitter if e.side == "data"]
+    ack_side = [e.base(cx) for e in flow.jitter if e.side == "acks"]
+    spec = {
+        "cca": _cca_name(scenario, flow),
+        "params": flow.cca.params or None,
+        "path": [names.index(name) for name in path],
+        "ack_path": [names.index(name) for name in flow.ack_path],
+        "ingress": _ingress(flow, cx),
+        "forward_delay": forward,
+        "egress": data_side,
+        "reverse_delay": reverse,
+        "reverse": ack_side + _bases([*flow.ack_jitter, *flow.ack_loss], cx),
+        "stop": _core.parse_time(flow.stop) if flow.stop else None,
+        "source": _source(flow),
+        "initial_cwnd": _packets(flow.initial_cwnd, cx),
+        "receiver": {
+            "ack_every": flow.delayed_ack.every,
+            "ack_timer": _core.parse_time(flow.delayed_ack.timer),
+            "sack": flow.sack,
+        },
+        "ecn": flow.ecn,
+        "gso": flow.gso,
+        "rwnd": _packets(flow.rwnd, cx) if flow.rwnd else None,
+        "min_rto": _core.parse_time(flow.min_rto),
+        "oracle_rtprop": rtprop if flow.oracle_rtprop else None,
+        "rtprop": rtprop,
+    }
+    start, stagger = _core.parse_time(flow.start), _core.parse_time(flow.stagger)
+    ids = flow_ids(scenario.flow)[index]
+    return [{"id": flow_id, "start": start + k * stagger, **spec} for k, flow_id in enumerate(ids)]
+
+
+def _bases(elements: list[Element], cx: Surroundings) -> list[dict[str, Any]]:
+    return [element.base(cx) for element in elements]
+
+
+def _cca_name(scenario: Scenario, flow: Flow) -> str:
+    name = flow.cca.name
+    return str(cca.locate(name, base=scenario.base)) if cca.is_bpf_source(name) else name
+
+
+def _ingress(flow: Flow, cx: Surroundings) -> list[dict[str, Any]]:
+    elements = _bases(list(flow.loss), cx)
+    if flow.policer is not None:
+        elements.append(flow.policer.base(cx))
+    if flow.access is not None:
+        elements += flow.access.elements(cx)
+    return elements
+
+
+def _packets(size: str, cx: Surroundings) -> int:
+    """Whole packets, at least one."""
+    return max(1, (cx.size(size) or 0) // cx.packet_bytes)
+
+
+def _source(flow: Flow) -> dict[str, Any]:
+    if flow.bytes is not None:
+        return {"kind": "finite", "bytes": _core.parse_bytes(flow.bytes)}
+    if flow.app_rate is not None:
+        return {"kind": "rate", "rate": _core.parse_rate(flow.app_rate)}
+    if flow.on_off is not None:
+        return {"kind": "on-off", "on": _core.parse_time(flow.on_off.on), "off": _core.parse_time(flow.on_off.off)}
+    return {"kind": "bulk"}
+
+
+def _propagation(scenario: Scenario, index: int, path: list[str], rtprop: int) -> tuple[int, int]:
+    """Give the delays (ns) after the last link and of the ACKs, so that all delays on the way add up to `rtprop`.
+
+    Data and ACKs take half each, unless the links' and the access link's delays already take more.
+    """
+    flow = scenario.flow[index]
+    access = _core.parse_time(flow.access.delay) if flow.access is not None else 0
+    there = access + sum(_core.parse_time(scenario.link[name].delay) for name in path)
+    back = sum(_core.parse_time(scenario.link[name].delay) for name in flow.ack_path)
+    if there + back > rtprop:
+        raise ConfigError(
+            f"flow rtprop is shorter than the delays on its path: `{flow.rtprop}`",
+            hint=f"the path's delays add up to {_core.format_time(there + back)}; rtprop is the whole two-way delay",
+            source=scenario.source,
+            key=f"flow.{index}.rtprop",
+        )
+    spare = rtprop - there - back
+    forward = min(max(rtprop // 2 - there, 0), spare)
+    return forward, spare - forward

@@ -1,0 +1,241 @@
+"""Play a scenario in a world and keep the record."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from fairweir import _core, cca
+from fairweir.errors import ConfigError
+from fairweir.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+World = Literal["sim", "kernel"]
+
+#: Columns of the time series: name, numpy type, unit.
+FLOW_COLUMNS = (
+    ("t_ns", "uint64", "ns"),
+    ("flow", "uint32", ""),
+    ("throughput_mbps", "float64", "Mbit/s"),
+    ("cwnd_bytes", "uint64", "bytes"),
+    ("inflight_bytes", "uint64", "bytes"),
+    ("pacing_rate_mbps", "float64", "Mbit/s"),
+    ("rtt_ms", "float64", "ms"),
+    ("lost_pkts", "uint64", "packets"),
+)
+LINK_COLUMNS = (
+    ("t_ns", "uint64", "ns"),
+    ("link", "uint32", ""),
+    ("queue_bytes", "uint64", "bytes"),
+    ("arrival_rate_mbps", "float64", "Mbit/s"),
+    ("drops", "uint64", "packets"),
+    ("marks", "uint64", "packets"),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The record of a scenario.
+
+    Attributes
+    ----------
+    scenario : Scenario
+    summary : dict; what ``fairweir run --json`` prints: scenario, world, seed, flows, links, fairness, packets, wall_s
+    """
+
+    scenario: Scenario
+    summary: dict[str, Any]
+    _series: tuple[dict[str, bytes], dict[str, bytes]] | None = field(default=None, repr=False)
+
+    @property
+    def has_series(self) -> bool:
+        """Were time series recorded (`interval` given)?"""
+        return self._series is not None
+
+    @property
+    def flows(self) -> pa.Table:
+        """One row per interval and flow; units stand in the fields' metadata (``unit``).
+
+        Columns: t_ns (end of the interval), flow (index), id, throughput_mbps, cwnd_bytes, inflight_bytes,
+        pacing_rate_mbps (NaN where the controller does not pace), rtt_ms (NaN without a sample), lost_pkts.
+
+        Raises
+        ------
+        ConfigError : the run recorded no series
+        """
+        ids = [flow["id"] for flow in self.summary["flows"]]
+        return _table(self._columns()[0], FLOW_COLUMNS, "flow", "id", ids)
+
+    @property
+    def links(self) -> pa.Table:
+        """One row per interval and link: t_ns, link (index), name, queue_bytes, arrival_rate_mbps, drops, marks.
+
+        Raises
+        ------
+        ConfigError : the run recorded no series
+        """
+        names = [link["name"] for link in self.summary["links"]]
+        return _table(self._columns()[1], LINK_COLUMNS, "link", "name", names)
+
+    def _columns(self) -> tuple[dict[str, bytes], dict[str, bytes]]:
+        if self._series is None:
+            raise ConfigError("the run recorded no time series", hint="give `run(..., interval=\"100ms\")`")
+        return self._series
+
+    def save(self, directory: str | Path) -> Path:
+        """Write scenario.toml, summary.json and, if recorded, flows.parquet and links.parquet.
+
+        The directory appears whole or not at all; an older one of the same name is replaced.
+
+        Parameters
+        ----------
+        directory : str or Path; created, with its parents
+
+        Returns
+        -------
+        Path, the directory
+        """
+        target = Path(directory)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        try:
+            (staging / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
+            (staging / "summary.json").write_text(json.dumps(self.summary, indent=2) + "\n", encoding="utf-8")
+            if self.has_series:
+                import pyarrow.parquet as pq
+
+                pq.write_table(self.flows, staging / "flows.parquet")
+                pq.write_table(self.links, staging / "links.parquet")
+            staging.chmod(0o777 & ~_umask())
+            if target.is_dir():
+                old = staging.with_name(staging.name + ".old")
+                target.rename(old)
+                staging.rename(target)
+                shutil.rmtree(old)
+            else:
+                staging.rename(target)
+        except BaseException:
+            shutil.rmtree(staging, ignore_errors=True)
+            raise
+        return target
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _table(
+    columns: dict[str, bytes], schema: tuple[tuple[str, str, str], ...], index: str, label: str, labels: list[str]
+) -> pa.Table:
+    import numpy as np
+    import pyarrow as pa
+
+    arrays, fields = [], []
+    for name, kind, unit in schema:
+        numbers = np.frombuffer(columns[name], dtype=kind)
+        arrays.append(pa.array(numbers))
+        fields.append(pa.field(name, arrays[-1].type, metadata={"unit": unit} if unit else None))
+        if name == index:
+            arrays.append(pa.DictionaryArray.from_arrays(pa.array(numbers.astype("int32")), pa.array(labels, pa.utf8())))
+            fields.append(pa.field(label, arrays[-1].type))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def run(
+    scenario: Scenario,
+    *,
+    seed: int | None = None,
+    interval: str | None = None,
+    on: World = "sim",
+    on_progress: Callable[[float], object] | None = None,
+) -> Run:
+    """Play `scenario`.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    seed : int; replaces the scenario's
+    interval : str, time with unit; of the time series, none are recorded without it
+    on : "sim" or "kernel"; the world
+    on_progress : called now and then with the fraction of simulated time that is done, 0 to 1
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    ConfigError : the scenario cannot be played
+    CcaError : a controller does not exist or refuses its parameters
+    ControllerError : a controller misbehaved; names the flow, the simulated time and what it did
+    KeyboardInterrupt : Ctrl-C, at once even in the middle of a run
+    """
+    if on != "sim":
+        raise ConfigError(f"world `{on}` is not available in this version", hint="leave out `--on`, or write `--on sim`")
+    if seed is not None:
+        scenario = scenario.model_copy(update={"seed": seed})
+    config = scenario.resolve()
+    if interval is not None:
+        config["interval"] = _core.parse_time(interval)
+        if config["interval"] == 0:
+            raise ConfigError("interval must be positive: `0`", hint='write "100ms"', key="interval")
+    classes = {
+        flow["cca"]: cca.load_class(flow["cca"], base=scenario.base) for flow in config["flows"] if cca.is_python(flow["cca"])
+    }
+    duration = config["duration"]
+    report = (lambda ns: on_progress(min(ns / duration, 1.0))) if on_progress else None
+    started = time.perf_counter()
+    try:
+        summary_json, series = _core.run(json.dumps(config), classes, report)
+    except ConfigError as error:
+        error.source = error.source or scenario.source
+        raise
+    wall_s = time.perf_counter() - started
+    return Run(scenario, _summary(scenario, on, json.loads(summary_json), wall_s), series)
+
+
+def _summary(scenario: Scenario, world: World, result: dict[str, Any], wall_s: float) -> dict[str, Any]:
+    return {
+        "scenario": scenario.to_dict(),
+        "world": world,
+        "seed": scenario.seed,
+        "version": _core.__version__,
+        "flows": result["flows"],
+        "links": result["links"],
+        "fairness": fairness([flow["throughput_mbps"] for flow in result["flows"]]),
+        "packets": result["packets"],
+        "events": result["events"],
+        "wall_s": wall_s,
+    }
+
+
+def fairness(throughputs_mbps: list[float]) -> dict[str, float | None]:
+    """Give Jain's index and the ratio of the largest to the smallest throughput.
+
+    Parameters
+    ----------
+    throughputs_mbps : list of float, Mbit/s, one a flow
+
+    Returns
+    -------
+    dict; ``jain`` in [1/n, 1], None if nothing was delivered; ``max_min_ratio`` at least 1, None (no finite number) if a flow
+    delivered nothing
+    """
+    total = sum(throughputs_mbps)
+    squares = sum(x * x for x in throughputs_mbps)
+    smallest = min(throughputs_mbps, default=0.0)
+    return {
+        "jain": total * total / (len(throughputs_mbps) * squares) if squares > 0 else None,
+        "max_min_ratio": max(throughputs_mbps) / smallest if smallest > 0 else None,
+    }

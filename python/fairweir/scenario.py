@@ -1,0 +1,423 @@
+"""A scenario: who sends over what, for how long, with which seed.
+
+People write TOML (docs/scenarios.md lists every key); :class:`Scenario` checks it and hands it to the simulator in base
+units. Nothing here knows a unit: texts are parsed by ``fairweir._core``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+
+from fairweir import _core
+from fairweir.complaints import explain
+from fairweir.elements import Access, AnyJitter, AnyLoss, Policer, Table, as_list
+from fairweir.errors import ConfigError
+from fairweir.links import Link
+from fairweir.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, complain
+
+#: Most flows of one scenario: an absurd count is a slip, told before memory is.
+MAX_FLOWS = 100_000
+
+
+class CcaSpec(BaseModel):
+    """A controller's name and its parameters, which the controller itself checks."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str = Field(min_length=1, examples=['"bbr"'])
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Everything but the name."""
+        return dict(self.model_extra or {})
+
+    @property
+    def label(self) -> str:
+        """Give a short name for tables and plots: the class of a Python file, the stem of a C file."""
+        return self.name.rpartition(":")[2] if ":" in self.name else Path(self.name).name.removesuffix(".bpf.c")
+
+    @model_serializer(mode="wrap")
+    def _short(self, handler: SerializerFunctionWrapHandler) -> Any:
+        return handler(self) if self.params else self.name
+
+
+def _cca(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+class DelayedAck(Table):
+    """One ACK for every `every` packets in order, or after `timer`."""
+
+    every: int = Field(ge=1, le=1_000, examples=["2"])
+    timer: PositiveTime = "40ms"
+
+
+def _delayed_ack(value: Any) -> Any:
+    return {"every": value} if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class OnOff(Table):
+    """As much as may be sent for `on`, then nothing for `off`, and again."""
+
+    on: PositiveTime = Field(examples=['"1s"'])
+    off: PositiveTime = Field(examples=['"1s"'])
+
+
+class Flow(Table):
+    """One sender, its path and its receiver; `count` of them."""
+
+    cca: Annotated[CcaSpec, BeforeValidator(_cca)] = Field(examples=['"bbr"'])
+    rtprop: Rtprop = Field(examples=['"40ms"'])
+    id: str | None = Field(default=None, min_length=1)
+    count: int = Field(default=1, ge=1, le=MAX_FLOWS)
+    stagger: Time = "0s"
+    path: list[str] | None = None
+    ack_path: list[str] = []
+    start: Time = "0s"
+    stop: PositiveTime | None = None
+    bytes: Data | None = None
+    app_rate: Rate | None = None
+    on_off: OnOff | None = None
+    jitter: Annotated[list[AnyJitter], BeforeValidator(as_list)] = []
+    ack_jitter: Annotated[list[AnyJitter], BeforeValidator(as_list)] = []
+    loss: Annotated[list[AnyLoss], BeforeValidator(as_list)] = []
+    ack_loss: Annotated[list[AnyLoss], BeforeValidator(as_list)] = []
+    policer: Policer | None = None
+    access: Access | None = None
+    delayed_ack: Annotated[DelayedAck, BeforeValidator(_delayed_ack)] = DelayedAck(every=1)
+    sack: bool = True
+    ecn: bool = False
+    gso: int = Field(default=1, ge=1, le=1_000)
+    initial_cwnd: FiniteSize = "10pkts"
+    rwnd: FiniteSize | None = None
+    min_rto: PositiveTime = "200ms"
+    oracle_rtprop: bool = False
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Flow:
+        given = [name for name in ("bytes", "app_rate", "on_off") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise complain("{noun} has more than one source: `" + "`, `".join(given) + "`", hint="keep one of them")
+        if self.stop is not None and _core.parse_time(self.stop) <= _core.parse_time(self.start):
+            raise complain(f"flow stops before it starts: `{self.stop}`", hint=f"it starts at {self.start}")
+        return self
+
+
+class Scenario(BaseModel):
+    """A scenario, checked.
+
+    Attributes are the keys of the file; :meth:`load`, :meth:`from_toml`, :meth:`from_dict` and :func:`dumbbell` make one
+    and raise :class:`ConfigError` where the class itself would raise pydantic's error. Immutable:
+    ``scenario.model_copy(update={"seed": 2})`` or :meth:`override` give changed ones.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    name: str = "scenario"
+    description: str = ""
+    duration: PositiveTime = Field(examples=['"60s"'])
+    warmup: Time = "0s"
+    seed: int = Field(default=1, ge=0, lt=1 << 63)
+    packet: PacketSize = "1500B"
+    ack: PacketSize = "52B"
+    link: dict[str, Link] = Field(min_length=1)
+    flow: list[Flow] = Field(min_length=1)
+    sweep: dict[str, Any] = {}
+
+    _source: str | None = PrivateAttr(default=None)
+    _base: Path | None = PrivateAttr(default=None)
+
+    @property
+    def source(self) -> str | None:
+        """The file it came from, as errors name it."""
+        return self._source
+
+    @property
+    def base(self) -> Path | None:
+        """The folder that its files are relative to."""
+        return self._base
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a TOML file.
+
+        Raises
+        ------
+        ConfigError : it cannot be read, is not TOML, or is not a scenario
+        """
+        path = Path(path)
+        return cls.from_dict(read_document(path), source=str(path), base=path.parent, name=path.stem)
+
+    @classmethod
+    def from_toml(cls, text: str, *, source: str | None = None, base: Path | None = None) -> Self:
+        """Read TOML text; `source` is what errors call it, `base` the folder that its files are relative to.
+
+        Raises
+        ------
+        ConfigError : it is not TOML or not a scenario
+        """
+        return cls.from_dict(parse_document(text, source), source=source, base=base)
+
+    @classmethod
+    def from_dict(
+        cls, document: Mapping[str, Any], *, source: str | None = None, base: Path | None = None, name: str | None = None
+    ) -> Self:
+        """Check a document as TOML gives it.
+
+        Parameters
+        ----------
+        document : dict, list and texts with units, as in the file
+        source : str, what errors call it
+        base : Path, the folder that its files are relative to
+        name : str, the scenario's name if the document gives none
+
+        Raises
+        ------
+        ConfigError : not a scenario; every error found is told, the first one first
+        """
+        if name is not None:
+            document = {"name": name, **document}
+        try:
+            scenario = cls.model_validate(document)
+        except ValidationError as error:
+            raise explain(error, cls, document, source) from None
+        scenario._source, scenario._base = source, base
+        return scenario
+
+    def to_dict(self, *, compact: bool = False) -> dict[str, Any]:
+        """Give the scenario as a document that :meth:`from_dict` takes; `compact` leaves out what is by default."""
+        document = self.model_dump(exclude_none=True, exclude_unset=compact, exclude_defaults=compact)
+        for table in document["flow"]:
+            for key in ("jitter", "ack_jitter", "loss", "ack_loss"):
+                if len(table.get(key, ())) == 1:
+                    table[key] = table[key][0]
+        if not document.get("sweep"):
+            document.pop("sweep", None)
+        return {"name": self.name, **document}
+
+    def to_toml(self) -> str:
+        """Give the scenario as a TOML file; names of other files are made absolute, so that it may be moved."""
+        document = self.to_dict(compact=True)
+        if self._base is not None:
+            for link in document["link"].values():
+                if "trace" in link:
+                    link["trace"] = str((self._base / link["trace"]).resolve())
+        return dump_document(document)
+
+    def override(self, settings: Mapping[str, Any]) -> Self:
+        """Give the scenario with other values at dotted keys, as ``{"flow.0.cca": "bbr"}``; ``*`` means every one.
+
+        Raises
+        ------
+        ConfigError : a key that leads nowhere, or a value that cannot be there
+        """
+        from fairweir.overrides import apply
+
+        document = apply(self.to_dict(compact=True), settings)
+        return type(self).from_dict(document, source=self._source, base=self._base)
+
+    def resolve(self) -> dict[str, Any]:
+        """Give the configuration of ``fairweir_sim::Config``: base units (ns, bytes, bytes/s), JSON-able.
+
+        Raises
+        ------
+        ConfigError : what only the whole shows: a trace that cannot be read, delays that exceed an rtprop
+        """
+        from fairweir.resolve import resolve
+
+        return resolve(self)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        duration, warmup = _core.parse_time(self.duration), _core.parse_time(self.warmup)
+        if warmup >= duration:
+            hint = f"nothing would be measured: make it shorter than the duration, {self.duration}"
+            raise complain("warmup is not shorter than the duration", self.warmup, hint, key="warmup")
+        links = list(self.link)
+        for i, flow in enumerate(self.flow):
+            self._check_path(f"flow.{i}.path", flow.path, links)
+            self._check_path(f"flow.{i}.ack_path", flow.ack_path, links)
+            last_start = _core.parse_time(flow.start) + (flow.count - 1) * _core.parse_time(flow.stagger)
+            if last_start >= duration:
+                at = _core.format_time(last_start)
+                key = f"flow.{i}.start" if flow.count == 1 or flow.stagger == "0s" else f"flow.{i}.stagger"
+                hint = f"start it before the end, {self.duration}, or make the duration longer"
+                raise complain("flow never starts: it would at", at, hint, key=key)
+        if sum(flow.count for flow in self.flow) > MAX_FLOWS:
+            raise complain(f"more than {MAX_FLOWS} flows", hint="use smaller counts", key="flow")
+        ids = [flow_id for flow in flow_ids(self.flow) for flow_id in flow]
+        twice = next((flow_id for flow_id in ids if ids.count(flow_id) > 1), None) if len(set(ids)) < len(ids) else None
+        if twice is not None:
+            raise complain("two flows have one id", twice, "give each its own, or none", key="flow")
+        return self
+
+    @staticmethod
+    def _check_path(key: str, path: list[str] | None, links: list[str]) -> None:
+        if path is None:
+            if len(links) > 1:
+                raise complain(
+                    "flow path is missing", hint=f'with several links write path = ["{links[0]}", ...]', key=key
+                )
+            return
+        if not path and key.endswith(".path"):
+            raise complain("flow path is empty", hint=f'write path = ["{links[0]}"]', key=key)
+        for name in path:
+            if name not in links:
+                raise complain("no link", name, f"links are {', '.join(links)}", key=key)
+            if path.count(name) > 1:
+                raise complain("flow path passes a link twice", name, "name each link once", key=key)
+
+
+def flow_ids(flows: Sequence[Flow]) -> list[list[str]]:
+    """Give every flow's ids: its own (numbered if it counts more than one), or its controller's name and a number."""
+    found, number = [], 1
+    for flow in flows:
+        own = flow.id
+        if own is None:
+            found.append([f"{flow.cca.label}-{number + k}" for k in range(flow.count)])
+        else:
+            found.append([own] if flow.count == 1 else [f"{own}-{k + 1}" for k in range(flow.count)])
+        number += flow.count
+    return found
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises
+    ------
+    ConfigError : it cannot be read or is not TOML
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ConfigError("scenario is not a text file", source=str(path), hint="a scenario is TOML, UTF-8") from None
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise ConfigError(f"scenario cannot be read: {reason}", source=str(path)) from None
+    return parse_document(text, str(path))
+
+
+def parse_document(text: str, source: str | None) -> dict[str, Any]:
+    """Read TOML text.
+
+    Raises
+    ------
+    ConfigError : it is not TOML
+    """
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        reason = str(error) if not isinstance(error, RecursionError) else "nested too deeply"
+        hint = "texts are in quotes: rate = \"96Mbps\"" if "Invalid value" in reason else None
+        raise ConfigError(f"not TOML: {reason[:1].lower()}{reason[1:]}", source=source, hint=hint) from None
+
+
+def dump_document(document: Mapping[str, Any]) -> str:
+    """Give TOML text as people write scenarios: ``[link.NAME]``, ``[[flow]]``, and tables inside them in braces."""
+    import tomlkit
+
+    def inline(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            table = tomlkit.inline_table()
+            table.update({key: inline(inner) for key, inner in value.items()})
+            return table
+        if isinstance(value, (list, tuple)):
+            array = tomlkit.array()
+            array.extend(inline(inner) for inner in value)
+            return array
+        return value
+
+    def table(rows: Mapping[str, Any]) -> Any:
+        block = tomlkit.table()
+        block.update({key: inline(value) for key, value in rows.items()})
+        return block
+
+    text = tomlkit.document()
+    text.update({key: inline(value) for key, value in document.items() if key not in {"link", "flow", "sweep"}})
+    links = tomlkit.table(is_super_table=True)
+    for name, rows in document.get("link", {}).items():
+        links.append(name, table(rows))
+    text.append("link", links)
+    flows = tomlkit.aot()
+    for rows in document.get("flow", []):
+        flows.append(table(rows))
+    text.append("flow", flows)
+    if document.get("sweep"):
+        text.append("sweep", table(document["sweep"]))
+    return tomlkit.dumps(text)
+
+
+def dumbbell(
+    ccas: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]],
+    *,
+    rate: str = "96Mbps",
+    rtprop: str | Sequence[str] = "40ms",
+    buffer: str = "1bdp",
+    duration: str = "60s",
+    warmup: str = "0s",
+    seed: int = 1,
+    name: str = "dumbbell",
+    description: str = "",
+    link: Mapping[str, Any] | None = None,
+    flows: Sequence[Mapping[str, Any]] | None = None,
+    base: Path | None = None,
+    **each: Any,
+) -> Scenario:
+    """Give a scenario with one link, `bottleneck`, that all flows share.
+
+    Parameters
+    ----------
+    ccas : one controller (name, or table with ``name`` and parameters) or one a flow
+    rate, buffer : str with units, of the link
+    rtprop : str with unit, one or one a flow
+    duration, warmup : str with units
+    link : further keys of the link, such as ``{"aqm": "codel"}``
+    flows : further keys of each flow, one mapping a flow
+    base : Path, the folder that names of files are relative to
+    each : further keys of every flow, such as ``ecn=True``
+
+    Returns
+    -------
+    Scenario; as many flows as the longest of `ccas`, `rtprop` and `flows`, the others repeated
+
+    Raises
+    ------
+    ConfigError : a value that a scenario cannot have, or lists of different lengths
+    """
+    columns: dict[str, list[Any]] = {
+        "cca": [ccas] if isinstance(ccas, (str, Mapping)) else list(ccas),
+        "rtprop": [rtprop] if isinstance(rtprop, str) else list(rtprop),
+        "flows": list(flows) if flows is not None else [{}],
+    }
+    n = max(map(len, columns.values()))
+    for key, column in columns.items():
+        if len(column) not in (1, n):
+            raise ConfigError(f"{key} has {len(column)} entries for {n} flows", hint="give one, or one a flow")
+    cca, delay, more = (column * n if len(column) == 1 else column for column in columns.values())
+    document = {
+        "name": name,
+        "duration": duration,
+        "warmup": warmup,
+        "seed": seed,
+        "link": {"bottleneck": {"rate": rate, "buffer": buffer, **(link or {})}},
+        "flow": [{"cca": cca[i], "rtprop": delay[i], **each, **more[i]} for i in range(n)],
+    }
+    if description:
+        document["description"] = description
+    return Scenario.from_dict(document, source=name, base=base)
