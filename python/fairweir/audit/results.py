@@ -116,6 +116,8 @@ class FamilyResult(_Model):
     runs: int = 0
     """Runs that ended well."""
     planned: int = 0
+    left_out: list[str] = Field(default_factory=list)
+    """Points that a Python class would take too long for."""
 
 
 class ExhibitResult(_Model):
@@ -217,11 +219,13 @@ class AuditResults(_Model):
         try:
             return cls.model_validate_json(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise ConfigError(f"no such file: `{path}`", hint="an audit writes `results.json` in its --out directory") from None
+            raise ConfigError(f"no such file: `{path}`", hint="an audit writes results.json in its --out directory") from None
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or "document"
             raise ConfigError(
-                f"not the results of an audit: {first['msg'].lower()} ({path}: {where})",
-                hint=f"expected the format `{FORMAT}`, as `results.json` of `fairweir audit` has it",
+                f"not the results of an audit: {first['msg'].lower()}",
+                source=str(path),
+                key=where,
+                hint=f"expected the format `{FORMAT}`, as results.json of `fairweir audit` has it",
             ) from None

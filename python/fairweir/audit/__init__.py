@@ -1,0 +1,15 @@
+"""The audit: from a CCA's name to evidence."""
+
+from fairweir.audit.exhibits.family import Depth
+from fairweir.audit.results import AuditResults
+
+__all__ = ["AuditResults", "Depth", "run_audit"]
+
+
+def __getattr__(name: str) -> object:
+    """Load what conducts audits only when it is asked for: workers of a pool import this package too."""
+    if name == "run_audit":
+        from fairweir.audit.conduct import run_audit
+
+        return run_audit
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

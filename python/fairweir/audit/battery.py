@@ -1,0 +1,38 @@
+"""How much each depth of the battery spends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fairweir.audit.exhibits.family import Depth
+
+PYTHON_MAX_PACKETS = 4_000_000
+"""A Python class handles some 300 thousand ACKs a second; beyond this a single run takes more than a quarter of a minute."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a depth spends.
+
+    Attributes
+    ----------
+    seeds : runs of every point
+    refine_to : runs of points that are undecided after `seeds`
+    refine_packets : most data packets that the second pass may cost
+    patience : factor on every duration
+    timeout_s : s of wall time that a run may take
+    """
+
+    seeds: int
+    refine_to: int
+    refine_packets: int
+    patience: float
+    timeout_s: float
+
+
+BUDGETS: Mapping[Depth, Budget] = {
+    Depth.QUICK: Budget(seeds=3, refine_to=5, refine_packets=30_000_000, patience=0.5, timeout_s=60.0),
+    Depth.DEFAULT: Budget(seeds=3, refine_to=7, refine_packets=150_000_000, patience=1.0, timeout_s=120.0),
+    Depth.DEEP: Budget(seeds=10, refine_to=20, refine_packets=2_000_000_000, patience=2.0, timeout_s=900.0),
+}

@@ -1,0 +1,397 @@
+"""Conducts an audit: every run of every exhibit on all cores, then the searches, then verdicts."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairweir import _core, pool
+from fairweir.audit.battery import BUDGETS, PYTHON_MAX_PACKETS, Budget
+from fairweir.audit.exhibits.family import Depth, Subject
+from fairweir.audit.exhibits.registry import FAMILIES, select
+from fairweir.audit.jobs import Job, Measured, fills_buffers, measure, whole_path
+from fairweir.audit.judge import curves, judge, undecided
+from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult, Fault, Trace
+from fairweir.audit.searches import CONTRACT, HUNT, exhibit_of_contract, exhibit_of_hunt
+from fairweir.errors import CcaError, ConfigError, ControllerError
+from fairweir.verdict import Outcome, combine
+
+MOST_TIMEOUTS = 3
+"""Runs of one CCA that may exceed their time before the rest of it is not tried: a CCA that loops would take hours."""
+CALIBRATION_TIMEOUT_S = 60.0
+SEARCH_SHARE = 0.12
+"""Part of the progress bar that a search takes, for each CCA, of that CCA's battery."""
+
+Progress = Callable[[str, float], object]
+"""(what is being done, part of the audit that is done, 0 to 1)."""
+
+
+class InterruptedAudit(KeyboardInterrupt):
+    """Ctrl-C came during an audit; ``results`` holds what had finished, marked incomplete."""
+
+    def __init__(self, results: AuditResults) -> None:
+        super().__init__("interrupted")
+        self.results = results
+
+
+@dataclass
+class _Case:
+    """One CCA's runs so far."""
+
+    subject: Subject
+    samples: dict[str, dict[int, dict[int, dict[str, float]]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(dict))
+    )
+    faults: dict[str, list[Fault]] = field(default_factory=lambda: defaultdict(list))
+    traces: dict[str, list[Trace]] = field(default_factory=lambda: defaultdict(list))
+    planned: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    left_out: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    searches: list[ExhibitResult] = field(default_factory=list)
+    hunt: dict[str, object] | None = None
+    contract: dict[str, object] | None = None
+    timeouts: int = 0
+
+
+class _Conductor:
+    """The state of an audit, and the document made of it."""
+
+    def __init__(self, subjects: Sequence[Subject], depth: Depth, budget: Budget, names: Sequence[str]) -> None:
+        self.cases = {subject.name: _Case(subject) for subject in subjects}
+        self.depth, self.budget, self.names = depth, budget, names
+        self.seeds = list(range(1, budget.seeds + 1))
+        self.runs = self.packets = 0
+
+    def jobs(self) -> list[Job]:
+        """Every run of the battery, longest first."""
+        found = []
+        for case in self.cases.values():
+            for name in self.names:
+                if name in FAMILIES:
+                    found += self._family_jobs(case, name)
+        return sorted(found, key=lambda job: -job.packets())
+
+    def _family_jobs(self, case: _Case, name: str) -> list[Job]:
+        family = FAMILIES[name]
+        traced = set(family.traced(self.depth))
+        found = []
+        for index, place in enumerate(family.places[self.depth]):
+            jobs = [
+                Job(case.subject, name, self.depth, index, seed, self.budget.patience, place.x in traced and seed == 1)
+                for seed in self.seeds
+            ]
+            if ":" in case.subject.cca and jobs[0].packets() > PYTHON_MAX_PACKETS:
+                case.left_out[name].append(place.label)
+            else:
+                found += jobs
+        case.planned[name] += len(found)
+        return found
+
+    def refinements(self) -> list[Job]:
+        """More seeds for the points whose intervals straddle a threshold, cheapest first, within the budget."""
+        wanted: dict[Job, None] = {}
+        for case in self.cases.values():
+            for name, samples in case.samples.items():
+                if case.faults[name]:
+                    continue
+                family = FAMILIES[name]
+                by_metric = {c.metric: c for c in curves(family, self.depth, case.subject.stem, samples)}
+                metrics = {m.name: m for m in family.metrics}
+                places = {
+                    index
+                    for claim in family.claims
+                    for index in undecided(claim, metrics[claim.metric], by_metric[claim.metric])
+                }
+                for index in sorted(places):
+                    for seed in range(self.budget.seeds + 1, self.budget.refine_to + 1):
+                        wanted[Job(case.subject, name, self.depth, index, seed, self.budget.patience)] = None
+        return self._affordable(list(wanted))
+
+    def _affordable(self, jobs: list[Job]) -> list[Job]:
+        """All seeds of a point or none, so that points stay comparable."""
+        points: dict[tuple[str, str, int], list[Job]] = defaultdict(list)
+        for job in jobs:
+            points[job.subject.name, job.family, job.index].append(job)
+        left, kept = self.budget.refine_packets * len(self.cases), []
+        for group in sorted(points.values(), key=lambda group: group[0].packets()):
+            cost = sum(job.packets() for job in group)
+            if cost <= left:
+                left -= cost
+                kept += group
+        for job in kept:
+            self.cases[job.subject.name].planned[job.family] += 1
+        return sorted(kept, key=lambda job: -job.packets())
+
+    def play(self, jobs: list[Job], workers: int | None, on_done: Callable[[Job], object]) -> None:
+        """Make the runs; a CCA whose runs keep exceeding their time is given up, with the rest of its runs as faults."""
+        waiting = {job: None for job in jobs}
+        while waiting:
+            given_up: Job | None = None
+            with closing(pool.iter_jobs(measure, list(waiting), workers=workers, timeout_s=self.budget.timeout_s)) as outcomes:
+                for outcome in outcomes:
+                    waiting.pop(outcome.job)
+                    on_done(outcome.job)
+                    if self._absorb(outcome):
+                        given_up = outcome.job
+                        break
+            if given_up is not None:
+                self._give_up([job for job in waiting if self._is_given_up(job, given_up)], waiting, on_done)
+
+    def _is_given_up(self, job: Job, after: Job) -> bool:
+        if job.subject != after.subject:
+            return False
+        return job.family == after.family or self.cases[job.subject.name].timeouts >= MOST_TIMEOUTS
+
+    def _give_up(self, jobs: list[Job], waiting: dict[Job, None], on_done: Callable[[Job], object]) -> None:
+        for job in jobs:
+            waiting.pop(job)
+            on_done(job)
+            self._fault(job, "timeout", f"not tried: another run did not end within {self.budget.timeout_s:g} s")
+
+    def _absorb(self, outcome: pool.Done[Job, Measured] | pool.Failed[Job]) -> bool:
+        """Take in one run; is it one that ran out of time?"""
+        job = outcome.job
+        case = self.cases[job.subject.name]
+        if outcome.ok:
+            self.runs += 1
+            self.packets += outcome.value.packets
+            case.samples[job.family][job.index][job.seed] = outcome.value.values
+            if outcome.value.trace is not None:
+                case.traces[job.family].append(outcome.value.trace)
+            return False
+        if outcome.kind == "error":
+            is_ccas = isinstance(outcome.error, (ControllerError, CcaError))
+            self._fault(job, "controller" if is_ccas else "error", outcome.reason)
+        elif outcome.kind == "timeout":
+            self._fault(job, "timeout", outcome.reason)
+            case.timeouts += 1
+        elif outcome.kind == "crash":
+            self._fault(job, "crash", outcome.reason)
+        return outcome.kind == "timeout"
+
+    def _fault(self, job: Job, kind: str, message: str) -> None:
+        self.cases[job.subject.name].faults[job.family].append(
+            Fault.model_validate(
+                {
+                    "family": job.family,
+                    "label": job.place().label,
+                    "seed": job.seed,
+                    "kind": kind,
+                    "message": message,
+                    "scenario_toml": job.scenario().to_toml(),
+                }
+            )
+        )
+
+    def document(self, *, complete: bool, wall_s: float, command: str) -> AuditResults:
+        """Everything so far, judged."""
+        return AuditResults(
+            version=_core.__version__,
+            depth=self.depth.value,
+            command=command,
+            seeds=self.seeds,
+            complete=complete,
+            wall_s=round(wall_s, 3),
+            runs=self.runs,
+            packets=self.packets,
+            environment={"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()},
+            ccas=[self._judged(case) for case in self.cases.values()],
+        )
+
+    def _judged(self, case: _Case) -> CcaResults:
+        families, exhibits = [], []
+        for name in self.names:
+            if name not in FAMILIES or not (case.samples[name] or case.faults[name]):
+                continue
+            family = FAMILIES[name]
+            found = FamilyResult(
+                name=name,
+                title=family.title,
+                question=family.question,
+                setup=family.setup,
+                axis=family.axis,
+                curves=curves(family, self.depth, case.subject.stem, case.samples[name]),
+                traces=sorted(case.traces[name], key=lambda t: (t.x, t.seed)),
+                faults=sorted(case.faults[name], key=lambda f: (f.label, f.seed)),
+                runs=sum(len(seeds) for seeds in case.samples[name].values()),
+                planned=case.planned[name],
+                left_out=case.left_out[name],
+            )
+            families.append(found)
+            for claim in family.claims:
+                exhibit = judge(family, claim, case.subject.stem, found.curves, found.faults)
+                if exhibit.value is None and not found.faults:
+                    continue
+                exhibit.scenario_toml = self._shown_by(case, found, exhibit)
+                exhibits.append(exhibit)
+        exhibits += case.searches
+        return CcaResults(
+            cca=case.subject.name,
+            verdict=combine(e.verdict for e in exhibits),
+            exhibits=exhibits,
+            families=families,
+            hunt=case.hunt,
+            contract=case.contract,
+        )
+
+    def _shown_by(self, case: _Case, family: FamilyResult, exhibit: ExhibitResult) -> str | None:
+        """The scenario that shows a failing exhibit: a faulty run, or the run nearest the estimate at the worst point."""
+        if exhibit.verdict is not Outcome.FAILS:
+            return None
+        faulty = next((f for f in family.faults if f.kind != "error"), None)
+        if faulty is not None:
+            return faulty.scenario_toml
+        metric = next(c.metric for c in FAMILIES[family.name].claims if c.key == exhibit.metric)
+        curve = next(c for c in family.curves if c.metric == metric)
+        indices = [i for i, point in enumerate(curve.points) if point.samples]
+        index = next((i for i in indices if curve.points[i].label == exhibit.at), indices[-1])
+        point = curve.points[index]
+        assert point.value is not None, "a point with samples has a value"
+        value = point.value
+        seed = min(zip(point.seeds, point.samples, strict=True), key=lambda pair: (abs(pair[1] - value), pair[0]))[0]
+        return Job(case.subject, family.name, self.depth, index, seed, self.budget.patience).scenario().to_toml()
+
+
+def run_audit(
+    ccas: Iterable[str],
+    *,
+    depth: Depth = Depth.DEFAULT,
+    seeds: int | None = None,
+    only: Iterable[str] | None = None,
+    workers: int | None = None,
+    command: str = "",
+    on_progress: Progress | None = None,
+) -> AuditResults:
+    """Audit `ccas`: every exhibit of the battery, the starvation hunt and the contract.
+
+    Parameters
+    ----------
+    ccas : names, ``mine.py:Class`` or ``mine.bpf.c``
+    depth : which battery
+    seeds : runs of every point, instead of the battery's own number; at least 2
+    only : exhibits to run (full names or their beginnings), all by default; the quick battery has no searches unless named
+    workers : processes, one a core by default
+    command : what was typed, for the record
+    on_progress : called often
+
+    Returns
+    -------
+    AuditResults : nothing is written to disk
+
+    Raises
+    ------
+    ConfigError : no such exhibit, or a number of seeds that gives no interval
+    CcaError : no such CCA, or one that cannot be loaded
+    InterruptedAudit : Ctrl-C; holds what had finished
+    """
+    started = time.perf_counter()
+    listed = list(only or ())
+    names = [n for n in select(listed) if listed or depth is not Depth.QUICK or n in FAMILIES]
+    budget = _with_seeds(BUDGETS[depth], seeds)
+    report = on_progress or (lambda what, part: None)
+    report("calibrating", 0.0)
+    subjects = _subjects(list(dict.fromkeys(ccas)), workers)
+    conductor = _Conductor(subjects, depth, budget, names)
+
+    def document(*, complete: bool) -> AuditResults:
+        return conductor.document(complete=complete, wall_s=time.perf_counter() - started, command=command)
+
+    try:
+        jobs = conductor.jobs()
+        searches = [(case, name) for case in conductor.cases.values() for name in (HUNT, CONTRACT) if name in names]
+        meter = _Meter(report, sum(_weight(job) for job in jobs), len(searches), len(subjects))
+        conductor.play(jobs, workers, meter.did)
+        more = conductor.refinements()
+        meter.add(more)
+        conductor.play(more, workers, meter.did)
+        for case, name in searches:
+            _search(case, name, budget, workers, meter)
+    except KeyboardInterrupt:
+        raise InterruptedAudit(document(complete=False)) from None
+    report("done", 1.0)
+    return document(complete=True)
+
+
+def _with_seeds(budget: Budget, seeds: int | None) -> Budget:
+    if seeds is None:
+        return budget
+    if seeds < 2:
+        raise ConfigError(f"an interval needs at least two seeds: `{seeds}`", key="--seeds", hint="write --seeds 3")
+    return Budget(seeds, max(seeds, budget.refine_to), budget.refine_packets, budget.patience, budget.timeout_s)
+
+
+def _subjects(ccas: Sequence[str], workers: int | None) -> list[Subject]:
+    if not ccas:
+        raise ConfigError("no CCA to audit", hint="name one or more: `fairweir audit bbr cubic`")
+    paths = [whole_path(cca) for cca in ccas]
+    outcomes = pool.map_jobs(fills_buffers, paths, workers=workers, timeout_s=CALIBRATION_TIMEOUT_S)
+    subjects = []
+    for cca, path, outcome in zip(ccas, paths, outcomes, strict=True):
+        if not outcome.ok and isinstance(outcome.error, ConfigError):
+            raise outcome.error
+        fills = outcome.ok and outcome.value
+        subjects.append(Subject(cca, path, "3bdp" if fills else "100bdp"))
+    return subjects
+
+
+def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: _Meter) -> None:
+    from fairweir.audit import measure as door
+
+    subject = case.subject
+    if case.timeouts >= MOST_TIMEOUTS:
+        return
+    plays = door.on_all_cores(workers=workers, timeout_s=budget.timeout_s)
+    if name == HUNT:
+        from fairweir.audit.hunt import hunt
+
+        found = hunt(
+            subject.cca,
+            measure=plays,
+            on_progress=lambda what, part: meter.searching(f"{subject.name}: hunting, {what}", part),
+        )
+        case.hunt = found.model_dump(mode="json")
+        case.searches.append(exhibit_of_hunt(found, subject))
+    else:
+        from fairweir.audit.contract import derive
+
+        derived = derive(
+            subject.cca, measure=plays, on_progress=lambda what: meter.searching(f"{subject.name}: contract, {what}", 0.5)
+        )
+        case.contract = derived.model_dump(mode="json")
+        case.searches.append(exhibit_of_contract(derived, subject))
+    meter.searched()
+
+
+def _weight(job: Job) -> float:
+    """Packets, and what a run costs besides."""
+    return job.packets() + 50_000.0
+
+
+class _Meter:
+    """Turns finished work into a part of the whole."""
+
+    def __init__(self, report: Progress, battery: float, searches: int, subjects: int) -> None:
+        self._report = report
+        self._done, self._battery = 0.0, battery
+        self._search = SEARCH_SHARE * battery / subjects if searches and battery else 1.0
+        self._total = battery + self._search * searches
+
+    def add(self, jobs: Sequence[Job]) -> None:
+        self._total += sum(_weight(job) for job in jobs)
+
+    def did(self, job: Job) -> None:
+        self._done += _weight(job)
+        self._report(f"{job.subject.name}: {job.family}", self._part(0.0))
+
+    def searching(self, what: str, part: float) -> None:
+        self._report(what, self._part(part * self._search))
+
+    def searched(self) -> None:
+        self._done += self._search
+
+    def _part(self, extra: float) -> float:
+        return min((self._done + extra) / self._total, 1.0) if self._total else 0.0

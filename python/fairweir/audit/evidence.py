@@ -1,0 +1,43 @@
+"""Each failing exhibit's scenario as a file, with the command that replays it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
+from fairweir.verdict import Outcome
+
+FOLDER = "failing"
+
+
+def write_evidence(results: AuditResults, out: Path) -> None:
+    """Write ``failing/<cca>-<exhibit>.toml`` for every failing exhibit, and note path and command in `results`.
+
+    Files of an earlier audit in the same directory are removed: what is there belongs to these results.
+    """
+    folder = out / FOLDER
+    if folder.is_dir():
+        for old in folder.glob("*.toml"):
+            old.unlink()
+    for cca in results.ccas:
+        for exhibit in cca.exhibits:
+            if exhibit.verdict is Outcome.FAILS and exhibit.scenario_toml is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+                _write(cca, exhibit, out)
+
+
+def _write(cca: CcaResults, exhibit: ExhibitResult, out: Path) -> None:
+    name = f"{FOLDER}/{slug(cca.cca)}-{slug(exhibit.name)}.toml"
+    exhibit.scenario = name
+    exhibit.replay = f"fairweir run {out / name}"
+    value = "" if exhibit.value is None else f"\n# value: {exhibit.value:.4g} {exhibit.unit}".rstrip() + f" at {exhibit.at}"
+    why = exhibit.why.replace("\n", " ")
+    header = f"# {cca.cca} fails: {exhibit.claim}\n# {why}{value}\n# replay: {exhibit.replay}\n\n"
+    (out / name).write_text(header + (exhibit.scenario_toml or ""), encoding="utf-8")
+
+
+def slug(name: str) -> str:
+    """`name` as part of a file name."""
+    base = name.replace("\\", "/").rsplit("/", 1)[-1]
+    return re.sub(r"[^A-Za-z0-9._]+", "-", base).strip("-.") or "cca"

@@ -1,0 +1,1 @@
+"""The battery: scenario families, what is measured on them, and what is claimed."""

@@ -1,0 +1,125 @@
+"""Flows that arrive and leave one after the other (FRCC section 7, figure 23; thesis figure B.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairweir.audit import metrics
+from fairweir.audit.exhibits import readings, thresholds
+from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, ScenarioDict, Series, Subject
+from fairweir.audit.exhibits.setting import dumbbell, flow, places, seconds, start_times_s
+from fairweir.audit.intervals import Scale
+from fairweir.audit.results import Axis
+
+RATE_MBPS, RTPROP_MS = 96.0, 50.0
+STAGGER_S = 60.0
+JITTER_S = 2.0
+WINDOW_S = 10
+"""Throughputs are averaged over so long before they are compared."""
+SETTLED_JAIN = 0.9
+
+
+def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    n, stagger = int(place.x), STAGGER_S * patience
+    offsets = start_times_s(seed, n, JITTER_S)
+    tables = [
+        flow(subject.cca, RTPROP_MS, i * stagger + offset, stop=seconds(round((n + i) * stagger, 6)))
+        for i, offset in enumerate(offsets)
+    ]
+    return dumbbell(
+        "arrivals",
+        f"{n} flows, each enters {stagger:g} s after the last and leaves in the same order",
+        rate_mbps=RATE_MBPS,
+        buffer=subject.buffer,
+        flow_tables=tables,
+        duration_s=(2 * n - 1) * stagger,
+        warmup_s=JITTER_S,
+        seed=seed,
+    )
+
+
+def epochs(n: int, stagger_s: float) -> list[tuple[float, float, range]]:
+    """Start, end and active flows of each time between two changes."""
+    return [
+        (i * stagger_s, (i + 1) * stagger_s, range(max(0, i - n + 1), min(i + 1, n)))
+        for i in range(2 * n - 1)
+    ]
+
+
+def settling_times_s(series: Series, n: int) -> Iterator[float]:
+    """For each epoch with several flows, how long until Jain's index of `WINDOW_S` means reaches `SETTLED_JAIN`.
+
+    An epoch that never does counts with its whole length.
+    """
+    stagger_s = series.t_s[-1] / (2 * n - 1)
+    for start_s, end_s, active in epochs(n, stagger_s):
+        if len(active) < 2:
+            continue
+        times = [t for t in series.t_s if start_s + WINDOW_S <= t <= end_s + 1e-9]
+        settled = (t for t in times if metrics.jain(_window_means(series, active, t)) >= SETTLED_JAIN)
+        yield min(next(settled, end_s), end_s) - start_s
+
+
+def _window_means(series: Series, active: range, end_s: float) -> list[float]:
+    inside = [k for k, t in enumerate(series.t_s) if end_s - WINDOW_S < t <= end_s + 1e-9]
+    return [_mean([series.throughput_mbps[i][k] for k in inside]) for i in active]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _settling(reading: Reading) -> float | None:
+    if reading.series is None:
+        return None
+    times = list(settling_times_s(reading.series, int(reading.place.x)))
+    return _mean(times)
+
+
+def _late_jain(reading: Reading) -> float | None:
+    """Smallest Jain's index over the last third of each epoch."""
+    if reading.series is None:
+        return None
+    series, n = reading.series, int(reading.place.x)
+    stagger_s = series.t_s[-1] / (2 * n - 1)
+    worst = 1.0
+    for start_s, end_s, active in epochs(n, stagger_s):
+        late = [k for k, t in enumerate(series.t_s) if start_s + 2 * (end_s - start_s) / 3 < t <= end_s + 1e-9]
+        worst = min(worst, metrics.jain([_mean([series.throughput_mbps[i][k] for k in late]) for i in active]))
+    return worst
+
+
+ARRIVALS = Family(
+    name="arrivals",
+    title="Staggered arrivals and departures",
+    question="How long until flows share again after one comes or goes?",
+    setup=f"{RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms; a flow enters every {STAGGER_S:g} s, then one leaves every {STAGGER_S:g} s",
+    axis=Axis(name="flows", scale="linear"),
+    places=places("flows", quick=[2], default=[4], deep=[2, 4, 8]),
+    scenario=_scenario,
+    metrics=(
+        Metric("settling_s", "s", Scale.POSITIVE, _settling),
+        Metric("late_jain", "", Scale.FRACTION, _late_jain),
+        readings.UTILIZATION,
+    ),
+    claims=(
+        Claim(
+            metric="late_jain",
+            title="convergence",
+            text=f"flows share within {2 * STAGGER_S / 3:g} s of an arrival or departure",
+            threshold=thresholds.CONVERGED,
+            expectations={"frcc": "tens of seconds (FRCC section 7)", "vegas": "late-comers see an inflated base RTT"},
+        ),
+        Claim(
+            metric="settling_s",
+            title="settling time",
+            text="mean time from an arrival or departure until throughputs are even",
+            expectations={"frcc": "a round is 3 s with four flows; tens of seconds (FRCC section 7)"},
+        ),
+        Claim(metric="utilization", title="efficiency", text="the link is used", threshold=thresholds.EFFICIENT),
+    ),
+    traced=lambda depth: (2.0, 4.0, 8.0),
+    series_interval="1s",
+)
+
+FAMILIES = (ARRIVALS,)

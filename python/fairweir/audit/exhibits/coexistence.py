@@ -1,0 +1,107 @@
+"""Beside deployed algorithms: does it starve them, do they starve it (RFC 9743 section 5.2.1)?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairweir.audit import metrics
+from fairweir.audit.exhibits import readings, thresholds
+from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, Reading, ScenarioDict, Subject
+from fairweir.audit.exhibits.setting import categories, dumbbell, flow, start_times_s
+from fairweir.audit.intervals import Scale
+from fairweir.audit.results import Axis
+
+RATE_MBPS, RTPROP_MS = 48.0, 40.0
+INCUMBENTS = ("cubic", "reno", "bbr")
+BUFFERS_BDP: Mapping[str, float] = {"1 BDP": 1.0, "4 BDP": 4.0}
+
+
+def _names(incumbents: tuple[str, ...], buffers: tuple[str, ...]) -> list[str]:
+    return [f"{incumbent}, {buffer}" for incumbent in incumbents for buffer in buffers]
+
+
+def parse(label: str) -> tuple[str, float]:
+    """Incumbent and buffer in BDP of a place."""
+    incumbent, buffer = label.split(", ")
+    return incumbent, BUFFERS_BDP[buffer]
+
+
+def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    incumbent, buffer_bdp = parse(place.label)
+    own, other = start_times_s(seed, 2, 5.0)
+    return dumbbell(
+        "coexistence",
+        f"one flow beside one of {incumbent}, buffer {buffer_bdp:g} BDP",
+        rate_mbps=RATE_MBPS,
+        buffer=f"{buffer_bdp:g}bdp",
+        flow_tables=[
+            flow(subject.cca, RTPROP_MS, own, id="new"),
+            flow(incumbent, RTPROP_MS, other, id="incumbent"),
+        ],
+        duration_s=180.0 * patience,
+        warmup_s=60.0 * patience,
+        seed=seed,
+    )
+
+
+def _new_by_incumbent(reading: Reading) -> float:
+    new, incumbent = metrics.throughputs_mbps(reading.summary)
+    if incumbent <= new / metrics.RATIO_CEILING:
+        return metrics.RATIO_CEILING
+    return new / incumbent
+
+
+def _harm_done(reading: Reading) -> float:
+    """Incumbent's loss: throughput of the new flow by its own, at least 1."""
+    return max(1.0, _new_by_incumbent(reading))
+
+
+def _harm_taken(reading: Reading) -> float:
+    """The same the other way round."""
+    by = _new_by_incumbent(reading)
+    return metrics.RATIO_CEILING if by <= 1.0 / metrics.RATIO_CEILING else max(1.0, 1.0 / by)
+
+
+ALL = _names(INCUMBENTS, tuple(BUFFERS_BDP))
+
+COEXISTENCE = Family(
+    name="coexistence",
+    title="Beside CUBIC, Reno and BBR",
+    question="Does it starve deployed algorithms, and do they starve it?",
+    setup=f"one flow beside one incumbent, {RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms, shallow and deep buffers",
+    axis=Axis(name="incumbent and buffer", scale="category"),
+    places=categories(quick=_names(("cubic",), ("1 BDP",)), default=ALL, deep=ALL),
+    scenario=_scenario,
+    metrics=(
+        Metric("new_by_incumbent", "", Scale.POSITIVE, _new_by_incumbent),
+        Metric("harm_done", "", Scale.RATIO, _harm_done),
+        Metric("harm_taken", "", Scale.RATIO, _harm_taken),
+        readings.JAIN,
+        readings.UTILIZATION,
+        readings.QUEUE,
+        readings.LOSS,
+    ),
+    claims=(
+        Claim(
+            metric="harm_done",
+            title="does it starve incumbents",
+            text="CUBIC, Reno and BBR beside it are not starved",
+            threshold=thresholds.STARVED,
+            expectations={"bbr": "takes most of a shallow buffer's link from loss-based flows"},
+        ),
+        Claim(
+            metric="harm_taken",
+            title="do incumbents starve it",
+            text="it is not starved by CUBIC, Reno or BBR",
+            threshold=thresholds.STARVED,
+            expectations={
+                "frcc": "out of scope: limitation L2 (FRCC section 8)",
+                "vegas": "yields to loss-based flows, which fill the buffer",
+                "copa": "yields without its mode switch",
+            },
+        ),
+    ),
+    traced=lambda depth: (0.0,) if depth is not Depth.QUICK else (),
+)
+
+FAMILIES = (COEXISTENCE,)

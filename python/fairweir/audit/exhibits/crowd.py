@@ -1,0 +1,59 @@
+"""Many flows on one link."""
+
+from __future__ import annotations
+
+from fairweir.audit.exhibits import readings, thresholds
+from fairweir.audit.exhibits.family import Claim, Family, Place, ScenarioDict, Subject
+from fairweir.audit.exhibits.setting import dumbbell, flows, places
+from fairweir.audit.results import Axis
+from fairweir.verdict import Direction, Threshold
+
+RTPROP_MS = 40.0
+RATE_PER_FLOW_MBPS = 2.0
+
+EVEN = Threshold(
+    bound=0.8,
+    direction=Direction.AT_LEAST,
+    reason="with many flows the extremes say little and the index is the usual measure; 0.8 leaves room for slow"
+    " convergence among windows of a few packets",
+    source="RFC 9743 section 5.1.4; specs/ccas.md section 21 takes 0.9 for a handful of flows",
+)
+NO_COLLAPSE = Threshold(
+    bound=0.1,
+    direction=Direction.AT_MOST,
+    reason="a tenth of all packets lost for good is on the way to congestion collapse",
+    source="RFC 9743 sections 5.1.1 and 5.1.3",
+)
+
+
+def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    n = int(place.x)
+    return dumbbell(
+        "many-flows",
+        f"{n} flows, {RATE_PER_FLOW_MBPS:g} Mbps for each",
+        rate_mbps=RATE_PER_FLOW_MBPS * n,
+        buffer=subject.buffer,
+        flow_tables=flows(subject.cca, [RTPROP_MS] * n, seed, spread_s=5.0),
+        duration_s=180.0 * patience,
+        warmup_s=100.0 * patience,
+        seed=seed,
+    )
+
+
+CROWD = Family(
+    name="many-flows",
+    title="Many flows",
+    question="Do many flows share, and does the link survive them?",
+    setup=f"rtprop {RTPROP_MS:g} ms, a link of {RATE_PER_FLOW_MBPS:g} Mbps for each flow",
+    axis=Axis(name="flows", scale="log"),
+    places=places("flows", quick=[32], default=[100], deep=[32, 100, 320]),
+    scenario=_scenario,
+    metrics=readings.SWEEP,
+    claims=(
+        Claim(metric="jain", title="fairness in a crowd", text="many flows share the link", threshold=EVEN),
+        Claim(metric="utilization", title="efficiency", text="the link is used", threshold=thresholds.EFFICIENT),
+        Claim(metric="loss_rate", title="loss in a crowd", text="losses stay small", threshold=NO_COLLAPSE),
+    ),
+)
+
+FAMILIES = (CROWD,)

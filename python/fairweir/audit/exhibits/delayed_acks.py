@@ -1,0 +1,64 @@
+"""One ACK for four packets on one flow, one for each on the other (starvation paper section 5, figure 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairweir.audit.exhibits import readings, thresholds
+from fairweir.audit.exhibits.family import Claim, Family, Law, Place, ScenarioDict, Subject
+from fairweir.audit.exhibits.setting import dumbbell, flows, places
+from fairweir.audit.exhibits.victim import DISTURBED_GAIN
+from fairweir.audit.results import Axis
+
+RATE_MBPS, RTPROP_MS, BUFFER = 6.0, 120.0, "60pkts"
+PUBLISHED_RATIO = {"reno": 2.7, "cubic": 3.2}
+
+
+def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    tables = flows(subject.cca, [RTPROP_MS] * 2, seed)
+    if place.x > 1:
+        tables[0]["delayed_ack"] = int(place.x)
+    return dumbbell(
+        "delayed-acks",
+        f"two flows; the receiver of the first sends one ACK for {place.label}",
+        rate_mbps=RATE_MBPS,
+        buffer=BUFFER,
+        flow_tables=tables,
+        duration_s=600.0 * patience,
+        warmup_s=100.0 * patience,
+        seed=seed,
+    )
+
+
+def _laws(cca: str) -> Mapping[str, Law]:
+    if cca not in PUBLISHED_RATIO:
+        return {}
+    return {"ratio": Law("published, at 4", lambda every: PUBLISHED_RATIO[cca] if every == 4 else 1.0)}
+
+
+DELAYED_ACKS = Family(
+    name="delayed-acks",
+    title="Delayed ACKs on one of two flows",
+    question="How much does a receiver that acknowledges less often cost its flow?",
+    setup=f"two flows, {RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms, buffer of 60 packets",
+    axis=Axis(name="packets an ACK", scale="linear"),
+    places=places("packets", quick=[4], default=[1, 2, 4, 8], deep=[1, 2, 4, 8, 16]),
+    scenario=_scenario,
+    metrics=(readings.RATIO, DISTURBED_GAIN, readings.UTILIZATION, readings.RTT, readings.LOSS),
+    claims=(
+        Claim(
+            metric="ratio",
+            title="delayed-ACK unfairness",
+            text="delayed ACKs on one flow cost it a bounded share",
+            threshold=thresholds.BOUNDED,
+            expectations={
+                "reno": "2.7, bounded (starvation paper figure 7)",
+                "cubic": "3.2, bounded (starvation paper figure 7)",
+            },
+        ),
+    ),
+    laws=_laws,
+    traced=lambda depth: (4.0,),
+)
+
+FAMILIES = (DELAYED_ACKS,)

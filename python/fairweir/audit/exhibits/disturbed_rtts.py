@@ -1,0 +1,102 @@
+"""Disturbances of RTT samples: one packet that is early, ACKs released on a grid (starvation paper sections 5.1, 5.3)."""
+
+from __future__ import annotations
+
+from fairweir.audit.exhibits import readings, thresholds
+from fairweir.audit.exhibits.family import Claim, Family, Place, ScenarioDict, Subject
+from fairweir.audit.exhibits.setting import categories, dumbbell, flows, ms, places
+from fairweir.audit.exhibits.victim import DISTURBED_GAIN, PAIR_RATIO, SOLO_UTILIZATION
+from fairweir.audit.results import Axis
+
+RATE_MBPS, RTPROP_MS = 120.0, 60.0
+EARLY_MS = 1.0
+REPEAT = "5s"
+"""Often enough for every min-RTT window in use (10 s): the victim stays poisoned."""
+POISONED = {"alone": (True,), "one of two": (True, False)}
+
+
+def _poisoned(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    poisoned = POISONED[place.label]
+    tables = flows(subject.cca, [RTPROP_MS - EARLY_MS] * len(poisoned), seed)
+    for table, is_poisoned in zip(tables, poisoned, strict=True):
+        table["ack_jitter"] = (
+            {"kind": "early-packet", "offset": ms(EARLY_MS), "every": REPEAT}
+            if is_poisoned
+            else {"kind": "constant", "delay": ms(EARLY_MS)}
+        )
+    return dumbbell(
+        "poisoned-rtprop",
+        f"a packet every {REPEAT} is {ms(EARLY_MS)} early, {place.label}",
+        rate_mbps=RATE_MBPS,
+        buffer=subject.buffer,
+        flow_tables=tables,
+        duration_s=120.0 * patience,
+        warmup_s=60.0 * patience,
+        seed=seed,
+    )
+
+
+def _on_a_grid(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    tables = flows(subject.cca, [RTPROP_MS] * 2, seed)
+    tables[0]["ack_jitter"] = {"kind": "periodic", "period": ms(place.x)}
+    return dumbbell(
+        "acks-on-a-grid",
+        f"two flows; ACKs of the first come only at multiples of {place.label}",
+        rate_mbps=RATE_MBPS,
+        buffer=subject.buffer,
+        flow_tables=tables,
+        duration_s=120.0 * patience,
+        warmup_s=60.0 * patience,
+        seed=seed,
+    )
+
+
+POISONING = Family(
+    name="poisoned-rtprop",
+    title="Rtprop poisoned by an early packet",
+    question="Does one sample that is 1 ms too small make a flow give up its share?",
+    setup=f"{RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms; one packet every {REPEAT} sees {RTPROP_MS - EARLY_MS:g} ms",
+    axis=Axis(name="poisoned flow", scale="category"),
+    places=categories(quick=list(POISONED), default=list(POISONED), deep=list(POISONED)),
+    scenario=_poisoned,
+    metrics=(PAIR_RATIO, DISTURBED_GAIN, SOLO_UTILIZATION, readings.UTILIZATION, readings.RTT),
+    claims=(
+        Claim(
+            metric="solo_utilization",
+            title="efficiency when poisoned",
+            text="a lone flow with a min RTT 1 ms too small uses the link",
+            threshold=thresholds.HALF_USED,
+            expectations={"copa": "1/(δ·1 ms) = 2 packets a ms = 24 Mbps, 20 % (specs/ccas.md section 22)"},
+        ),
+        Claim(
+            metric="ratio",
+            title="poisoning unfairness",
+            text="a min RTT 1 ms too small on one of two flows does not starve it",
+            threshold=thresholds.BOUNDED,
+            expectations={"copa": "8.8 against 95 Mbps (starvation paper section 5.1); at least 4 without noise"},
+        ),
+    ),
+)
+
+GRID = Family(
+    name="acks-on-a-grid",
+    title="ACKs released at multiples of a period, on one of two flows",
+    question="Does a flow starve whose ACKs come only at the ticks of a clock?",
+    setup=f"two flows, {RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms; ACKs of the first wait for the next tick",
+    axis=Axis(name="period", unit="ms", scale="linear"),
+    places=places("ms", quick=[60], default=[20, 60], deep=[5, 10, 20, 40, 60]),
+    scenario=_on_a_grid,
+    metrics=(readings.RATIO, DISTURBED_GAIN, readings.UTILIZATION, readings.RTT, readings.LOSS),
+    claims=(
+        Claim(
+            metric="ratio",
+            title="grid unfairness",
+            text="ACKs on a grid do not starve a flow",
+            threshold=thresholds.BOUNDED,
+            expectations={"pcc_vivace": "9.9 against 99.4 Mbps at 60 ms (starvation paper section 5.3)"},
+        ),
+    ),
+    traced=lambda depth: (60.0,),
+)
+
+FAMILIES = (POISONING, GRID)

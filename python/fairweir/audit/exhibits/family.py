@@ -1,0 +1,147 @@
+"""What an exhibit family is made of: scenarios along an axis, what is measured on them, what is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from fairweir.audit.intervals import Scale
+from fairweir.audit.results import Axis
+from fairweir.verdict import Threshold
+
+ScenarioDict = dict[str, Any]
+
+
+class Depth(StrEnum):
+    """How much an audit spends."""
+
+    QUICK = "quick"
+    DEFAULT = "default"
+    DEEP = "deep"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The CCA under audit."""
+
+    name: str
+    """As the user wrote it."""
+    cca: str
+    """As scenarios name it: files with their whole path, so that a scenario replays from anywhere."""
+    buffer: str
+    """Bottleneck buffer where a family does not vary it: 3 BDP for CCAs that fill any buffer, else one that never
+    overflows (FRCC section 7)."""
+
+    @property
+    def stem(self) -> str:
+        """The name without directories, suffixes and class, as laws and file names use it."""
+        name = self.name.replace("\\", "/").rsplit("/", 1)[-1]
+        for suffix in (".bpf.c", ".py"):
+            name = name.replace(suffix, "")
+        return name.replace(":", "-")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point on a family's axis."""
+
+    x: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """Throughput over time."""
+
+    t_s: Sequence[float]
+    """End of each interval."""
+    throughput_mbps: Sequence[Sequence[float]]
+    """One row per flow."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a metric is read from."""
+
+    summary: Mapping[str, Any]
+    place: Place
+    measured_s: float
+    """Duration less warm-up."""
+    series: Series | None = None
+    """For families that ask for it."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number read off each run."""
+
+    name: str
+    unit: str
+    scale: Scale
+    read: Callable[[Reading], float | None]
+    """None where the metric has no meaning at the place."""
+
+
+class Reduction(StrEnum):
+    """How a curve becomes one number."""
+
+    WORST = "worst"
+    """The point that is worst for the claim; a claim holds if it holds at every point."""
+    SLOPE = "slope"
+    """Exponent of the metric against the axis (least squares on logarithms, per seed)."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement about a metric, judged if it has a threshold."""
+
+    metric: str
+    title: str
+    text: str
+    threshold: Threshold | None = None
+    reduction: Reduction = Reduction.WORST
+    expectations: Mapping[str, str] = field(default_factory=dict)
+    """CCA's name -> what is published or follows from its equations."""
+
+    @property
+    def key(self) -> str:
+        """Distinguishes claims on the same metric."""
+        return self.metric if self.reduction is Reduction.WORST else f"{self.metric}-growth"
+
+
+@dataclass(frozen=True)
+class Law:
+    """What theory expects of a metric: a formula and its value along the axis."""
+
+    formula: str
+    value: Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Scenarios that differ in one thing."""
+
+    name: str
+    title: str
+    question: str
+    setup: str
+    axis: Axis
+    places: Mapping[Depth, Sequence[Place]]
+    scenario: Callable[[Subject, Place, int, float], ScenarioDict]
+    """(subject, place, seed, patience) -> scenario; durations are multiplied by `patience`."""
+    metrics: Sequence[Metric]
+    claims: Sequence[Claim]
+    laws: Callable[[str], Mapping[str, Law]] = lambda cca: {}
+    """CCA's name -> metric -> law."""
+    traced: Callable[[Depth], Sequence[float]] = lambda depth: ()
+    """Where on the axis a time series is kept, for figures."""
+    series_interval: str | None = None
+    """Interval of the time series that metrics read, if they read one."""
+    seeds: int | None = None
+    """Fixed number of seeds, where the depth's would cost too much or tell too little."""
+
+    def place(self, depth: Depth, index: int) -> Place:
+        """The point at `index` of the battery of `depth`."""
+        return self.places[depth][index]

@@ -1,0 +1,147 @@
+"""Ideal links: rate, rtprop and number of flows (FRCC section 7, figure 19)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from fairweir.audit.exhibits import laws, readings, thresholds
+from fairweir.audit.exhibits.family import Claim, Family, Law, Place, ScenarioDict, Subject
+from fairweir.audit.exhibits.setting import dumbbell, flows, places
+from fairweir.audit.results import Axis
+
+RATE_MBPS = 48.0
+RTPROP_MS = 50.0
+FLOWS = 3
+
+CLAIMS = (
+    Claim(
+        metric="ratio",
+        title="fairness",
+        text="the largest throughput is at most twice the smallest",
+        threshold=thresholds.FAIR,
+        expectations={
+            "frcc": "1 (FRCC theorem 6.1)",
+            "vegas": "late-comers take a standing queue for propagation and get more",
+            "pcc_allegro": "no contract: any split (thesis table 5.1)",
+            "pcc_vivace": "no contract: any split (thesis table 5.1)",
+        },
+    ),
+    Claim(metric="utilization", title="efficiency", text="the link is used", threshold=thresholds.EFFICIENT),
+    Claim(metric="rtt_ms", title="RTT law", text="the mean RTT follows the CCA's law"),
+)
+
+
+def _rtt_law(link: Callable[[float], laws.IdealLink]) -> Callable[[str], Mapping[str, Law]]:
+    def of(cca: str) -> Mapping[str, Law]:
+        formula = laws.rtt_formula(cca)
+        if formula is None:
+            return {}
+
+        def value(x: float) -> float:
+            expected = laws.rtt_ms(cca, link(x))
+            assert expected is not None, "a CCA with a formula has a value"
+            return expected
+
+        return {"rtt_ms": Law(formula, value)}
+
+    return of
+
+
+def _rate_times_s(rate_mbps: float, patience: float) -> tuple[float, float]:
+    """Duration and warm-up; at 10 Gbps 40 s are 33 million packets."""
+    if rate_mbps > 2000.0:
+        return 40.0 * patience, 30.0 * patience
+    if rate_mbps > 500.0:
+        return 90.0 * patience, 60.0 * patience
+    return 120.0 * patience, 60.0 * patience
+
+
+def _over_rates(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    duration, warmup = _rate_times_s(place.x, patience)
+    return dumbbell(
+        "ideal-rate",
+        f"{FLOWS} flows of one rtprop on an ideal {place.label} link",
+        rate_mbps=place.x,
+        buffer=subject.buffer,
+        flow_tables=flows(subject.cca, [RTPROP_MS] * FLOWS, seed),
+        duration_s=duration,
+        warmup_s=warmup,
+        seed=seed,
+    )
+
+
+def _over_rtprops(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    stretch = 2.0 if place.x > 60.0 else 1.0
+    return dumbbell(
+        "ideal-rtprop",
+        f"{FLOWS} flows of rtprop {place.label} on an ideal link",
+        rate_mbps=RATE_MBPS,
+        buffer=subject.buffer,
+        flow_tables=flows(subject.cca, [place.x] * FLOWS, seed),
+        duration_s=120.0 * stretch * patience,
+        warmup_s=60.0 * stretch * patience,
+        seed=seed,
+    )
+
+
+def _over_counts(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    n = int(place.x)
+    stretch = 2.0 if n > 4 else 1.0
+    return dumbbell(
+        "ideal-flows",
+        f"{n} flows of one rtprop on an ideal link",
+        rate_mbps=RATE_MBPS,
+        buffer=subject.buffer,
+        flow_tables=flows(subject.cca, [RTPROP_MS] * n, seed),
+        duration_s=120.0 * stretch * patience,
+        warmup_s=60.0 * stretch * patience,
+        seed=seed,
+    )
+
+
+RATE = Family(
+    name="ideal-rate",
+    title="Ideal link, over rates",
+    question="Are flows fair and the link used, whatever its rate?",
+    setup=f"{FLOWS} flows, rtprop {RTPROP_MS:g} ms, no jitter; buffer 3 BDP for CCAs that fill any, else 100 BDP",
+    axis=Axis(name="link rate", unit="Mbps", scale="log"),
+    places=places(
+        "Mbps",
+        quick=[12, 96],
+        default=[12, 48, 96, 240, 1000, 10000],
+        deep=[12, 24, 48, 96, 240, 480, 1000, 2400, 10000],
+    ),
+    scenario=_over_rates,
+    metrics=readings.SWEEP,
+    claims=CLAIMS,
+    laws=_rtt_law(lambda rate: laws.IdealLink(rate, RTPROP_MS, FLOWS)),
+    traced=lambda depth: (96.0,),
+)
+
+RTPROP = Family(
+    name="ideal-rtprop",
+    title="Ideal link, over rtprops",
+    question="Are flows fair and the link used, whatever the propagation delay?",
+    setup=f"{FLOWS} flows of one rtprop, {RATE_MBPS:g} Mbps, no jitter",
+    axis=Axis(name="rtprop", unit="ms", scale="log"),
+    places=places("ms", quick=[20, 100], default=[10, 20, 50, 100, 200], deep=[5, 10, 20, 50, 100, 150, 200]),
+    scenario=_over_rtprops,
+    metrics=readings.SWEEP,
+    claims=CLAIMS,
+    laws=_rtt_law(lambda rtprop: laws.IdealLink(RATE_MBPS, rtprop, FLOWS)),
+)
+
+COUNT = Family(
+    name="ideal-flows",
+    title="Ideal link, over numbers of flows",
+    question="Are flows fair and the link used, whatever their number?",
+    setup=f"rtprop {RTPROP_MS:g} ms, {RATE_MBPS:g} Mbps, no jitter",
+    axis=Axis(name="flows", scale="linear"),
+    places=places("flows", quick=[1, 4], default=[1, 2, 4, 8], deep=[1, 2, 3, 4, 6, 8, 12, 16]),
+    scenario=_over_counts,
+    metrics=readings.SWEEP,
+    claims=CLAIMS,
+    laws=_rtt_law(lambda n: laws.IdealLink(RATE_MBPS, RTPROP_MS, int(n))),
+)
+
+FAMILIES = (RATE, RTPROP, COUNT)

@@ -1,0 +1,98 @@
+"""A long flow over k hops against one short flow a hop (FRCC sections 6.5 and 7, figure 22; thesis table 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairweir.audit import metrics
+from fairweir.audit.exhibits import readings
+from fairweir.audit.exhibits.family import Claim, Family, Law, Metric, Place, Reading, ScenarioDict, Subject
+from fairweir.audit.exhibits.setting import flow, mbps, places, seconds, start_times_s
+from fairweir.audit.intervals import Scale
+from fairweir.audit.results import Axis
+from fairweir.verdict import Direction, Threshold
+
+RATE_MBPS, RTPROP_MS = 100.0, 10.0
+
+NO_WORSE_THAN_SQUARE = Threshold(
+    bound=1.0,
+    direction=Direction.AT_MOST,
+    reason="hops squared is what contracts as steep as 1/s² give; worse is steeper than any deployed contract",
+    source="thesis table 6.2 (unfairness with k hops: k for Vegas and Copa, k² for Swift); FRCC section 6.5",
+)
+
+
+def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    hops = int(place.x)
+    names = [f"hop{i + 1}" for i in range(hops)]
+    starts = start_times_s(seed, hops + 1)
+    tables = [flow(subject.cca, RTPROP_MS, starts[0], id="long", path=names)]
+    tables += [
+        flow(subject.cca, RTPROP_MS, start, id=f"short{i + 1}", path=[name])
+        for i, (name, start) in enumerate(zip(names, starts[1:], strict=True))
+    ]
+    return {
+        "name": "parking-lot",
+        "description": f"one flow over {place.label}, one short flow on each hop",
+        "duration": seconds(110.0 * patience),
+        "warmup": seconds(60.0 * patience),
+        "seed": seed,
+        "link": {name: {"rate": mbps(RATE_MBPS), "buffer": subject.buffer} for name in names},
+        "flow": tables,
+    }
+
+
+def short_by_long(summary: Mapping[str, object]) -> float:
+    """Mean throughput of the short flows by that of the long one."""
+    long, *short = metrics.throughputs_mbps(summary)
+    mean = sum(short) / len(short)
+    return min(mean / long, metrics.RATIO_CEILING) if long > 0.0 else metrics.RATIO_CEILING
+
+
+def _short_by_long(reading: Reading) -> float:
+    return short_by_long(reading.summary)
+
+
+def _by_square(reading: Reading) -> float:
+    return short_by_long(reading.summary) / reading.place.x**2
+
+
+def _laws(cca: str) -> Mapping[str, Law]:
+    if cca in ("vegas", "copa"):
+        return {"short_by_long": Law("hops", lambda hops: hops)}
+    return {}
+
+
+PARKING_LOT = Family(
+    name="parking-lot",
+    title="Parking lot, over hops",
+    question="What is left for a flow that crosses several bottlenecks?",
+    setup=f"{RATE_MBPS:g} Mbps a hop, rtprop {RTPROP_MS:g} ms for all flows, one short flow a hop",
+    axis=Axis(name="hops", scale="linear"),
+    places=places("hops", quick=[2], default=[2, 3, 4, 5], deep=[2, 3, 4, 5, 6]),
+    scenario=_scenario,
+    metrics=(
+        Metric("short_by_long", "", Scale.POSITIVE, _short_by_long),
+        Metric("short_by_long_by_square", "", Scale.POSITIVE, _by_square),
+        readings.UTILIZATION,
+    ),
+    claims=(
+        Claim(
+            metric="short_by_long_by_square",
+            title="multi-bottleneck unfairness",
+            text="the long flow loses at most hops squared against the short ones",
+            threshold=NO_WORSE_THAN_SQUARE,
+            expectations={
+                "frcc": "between hops and hops² (FRCC figure 22)",
+                "copa": "hops: proportional fairness (FRCC figure 22)",
+                "vegas": "hops: proportional fairness (specs/ccas.md section 3)",
+                "bbr": "worse than hops² (FRCC figure 22)",
+                "cubic": "worse than hops² (FRCC figure 22)",
+                "reno": "square root of hops by its loss rates, more by its RTTs (specs/ccas.md section 1)",
+            },
+        ),
+    ),
+    laws=_laws,
+)
+
+FAMILIES = (PARKING_LOT,)

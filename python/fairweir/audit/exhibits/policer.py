@@ -1,0 +1,78 @@
+"""A token-bucket policer that drops what exceeds its rate (RFC 9743 section 5.1.3)."""
+
+from __future__ import annotations
+
+from fairweir.audit import metrics
+from fairweir.audit.exhibits import readings
+from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, ScenarioDict, Subject
+from fairweir.audit.exhibits.setting import dumbbell, flow, mbps, places, start_times_s
+from fairweir.audit.intervals import Scale
+from fairweir.audit.results import Axis
+from fairweir.verdict import Direction, Threshold
+
+LINK_MBPS, POLICED_MBPS, RTPROP_MS = 100.0, 20.0, 50.0
+BDP_PKTS = POLICED_MBPS * RTPROP_MS * 1e3 / 12_000
+
+GOOD_USE = Threshold(
+    bound=0.5,
+    direction=Direction.AT_LEAST,
+    reason="a bucket of one BDP lets AIMD keep three quarters of the rate; half is lenient",
+    source="specs/ccas.md section 1: 75 % with an empty buffer",
+)
+LITTLE_LOSS = Threshold(
+    bound=0.1,
+    direction=Direction.AT_MOST,
+    reason="a sender that keeps losing a tenth of what it sends ignores the policer",
+    source="RFC 9743 section 5.1.3, protection against high packet loss, gives no number; BBR itself takes 20 % loss"
+    " as the sign of a policer (specs/ccas.md section 6)",
+)
+
+
+def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    (start,) = start_times_s(seed, 1)
+    burst = round(place.x * BDP_PKTS)
+    return dumbbell(
+        "policer",
+        f"one flow through a policer with a bucket of {place.label}",
+        rate_mbps=LINK_MBPS,
+        buffer="1bdp",
+        flow_tables=[
+            flow(subject.cca, RTPROP_MS, start, policer={"rate": mbps(POLICED_MBPS), "burst": f"{burst * 1500}B"}),
+        ],
+        duration_s=80.0 * patience,
+        warmup_s=20.0 * patience,
+        seed=seed,
+    )
+
+
+def _use(reading: Reading) -> float:
+    return metrics.throughputs_mbps(reading.summary)[0] / POLICED_MBPS
+
+
+POLICER = Family(
+    name="policer",
+    title="Token-bucket policer",
+    question="Does a flow find the rate of a policer without losing much?",
+    setup=f"one flow, rtprop {RTPROP_MS:g} ms, link {LINK_MBPS:g} Mbps, policed to {POLICED_MBPS:g} Mbps",
+    axis=Axis(name="bucket", unit="BDP", scale="log"),
+    places=places("BDP", quick=[1], default=[0.25, 1, 4], deep=[0.125, 0.25, 0.5, 1, 2, 4]),
+    scenario=_scenario,
+    metrics=(Metric("policed_use", "", Scale.POSITIVE, _use), readings.LOSS, readings.RTT),
+    claims=(
+        Claim(
+            metric="policed_use",
+            title="use of the policed rate",
+            text="the policed rate is used",
+            threshold=GOOD_USE,
+        ),
+        Claim(
+            metric="loss_rate",
+            title="loss at a policer",
+            text="the policer drops little",
+            threshold=LITTLE_LOSS,
+            expectations={"frcc": "no reaction to loss (specs/frcc.md section 1): heavy", "bbr": "probes above the rate"},
+        ),
+    ),
+)
+
+FAMILIES = (POLICER,)

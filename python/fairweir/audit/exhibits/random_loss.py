@@ -1,0 +1,64 @@
+"""Random loss of 2 % on one flow, on a flow alone, on both (starvation paper section 5.4)."""
+
+from __future__ import annotations
+
+from fairweir.audit.exhibits import readings, thresholds
+from fairweir.audit.exhibits.family import Claim, Family, Place, ScenarioDict, Subject
+from fairweir.audit.exhibits.setting import categories, dumbbell, flows
+from fairweir.audit.exhibits.victim import DISTURBED_GAIN, PAIR_RATIO, SOLO_UTILIZATION
+from fairweir.audit.results import Axis
+
+RATE_MBPS, RTPROP_MS, LOSS = 120.0, 40.0, "2%"
+LOSSY = {"alone": (True,), "on one of two": (True, False), "on both": (True, True)}
+
+
+def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    lossy = LOSSY[place.label]
+    tables = flows(subject.cca, [RTPROP_MS] * len(lossy), seed)
+    for table, is_lossy in zip(tables, lossy, strict=True):
+        if is_lossy:
+            table["loss"] = LOSS
+    return dumbbell(
+        "random-loss",
+        f"{LOSS} random loss {place.label}",
+        rate_mbps=RATE_MBPS,
+        buffer="1bdp",
+        flow_tables=tables,
+        duration_s=80.0 * patience,
+        warmup_s=20.0 * patience,
+        seed=seed,
+    )
+
+
+LOSS_2_PERCENT = Family(
+    name="random-loss",
+    title="Random loss of 2 %",
+    question="Does loss that is not congestion starve a flow?",
+    setup=f"{RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms, buffer 1 BDP, independent loss of {LOSS}",
+    axis=Axis(name="random loss", scale="category"),
+    places=categories(quick=["alone", "on one of two"], default=list(LOSSY), deep=list(LOSSY)),
+    scenario=_scenario,
+    metrics=(PAIR_RATIO, DISTURBED_GAIN, SOLO_UTILIZATION, readings.UTILIZATION, readings.RTT, readings.LOSS),
+    claims=(
+        Claim(
+            metric="ratio",
+            title="loss unfairness",
+            text="random loss on one of two flows does not starve it",
+            threshold=thresholds.BOUNDED,
+            expectations={
+                "pcc_allegro": "10.3 against 99.1 Mbps (starvation paper section 5.4)",
+                "reno": "the lossy flow keeps 1.22/sqrt(0.02) = 8.6 packets: starved (Mathis)",
+                "cubic": "the lossy flow is starved: it backs off at each loss",
+            },
+        ),
+        Claim(
+            metric="solo_utilization",
+            title="efficiency under loss",
+            text="a lone flow uses the link in spite of 2 % loss",
+            threshold=thresholds.HALF_USED,
+            expectations={"pcc_allegro": "full rate (specs/ccas.md section 22)", "bbr": "full rate: no response to loss"},
+        ),
+    ),
+)
+
+FAMILIES = (LOSS_2_PERCENT,)

@@ -1,0 +1,107 @@
+"""A link whose rate doubles, or halves, every 20 s (thesis section B.6, figures B.6 and B.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairweir.audit.exhibits import readings
+from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, ScenarioDict, Series, Subject
+from fairweir.audit.exhibits.setting import categories, dumbbell, flow, mbps, seconds, start_times_s
+from fairweir.audit.intervals import Scale
+from fairweir.audit.results import Axis
+from fairweir.verdict import Direction, Threshold
+
+RTPROP_MS = 80.0
+STEP_S = 20.0
+BUFFER = "640pkts"
+"""One BDP at 96 Mbps."""
+RATES_MBPS = {"doubling": (24.0, 48.0, 96.0), "halving": (96.0, 48.0, 24.0)}
+ADAPTED_SHARE = 0.8
+WINDOW_S = 1.0
+
+IN_TIME = Threshold(
+    bound=10.0,
+    direction=Direction.AT_MOST,
+    reason="half of the step; Reno, which adds a packet an RTT, needs (320 to 640 packets) 26 s for the last one: slower"
+    " than deployed practice is not what a new algorithm is for, quicker than Reno is the point of CUBIC",
+    source="RFC 9743 section 7, sudden changes in the path; RFC 9438 section 1; thesis section B.6",
+)
+USED = Threshold(
+    bound=0.7,
+    direction=Direction.AT_LEAST,
+    reason="a sender that needs half of each step to double has used three quarters",
+    source="arithmetic on the scenario; thesis figure B.6",
+)
+
+
+def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    step_s = STEP_S * patience
+    (start,) = start_times_s(seed, 1)
+    rates = RATES_MBPS[place.label]
+    scenario = dumbbell(
+        "rate-steps",
+        f"one flow; the link's rate is {place.label} every {step_s:g} s",
+        rate_mbps=rates[0],
+        buffer=BUFFER,
+        flow_tables=[flow(subject.cca, RTPROP_MS, start)],
+        duration_s=step_s * (len(rates) + 1),
+        warmup_s=step_s,
+        seed=seed,
+    )
+    link = scenario["link"]["bottleneck"]
+    del link["rate"]
+    held = (rates[0], *rates)
+    link["steps"] = [[seconds(i * step_s), mbps(rate)] for i, rate in enumerate(held) if i == 0 or held[i - 1] != rate]
+    return scenario
+
+
+def adaptation_times_s(series: Series, rates_mbps: Sequence[float]) -> Iterator[float]:
+    """For each step, how long until a second's throughput is `ADAPTED_SHARE` of the new rate; the step's length at most."""
+    step_s = series.t_s[-1] / (len(rates_mbps) + 1)
+    total = [sum(column) for column in zip(*series.throughput_mbps, strict=True)]
+    for i in range(1, len(rates_mbps)):
+        start_s, end_s = (i + 1) * step_s, (i + 2) * step_s
+        times = (
+            t
+            for t, rate in zip(series.t_s, total, strict=True)
+            if start_s + WINDOW_S <= t <= end_s + 1e-9 and rate >= ADAPTED_SHARE * rates_mbps[i]
+        )
+        yield min(next(times, end_s), end_s) - start_s
+
+
+def _adaptation(reading: Reading) -> float | None:
+    if reading.series is None:
+        return None
+    return max(adaptation_times_s(reading.series, RATES_MBPS[reading.place.label]))
+
+
+STEPS = Family(
+    name="rate-steps",
+    title="Rate steps",
+    question="How quickly does a flow follow a link whose rate doubles or halves?",
+    setup=f"one flow, rtprop {RTPROP_MS:g} ms, buffer of 640 packets; 24, 48, 96 Mbps and back, a step every {STEP_S:g} s",
+    axis=Axis(name="rate", scale="category"),
+    places=categories(quick=["doubling"], default=list(RATES_MBPS), deep=list(RATES_MBPS)),
+    scenario=_scenario,
+    metrics=(
+        Metric("adaptation_s", "s", Scale.POSITIVE, _adaptation),
+        readings.UTILIZATION,
+        readings.QUEUE,
+        readings.QUEUE_P95,
+        readings.LOSS,
+    ),
+    claims=(
+        Claim(
+            metric="adaptation_s",
+            title="adaptation",
+            text=f"{ADAPTED_SHARE:.0%} of the new rate is used within half of a step",
+            threshold=IN_TIME,
+            expectations={"bbr": "a few gain cycles of 8 RTTs", "reno": "a packet an RTT: tens of seconds"},
+        ),
+        Claim(metric="utilization", title="efficiency", text="the link is used across steps", threshold=USED),
+    ),
+    traced=lambda depth: (0.0, 1.0),
+    series_interval="1s",
+)
+
+FAMILIES = (STEPS,)

@@ -1,0 +1,73 @@
+"""Every family, by name. To add one: a file with ``FAMILIES``, a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairweir.audit.exhibits import (
+    aggregation,
+    arrivals,
+    coexistence,
+    crowd,
+    delayed_acks,
+    disturbed_rtts,
+    finite,
+    ideal,
+    parking_lot,
+    policer,
+    random_jitter,
+    random_loss,
+    rate_steps,
+    rtprops,
+)
+from fairweir.audit.exhibits.family import Family
+from fairweir.errors import ConfigError
+
+MODULES = (
+    ideal,
+    rtprops,
+    aggregation,
+    random_jitter,
+    random_loss,
+    delayed_acks,
+    disturbed_rtts,
+    policer,
+    parking_lot,
+    arrivals,
+    rate_steps,
+    crowd,
+    coexistence,
+    finite,
+)
+FAMILIES: dict[str, Family] = {family.name: family for module in MODULES for family in module.FAMILIES}
+SEARCHES = ("starvation-hunt", "contract")
+"""Exhibits that are searches rather than families; see `fairweir.audit.hunt` and `fairweir.audit.contract`."""
+
+
+def names() -> list[str]:
+    """Everything that ``--only`` takes, in the order of the report."""
+    return [*FAMILIES, *SEARCHES]
+
+
+def select(only: Iterable[str] | None) -> list[str]:
+    """Names that `only` asks for: a full name, or the start of some (``ideal``, ``random-jitter``).
+
+    Raises
+    ------
+    ConfigError : an entry that fits no name
+    """
+    wanted = [w.strip() for entry in only or () for w in entry.split(",") if w.strip()]
+    if not wanted:
+        return names()
+    for entry in wanted:
+        if not any(_fits(name, entry) for name in names()):
+            from difflib import get_close_matches
+
+            near = get_close_matches(entry, names(), n=1, cutoff=0.4)
+            hint = f"did you mean `{near[0]}`? " if near else ""
+            raise ConfigError(f"no exhibit called `{entry}`", key="--only", hint=hint + f"there are: {', '.join(names())}")
+    return [name for name in names() if any(_fits(name, entry) for entry in wanted)]
+
+
+def _fits(name: str, entry: str) -> bool:
+    return name == entry or name.startswith(entry + "-")

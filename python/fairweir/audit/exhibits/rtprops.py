@@ -1,0 +1,157 @@
+"""Flows of different rtprops (FRCC section 7, figure 20; starvation paper section 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairweir.audit import metrics
+from fairweir.audit.exhibits import readings, thresholds
+from fairweir.audit.exhibits.family import (
+    Claim,
+    Family,
+    Law,
+    Metric,
+    Place,
+    Reading,
+    Reduction,
+    ScenarioDict,
+    Subject,
+)
+from fairweir.audit.exhibits.setting import dumbbell, flows, places
+from fairweir.audit.intervals import Scale
+from fairweir.audit.results import Axis
+from fairweir.verdict import Direction, Threshold
+
+THREE_MS = (10.0, 20.0, 30.0)
+SHORT_MS = 4.0
+RATE_MBPS = 48.0
+
+FRCC_GAMMA_D_MS = 40.0
+FRCC_THETA_MS = 10.0
+
+WITHIN_RTPROP_RATIO = Threshold(
+    bound=3.0,
+    direction=Direction.AT_MOST,
+    reason="30/10: rates that differ by more than the rtprops do are worse than a rate proportional to the RTT",
+    source="FRCC section 7, figure 20: the ratio lies between 1 and the rtprop ratio; RFC 9743 section 5.1.4",
+)
+NO_MORE_THAN_RTPROPS = Threshold(
+    bound=1.0,
+    direction=Direction.AT_MOST,
+    reason="throughputs should not differ by more than the rtprops do",
+    source="FRCC section 7, figure 20 right",
+)
+
+
+def frcc_ratio(rtprops_ms: tuple[float, ...]) -> float:
+    """FRCC's throughput ratio for flows of different rtprops: rates are proportional to RTT + gamma D.
+
+    References
+    ----------
+    specs/frcc.md section 3, closed form
+    """
+    n = len(rtprops_ms)
+    weights = [r + n * FRCC_THETA_MS + FRCC_GAMMA_D_MS for r in rtprops_ms]
+    return max(weights) / min(weights)
+
+
+def _three_laws(cca: str) -> Mapping[str, Law]:
+    return {"ratio": Law("(R₃+3θ+γD)/(R₁+3θ+γD)", lambda rate: frcc_ratio(THREE_MS))} if cca == "frcc" else {}
+
+
+def _ratio_laws(cca: str) -> Mapping[str, Law]:
+    if cca != "frcc":
+        return {}
+    return {"ratio": Law("(kR+2θ+γD)/(R+2θ+γD)", lambda k: frcc_ratio((SHORT_MS, SHORT_MS * k)))}
+
+
+def _three(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    fast = place.x > 500.0
+    return dumbbell(
+        "rtprops-10-20-30",
+        f"three flows with rtprops of 10, 20 and 30 ms at {place.label}",
+        rate_mbps=place.x,
+        buffer=subject.buffer,
+        flow_tables=flows(subject.cca, THREE_MS, seed),
+        duration_s=(90.0 if fast else 150.0) * patience,
+        warmup_s=(50.0 if fast else 70.0) * patience,
+        seed=seed,
+    )
+
+
+def _pair(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    return dumbbell(
+        "rtprop-ratio",
+        f"two flows whose rtprops differ {place.x:g}-fold",
+        rate_mbps=RATE_MBPS,
+        buffer=subject.buffer,
+        flow_tables=flows(subject.cca, [SHORT_MS, SHORT_MS * place.x], seed),
+        duration_s=240.0 * patience,
+        warmup_s=120.0 * patience,
+        seed=seed,
+    )
+
+
+def _ratio_by_rtprops(reading: Reading) -> float:
+    return metrics.ratio(reading.summary) / reading.place.x
+
+
+THREE = Family(
+    name="rtprops-10-20-30",
+    title="Rtprops of 10, 20 and 30 ms, over rates",
+    question="Do flows with slightly different rtprops share a link, whatever its rate?",
+    setup="three flows with rtprops of 10, 20 and 30 ms; buffer 3 BDP of the longest for CCAs that fill any, else 100 BDP",
+    axis=Axis(name="link rate", unit="Mbps", scale="log"),
+    places=places("Mbps", quick=[12, 96], default=[12, 24, 48, 96, 240, 1000], deep=[12, 24, 48, 72, 96, 240, 480, 1000]),
+    scenario=_three,
+    metrics=readings.SWEEP,
+    claims=(
+        Claim(
+            metric="ratio",
+            title="rtprop unfairness",
+            text="throughputs differ by no more than the rtprops",
+            threshold=WITHIN_RTPROP_RATIO,
+            expectations={
+                "frcc": "1.25 at every rate (closed form, specs/frcc.md section 3)",
+                "bbr": "starves the 10 ms flow, more and more as the rate grows (FRCC figures 1 and 20)",
+                "copa": "grows with the rate (FRCC figure 20)",
+                "reno": "near 1 (FRCC figure 20)",
+                "cubic": "near 1 (FRCC figure 20)",
+            },
+        ),
+        Claim(
+            metric="ratio",
+            title="growth with rate",
+            text="unfairness does not grow with capacity",
+            threshold=thresholds.NOT_GROWING,
+            reduction=Reduction.SLOPE,
+            expectations={"frcc": "0: delay, and so its variation, does not depend on capacity", "bbr": "positive"},
+        ),
+        Claim(metric="utilization", title="efficiency", text="the link is used", threshold=thresholds.EFFICIENT),
+    ),
+    laws=_three_laws,
+    traced=lambda depth: (96.0,),
+)
+
+PAIR = Family(
+    name="rtprop-ratio",
+    title="Two flows, over ratios of their rtprops",
+    question="How unfair are very different rtprops?",
+    setup=f"two flows, the short one's rtprop {SHORT_MS:g} ms, {RATE_MBPS:g} Mbps",
+    axis=Axis(name="rtprop ratio", scale="log"),
+    places=places("×", quick=[4, 16], default=[1, 2, 4, 8, 16, 32, 64], deep=[1, 2, 4, 8, 16, 32, 64]),
+    scenario=_pair,
+    metrics=(*readings.SWEEP, Metric("ratio_by_rtprops", "", Scale.POSITIVE, _ratio_by_rtprops)),
+    claims=(
+        Claim(
+            metric="ratio_by_rtprops",
+            title="rtprop bias",
+            text="the throughput ratio is at most the rtprop ratio",
+            threshold=NO_MORE_THAN_RTPROPS,
+            expectations={"frcc": "at most 1: the closed form gives 4.94 for 4 against 256 ms"},
+        ),
+    ),
+    laws=_ratio_laws,
+)
+
+FAMILIES = (THREE, PAIR)

@@ -1,0 +1,56 @@
+"""Bounds that several exhibits share, each with its reason."""
+
+from __future__ import annotations
+
+from fairweir.verdict import Direction, Threshold
+
+FAIR = Threshold(
+    bound=2.0,
+    direction=Direction.AT_MOST,
+    reason="identical flows on an ideal link have no excuse for more; beyond it flows that see the same statistic"
+    " get different rates",
+    source="thesis chapter 5 (contracts); FRCC section 7, figure 19: all CCAs but one reach a Jain index near 1",
+)
+BOUNDED = Threshold(
+    bound=5.6,
+    direction=Direction.AT_MOST,
+    reason="an algorithm exists that provably keeps this ratio under worst-case jitter, whatever the capacity",
+    source="FRCC theorem 6.2; specs/frcc.md section 2: N_C <= 6.6, so the ratio is at most N_C - 1 = 5.6",
+)
+STARVED = Threshold(
+    bound=10.0,
+    direction=Direction.AT_MOST,
+    reason="about ten to one is what published experiments show as starvation; RFC 9743 asks for no significant harm"
+    " and names no number",
+    source="starvation paper section 5 (8.3/107, 9.9/99.4, 10.3/99.1 Mbps); RFC 9743 section 5.2.1",
+)
+NOT_GROWING = Threshold(
+    bound=0.1,
+    direction=Direction.AT_MOST,
+    reason="unfairness that grows with capacity has no bound; an exponent of 0.1 is 26 % a decade, less than seeds differ",
+    source="starvation paper, definition of s-fairness; FRCC section 3",
+)
+EFFICIENT = Threshold(
+    bound=0.9,
+    direction=Direction.AT_LEAST,
+    reason="long flows on an ideal link with at least one BDP of buffer",
+    source="FRCC section 7: utilisation of roughly 100 % in every sweep",
+)
+HALF_USED = Threshold(
+    bound=0.5,
+    direction=Direction.AT_LEAST,
+    reason="one disturbance should not cost more than half of the link",
+    source="starvation paper section 2, definition of f-efficiency; thesis section 4.2: 50 % without time-outs",
+)
+JITTER_USED = Threshold(
+    bound=0.3,
+    direction=Direction.AT_LEAST,
+    reason="an algorithm exists that provably uses this much under jitter and any buffer",
+    source="thesis section 4.2.2.1 (cc_probe_slow); specs/ccas.md section 20",
+)
+CONVERGED = Threshold(
+    bound=0.9,
+    direction=Direction.AT_LEAST,
+    reason="Jain's index below it is called unfair",
+    source="specs/ccas.md section 21, test for a contract; RFC 9743 section 5.1.4",
+)

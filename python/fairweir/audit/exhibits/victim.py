@@ -1,0 +1,32 @@
+"""Metrics for families that disturb the first flow only."""
+
+from __future__ import annotations
+
+from fairweir.audit import metrics
+from fairweir.audit.exhibits.family import Metric, Reading
+from fairweir.audit.intervals import Scale
+
+
+def disturbed_gain(reading: Reading) -> float | None:
+    """Throughput of the first flow by the mean of the others; below 1 it is the victim, above 1 the others are."""
+    rates = metrics.throughputs_mbps(reading.summary)
+    if len(rates) < 2:
+        return None
+    others = sum(rates[1:]) / (len(rates) - 1)
+    return min(rates[0] / others, metrics.RATIO_CEILING) if others > 0.0 else metrics.RATIO_CEILING
+
+
+def paired_ratio(reading: Reading) -> float | None:
+    """Largest by smallest throughput, where there is more than one flow."""
+    return metrics.ratio(reading.summary) if len(reading.summary["flows"]) > 1 else None
+
+
+def solo_utilization(reading: Reading) -> float | None:
+    """Utilisation of the bottleneck by a flow that is alone."""
+    return metrics.utilization(reading.summary) if len(reading.summary["flows"]) == 1 else None
+
+
+AGGREGATED_GAIN = Metric("aggregated_gain", "", Scale.POSITIVE, disturbed_gain)
+DISTURBED_GAIN = Metric("disturbed_gain", "", Scale.POSITIVE, disturbed_gain)
+PAIR_RATIO = Metric("ratio", "", Scale.RATIO, paired_ratio)
+SOLO_UTILIZATION = Metric("solo_utilization", "", Scale.FRACTION, solo_utilization)

@@ -1,0 +1,81 @@
+"""Intervals over seeds.
+
+A run is one draw of everything that a scenario leaves to chance: start times, phases, random jitter, loss, the CCA's own
+dice. The mean over n seeds lies in Student's t-interval; for ratios, whose errors multiply, in that of the logarithms.
+With the handful of seeds that an audit affords, a bootstrap would be too narrow (three values have ten resamples).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import lru_cache
+
+from fairweir.verdict import Interval
+
+CONFIDENCE = 0.95
+
+
+class Scale(StrEnum):
+    """How the errors of a metric add up, and where its values end."""
+
+    RATIO = "ratio"
+    """At least 1; errors multiply."""
+    FRACTION = "fraction"
+    """Between 0 and 1."""
+    POSITIVE = "positive"
+    """At least 0."""
+    REAL = "real"
+
+
+@lru_cache(maxsize=64)
+def student_t(degrees: int) -> float:
+    """Two-sided 95 % quantile of Student's t."""
+    from scipy.stats import t  # type: ignore[import-untyped]
+
+    return float(t.ppf(0.5 + CONFIDENCE / 2, degrees))
+
+
+def interval(samples: Sequence[float], scale: Scale) -> Interval:
+    """Mean over seeds and its 95 % t-interval.
+
+    Parameters
+    ----------
+    samples : one finite value a seed, at least one
+    scale : decides whether the mean is geometric (ratios), and where the interval is cut off
+
+    Returns
+    -------
+    Interval, in the samples' unit; a single sample has the whole range that `scale` allows
+
+    Raises
+    ------
+    ValueError : no samples, or one that is not finite
+    """
+    if not samples or not all(math.isfinite(s) for s in samples):
+        raise ValueError(f"an interval needs finite samples: {list(samples)}")
+    if scale is Scale.RATIO:
+        mid, half = _mean_and_half_width([math.log(s) for s in samples])
+        return Interval(value=math.exp(mid), lo=max(1.0, _exp(mid - half)), hi=_exp(mid + half))
+    mid, half = _mean_and_half_width(samples)
+    lo, hi = mid - half, mid + half
+    if scale in (Scale.FRACTION, Scale.POSITIVE):
+        lo = max(0.0, lo)
+    if scale is Scale.FRACTION:
+        hi = min(1.0, hi)
+    return Interval(value=mid, lo=min(lo, mid), hi=max(hi, mid))
+
+
+def _mean_and_half_width(samples: Sequence[float]) -> tuple[float, float]:
+    n = len(samples)
+    mean = math.fsum(samples) / n
+    if n == 1:
+        return mean, math.inf
+    deviation = math.sqrt(math.fsum((s - mean) ** 2 for s in samples) / (n - 1))
+    return mean, student_t(n - 1) * deviation / math.sqrt(n)
+
+
+def _exp(x: float) -> float:
+    """exp without OverflowError: beyond 700 nobody can tell a ratio from infinity."""
+    return math.exp(min(max(x, -700.0), 700.0))

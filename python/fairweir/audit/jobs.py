@@ -1,0 +1,197 @@
+"""One run of the battery, as a job for a process of its own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairweir import _core
+from fairweir.audit.exhibits.family import Depth, Family, Place, Reading, ScenarioDict, Series, Subject
+from fairweir.audit.exhibits.registry import FAMILIES
+from fairweir.audit.results import Trace, TraceFlow, TraceLink
+from fairweir.run import Run, run
+from fairweir.scenario import Scenario
+
+TRACE_SAMPLES = 240
+"""Points of a time series for figures: more than a figure's width in a report can show would only weigh."""
+PACKET_BYTES = 1500
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run of a family's scenario at one place with one seed."""
+
+    subject: Subject
+    family: str
+    depth: Depth
+    index: int
+    """Of the place, in the family's places of that depth."""
+    seed: int
+    patience: float
+    is_traced: bool = False
+
+    def place(self) -> Place:
+        """Where on the family's axis."""
+        return FAMILIES[self.family].place(self.depth, self.index)
+
+    def scenario_dict(self) -> ScenarioDict:
+        """The scenario as TOML has it."""
+        return FAMILIES[self.family].scenario(self.subject, self.place(), self.seed, self.patience)
+
+    def scenario(self) -> Scenario:
+        """The scenario, checked."""
+        return Scenario.from_dict(self.scenario_dict(), source=f"exhibit {self.family}")
+
+    def packets(self) -> int:
+        """Data packets that full links would carry: what the run costs, known before it is made."""
+        return packets_of(self.scenario_dict())
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run gave."""
+
+    values: dict[str, float]
+    """Metric -> value, where it has one."""
+    packets: int
+    trace: Trace | None = None
+
+
+def packets_of(scenario: ScenarioDict) -> int:
+    """Data packets that the links of `scenario` carry when full.
+
+    Finite flows count with their bytes alone.
+    """
+    flows = scenario["flow"]
+    if all("bytes" in flow for flow in flows):
+        return sum(_core.parse_bytes(flow["bytes"]) for flow in flows) // PACKET_BYTES
+    duration_s = _core.parse_time(scenario["duration"]) / 1e9
+    return sum(int(_bytes_per_s(link) * duration_s) for link in scenario["link"].values()) // PACKET_BYTES
+
+
+def _bytes_per_s(link: dict[str, Any]) -> float:
+    if "rate" in link:
+        return _core.parse_rate(link["rate"])
+    rates = [_core.parse_rate(rate) for _, rate in link["steps"]]
+    return sum(rates) / len(rates)
+
+
+def measure(job: Job) -> Measured:
+    """Make the run and read the family's metrics.
+
+    Raises
+    ------
+    FairweirError : as :func:`fairweir.run.run`
+    """
+    family = FAMILIES[job.family]
+    scenario = job.scenario()
+    record = run(scenario, interval=_interval(family, job, scenario))
+    duration_s, warmup_s = (_core.parse_time(t) / 1e9 for t in (scenario.duration, scenario.warmup))
+    reading = Reading(
+        summary=record.summary,
+        place=job.place(),
+        measured_s=duration_s - warmup_s,
+        series=_series(record) if family.series_interval else None,
+    )
+    values = {}
+    for metric in family.metrics:
+        value = metric.read(reading)
+        if value is not None and math.isfinite(value):
+            values[metric.name] = value
+    trace = _trace(record, job, scenario, warmup_s) if job.is_traced else None
+    return Measured(values, int(record.summary["packets"]), trace)
+
+
+def _interval(family: Family, job: Job, scenario: Scenario) -> str | None:
+    if family.series_interval:
+        return family.series_interval
+    if job.is_traced:
+        return f"{_core.parse_time(scenario.duration) // TRACE_SAMPLES}ns"
+    return None
+
+
+def _series(record: Run) -> Series:
+    table = record.flows
+    rows: dict[int, list[float]] = {}
+    times: list[float] = []
+    columns = (table[name].to_pylist() for name in ("t_ns", "flow", "throughput_mbps"))
+    for t_ns, flow, throughput in zip(*columns, strict=True):
+        rows.setdefault(flow, []).append(throughput)
+        if flow == 0:
+            times.append(t_ns / 1e9)
+    return Series(t_s=times, throughput_mbps=[rows[i] for i in range(len(rows))])
+
+
+def _trace(record: Run, job: Job, scenario: Scenario, warmup_s: float) -> Trace:
+    flows, links = record.flows.to_pylist(), record.links.to_pylist()
+    times = [row["t_ns"] / 1e9 for row in flows if row["flow"] == 0]
+    return Trace(
+        label=job.place().label,
+        x=job.place().x,
+        seed=job.seed,
+        warmup_s=warmup_s,
+        t_s=[round(t, 4) for t in times],
+        flows=[
+            TraceFlow(
+                id=str(summary["id"]),
+                cca=job.subject.name if str(summary["cca"]) == job.subject.cca else str(summary["cca"]),
+                throughput_mbps=[_number(row["throughput_mbps"]) for row in flows if row["flow"] == i],
+                cwnd_pkts=[_number(row["cwnd_bytes"] / PACKET_BYTES) for row in flows if row["flow"] == i],
+                rtt_ms=[_number(row["rtt_ms"]) for row in flows if row["flow"] == i],
+            )
+            for i, summary in enumerate(record.summary["flows"])
+        ],
+        links=[
+            TraceLink(
+                name=str(summary["name"]),
+                queue_pkts=[_number(row["queue_bytes"] / PACKET_BYTES) for row in links if row["link"] == i],
+                drops=[int(row["drops"]) for row in links if row["link"] == i],
+            )
+            for i, summary in enumerate(record.summary["links"])
+        ],
+        scenario_toml=scenario.to_toml(),
+    )
+
+
+def _number(value: float) -> float | None:
+    """Four digits are what a figure shows; no sample is null."""
+    return float(f"{value:.4g}") if math.isfinite(value) else None
+
+
+CALIBRATION_RTPROP_MS = 50.0
+FILLED_MS = 1000.0
+"""Queueing delay beyond which a CCA is taken to fill any buffer: 20 BDP, four times BBR's start-up and more than any
+delay that a delay-based CCA holds on purpose."""
+
+
+def calibration_scenario(cca: str) -> ScenarioDict:
+    """A flow alone on a link with a buffer of 100 BDP."""
+    return {
+        "name": "calibration",
+        "duration": "60s",
+        "warmup": "20s",
+        "seed": 1,
+        "link": {"bottleneck": {"rate": "12Mbps", "buffer": "100bdp"}},
+        "flow": [{"cca": cca, "rtprop": f"{CALIBRATION_RTPROP_MS:g}ms"}],
+    }
+
+
+def fills_buffers(cca: str) -> bool:
+    """Does `cca`, alone, fill whatever buffer there is?
+
+    Raises
+    ------
+    FairweirError : as :func:`fairweir.run.run`
+    """
+    summary = run(Scenario.from_dict(calibration_scenario(cca), source="calibration")).summary
+    return float(summary["flows"][0]["qdelay_ms"]["p95"]) > FILLED_MS
+
+
+def whole_path(cca: str) -> str:
+    """`cca` with the whole path of its file, if it is one: a scenario then replays from anywhere."""
+    path, colon, name = cca.rpartition(":")
+    if colon and path.endswith(".py"):
+        return f"{Path(path).resolve()}:{name}"
+    return str(Path(cca).resolve()) if cca.endswith(".bpf.c") else cca

@@ -1,0 +1,207 @@
+"""From samples to verdicts.
+
+A point of a curve is an interval over seeds. A claim on a curve holds if the whole interval of every point is on the good
+side of its threshold, fails if the whole interval of some point is on the bad side, and is unknown otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Reduction
+from fairweir.audit.intervals import Scale, interval
+from fairweir.audit.results import Curve, ExhibitResult, Fault, Point
+from fairweir.verdict import Direction, Interval, Outcome, Threshold
+
+Samples = Mapping[int, Mapping[int, Mapping[str, float]]]
+"""Index of the place -> seed -> metric -> value."""
+
+
+def curves(family: Family, depth: Depth, cca: str, samples: Samples) -> list[Curve]:
+    """Every metric of `family` along its axis, with what theory expects of `cca`."""
+    laws = family.laws(cca)
+    found = []
+    for metric in family.metrics:
+        law = laws.get(metric.name)
+        points = []
+        for index, place in enumerate(family.places[depth]):
+            at_place = samples.get(index, {})
+            seeds = sorted(seed for seed, values in at_place.items() if metric.name in values)
+            values = [at_place[seed][metric.name] for seed in seeds]
+            estimate = interval(values, metric.scale) if values else None
+            points.append(
+                Point(
+                    x=place.x,
+                    label=place.label,
+                    value=estimate.value if estimate else None,
+                    lo=_finite(estimate.lo) if estimate else None,
+                    hi=_finite(estimate.hi) if estimate else None,
+                    samples=values,
+                    seeds=seeds,
+                    theory=law.value(place.x) if law else None,
+                )
+            )
+        found.append(Curve(metric=metric.name, unit=metric.unit, points=points, law=law.formula if law else ""))
+    return found
+
+
+def judge(family: Family, claim: Claim, cca: str, family_curves: Sequence[Curve], faults: Sequence[Fault]) -> ExhibitResult:
+    """The verdict on one claim.
+
+    Parameters
+    ----------
+    cca : name without path, as expectations have it
+    faults : runs of the family that did not end; any of them fails its claims
+    """
+    metric = next(m for m in family.metrics if m.name == claim.metric)
+    curve = next(c for c in family_curves if c.metric == claim.metric)
+    result = ExhibitResult(
+        name=f"{family.name}.{claim.key}",
+        family=family.name,
+        metric=claim.key,
+        title=claim.title,
+        claim=claim.text,
+        value=None,
+        lo=None,
+        hi=None,
+        unit=metric.unit,
+        threshold=claim.threshold,
+        verdict=Outcome.UNKNOWN,
+        why="no run ended",
+        expectation=claim.expectations.get(cca, ""),
+    )
+    if claim.reduction is Reduction.SLOPE:
+        _judge_slope(result, curve)
+    else:
+        _judge_worst(result, curve, metric)
+    if faults:
+        _blame(result, faults)
+    return result
+
+
+def undecided(claim: Claim, metric: Metric, curve: Curve) -> list[int]:
+    """Indices of the points whose intervals straddle the claim's threshold: more seeds may decide them."""
+    if claim.threshold is None:
+        return []
+    if claim.reduction is Reduction.SLOPE:
+        estimate = slope(curve)
+        straddles = estimate is not None and estimate.outcome(claim.threshold) is Outcome.UNKNOWN
+        return [i for i, p in enumerate(curve.points) if p.samples] if straddles else []
+    return [
+        i
+        for i, point in enumerate(curve.points)
+        if point.samples and interval(point.samples, metric.scale).outcome(claim.threshold) is Outcome.UNKNOWN
+    ]
+
+
+def slope(curve: Curve) -> Interval | None:
+    """Exponent of a positive metric against the axis, least squares on logarithms, over the seeds that all points have.
+
+    Returns
+    -------
+    Interval ; None with fewer than two points or no common seed
+    """
+    points = [p for p in curve.points if p.samples and p.x > 0]
+    if len(points) < 2:
+        return None
+    common = sorted(set.intersection(*(set(p.seeds) for p in points)))
+    if not common:
+        return None
+    logs_x = [math.log(p.x) for p in points]
+    mean_x = math.fsum(logs_x) / len(logs_x)
+    spread = math.fsum((x - mean_x) ** 2 for x in logs_x)
+    exponents = []
+    for seed in common:
+        logs_y = [math.log(max(p.samples[p.seeds.index(seed)], 1e-12)) for p in points]
+        mean_y = math.fsum(logs_y) / len(logs_y)
+        exponents.append(math.fsum((x - mean_x) * (y - mean_y) for x, y in zip(logs_x, logs_y, strict=True)) / spread)
+    return interval(exponents, Scale.REAL)
+
+
+def _judge_slope(result: ExhibitResult, curve: Curve) -> None:
+    estimate = slope(curve)
+    if estimate is None:
+        result.why = "fewer than two points on the axis"
+        return
+    ends = [p.label for p in curve.points if p.samples]
+    result.at = f"{ends[0]} to {ends[-1]}"
+    _settle(result, estimate, "exponent against the axis")
+
+
+def _judge_worst(result: ExhibitResult, curve: Curve, metric: Metric) -> None:
+    points = [(p, interval(p.samples, metric.scale)) for p in curve.points if p.samples]
+    if not points:
+        return
+    threshold = result.threshold
+    if threshold is None:
+        point, estimate = points[-1] if curve.law or metric.scale is not Scale.RATIO else max(points, key=lambda p: p[1].value)
+        result.at = point.label
+        _fill(result, estimate)
+        result.verdict, result.why = Outcome.INFO, _against_law(curve) or _range(points, metric)
+        return
+    outcomes = [(estimate.outcome(threshold), point, estimate) for point, estimate in points]
+    for wanted in (Outcome.FAILS, Outcome.UNKNOWN, Outcome.HOLDS):
+        having = [(p, e) for outcome, p, e in outcomes if outcome is wanted]
+        if having:
+            sign = 1.0 if threshold.direction is Direction.AT_MOST else -1.0
+            point, estimate = max(having, key=lambda pe: sign * pe[1].value)
+            result.at = point.label
+            _settle(result, estimate, _count(wanted, len(having), len(points)))
+            return
+
+
+def _settle(result: ExhibitResult, estimate: Interval, what: str) -> None:
+    assert result.threshold is not None, "only claims with a threshold are settled"
+    _fill(result, estimate)
+    result.verdict = estimate.outcome(result.threshold)
+    says = {
+        Outcome.HOLDS: f"within {result.threshold}",
+        Outcome.FAILS: f"beyond {result.threshold}",
+        Outcome.UNKNOWN: f"the interval straddles {result.threshold}",
+    }[result.verdict]
+    result.why = f"{says}: {what}"
+
+
+def _count(outcome: Outcome, having: int, total: int) -> str:
+    if outcome is Outcome.HOLDS:
+        return "at every point" if total > 1 else "at the only point"
+    return f"at {having} of {total} points"
+
+
+def _fill(result: ExhibitResult, estimate: Interval) -> None:
+    result.value, result.lo, result.hi = estimate.value, _finite(estimate.lo), _finite(estimate.hi)
+
+
+def _against_law(curve: Curve) -> str:
+    by_law = [p.value / p.theory for p in curve.points if p.value is not None and p.theory]
+    if not by_law:
+        return ""
+    low, high = min(by_law), max(by_law)
+    return f"{low:.2f} to {high:.2f} times {curve.law}" if high - low >= 0.005 else f"{low:.2f} times {curve.law}"
+
+
+def _range(points: Sequence[tuple[Point, Interval]], metric: Metric) -> str:
+    low, high = min(points, key=lambda p: p[1].value), max(points, key=lambda p: p[1].value)
+    unit = f" {metric.unit}" if metric.unit else ""
+    if low is high:
+        return f"{low[1].value:.3g}{unit}"
+    return f"from {low[1].value:.3g}{unit} ({low[0].label}) to {high[1].value:.3g}{unit} ({high[0].label})"
+
+
+def _blame(result: ExhibitResult, faults: Sequence[Fault]) -> None:
+    """A run that did not end fails the claim, unless it was this program that could not make it."""
+    first = next((f for f in faults if f.kind != "error"), faults[0])
+    result.verdict = Outcome.UNKNOWN if first.kind == "error" else Outcome.FAILS
+    more = f" (and {len(faults) - 1} more runs)" if len(faults) > 1 else ""
+    result.why = f"{first.message}{more}"
+    result.at = first.label
+
+
+def threshold_text(threshold: Threshold | None) -> str:
+    """For tables."""
+    return str(threshold) if threshold else "-"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

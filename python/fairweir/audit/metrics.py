@@ -1,0 +1,75 @@
+"""What an audit reads off a run's summary (the dict that ``run --json`` prints)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Summary = Mapping[str, Any]
+
+RATIO_CEILING = 1e6
+"""A flow that moved nothing has no ratio; this stands for it: beyond any that a run of 10^8 packets can show."""
+
+
+def throughputs_mbps(summary: Summary) -> list[float]:
+    """Per flow, in the scenario's order."""
+    return [float(flow["throughput_mbps"]) for flow in summary["flows"]]
+
+
+def max_min_ratio(rates: Sequence[float]) -> float:
+    """Largest rate by smallest, at least 1 and at most `RATIO_CEILING`."""
+    largest, smallest = max(rates), min(rates)
+    if largest <= 0.0:
+        return RATIO_CEILING
+    if smallest <= largest / RATIO_CEILING:
+        return RATIO_CEILING
+    return largest / smallest
+
+
+def jain(rates: Sequence[float]) -> float:
+    """Jain's fairness index: 1 if all are equal, 1/n if one has all; 0 if nothing moved."""
+    squares = sum(r * r for r in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares > 0.0 else 0.0
+
+
+def ratio(summary: Summary) -> float:
+    """Largest throughput by smallest."""
+    return max_min_ratio(throughputs_mbps(summary))
+
+
+def fairness_index(summary: Summary) -> float:
+    """Jain's index of the throughputs."""
+    return jain(throughputs_mbps(summary))
+
+
+def utilization(summary: Summary) -> float:
+    """Of the first link, which is the bottleneck in all dumbbells here; at most 1."""
+    return min(1.0, float(summary["links"][0]["utilization"]))
+
+
+def mean_rtt_ms(summary: Summary) -> float | None:
+    """Mean over flows of each flow's mean RTT (the convention of specs/frcc.md section 4)."""
+    means = [float(flow["rtt_ms"]["mean"]) for flow in summary["flows"] if flow["delivered_pkts"] > 0]
+    return sum(means) / len(means) if means else None
+
+
+def mean_queue_ms(summary: Summary) -> float:
+    """Mean time that packets waited for the first link."""
+    return float(summary["links"][0]["queue_ms"]["mean"])
+
+
+def p95_queue_ms(summary: Summary) -> float:
+    """95th percentile of the wait for the first link."""
+    return float(summary["links"][0]["queue_ms"]["p95"])
+
+
+def loss_rate(summary: Summary) -> float:
+    """Packets lost by packets sent, over all flows."""
+    sent = sum(int(flow["sent_pkts"]) for flow in summary["flows"])
+    lost = sum(float(flow["loss_rate"]) * int(flow["sent_pkts"]) for flow in summary["flows"])
+    return lost / sent if sent else 0.0
+
+
+def share_of_fair(summary: Summary, flow: int, capacity_mbps: float) -> float:
+    """A flow's throughput by its fair share of `capacity_mbps`."""
+    return throughputs_mbps(summary)[flow] * len(summary["flows"]) / capacity_mbps

@@ -1,0 +1,94 @@
+"""The starvation hunt and the contract as exhibits of an audit."""
+
+from __future__ import annotations
+
+from fairweir.audit.contract_result import ContractResult
+from fairweir.audit.exhibits.family import Subject
+from fairweir.audit.hunt_result import BOUND_REASON, HuntResult
+from fairweir.audit.results import ExhibitResult
+from fairweir.verdict import Direction, Outcome, Threshold
+
+HUNT, CONTRACT = "starvation-hunt", "contract"
+TABLE_5_1 = {
+    "vegas": "rate ∝ delay^-1 (thesis table 6.2)",
+    "copa": "rate ∝ p50 delay^-1.08 (thesis table 5.1)",
+    "reno": "rate ∝ loss^-0.5 (thesis table 6.2)",
+    "cubic": "rate ∝ loss^-0.65 fitted, -0.75 in theory (thesis table 5.1, figure 6.7)",
+    "bbr": "rate ∝ 1/(RTT - 2R) when cwnd-limited (specs/ccas.md section 6)",
+    "pcc_allegro": "no contract (thesis table 5.1)",
+    "pcc_vivace": "no contract overall (specs/ccas.md section 9)",
+    "frcc": "RTT - R = θ n: the share of the link, not the rate, follows delay (FRCC section 5.1)",
+}
+
+
+def exhibit_of_hunt(result: HuntResult, subject: Subject) -> ExhibitResult:
+    """The claim that no jitter starves a flow, judged by what the hunt found."""
+    outcome, why = _verdict_of_hunt(result)
+    at = ""
+    if result.ratio is not None:
+        at = f"{result.kind}, D = {result.d_ms or 0.0:.3g} ms, {result.rate_mbps or 0.0:g} Mbps"
+    return ExhibitResult(
+        name=f"{HUNT}.ratio",
+        family=HUNT,
+        metric="ratio",
+        title="starvation hunt",
+        claim="no jitter on one of the flows starves a flow",
+        value=result.ratio.value if result.ratio else result.largest_ratio,
+        lo=result.ratio.lo if result.ratio else None,
+        hi=result.ratio.hi if result.ratio else None,
+        unit="",
+        at=at,
+        threshold=Threshold(
+            bound=result.bound, direction=Direction.AT_MOST, reason=BOUND_REASON, source="starvation paper sections 2-5"
+        ),
+        verdict=outcome,
+        why=why,
+        expectation="any delay-convergent CCA starves under some jitter (starvation paper, theorem 1)"
+        if subject.stem in ("vegas", "copa", "bbr")
+        else "",
+        scenario_toml=_toml(result),
+    )
+
+
+def _verdict_of_hunt(result: HuntResult) -> tuple[Outcome, str]:
+    match result.outcome:
+        case "starvation":
+            return Outcome.FAILS, result.text
+        case "bounded-unfairness":
+            return Outcome.UNKNOWN, f"{result.text}; it does not grow with the rate or with time"
+        case "failed":
+            return Outcome.FAILS, result.text
+        case "none":
+            if result.budget_exhausted:
+                return Outcome.UNKNOWN, f"{result.text}; the search ran out of its budget"
+            return Outcome.HOLDS, result.text
+
+
+def _toml(result: HuntResult) -> str | None:
+    if result.scenario is None:
+        return None
+    from fairweir.scenario import Scenario
+
+    return Scenario.from_dict(result.scenario, source=HUNT).to_toml()
+
+
+def exhibit_of_contract(result: ContractResult, subject: Subject) -> ExhibitResult:
+    """The claim that rates are a function of what flows see; the exponent is shown with it."""
+    outcome = {"contract": Outcome.HOLDS, "none": Outcome.FAILS, "failed": Outcome.FAILS}[result.outcome]
+    exponent = result.exponent if result.outcome == "contract" else None
+    flags = f"; {'; '.join(result.flags)}" if result.flags and result.outcome == "contract" else ""
+    return ExhibitResult(
+        name=f"{CONTRACT}.exponent",
+        family=CONTRACT,
+        metric="exponent",
+        title="contract",
+        claim="flows that see the same statistic get the same rate",
+        value=exponent.value if exponent else None,
+        lo=exponent.lo if exponent else None,
+        hi=exponent.hi if exponent else None,
+        unit="",
+        at=f"of {result.exponent_of}" if exponent and result.exponent_of else "",
+        verdict=outcome,
+        why=result.text + flags,
+        expectation=TABLE_5_1.get(subject.stem, ""),
+    )
