@@ -25,7 +25,7 @@ struct Shape {
 }
 
 fn droptail(packets: u64, packet: Bytes) -> QueueConfig {
-    QueueConfig::Droptail(DroptailConfig { limit: Some(packet * packets) })
+    QueueConfig::Droptail(DroptailConfig { limit: Some(packet * packets), limit_packets: None })
 }
 
 fn hop(rate: Rate, queue: QueueConfig) -> HopConfig {

@@ -19,10 +19,9 @@ const EVENTS_PER_PROGRESS: u64 = 1 << 15;
 /// Bytes of headers in a data packet: 20 IP + 32 TCP with timestamps, for goodput.
 const HEADER_BYTES: f64 = 52.0;
 
-/// What a leaf of the schedule stands for, beyond flows (which come first) and the control stream.
+/// What a leaf of the schedule stands for, beyond flows (which come first).
 #[derive(Clone, Copy, Debug)]
 enum Stream {
-    Control,
     Stage { flow: usize, direction: Direction, stage: usize },
     Hop(usize),
 }
@@ -62,24 +61,31 @@ const ELEMENT_STREAM: u64 = 3;
 
 impl<'a> Engine<'a> {
     pub(crate) fn new(config: &'a Config, factory: &Factory<'_>) -> Result<Engine<'a>, SimError> {
-        let stages: usize = config.flows.iter().map(|f| f.path.len() + f.ack_path.len()).sum();
-        let leaves = config.flows.len() + 1 + stages + config.links.len();
+        let waiting: usize =
+            config.flows.iter().map(|f| f.path.len() - usize::from(f.ingress.is_empty()) + f.ack_path.len()).sum();
+        let hops: Vec<SharedHop> = config
+            .links
+            .iter()
+            .enumerate()
+            .map(|(index, spec)| SharedHop::new(spec, stream_of(config.seed, HOP_STREAM, index)))
+            .collect();
+        let deciding = hops.iter().filter(|hop| hop.hop.decides_on_leave()).count();
+        let leaves = config.flows.len() + waiting + deciding;
         let mut engine = Engine {
             config,
             flows: Vec::with_capacity(config.flows.len()),
-            net: Net { hops: Vec::new(), schedule: Schedule::new(leaves, config.seed) },
-            streams: vec![Stream::Control],
+            net: Net { hops, schedule: Schedule::new(leaves, config.seed) },
+            streams: Vec::new(),
             tags: Vec::new(),
             sampler: config.interval.map(|interval| Sampler::new(interval, config)),
             base: vec![Baseline::default(); config.flows.len()],
             events: 0,
         };
-        for (index, spec) in config.links.iter().enumerate() {
-            let mut hop = SharedHop::new(spec, stream_of(config.seed, HOP_STREAM, index));
-            if hop.hop.decides_on_leave() {
-                hop.leaf = Some(engine.add_stream(Stream::Hop(index)));
+        for index in 0..engine.net.hops.len() {
+            if engine.net.hops[index].hop.decides_on_leave() {
+                let leaf = engine.add_stream(Stream::Hop(index));
+                engine.net.hops[index].leaf = Some(leaf);
             }
-            engine.net.hops.push(hop);
         }
         for (index, spec) in config.flows.iter().enumerate() {
             engine.add_flow(index, spec, factory)?;
@@ -101,7 +107,13 @@ impl<'a> Engine<'a> {
         });
         for (direction, hops) in [(Direction::Data, &spec.path), (Direction::Ack, &spec.ack_path)] {
             for (k, &hop) in hops.iter().enumerate() {
-                let leaf = self.add_stream(Stream::Stage { flow: index, direction, stage: k });
+                // Packets reach the first hop as they are sent, unless something lies before it.
+                let is_immediate = direction == Direction::Data && k == 0 && spec.ingress.is_empty();
+                let leaf = if is_immediate {
+                    Leaf::MAX
+                } else {
+                    self.add_stream(Stream::Stage { flow: index, direction, stage: k })
+                };
                 let stage = Stage::new(hop, leaf, self.tags.len() as u32);
                 self.tags.push((index, direction, k));
                 match direction {
@@ -135,11 +147,16 @@ impl<'a> Engine<'a> {
     pub(crate) fn run(mut self, progress: &mut Progress<'_>) -> Result<Outcome, SimError> {
         let flows = self.flows.len();
         let end = Time::ZERO + self.config.duration;
-        self.net.schedule.set(flows, self.next_control(Time::ZERO));
+        let mut next_control = self.next_control(Time::ZERO);
         loop {
             let (now, leaf) = self.net.schedule.first();
-            if now >= end {
-                break;
+            if now >= next_control {
+                if next_control >= end {
+                    break;
+                }
+                self.control(next_control);
+                next_control = self.next_control(next_control);
+                continue;
             }
             self.events += 1;
             if self.events.is_multiple_of(EVENTS_PER_PROGRESS)
@@ -161,7 +178,6 @@ impl<'a> Engine<'a> {
                     self.flows[flow].route.arrive(direction, stage, now, &mut self.net);
                 }
                 Stream::Hop(hop) => self.service(hop, leaf, now),
-                Stream::Control => self.control(now),
             }
         }
         if let Some(sampler) = &mut self.sampler {
@@ -181,7 +197,7 @@ impl<'a> Engine<'a> {
         self.net.schedule.set(leaf, shared.hop.service_at());
         if let Some(departure) = departure {
             let (flow, direction, stage) = self.tags[departure.tag as usize];
-            self.flows[flow].route.released(direction, stage, departure.verdict, now, &mut self.net);
+            self.flows[flow].route.released(direction, stage, departure.verdict, &mut self.net);
         }
     }
 
@@ -195,14 +211,14 @@ impl<'a> Engine<'a> {
         {
             sampler.sample(now, &self.flows, &mut self.net);
         }
-        let next = self.next_control(now);
-        self.net.schedule.set(self.flows.len(), next);
     }
 
+    /// When the engine itself has something to do after `now`: end of warm-up, of an interval, of the run.
     fn next_control(&self, now: Time) -> Time {
+        let end = Time::ZERO + self.config.duration;
         let warmup = Time::ZERO + self.config.warmup;
         let warmup = if warmup > now { warmup } else { Time::NEVER };
-        self.sampler.as_ref().map_or(Time::NEVER, Sampler::due).min(warmup)
+        self.sampler.as_ref().map_or(Time::NEVER, Sampler::due).min(warmup).min(end)
     }
 
     fn end_warmup(&mut self) {

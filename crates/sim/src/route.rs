@@ -84,7 +84,7 @@ pub(crate) struct Route {
 }
 
 /// Takes `item` through `chain`; `None` if it is lost.
-#[inline]
+#[inline(always)]
 fn through(chain: &mut [Box<dyn Element>], mut item: Item, bytes: Bytes, is_ecn_capable: bool) -> Option<Item> {
     for element in chain {
         let packet = Packet { seq: u64::from(item.seq), bytes, sent: item.sent, is_ecn_capable };
@@ -131,31 +131,28 @@ impl Route {
     }
 
     /// The sender puts packet `seq` on the wire.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, seq: u64, net: &mut Net) {
         let item = Item { at: now, sent: now, seq: seq as u32, ce: 0, log: 0 };
         match through(&mut self.ingress, item, self.packet_bytes, self.is_ecn_capable) {
-            Some(item) => self.approach(0, item, now, net),
+            Some(item) if item.at <= now && self.stages[0].coming.is_empty() => self.enter(0, item, now, net),
+            Some(item) => self.queue_for(0, item, net),
             None => self.dropped += 1,
         }
     }
 
-    /// A data packet is about to reach hop `k` at `item.at`: at once if that is now.
+    /// A data packet will reach hop `k` at `item.at`.
     #[inline]
-    fn approach(&mut self, k: usize, item: Item, now: Time, net: &mut Net) {
+    fn queue_for(&mut self, k: usize, item: Item, net: &mut Net) {
         let stage = &mut self.stages[k];
-        if item.at <= now && stage.coming.is_empty() {
-            self.enter(k, item, now, net);
-        } else {
-            if stage.coming.is_empty() {
-                net.schedule.bring_forward(stage.leaf, item.at);
-            }
-            stage.coming.push(item);
+        if stage.coming.is_empty() {
+            net.schedule.bring_forward(stage.leaf, item.at);
         }
+        stage.coming.push(item);
     }
 
     /// A data packet enters hop `k` now.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, k: usize, item: Item, now: Time, net: &mut Net) {
         let packet = Packet {
             seq: u64::from(item.seq),
@@ -164,38 +161,38 @@ impl Route {
             is_ecn_capable: self.is_ecn_capable,
         };
         match pass_hop(&mut self.stages[k], item, &packet, now, net) {
-            Passage::Left(item) => self.leave(k, item, now, net),
+            Passage::Left(item) => self.leave(k, item, net),
             Passage::Inside => {}
             Passage::Lost => self.dropped += 1,
         }
     }
 
     /// A data packet leaves hop `k` at `item.at`, which may lie ahead.
-    #[inline]
-    fn leave(&mut self, k: usize, mut item: Item, now: Time, net: &mut Net) {
+    #[inline(always)]
+    fn leave(&mut self, k: usize, mut item: Item, net: &mut Net) {
         if k + 1 < self.stages.len() {
             item.at += net.hops[self.stages[k].hop].delay;
-            self.approach(k + 1, item, now, net);
+            self.queue_for(k + 1, item, net);
             return;
         }
         item.at += self.forward_delay;
         match through(&mut self.egress, item, self.packet_bytes, self.is_ecn_capable) {
-            Some(item) => self.receive(item, now, net),
+            Some(item) => self.receive(item, net),
             None => self.dropped += 1,
         }
     }
 
     /// A data packet reaches the receiver at `item.at`.
-    #[inline]
-    fn receive(&mut self, item: Item, now: Time, net: &mut Net) {
+    #[inline(always)]
+    fn receive(&mut self, item: Item, net: &mut Net) {
         if self.receiver.deadline() <= item.at
             && let Some(ack) = self.receiver.overdue(item.at)
         {
-            self.acknowledge(ack, now, net);
+            self.acknowledge(ack, net);
         }
         self.last_sent = item.sent;
         if let Some(ack) = self.receiver.arrive(u64::from(item.seq), item.ce > 0, item.at) {
-            self.acknowledge(ack, now, net);
+            self.acknowledge(ack, net);
         } else if self.receiver.deadline().is_set() {
             net.schedule.bring_forward(self.flow_leaf, self.receiver.deadline());
         }
@@ -204,13 +201,13 @@ impl Route {
     /// The receiver's delayed-ACK timer may be due.
     pub(crate) fn check_ack_timer(&mut self, now: Time, net: &mut Net) {
         if let Some(ack) = self.receiver.overdue(now) {
-            self.acknowledge(ack, now, net);
+            self.acknowledge(ack, net);
         }
     }
 
     /// The receiver sends an ACK at `ack.at`.
-    #[inline]
-    fn acknowledge(&mut self, ack: AckOut, now: Time, net: &mut Net) {
+    #[inline(always)]
+    fn acknowledge(&mut self, ack: AckOut, net: &mut Net) {
         let item = Item {
             at: ack.at + self.reverse_delay,
             sent: self.last_sent,
@@ -220,36 +217,32 @@ impl Route {
         };
         match through(&mut self.reverse, item, self.ack_bytes, false) {
             Some(item) if self.ack_stages.is_empty() => self.return_ack(item, net),
-            Some(item) => self.approach_with_ack(0, item, now, net),
+            Some(item) => self.queue_ack_for(0, item, net),
             None => self.acks_dropped += 1,
         }
     }
 
-    fn approach_with_ack(&mut self, k: usize, item: Item, now: Time, net: &mut Net) {
+    fn queue_ack_for(&mut self, k: usize, item: Item, net: &mut Net) {
         let stage = &mut self.ack_stages[k];
-        if item.at <= now && stage.coming.is_empty() {
-            self.enter_with_ack(k, item, now, net);
-        } else {
-            if stage.coming.is_empty() {
-                net.schedule.bring_forward(stage.leaf, item.at);
-            }
-            stage.coming.push(item);
+        if stage.coming.is_empty() {
+            net.schedule.bring_forward(stage.leaf, item.at);
         }
+        stage.coming.push(item);
     }
 
     fn enter_with_ack(&mut self, k: usize, item: Item, now: Time, net: &mut Net) {
         let packet = Packet { seq: u64::from(item.seq), bytes: self.ack_bytes, sent: item.sent, is_ecn_capable: false };
         match pass_hop(&mut self.ack_stages[k], item, &packet, now, net) {
-            Passage::Left(item) => self.leave_with_ack(k, item, now, net),
+            Passage::Left(item) => self.leave_with_ack(k, item, net),
             Passage::Inside => {}
             Passage::Lost => self.acks_dropped += 1,
         }
     }
 
-    fn leave_with_ack(&mut self, k: usize, mut item: Item, now: Time, net: &mut Net) {
+    fn leave_with_ack(&mut self, k: usize, mut item: Item, net: &mut Net) {
         if k + 1 < self.ack_stages.len() {
             item.at += net.hops[self.ack_stages[k].hop].delay;
-            self.approach_with_ack(k + 1, item, now, net);
+            self.queue_ack_for(k + 1, item, net);
             return;
         }
         match through(&mut self.reverse_egress, item, self.ack_bytes, false) {
@@ -258,7 +251,7 @@ impl Route {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn return_ack(&mut self, item: Item, net: &mut Net) {
         if self.acks.is_empty() {
             net.schedule.bring_forward(self.flow_leaf, item.at);
@@ -286,7 +279,7 @@ impl Route {
     }
 
     /// The oldest packet of stage `k` inside a hop that decides on leave has met its fate.
-    pub(crate) fn released(&mut self, direction: Direction, k: usize, verdict: Verdict, now: Time, net: &mut Net) {
+    pub(crate) fn released(&mut self, direction: Direction, k: usize, verdict: Verdict, net: &mut Net) {
         let Some(mut item) = self.stages_mut(direction)[k].held.pop() else { return };
         match (verdict, direction) {
             (Verdict::Drop, Direction::Data) => self.dropped += 1,
@@ -296,9 +289,9 @@ impl Route {
                 match direction {
                     Direction::Data => {
                         item.ce |= u32::from(matches!(verdict, Verdict::Mark(_)));
-                        self.leave(k, item, now, net);
+                        self.leave(k, item, net);
                     }
-                    Direction::Ack => self.leave_with_ack(k, item, now, net),
+                    Direction::Ack => self.leave_with_ack(k, item, net),
                 }
             }
         }
@@ -321,7 +314,7 @@ enum Passage {
 }
 
 /// `item` enters the hop of `stage` now.
-#[inline]
+#[inline(always)]
 fn pass_hop(stage: &mut Stage, mut item: Item, packet: &Packet, now: Time, net: &mut Net) -> Passage {
     let shared = &mut net.hops[stage.hop];
     if let Some(leaf) = shared.leaf {

@@ -63,7 +63,7 @@ impl Sampler {
         self.sample_flows(now, length, flows);
         self.sample_links(now, length, net);
         self.last = now;
-        self.due = self.due + self.interval;
+        self.due += self.interval;
     }
 
     fn sample_flows(&mut self, now: Time, length: Dur, flows: &[Flow]) {

@@ -10,30 +10,89 @@ use fairweir_units::{Dur, Time};
 #[derive(Clone, Copy, Debug, Default)]
 struct Delivery {
     acked: u64,
-    /// The record and number of the packet sent last among those delivered.
-    newest: Option<(u64, Record)>,
+    cum_acked: u64,
+    /// The packet sent last among those delivered, and when.
+    newest: Option<(u64, Time)>,
     rtt: Option<Dur>,
+    marked: u64,
+    lost: u64,
+    rate: RateSample,
 }
 
 impl Delivery {
     /// Books a delivered packet. Packets come in the order of their numbers, which retransmissions may not have.
-    #[inline]
     fn add(&mut self, seq: u64, record: &Record) {
         self.acked += 1;
-        if self.newest.is_none_or(|(_, newest)| record.sent >= newest.sent) {
-            self.newest = Some((seq, *record));
+        if self.newest.is_none_or(|(_, sent)| record.sent >= sent) {
+            self.newest = Some((seq, record.sent));
         }
     }
 }
 
 impl Flow {
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_ack(&mut self, ack: &AckItem, now: Time, net: &mut Net) {
         let prior_inflight = self.sender.inflight();
+        let is_quiet = self.sender.ca_state == CaState::Open && self.sender.sacked_out + self.sender.lost_out == 0;
+        let is_plain = u64::from(ack.cum) > self.sender.snd_una
+            && ack.log == self.log_read
+            && (ack.ce == self.ce_seen || !self.reacts_to_marks);
+        let delivery =
+            if is_quiet && is_plain { self.deliver_in_order(ack, now) } else { self.deliver(ack, prior_inflight, now) };
+        if self.app_limited > 0 && self.sender.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
+        self.sender.is_cwnd_limited = self.cwnd_limited_at >= self.sender.snd_una || self.uses_half_of_slow_start();
+        let event = Ack {
+            acked: delivery.acked,
+            cum_acked: delivery.cum_acked,
+            lost: delivery.lost,
+            marked: delivery.marked,
+            prior_inflight,
+            rtt: delivery.rtt,
+            newest: delivery.newest.map(|(seq, _)| seq),
+            newest_sent: delivery.newest.map_or(Time::ZERO, |(_, sent)| sent),
+            rate: delivery.rate,
+            sender: &self.sender,
+        };
+        self.cc.on_ack(&event, &mut Flow::context(now, &mut self.rng));
+        self.read_controller();
+        if self.reduction.is_some() {
+            self.reduce_proportionally(delivery.acked, delivery.lost, delivery.cum_acked);
+        }
+        if self.sender.snd_una >= self.source.limit() && self.completed_at.is_none() {
+            self.note_completion(now);
+        }
+        self.pump(now, net);
+    }
+
+    /// The common case: nothing is lost or SACKed, and the ACK covers the next packets in order.
+    #[inline(always)]
+    fn deliver_in_order(&mut self, ack: &AckItem, now: Time) -> Delivery {
+        let cum = u64::from(ack.cum);
+        let acked = cum - self.sender.snd_una;
+        let newest = cum - 1;
+        let sent = self.records.get(newest).sent;
+        let rtt = now.since(sent);
+        let marked = u64::from(ack.ce.wrapping_sub(self.ce_seen));
+        self.ce_seen = ack.ce;
+        self.sender.delivered_ce += marked;
+        self.sender.snd_una = cum;
+        self.sender.delivered += acked;
+        self.sample_rtt(rtt);
+        (self.rack_sent, self.rack_seq, self.rack_rtt) = (sent, newest, rtt);
+        self.note_progress(now);
+        let rate = if self.interests.rate_sample { self.rate_sample(newest, now) } else { RateSample::default() };
+        Delivery { acked, cum_acked: acked, newest: Some((newest, sent)), rtt: Some(rtt), marked, lost: 0, rate }
+    }
+
+    /// The general case: SACKs, duplicate ACKs, retransmissions, losses.
+    #[cold]
+    #[inline(never)]
+    fn deliver(&mut self, ack: &AckItem, prior_inflight: u64, now: Time) -> Delivery {
         let prior_lost = self.sender.lost;
         let prior_una = self.sender.snd_una;
         let mut delivery = Delivery::default();
-
         if ack.log != self.log_read {
             self.read_sacks(ack.log, &mut delivery);
         }
@@ -43,62 +102,53 @@ impl Flow {
         } else if !self.sack && cum == prior_una {
             self.count_dupack();
         }
-        let cum_acked = self.sender.snd_una - prior_una;
+        delivery.cum_acked = self.sender.snd_una - prior_una;
         if !self.sack {
-            self.reconcile_dupacks(cum_acked, &mut delivery);
+            self.reconcile_dupacks(delivery.cum_acked, &mut delivery);
         }
-        let marked = u64::from(ack.ce.wrapping_sub(self.ce_seen));
+        delivery.marked = u64::from(ack.ce.wrapping_sub(self.ce_seen));
         self.ce_seen = ack.ce;
-        self.sender.delivered_ce += marked;
+        self.sender.delivered_ce += delivery.marked;
 
-        if let Some((seq, record)) = delivery.newest {
-            if !record.has(Record::EVER_RETRANS) {
-                let rtt = now.since(record.sent);
+        if let Some((seq, sent)) = delivery.newest {
+            let is_ambiguous = self.records.get(seq).has(Record::EVER_RETRANS);
+            let rtt = now.since(sent);
+            if !is_ambiguous {
                 delivery.rtt = Some(rtt);
                 self.sample_rtt(rtt);
             }
-            self.advance_rack(seq, &record, now);
-        }
-        if cum_acked > 0 {
-            self.rto_base = now;
-            if self.backoff > 0 {
-                self.backoff = 0;
-                self.wake_by(self.rto_deadline());
+            // An ACK sooner than the smallest RTT after a retransmission is for the original (RFC 8985 §6.2 step 2).
+            let is_for_original = is_ambiguous && rtt < self.sender.min_rtt;
+            if !is_for_original && (sent, seq) >= (self.rack_sent, self.rack_seq) {
+                (self.rack_sent, self.rack_seq, self.rack_rtt) = (sent, seq, rtt);
+            }
+            if self.interests.rate_sample {
+                delivery.rate = self.rate_sample(seq, now);
             }
         }
-        let rate = if self.interests.rate_sample { self.rate_sample(&delivery, now) } else { RateSample::default() };
-        if self.app_limited > 0 && self.sender.delivered > self.app_limited {
-            self.app_limited = 0;
+        if delivery.cum_acked > 0 {
+            self.note_progress(now);
         }
+        self.recover(delivery.cum_acked, delivery.marked, prior_inflight, now);
+        delivery.lost = self.sender.lost - prior_lost;
+        delivery
+    }
 
-        let is_troubled = self.sender.ca_state != CaState::Open || self.sender.sacked_out + self.sender.lost_out > 0;
-        if is_troubled || (marked > 0 && self.reacts_to_marks) {
-            self.recover(cum_acked, marked, prior_inflight, now);
+    /// The retransmission timer starts anew.
+    #[inline]
+    fn note_progress(&mut self, now: Time) {
+        self.rto_base = now;
+        if self.backoff > 0 {
+            self.backoff = 0;
+            self.wake_by(self.rto_deadline());
         }
+    }
 
-        self.sender.is_cwnd_limited = self.was_cwnd_limited();
-        let lost = self.sender.lost - prior_lost;
-        let event = Ack {
-            acked: delivery.acked,
-            cum_acked,
-            lost,
-            marked,
-            prior_inflight,
-            rtt: delivery.rtt,
-            newest: delivery.newest.map(|(seq, _)| seq),
-            newest_sent: delivery.newest.map_or(Time::ZERO, |(_, record)| record.sent),
-            rate,
-            sender: &self.sender,
-        };
-        self.cc.on_ack(&event, &mut Flow::context(now, &mut self.rng));
-        self.read_controller(now);
-        if self.reduction.is_some() {
-            self.reduce_proportionally(delivery.acked, lost, cum_acked);
-        }
-        if self.completed_at.is_none() && self.source.is_done(self.sender.snd_una) {
+    #[cold]
+    fn note_completion(&mut self, now: Time) {
+        if self.source.is_done(self.sender.snd_una) {
             self.completed_at = Some(now);
         }
-        self.pump(now, net);
     }
 
     /// Moves `snd_una` to `cum`.
@@ -159,19 +209,6 @@ impl Flow {
         sender.delivered = sender.delivered.max(delivered);
     }
 
-    /// The newest delivery, in the order of sending (RFC 8985 §6.2 step 2).
-    #[inline]
-    fn advance_rack(&mut self, seq: u64, record: &Record, now: Time) {
-        let rtt = now.since(record.sent);
-        // An ACK sooner than the smallest RTT after a retransmission is for the original.
-        if record.has(Record::EVER_RETRANS) && rtt < self.sender.min_rtt {
-            return;
-        }
-        if (record.sent, seq) >= (self.rack_sent, self.rack_seq) {
-            (self.rack_sent, self.rack_seq, self.rack_rtt) = (record.sent, seq, rtt);
-        }
-    }
-
     /// RFC 6298 §2 with Linux's floor under the deviation.
     #[inline]
     fn sample_rtt(&mut self, rtt: Dur) {
@@ -189,39 +226,33 @@ impl Flow {
         sender.srtt = Dur::from_nanos((7 * srtt + sample) / 8);
     }
 
-    /// `tcp_rate_gen`.
+    /// `tcp_rate_gen`, for the newest packet delivered.
     #[inline]
-    fn rate_sample(&mut self, delivery: &Delivery, now: Time) -> RateSample {
-        let Some((_, record)) = delivery.newest else { return RateSample::default() };
+    fn rate_sample(&mut self, newest: u64, now: Time) -> RateSample {
+        let record = self.records.get(newest);
         let prior_delivered = u64::from(record.delivered);
-        let sample = RateSample {
-            delivered: self.sender.delivered - prior_delivered,
-            interval: record.sent.since(record.first_sent).max(now.since(record.delivered_at)),
-            prior_delivered,
-            is_app_limited: record.has(Record::APP_LIMITED),
-        };
+        let interval = record.sent.since(record.first_sent).max(now.since(record.delivered_at));
+        let is_app_limited = record.has(Record::APP_LIMITED);
         self.first_sent = record.sent;
         self.delivered_at = now;
         // A rate over less than the smallest RTT is an artefact of retransmission or compression.
-        if sample.interval < self.sender.min_rtt {
-            RateSample { delivered: 0, interval: Dur::ZERO, ..sample }
-        } else {
-            sample
+        let is_valid = interval >= self.sender.min_rtt;
+        RateSample {
+            delivered: if is_valid { self.sender.delivered - prior_delivered } else { 0 },
+            interval: if is_valid { interval } else { Dur::ZERO },
+            prior_delivered,
+            is_app_limited,
         }
     }
 
-    /// `tcp_is_cwnd_limited`: did cwnd stop the sender in the last round, or is it less than twice what was used?
-    #[inline]
-    fn was_cwnd_limited(&mut self) -> bool {
-        if self.cwnd_limited_at >= self.sender.snd_una {
-            return true;
-        }
-        let out = self.sender.packets_out();
+    /// `tcp_is_cwnd_limited` in slow start: was more than half of cwnd used in the last round?
+    #[cold]
+    fn uses_half_of_slow_start(&mut self) -> bool {
         if self.sender.snd_una >= self.max_out_until {
             self.max_out = 0;
             self.max_out_until = self.sender.snd_nxt;
         }
-        self.max_out = self.max_out.max(out);
+        self.max_out = self.max_out.max(self.sender.packets_out());
         self.cc.ssthresh().is_some_and(|ssthresh| self.cwnd < ssthresh.0) && self.cwnd < 2 * self.max_out * self.mss
     }
 }

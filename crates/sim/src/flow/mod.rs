@@ -213,7 +213,7 @@ impl Flow {
             stats: FlowStats::new(),
             completed_at: None,
         };
-        flow.read_controller(Time::ZERO);
+        flow.read_controller();
         flow
     }
 
@@ -226,9 +226,6 @@ impl Flow {
     /// Bytes per second; `None` if the controller does not pace.
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
         (self.pacing_rate > 0).then_some(self.pacing_rate)
-    }
-    pub(crate) fn controller(&self) -> &dyn Controller {
-        self.cc.as_ref()
     }
     pub(crate) fn start(&self) -> Time {
         self.start
@@ -252,7 +249,7 @@ impl Flow {
             }
             _ if self.pacing_at <= now => {
                 self.pacing_at = Time::NEVER;
-                self.pump(now, net);
+                self.pump_now(now, net);
             }
             _ => self.on_wake(now, net),
         }
@@ -285,7 +282,7 @@ impl Flow {
         if self.rto_deadline() <= now {
             self.on_timeout(now);
         }
-        self.pump(now, net);
+        self.pump_now(now, net);
         self.wake_at = self
             .rto_deadline()
             .min(self.reorder_deadline)
@@ -301,7 +298,7 @@ impl Flow {
 
     /// Reads the controller's decisions after a call; an absurd one ends the run.
     #[inline]
-    fn read_controller(&mut self, _now: Time) {
+    fn read_controller(&mut self) {
         self.cwnd = self.cc.cwnd().0;
         self.pacing_rate = self.cc.pacing_rate().map_or(0, |rate| rate.bytes_per_sec().max(1));
         if self.cwnd == 0 || self.cwnd > ABSURD_CWND {

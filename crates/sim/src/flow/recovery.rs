@@ -50,7 +50,7 @@ impl Flow {
         self.high_seq = self.sender.snd_nxt;
         let loss = Loss { cause, prior_inflight, sender: &self.sender };
         self.cc.on_loss(&loss, &mut Flow::context(now, &mut self.rng));
-        self.read_controller(now);
+        self.read_controller();
         if !self.interests.own_recovery && state != CaState::Loss {
             let ssthresh = self.cc.ssthresh().map_or(self.cwnd, |s| s.0) / self.mss;
             self.reduction = Some(RateReduction {
@@ -70,7 +70,7 @@ impl Flow {
         self.reduction = None;
         self.reorder_deadline = Time::NEVER;
         self.cc.on_recovered(&self.sender, &mut Flow::context(now, &mut self.rng));
-        self.read_controller(now);
+        self.read_controller();
     }
 
     /// RFC 6937: in flight goes from where it was to ssthresh in step with what is delivered.

@@ -7,31 +7,44 @@ use fairweir_units::{Bytes, NANOS_PER_SEC, Time};
 
 impl Flow {
     /// Sends what window, pacing and application allow.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pump(&mut self, now: Time, net: &mut Net) {
+        if !self.to_retransmit.is_empty() || self.reduction.is_some() {
+            self.pump_in_recovery(now, net);
+            return;
+        }
+        let mut inflight = self.sender.inflight();
         loop {
-            let inflight = self.sender.inflight();
-            if !self.window_allows(inflight) {
+            // A window below one packet still lets one out, or nothing would ever return.
+            if (inflight + 1) * self.mss > self.cwnd && inflight > 0 {
                 self.cwnd_limited_at = self.sender.snd_nxt;
-                break;
+                return;
+            }
+            if !self.has_new_data() || self.pacing_rate > 0 && !self.pacing_allows(now) {
+                return;
+            }
+            self.send_new(now, net);
+            inflight += 1;
+        }
+    }
+
+    /// [`Flow::pump`] out of line, for the events that are not ACKs.
+    #[inline(never)]
+    pub(super) fn pump_now(&mut self, now: Time, net: &mut Net) {
+        self.pump(now, net);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pump_in_recovery(&mut self, now: Time, net: &mut Net) {
+        loop {
+            if !self.window_allows(self.sender.inflight()) {
+                self.cwnd_limited_at = self.sender.snd_nxt;
+                return;
             }
             let retransmission = self.next_retransmission();
-            if retransmission.is_none() {
-                if self.sender.snd_nxt >= self.source.limit() {
-                    self.app_limited = (self.sender.delivered + inflight).max(1);
-                    break;
-                }
-                if self.sender.packets_out() >= self.rwnd {
-                    if self.rwnd == MAX_OUTSTANDING {
-                        self.misbehaviour.get_or_insert(Misbehaviour(format!(
-                            "has {MAX_OUTSTANDING} packets outstanding: nothing bounds its window"
-                        )));
-                    }
-                    break;
-                }
-            }
-            if self.pacing_rate > 0 && !self.pacing_allows(now) {
-                break;
+            if retransmission.is_none() && !self.has_new_data() || self.pacing_rate > 0 && !self.pacing_allows(now) {
+                return;
             }
             match retransmission {
                 Some(seq) => {
@@ -41,6 +54,29 @@ impl Flow {
                 None => self.send_new(now, net),
             }
         }
+    }
+
+    /// Has the application something to send, and the receiver room for it?
+    #[inline(always)]
+    fn has_new_data(&mut self) -> bool {
+        let limit = self.source.limit().min(self.sender.snd_una.saturating_add(self.rwnd));
+        self.sender.snd_nxt < limit || self.explain_no_data()
+    }
+
+    /// Nothing may be sent: notes why. Always `false`.
+    #[cold]
+    #[inline(never)]
+    fn explain_no_data(&mut self) -> bool {
+        if self.sender.snd_nxt >= self.source.limit() {
+            self.app_limited = (self.sender.delivered + self.sender.inflight()).max(1);
+        } else {
+            if self.rwnd == MAX_OUTSTANDING {
+                self.misbehaviour.get_or_insert(Misbehaviour(format!(
+                    "has {MAX_OUTSTANDING} packets outstanding: nothing bounds its window"
+                )));
+            }
+        }
+        false
     }
 
     #[inline]
@@ -83,7 +119,7 @@ impl Flow {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_new(&mut self, now: Time, net: &mut Net) {
         let seq = self.sender.snd_nxt;
         if self.sender.snd_una == seq {
@@ -101,6 +137,7 @@ impl Flow {
         self.route.send(now, seq, net);
     }
 
+    #[inline(never)]
     fn retransmit(&mut self, seq: u64, now: Time, net: &mut Net) {
         *self.records.get_mut(seq) = self.record(now, Record::LOST | Record::RETRANS | Record::EVER_RETRANS);
         self.sender.retrans_out += 1;
@@ -134,7 +171,7 @@ impl Flow {
         if self.interests.sent {
             let sent = Sent { seq, is_retransmit, sender: &self.sender };
             self.cc.on_send(&sent, &mut Flow::context(now, &mut self.rng));
-            self.read_controller(now);
+            self.read_controller();
         }
     }
 
