@@ -1,6 +1,8 @@
 //! A queue before a link, shared by flows.
 
-use crate::{Admission, Backlog, Link, LinkConfig, Packet, Queue, QueueConfig, Verdict};
+use crate::link::ConstantRate;
+use crate::queue::{Droptail, EcnThreshold};
+use crate::{Admission, Backlog, ConfigError, Link, LinkConfig, Packet, Queue, QueueConfig, Verdict};
 use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -16,19 +18,48 @@ pub struct HopConfig {
     pub queue: QueueConfig,
 }
 
+impl HopConfig {
+    /// Is this a hop that can be built?
+    ///
+    /// # Errors
+    /// The first key whose value is refused, as `link.rate`.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.link.validate().map_err(|e| e.within("link"))?;
+        self.queue.validate().map_err(|e| e.within("queue"))
+    }
+}
+
 /// A queue before a link. Packets leave in the order they came.
 #[derive(Debug)]
 pub struct Hop {
-    link: Box<dyn Link>,
-    queue: Box<dyn Queue>,
+    server: Server,
+    discipline: Discipline,
     decides_on_leave: bool,
-    /// Departure time and size of each packet inside, oldest first.
+    /// Departure time and size of each packet given to the link, oldest first.
     inside: VecDeque<(Time, u32)>,
     /// Packets that wait for [`Hop::service`], if the queue decides on leave: arrival time, packet, caller's tag.
     waiting: VecDeque<(Time, Packet, u32)>,
+    /// What `waiting` adds up to.
+    waiting_backlog: Backlog,
+    /// Inside and waiting.
     backlog: Backlog,
-    /// When the link is next free, if the queue decides on leave.
+    /// Departure of the last packet given to the link.
     free_at: Time,
+}
+
+/// The links of the hot path by name, all others behind a pointer.
+#[derive(Debug)]
+enum Server {
+    Constant(ConstantRate),
+    Other(Box<dyn Link>),
+}
+
+/// The queues of the hot path by name, all others behind a pointer.
+#[derive(Debug)]
+enum Discipline {
+    Droptail(Droptail),
+    EcnThreshold(EcnThreshold),
+    Other(Box<dyn Queue>),
 }
 
 /// What [`Hop::service`] did with the packet at the head.
@@ -44,16 +75,39 @@ pub struct Departure {
     pub verdict: Verdict,
 }
 
+impl Backlog {
+    #[inline]
+    fn add(&mut self, bytes: Bytes) {
+        self.bytes += bytes;
+        self.packets += 1;
+    }
+
+    #[inline]
+    fn remove(&mut self, bytes: Bytes) {
+        self.bytes -= bytes;
+        self.packets -= 1;
+    }
+}
+
 impl Hop {
-    /// The hop for `config`; `rng` serves the queue's random decisions.
+    /// The hop for `config`, which must be valid; `rng` serves the queue's random decisions.
     pub fn new(config: &HopConfig, rng: ChaCha8Rng) -> Hop {
-        let queue = config.queue.build(rng);
+        let server = match &config.link {
+            LinkConfig::Constant(c) => Server::Constant(ConstantRate::new(c.rate)),
+            other => Server::Other(other.build()),
+        };
+        let discipline = match &config.queue {
+            QueueConfig::Droptail(c) => Discipline::Droptail(Droptail::new(c)),
+            QueueConfig::EcnThreshold(c) => Discipline::EcnThreshold(EcnThreshold::new(c)),
+            other => Discipline::Other(other.build(rng)),
+        };
         Hop {
-            link: config.link.build(),
-            decides_on_leave: queue.decides_on_leave(),
-            queue,
+            decides_on_leave: matches!(&discipline, Discipline::Other(queue) if queue.decides_on_leave()),
+            server,
+            discipline,
             inside: VecDeque::new(),
             waiting: VecDeque::new(),
+            waiting_backlog: Backlog::default(),
             backlog: Backlog::default(),
             free_at: Time::ZERO,
         }
@@ -72,8 +126,7 @@ impl Hop {
                 break;
             }
             self.inside.pop_front();
-            self.backlog.bytes -= Bytes(u64::from(bytes));
-            self.backlog.packets -= 1;
+            self.backlog.remove(Bytes(u64::from(bytes)));
         }
         self.backlog
     }
@@ -84,33 +137,30 @@ impl Hop {
     /// In debug builds, if the queue decides on leave.
     #[inline]
     pub fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
-        debug_assert!(!self.decides_on_leave);
-        let backlog = self.backlog(now);
-        let admission = self.queue.admit(now, packet, backlog);
-        if admission == Admission::Drop {
-            return Verdict::Drop;
+        debug_assert!(!self.decides_on_leave, "packets of this queue leave by `service`");
+        match self.admit(now, packet) {
+            Admission::Accept => Verdict::Deliver(self.transmit(now, packet.bytes)),
+            Admission::Mark => Verdict::Mark(self.transmit(now, packet.bytes)),
+            Admission::Drop => Verdict::Drop,
         }
-        let departure = self.link.depart(now, packet.bytes);
-        self.inside.push_back((departure, packet.bytes.0 as u32));
-        self.backlog.bytes += packet.bytes;
-        self.backlog.packets += 1;
-        if admission == Admission::Mark { Verdict::Mark(departure) } else { Verdict::Deliver(departure) }
     }
 
     /// The link, to ask for its rate.
     pub fn link(&self) -> &dyn Link {
-        self.link.as_ref()
+        match &self.server {
+            Server::Constant(link) => link,
+            Server::Other(link) => link.as_ref(),
+        }
     }
 
     /// For a queue that decides on leave: `packet` arrives and waits; `false` if it was refused.
     pub fn wait(&mut self, now: Time, packet: &Packet, tag: u32) -> bool {
-        let mut backlog = self.backlog(now);
-        backlog.bytes += Bytes(self.waiting.iter().map(|w| w.1.bytes.0).sum());
-        backlog.packets += self.waiting.len() as u64;
-        if self.queue.admit(now, packet, backlog) == Admission::Drop {
+        if self.admit(now, packet) == Admission::Drop {
             return false;
         }
         self.waiting.push_back((now, *packet, tag));
+        self.waiting_backlog.add(packet.bytes);
+        self.backlog.add(packet.bytes);
         true
     }
 
@@ -122,22 +172,50 @@ impl Hop {
         }
     }
 
-    /// Offers the packet at the head to the link at `now`, which is [`Hop::service_at`].
+    /// Offers the packet at the head to the link at `now`, which is [`Hop::service_at`]; `None` if nothing waits.
+    ///
+    /// After a drop the next head is due at the same instant.
     pub fn service(&mut self, now: Time) -> Option<Departure> {
         let (arrived, packet, tag) = self.waiting.pop_front()?;
+        self.waiting_backlog.remove(packet.bytes);
+        self.backlog.remove(packet.bytes);
         let sojourn = now.since(arrived);
-        let behind = Backlog {
-            bytes: Bytes(self.waiting.iter().map(|w| w.1.bytes.0).sum()),
-            packets: self.waiting.len() as u64,
+        let admission = match &mut self.discipline {
+            Discipline::Other(queue) => queue.leave(now, &packet, sojourn, self.waiting_backlog),
+            Discipline::Droptail(_) | Discipline::EcnThreshold(_) => Admission::Accept,
         };
-        let verdict = match self.queue.leave(now, &packet, sojourn, behind) {
+        let verdict = match admission {
+            Admission::Accept => Verdict::Deliver(self.transmit(now, packet.bytes)),
+            Admission::Mark => Verdict::Mark(self.transmit(now, packet.bytes)),
             Admission::Drop => Verdict::Drop,
-            admission => {
-                let departure = self.link.depart(now, packet.bytes);
-                self.free_at = departure;
-                if admission == Admission::Mark { Verdict::Mark(departure) } else { Verdict::Deliver(departure) }
-            }
         };
         Some(Departure { packet, tag, sojourn, verdict })
+    }
+
+    #[inline]
+    fn admit(&mut self, now: Time, packet: &Packet) -> Admission {
+        let backlog = self.backlog(now);
+        match &mut self.discipline {
+            Discipline::Droptail(queue) => queue.admit(now, packet, backlog),
+            Discipline::EcnThreshold(queue) => queue.admit(now, packet, backlog),
+            Discipline::Other(queue) => {
+                if backlog.packets == 0 {
+                    queue.on_idle(now.since(self.free_at));
+                }
+                queue.admit(now, packet, backlog)
+            }
+        }
+    }
+
+    #[inline]
+    fn transmit(&mut self, now: Time, bytes: Bytes) -> Time {
+        let departure = match &mut self.server {
+            Server::Constant(link) => link.depart(now, bytes),
+            Server::Other(link) => link.depart(now, bytes),
+        };
+        self.free_at = departure;
+        self.inside.push_back((departure, bytes.0 as u32));
+        self.backlog.add(bytes);
+        departure
     }
 }

@@ -8,9 +8,14 @@
 //! - [`Link`]: when does a packet leave? [`Queue`]: may it enter? [`Hop`]: a queue before a link, shared by flows.
 #![forbid(unsafe_code)]
 
+mod chance;
 mod element;
+mod error;
 mod hop;
+mod opportunity;
 mod packet;
+mod private_link;
+mod token_bucket;
 
 pub mod jitter;
 pub mod link;
@@ -18,7 +23,9 @@ pub mod loss;
 pub mod queue;
 
 pub use element::{Element, ElementConfig};
+pub use error::ConfigError;
 pub use hop::{Departure, Hop, HopConfig};
 pub use link::{Link, LinkConfig};
 pub use packet::{Packet, Verdict};
+pub use private_link::{PrivateLink, PrivateLinkConfig};
 pub use queue::{Admission, Backlog, Queue, QueueConfig};

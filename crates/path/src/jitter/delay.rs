@@ -1,6 +1,7 @@
-//! A constant delay.
+//! A constant extra delay.
 
-use crate::{Element, Packet, Verdict};
+use crate::error::check_dur;
+use crate::{ConfigError, Element, Packet, Verdict};
 use fairweir_units::{Dur, Time};
 use serde::{Deserialize, Serialize};
 
@@ -10,23 +11,51 @@ use serde::{Deserialize, Serialize};
 pub struct DelayConfig {
     /// How long every packet is held, ns.
     pub by: Dur,
+    /// From when on; earlier packets pass, so that a flow has seen the path without the delay.
+    #[serde(default)]
+    pub from: Time,
 }
 
-/// Holds every packet equally long.
+impl DelayConfig {
+    /// Is this an element that can be built?
+    ///
+    /// # Errors
+    /// An absurd delay.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        check_dur("by", self.by)
+    }
+}
+
+/// Holds every packet equally long, from some time on for ever: propagation, or persistent extra delay.
 #[derive(Clone, Debug)]
 pub struct Delay {
     by: Dur,
+    from: Time,
 }
 
 impl Delay {
     /// The element for `config`.
     pub fn new(config: &DelayConfig) -> Delay {
-        Delay { by: config.by }
+        Delay { by: config.by, from: config.from }
     }
 }
 
 impl Element for Delay {
     fn arrive(&mut self, now: Time, _packet: &Packet) -> Verdict {
-        Verdict::Deliver(now + self.by)
+        Verdict::Deliver(if now < self.from { now } else { now + self.by })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::tests::packet;
+
+    #[test]
+    fn holds_from_the_given_time_on() {
+        let mut delay = Delay::new(&DelayConfig { by: Dur::from_millis(5), from: Time::from_nanos(100) });
+        let mut at = |ns| delay.arrive(Time::from_nanos(ns), &packet(1500));
+        assert_eq!(at(99), Verdict::Deliver(Time::from_nanos(99)));
+        assert_eq!(at(100), Verdict::Deliver(Time::from_nanos(5_000_100)));
     }
 }

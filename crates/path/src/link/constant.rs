@@ -1,6 +1,8 @@
 //! A link of constant rate whose long-run rate is exact.
 
 use super::Link;
+use crate::ConfigError;
+use crate::error::check_rate;
 use fairweir_units::{Bytes, NANOS_PER_SEC, Rate, Time};
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +12,16 @@ use serde::{Deserialize, Serialize};
 pub struct ConstantConfig {
     /// Bytes per second, positive.
     pub rate: Rate,
+}
+
+impl ConstantConfig {
+    /// Is this a link that can be built?
+    ///
+    /// # Errors
+    /// A rate that is zero or absurdly high.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        check_rate("rate", self.rate)
+    }
 }
 
 /// Serves at a constant rate. The fraction of a nanosecond that a packet's transmission leaves over is carried to the
@@ -33,10 +45,11 @@ struct Transmission {
 }
 
 impl Transmission {
+    #[cold]
     fn new(bytes: u64, rate: u64) -> Transmission {
         let work = u128::from(bytes) * u128::from(NANOS_PER_SEC);
         let (whole, fraction) = (work / u128::from(rate), work % u128::from(rate));
-        Transmission { bytes, whole: whole as u64, fraction: fraction as u64 }
+        Transmission { bytes, whole: whole.min(u128::from(u64::MAX / 2)) as u64, fraction: fraction as u64 }
     }
 }
 
@@ -49,6 +62,16 @@ impl ConstantRate {
         let rate = rate.bytes_per_sec();
         assert!(rate > 0, "a constant link needs a positive rate");
         ConstantRate { rate, last_departure: Time::ZERO, fraction: 0, known: Transmission::new(1500, rate) }
+    }
+
+    /// Its rate.
+    pub fn rate(&self) -> Rate {
+        Rate::from_bytes_per_sec(self.rate)
+    }
+
+    /// How much later than the last departure returned the last bit really leaves, in 1/rate ns.
+    pub(crate) fn fraction(&self) -> u64 {
+        self.fraction
     }
 }
 
@@ -65,12 +88,12 @@ impl Link for ConstantRate {
         self.fraction += self.known.fraction;
         let carry = u64::from(self.fraction >= self.rate);
         self.fraction -= carry * self.rate;
-        self.last_departure = Time::from_nanos(self.last_departure.as_nanos() + self.known.whole + carry);
+        self.last_departure = Time::from_nanos(self.last_departure.as_nanos().saturating_add(self.known.whole + carry));
         self.last_departure
     }
 
     fn mean_rate(&self, _from: Time, _to: Time) -> Rate {
-        Rate::from_bytes_per_sec(self.rate)
+        self.rate()
     }
 }
 
@@ -86,6 +109,13 @@ mod tests {
         for _ in 0..1_000_000 {
             last = link.depart(Time::ZERO, Bytes(1500));
         }
-        assert_eq!(last.as_nanos(), 1_500_000_000 * 8 * 1_000_000 / 7_000_000);
+        assert_eq!(last.as_nanos(), 1_500_000_000 * 8_000 / 7);
+    }
+
+    #[test]
+    fn an_idle_link_starts_afresh() {
+        let mut link = ConstantRate::new(Rate::from_mbps(12));
+        assert_eq!(link.depart(Time::ZERO, Bytes(1500)), Time::from_nanos(1_000_000));
+        assert_eq!(link.depart(Time::from_nanos(5_000_000), Bytes(750)), Time::from_nanos(5_500_000));
     }
 }

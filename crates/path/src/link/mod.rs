@@ -1,9 +1,16 @@
 //! Links: when does a packet that arrives now leave?
 
 mod constant;
+mod shaper;
+mod steps;
+mod trace;
 
 pub use constant::{ConstantConfig, ConstantRate};
+pub use shaper::{Shaper, ShaperConfig};
+pub use steps::{RateStep, RateSteps, StepsConfig};
+pub use trace::{Trace, TraceConfig, TraceError};
 
+use crate::ConfigError;
 use fairweir_units::{Bytes, Rate, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -25,13 +32,35 @@ pub trait Link: Debug + Send {
 pub enum LinkConfig {
     /// A constant rate.
     Constant(ConstantConfig),
+    /// A rate that changes at given times; outages too.
+    Steps(StepsConfig),
+    /// Opportunities from a trace (mahimahi).
+    Trace(TraceConfig),
+    /// A token-bucket shaper.
+    TokenBucket(ShaperConfig),
 }
 
 impl LinkConfig {
-    /// The link.
+    /// The link. The configuration must be valid.
     pub fn build(&self) -> Box<dyn Link> {
         match self {
             LinkConfig::Constant(c) => Box::new(ConstantRate::new(c.rate)),
+            LinkConfig::Steps(c) => Box::new(RateSteps::new(c)),
+            LinkConfig::Trace(c) => Box::new(Trace::new(c)),
+            LinkConfig::TokenBucket(c) => Box::new(Shaper::new(c)),
+        }
+    }
+
+    /// Is this a link that can be built?
+    ///
+    /// # Errors
+    /// The first key whose value is refused.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        match self {
+            LinkConfig::Constant(c) => c.validate(),
+            LinkConfig::Steps(c) => c.validate(),
+            LinkConfig::Trace(c) => c.validate(),
+            LinkConfig::TokenBucket(c) => c.validate(),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Independent random loss.
 
-use crate::{Element, Packet, Verdict};
+use crate::chance::Chance;
+use crate::error::check_probability;
+use crate::{ConfigError, Element, Packet, Verdict};
 use fairweir_units::Time;
-use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -14,23 +15,50 @@ pub struct IidLossConfig {
     pub per_billion: u32,
 }
 
+impl IidLossConfig {
+    /// Is this an element that can be built?
+    ///
+    /// # Errors
+    /// A probability above 1.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        check_probability("per_billion", self.per_billion)
+    }
+}
+
 /// Loses each packet with the same probability, independently.
 #[derive(Clone, Debug)]
 pub struct IidLoss {
-    /// A 32-bit draw below this is a loss.
-    threshold: u64,
+    chance: Chance,
     rng: ChaCha8Rng,
 }
 
 impl IidLoss {
     /// The element for `config`.
     pub fn new(config: &IidLossConfig, rng: ChaCha8Rng) -> IidLoss {
-        IidLoss { threshold: (u64::from(config.per_billion) << 32) / 1_000_000_000, rng }
+        IidLoss { chance: Chance::per_billion(config.per_billion), rng }
     }
 }
 
 impl Element for IidLoss {
     fn arrive(&mut self, now: Time, _packet: &Packet) -> Verdict {
-        if u64::from(self.rng.next_u32()) < self.threshold { Verdict::Drop } else { Verdict::Deliver(now) }
+        if self.chance.draw(&mut self.rng) { Verdict::Drop } else { Verdict::Deliver(now) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::tests::packet;
+    use rand::SeedableRng;
+
+    #[test]
+    fn loses_the_given_share() {
+        let lost = |per_billion| {
+            let mut loss = IidLoss::new(&IidLossConfig { per_billion }, ChaCha8Rng::seed_from_u64(1));
+            (0..1_000_000).filter(|_| loss.arrive(Time::ZERO, &packet(1500)) == Verdict::Drop).count()
+        };
+        assert_eq!((lost(0), lost(1_000_000_000)), (0, 1_000_000));
+        // Binomial, standard deviation 140: five of them.
+        assert!((19_300..=20_700).contains(&lost(20_000_000)));
     }
 }

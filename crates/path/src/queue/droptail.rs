@@ -1,7 +1,9 @@
 //! A FIFO that refuses what does not fit.
 
+use super::limit::Limit;
 use super::{Admission, Backlog, Queue};
-use crate::Packet;
+use crate::error::check_limit;
+use crate::{ConfigError, Packet};
 use fairweir_units::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
@@ -12,29 +14,56 @@ pub struct DroptailConfig {
     /// Most bytes held, the packet in transmission included; absent means no limit.
     #[serde(default)]
     pub limit: Option<Bytes>,
+    /// Most packets held, the one in transmission included; absent means no limit.
+    #[serde(default)]
+    pub limit_packets: Option<u64>,
 }
 
-/// A FIFO that refuses what does not fit.
+impl DroptailConfig {
+    /// Is this a queue that can be built?
+    ///
+    /// # Errors
+    /// A limit of zero.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        check_limit(self.limit, self.limit_packets)
+    }
+}
+
+/// A FIFO that refuses what does not fit; empty it takes any packet.
 #[derive(Clone, Debug)]
 pub struct Droptail {
-    limit: Bytes,
+    limit: Limit,
 }
 
 impl Droptail {
     /// The queue for `config`.
     pub fn new(config: &DroptailConfig) -> Droptail {
-        Droptail { limit: config.limit.unwrap_or(Bytes::MAX) }
+        Droptail { limit: Limit::new(config.limit, config.limit_packets) }
     }
 }
 
 impl Queue for Droptail {
     #[inline]
     fn admit(&mut self, _now: Time, packet: &Packet, backlog: Backlog) -> Admission {
-        // An empty queue takes any packet: a limit under one packet would cut the link.
-        if backlog.packets > 0 && backlog.bytes + packet.bytes > self.limit {
-            Admission::Drop
-        } else {
-            Admission::Accept
-        }
+        if self.limit.has_room(packet, backlog) { Admission::Accept } else { Admission::Drop }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::tests::packet;
+
+    #[test]
+    fn both_limits_bind_and_an_empty_queue_takes_any_packet() {
+        let config = DroptailConfig { limit: Some(Bytes(4000)), limit_packets: Some(3) };
+        let mut queue = Droptail::new(&config);
+        let mut admit = |bytes, packets, size| {
+            queue.admit(Time::ZERO, &packet(size), Backlog { bytes: Bytes(bytes), packets }) == Admission::Accept
+        };
+        assert!(admit(2500, 2, 1500));
+        assert!(!admit(2501, 2, 1500));
+        assert!(!admit(120, 3, 40));
+        assert!(admit(0, 0, 9000));
     }
 }

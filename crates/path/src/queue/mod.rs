@@ -1,10 +1,17 @@
 //! Queues: may a packet enter, and how?
 
+mod codel;
 mod droptail;
+mod ecn_threshold;
+mod limit;
+mod red;
 
+pub use codel::{Codel, CodelConfig};
 pub use droptail::{Droptail, DroptailConfig};
+pub use ecn_threshold::{EcnThreshold, EcnThresholdConfig};
+pub use red::{Red, RedConfig};
 
-use crate::Packet;
+use crate::{ConfigError, Packet};
 use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -35,6 +42,9 @@ pub trait Queue: Debug + Send {
     /// `packet` arrives at `now` and finds `backlog`.
     fn admit(&mut self, now: Time, packet: &Packet, backlog: Backlog) -> Admission;
 
+    /// The hop has been empty for `idle` when the packet that [`Queue::admit`] is asked about next arrives.
+    fn on_idle(&mut self, _idle: Dur) {}
+
     /// Does the discipline also decide when a packet reaches the head ([`Queue::leave`])?
     fn decides_on_leave(&self) -> bool {
         false
@@ -52,13 +62,44 @@ pub trait Queue: Debug + Send {
 pub enum QueueConfig {
     /// Refuses what does not fit.
     Droptail(DroptailConfig),
+    /// Random early detection.
+    Red(RedConfig),
+    /// Marks above a threshold.
+    EcnThreshold(EcnThresholdConfig),
+    /// Controlled delay.
+    Codel(CodelConfig),
 }
 
 impl QueueConfig {
-    /// The queue, with a random stream of its own.
-    pub fn build(&self, _rng: ChaCha8Rng) -> Box<dyn Queue> {
+    /// The queue, with a random stream of its own. The configuration must be valid.
+    pub fn build(&self, rng: ChaCha8Rng) -> Box<dyn Queue> {
         match self {
             QueueConfig::Droptail(c) => Box::new(Droptail::new(c)),
+            QueueConfig::Red(c) => Box::new(Red::new(c, rng)),
+            QueueConfig::EcnThreshold(c) => Box::new(EcnThreshold::new(c)),
+            QueueConfig::Codel(c) => Box::new(Codel::new(c)),
         }
+    }
+
+    /// Is this a queue that can be built?
+    ///
+    /// # Errors
+    /// The first key whose value is refused.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        match self {
+            QueueConfig::Droptail(c) => c.validate(),
+            QueueConfig::Red(c) => c.validate(),
+            QueueConfig::EcnThreshold(c) => c.validate(),
+            QueueConfig::Codel(c) => c.validate(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn packet(bytes: u64) -> Packet {
+        Packet { seq: 0, bytes: Bytes(bytes), sent: Time::ZERO, is_ecn_capable: false }
     }
 }

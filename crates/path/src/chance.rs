@@ -1,0 +1,33 @@
+//! Random decisions in integer arithmetic.
+
+use fairweir_units::Dur;
+use rand::{Rng, RngExt};
+use rand_chacha::ChaCha8Rng;
+
+/// Something that happens with a fixed probability.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chance {
+    /// A 32-bit draw below this is a hit.
+    threshold: u64,
+}
+
+impl Chance {
+    pub(crate) fn per_billion(n: u32) -> Chance {
+        Chance { threshold: (u64::from(n) << 32) / 1_000_000_000 }
+    }
+
+    #[inline]
+    pub(crate) fn draw(self, rng: &mut ChaCha8Rng) -> bool {
+        u64::from(rng.next_u32()) < self.threshold
+    }
+}
+
+/// Uniform in `[0, max]`.
+pub(crate) fn uniform_up_to(max: Dur, rng: &mut ChaCha8Rng) -> Dur {
+    Dur::from_nanos(rng.random_range(0..=max.as_nanos()))
+}
+
+/// Uniform in `[0, end)`; `end` is positive.
+pub(crate) fn uniform_below(end: Dur, rng: &mut ChaCha8Rng) -> Dur {
+    Dur::from_nanos(rng.random_range(0..end.as_nanos()))
+}

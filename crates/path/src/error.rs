@@ -1,0 +1,123 @@
+//! Why a path's configuration is refused, and the checks that all parts share.
+
+use fairweir_units::{Bytes, Dur, Rate};
+
+/// Why a configuration is refused. `Display` gives one line; [`ConfigError::hint`] what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {reason}")]
+pub struct ConfigError {
+    /// Which key, as `link.rate` or `points.3.at`.
+    pub key: String,
+    /// What is wrong with its value.
+    pub reason: String,
+    /// What would be right.
+    pub hint: &'static str,
+}
+
+impl ConfigError {
+    /// An error about `key`.
+    pub fn new(key: impl Into<String>, reason: impl Into<String>, hint: &'static str) -> ConfigError {
+        ConfigError { key: key.into(), reason: reason.into(), hint }
+    }
+
+    /// The same error, seen from outside the table `key`.
+    pub fn within(mut self, key: &str) -> ConfigError {
+        self.key = format!("{key}.{}", self.key);
+        self
+    }
+}
+
+/// 80 Tbps: far beyond any link, and small enough for every product of rates in 64 bits to be safe.
+const MAX_RATE: Rate = Rate::from_bytes_per_sec(10_000_000_000_000);
+/// A year: longer than any run, and small enough for sums of delays to stay exact.
+const MAX_DUR: Dur = Dur::from_secs(366 * 86_400);
+/// A tebibyte.
+const MAX_BYTES: Bytes = Bytes(1 << 40);
+
+pub(crate) fn check_rate(key: &str, rate: Rate) -> Result<(), ConfigError> {
+    if rate == Rate::ZERO {
+        return Err(ConfigError::new(key, format!("must be positive: `{rate}`"), "write a rate such as \"96Mbps\""));
+    }
+    if rate > MAX_RATE {
+        return Err(ConfigError::new(
+            key,
+            format!("is absurdly high: `{rate}`"),
+            "the highest rate that is simulated is 80 Tbps",
+        ));
+    }
+    Ok(())
+}
+
+/// Zero is allowed.
+pub(crate) fn check_dur(key: &str, dur: Dur) -> Result<(), ConfigError> {
+    if dur > MAX_DUR {
+        return Err(ConfigError::new(
+            key,
+            format!("is absurdly long: `{dur}`"),
+            "the longest time that is simulated is a year",
+        ));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_positive_dur(key: &str, dur: Dur) -> Result<(), ConfigError> {
+    if dur == Dur::ZERO {
+        return Err(ConfigError::new(key, "must be positive: `0ms`", "write a time such as \"40ms\""));
+    }
+    check_dur(key, dur)
+}
+
+pub(crate) fn check_positive_bytes(key: &str, bytes: Bytes) -> Result<(), ConfigError> {
+    if bytes == Bytes::ZERO {
+        return Err(ConfigError::new(key, "must be positive: `0B`", "write a size such as \"1500B\""));
+    }
+    if bytes > MAX_BYTES {
+        return Err(ConfigError::new(key, format!("is absurdly large: `{bytes}`"), "the largest size here is 1 TiB"));
+    }
+    Ok(())
+}
+
+/// Zero would admit nothing; for no limit the key is left out.
+pub(crate) fn check_limit(bytes: Option<Bytes>, packets: Option<u64>) -> Result<(), ConfigError> {
+    const HINT: &str = "for an unlimited queue leave the limit out";
+    if bytes == Some(Bytes::ZERO) {
+        return Err(ConfigError::new("limit", "must be positive: `0B`", HINT));
+    }
+    if packets == Some(0) {
+        return Err(ConfigError::new("limit_packets", "must be positive: `0`", HINT));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_probability(key: &str, per_billion: u32) -> Result<(), ConfigError> {
+    if per_billion > 1_000_000_000 {
+        return Err(ConfigError::new(
+            key,
+            format!("must not exceed 1000000000 (certainty): `{per_billion}`"),
+            "probabilities count in thousand millionths: 2 % is 20000000",
+        ));
+    }
+    Ok(())
+}
+
+/// `at` of each point must lie after the one before it.
+pub(crate) fn check_increasing(
+    key: &str,
+    times: impl Iterator<Item = fairweir_units::Time>,
+) -> Result<(), ConfigError> {
+    let mut last = None;
+    for (i, at) in times.enumerate() {
+        if last.is_some_and(|last| at <= last) {
+            return Err(ConfigError::new(
+                format!("{key}.{i}.at"),
+                format!("must be later than the point before it: `{at}`"),
+                "list the points in order of time, each time once",
+            ));
+        }
+        last = Some(at);
+    }
+    if last.is_none() {
+        return Err(ConfigError::new(key, "must not be empty", "give at least one point"));
+    }
+    check_dur(key, last.unwrap_or_default().since(fairweir_units::Time::ZERO))
+}

@@ -1,0 +1,252 @@
+//! ACK aggregation with a fixed hold: silence, then a burst, over and over.
+//!
+//! In each period of length `J` (`hold`) nothing passes for `J (1 - rate / burst_rate)`; then what waits leaves at
+//! `burst_rate` until the period's end. Over a period just `rate J` bytes of opportunities pass, so that the long-run rate
+//! is the link's; no packet waits longer than the silence unless it meets more traffic than that.
+//!
+//! **Source**: the FRCC paper's jitter box (specs/frcc.md section 4; the aggregator is Pantheon's): opportunities of 1504
+//! bytes at the link's rate, then periods of `J` ms with `rate J` opportunities at 32 a millisecond. An opportunity
+//! carries many ACKs, so the burst rate never binds.
+//!
+//! **Deviations**: the published schedule has a resolution of a millisecond and whole opportunities a period; here
+//! opportunities are evenly spaced, end with the period, and fractions carry over to the next one.
+
+use crate::error::{check_dur, check_positive_bytes, check_positive_dur, check_rate};
+use crate::opportunity::{Opportunity, OpportunityServer, Schedule};
+use crate::{ConfigError, Element, Packet, Verdict};
+use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`AckAggregation`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AckAggregationConfig {
+    /// Length of a period, silence and burst.
+    pub hold: Dur,
+    /// Mean rate of opportunities: the bottleneck's.
+    pub rate: Rate,
+    /// Rate within a burst, no less than `rate`.
+    #[serde(default = "default_burst_rate")]
+    pub burst_rate: Rate,
+    /// Until this time opportunities come evenly at `rate`.
+    #[serde(default)]
+    pub smooth: Time,
+    /// Bytes in an opportunity.
+    #[serde(default = "default_opportunity")]
+    pub opportunity: Bytes,
+}
+
+/// 32 opportunities of 1504 bytes a millisecond.
+fn default_burst_rate() -> Rate {
+    Rate::from_bytes_per_sec(32 * 1504 * 1000)
+}
+fn default_opportunity() -> Bytes {
+    Bytes(1504)
+}
+
+impl AckAggregationConfig {
+    /// Is this an element that can be built?
+    ///
+    /// # Errors
+    /// A period, rate or size that is zero or absurd; a burst rate below the rate.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        check_positive_dur("hold", self.hold)?;
+        check_rate("rate", self.rate)?;
+        check_rate("burst_rate", self.burst_rate)?;
+        if self.burst_rate < self.rate {
+            return Err(ConfigError::new(
+                "burst_rate",
+                format!("must not be below the link's rate ({}): `{}`", self.rate, self.burst_rate),
+                "the burst makes up for the silence before it",
+            ));
+        }
+        check_dur("smooth", self.smooth.since(Time::ZERO))?;
+        check_positive_bytes("opportunity", self.opportunity)
+    }
+}
+
+/// Evenly spaced opportunities until `smooth`, then bursts at the ends of periods.
+#[derive(Clone, Debug)]
+struct Bursts {
+    hold: u128,
+    rate: u128,
+    burst_rate: u128,
+    smooth: Time,
+    opportunity: u128,
+    /// Opportunities handed out or lost, of the smooth start (while it lasts) or of the periods.
+    handed_out: u128,
+    is_smooth: bool,
+}
+
+impl Bursts {
+    /// An opportunity's bytes in the unit of `rate * ns`.
+    fn work(&self) -> u128 {
+        self.opportunity * u128::from(NANOS_PER_SEC)
+    }
+
+    /// Opportunity number `n` of the smooth start.
+    fn smooth_time(&self, n: u128) -> u128 {
+        ((n + 1) * self.work()).div_ceil(self.rate)
+    }
+
+    /// How many opportunities the first `periods` periods have.
+    fn in_periods(&self, periods: u128) -> u128 {
+        periods * self.hold * self.rate / self.work()
+    }
+
+    /// Opportunity number `n` of the periods, in ns after the smooth start.
+    fn burst_time(&self, n: u128) -> u128 {
+        let periods = ((n + 1) * self.work()).div_ceil(self.hold * self.rate);
+        let after_it = self.in_periods(periods) - 1 - n;
+        periods * self.hold - after_it * self.work() / self.burst_rate
+    }
+
+    /// The first number not below `self.handed_out` whose `time_of` is not below `time`, near `guess` or after it.
+    fn first_from(&self, time: u128, guess: u128, time_of: impl Fn(u128) -> u128) -> u128 {
+        let mut n = self.handed_out.max(guess);
+        while time_of(n) < time {
+            n += 1;
+        }
+        n
+    }
+}
+
+impl Schedule for Bursts {
+    fn next_from(&mut self, time: Time) -> Opportunity {
+        let bytes = self.opportunity as u64;
+        if self.is_smooth {
+            let t = u128::from(time.as_nanos().min(self.smooth.as_nanos()));
+            // One early at most, so that the search is short.
+            let guess = (t * self.rate / self.work()).saturating_sub(1);
+            let n = self.first_from(t, guess, |n| self.smooth_time(n));
+            let at = self.smooth_time(n);
+            self.handed_out = n + 1;
+            if at <= u128::from(self.smooth.as_nanos()) && at >= u128::from(time.as_nanos()) {
+                return Opportunity { at: Time::from_nanos(at as u64), bytes };
+            }
+            self.is_smooth = false;
+            self.handed_out = 0;
+        }
+        let t = u128::from(time.since(self.smooth).as_nanos());
+        let before = self.in_periods(t / self.hold);
+        // Where in the burst, if it has begun: counted back from the period's end.
+        let to_end = self.hold - t % self.hold;
+        let in_period = self.in_periods(t / self.hold + 1) - before;
+        let still_to_come = (to_end * self.burst_rate / self.work() + 2).min(in_period);
+        let guess = (before + in_period - still_to_come).saturating_sub(1);
+        let n = self.first_from(t, guess, |n| self.burst_time(n));
+        self.handed_out = n + 1;
+        let at = u128::from(self.smooth.as_nanos()) + self.burst_time(n);
+        Opportunity { at: Time::from_nanos(u64::try_from(at).unwrap_or(u64::MAX)), bytes }
+    }
+}
+
+/// Lets packets pass in bursts only.
+#[derive(Clone, Debug)]
+pub struct AckAggregation {
+    server: OpportunityServer<Bursts>,
+}
+
+impl AckAggregation {
+    /// The element for `config`, which must be valid.
+    pub fn new(config: &AckAggregationConfig) -> AckAggregation {
+        AckAggregation {
+            server: OpportunityServer::new(Bursts {
+                hold: u128::from(config.hold.as_nanos()),
+                rate: u128::from(config.rate.bytes_per_sec()),
+                burst_rate: u128::from(config.burst_rate.bytes_per_sec()),
+                smooth: config.smooth,
+                opportunity: u128::from(config.opportunity.0),
+                handed_out: 0,
+                is_smooth: config.smooth > Time::ZERO,
+            }),
+        }
+    }
+}
+
+impl Element for AckAggregation {
+    fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
+        Verdict::Deliver(self.server.depart(now, packet.bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::tests::packet;
+
+    fn per_ms(opportunities: u64) -> Rate {
+        Rate::from_bytes_per_sec(opportunities * 1504 * 1000)
+    }
+
+    fn element(hold_ms: u64, rate: u64, smooth_ms: u64) -> AckAggregation {
+        let config = AckAggregationConfig {
+            hold: Dur::from_millis(hold_ms),
+            rate: per_ms(rate),
+            burst_rate: per_ms(32),
+            smooth: Time::from_nanos(smooth_ms * 1_000_000),
+            opportunity: Bytes(1504),
+        };
+        config.validate().unwrap();
+        AckAggregation::new(&config)
+    }
+
+    fn release(element: &mut AckAggregation, us: u64, bytes: u64) -> f64 {
+        match element.arrive(Time::from_nanos(us * 1000), &packet(bytes)) {
+            Verdict::Deliver(at) => at.as_nanos() as f64 / 1e6,
+            verdict => panic!("{verdict:?}"),
+        }
+    }
+
+    #[test]
+    fn silence_then_a_burst_to_the_end_of_the_period() {
+        // J = 32 ms at 8 a ms: 256 opportunities in the last 8 ms of each period.
+        let mut element = element(32, 8, 0);
+        assert_eq!(release(&mut element, 1, 52), 24.03125);
+        assert_eq!(release(&mut element, 20_000, 52), 24.03125);
+        assert_eq!(release(&mut element, 24_000, 52), 24.03125);
+        assert_eq!(release(&mut element, 24_040, 52), 24.0625);
+        assert_eq!(release(&mut element, 31_990, 52), 32.0);
+        assert_eq!(release(&mut element, 32_001, 52), 56.03125);
+        assert_eq!(release(&mut element, 1_000_032_001, 52), 1_000_056.031_25);
+    }
+
+    #[test]
+    fn it_starts_smooth() {
+        let mut element = element(32, 8, 64);
+        assert_eq!(release(&mut element, 1, 52), 0.125);
+        assert_eq!(release(&mut element, 63_900, 52), 64.0);
+        assert_eq!(release(&mut element, 64_001, 52), 88.03125);
+    }
+
+    #[test]
+    fn full_packets_get_the_link_s_rate_in_the_long_run() {
+        // 7.3 opportunities a period: fractions carry over.
+        let config = AckAggregationConfig {
+            hold: Dur::from_millis(10),
+            rate: Rate::from_bytes_per_sec(730 * 1504),
+            burst_rate: per_ms(32),
+            smooth: Time::ZERO,
+            opportunity: Bytes(1504),
+        };
+        let mut element = AckAggregation::new(&config);
+        let mut last = Verdict::Drop;
+        for _ in 0..1_000_000 {
+            last = element.arrive(Time::ZERO, &packet(1504));
+        }
+        // 1 000 000 / 7.3 periods = 136 986.3: done in the burst that ends the next one.
+        let Verdict::Deliver(at) = last else { panic!("lost") };
+        let to_end = 136_987u64 * 10_000_000 - at.as_nanos();
+        assert_eq!(to_end, (136_987 * 73 / 10 - 1_000_000) * 1_000_000 / 32);
+    }
+
+    #[test]
+    fn nobody_waits_longer_than_the_silence_and_one_opportunity() {
+        let mut element = element(128, 8, 0);
+        // An ACK for each packet of the link.
+        for us in (0..1_000_000).step_by(125) {
+            let held = release(&mut element, us, 52) - us as f64 / 1e3;
+            assert!(held <= 96.032, "{held} ms at {us} us");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Jitter that makes a shared path look like an ideal link of its own.
+//!
+//! The flow's packets also pass through a virtual FIFO of rate `rate`, in thought, from the moment they are sent. The element
+//! holds each until the time it would have come through there. The flow then sees an ideal link whatever it does, as
+//! long as that time is neither past already nor more than `bound` away: then the promise is broken, and counted.
+//!
+//! **Source**: the starvation paper's Theorem 1, made to work for any controller as specs/ccas.md section 22, point 7
+//! says: release at the virtual departure; clip to [0, D] and count.
+
+use crate::error::{check_dur, check_positive_bytes, check_positive_dur, check_rate};
+use crate::link::ConstantRate;
+use crate::{ConfigError, Element, Link, Packet, Verdict};
+use fairweir_units::{Bytes, Dur, Rate, Time};
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`VirtualLink`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VirtualLinkConfig {
+    /// The virtual link's.
+    pub rate: Rate,
+    /// Propagation from the sender up to this element.
+    pub base: Dur,
+    /// Longest hold: the jitter bound D.
+    pub bound: Dur,
+    /// What each packet counts for: on the ACKs' way, the data an ACK stands for. Absent: its own size.
+    #[serde(default)]
+    pub counts_as: Option<Bytes>,
+}
+
+impl VirtualLinkConfig {
+    /// Is this an element that can be built?
+    ///
+    /// # Errors
+    /// A rate, bound or size that is zero or absurd.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        check_rate("rate", self.rate)?;
+        check_dur("base", self.base)?;
+        check_positive_dur("bound", self.bound)?;
+        self.counts_as.map_or(Ok(()), |bytes| check_positive_bytes("counts_as", bytes))
+    }
+}
+
+/// Holds packets until they would have come through a link of their own.
+#[derive(Clone, Debug)]
+pub struct VirtualLink {
+    link: ConstantRate,
+    base: Dur,
+    bound: Dur,
+    counts_as: Option<Bytes>,
+    last_release: Time,
+    violations: u64,
+}
+
+impl VirtualLink {
+    /// The element for `config`, which must be valid.
+    pub fn new(config: &VirtualLinkConfig) -> VirtualLink {
+        VirtualLink {
+            link: ConstantRate::new(config.rate),
+            base: config.base,
+            bound: config.bound,
+            counts_as: config.counts_as,
+            last_release: Time::ZERO,
+            violations: 0,
+        }
+    }
+}
+
+impl Element for VirtualLink {
+    fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
+        let due = self.link.depart(packet.sent, self.counts_as.unwrap_or(packet.bytes)) + self.base;
+        let kept = due.clamp(now, now + self.bound);
+        self.violations += u64::from(due != kept);
+        self.last_release = self.last_release.max(kept);
+        Verdict::Deliver(self.last_release)
+    }
+
+    fn violations(&self) -> u64 {
+        self.violations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::tests::packet;
+
+    /// Virtually 12 Mbps (1 ms a packet) and 10 ms of propagation, at most 3 ms of jitter.
+    fn element() -> VirtualLink {
+        let config = VirtualLinkConfig {
+            rate: Rate::from_mbps(12),
+            base: Dur::from_millis(10),
+            bound: Dur::from_millis(3),
+            counts_as: None,
+        };
+        config.validate().unwrap();
+        VirtualLink::new(&config)
+    }
+
+    fn release_ms(element: &mut VirtualLink, sent_ms: u64, now_ms: u64) -> u64 {
+        let packet = Packet { sent: Time::from_nanos(sent_ms * 1_000_000), ..packet(1500) };
+        match element.arrive(Time::from_nanos(now_ms * 1_000_000), &packet) {
+            Verdict::Deliver(at) => at.as_nanos() / 1_000_000,
+            verdict => panic!("{verdict:?}"),
+        }
+    }
+
+    #[test]
+    fn releases_when_the_virtual_link_would_have() {
+        let mut element = element();
+        assert_eq!(release_ms(&mut element, 0, 10), 11);
+        assert_eq!(release_ms(&mut element, 0, 10), 12);
+        assert_eq!(release_ms(&mut element, 0, 10), 13);
+        assert_eq!(release_ms(&mut element, 20, 31), 31);
+        assert_eq!(element.violations(), 0);
+    }
+
+    #[test]
+    fn clips_and_counts_what_it_cannot_keep() {
+        let mut element = element();
+        assert_eq!(release_ms(&mut element, 0, 15), 15);
+        assert_eq!(element.violations(), 1);
+        for _ in 0..5 {
+            release_ms(&mut element, 10, 16);
+        }
+        // Due at 21, 22, ..., but never more than 3 ms later than now.
+        assert_eq!(release_ms(&mut element, 10, 16), 19);
+        assert_eq!(element.violations(), 7);
+    }
+}

@@ -1,0 +1,75 @@
+//! Every n-th packet is lost: the periodic loss of window models (RFC 9438's and RFC 3649's response functions).
+
+use crate::{ConfigError, Element, Packet, Verdict};
+use fairweir_units::Time;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`PeriodicLoss`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeriodicLossConfig {
+    /// One packet in so many is lost, counting all that arrive here.
+    pub every: u64,
+    /// The first one lost, counting from 1; absent: number `every`.
+    #[serde(default)]
+    pub first: Option<u64>,
+}
+
+impl PeriodicLossConfig {
+    /// Is this an element that can be built?
+    ///
+    /// # Errors
+    /// A count of zero.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        const HINT: &str = "packets are counted from 1; to lose one in a hundred write 100";
+        if self.every == 0 {
+            return Err(ConfigError::new("every", "must be positive: `0`", HINT));
+        }
+        if self.first == Some(0) {
+            return Err(ConfigError::new("first", "must be positive: `0`", HINT));
+        }
+        Ok(())
+    }
+}
+
+/// Loses every n-th packet.
+#[derive(Clone, Debug)]
+pub struct PeriodicLoss {
+    every: u64,
+    to_next: u64,
+}
+
+impl PeriodicLoss {
+    /// The element for `config`, which must be valid.
+    pub fn new(config: &PeriodicLossConfig) -> PeriodicLoss {
+        PeriodicLoss { every: config.every, to_next: config.first.unwrap_or(config.every) }
+    }
+}
+
+impl Element for PeriodicLoss {
+    fn arrive(&mut self, now: Time, _packet: &Packet) -> Verdict {
+        self.to_next -= 1;
+        if self.to_next == 0 {
+            self.to_next = self.every;
+            return Verdict::Drop;
+        }
+        Verdict::Deliver(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::tests::packet;
+
+    #[test]
+    fn loses_every_nth() {
+        let lost = |every, first| {
+            let mut loss = PeriodicLoss::new(&PeriodicLossConfig { every, first });
+            (1..=10).filter(|_| loss.arrive(Time::ZERO, &packet(1500)) == Verdict::Drop).collect::<Vec<u64>>()
+        };
+        assert_eq!(lost(4, None), [4, 8]);
+        assert_eq!(lost(4, Some(1)), [1, 5, 9]);
+        assert_eq!(lost(1, None).len(), 10);
+    }
+}

@@ -1,0 +1,57 @@
+//! Service by opportunities: at given instants a given number of bytes may leave; what is not used is lost.
+//!
+//! This is how mahimahi serves (one 1504-byte opportunity a trace line) and how aggregating links do. A packet may take
+//! several opportunities and several packets may share one; a packet leaves when its last byte does.
+
+use fairweir_units::{Bytes, Time};
+use std::fmt::Debug;
+
+/// So many bytes may leave at this instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opportunity {
+    pub(crate) at: Time,
+    pub(crate) bytes: u64,
+}
+
+/// A stream of opportunities in order of time.
+pub(crate) trait Schedule: Debug + Send {
+    /// The first opportunity not earlier than `time` among those not handed out yet; earlier ones are lost.
+    ///
+    /// `time` never decreases.
+    fn next_from(&mut self, time: Time) -> Opportunity;
+}
+
+/// A FIFO served by the opportunities of `S`.
+#[derive(Clone, Debug)]
+pub(crate) struct OpportunityServer<S> {
+    schedule: S,
+    current: Opportunity,
+}
+
+impl<S: Schedule> OpportunityServer<S> {
+    pub(crate) fn new(schedule: S) -> OpportunityServer<S> {
+        OpportunityServer { schedule, current: Opportunity { at: Time::ZERO, bytes: 0 } }
+    }
+
+    pub(crate) fn schedule(&self) -> &S {
+        &self.schedule
+    }
+
+    /// When the last byte of a packet that arrives at `now` leaves.
+    #[inline]
+    pub(crate) fn depart(&mut self, now: Time, bytes: Bytes) -> Time {
+        if self.current.at < now {
+            self.current = self.schedule.next_from(now);
+        }
+        let mut missing = bytes.0;
+        while missing > self.current.bytes {
+            missing -= self.current.bytes;
+            self.current = self.schedule.next_from(self.current.at);
+            if !self.current.at.is_set() {
+                return Time::NEVER;
+            }
+        }
+        self.current.bytes -= missing;
+        self.current.at
+    }
+}

@@ -1,0 +1,109 @@
+//! A FIFO that marks above a threshold, as DCTCP wants it.
+//!
+//! **Source**: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.1: "an arriving packet is marked with
+//! the CE codepoint if the queue occupancy is greater than K upon its arrival". Packets that cannot be marked are only
+//! refused by the hard limit.
+
+use super::limit::Limit;
+use super::{Admission, Backlog, Queue};
+use crate::error::check_limit;
+use crate::{ConfigError, Packet};
+use fairweir_units::{Bytes, Time};
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`EcnThreshold`]; at least one threshold.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EcnThresholdConfig {
+    /// Mark if more bytes than this are found, the packet in transmission included.
+    #[serde(default)]
+    pub mark_above: Option<Bytes>,
+    /// Mark if more packets than this are found, the one in transmission included.
+    #[serde(default)]
+    pub mark_above_packets: Option<u64>,
+    /// Most bytes held; absent means no limit.
+    #[serde(default)]
+    pub limit: Option<Bytes>,
+    /// Most packets held; absent means no limit.
+    #[serde(default)]
+    pub limit_packets: Option<u64>,
+}
+
+impl EcnThresholdConfig {
+    /// Is this a queue that can be built?
+    ///
+    /// # Errors
+    /// No threshold, or a limit of zero.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if self.mark_above.is_none() && self.mark_above_packets.is_none() {
+            return Err(ConfigError::new(
+                "mark_above",
+                "is missing: no threshold to mark above",
+                "give `mark_above` in bytes or `mark_above_packets`",
+            ));
+        }
+        check_limit(self.limit, self.limit_packets)
+    }
+}
+
+/// Marks what arrives while more than a threshold is queued.
+#[derive(Clone, Debug)]
+pub struct EcnThreshold {
+    threshold_bytes: Bytes,
+    threshold_packets: u64,
+    limit: Limit,
+}
+
+impl EcnThreshold {
+    /// The queue for `config`.
+    pub fn new(config: &EcnThresholdConfig) -> EcnThreshold {
+        EcnThreshold {
+            threshold_bytes: config.mark_above.unwrap_or(Bytes::MAX),
+            threshold_packets: config.mark_above_packets.unwrap_or(u64::MAX),
+            limit: Limit::new(config.limit, config.limit_packets),
+        }
+    }
+}
+
+impl Queue for EcnThreshold {
+    #[inline]
+    fn admit(&mut self, _now: Time, packet: &Packet, backlog: Backlog) -> Admission {
+        if !self.limit.has_room(packet, backlog) {
+            return Admission::Drop;
+        }
+        let is_above = backlog.bytes > self.threshold_bytes || backlog.packets > self.threshold_packets;
+        if is_above && packet.is_ecn_capable { Admission::Mark } else { Admission::Accept }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::tests::packet;
+
+    #[test]
+    fn marks_above_the_threshold_only_what_can_be_marked() {
+        let config =
+            EcnThresholdConfig { mark_above_packets: Some(2), limit_packets: Some(4), ..EcnThresholdConfig::default() };
+        let mut queue = EcnThreshold::new(&config);
+        let mut admit = |packets, is_ecn_capable| {
+            let backlog = Backlog { bytes: Bytes(1500 * packets), packets };
+            queue.admit(Time::ZERO, &Packet { is_ecn_capable, ..packet(1500) }, backlog)
+        };
+        assert_eq!(admit(2, true), Admission::Accept);
+        assert_eq!(admit(3, true), Admission::Mark);
+        assert_eq!(admit(3, false), Admission::Accept);
+        assert_eq!(admit(4, true), Admission::Drop);
+    }
+
+    #[test]
+    fn a_threshold_in_bytes_counts_bytes() {
+        let config = EcnThresholdConfig { mark_above: Some(Bytes(3000)), ..EcnThresholdConfig::default() };
+        let mut queue = EcnThreshold::new(&config);
+        let mut admit = |bytes| {
+            let backlog = Backlog { bytes: Bytes(bytes), packets: 2 };
+            queue.admit(Time::ZERO, &Packet { is_ecn_capable: true, ..packet(1500) }, backlog)
+        };
+        assert_eq!((admit(3000), admit(3001)), (Admission::Accept, Admission::Mark));
+    }
+}

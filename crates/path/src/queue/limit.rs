@@ -1,0 +1,24 @@
+//! The hard limit that every queue has.
+
+use super::Backlog;
+use crate::Packet;
+use fairweir_units::Bytes;
+
+/// Most bytes and packets a queue holds, the packet in transmission included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    pub(crate) bytes: Bytes,
+    pub(crate) packets: u64,
+}
+
+impl Limit {
+    pub(crate) fn new(bytes: Option<Bytes>, packets: Option<u64>) -> Limit {
+        Limit { bytes: bytes.unwrap_or(Bytes::MAX), packets: packets.unwrap_or(u64::MAX) }
+    }
+
+    /// An empty queue takes any packet: a limit under one packet would cut the link.
+    #[inline]
+    pub(crate) fn has_room(self, packet: &Packet, backlog: Backlog) -> bool {
+        (backlog.bytes + packet.bytes <= self.bytes && backlog.packets < self.packets) || backlog.packets == 0
+    }
+}
