@@ -5,11 +5,13 @@
 //! [`native`]; the others are Rust files here. [`registry`] is the list of both.
 #![deny(unsafe_code)]
 
+pub mod bbr;
 mod controller;
 pub mod cubic;
 pub mod dctcp;
 mod hystart;
 pub mod native;
+mod quantity;
 pub mod registry;
 pub mod reno;
 #[cfg(test)]

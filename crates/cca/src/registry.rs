@@ -1,6 +1,6 @@
 //! The list of controllers: a name, a builder, defaults.
 
-use crate::{Controller, cubic, dctcp, native, reno};
+use crate::{Controller, bbr, cubic, dctcp, native, reno};
 use fairweir_units::{Bytes, Dur};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -49,7 +49,7 @@ pub struct Algorithm {
 }
 
 /// Algorithms written in Rust. To add one: a file with an `ALGORITHM`, a line here.
-const RUST: &[Algorithm] = &[reno::ALGORITHM, cubic::ALGORITHM, dctcp::ALGORITHM];
+const RUST: &[Algorithm] = &[reno::ALGORITHM, cubic::ALGORITHM, bbr::ALGORITHM, dctcp::ALGORITHM];
 
 /// Every algorithm, by name.
 pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {

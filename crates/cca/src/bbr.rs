@@ -1,0 +1,551 @@
+//! BBR, version 1.
+//!
+//! Model, on every ACK:
+//!
+//! - bw = windowed max over 10 packet-timed rounds of delivery-rate samples; samples that the application limited count
+//!   only if they are larger;
+//! - min_rtt = windowed min over 10 s;
+//! - pacing_rate = pacing_gain x 0.99 bw;
+//! - cwnd grows by what is acknowledged up to max(ceil(cwnd_gain bw min_rtt) + extra_acked + alpha, 4), where alpha is
+//!   the send quanta and extra_acked what ACKs deliver at once beyond bw.
+//!
+//! cwnd-limited flows rest at cwnd_i = 2 C R / n + alpha, RTT = 2 R + n alpha / C: alpha alone fixes the shares.
+//!
+//! ```text
+//!   STARTUP    pacing gain 2.885 = 2/ln 2, cwnd gain the same
+//!      |       until bw grew by less than 25 % in three rounds
+//!      v
+//!    DRAIN     pacing gain 1/2.885
+//!      |       until inflight <= BDP
+//!      v
+//!   PROBE_BW   pacing gain 1.25, 0.75, 1, 1, 1, 1, 1, 1, about min_rtt each, entered at random but not at 0.75;
+//!      |  ^    cwnd gain 2
+//!      v  |    after 10 s without a smaller RTT
+//!   PROBE_RTT  cwnd 4 for 200 ms and a round; then back to PROBE_BW, or to STARTUP if the pipe was never full
+//! ```
+//!
+//! Loss does not change the rate: the first round of recovery sends a packet per packet delivered, and cwnd is restored
+//! afterwards. Two lossy intervals of equal bandwidth mean a policer, whose rate is then used for 48 rounds.
+//!
+//! **Source**: Cardwell et al., ACM Queue 14(5), 2016; facts of the kernel's `tcp_bbr.c` (version 1); Arun et al.,
+//! SIGCOMM 2022, §5.2 for alpha.
+//!
+//! **Deviations**: alpha is a constant number of packets (`quanta_pkts`), not three send quanta of pacing_rate x 1 ms,
+//! so that the fixed point is testable. The windowed maximum is exact, not the kernel's three best samples. Time is in
+//! ns, bandwidth in packets/ns with 34 fraction bits. Packets that wait for pacing are not in flight here, so inflight is
+//! taken as it is, not at the next departure time. A restart after idle is noticed at the ACK that drains the pipe, with
+//! the same effect. Delayed ACKs' RTT samples count when the minimum has expired. Marks are ignored, as in Linux.
+
+mod aggregation;
+mod bandwidth;
+mod params;
+mod policer;
+mod windowed_max;
+
+pub use params::Params;
+
+pub(crate) use aggregation::Aggregation;
+pub(crate) use bandwidth::{Bandwidth, Gain, Pacer};
+
+use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
+use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss};
+use fairweir_units::{Bytes, Dur, Rate, Time};
+use policer::{Evidence, Policer};
+use rand::RngExt;
+use serde_json::Value;
+use windowed_max::WindowedMax;
+
+/// Smallest window, packets: two ACKs that each acknowledge two packets keep the pipe busy (`bbr_cwnd_min_target`).
+pub(crate) const MIN_CWND: u64 = 4;
+
+/// The pipe is full if bandwidth has not grown by this factor ... (`bbr_full_bw_thresh`)
+pub(crate) const FULL_BW_THRESH: f64 = 1.25;
+
+/// ... in so many rounds (`bbr_full_bw_cnt`).
+pub(crate) const FULL_BW_ROUNDS: u32 = 3;
+
+/// RTT that the first packets are paced by, before there is a sample.
+pub(crate) const NOMINAL_RTT: Dur = Dur::from_millis(1);
+
+/// Windows of the ACK-aggregation maximum, rounds (`bbr_extra_acked_win_rtts`).
+pub(crate) const AGGREGATION_ROUNDS: u32 = 5;
+
+/// cwnd grows without a target until so much is delivered (`TCP_INIT_CWND`).
+const INITIAL_DELIVERED: u64 = 10;
+
+/// The phases of the gain cycle: one that probes, one that drains, six that cruise.
+const CYCLE_LEN: u32 = 8;
+
+/// The first phase is drawn from all but the one that drains.
+const CYCLE_RAND: u32 = 7;
+
+/// BBR version 1, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm {
+    name: "bbr",
+    summary: "paces at the largest delivery rate, bounds inflight by twice the bandwidth-delay product (version 1)",
+    defaults: defaults::<Params>,
+    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
+        let params: Params = typed("bbr", params)?;
+        params.check()?;
+        Ok(Box::new(Bbr::new(start, params)))
+    },
+};
+
+/// What BBR is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw {
+        /// 0 probes, 1 drains, the others cruise.
+        phase: u32,
+        since: Time,
+    },
+    ProbeRtt {
+        /// Since inflight has been small: when to leave.
+        done_at: Option<Time>,
+        is_round_done: bool,
+    },
+}
+
+/// Gains in 256ths, from the parameters.
+#[derive(Clone, Copy, Debug)]
+struct Gains {
+    startup: Gain,
+    drain: Gain,
+    probe_up: Gain,
+    probe_down: Gain,
+    cwnd: Gain,
+}
+
+/// BBR, version 1.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    params: Params,
+    gains: Gains,
+    pacer: Pacer,
+    mss: u64,
+
+    mode: Mode,
+    cwnd_pkts: u64,
+    pacing_rate: Rate,
+
+    max_bw: WindowedMax,
+    min_rtt: Dur,
+    min_rtt_stamp: Time,
+    next_round_delivered: u64,
+    is_round_start: bool,
+
+    /// Largest bandwidth when it last grew by a quarter, and rounds since.
+    full_bw: Bandwidth,
+    full_bw_rounds: u32,
+    is_pipe_full: bool,
+
+    aggregation: Aggregation,
+    policer: Policer,
+
+    /// Samples of packets sent in this span of `delivered` count as application-limited: PROBE_RTT took them.
+    probe_rtt_span: (u64, u64),
+    /// cwnd before recovery or PROBE_RTT cut it.
+    prior_cwnd: u64,
+    prev_ca_state: CaState,
+    is_conserving_packets: bool,
+    has_seen_rtt: bool,
+    /// Since when nothing has been in flight.
+    idle_since: Option<Time>,
+    is_idle_restart: bool,
+}
+
+impl Bbr {
+    /// A connection that starts, with parameters that were checked.
+    pub fn new(start: &Start, params: Params) -> Bbr {
+        let cwnd_pkts = start.initial_cwnd.packets(start.mss).max(1);
+        let pacer = Pacer::new(start.mss.0, params.pacing_margin_percent);
+        let gains = Gains {
+            startup: Gain::from_f64(params.startup_gain),
+            drain: Gain::from_f64(1.0 / params.startup_gain),
+            probe_up: Gain::from_f64(params.probe_up_gain),
+            probe_down: Gain::from_f64(params.probe_down_gain),
+            cwnd: Gain::from_f64(params.cwnd_gain),
+        };
+        Bbr {
+            gains,
+            pacer,
+            mss: start.mss.0,
+            mode: Mode::Startup,
+            cwnd_pkts,
+            pacing_rate: pacer.rate(Bandwidth::of_sample(cwnd_pkts, NOMINAL_RTT), gains.startup),
+            max_bw: WindowedMax::new(params.bw_window_rounds),
+            min_rtt: Dur::MAX,
+            min_rtt_stamp: Time::ZERO,
+            next_round_delivered: 0,
+            is_round_start: false,
+            full_bw: Bandwidth::ZERO,
+            full_bw_rounds: 0,
+            is_pipe_full: false,
+            aggregation: Aggregation::new(),
+            policer: Policer::new(),
+            probe_rtt_span: (u64::MAX, 0),
+            prior_cwnd: 0,
+            prev_ca_state: CaState::Open,
+            is_conserving_packets: false,
+            has_seen_rtt: false,
+            idle_since: None,
+            is_idle_restart: false,
+            params,
+        }
+    }
+
+    /// The estimate of the path's bandwidth.
+    #[inline]
+    fn bandwidth(&self) -> Bandwidth {
+        self.policer.bandwidth().unwrap_or(self.max_bw.get())
+    }
+
+    #[inline]
+    fn pacing_gain(&self) -> Gain {
+        match self.mode {
+            Mode::Startup => self.gains.startup,
+            Mode::Drain => self.gains.drain,
+            Mode::ProbeBw { .. } if self.policer.bandwidth().is_some() => Gain::UNIT,
+            Mode::ProbeBw { phase: 0, .. } => self.gains.probe_up,
+            Mode::ProbeBw { phase: 1, .. } => self.gains.probe_down,
+            Mode::ProbeBw { .. } | Mode::ProbeRtt { .. } => Gain::UNIT,
+        }
+    }
+
+    #[inline]
+    fn cwnd_gain(&self) -> Gain {
+        match self.mode {
+            Mode::Startup | Mode::Drain => self.gains.startup,
+            Mode::ProbeBw { .. } => self.gains.cwnd,
+            Mode::ProbeRtt { .. } => Gain::UNIT,
+        }
+    }
+
+    /// What `gain` allows in flight, packets, before quanta.
+    #[inline]
+    fn bdp(&self, bandwidth: Bandwidth, gain: Gain) -> u64 {
+        if self.min_rtt == Dur::MAX { INITIAL_DELIVERED } else { bandwidth.bdp(self.min_rtt, gain) }
+    }
+
+    /// Adds alpha: enough to keep sending and receiving hosts busy.
+    #[inline]
+    fn with_quanta(&self, pkts: u64) -> u64 {
+        let mut pkts = pkts + self.params.quanta_pkts;
+        if self.params.round_to_even {
+            pkts = (pkts + 1) & !1;
+        }
+        // small BDPs: probing must get inflight above them
+        if self.params.quanta_pkts > 0 && matches!(self.mode, Mode::ProbeBw { phase: 0, .. }) {
+            pkts += 2;
+        }
+        pkts
+    }
+
+    fn inflight_target(&self, gain: Gain) -> u64 {
+        self.with_quanta(self.bdp(self.max_bw.get(), gain))
+    }
+
+    #[inline]
+    fn update_bandwidth(&mut self, ack: &Ack<'_>, now: Time) -> bool {
+        self.is_round_start = false;
+        let rate = &ack.rate;
+        if rate.interval == Dur::ZERO || rate.delivered == 0 {
+            return false;
+        }
+        if rate.prior_delivered >= self.next_round_delivered {
+            self.next_round_delivered = ack.sender.delivered;
+            self.is_round_start = true;
+            self.is_conserving_packets = false;
+            self.max_bw.advance();
+            self.aggregation.start_round(AGGREGATION_ROUNDS);
+        }
+        let is_app_limited = self.is_app_limited(ack);
+        let is_over = self.params.policer_detection
+            && self.policer.update(&Evidence {
+                now,
+                has_losses: ack.lost > 0,
+                is_app_limited,
+                is_round_start: self.is_round_start,
+                is_probing_bw: matches!(self.mode, Mode::ProbeBw { .. }),
+                sender: ack.sender,
+            });
+        let sample = Bandwidth::of_sample(rate.delivered, rate.interval);
+        if !is_app_limited || sample >= self.max_bw.get() {
+            self.max_bw.update(sample);
+        }
+        is_over
+    }
+
+    #[inline]
+    fn is_app_limited(&self, ack: &Ack<'_>) -> bool {
+        let (first, last) = self.probe_rtt_span;
+        ack.rate.is_app_limited || (first..=last).contains(&ack.rate.prior_delivered)
+    }
+
+    /// Ends a phase of the gain cycle when it is time or its inflight is reached.
+    #[inline]
+    fn update_cycle_phase(&mut self, ack: &Ack<'_>, now: Time) {
+        let Mode::ProbeBw { phase, since } = self.mode else { return };
+        let is_full_length = now.since(since) > self.min_rtt;
+        let gain = self.pacing_gain();
+        let is_over = if gain == Gain::UNIT {
+            is_full_length
+        } else if gain > Gain::UNIT {
+            // losses: the buffer does not hold pacing_gain x BDP; + 1 is the packet about to leave
+            is_full_length && (ack.lost > 0 || ack.prior_inflight + 1 >= self.inflight_target(gain))
+        } else {
+            is_full_length || ack.prior_inflight <= self.inflight_target(Gain::UNIT)
+        };
+        if is_over {
+            self.mode = Mode::ProbeBw { phase: (phase + 1) % CYCLE_LEN, since: now };
+        }
+    }
+
+    fn enter_probe_bw(&mut self, cx: &mut Context<'_>) {
+        let phase = match self.params.first_phase {
+            Some(phase) => phase,
+            None => (CYCLE_LEN - cx.rng.random_range(0..CYCLE_RAND)) % CYCLE_LEN,
+        };
+        self.mode = Mode::ProbeBw { phase, since: cx.now };
+    }
+
+    /// Has bandwidth stopped growing?
+    fn check_full_pipe(&mut self, ack: &Ack<'_>) {
+        if self.is_pipe_full || !self.is_round_start || self.is_app_limited(ack) {
+            return;
+        }
+        if self.max_bw.get() >= self.full_bw.scaled(Gain::from_f64(FULL_BW_THRESH)) {
+            self.full_bw = self.max_bw.get();
+            self.full_bw_rounds = 0;
+            return;
+        }
+        self.full_bw_rounds += 1;
+        self.is_pipe_full = self.full_bw_rounds >= FULL_BW_ROUNDS;
+    }
+
+    #[inline]
+    fn check_drain(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        if self.mode == Mode::Startup && self.is_pipe_full {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && ack.sender.inflight() <= self.inflight_target(Gain::UNIT) {
+            self.enter_probe_bw(cx);
+        }
+    }
+
+    #[inline]
+    fn update_min_rtt(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        let has_expired = cx.now.since(self.min_rtt_stamp) > self.params.min_rtt_window;
+        if let Some(rtt) = ack.rtt
+            && (rtt <= self.min_rtt || has_expired)
+        {
+            self.min_rtt = rtt;
+            self.min_rtt_stamp = cx.now;
+        }
+        let is_in_probe_rtt = matches!(self.mode, Mode::ProbeRtt { .. });
+        if has_expired && !is_in_probe_rtt && !self.is_idle_restart && self.params.probe_rtt_duration > Dur::ZERO {
+            self.save_cwnd();
+            self.mode = Mode::ProbeRtt { done_at: None, is_round_done: false };
+            self.probe_rtt_span = (ack.sender.delivered, ack.sender.delivered);
+        }
+        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+            self.run_probe_rtt(ack, cx);
+        }
+        if ack.rate.delivered > 0 {
+            self.is_idle_restart = false;
+        }
+    }
+
+    #[cold]
+    fn run_probe_rtt(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        let Mode::ProbeRtt { done_at, is_round_done } = &mut self.mode else { return };
+        self.probe_rtt_span.1 = ack.sender.delivered + ack.sender.inflight();
+        match done_at {
+            None if ack.sender.inflight() <= MIN_CWND => {
+                *done_at = Some(cx.now + self.params.probe_rtt_duration);
+                *is_round_done = false;
+                self.next_round_delivered = ack.sender.delivered;
+            }
+            None => {}
+            Some(at) => {
+                *is_round_done |= self.is_round_start;
+                if *is_round_done && cx.now > *at {
+                    self.leave_probe_rtt(cx);
+                }
+            }
+        }
+    }
+
+    fn leave_probe_rtt(&mut self, cx: &mut Context<'_>) {
+        self.min_rtt_stamp = cx.now;
+        self.cwnd_pkts = self.cwnd_pkts.max(self.prior_cwnd);
+        if self.is_pipe_full {
+            self.enter_probe_bw(cx);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn save_cwnd(&mut self) {
+        let is_cut = matches!(self.prev_ca_state, CaState::Recovery | CaState::Loss)
+            || matches!(self.mode, Mode::ProbeRtt { .. });
+        self.prior_cwnd = if is_cut { self.prior_cwnd.max(self.cwnd_pkts) } else { self.cwnd_pkts };
+    }
+
+    #[inline]
+    fn set_pacing_rate(&mut self, ack: &Ack<'_>) {
+        if !self.has_seen_rtt && ack.sender.srtt > Dur::ZERO {
+            self.has_seen_rtt = true;
+            let bandwidth = Bandwidth::of_sample(self.cwnd_pkts, ack.sender.srtt);
+            self.pacing_rate = self.pacer.rate(bandwidth, self.gains.startup);
+        }
+        let rate = self.pacer.rate(self.bandwidth(), self.pacing_gain());
+        if self.is_pipe_full || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    #[inline]
+    fn set_cwnd(&mut self, ack: &Ack<'_>) {
+        if ack.acked > 0 && !self.recover_or_restore(ack) {
+            let bandwidth = self.bandwidth();
+            let mut target = self.bdp(bandwidth, self.cwnd_gain());
+            if self.is_pipe_full && self.params.ack_aggregation {
+                target += self.aggregation.allowance(bandwidth);
+            }
+            let target = self.with_quanta(target);
+            if self.is_pipe_full {
+                self.cwnd_pkts = (self.cwnd_pkts + ack.acked).min(target);
+            } else if self.cwnd_pkts < target || ack.sender.delivered < INITIAL_DELIVERED {
+                self.cwnd_pkts += ack.acked;
+            }
+            self.cwnd_pkts = self.cwnd_pkts.max(MIN_CWND);
+        }
+        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+            self.cwnd_pkts = self.cwnd_pkts.min(MIN_CWND);
+        }
+    }
+
+    /// The first round of recovery conserves packets, its end restores cwnd; true if cwnd is decided.
+    #[inline]
+    fn recover_or_restore(&mut self, ack: &Ack<'_>) -> bool {
+        let (prev, state) = (self.prev_ca_state, ack.sender.ca_state);
+        if ack.lost == 0 && prev == CaState::Open && state == CaState::Open && !self.is_conserving_packets {
+            return false;
+        }
+        let is_repairing = |s| matches!(s, CaState::Recovery | CaState::Loss);
+        self.cwnd_pkts = self.cwnd_pkts.saturating_sub(ack.lost).max(1);
+        if state == CaState::Recovery && prev != CaState::Recovery {
+            self.is_conserving_packets = true;
+            self.next_round_delivered = ack.sender.delivered;
+            self.cwnd_pkts = ack.sender.inflight() + ack.acked;
+        } else if is_repairing(prev) && !is_repairing(state) {
+            self.cwnd_pkts = self.cwnd_pkts.max(self.prior_cwnd);
+            self.is_conserving_packets = false;
+        }
+        self.prev_ca_state = state;
+        if self.is_conserving_packets {
+            self.cwnd_pkts = self.cwnd_pkts.max(ack.sender.inflight() + ack.acked);
+        }
+        self.is_conserving_packets
+    }
+
+    /// The pipe was empty: what was sent since then restarts the flow.
+    #[cold]
+    fn restart_from_idle(&mut self, since: Time, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        self.idle_since = None;
+        if ack.newest_sent < since {
+            return;
+        }
+        self.is_idle_restart = true;
+        self.aggregation.restart(ack.newest_sent);
+        if let Mode::ProbeRtt { done_at: Some(at), .. } = self.mode
+            && ack.newest_sent > at
+        {
+            self.leave_probe_rtt(cx);
+        }
+    }
+}
+
+impl Controller for Bbr {
+    fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        if let Some(since) = self.idle_since {
+            self.restart_from_idle(since, ack, cx);
+        }
+        if self.update_bandwidth(ack, cx.now) {
+            self.enter_probe_bw(cx);
+        }
+        if self.params.ack_aggregation && ack.rate.interval > Dur::ZERO && ack.acked > 0 {
+            self.aggregation.update(cx.now, ack.acked, self.bandwidth(), self.cwnd_pkts);
+        }
+        self.update_cycle_phase(ack, cx.now);
+        self.check_full_pipe(ack);
+        self.check_drain(ack, cx);
+        self.update_min_rtt(ack, cx);
+        self.set_pacing_rate(ack);
+        self.set_cwnd(ack);
+        if ack.sender.packets_out() == 0 && ack.sender.ca_state == CaState::Open {
+            self.idle_since = Some(cx.now);
+            if matches!(self.mode, Mode::ProbeBw { .. }) {
+                // what comes after idle need not be faster than the path
+                self.pacing_rate = self.pacer.rate(self.bandwidth(), Gain::UNIT);
+            }
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss<'_>, cx: &mut Context<'_>) {
+        self.save_cwnd();
+        if loss.cause != Cause::Timeout {
+            return;
+        }
+        self.prev_ca_state = CaState::Loss;
+        self.full_bw = Bandwidth::ZERO;
+        self.cwnd_pkts = loss.sender.inflight() + 1;
+        if self.params.policer_detection {
+            let is_over = self.policer.update(&Evidence {
+                now: cx.now,
+                has_losses: true,
+                is_app_limited: false,
+                is_round_start: true, // a timeout ends a round
+                is_probing_bw: matches!(self.mode, Mode::ProbeBw { .. }),
+                sender: loss.sender,
+            });
+            if is_over {
+                self.enter_probe_bw(cx);
+            }
+        }
+    }
+
+    #[inline]
+    fn cwnd(&self) -> Bytes {
+        Bytes(self.cwnd_pkts.saturating_mul(self.mss))
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(self.pacing_rate)
+    }
+
+    fn interests(&self) -> Interests {
+        Interests { rate_sample: true, own_recovery: true, own_ecn: true, ..Interests::default() }
+    }
+
+    fn telemetry(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        let mode = match self.mode {
+            Mode::Startup => 0.0,
+            Mode::Drain => 1.0,
+            Mode::ProbeBw { .. } => 2.0,
+            Mode::ProbeRtt { .. } => 3.0,
+        };
+        emit("mode", mode);
+        emit("pacing_gain", self.pacing_gain().as_f64());
+        emit("bw_pkts_per_s", self.bandwidth().packets_per_sec());
+        emit("min_rtt_ms", self.min_rtt.as_millis_f64());
+        emit("is_policed", f64::from(u8::from(self.policer.bandwidth().is_some())));
+    }
+}
+
+#[cfg(test)]
+mod tests;

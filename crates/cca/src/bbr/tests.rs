@@ -1,0 +1,133 @@
+use super::*;
+use crate::testing::{Bench, MSS, Path};
+use serde_json::json;
+
+fn after(s: u64) -> Time {
+    Time::from_nanos(s * 1_000_000_000)
+}
+
+/// How much of ten seconds the flow spends at RTTs above `limit`.
+fn part_above(bench: &mut Bench, limit: Dur) -> f64 {
+    let (mut above, mut all) = (0u64, 0u64);
+    bench.run_until(bench.now + Dur::from_secs(10), |b| {
+        above += u64::from(b.rtt > limit);
+        all += 1;
+    });
+    above as f64 / all as f64
+}
+
+#[test]
+fn one_flow_fills_the_link_and_keeps_rtt_below_five_quarters() {
+    let mut bench = Bench::of("bbr", &Value::Null, Path::droptail(96, 40, 10));
+    bench.run_until(after(5), |_| ());
+    // probing ends with inflight at 5/4 BDP and the quanta: 3, one to be even, two while probing
+    let limit = bench.path.rtprop * 5 / 4 + MSS / bench.path.rate * 8;
+    assert_eq!(part_above(&mut bench, limit), 0.0);
+    let cruising = bench.path.rtprop * 21 / 20;
+    assert!(part_above(&mut bench, cruising) < 0.3);
+    let utilization = bench.utilization_for(Dur::from_secs(10));
+    assert!(utilization > 0.95, "{utilization}");
+    assert_eq!(bench.sender.lost, 0);
+    let bw = bench.telemetry("bw_pkts_per_s");
+    assert!((bw / 8000.0 - 1.0).abs() < 0.02, "{bw}");
+}
+
+#[test]
+fn startup_drains_its_queue_and_ends() {
+    let mut bench = Bench::of("bbr", &Value::Null, Path::droptail(96, 40, 10));
+    let mut modes = vec![];
+    bench.run_until(after(2), |b| {
+        let mode = b.telemetry("mode");
+        if modes.last() != Some(&mode) {
+            modes.push(mode);
+        }
+    });
+    assert_eq!(modes, [0.0, 1.0, 2.0]);
+}
+
+#[test]
+fn probe_rtt_comes_after_ten_seconds_and_finds_the_propagation_delay() {
+    // rtprop rises by 20 ms, so the old minimum is never met again
+    let mut bench = Bench::of("bbr", &Value::Null, Path::droptail(24, 40, 10));
+    bench.run_until(after(3), |_| ());
+    bench.path.rtprop = Dur::from_millis(60);
+    let mut smallest_cwnd = u64::MAX;
+    bench.run_until(after(20), |b| smallest_cwnd = smallest_cwnd.min(b.cwnd()));
+    assert_eq!(smallest_cwnd, MIN_CWND);
+    let min_rtt = bench.telemetry("min_rtt_ms");
+    assert!((60.0..61.0).contains(&min_rtt), "{min_rtt}");
+    assert!(bench.utilization_for(Dur::from_secs(3)) > 0.95);
+}
+
+#[test]
+fn random_loss_does_not_slow_it() {
+    let mut path = Path::droptail(96, 40, 10);
+    path.lose_every = Some(200);
+    let mut bench = Bench::of("bbr", &Value::Null, path);
+    bench.run_until(after(5), |_| ());
+    assert!(bench.utilization_for(Dur::from_secs(4)) > 0.95);
+}
+
+#[test]
+fn a_timeout_costs_the_window_and_recovery_restores_it() {
+    let mut bench = Bench::of("bbr", &Value::Null, Path::droptail(24, 40, 10));
+    bench.run_until(after(3), |_| ());
+    let before = bench.cwnd();
+    bench.path.lose_every = Some(1);
+    while bench.episodes.2 == 0 {
+        bench.step();
+    }
+    assert!(bench.cwnd() <= 4);
+    bench.path.lose_every = None;
+    bench.run_until(bench.now + Dur::from_secs(1), |_| ());
+    assert!(bench.cwnd() + 4 >= before, "{} {before}", bench.cwnd());
+}
+
+#[test]
+fn the_first_phase_is_never_the_one_that_drains() {
+    let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 0 };
+    let mut rng = rand::SeedableRng::seed_from_u64(7);
+    let mut seen = [0u32; 8];
+    let mut bbr = Bbr::new(&start, Params::default());
+    for _ in 0..2000 {
+        bbr.enter_probe_bw(&mut Context { now: Time::ZERO, rng: &mut rng });
+        let Mode::ProbeBw { phase, .. } = bbr.mode else { unreachable!("just entered") };
+        seen[phase as usize] += 1;
+    }
+    assert_eq!(seen[1], 0);
+    assert!(seen.iter().enumerate().all(|(i, n)| i == 1 || *n > 200), "{seen:?}");
+}
+
+#[test]
+fn a_policer_is_found_and_its_rate_used() {
+    // a shallow buffer of one packet at half the load is as good as a bucket: BBR at 1.25 loses a lot
+    let mut path = Path::droptail(96, 20, 1);
+    path.buffer = 2;
+    path.lose_every = Some(4);
+    let mut bench = Bench::of("bbr", &Value::Null, path.clone());
+    bench.run_until(after(10), |_| ());
+    let mut policed = 0u32;
+    bench.run_until(after(20), |b| policed += u32::from(b.telemetry("is_policed") == 1.0));
+    assert!(policed > 0);
+    let mut blind = Bench::of("bbr", &json!({"policer_detection": false}), path);
+    blind.run_until(after(20), |b| assert_eq!(b.telemetry("is_policed"), 0.0));
+}
+
+#[test]
+fn parameters_have_units_and_ranges() {
+    let start = Start { mss: MSS, initial_cwnd: MSS, oracle_rtprop: None, seed: 0 };
+    assert_eq!((ALGORITHM.defaults)()["min_rtt_window"], json!("10s"));
+    assert!((ALGORITHM.build)(&json!({"min_rtt_window": "30s", "first_phase": 2}), &start).is_ok());
+    for (params, word) in [
+        (json!({"min_rtt_window": 10}), "expected a string"),
+        (json!({"min_rtt_window": "10"}), "no unit"),
+        (json!({"startup_gain": 0.5}), "startup_gain"),
+        (json!({"first_phase": 8}), "first_phase"),
+        (json!({"bw_window_rounds": 0}), "bw_window_rounds"),
+        (json!({"cwnd_gain": null}), "invalid type"),
+        (json!({"quanta": 3}), "quanta"),
+    ] {
+        let error = (ALGORITHM.build)(&params, &start).expect_err("refused").to_string();
+        assert!(error.contains(word), "{error}");
+    }
+}

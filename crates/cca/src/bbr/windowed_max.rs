@@ -1,0 +1,92 @@
+//! The largest bandwidth sample of the last rounds.
+
+use super::bandwidth::Bandwidth;
+
+/// Exact maximum over the current round and `window` rounds before it.
+///
+/// A round is forgotten when a sample is taken after it has left the window, so that a flow that takes no samples (because
+/// its application sends little) keeps the last it knew.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowedMax {
+    /// Largest sample of each round, a ring.
+    rounds: Box<[Bandwidth]>,
+    current: usize,
+    max: Bandwidth,
+    /// A round has left since `max` was taken.
+    is_stale: bool,
+}
+
+impl WindowedMax {
+    pub(crate) fn new(window: usize) -> WindowedMax {
+        WindowedMax {
+            rounds: vec![Bandwidth::ZERO; window + 1].into_boxed_slice(),
+            current: 0,
+            max: Bandwidth::ZERO,
+            is_stale: false,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> Bandwidth {
+        self.max
+    }
+
+    /// A round begins.
+    pub(crate) fn advance(&mut self) {
+        self.current = (self.current + 1) % self.rounds.len();
+        self.rounds[self.current] = Bandwidth::ZERO;
+        self.is_stale = true;
+    }
+
+    #[inline]
+    pub(crate) fn update(&mut self, sample: Bandwidth) {
+        let round = &mut self.rounds[self.current];
+        *round = sample.max(*round);
+        if self.is_stale {
+            self.is_stale = false;
+            self.max = self.rounds.iter().copied().fold(Bandwidth::ZERO, Bandwidth::max);
+        } else {
+            self.max = self.max.max(sample);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairweir_units::Dur;
+    use proptest::prelude::*;
+
+    fn pps(n: u64) -> Bandwidth {
+        Bandwidth::of_sample(n, Dur::from_secs(1))
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_the_maximum_of_the_window(samples in prop::collection::vec((1u64..1000, any::<bool>()), 1..100)) {
+            let window = 3;
+            let (mut filter, mut round) = (WindowedMax::new(window), 0);
+            let mut seen = Vec::new();
+            for (n, is_new_round) in samples {
+                if is_new_round {
+                    filter.advance();
+                    round += 1;
+                }
+                filter.update(pps(n));
+                seen.push((round, pps(n)));
+                let max = seen.iter().filter(|(r, _)| r + window >= round).map(|(_, b)| *b).max();
+                prop_assert_eq!(Some(filter.get()), max);
+            }
+        }
+    }
+
+    #[test]
+    fn without_samples_the_maximum_is_remembered() {
+        let mut filter = WindowedMax::new(2);
+        filter.update(pps(100));
+        (0..10).for_each(|_| filter.advance());
+        assert_eq!(filter.get(), pps(100));
+        filter.update(pps(7));
+        assert_eq!(filter.get(), pps(7));
+    }
+}
