@@ -11,7 +11,7 @@ const SUB_BUCKETS_LOG2: u32 = 6;
 pub(crate) struct Histogram {
     counts: Vec<u32>,
     samples: u64,
-    sum_ns: u64,
+    sum_ns: u128,
     min_ns: u64,
     max_ns: u64,
 }
@@ -30,7 +30,7 @@ impl Histogram {
         }
         self.counts[bucket] += 1;
         self.samples += 1;
-        self.sum_ns += ns;
+        self.sum_ns += u128::from(ns);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
     }
@@ -43,7 +43,7 @@ impl Histogram {
 
     /// Sum and number of the values.
     pub(crate) fn total(&self) -> (Dur, u64) {
-        (Dur::from_nanos(self.sum_ns), self.samples)
+        (Dur::from_nanos(self.sum_ns as u64), self.samples)
     }
 
     /// Mean and percentiles in ms, each less `offset` and at least 0; all zero without samples.

@@ -70,7 +70,10 @@ impl Flow {
     #[inline(always)]
     fn deliver_in_order(&mut self, ack: &AckItem, now: Time) -> Delivery {
         let cum = u64::from(ack.cum);
-        let acked = cum - self.sender.snd_una;
+        let cum_acked = cum - self.sender.snd_una;
+        // Without SACK, what duplicate ACKs counted before a timeout is not counted again.
+        let delivered = self.sender.delivered.max(cum);
+        let acked = delivered - self.sender.delivered;
         let newest = cum - 1;
         let sent = self.records.get(newest).sent;
         let rtt = now.since(sent);
@@ -78,12 +81,12 @@ impl Flow {
         self.ce_seen = ack.ce;
         self.sender.delivered_ce += marked;
         self.sender.snd_una = cum;
-        self.sender.delivered += acked;
+        self.sender.delivered = delivered;
         self.sample_rtt(rtt);
         (self.rack_sent, self.rack_seq, self.rack_rtt) = (sent, newest, rtt);
         self.note_progress(now);
         let rate = if self.interests.rate_sample { self.rate_sample(newest, now) } else { RateSample::default() };
-        Delivery { acked, cum_acked: acked, newest: Some((newest, sent)), rtt: Some(rtt), marked, lost: 0, rate }
+        Delivery { acked, cum_acked, newest: Some((newest, sent)), rtt: Some(rtt), marked, lost: 0, rate }
     }
 
     /// The general case: SACKs, duplicate ACKs, retransmissions, losses.

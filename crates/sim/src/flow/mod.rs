@@ -25,8 +25,8 @@ use std::collections::VecDeque;
 
 /// More than any sane window; a controller that asks for more is stopped. 2^40 bytes are 88 s at 100 Gbps.
 const ABSURD_CWND: u64 = 1 << 40;
-/// Most packets one flow may have outstanding: bounds memory where nothing else does (2 GiB of records).
-const MAX_OUTSTANDING: u64 = 1 << 26;
+/// Most packets one flow may have outstanding (5 s at 10 Gbps): bounds memory where nothing else does.
+const MAX_OUTSTANDING: u64 = 1 << 22;
 
 /// What the sender remembers of a packet in flight.
 #[derive(Clone, Copy, Debug, Default)]
@@ -312,7 +312,7 @@ impl Flow {
             Some(fault) => fault.0,
             None => format!("asked for a cwnd of {} bytes", self.cwnd),
         };
-        self.cwnd = self.cwnd.clamp(self.mss, ABSURD_CWND);
+        self.cwnd = self.mss;
         self.misbehaviour.get_or_insert(Misbehaviour(reason));
     }
 

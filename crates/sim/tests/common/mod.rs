@@ -1,0 +1,85 @@
+//! Scenarios for tests, in a few words.
+#![allow(dead_code)] // each test file uses its own part
+
+use fairweir_path::link::ConstantConfig;
+use fairweir_path::queue::DroptailConfig;
+use fairweir_path::{HopConfig, LinkConfig, QueueConfig};
+use fairweir_sim::{Config, FlowSpec, LinkSpec, Outcome, Receiver, Source};
+use fairweir_units::{Bytes, Dur, Rate, Time};
+use serde_json::Value;
+
+/// Data packet size of every test scenario.
+pub const PACKET: Bytes = Bytes(1500);
+
+/// A droptail queue of `packets`.
+pub fn droptail(packets: u64) -> QueueConfig {
+    serde_json::from_value(serde_json::json!({"kind": "droptail", "limit": packets * PACKET.0})).unwrap()
+}
+
+/// A droptail queue without limit.
+pub fn infinite() -> QueueConfig {
+    QueueConfig::Droptail(DroptailConfig::default())
+}
+
+/// A constant link of `mbps` behind `queue`.
+pub fn link(name: &str, mbps: u64, queue: QueueConfig) -> LinkSpec {
+    LinkSpec {
+        name: name.into(),
+        hop: HopConfig { link: LinkConfig::Constant(ConstantConfig { rate: Rate::from_mbps(mbps) }), queue },
+        delay: Dur::ZERO,
+    }
+}
+
+/// A bulk flow of `cca` over link 0.
+pub fn flow(cca: &str, rtprop_ms: u64) -> FlowSpec {
+    let rtprop = Dur::from_millis(rtprop_ms);
+    FlowSpec {
+        id: cca.into(),
+        cca: cca.into(),
+        params: Value::Null,
+        path: vec![0],
+        ack_path: vec![],
+        ingress: vec![],
+        forward_delay: rtprop / 2,
+        egress: vec![],
+        reverse_delay: rtprop.saturating_sub(rtprop / 2),
+        reverse: vec![],
+        reverse_egress: vec![],
+        start: Time::ZERO,
+        stop: None,
+        source: Source::Bulk,
+        initial_cwnd: 10,
+        receiver: Receiver::default(),
+        ecn: false,
+        gso: 1,
+        rwnd: None,
+        min_rto: Dur::from_millis(200),
+        oracle_rtprop: None,
+        rtprop,
+    }
+}
+
+/// One bottleneck, `flows` over it.
+pub fn dumbbell(mbps: u64, queue: QueueConfig, flows: Vec<FlowSpec>, seconds: u64, warmup: u64, seed: u64) -> Config {
+    Config {
+        duration: Dur::from_secs(seconds),
+        warmup: Dur::from_secs(warmup),
+        seed,
+        packet: PACKET,
+        ack: Bytes(52),
+        links: vec![link("bottleneck", mbps, queue)],
+        flows,
+        interval: None,
+    }
+}
+
+/// Throughput of each flow, Mbps.
+pub fn throughputs(outcome: &Outcome) -> Vec<f64> {
+    outcome.summary.flows.iter().map(|f| f.throughput_mbps).collect()
+}
+
+/// Largest throughput by smallest.
+pub fn max_min_ratio(outcome: &Outcome) -> f64 {
+    let rates = throughputs(outcome);
+    rates.iter().copied().fold(0.0, f64::max) / rates.iter().copied().fold(f64::INFINITY, f64::min)
+}

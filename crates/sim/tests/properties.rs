@@ -1,0 +1,237 @@
+//! What every run keeps, whatever the scenario and the controller.
+
+mod common;
+
+use common::{PACKET, droptail, dumbbell, flow, infinite, link, max_min_ratio, throughputs};
+use fairweir_cca::{Ack, Context, Controller, Interests, Loss, Sent};
+use fairweir_path::ElementConfig;
+use fairweir_path::loss::IidLossConfig;
+use fairweir_sim::{Config, Receiver, SimError, Source, run, run_with};
+use fairweir_units::{Bytes, Dur, Rate, Time};
+use proptest::prelude::*;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Draws a new window at each ACK, and counts every packet that leaves beyond it.
+#[derive(Debug)]
+struct Erratic {
+    cwnd: u64,
+    pacing: Option<Rate>,
+    own_recovery: bool,
+    sack: bool,
+    violations: Arc<AtomicU64>,
+}
+
+impl Controller for Erratic {
+    fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        let known = ack.sender.snd_una + ack.sender.sacked_out;
+        assert!(ack.sender.delivered == known || !self.sack && ack.sender.delivered > known);
+        assert!(ack.sender.inflight() <= ack.sender.packets_out());
+        self.cwnd = 1 + u64::from(rand::Rng::next_u32(cx.rng)) % 120;
+    }
+    fn on_loss(&mut self, _: &Loss<'_>, _: &mut Context<'_>) {}
+    fn on_send(&mut self, sent: &Sent<'_>, _: &mut Context<'_>) {
+        // Rate reduction has a window of its own; without it, what leaves must fit (one packet may always).
+        if self.own_recovery && sent.sender.inflight() > self.cwnd.max(1) {
+            self.violations.fetch_add(1, Relaxed);
+        }
+    }
+    fn cwnd(&self) -> Bytes {
+        PACKET * self.cwnd
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing
+    }
+    fn interests(&self) -> Interests {
+        Interests { sent: true, rate_sample: true, own_recovery: self.own_recovery, ..Interests::default() }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Shape {
+    buffer: u64,
+    loss_per_billion: u32,
+    ack_loss_per_billion: u32,
+    ack_every: u64,
+    sack: bool,
+    pacing_mbps: Option<u64>,
+    own_recovery: bool,
+    gso: u64,
+    seed: u64,
+    packets: u64,
+    hops: usize,
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    (
+        (1..60u64, prop_oneof![Just(0u32), 0..200_000_000u32], prop_oneof![Just(0u32), 0..200_000_000u32], 1..5u64),
+        (any::<bool>(), proptest::option::of(1..40u64), any::<bool>(), 1..9u64),
+        (any::<u64>(), 1..400u64, 1..4usize),
+    )
+        .prop_map(|(a, b, c)| Shape {
+            buffer: a.0,
+            loss_per_billion: a.1,
+            ack_loss_per_billion: a.2,
+            ack_every: a.3,
+            sack: b.0,
+            pacing_mbps: b.1,
+            own_recovery: b.2,
+            gso: b.3,
+            seed: c.0,
+            packets: c.1,
+            hops: c.2,
+        })
+}
+
+fn scenario(shape: &Shape) -> Config {
+    let mut flows = vec![flow("erratic", 20), flow("erratic", 31)];
+    for f in &mut flows {
+        f.source = Source::Finite { bytes: PACKET * shape.packets };
+        f.receiver = Receiver { ack_every: shape.ack_every, sack: shape.sack, ..Receiver::default() };
+        f.ingress = vec![ElementConfig::IidLoss(IidLossConfig { per_billion: shape.loss_per_billion })];
+        f.reverse = vec![ElementConfig::IidLoss(IidLossConfig { per_billion: shape.ack_loss_per_billion })];
+        f.gso = shape.gso;
+        f.path = (0..shape.hops).collect();
+    }
+    let mut config = dumbbell(24, droptail(shape.buffer), flows, 4000, 0, shape.seed);
+    for hop in 1..shape.hops {
+        config.links.push(link(&format!("hop{hop}"), 20, droptail(shape.buffer)));
+    }
+    config
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// However erratic the window and however lossy the path, transfers complete, every packet arrives, nothing is
+    /// lost that was not sent, and the window is respected.
+    #[test]
+    fn transfers_complete_and_packets_are_conserved(shape in shape()) {
+        let config = scenario(&shape);
+        let violations = Arc::new(AtomicU64::new(0));
+        let outcome = run_with(
+            &config,
+            &|_, _| Ok(Box::new(Erratic {
+                cwnd: 10,
+                pacing: shape.pacing_mbps.map(Rate::from_mbps),
+                own_recovery: shape.own_recovery,
+                sack: shape.sack,
+                violations: violations.clone(),
+            })),
+            &mut |_| ControlFlow::Continue(()),
+        ).unwrap();
+        let drops: u64 = outcome.summary.links.iter().map(|l| l.drops).sum();
+        let mut sent = 0;
+        for f in &outcome.summary.flows {
+            prop_assert!(f.completion_s.is_some(), "flow {} delivered {} of {}", f.id, f.delivered_pkts, shape.packets);
+            prop_assert_eq!(f.delivered_pkts, shape.packets);
+            prop_assert_eq!(f.sent_pkts, shape.packets + f.retransmits);
+            sent += f.sent_pkts;
+        }
+        prop_assert!(sent >= drops + 2 * shape.packets);
+        prop_assert_eq!(violations.load(Relaxed), 0);
+    }
+}
+
+#[test]
+fn a_busy_link_is_exact_over_a_million_packets() {
+    // 7 Mbps: a packet takes 1714285.714... ns. One flow with a fixed window keeps the link busy.
+    let config = dumbbell(7, infinite(), vec![flow("fixed", 10)], 1800, 1, 1);
+    let outcome =
+        run_with(&config, &|_, _| Ok(Box::new(Fixed { cwnd: 50 })), &mut |_| ControlFlow::Continue(())).unwrap();
+    let expected = 7e6 * 1799.0 / 12_000.0;
+    let delivered = outcome.summary.flows[0].delivered_pkts as f64;
+    assert!(delivered > 1e6 && (delivered - expected).abs() <= 1.0, "{delivered} for {expected}");
+}
+
+/// A window that never changes.
+#[derive(Debug)]
+struct Fixed {
+    cwnd: u64,
+}
+
+impl Controller for Fixed {
+    fn on_ack(&mut self, _: &Ack<'_>, _: &mut Context<'_>) {}
+    fn on_loss(&mut self, _: &Loss<'_>, _: &mut Context<'_>) {}
+    fn cwnd(&self) -> Bytes {
+        PACKET * self.cwnd
+    }
+}
+
+#[test]
+fn the_same_scenario_gives_the_same_bytes_and_another_seed_does_not() {
+    let config = |seed| {
+        let mut flows: Vec<_> = (0..4).map(|_| flow("reno", 20)).collect();
+        flows[0].ingress = vec![ElementConfig::IidLoss(IidLossConfig { per_billion: 1_000_000 })];
+        let mut config = dumbbell(48, droptail(80), flows, 10, 1, seed);
+        config.interval = Some(Dur::from_millis(100));
+        config
+    };
+    let print = |seed| format!("{:?}", run(&config(seed)).unwrap());
+    let first = print(1);
+    let others: Vec<String> =
+        std::thread::scope(|s| (0..4).map(|_| s.spawn(|| print(1))).map(|t| t.join().unwrap()).collect());
+    assert!(others.iter().all(|other| *other == first));
+    assert_ne!(print(2), first);
+}
+
+#[test]
+fn ties_between_identical_flows_favour_nobody_over_seeds() {
+    // Four identical flows that start at once, in perfect phase: each wins about as often as the others.
+    let seeds = 40;
+    let mut sums = [0.0; 4];
+    for seed in 0..seeds {
+        let flows: Vec<_> = (0..4).map(|_| flow("reno", 20)).collect();
+        let outcome = run(&dumbbell(48, droptail(80), flows, 30, 5, seed)).unwrap();
+        for (sum, rate) in sums.iter_mut().zip(throughputs(&outcome)) {
+            *sum += rate / f64::from(seeds as u32);
+        }
+    }
+    let mean = sums.iter().sum::<f64>() / 4.0;
+    assert!(sums.iter().all(|s| (s / mean - 1.0).abs() < 0.05), "{sums:?}");
+}
+
+#[test]
+fn a_run_can_be_interrupted() {
+    let config = dumbbell(1000, droptail(1000), vec![flow("reno", 20)], 1000, 0, 1);
+    let result = run_with(&config, &|f, s| fairweir_cca::registry::build(&f.cca, &f.params, s), &mut |at| {
+        if at > Time::ZERO + Dur::from_secs(1) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert!(matches!(result, Err(SimError::Interrupted { .. })));
+}
+
+#[test]
+fn a_window_that_nothing_bounds_is_stopped() {
+    let config = dumbbell(1, infinite(), vec![flow("greedy", 20)], 10, 0, 1);
+    let result =
+        run_with(
+            &config,
+            &|_, _| Ok(Box::new(Fixed { cwnd: u64::MAX / PACKET.0 })),
+            &mut |_| ControlFlow::Continue(()),
+        );
+    match result {
+        Err(SimError::Controller { reason, .. }) => assert!(reason.contains("cwnd"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_application_limited_flow_gets_what_it_asks_for() {
+    let mut config = dumbbell(48, droptail(200), vec![flow("reno", 20)], 20, 2, 1);
+    config.flows[0].source = Source::Rate { rate: Rate::from_mbps(6) };
+    let outcome = run(&config).unwrap();
+    assert!((outcome.summary.flows[0].throughput_mbps - 6.0).abs() < 0.01, "{:?}", outcome.summary);
+    assert!(outcome.summary.flows[0].rtt_ms.max < 20.5);
+}
+
+#[test]
+fn reno_shares_evenly_over_seeds() {
+    let ratios: Vec<f64> = (0..5)
+        .map(|seed| {
+            let flows = vec![flow("reno", 40), flow("reno", 40)];
+            max_min_ratio(&run(&dumbbell(24, droptail(80), flows, 200, 20, seed)).unwrap())
+        })
+        .collect();
+    assert!(ratios.iter().all(|r| *r < 1.5), "{ratios:?}");
+}
