@@ -1,6 +1,6 @@
 //! The list of controllers: a name, a builder, defaults.
 
-use crate::{Controller, bbr, cubic, dctcp, native, reno};
+use crate::{Controller, bbr, cubic, dctcp, native, pcc_allegro, pcc_vivace, reno};
 use fairweir_units::{Bytes, Dur};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

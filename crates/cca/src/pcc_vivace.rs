@@ -1,0 +1,438 @@
+//! PCC Vivace: gradient ascent on a utility of rate, RTT gradient and loss.
+//!
+//! Model, for an interval sent at rate x (Mbps) of which the fraction L was lost, with RTT gradient g = dRTT/dt:
+//!
+//! - u = x^0.9 - 900 x max(0, g) - 11.35 x L; |g| < 0.01 counts as 0;
+//! - an interval lasts one RTT, and at least 20 packets; g is the slope of a regression of RTT on the time of sending;
+//! - STARTING: the rate doubles each interval until u falls, then goes back to the last but one;
+//! - PROBING: intervals at r (1 + eps) and r (1 - eps) in random order, then
+//!   r += theta m(n) du/dx, at most omega r, where
+//!   m(n) = ((n + 1) / 2)^1.2 for the n-th step in the same direction, and
+//!   omega = 0.05 + 0.05 k after k consecutive steps that had to be cut;
+//! - cwnd = 2 rate srtt: the rate is in control, cwnd bounds what a silent path can swallow.
+//!
+//! ```text
+//!            u falls: back to r/2
+//!  STARTING ---------------------> PROBING --.
+//!  r <- 2 r                          ^       | r <- r + step
+//!                                    '-------'
+//! ```
+//!
+//! **Source**: Dong et al., "PCC Vivace: Online-learning congestion control", NSDI 2018, §4 and §5; m(n), the length of
+//! an interval in packets and the initial rate (10 packets in 100 ms) follow the authors' user-space code, the floor of two
+//! packets an RTT and the cwnd their kernel module.
+//!
+//! **Deviations**: after the trials the sender waits at r for their feedback. du/dx is taken between the rates at which
+//! packets left, not those planned; if these are less than half as far apart (the application or cwnd was in the
+//! way), the trials are repeated. A falling RTT earns nothing (max(0, g)); the paper's formula would reward it. The released
+//! code makes two pairs of trials and asks them to agree: `pairs = 2`. Its smallest step (500 kbps) is `min_step`, off here.
+
+use crate::monitor_interval::{Monitor, Report};
+use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
+use crate::{Ack, Context, Controller, Interests, LostPacket, Sent, math};
+use fairweir_units::{Bytes, Dur, Rate};
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Smallest window, packets (the kernel module's).
+const MIN_CWND_PKTS: u64 = 4;
+/// cwnd, in rate times srtt (the kernel module's).
+const CWND_GAIN: u64 = 2;
+/// Bytes/s in a Mbps.
+const MBPS: f64 = 125_000.0;
+
+/// Parameters of PCC Vivace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Exponent of the rate in the utility.
+    pub rate_exponent: f64,
+    /// Weight of the RTT gradient.
+    pub latency_coefficient: f64,
+    /// Weight of the loss rate.
+    pub loss_coefficient: f64,
+    /// RTT gradients smaller than this, either way, count as none.
+    pub latency_tolerance: f64,
+    /// Step of a trial, as a share of the rate.
+    pub eps: f64,
+    /// Pairs of trials; of two, both must agree.
+    pub pairs: u32,
+    /// Length of an interval, RTTs.
+    pub interval_rtts: f64,
+    /// Fewest packets in an interval.
+    pub interval_min_pkts: u64,
+    /// Step by gradient, Mbps per (unit of utility per Mbps).
+    pub theta: f64,
+    /// Exponent of the confidence amplifier m(n).
+    pub amplifier_exponent: f64,
+    /// Largest step, as a share of the rate.
+    pub omega_base: f64,
+    /// Its growth for each consecutive step that had to be cut.
+    pub omega_step: f64,
+    /// Smallest step, bytes/s.
+    pub min_step: Rate,
+    /// First rate, bytes/s.
+    pub initial_rate: Rate,
+    /// Smallest rate, bytes/s.
+    pub min_rate: Rate,
+    /// Smallest rate, packets in an RTT; the larger of the two counts.
+    pub min_pkts_per_rtt: f64,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            rate_exponent: 0.9,
+            latency_coefficient: 900.0,
+            loss_coefficient: 11.35,
+            latency_tolerance: 0.01,
+            eps: 0.05,
+            pairs: 1,
+            interval_rtts: 1.0,
+            interval_min_pkts: 20,
+            theta: 1.0,
+            amplifier_exponent: 1.2,
+            omega_base: 0.05,
+            omega_step: 0.05,
+            min_step: Rate::ZERO,
+            initial_rate: Rate::from_bytes_per_sec(150_000),
+            min_rate: Rate::from_bytes_per_sec(62_500),
+            min_pkts_per_rtt: 2.0,
+        }
+    }
+}
+
+impl Params {
+    fn validate(&self) -> Result<(), &'static str> {
+        if !(self.eps > 0.0 && self.eps < 1.0) {
+            return Err("eps must be between 0 and 1");
+        }
+        if !(1..=2).contains(&self.pairs) {
+            return Err("pairs must be 1 or 2");
+        }
+        if !(self.interval_rtts > 0.0 && self.interval_rtts <= 1e3) {
+            return Err("interval_rtts must be in 0..=1000 and not 0");
+        }
+        if !(2..=1_000_000).contains(&self.interval_min_pkts) {
+            return Err("interval_min_pkts must be in 2..=1000000");
+        }
+        if !(self.omega_base > 0.0 && self.omega_base < 1.0 && (0.0..1.0).contains(&self.omega_step)) {
+            return Err("omega_base must be between 0 and 1, omega_step from 0 on below 1");
+        }
+        let coefficients = [
+            self.rate_exponent,
+            self.latency_coefficient,
+            self.loss_coefficient,
+            self.latency_tolerance,
+            self.theta,
+            self.amplifier_exponent,
+        ];
+        if !coefficients.iter().all(|c| (0.0..=1e9).contains(c)) {
+            return Err("exponents, coefficients, latency_tolerance and theta must be in 0..=1e9");
+        }
+        if !(0.0..=1e6).contains(&self.min_pkts_per_rtt) {
+            return Err("min_pkts_per_rtt must be in 0..=1e6");
+        }
+        if self.initial_rate == Rate::ZERO || self.min_rate == Rate::ZERO {
+            return Err("initial_rate and min_rate must be positive");
+        }
+        Ok(())
+    }
+}
+
+/// PCC Vivace, as a row of the list of controllers.
+pub const ALGORITHM: Algorithm = Algorithm {
+    name: "pcc_vivace",
+    summary: "gradient ascent on a utility of rate, RTT gradient and loss (NSDI 2018)",
+    defaults: defaults::<Params>,
+    build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
+        let params: Params = typed("pcc_vivace", params)?;
+        params
+            .validate()
+            .map_err(|reason| BuildError::BadParams { name: "pcc_vivace".to_owned(), reason: reason.to_owned() })?;
+        Ok(Box::new(PccVivace::new(params, start)))
+    },
+};
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Doubling; rate and utility of the last interval, if there was one.
+    Starting { last: Option<(Rate, f64)> },
+    /// Trials on both sides of the rate.
+    Probing,
+}
+
+/// Consecutive steps that agree, and those of them that were cut.
+#[derive(Clone, Copy, Debug, Default)]
+struct Momentum {
+    is_up: bool,
+    same_way: u32,
+    cut: u32,
+}
+
+/// PCC Vivace.
+#[derive(Clone, Debug)]
+pub struct PccVivace {
+    params: Params,
+    mss: Bytes,
+    initial_cwnd: Bytes,
+    srtt: Dur,
+    /// The rate that trials are made around, and that is sent while none is.
+    rate: Rate,
+    phase: Phase,
+    momentum: Momentum,
+    monitor: Monitor,
+    utility: f64,
+    gradient: f64,
+}
+
+impl PccVivace {
+    /// A connection that starts.
+    pub fn new(params: Params, start: &Start) -> PccVivace {
+        let rate = params.initial_rate;
+        let mut monitor = Monitor::new(start.mss, params.interval_min_pkts);
+        monitor.plan([rate]);
+        PccVivace {
+            params,
+            mss: start.mss,
+            initial_cwnd: start.initial_cwnd,
+            srtt: Dur::ZERO,
+            rate,
+            phase: Phase::Starting { last: None },
+            momentum: Momentum::default(),
+            monitor,
+            utility: 0.0,
+            gradient: 0.0,
+        }
+    }
+
+    fn utility_of(&self, report: &Report) -> f64 {
+        let p = &self.params;
+        let x = report.rate_mbps;
+        let g = if report.rtt_gradient < p.latency_tolerance { 0.0 } else { report.rtt_gradient };
+        math::pow(x, p.rate_exponent) - p.latency_coefficient * x * g - p.loss_coefficient * x * report.loss_rate
+    }
+
+    fn set_rate(&mut self, bytes_per_sec: f64) {
+        let per_rtt = self.mss.0 as f64 * self.params.min_pkts_per_rtt / self.srtt.as_secs_f64();
+        let floor = per_rtt.max(self.params.min_rate.bytes_per_sec() as f64);
+        self.rate = Rate::from_bytes_per_sec(bytes_per_sec.max(floor) as u64);
+    }
+
+    fn decide_starting(&mut self, report: &Report, last: Option<(Rate, f64)>, cx: &mut Context<'_>) {
+        self.utility = self.utility_of(report);
+        match last {
+            Some((rate, utility)) if self.utility <= utility => {
+                self.rate = rate;
+                self.begin_probing(cx);
+            }
+            _ => {
+                self.phase = Phase::Starting { last: Some((self.rate, self.utility)) };
+                self.set_rate(self.rate.bytes_per_sec() as f64 * 2.0);
+                self.monitor.plan([self.rate]);
+            }
+        }
+    }
+
+    fn begin_probing(&mut self, cx: &mut Context<'_>) {
+        self.phase = Phase::Probing;
+        let at = |by: f64| Rate::from_bytes_per_sec((self.rate.bytes_per_sec() as f64 * by) as u64);
+        let (up, down) = (at(1.0 + self.params.eps), at(1.0 - self.params.eps));
+        let coins = cx.rng.next_u32();
+        let trials = (0..self.params.pairs).flat_map(|i| if coins >> i & 1 == 0 { [up, down] } else { [down, up] });
+        self.monitor.plan(trials);
+    }
+
+    /// du/dx over a pair of trials, or nothing if the trials were not far enough apart.
+    fn gradient_of(&self, pair: &[Report]) -> Option<f64> {
+        let (high, low) = if pair[0].target >= pair[1].target { (&pair[0], &pair[1]) } else { (&pair[1], &pair[0]) };
+        let apart = high.rate_mbps - low.rate_mbps;
+        let planned = high.target.as_mbps_f64() - low.target.as_mbps_f64();
+        (apart > planned / 2.0).then(|| (self.utility_of(high) - self.utility_of(low)) / apart)
+    }
+
+    fn decide_probing(&mut self, reports: &[Report], cx: &mut Context<'_>) {
+        let gradients: Option<Vec<f64>> = reports.chunks_exact(2).map(|pair| self.gradient_of(pair)).collect();
+        self.utility = reports.iter().map(|r| self.utility_of(r)).sum::<f64>() / reports.len() as f64;
+        if let Some(gradients) = gradients
+            && gradients.iter().all(|g| (*g > 0.0) == (gradients[0] > 0.0))
+        {
+            self.gradient = gradients.iter().sum::<f64>() / gradients.len() as f64;
+            self.step();
+        }
+        self.begin_probing(cx);
+    }
+
+    fn step(&mut self) {
+        let (p, momentum) = (&self.params, &mut self.momentum);
+        let is_up = self.gradient > 0.0;
+        if momentum.is_up != is_up || momentum.same_way == 0 {
+            *momentum = Momentum { is_up, same_way: 0, cut: 0 };
+        }
+        momentum.same_way += 1;
+        let amplifier = math::pow(f64::from(momentum.same_way + 1) / 2.0, p.amplifier_exponent);
+        let wanted = p.theta * amplifier * self.gradient.abs() * MBPS;
+        let rate = self.rate.bytes_per_sec() as f64;
+        let bound = rate * (p.omega_base + p.omega_step * f64::from(momentum.cut));
+        momentum.cut = if wanted > bound { momentum.cut + 1 } else { 0 };
+        let change = wanted.min(bound).max(p.min_step.bytes_per_sec() as f64);
+        self.set_rate(if is_up { rate + change } else { rate - change });
+    }
+
+    fn sending_rate(&self) -> Rate {
+        self.monitor.rate().unwrap_or(self.rate)
+    }
+}
+
+impl Controller for PccVivace {
+    fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        self.srtt = ack.sender.srtt;
+        self.monitor.on_ack(cx.now, ack);
+        if let Some(reports) = self.monitor.take_reports() {
+            match self.phase {
+                Phase::Starting { last } => self.decide_starting(&reports[0], last, cx),
+                Phase::Probing => self.decide_probing(&reports, cx),
+            }
+        }
+    }
+
+    fn on_send(&mut self, _sent: &Sent<'_>, cx: &mut Context<'_>) {
+        if self.srtt == Dur::ZERO {
+            return; // the length of an interval is not known yet
+        }
+        let (srtt, rtts) = (self.srtt, self.params.interval_rtts);
+        self.monitor.on_send(cx.now, || Dur::from_nanos((srtt.as_nanos() as f64 * rtts) as u64));
+    }
+
+    fn on_packet_lost(&mut self, lost: &LostPacket, _cx: &mut Context<'_>) {
+        self.monitor.on_packet_lost(lost);
+    }
+
+    fn on_loss(&mut self, _loss: &crate::Loss<'_>, _cx: &mut Context<'_>) {
+        // Loss counts in the utility, packet by packet; it is not an event.
+    }
+
+    fn cwnd(&self) -> Bytes {
+        if self.srtt == Dur::ZERO {
+            return self.initial_cwnd;
+        }
+        (self.sending_rate() * self.srtt * CWND_GAIN).max(self.mss * MIN_CWND_PKTS)
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(self.sending_rate())
+    }
+
+    fn interests(&self) -> Interests {
+        Interests { sent: true, lost: true, own_recovery: true, ..Interests::default() }
+    }
+
+    fn telemetry(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        emit("base_rate_mbps", self.rate.as_mbps_f64());
+        emit("utility", self.utility);
+        emit("utility_gradient", self.gradient);
+        emit("same_way", f64::from(self.momentum.same_way));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Path};
+    use fairweir_units::Time;
+    use serde_json::json;
+
+    fn start() -> Start {
+        Start { mss: Bytes(1500), initial_cwnd: Bytes(15_000), oracle_rtprop: None, seed: 1 }
+    }
+
+    fn report(rate_mbps: f64, rtt_gradient: f64, loss_rate: f64) -> Report {
+        let target = Rate::from_bytes_per_sec((rate_mbps * MBPS) as u64);
+        Report { target, rate_mbps, sent: 1000, loss_rate, throughput_mbps: rate_mbps, rtt_gradient }
+    }
+
+    fn vivace() -> PccVivace {
+        let mut vivace = PccVivace::new(Params::default(), &start());
+        vivace.srtt = Dur::from_millis(50);
+        vivace
+    }
+
+    #[test]
+    fn utility_is_the_papers() {
+        let vivace = vivace();
+        let plain = vivace.utility_of(&report(96.0, 0.0, 0.0));
+        assert!((plain - 96f64.powf(0.9)).abs() < 1e-9);
+        assert!((vivace.utility_of(&report(96.0, 0.02, 0.0)) - (plain - 900.0 * 96.0 * 0.02)).abs() < 1e-9);
+        assert!((vivace.utility_of(&report(96.0, 0.0, 0.01)) - (plain - 11.35 * 96.0 * 0.01)).abs() < 1e-9);
+        assert_eq!(vivace.utility_of(&report(96.0, 0.009, 0.0)), plain);
+        assert_eq!(vivace.utility_of(&report(96.0, -0.5, 0.0)), plain);
+    }
+
+    #[test]
+    fn steps_grow_while_they_agree_and_are_bounded() {
+        let mut vivace = vivace();
+        vivace.rate = Rate::from_mbps(100);
+        vivace.gradient = 0.5;
+        let mut steps = Vec::new();
+        for _ in 0..3 {
+            let before = vivace.rate.as_mbps_f64();
+            vivace.step();
+            steps.push(vivace.rate.as_mbps_f64() - before);
+        }
+        for (step, n) in steps.iter().zip([1.0f64, 2.0, 3.0]) {
+            assert!((step - 0.5 * ((n + 1.0) / 2.0).powf(1.2)).abs() < 1e-4, "{steps:?}");
+        }
+        // The other way: amplifier and bound start over; 5 %, then 10 % of what is left.
+        let top = vivace.rate.as_mbps_f64();
+        vivace.gradient = -1000.0;
+        vivace.step();
+        assert!((vivace.rate.as_mbps_f64() - 0.95 * top).abs() < 1e-4);
+        vivace.step();
+        assert!((vivace.rate.as_mbps_f64() - 0.9 * 0.95 * top).abs() < 1e-4);
+    }
+
+    #[test]
+    fn an_ideal_link_is_used_almost_fully_with_almost_no_queue() {
+        for (mbps, rtprop_ms) in [(48, 40), (96, 20), (120, 60)] {
+            let mut bench = Bench::of("pcc_vivace", &Value::Null, Path::droptail(mbps, rtprop_ms, 2));
+            bench.run_until(Time::from_nanos(20_000_000_000), |_| ());
+            let (mut within, mut acks) = (0u64, 0u64);
+            let delivered = bench.sender.delivered;
+            bench.run_until(Time::from_nanos(40_000_000_000), |b| {
+                acks += 1;
+                within += u64::from(b.rtt <= b.path.rtprop * 105 / 100 + crate::testing::MSS / b.path.rate);
+            });
+            let rate = (bench.sender.delivered - delivered) as f64 * 1500.0 / 20.0 / MBPS;
+            assert!(rate > 0.9 * mbps as f64, "{rate} of {mbps} Mbps");
+            assert!(within * 100 >= acks * 99, "{within} of {acks} within 5 %");
+        }
+    }
+
+    #[test]
+    fn an_application_that_cannot_keep_up_changes_nothing() {
+        let mut vivace = vivace();
+        vivace.rate = Rate::from_mbps(100);
+        let (mut high, mut low) = (report(105.0, 0.0, 0.0), report(95.0, 0.0, 0.0));
+        (high.rate_mbps, low.rate_mbps) = (10.0, 9.9);
+        assert_eq!(vivace.gradient_of(&[high, low]), None);
+        (high.rate_mbps, low.rate_mbps) = (105.0, 95.0);
+        assert!(vivace.gradient_of(&[low, high]).is_some_and(|g| (g - 0.57).abs() < 0.01));
+    }
+
+    #[test]
+    fn bad_parameters_are_refused() {
+        for params in [
+            json!({"eps": 1.0}),
+            json!({"pairs": 0}),
+            json!({"interval_rtts": -1.0}),
+            json!({"theta": -1.0}),
+            json!({"omega_base": 0.0}),
+            json!({"min_rate": 0}),
+            json!({"latency": 900.0}),
+        ] {
+            assert!((ALGORITHM.build)(&params, &start()).is_err(), "{params}");
+        }
+        assert!((ALGORITHM.build)(&(ALGORITHM.defaults)(), &start()).is_ok());
+    }
+}
