@@ -49,7 +49,14 @@ pub struct Algorithm {
 }
 
 /// Algorithms written in Rust. To add one: a file with an `ALGORITHM`, a line here.
-const RUST: &[Algorithm] = &[reno::ALGORITHM, cubic::ALGORITHM, bbr::ALGORITHM, dctcp::ALGORITHM];
+const RUST: &[Algorithm] = &[
+    reno::ALGORITHM,
+    cubic::ALGORITHM,
+    bbr::ALGORITHM,
+    dctcp::ALGORITHM,
+    pcc_allegro::ALGORITHM,
+    pcc_vivace::ALGORITHM,
+];
 
 /// Every algorithm, by name.
 pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
