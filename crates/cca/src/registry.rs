@@ -5,6 +5,7 @@ use fairweir_units::{Bytes, Dur};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::path::Path;
 
 /// What a controller is told when its flow starts.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,34 @@ pub enum BuildError {
         /// What serde or the algorithm said.
         reason: String,
     },
+    /// A C source that is not a controller, or cannot be made one here.
+    #[error("`{path}`: {reason}")]
+    BadSource {
+        /// The file.
+        path: String,
+        /// What is wrong; the compiler's words if it refused.
+        reason: String,
+        /// What to do about it.
+        hint: String,
+    },
+}
+
+impl BuildError {
+    /// The controller in question, as the scenario names it.
+    pub fn name(&self) -> &str {
+        match self {
+            BuildError::UnknownName(name) | BuildError::BadParams { name, .. } => name,
+            BuildError::BadSource { path, .. } => path,
+        }
+    }
+
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            BuildError::BadSource { hint, .. } => Some(hint),
+            _ => None,
+        }
+    }
 }
 
 /// A controller by name.
@@ -49,25 +78,23 @@ pub struct Algorithm {
 }
 
 /// Algorithms written in Rust. To add one: a file with an `ALGORITHM`, a line here.
-const RUST: &[Algorithm] = &[
-    reno::ALGORITHM,
-    cubic::ALGORITHM,
-    bbr::ALGORITHM,
-    dctcp::ALGORITHM,
-    pcc_allegro::ALGORITHM,
-    pcc_vivace::ALGORITHM,
-];
+const RUST: &[Algorithm] =
+    &[reno::ALGORITHM, cubic::ALGORITHM, bbr::ALGORITHM, dctcp::ALGORITHM, pcc_allegro::ALGORITHM, pcc_vivace::ALGORITHM];
 
 /// Every algorithm, by name.
 pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
     RUST.iter().chain(native::ALGORITHMS)
 }
 
-/// Builds the controller `name` with `params` (an object, or null for the defaults).
+/// Builds the controller `name` with `params` (an object, or null for the defaults). A name that ends in `.bpf.c` is the
+/// path of a source in kernel C, which is compiled first.
 ///
 /// # Errors
-/// If there is no such controller, or it refuses its parameters.
+/// If there is no such controller, its source is none, or it refuses its parameters.
 pub fn build(name: &str, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
+    if name.ends_with(native::SUFFIX) {
+        return native::load(Path::new(name))?.build(params, start);
+    }
     let algorithm = algorithms().find(|a| a.name == name).ok_or_else(|| BuildError::UnknownName(name.to_owned()))?;
     (algorithm.build)(params, start)
 }

@@ -1,6 +1,5 @@
 //! Rust errors to `fairweir.errors`; no other file of this crate makes Python exceptions of ours.
 
-use fairweir_cca::BuildError;
 use fairweir_sim::SimError;
 use fairweir_units::ParseError;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -39,11 +38,8 @@ pub fn from_sim(py: Python<'_>, e: &SimError, cause: Option<PyErr>) -> PyErr {
     let raised = match e {
         SimError::BadConfig { key, reason } => raise(py, "ConfigError", reason, &[("key", text(py, key))]),
         SimError::Build { flow, source } => {
-            let name = match source {
-                BuildError::UnknownName(name) => name.as_str(),
-                BuildError::BadParams { name, .. } => name.as_str(),
-            };
-            let details = [("flow", text(py, flow)), ("cca", text(py, name))];
+            let mut details = vec![("flow", text(py, flow)), ("cca", text(py, source.name()))];
+            details.extend(source.hint().map(|hint| ("hint", text(py, hint))));
             raise(py, "CcaError", &source.to_string(), &details)
         }
         SimError::Controller { flow, at, reason } => {

@@ -1,6 +1,43 @@
-//! The native door to `bpf/`: kernel C, compiled by the host's C compiler, driven as a [`Controller`](crate::Controller).
+//! The native door to `bpf/`: kernel C, compiled by the host's C compiler, driven as a
+//! [`Controller`](crate::Controller).
+//!
+//! The build compiles what `bpf/` holds ([`ALGORITHMS`]); [`load`] compiles a user's source the same way while the
+//! program runs. This module is the only one of the crate with `unsafe`: it calls C.
+#![allow(unsafe_code)]
 
-use crate::registry::Algorithm;
+mod abi;
+mod controller;
+mod load;
+mod module;
+mod params;
 
-/// Algorithms written in kernel C.
-pub const ALGORITHMS: &[Algorithm] = &[];
+pub use list::ALGORITHMS;
+pub use load::{Loaded, SUFFIX, load};
+
+/// What the build found in `bpf/`.
+mod list {
+    use super::abi::{RawOps, RawParam};
+    use super::controller::NativeController;
+    use super::module::Module;
+    use crate::Controller;
+    use crate::registry::{Algorithm, BuildError, Start};
+    use serde_json::Value;
+    use std::sync::LazyLock;
+
+    impl Module {
+        /// An algorithm that was compiled with this crate.
+        ///
+        /// # Panics
+        /// If its ops or its parameter table are wrong, which a test rules out.
+        fn builtin(name: &str, ops: &'static RawOps, table: &'static [RawParam]) -> Module {
+            // SAFETY: build.rs compiled both against bpf/tcp.h.
+            unsafe { Module::new(name, ops, table) }.unwrap_or_else(|reason| panic!("bpf/: {reason}"))
+        }
+    }
+
+    fn build(module: &Module, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
+        Ok(Box::new(NativeController::new(module, params, start)?))
+    }
+
+    include!(concat!(env!("OUT_DIR"), "/bpf.rs"));
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR MIT)
+/*
+ * Weighted AIMD, four CCAs from one source:
+ *
+ * multcp: as `weight` Reno flows: grows by w, shrinks by 1/(2w) (Crowcroft and Oechslin 1998)
+ * ewtcp: grows by w^2, shrinks by half (Honda et al. 2009)
+ * wcc_ai: grows by w, shrinks by half (WCC, weight in the increase)
+ * wcc_md: grows by 1, shrinks by 1/(2w) (WCC, weight in the decrease)
+ *
+ * Model, per packet acknowledged and per loss episode:
+ *
+ *	cwnd += A / cwnd          ssthresh = cwnd (1 - B), at least 2
+ *
+ * Slow start, timeouts and recovery are Reno's. Weight 1 is Reno in all four.
+ *
+ * Source: WCC paper sections II and III.A; specs/ccas.md section 23.
+ *
+ * Deviations: weights may have fractions (the papers use whole ones). wcc_md and multcp need weight > 1/2, or their
+ * decrease leaves nothing: the window then falls to 2 packets.
+ */
+#include "tcp.h"
+
+#define WAIMD_PARAMS(P)                                                                                                \
+	P(weight_fp, "weight", CC_FIXED, CC_FP(1), CC_FP(0.01), CC_FP(1000), "share wanted, relative to a flow of weight 1")
+CC_PARAMS(waimd, WAIMD_PARAMS);
+
+struct waimd {
+	u64 credit_fp; /* growth earned since the last whole packet, packets times cwnd, 1/CC_FP_ONE */
+	u64 increase_fp; /* A, packets per RTT, 1/CC_FP_ONE */
+	u32 decrease_fp; /* B, 1/CC_FP_ONE */
+};
+CC_STATE_FITS(struct waimd);
+
+/* 1/(2w), at most 1. */
+static __always_inline u32 waimd_shared_decrease(u64 weight_fp)
+{
+	return min(CC_FP_ONE * CC_FP_ONE / (2 * weight_fp), CC_FP_ONE);
+}
+
+static __always_inline void waimd_start(struct sock *sk, u64 increase_fp, u32 decrease_fp)
+{
+	struct waimd *ca = inet_csk_ca(sk);
+
+	ca->credit_fp = 0;
+	ca->increase_fp = increase_fp;
+	ca->decrease_fp = decrease_fp;
+}
+
+SEC("struct_ops/multcp_init")
+void BPF_PROG(multcp_init, struct sock *sk)
+{
+	const struct waimd_params *p = cc_params(sk);
+
+	waimd_start(sk, p->weight_fp, waimd_shared_decrease(p->weight_fp));
+}
+
+SEC("struct_ops/ewtcp_init")
+void BPF_PROG(ewtcp_init, struct sock *sk)
+{
+	const struct waimd_params *p = cc_params(sk);
+
+	waimd_start(sk, p->weight_fp * p->weight_fp >> CC_FP_SHIFT, CC_FP(0.5));
+}
+
+SEC("struct_ops/wcc_ai_init")
+void BPF_PROG(wcc_ai_init, struct sock *sk)
+{
+	const struct waimd_params *p = cc_params(sk);
+
+	waimd_start(sk, p->weight_fp, CC_FP(0.5));
+}
+
+SEC("struct_ops/wcc_md_init")
+void BPF_PROG(wcc_md_init, struct sock *sk)
+{
+	const struct waimd_params *p = cc_params(sk);
+
+	waimd_start(sk, CC_FP_ONE, waimd_shared_decrease(p->weight_fp));
+}
+
+SEC("struct_ops/waimd_cong_avoid")
+void BPF_PROG(waimd_cong_avoid, struct sock *sk, u32 ack, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct waimd *ca = inet_csk_ca(sk);
+	u64 packet_fp, grown;
+
+	if (!tcp_is_cwnd_limited(sk))
+		return;
+	if (tcp_in_slow_start(tp)) {
+		acked = tcp_slow_start(tp, acked);
+		if (!acked)
+			return;
+	}
+	ca->credit_fp += acked * ca->increase_fp;
+	packet_fp = max((u64)tp->snd_cwnd, 1ULL) << CC_FP_SHIFT;
+	if (ca->credit_fp >= packet_fp) {
+		grown = ca->credit_fp / packet_fp;
+		ca->credit_fp -= grown * packet_fp;
+		tp->snd_cwnd = min(tp->snd_cwnd + (u32)grown, tp->snd_cwnd_clamp);
+	}
+}
+
+SEC("struct_ops/waimd_ssthresh")
+u32 BPF_PROG(waimd_ssthresh, struct sock *sk)
+{
+	struct waimd *ca = inet_csk_ca(sk);
+	u64 cwnd = tcp_sk(sk)->snd_cwnd;
+	u64 cut = (cwnd * ca->decrease_fp + CC_FP_ONE - 1) >> CC_FP_SHIFT; /* rounded up: 2w > cwnd still shrinks */
+
+	ca->credit_fp = 0;
+	return max((u32)(cwnd - cut), 2U);
+}
+
+SEC("struct_ops/waimd_undo_cwnd")
+u32 BPF_PROG(waimd_undo_cwnd, struct sock *sk)
+{
+	return tcp_reno_undo_cwnd(sk);
+}
+
+#define WAIMD_OPS                                                                                                      \
+	.ssthresh = (void *)waimd_ssthresh, .undo_cwnd = (void *)waimd_undo_cwnd,                                      \
+	.cong_avoid = (void *)waimd_cong_avoid, .flags = TCP_CONG_NON_RESTRICTED
+
+SEC(".struct_ops")
+struct tcp_congestion_ops multcp = {.init = (void *)multcp_init, .name = "multcp", WAIMD_OPS};
+SEC(".struct_ops")
+struct tcp_congestion_ops ewtcp = {.init = (void *)ewtcp_init, .name = "ewtcp", WAIMD_OPS};
+SEC(".struct_ops")
+struct tcp_congestion_ops wcc_ai = {.init = (void *)wcc_ai_init, .name = "wcc_ai", WAIMD_OPS};
+SEC(".struct_ops")
+struct tcp_congestion_ops wcc_md = {.init = (void *)wcc_md_init, .name = "wcc_md", WAIMD_OPS};
+
+CC_LICENSE("Dual MIT/GPL");

@@ -1,0 +1,214 @@
+//! Users' own `.bpf.c`: compiled by the host's C compiler into a shared object and taken into the process.
+
+use super::abi::{RawOps, RawParam};
+use super::controller::NativeController;
+use super::list::HEADERS;
+use super::module::Module;
+use crate::Controller;
+use crate::registry::{BuildError, Start};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io::{Error, ErrorKind};
+use std::mem::size_of;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs, slice};
+
+/// How the path of a source that is to be loaded ends.
+pub const SUFFIX: &str = ".bpf.c";
+
+/// Lines of the compiler's complaint that are shown.
+const SHOWN_LINES: usize = 12;
+
+/// A user's algorithm, compiled and in memory. It stays there: what hooks point to must outlive every controller.
+#[derive(Clone, Debug)]
+pub struct Loaded(Arc<Module>);
+
+impl Loaded {
+    /// The algorithm's name: that of its `struct tcp_congestion_ops`.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Every parameter with its default, as JSON.
+    pub fn defaults(&self) -> Value {
+        self.0.defaults()
+    }
+
+    /// Name and line of documentation of each parameter.
+    pub fn param_docs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.docs()
+    }
+
+    /// A controller with `params` (an object, or null).
+    ///
+    /// # Errors
+    /// If the algorithm refuses its parameters.
+    pub fn build(&self, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
+        Ok(Box::new(NativeController::new(&self.0, params, start)?))
+    }
+}
+
+/// Compiles and loads the source at `path`; the same content at the same place is compiled once a process.
+///
+/// A source may hold several `struct tcp_congestion_ops`; the one that bears the file's name is taken.
+///
+/// # Errors
+/// [`BuildError::BadSource`] if the file cannot be read, the compiler is missing or refuses it, there is no congestion
+/// controller in it, or it keeps state that flows would share.
+pub fn load(path: &Path) -> Result<Loaded, BuildError> {
+    static CACHE: Mutex<Option<HashMap<(PathBuf, Vec<u8>), Loaded>>> = Mutex::new(None);
+    let bad = |reason: String, hint: &str| BuildError::BadSource {
+        path: path.display().to_string(),
+        reason,
+        hint: hint.to_owned(),
+    };
+    let place = path.canonicalize().map_err(|e| bad(e.to_string(), "give the path from the working directory"))?;
+    let content = fs::read(&place).map_err(|e| bad(e.to_string(), "a C source, as the kernel wants it"))?;
+    let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    let cache = cache.get_or_insert_with(HashMap::new);
+    let key = (place, content);
+    if let Some(loaded) = cache.get(&key) {
+        return Ok(loaded.clone());
+    }
+    let module = compile(&key.0).and_then(|bytes_and_library| take(&key.0, bytes_and_library));
+    let loaded = Loaded(Arc::new(module.map_err(|Refusal { reason, hint }| bad(reason, hint))?));
+    cache.insert(key, loaded.clone());
+    Ok(loaded)
+}
+
+/// Why a source is not taken, and what to do about it.
+struct Refusal {
+    reason: String,
+    hint: &'static str,
+}
+
+impl From<Error> for Refusal {
+    fn from(e: Error) -> Refusal {
+        Refusal { reason: e.to_string(), hint: "is the temporary directory writable? TMPDIR names another" }
+    }
+}
+
+/// The shared object made from `source`: its bytes, and itself in the process.
+fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
+    let scratch = tempfile::tempdir()?;
+    let include = scratch.path().join("include");
+    fs::create_dir(&include)?;
+    for (name, text) in HEADERS {
+        fs::write(include.join(name), text)?;
+    }
+    let output = scratch.path().join("cca.so");
+    let compiler = std::env::var_os("CC").filter(|cc| !cc.is_empty()).unwrap_or_else(|| "cc".into());
+    let run = Command::new(&compiler)
+        .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-fno-strict-aliasing", "-fwrapv", "-fdiagnostics-color=never"])
+        .args(["-Wl,-z,defs", "-x", "c"])
+        .arg(source)
+        .arg("-I")
+        .arg(&include)
+        .arg("-o")
+        .arg(&output)
+        .output()
+        .map_err(|e| match e.kind() {
+            ErrorKind::NotFound => Refusal {
+                reason: format!("there is no C compiler `{}`", compiler.display()),
+                hint: "install one (`apt-get install gcc`), or name one in the environment variable CC",
+            },
+            _ => Refusal { reason: format!("`{}`: {e}", compiler.display()), hint: "is CC a C compiler?" },
+        })?;
+    if !run.status.success() {
+        let complaint = String::from_utf8_lossy(&run.stderr);
+        let shown: Vec<&str> = complaint.lines().take(SHOWN_LINES).collect();
+        return Err(Refusal {
+            reason: format!("the C compiler refuses it:\n{}", shown.join("\n")),
+            hint: "include \"tcp.h\"; it has what a CCA may use of the kernel",
+        });
+    }
+    let bytes = fs::read(&output)?;
+    // SAFETY: the file was just made from the user's source; running its code is what the user asked for.
+    let library = unsafe { Library::open(Some(&output), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| Refusal {
+        reason: format!("the compiled object does not load: {e}"),
+        hint: "is the temporary directory mounted noexec? TMPDIR names another",
+    })?;
+    Ok((bytes, library))
+}
+
+/// Data symbols that the source itself defines, by section: name, size, section.
+struct Symbols {
+    ops: Vec<String>,
+    table: Option<(String, u64)>,
+    shared_state: Vec<String>,
+}
+
+fn symbols(bytes: &[u8]) -> Result<Symbols, object::Error> {
+    let file = object::File::parse(bytes)?;
+    let mut found = Symbols { ops: Vec::new(), table: None, shared_state: Vec::new() };
+    for symbol in file.symbols().filter(|s| s.kind() == SymbolKind::Data && s.size() > 0) {
+        let Some(section) = symbol.section_index().and_then(|i| file.section_by_index(i).ok()) else { continue };
+        let name = symbol.name()?.to_owned();
+        match section.name()? {
+            ".struct_ops" | ".struct_ops.link" => found.ops.push(name),
+            "cc_params" => found.table = Some((name, symbol.size())),
+            ".data" | ".bss" => found.shared_state.push(name),
+            _ if section.kind() == SectionKind::UninitializedData => found.shared_state.push(name),
+            _ => {}
+        }
+    }
+    // The compiler's own start-up files bring one object of theirs.
+    found.shared_state.retain(|name| !name.starts_with("completed.") && !name.starts_with("__"));
+    found.ops.sort();
+    Ok(found)
+}
+
+/// The algorithm in a loaded object.
+fn take(source: &Path, (bytes, library): (Vec<u8>, Library)) -> Result<Module, Refusal> {
+    let odd = |e: &dyn std::fmt::Display| Refusal {
+        reason: format!("the compiled object cannot be read: {e}"),
+        hint: "is CC a compiler for this machine?",
+    };
+    let found = symbols(&bytes).map_err(|e| odd(&e))?;
+    if let Some(shared) = found.shared_state.first() {
+        return Err(Refusal {
+            reason: format!("`{shared}` is a variable that all flows would share"),
+            hint: "keep a flow's state at inet_csk_ca(sk), and make constants `const`",
+        });
+    }
+    let stem = source.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_suffix(SUFFIX)).unwrap_or_default();
+    let name = match found.ops.as_slice() {
+        [] => {
+            return Err(Refusal {
+                reason: "there is no `struct tcp_congestion_ops` in section \".struct_ops\"".to_owned(),
+                hint: "write `SEC(\".struct_ops\") struct tcp_congestion_ops mine = {...};`",
+            });
+        }
+        [one] => one,
+        several => several.iter().find(|name| *name == stem).ok_or_else(|| Refusal {
+            reason: format!("there are several congestion controllers: {}", several.join(", ")),
+            hint: "give the file the name of the one that is meant",
+        })?,
+    };
+    // The library is never closed, so that hooks and tables live as long as the process.
+    let library: &'static Library = Box::leak(Box::new(library));
+    let address = |symbol: &str| {
+        // SAFETY: the address alone is taken here.
+        unsafe { library.get::<*const ()>(symbol.as_bytes()) }.map(|s| s.as_raw_ptr().cast_const()).map_err(|e| odd(&e))
+    };
+    // SAFETY: the object was compiled against bpf/tcp.h, whose structs these mirror; sizes are the symbol table's.
+    let (ops, table) = unsafe {
+        let ops: &'static RawOps = &*address(name)?.cast();
+        let table: &'static [RawParam] = match &found.table {
+            Some((symbol, size)) => {
+                slice::from_raw_parts(address(symbol)?.cast(), *size as usize / size_of::<RawParam>())
+            }
+            None => &[],
+        };
+        (ops, table)
+    };
+    // SAFETY: as above.
+    unsafe { Module::new(name, ops, table) }.map_err(|reason| Refusal {
+        reason,
+        hint: "the kernel demands ssthresh, undo_cwnd and one of cong_avoid and cong_control",
+    })
+}

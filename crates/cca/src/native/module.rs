@@ -1,0 +1,92 @@
+//! A compiled algorithm: its hooks and its table of parameters.
+
+use super::abi::{RawOps, RawParam, unit};
+use super::params::{self, Param, Unit};
+use crate::registry::BuildError;
+use serde_json::Value;
+use std::ffi::{CStr, c_char};
+
+/// Hooks and parameters of an algorithm, checked once.
+#[derive(Debug)]
+pub(super) struct Module {
+    pub(super) name: String,
+    pub(super) ops: &'static RawOps,
+    params: Vec<Param>,
+}
+
+impl std::fmt::Debug for RawOps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RawOps").finish_non_exhaustive()
+    }
+}
+
+impl Module {
+    /// An algorithm with `ops`, of which the kernel demands some, and the parameter `table` of its file.
+    ///
+    /// # Errors
+    /// If a hook is missing that the kernel cannot do without, or the table is not one.
+    ///
+    /// # Safety
+    /// `ops` and `table` must come from C that was compiled against `bpf/tcp.h`.
+    pub(super) unsafe fn new(
+        name: &str,
+        ops: &'static RawOps,
+        table: &'static [RawParam],
+    ) -> Result<Module, String> {
+        // The kernel refuses ops without these three (tcp_validate_congestion_control).
+        let missing = match ops {
+            RawOps { ssthresh: None, .. } => Some("ssthresh"),
+            RawOps { undo_cwnd: None, .. } => Some("undo_cwnd"),
+            RawOps { cong_avoid: None, cong_control: None, .. } => Some("cong_avoid or cong_control"),
+            _ => None,
+        };
+        if let Some(hook) = missing {
+            return Err(format!("`{name}` has no {hook}"));
+        }
+        // SAFETY: the caller's promise: rows hold literals.
+        let params = table.iter().map(|row| unsafe { read_row(row) }).collect::<Result<_, _>>()?;
+        Ok(Module { name: name.to_owned(), ops, params })
+    }
+
+    /// Every parameter with its default, as JSON.
+    pub(super) fn defaults(&self) -> Value {
+        params::defaults(&self.params)
+    }
+
+    /// A flow's parameters as the hooks read them.
+    ///
+    /// # Errors
+    /// If the algorithm refuses them.
+    pub(super) fn read_params(&self, given: &Value) -> Result<Box<[u64]>, BuildError> {
+        params::read(&self.params, given).map_err(|reason| BuildError::BadParams { name: self.name.clone(), reason })
+    }
+
+    /// Name and line of documentation of each parameter.
+    pub(super) fn docs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.params.iter().map(|param| (param.name.as_str(), param.doc.as_str()))
+    }
+}
+
+/// # Safety
+/// The row's strings must be C strings.
+unsafe fn read_row(row: &RawParam) -> Result<Param, String> {
+    let text = |s: *const c_char| {
+        // SAFETY: the caller's promise.
+        let s = unsafe { CStr::from_ptr(s) };
+        s.to_str().map(str::to_owned).map_err(|_| "a parameter's name or line of documentation is not UTF-8".to_owned())
+    };
+    let name = text(row.name)?;
+    let unit = match row.unit {
+        unit::NUMBER => Unit::Number,
+        unit::FIXED => Unit::Fixed,
+        unit::FLAG => Unit::Flag,
+        unit::US => Unit::Micros,
+        unit::PKTS => Unit::Packets,
+        unit::RATE => Unit::Rate,
+        other => return Err(format!("parameter `{name}` has an unknown unit ({other})")),
+    };
+    if !(row.least..=row.most).contains(&row.def) {
+        return Err(format!("the default of parameter `{name}` is out of its own range"));
+    }
+    Ok(Param { name, doc: text(row.doc)?, unit, default: row.def, least: row.least, most: row.most })
+}

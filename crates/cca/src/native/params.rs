@@ -1,0 +1,159 @@
+//! Parameters of an algorithm in C: from JSON to the numbers its hooks read.
+
+use fairweir_units::{Dur, Rate};
+use serde_json::{Map, Value};
+
+/// Fractions have so many bits (`CC_FP_SHIFT`).
+const FRACTION_BITS: u32 = 16;
+
+/// How a parameter's number is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// A whole number.
+    Number,
+    /// A number with fraction, held in 1/2^16.
+    Fixed,
+    /// True or false.
+    Flag,
+    /// Microseconds, written with a unit.
+    Micros,
+    /// Packets, a whole number.
+    Packets,
+    /// Bytes per second, written with a unit.
+    Rate,
+}
+
+/// A row of a parameter table.
+#[derive(Clone, Debug)]
+pub(super) struct Param {
+    pub(super) name: String,
+    pub(super) doc: String,
+    pub(super) unit: Unit,
+    pub(super) default: u64,
+    pub(super) least: u64,
+    pub(super) most: u64,
+}
+
+impl Param {
+    /// `raw` as people write it.
+    fn show(&self, raw: u64) -> Value {
+        match self.unit {
+            Unit::Number | Unit::Packets => raw.into(),
+            Unit::Fixed => (raw as f64 / f64::from(1 << FRACTION_BITS)).into(),
+            Unit::Flag => (raw != 0).into(),
+            Unit::Micros => Dur::from_micros(raw).to_string().into(),
+            Unit::Rate => Rate::from_bytes_per_sec(raw).to_string().into(),
+        }
+    }
+
+    /// What the hooks read for `value`, or why it cannot be that.
+    fn read(&self, value: &Value) -> Result<u64, String> {
+        let wants = |what: &str| format!("`{}` is {what}, not `{value}`", self.name);
+        let raw = match self.unit {
+            Unit::Number | Unit::Packets => value.as_u64().ok_or_else(|| wants("a whole number"))?,
+            Unit::Flag => value.as_bool().map(u64::from).ok_or_else(|| wants("true or false"))?,
+            Unit::Fixed => {
+                let number = value.as_f64().filter(|x| *x >= 0.0).ok_or_else(|| wants("a non-negative number"))?;
+                (number * f64::from(1 << FRACTION_BITS)).round() as u64
+            }
+            Unit::Micros => {
+                let text = value.as_str().ok_or_else(|| wants("a time with its unit, as \"10ms\""))?;
+                let time: Dur = text.parse().map_err(|e| format!("`{}`: {e}", self.name))?;
+                if time.as_nanos() % 1_000 != 0 {
+                    return Err(format!("`{}` is in whole microseconds: `{text}`", self.name));
+                }
+                time.as_micros()
+            }
+            Unit::Rate => {
+                let text = value.as_str().ok_or_else(|| wants("a rate with its unit, as \"10Mbps\""))?;
+                let rate: Rate = text.parse().map_err(|e| format!("`{}`: {e}", self.name))?;
+                rate.bytes_per_sec()
+            }
+        };
+        if (self.least..=self.most).contains(&raw) {
+            return Ok(raw);
+        }
+        let (least, most) = (self.show(self.least), self.show(self.most));
+        Err(format!("`{}` must be from {least} to {most}: {value}", self.name))
+    }
+}
+
+/// Every parameter with its default.
+pub(super) fn defaults(table: &[Param]) -> Value {
+    let all = table.iter().map(|param| (param.name.clone(), param.show(param.default)));
+    Value::Object(all.collect::<Map<String, Value>>())
+}
+
+/// The numbers for `params` (an object, or null), in the table's order; what is absent takes its default.
+///
+/// # Errors
+/// On an unknown key, and on a value that is of the wrong kind or out of range.
+pub(super) fn read(table: &[Param], params: &Value) -> Result<Box<[u64]>, String> {
+    let empty = Map::new();
+    let given = match params {
+        Value::Null => &empty,
+        Value::Object(map) => map,
+        other => return Err(format!("not a table of parameters: {other}")),
+    };
+    if let Some(unknown) = given.keys().find(|key| !table.iter().any(|param| param.name == **key)) {
+        let known: Vec<String> = table.iter().map(|param| format!("`{}`", param.name)).collect();
+        return Err(if known.is_empty() {
+            format!("unknown field `{unknown}`, there are no parameters")
+        } else {
+            format!("unknown field `{unknown}`, expected one of {}", known.join(", "))
+        });
+    }
+    table.iter().map(|param| given.get(&param.name).map_or(Ok(param.default), |value| param.read(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn table() -> Vec<Param> {
+        let param = |name: &str, unit, default, least, most| Param {
+            name: name.to_owned(),
+            doc: String::new(),
+            unit,
+            default,
+            least,
+            most,
+        };
+        vec![
+            param("theta", Unit::Micros, 10_000, 100, 1_000_000),
+            param("weight", Unit::Fixed, 1 << 16, 655, 10 << 16),
+            param("gamma", Unit::Number, 4, 1, 64),
+            param("strict", Unit::Flag, 0, 0, 1),
+            param("floor", Unit::Rate, 125_000, 1, 1 << 40),
+        ]
+    }
+
+    #[test]
+    fn defaults_read_back_as_the_same_numbers() {
+        let shown = defaults(&table());
+        assert_eq!(
+            shown,
+            json!({"theta": "10ms", "weight": 1.0, "gamma": 4, "strict": false, "floor": "1Mbps"})
+        );
+        assert_eq!(read(&table(), &shown).unwrap(), read(&table(), &Value::Null).unwrap());
+    }
+
+    #[test]
+    fn given_values_are_scaled_to_what_the_hooks_read() {
+        let given = json!({"theta": "2.5ms", "weight": 2.5, "strict": true});
+        assert_eq!(*read(&table(), &given).unwrap(), [2_500, 163_840, 4, 1, 125_000]);
+    }
+
+    #[test]
+    fn wrong_parameters_are_refused_with_key_value_and_range() {
+        let refusal = |given: Value| read(&table(), &given).unwrap_err();
+        assert!(refusal(json!({"thta": "1ms"})).contains("unknown field `thta`, expected one of `theta`"));
+        assert_eq!(refusal(json!({"theta": 5})), "`theta` is a time with its unit, as \"10ms\", not `5`");
+        assert_eq!(refusal(json!({"theta": "5s"})), "`theta` must be from \"100us\" to \"1s\": \"5s\"");
+        assert_eq!(refusal(json!({"theta": "1500ns"})), "`theta` is in whole microseconds: `1500ns`");
+        assert_eq!(refusal(json!({"weight": -1})), "`weight` is a non-negative number, not `-1`");
+        assert_eq!(refusal(json!({"gamma": 2.5})), "`gamma` is a whole number, not `2.5`");
+        assert_eq!(refusal(json!([1])), "not a table of parameters: [1]");
+    }
+}
