@@ -1,0 +1,410 @@
+"""The empirical contract: by which function of which statistic a CCA's flows share a link, or that there is none.
+
+Flows of one CCA run on dumbbells of several capacities, flow counts and rtprops. Shapes are fitted to (statistic,
+rate), and the one that carries over best to a capacity it has not seen is reported, with its exponent and what is odd
+about it; unless flows that see the same get different rates, for then no function describes the CCA.
+
+References
+----------
+Thesis sections 5.2.1 (procedure, Table 5.1) and 6.1; deviations: a shape must carry over to unseen capacities and pay
+for its parameters, where the thesis takes the smallest error; the output may be a window or a share of the link
+besides a rate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairweir.audit.contract_fit import FAMILIES, POWER, Fit, Points, bootstrap, choose, fit
+from fairweir.audit.contract_points import OUTPUTS, STATISTICS, ContractPoint, Setting, points_of, read
+from fairweir.audit.contract_result import Candidate, ContractResult, RtpropFit
+from fairweir.audit.hunt_space import Cca, cca_name
+from fairweir.audit.measure import Measure, RunFault, on_all_cores
+from fairweir.audit.metrics import jain, max_min_ratio
+from fairweir.verdict import Interval
+
+Progress = Callable[[str], object]
+
+UNFAIR_RATIO = 2.0
+UNFAIR_JAIN = 0.9
+"""A run is unfair beyond either (specs/ccas.md, section 21)."""
+
+UNFAIR_RUNS = 1 / 3
+"""A contract is refuted when more than this part of the runs is unfair while the flows see the same: an accident of one
+seed is not a property of the CCA, and a CCA that is fair in two runs of three only is not described by a function."""
+
+LEAST_R_SQUARED = 0.5
+"""A statistic that explains less than half of the variance of ln(rate) does not determine the rate."""
+
+OTHER_OUTPUT_GAIN = 0.7
+"""A window or a share is reported instead of a rate only if it cuts the error at unseen capacities to this part of
+it."""
+
+RTPROP_BIAS = 0.25
+"""Smallest exponent of rtprop that is called a bias: doubling rtprop then changes the rate by a fifth."""
+
+RESAMPLES = 200
+BOOTSTRAP_SEED = 1
+CURVE_POINTS = 64
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which runs to make.
+
+    Attributes
+    ----------
+    capacities_mbps, flows : all combinations, at the first rtprop
+    rtprops_ms : the first for the fit; the others, at fewer settings, for what depends on rtprop
+    deep_buffer, shallow_buffer : as scenarios write them; the shallow one is for CCAs that fill the deep one, as the
+        thesis gives Cubic one BDP and the others four
+    duration_s, warmup_s : of each run
+    seeds : of each setting
+    ecn : may the bottleneck mark, and flows react?
+    """
+
+    capacities_mbps: tuple[float, ...] = (12.0, 24.0, 48.0, 96.0)
+    flows: tuple[int, ...] = (2, 3, 4, 6, 8)
+    rtprops_ms: tuple[float, ...] = (40.0, 20.0, 80.0)
+    deep_buffer: str = "4bdp"
+    shallow_buffer: str = "1bdp"
+    duration_s: float = 90.0
+    warmup_s: float = 30.0
+    seeds: tuple[int, ...] = (1, 2)
+    ecn: bool = False
+
+    def settings(self, buffer: str) -> list[Setting]:
+        """Give settings of the fit."""
+        return [Setting(c, self.rtprops_ms[0], n, buffer, self.ecn) for c in self.capacities_mbps for n in self.flows]
+
+    def corners(self, rtprops_ms: Sequence[float], buffer: str) -> list[Setting]:
+        """First, middle and last capacity and flow count, at each of `rtprops_ms`."""
+        capacities, flows = self.capacities_mbps, self.flows
+        picked_capacities = sorted({capacities[0], capacities[len(capacities) // 2], capacities[-1]})
+        picked_flows = sorted({flows[0], flows[len(flows) // 2], flows[-1]})
+        return [Setting(c, r, n, buffer, self.ecn) for r in rtprops_ms for c in picked_capacities for n in picked_flows]
+
+
+PYTHON_PLAN = Plan(
+    capacities_mbps=(6.0, 12.0, 24.0), flows=(2, 4, 8), rtprops_ms=(40.0,), duration_s=40.0, warmup_s=15.0
+)
+"""For Python classes, which are called for every ACK: a million of them."""
+
+
+class _Collector:
+    """Plays settings and keeps what their flows saw."""
+
+    def __init__(self, cca: Cca, plan: Plan, measure: Measure, progress: Progress) -> None:
+        self.cca, self.plan, self._measure, self._progress = cca, plan, measure, progress
+        self.runs = self.packets = 0
+        self.faults: list[str] = []
+
+    def play(self, what: str, settings: Iterable[Setting], seeds: Sequence[int]) -> list[ContractPoint]:
+        """Points of all flows of all runs that ended well, in the order of the settings and seeds."""
+        plan = self.plan
+        jobs = [(s, seed) for s in settings for seed in seeds]
+        order = sorted(range(len(jobs)), key=lambda i: -jobs[i][0].packets(plan.duration_s))
+        self._progress(what)
+        scenarios = [jobs[i][0].scenario(self.cca, plan.duration_s, plan.warmup_s, jobs[i][1]) for i in order]
+        measured = dict(zip(order, self._measure(scenarios), strict=True))
+        points: list[ContractPoint] = []
+        for i, (setting, seed) in enumerate(jobs):
+            got = measured[i]
+            if isinstance(got, RunFault):
+                self.faults.append(got.reason)
+            else:
+                points += read(setting, seed, self.runs, got)
+                self.packets += setting.packets(plan.duration_s)
+                self.runs += 1
+        return points
+
+
+def derive(
+    cca: Cca, *, measure: Measure | None = None, plan: Plan | None = None, on_progress: Progress | None = None
+) -> ContractResult:
+    """Derive the contract of a CCA from runs.
+
+    Parameters
+    ----------
+    cca : name, path, or table with parameters, as scenarios have it
+    measure : plays scenarios; default the simulator on all cores
+    plan : which runs; default by what kind of CCA it is
+    on_progress : called before each batch
+
+    Returns
+    -------
+    ContractResult : ``outcome`` is "contract", "none" (no function describes it), or "failed" (runs do not end well)
+
+    Raises
+    ------
+    ConfigError, CcaError : the CCA does not exist, or its parameters are wrong
+    """
+    plan = plan or (PYTHON_PLAN if ":" in cca_name(cca) else Plan())
+    collector = _Collector(cca, plan, measure or on_all_cores(), on_progress or (lambda what: None))
+    scouts = collector.play(
+        "does it fill the buffer?", plan.corners(plan.rtprops_ms[:1], plan.deep_buffer), plan.seeds[:1]
+    )
+    buffer = plan.shallow_buffer if _fills_buffers(scouts) else plan.deep_buffer
+    points = collector.play("points", plan.settings(buffer), plan.seeds)
+    elsewhere = collector.play("other rtprops", plan.corners(plan.rtprops_ms[1:], buffer), plan.seeds[:1])
+    common = {
+        "cca": cca_name(cca),
+        "buffer": buffer,
+        "points": points,
+        "runs": collector.runs,
+        "packets": collector.packets,
+        "faults": list(dict.fromkeys(collector.faults)),
+    }
+    if len(collector.faults) > collector.runs:
+        reason = (
+            f"{len(collector.faults)} of {len(collector.faults) + collector.runs} runs failed: {collector.faults[0]}"
+        )
+        return ContractResult.model_validate({**common, "outcome": "failed", "reason": reason})
+    return ContractResult.model_validate({**common, **judge(points, elsewhere)})
+
+
+def _fills_buffers(points: Sequence[ContractPoint]) -> bool:
+    """Tell whether most flows lose packets even where the buffer is deep."""
+    return sum(p.loss_rate > 0.0 for p in points) > len(points) / 2
+
+
+def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = ()) -> dict[str, object]:
+    """Fit and judge points that were measured before.
+
+    Parameters
+    ----------
+    points : of one rtprop
+    elsewhere : of other rtprops, for what depends on it
+
+    Returns
+    -------
+    dict : the fields of a `ContractResult` that follow from the points
+    """
+    rates = [p.rate_mbps for p in points]
+    found: dict[str, object] = {
+        "rates_mbps": (min(rates), max(rates)),
+        "repeat_ratio": _repeat_ratio(points),
+    }
+    fits = _all_fits(points)
+    if not fits:
+        unfair = unexplained_unfair(points, None)
+        why = _unfair_text(unfair) if unfair > UNFAIR_RUNS else "no statistic varies enough to tell rates apart"
+        return {**found, "outcome": "none", "reason": why, "unfair_runs": unfair}
+    statistic, output, best = _choose_output(fits)
+    chosen = points_of(points, statistic, output)
+    assert chosen is not None  # noqa: S101 - it was fitted
+    unfair = unexplained_unfair(points, (statistic, output, best))
+    exponent_fit = best if best.family.has_exponent else fit(POWER, chosen)
+    refits = bootstrap(best, chosen, resamples=RESAMPLES, seed=BOOTSTRAP_SEED)
+    intervals = _intervals(best, refits)
+    if exponent_fit is best:
+        exponent = intervals["c"]
+    else:
+        exponent = _intervals(exponent_fit, bootstrap(exponent_fit, chosen, resamples=RESAMPLES, seed=BOOTSTRAP_SEED))[
+            "c"
+        ]
+    domain = float(chosen.statistic.min()), float(chosen.statistic.max())
+    grid = np.geomspace(*domain, CURVE_POINTS)
+    rtprops = _by_rtprop([*points, *elsewhere], statistic, output, best)
+    found |= {
+        "best": _candidate(statistic, output, best),
+        "smallest_error": min(
+            (_candidate(s, o, f) for (s, o), fs in fits.items() if o == "rate" for f in fs),
+            key=lambda c: c.mse,
+            default=None,
+        ),
+        "candidates": [_candidate(s, o, f) for (s, o), fs in fits.items() for f in fs],
+        "exponent": exponent,
+        "exponent_of": exponent_fit.family.name,
+        "intervals": intervals,
+        "domain": domain,
+        "curve": [(float(s), float(r)) for s, r in zip(grid, best.predict(grid), strict=True)],
+        "rtprops": rtprops,
+        "unfair_runs": unfair,
+    }
+    refusal = _refusal(best, exponent, unfair)
+    if refusal is not None:
+        return {**found, "outcome": "none", "reason": refusal}
+    reason = f"R² {best.r_squared:.3f}, {100 * math.expm1(best.capacity_rmse):.0f} % off at capacities left out"
+    flags = _flags(statistic, output, best, intervals, domain, rtprops, points, elsewhere)
+    return {**found, "outcome": "contract", "reason": reason, "flags": flags}
+
+
+def _refusal(best: Fit, exponent: Interval, unfair: float) -> str | None:
+    if unfair > UNFAIR_RUNS:
+        return _unfair_text(unfair)
+    if best.r_squared < LEAST_R_SQUARED:
+        explained = 100 * max(best.r_squared, 0.0)
+        return f"no statistic determines the rate: the best explains {explained:.0f} % of its variance"
+    if exponent.value >= 0.0:
+        return f"the rate does not fall with congestion: exponent {exponent.value:.2f}"
+    return None
+
+
+def _unfair_text(unfair: float) -> str:
+    return f"flows that see the same get different rates in {100 * unfair:.0f} % of the runs"
+
+
+def _all_fits(points: Sequence[ContractPoint]) -> dict[tuple[str, str], list[Fit]]:
+    usable = {(s, o): points_of(points, s, o) for s in STATISTICS for o in OUTPUTS}
+    return {key: [fit(family, p) for family in FAMILIES] for key, p in usable.items() if p is not None}
+
+
+def _choose_output(fits: dict[tuple[str, str], list[Fit]]) -> tuple[str, str, Fit]:
+    """Give the statistic, output and shape to report: a rate, unless another output predicts far better."""
+    best: tuple[str, str, Fit] | None = None
+    for output in OUTPUTS:
+        of_output = [(s, output, choose(fs)) for (s, o), fs in fits.items() if o == output]
+        if not of_output:
+            continue
+        nearest = min(of_output, key=lambda c: c[2].capacity_rmse)
+        if best is None or nearest[2].capacity_rmse < OTHER_OUTPUT_GAIN * best[2].capacity_rmse:
+            best = nearest
+    assert best is not None  # noqa: S101 - the caller has at least one fit
+    return best
+
+
+def unexplained_unfair(points: Sequence[ContractPoint], contract: tuple[str, str, Fit] | None) -> float:
+    """Part of the runs that are unfair, and stay so when each flow is compared with what the contract gives it.
+
+    A flow that sees more congestion may get less: that is what a contract says. What counts is a rate that differs from
+    the contract's by different factors in one run.
+    """
+    runs: dict[int, list[ContractPoint]] = {}
+    for point in points:
+        runs.setdefault(point.run, []).append(point)
+    unfair = sum(
+        _is_unfair([p.rate_mbps for p in flows]) and _is_unfair([_by_contract(p, contract) for p in flows])
+        for flows in runs.values()
+    )
+    return unfair / len(runs) if runs else 0.0
+
+
+def _by_contract(point: ContractPoint, contract: tuple[str, str, Fit] | None) -> float:
+    """Give the flow's output by the contract's for what the flow saw; its rate if the contract has no say."""
+    if contract is None:
+        return point.rate_mbps
+    statistic, output, fitted = contract
+    predicted = (
+        float(fitted.predict(np.array([point.statistic(statistic)]))[0]) if point.statistic(statistic) > 0 else 0.0
+    )
+    return point.output(output) / predicted if math.isfinite(predicted) and predicted > 0.0 else point.rate_mbps
+
+
+def _is_unfair(rates: Sequence[float]) -> bool:
+    return max_min_ratio(rates) > UNFAIR_RATIO or jain(rates) < UNFAIR_JAIN
+
+
+def _repeat_ratio(points: Sequence[ContractPoint]) -> float | None:
+    """Median over settings of the largest ratio between one flow's shares in repeats that differ in their seed only."""
+    shares: dict[tuple[float, float, int], dict[int, list[float]]] = {}
+    for p in points:
+        shares.setdefault((p.capacity_mbps, p.rtprop_ms, p.flows), {}).setdefault(p.seed, []).append(p.share)
+    ratios = [
+        max(max_min_ratio(flow) for flow in zip(*by_seed.values(), strict=True))
+        for by_seed in shares.values()
+        if len(by_seed) > 1
+    ]
+    return float(np.median(ratios)) if ratios else None
+
+
+def _candidate(statistic: str, output: str, fitted: Fit) -> Candidate:
+    return Candidate(
+        statistic=statistic,
+        output=output,
+        family=fitted.family.name,
+        formula=fitted.family.formula,
+        parameters=fitted.parameters,
+        mse=fitted.mse,
+        r_squared=fitted.r_squared,
+        aic=fitted.aic,
+        bic=fitted.bic,
+        capacity_rmse=fitted.capacity_rmse,
+    )
+
+
+def _intervals(fitted: Fit, refits: np.ndarray) -> dict[str, Interval]:
+    """95 % percentile intervals of the parameters."""
+    low, high = np.percentile(refits, [2.5, 97.5], axis=0)
+    return {
+        name: Interval(value=value, lo=min(float(lo), value), hi=max(float(hi), value))
+        for name, value, lo, hi in zip(fitted.family.parameters, fitted.values, low, high, strict=True)
+    }
+
+
+def _by_rtprop(points: Sequence[ContractPoint], statistic: str, output: str, best: Fit) -> list[RtpropFit]:
+    fits = []
+    for rtprop in sorted({p.rtprop_ms for p in points}):
+        here = points_of([p for p in points if p.rtprop_ms == rtprop], statistic, output)
+        if here is not None and here.runs > len(best.values):
+            again = fit(best.family, here)
+            fits.append(RtpropFit(rtprop_ms=rtprop, parameters=again.parameters, r_squared=again.r_squared))
+    return fits
+
+
+def _flags(
+    statistic: str,
+    output: str,
+    best: Fit,
+    intervals: dict[str, Interval],
+    domain: tuple[float, float],
+    rtprops: Sequence[RtpropFit],
+    points: Sequence[ContractPoint],
+    elsewhere: Sequence[ContractPoint],
+) -> list[str]:
+    """Give what is odd about a contract (thesis section 6.3): shifts, intercepts, asymptotes, clamps, biases."""
+    unit = f" {STATISTICS[statistic]}" if STATISTICS[statistic] else ""
+    flags = []
+    shift_scales = False
+    if best.family.name == "shifted-power" and intervals["b"].lo > 0.05 * domain[0]:
+        shift = intervals["b"]
+        text = f"shift: congestion counts from {shift.value:.3g}{unit} [{shift.lo:.3g}, {shift.hi:.3g}] on"
+        parts = [r.parameters["b"] / r.rtprop_ms for r in rtprops]
+        if unit and len(parts) > 1 and min(parts) > 0.0 and max(parts) < 1.5 * min(parts):
+            text += f", {sum(parts) / len(parts):.2g} rtprop"
+            shift_scales = True
+        flags += [text, f"Y-asymptote: the rate has no limit as the statistic nears {shift.value:.3g}{unit}"]
+    if best.family.name in ("linear", "logarithmic"):
+        flags.append(f"X-intercept: the rate is zero at {best.parameters['b']:.3g}{unit}, where noise starves a flow")
+    if best.family.name == "affine-power" and intervals["d"].hi < 0.0:
+        p = best.parameters
+        flags.append(f"X-intercept: the rate is zero at {(-p['d'] / p['a']) ** (1 / p['c']) - p['b']:.3g}{unit}")
+    if unit:
+        overflowing = sum(p.loss_rate > 1e-4 for p in points) / len(points)
+        if overflowing > 0.25:
+            flags.append(
+                f"clamp: {100 * overflowing:.0f} % of the flows lose packets, so that the buffer cuts off their delay"
+            )
+    bias = None if shift_scales else _rtprop_bias(statistic, output, best, points, elsewhere)
+    if bias is not None and abs(bias) > RTPROP_BIAS:
+        flags.append(
+            f"rtprop bias: {output} ∝ rtprop^{bias:.2f} at the same {statistic.removesuffix('_ms').replace('_', ' ')}"
+        )
+    return flags
+
+
+def _rtprop_bias(
+    statistic: str, output: str, best: Fit, points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint]
+) -> float | None:
+    """Exponent of rtprop in what the contract leaves unexplained; none without other rtprops inside its domain."""
+    if not elsewhere:
+        return None
+    pairs = []
+    low, high = (f(p.statistic(statistic) for p in points if p.statistic(statistic) > 0) for f in (min, max))
+    for p in [*points, *elsewhere]:
+        if not low <= p.statistic(statistic) <= high or p.output(output) <= 0.0:
+            continue
+        predicted = float(best.predict(np.array([p.statistic(statistic)]))[0])
+        if math.isfinite(predicted) and predicted > 0.0:
+            pairs.append((math.log(p.rtprop_ms), math.log(p.output(output) / predicted)))
+    if len({x for x, _ in pairs}) < 2:
+        return None
+    x, y = np.array(pairs).T
+    return float(np.polyfit(x, y, 1)[0])
+
+
+__all__ = ["PYTHON_PLAN", "ContractResult", "Plan", "Points", "derive", "judge", "unexplained_unfair"]

@@ -1,0 +1,348 @@
+"""Shapes of contracts, fitted to points of (statistic, rate) and compared.
+
+A contract is a decreasing function of an aggregate statistic (thesis section 5.2). Residuals are taken on the
+logarithm of the rate, so that a slow flow counts as much as a fast one, and every run weighs the same however many
+flows it has.
+
+All shapes but one are linear in the logarithm once a single parameter is fixed; that parameter is searched on a grid
+and then refined. No fit depends on a random start.
+
+References
+----------
+Thesis sections 5.2.1 (procedure, Table 5.1) and 6.1 (Table 6.2, shapes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares, minimize_scalar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Array = NDArray[np.float64]
+
+PREDICTION_FLOOR = 1e-3
+"""A shape that predicts a rate at or below zero outside its domain is charged as if it had predicted this part of the
+smallest rate seen: wrong by a factor of a thousand, but comparable."""
+
+STRONG_EVIDENCE = 6.0
+"""Difference of BIC from which on it counts as strong (Kass and Raftery, 1995)."""
+
+SEARCH_POINTS = 48
+"""Grid points of the one-dimensional search before it is refined."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """What was measured: one entry per flow of every run.
+
+    Attributes
+    ----------
+    statistic : positive; its unit is the caller's
+    rate : positive; Mbps, or what the caller made of it (share, window)
+    group : the run each point belongs to
+    capacity : capacity of that run's bottleneck, Mbps
+    """
+
+    statistic: Array
+    rate: Array
+    group: NDArray[np.int64]
+    capacity: Array
+
+    @property
+    def weight(self) -> Array:
+        """One over the number of points in the same run, scaled to sum to the number of runs."""
+        _, inverse, counts = np.unique(self.group, return_inverse=True, return_counts=True)
+        return np.asarray(1.0 / counts[inverse], dtype=np.float64)
+
+    @property
+    def runs(self) -> int:
+        """How many runs the points come from."""
+        return int(np.unique(self.group).size)
+
+    def where(self, keep: NDArray[np.bool_]) -> Points:
+        """Give the points for which `keep` is true."""
+        return Points(self.statistic[keep], self.rate[keep], self.group[keep], self.capacity[keep])
+
+
+@dataclass(frozen=True)
+class Family:
+    """A shape with named parameters.
+
+    Attributes
+    ----------
+    name : as results print it
+    formula : in terms of the statistic ``s``
+    parameters : names, in the order of a fit's values
+    predict : (parameters, s) -> rate; may be non-positive or NaN outside the shape's domain
+    solve : (points, parameters nearby or None) -> parameters; only the shape that needs a start looks at the second
+    """
+
+    name: str
+    formula: str
+    parameters: tuple[str, ...]
+    predict: Callable[[Sequence[float], Array], Array]
+    solve: Callable[[Points, Sequence[float] | None], tuple[float, ...]]
+
+    @property
+    def has_exponent(self) -> bool:
+        """Tell whether the shape is a power law in some form."""
+        return "c" in self.parameters
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A family with the parameters that fit best, and how well.
+
+    Attributes
+    ----------
+    mse : weighted mean squared error of ln(rate)
+    r_squared : part of the variance of ln(rate) explained
+    aic, bic : information criteria, with runs as observations
+    capacity_rmse : root mean square error of ln(rate) for capacities left out of the fit, one at a time
+    """
+
+    family: Family
+    values: tuple[float, ...]
+    mse: float
+    r_squared: float
+    aic: float
+    bic: float
+    capacity_rmse: float
+
+    def predict(self, statistic: Array) -> Array:
+        """Give the rate for each value of the statistic."""
+        return self.family.predict(self.values, statistic)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Parameters by name."""
+        return dict(zip(self.family.parameters, self.values, strict=True))
+
+
+def _weighted_line(x: Array, y: Array, w: Array) -> tuple[float, float, float]:
+    """Intercept, slope and squared error of the weighted least squares line."""
+    total = float(w.sum())
+    mean_x, mean_y = float((w * x).sum()) / total, float((w * y).sum()) / total
+    dx, dy = x - mean_x, y - mean_y
+    spread = float((w * dx * dx).sum())
+    slope = float((w * dx * dy).sum()) / spread if spread > 0.0 else 0.0
+    error = float((w * (dy - slope * dx) ** 2).sum())
+    return mean_y - slope * mean_x, slope, error
+
+
+def _best_on(grid: Array, error: Callable[[float], float]) -> float:
+    """Give the argument with the smallest error: the best of `grid`, refined between its neighbours."""
+    errors = [error(float(g)) for g in grid]
+    best = int(np.argmin(errors))
+    lo, hi = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, grid.size - 1)])
+    refined = minimize_scalar(error, bounds=(lo, hi), method="bounded", options={"xatol": (hi - lo) * 1e-5})
+    return float(refined.x) if refined.fun < errors[best] else float(grid[best])
+
+
+def _solve_power(points: Points, near: Sequence[float] | None = None) -> tuple[float, ...]:
+    intercept, slope, _ = _weighted_line(np.log(points.statistic), np.log(points.rate), points.weight)
+    return float(np.exp(intercept)), slope
+
+
+def _solve_shifted(points: Points, near: Sequence[float] | None = None) -> tuple[float, ...]:
+    y, w, smallest = np.log(points.rate), points.weight, float(points.statistic.min())
+
+    def line(gap: float) -> tuple[float, float, float]:
+        return _weighted_line(np.log(points.statistic - (smallest - gap)), y, w)
+
+    # The gap between the shift and the smallest statistic: from nearly none (asymptote at the edge) to all of it (no
+    # shift).
+    gap = _best_on(np.geomspace(1e-3 * smallest, smallest, SEARCH_POINTS), lambda g: line(g)[2])
+    intercept, slope, _ = line(gap)
+    return float(np.exp(intercept)), smallest - gap, slope
+
+
+def _scale_to(shape: Array, points: Points) -> tuple[float, float]:
+    """Give the factor that fits a fixed `shape` to the rates, and the squared error left."""
+    w, difference = points.weight, np.log(points.rate) - np.log(shape)
+    mean = float((w * difference).sum() / w.sum())
+    return float(np.exp(mean)), float((w * (difference - mean) ** 2).sum())
+
+
+def _solve_intercept(shape_of: Callable[[Array, float], Array], points: Points) -> tuple[float, ...]:
+    """Parameters of ``a shape(s, b)`` whose rate is zero at ``s = b``, beyond the largest statistic seen."""
+    largest = float(points.statistic.max())
+    beyond = np.geomspace(1e-3, 1e3, SEARCH_POINTS)
+    excess = _best_on(beyond, lambda e: _scale_to(shape_of(points.statistic, largest * (1.0 + e)), points)[1])
+    b = largest * (1.0 + excess)
+    return _scale_to(shape_of(points.statistic, b), points)[0], b
+
+
+def _solve_exponential(points: Points, near: Sequence[float] | None = None) -> tuple[float, ...]:
+    intercept, slope, _ = _weighted_line(points.statistic, np.log(points.rate), points.weight)
+    # A flat or rising cloud has no decay length; an enormous one says the same with a finite number.
+    decay = -1.0 / slope if slope < 0.0 else 1e9 * float(points.statistic.max())
+    return float(np.exp(intercept)), decay
+
+
+def _predict_affine(p: Sequence[float], s: Array) -> Array:
+    return np.asarray(p[0] * (s + p[1]) ** p[2] + p[3], dtype=np.float64)
+
+
+def _solve_affine(points: Points, near: Sequence[float] | None = None) -> tuple[float, ...]:
+    s, y, root_w = points.statistic, np.log(points.rate), np.sqrt(points.weight)
+    scale, smallest_rate = float(np.exp(np.log(s).mean())), float(points.rate.min())
+    floor = PREDICTION_FLOOR * smallest_rate
+
+    # Parameters are searched in units of the data: ln a, b / scale, c, d / smallest rate.
+    def unpack(q: Array) -> tuple[float, float, float, float]:
+        return float(np.exp(q[0])), float(q[1]) * scale, float(q[2]), float(q[3]) * smallest_rate
+
+    def residual(q: Array) -> Array:
+        return np.asarray(root_w * (np.log(np.maximum(_predict_affine(unpack(q), s), floor)) - y), dtype=np.float64)
+
+    def pack(p: Sequence[float]) -> tuple[float, float, float, float]:
+        return float(np.log(p[0])), p[1] / scale, p[2], p[3] / smallest_rate
+
+    a, c = _solve_power(points)
+    starts = [(np.log(a), 0.0, min(c, -0.01), d) for d in (0.0, 0.5, -1.0)]
+    starts += [(np.log(a), b, 2.0 * min(c, -0.01), 0.0) for b in (0.3, 3.0)]
+    # s + b stays positive since b >= 0; c is negative since contracts decrease.
+    bounds = ([-60.0, 0.0, -12.0, -1e3], [60.0, 30.0, -1e-3, 0.999])
+    if near is not None:
+        starts = [pack(near)]
+    fits = [least_squares(residual, np.clip(q, bounds[0], bounds[1]), bounds=bounds, max_nfev=120) for q in starts]
+    return unpack(min(fits, key=lambda f: float(f.cost)).x)
+
+
+POWER = Family("power", "a s^c", ("a", "c"), lambda p, s: np.asarray(p[0] * s ** p[1]), _solve_power)
+SHIFTED_POWER = Family(
+    "shifted-power",
+    "a (s - b)^c",
+    ("a", "b", "c"),
+    lambda p, s: np.asarray(p[0] * np.where(s > p[1], s - p[1], np.nan) ** p[2]),
+    _solve_shifted,
+)
+AFFINE_POWER = Family("affine-power", "a (s + b)^c + d", ("a", "b", "c", "d"), _predict_affine, _solve_affine)
+LINEAR = Family(
+    "linear",
+    "a (b - s)",
+    ("a", "b"),
+    lambda p, s: np.asarray(p[0] * (p[1] - s)),
+    lambda points, near: _solve_intercept(lambda s, b: np.asarray(b - s), points),
+)
+EXPONENTIAL = Family(
+    "exponential", "a exp(-s / b)", ("a", "b"), lambda p, s: np.asarray(p[0] * np.exp(-s / p[1])), _solve_exponential
+)
+LOGARITHMIC = Family(
+    "logarithmic",
+    "a ln(b / s)",
+    ("a", "b"),
+    lambda p, s: np.asarray(p[0] * np.log(p[1] / s)),
+    lambda points, near: _solve_intercept(lambda s, b: np.asarray(np.log(b / s)), points),
+)
+FAMILIES: tuple[Family, ...] = (POWER, EXPONENTIAL, LINEAR, LOGARITHMIC, SHIFTED_POWER, AFFINE_POWER)
+"""From the simplest to the richest: ties go to the earlier one."""
+
+
+def log_errors(family: Family, values: Sequence[float], points: Points) -> Array:
+    """ln(predicted / measured) at each point; predictions that are not positive count as `PREDICTION_FLOOR`."""
+    floor = PREDICTION_FLOOR * float(points.rate.min())
+    predicted = np.nan_to_num(family.predict(values, points.statistic), nan=floor, posinf=1.0 / floor, neginf=floor)
+    return np.asarray(np.log(np.maximum(predicted, floor)) - np.log(points.rate), dtype=np.float64)
+
+
+def _mse(family: Family, values: Sequence[float], points: Points) -> float:
+    w = points.weight
+    return float((w * log_errors(family, values, points) ** 2).sum() / w.sum())
+
+
+def _capacity_rmse(family: Family, values: Sequence[float], points: Points) -> float:
+    """Root mean square error of ln(rate) at each capacity, predicted from the other ones.
+
+    It asks whether the shape carries over to a link it has not seen, which is where a rich family that merely bends
+    itself around the points is found out. With a single capacity there is nothing to leave out: the plain error is
+    given.
+    """
+    squared, total = 0.0, 0.0
+    capacities = np.unique(points.capacity)
+    if capacities.size < 2:
+        return float(np.sqrt(_mse(family, values, points)))
+    for capacity in capacities:
+        out = points.capacity == capacity
+        left, kept = points.where(out), points.where(~out)
+        if np.unique(kept.statistic).size <= len(family.parameters):
+            continue
+        w = left.weight
+        squared += float((w * log_errors(family, family.solve(kept, values), left) ** 2).sum())
+        total += float(w.sum())
+    return float(np.sqrt(squared / total)) if total > 0.0 else float("inf")
+
+
+def fit(family: Family, points: Points) -> Fit:
+    """Give the least squares fit of `family` on ln(rate).
+
+    Parameters
+    ----------
+    points : at least three, statistics and rates positive
+
+    Returns
+    -------
+    Fit : with its errors; AIC and BIC take the number of runs as the number of observations
+    """
+    values = family.solve(points, None)
+    error, n, k = _mse(family, values, points), points.runs, len(family.parameters)
+    w, y = points.weight, np.log(points.rate)
+    variance = float((w * (y - (w * y).sum() / w.sum()) ** 2).sum() / w.sum())
+    # A perfect fit would have a criterion of minus infinity; a millionth of a neper is beyond any measurement.
+    log_likelihood = n * float(np.log(max(error, 1e-12)))
+    return Fit(
+        family=family,
+        values=values,
+        mse=error,
+        r_squared=1.0 - error / variance if variance > 0.0 else 0.0,
+        aic=log_likelihood + 2.0 * k,
+        bic=log_likelihood + k * float(np.log(max(n, 2))),
+        capacity_rmse=_capacity_rmse(family, values, points),
+    )
+
+
+def choose(fits: Sequence[Fit]) -> Fit:
+    """Give the family to report.
+
+    Those whose error at unseen capacities is within a tenth of the best one's are equally good; among them the simplest
+    one wins that is not clearly worse by BIC, so that a parameter has to earn its place. The thesis takes the
+    smallest mean squared error, which always prefers the richest family.
+
+    Parameters
+    ----------
+    fits : of the same points, from the simplest family to the richest
+    """
+    best = min(f.capacity_rmse for f in fits)
+    # One per cent of a rate is below what a run of a minute resolves: no family is refused for less.
+    good = [f for f in fits if f.capacity_rmse <= max(1.1 * best, best + 0.01)]
+    smallest = min(f.bic for f in good)
+    return next(f for f in good if f.bic <= smallest + STRONG_EVIDENCE)
+
+
+def bootstrap(fitted: Fit, points: Points, *, resamples: int, seed: int) -> Array:
+    """Parameters of refits of the fit's family to resampled runs, one row a resample.
+
+    Whole runs are drawn, since flows of one run share their queue and are not independent.
+
+    Parameters
+    ----------
+    resamples : how many refits
+    seed : of the draws
+    """
+    rng = np.random.default_rng(seed)
+    members = [np.flatnonzero(points.group == g) for g in np.unique(points.group)]
+    rows: list[tuple[float, ...]] = []
+    while len(rows) < resamples:
+        drawn = rng.integers(0, len(members), len(members))
+        index = np.concatenate([members[i] for i in drawn])
+        group = np.concatenate([np.full(members[i].size, new) for new, i in enumerate(drawn)])
+        sample = Points(points.statistic[index], points.rate[index], group, points.capacity[index])
+        rows.append(fitted.family.solve(sample, fitted.values))
+    return np.asarray(rows, dtype=np.float64)

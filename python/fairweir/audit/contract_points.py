@@ -1,0 +1,152 @@
+"""The runs a contract is derived from, and what each flow of them saw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TYPE_CHECKING
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from fairweir.audit.contract_fit import Points
+from fairweir.audit.exhibits.setting import dumbbell, flows
+from fairweir.audit.hunt_space import Cca, cca_name
+from fairweir.audit.measure import packets
+
+if TYPE_CHECKING:
+    from fairweir.audit.exhibits.family import ScenarioDict
+    from collections.abc import Mapping, Sequence
+
+STATISTICS: dict[str, str] = {
+    "p50_qdelay_ms": "ms",
+    "mean_qdelay_ms": "ms",
+    "loss_rate": "",
+    "mark_rate": "",
+}
+"""Aggregate statistics and their units: what a flow can see of congestion (thesis section 5.2.1, and ECN)."""
+
+OUTPUTS: dict[str, str] = {
+    "rate": "Mbps",
+    "window": "packets",
+    "share": "of capacity",
+}
+"""What a contract may yield: a rate; a window, which is a rate with an RTT bias (thesis section 5.2.2); or a fraction
+of the link, the workaround that FRCC takes (thesis section 6.6). Ties go to the earlier one."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A dumbbell of identical flows.
+
+    Attributes
+    ----------
+    capacity_mbps, rtprop_ms, flows, buffer : of the dumbbell; the buffer as scenarios write it
+    ecn : may the bottleneck mark?
+    """
+
+    capacity_mbps: float
+    rtprop_ms: float
+    flows: int
+    buffer: str
+    ecn: bool = False
+
+    def scenario(self, cca: Cca, duration_s: float, warmup_s: float, seed: int) -> ScenarioDict:
+        """Give the scenario of one run; the seed draws start times within two seconds."""
+        tables = flows("", [self.rtprop_ms] * self.flows, seed)
+        for table in tables:
+            table["cca"] = cca if isinstance(cca, str) else dict(cca)
+        link: dict[str, Any] = {}
+        if self.ecn:
+            # A fifth of a BDP: far from both an empty queue and a full buffer.
+            link["aqm"] = {"kind": "ecn-threshold", "threshold": "0.2bdp"}
+            for table in tables:
+                table["ecn"] = True
+        return dumbbell(
+            f"contract-{cca_name(cca)}",
+            f"{self.flows} flows of {cca_name(cca)} on a dumbbell: one point of its contract",
+            rate_mbps=self.capacity_mbps,
+            buffer=self.buffer,
+            flow_tables=tables,
+            duration_s=duration_s,
+            warmup_s=warmup_s,
+            seed=seed,
+            **link,
+        )
+
+    def packets(self, duration_s: float) -> int:
+        """Give what a run costs."""
+        return packets(self.capacity_mbps, duration_s)
+
+
+class ContractPoint(BaseModel):
+    """One flow of one run: what it saw and what it got."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run: int
+    capacity_mbps: float
+    rtprop_ms: float
+    flows: int
+    seed: int
+    rate_mbps: float
+    window_pkts: float
+    """Rate times mean RTT, in packets of 1500 bytes."""
+    share: float
+    """Rate by capacity."""
+    p50_qdelay_ms: float
+    mean_qdelay_ms: float
+    loss_rate: float
+    mark_rate: float
+
+    def statistic(self, name: str) -> float:
+        """One of `STATISTICS`."""
+        return float(getattr(self, name))
+
+    def output(self, name: str) -> float:
+        """One of `OUTPUTS`."""
+        return {"rate": self.rate_mbps, "window": self.window_pkts, "share": self.share}[name]
+
+
+def read(setting: Setting, seed: int, run: int, summary: Mapping[str, Any]) -> list[ContractPoint]:
+    """One point for each flow of a run's summary."""
+    return [
+        ContractPoint(
+            run=run,
+            capacity_mbps=setting.capacity_mbps,
+            rtprop_ms=setting.rtprop_ms,
+            flows=setting.flows,
+            seed=seed,
+            rate_mbps=flow["throughput_mbps"],
+            window_pkts=flow["throughput_mbps"] * flow["rtt_ms"]["mean"] / 12.0,  # 1 Mbps x 1 ms = 1000 bits
+            share=flow["throughput_mbps"] / setting.capacity_mbps,
+            p50_qdelay_ms=flow["qdelay_ms"]["p50"],
+            mean_qdelay_ms=flow["qdelay_ms"]["mean"],
+            loss_rate=flow["loss_rate"],
+            mark_rate=flow["mark_rate"],
+        )
+        for flow in summary["flows"]
+    ]
+
+
+def points_of(measured: Sequence[ContractPoint], statistic: str, output: str) -> Points | None:
+    """Give the points of one statistic and output, as fits take them.
+
+    Returns
+    -------
+    Points : without flows that saw none of the statistic or sent nothing; none if they are more than a fifth of all,
+        or if the statistic hardly varies (a factor of 1.2 from the 5th to the 95th percentile), for then it tells no
+        rates apart
+    """
+    use = [p for p in measured if p.statistic(statistic) > 0.0 and p.output(output) > 0.0]
+    if len(use) < max(6, 0.8 * len(measured)):
+        return None
+    values = np.array([p.statistic(statistic) for p in use])
+    low, high = np.percentile(values, [5.0, 95.0])
+    if high < 1.2 * low:
+        return None
+    return Points(
+        statistic=values,
+        rate=np.array([p.output(output) for p in use]),
+        group=np.array([p.run for p in use], dtype=np.int64),
+        capacity=np.array([p.capacity_mbps for p in use]),
+    )

@@ -1,0 +1,125 @@
+"""What deriving a contract comes back with."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from fairweir.audit.contract_points import OUTPUTS, STATISTICS, ContractPoint
+from fairweir.verdict import Interval
+
+STATISTIC_WORDS = {
+    "p50_qdelay_ms": "p50 qdelay",
+    "mean_qdelay_ms": "mean qdelay",
+    "loss_rate": "loss rate",
+    "mark_rate": "mark rate",
+}
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Candidate(_Model):
+    """A shape that was fitted, and how well it did."""
+
+    statistic: str
+    output: str
+    family: str
+    formula: str
+    parameters: dict[str, float]
+    mse: float
+    """Mean squared error of ln(rate)."""
+    r_squared: float
+    aic: float
+    bic: float
+    capacity_rmse: float
+    """Root mean square error of ln(rate) at capacities left out of the fit."""
+
+
+class RtpropFit(_Model):
+    """The chosen shape fitted at one rtprop alone."""
+
+    rtprop_ms: float
+    parameters: dict[str, float]
+    r_squared: float
+
+
+class ContractResult(_Model):
+    """A contract or the reason why there is none; ``model_dump(mode="json")`` is its place in ``results.json``."""
+
+    cca: str
+    outcome: Literal["contract", "none", "failed"]
+    reason: str
+    """Why there is no contract, or why no runs could be had; how well it fits otherwise."""
+    best: Candidate | None = None
+    """The contract; if there is none, the fit that comes closest."""
+    smallest_error: Candidate | None = None
+    """What the thesis's rule, the smallest mean squared error on the rate, would have chosen."""
+    exponent: Interval | None = None
+    """Of the shape if it is a power law, else of the plain power law fitted to the same points; 95 % bootstrap over
+    runs."""
+    exponent_of: str = ""
+    """Family that `exponent` belongs to."""
+    intervals: dict[str, Interval] = Field(default_factory=dict)
+    """95 % bootstrap intervals of the best fit's parameters."""
+    domain: tuple[float, float] | None = None
+    """Smallest and largest value of the statistic seen."""
+    rates_mbps: tuple[float, float] | None = None
+    """Smallest and largest rate of a flow seen."""
+    flags: list[str] = Field(default_factory=list)
+    candidates: list[Candidate] = Field(default_factory=list)
+    rtprops: list[RtpropFit] = Field(default_factory=list)
+    points: list[ContractPoint] = Field(default_factory=list)
+    """For the figure: the points of the fit, one a flow."""
+    curve: list[tuple[float, float]] = Field(default_factory=list)
+    """For the figure: (statistic, output) along the best fit over its domain."""
+    buffer: str = ""
+    unfair_runs: float = 0.0
+    """Part of the runs in which flows that see the same get different rates."""
+    repeat_ratio: float | None = None
+    """Median over settings of the largest ratio between one flow's shares in two repeats."""
+    runs: int = 0
+    packets: int = 0
+    faults: list[str] = Field(default_factory=list)
+
+    @property
+    def has_contract(self) -> bool:
+        """Tell whether one was found."""
+        return self.outcome == "contract"
+
+    @property
+    def statistic_unit(self) -> str:
+        """Of the best fit's statistic."""
+        return STATISTICS[self.best.statistic] if self.best else ""
+
+    @property
+    def output_unit(self) -> str:
+        """Of the best fit's output."""
+        return OUTPUTS[self.best.output] if self.best else ""
+
+    @property
+    def text(self) -> str:
+        """The contract in a line, without constant factors, as the thesis's Table 5.1 has it."""
+        if self.best is None or not self.has_contract:
+            return f"no contract: {self.reason}" if self.outcome == "none" else f"no answer: {self.reason}"
+        s, p = STATISTIC_WORDS[self.best.statistic], self.best.parameters
+        shape = {
+            "power": "({s})^{c:.2f}",
+            "shifted-power": "({s} - {b:.4g})^{c:.2f}",
+            "affine-power": "({s} + {b:.4g})^{c:.2f} {sign} {offset:.3g}",
+            "linear": "{b:.4g} - {s}",
+            "exponential": "exp(-{s} / {b:.4g})",
+            "logarithmic": "ln({b:.4g} / {s})",
+        }[self.best.family]
+        # Without the factor a, the additive constant is in units of a.
+        offset = p.get("d", 0.0) / p["a"]
+        words = {
+            "s": s,
+            "b": p.get("b", 0.0),
+            "c": p.get("c", 0.0),
+            "offset": abs(offset),
+            "sign": "-" if offset < 0 else "+",
+        }
+        return f"{self.best.output} ∝ {shape.format(**words)}"

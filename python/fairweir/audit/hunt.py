@@ -1,0 +1,385 @@
+"""The starvation hunt: the smallest jitter on one flow that makes throughputs differ by more than a bound.
+
+A coarse grid over kinds of jitter, hold D, link rate and buffer finds where the ratio of the largest to the smallest
+throughput exceeds the bound; bisection on ln D shrinks D; the best candidates are confirmed on new seeds, and on runs
+four times as long, since starvation is what no waiting cures; then rate and duration are cut while the claim survives.
+What remains is followed to higher rates: a ratio that keeps growing is starvation (no finite s will do, starvation
+paper, definition 3), one that does not is *bounded unfairness*, however large.
+
+The search calls no clock: its budget is counted in packets, so the same question has the same answer on any machine.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fairweir.audit.hunt_result import BOUND, Growth, GrowthPoint, HuntResult, OutcomeWord, Victim, save
+from fairweir.audit.hunt_space import KINDS, Cca, Space, Spot, cca_name, scenario
+from fairweir.audit.intervals import Scale, interval
+from fairweir.audit.measure import Measure, RunFault, on_all_cores
+from fairweir.audit.metrics import max_min_ratio, throughputs_mbps
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairweir.verdict import Interval
+
+PACKET_BUDGET = 250_000_000
+"""About 15 s on two cores for controllers that the simulator runs at ten million packets a second and core."""
+
+PYTHON_PACKET_BUDGET = 10_000_000
+"""The same for Python classes, which are called for every ACK."""
+
+PRECISION = 1.25
+"""Bisection ends when D is known to within this factor: finer differences drown in the seeds'."""
+
+GROWTH_EXPONENT = 0.2
+"""A ratio that grows with at least this power of the rate is taken to grow without bound: eight times the rate then
+makes it half as large again, which is well outside the confirmed interval of a constant."""
+
+SEARCH_SEEDS = (1, 2)
+CONFIRM_SEEDS = (101, 102, 103, 104, 105, 106)
+GROWTH_SEEDS = (201, 202, 203)
+GROWTH_FACTORS = (1.0, 2.0, 4.0, 8.0)
+PERSISTENCE = 4.0
+"""Runs this many times as long must still show the ratio."""
+
+MOST_BISECTED = 8
+MOST_CONFIRMED = 4
+LARGEST_RUN = 8_000_000
+"""Packets of the largest single run that growth is followed to."""
+
+__all__ = ["BOUND", "Growth", "GrowthPoint", "HuntResult", "Space", "hunt", "save"]
+
+Progress = Callable[[str, float], object]
+"""(what is being done, part of the budget spent)."""
+
+
+class _BudgetSpentError(Exception):
+    """No packets are left for the next batch."""
+
+
+class _Hunter:
+    """One hunt: asks for ratios at spots, and counts what that costs."""
+
+    def __init__(self, cca: Cca, space: Space, measure: Measure, bound: float, budget: int, progress: Progress) -> None:
+        self.cca, self.space, self.bound, self.budget = cca, space, bound, budget
+        self._measure, self._progress = measure, progress
+        self._seen: dict[tuple[Spot, int], tuple[float, ...] | None] = {}
+        self.runs = self.packets = 0
+        self.faults: list[str] = []
+
+    def measure(self, what: str, spots: Sequence[Spot], seeds: Sequence[int]) -> None:
+        """Play every spot with every seed, unless it was played before; longest first, as pools like it."""
+        jobs = [(s, seed) for s in dict.fromkeys(spots) for seed in seeds if (s, seed) not in self._seen]
+        jobs.sort(key=lambda job: -job[0].packets)
+        cost = sum(spot.packets for spot, _ in jobs)
+        if self.packets + cost > self.budget:
+            raise _BudgetSpentError
+        self._progress(what, self.packets / self.budget)
+        for job, got in zip(jobs, self._measure([scenario(self.cca, self.space, *job) for job in jobs]), strict=True):
+            self.runs += 1
+            if isinstance(got, RunFault):
+                self.faults.append(got.reason)
+                self._seen[job] = None
+            else:
+                self._seen[job] = tuple(throughputs_mbps(got))
+        self.packets += cost
+
+    def rates(self, spot: Spot, seeds: Sequence[int]) -> list[tuple[float, ...]]:
+        """Throughputs in Mbps of the runs at a measured spot; runs that did not end well are left out."""
+        return [rates for seed in seeds if (rates := self._seen[spot, seed]) is not None]
+
+    def ratios(self, spot: Spot, seeds: Sequence[int]) -> list[float]:
+        """Largest throughput by smallest at a measured spot, one a run."""
+        return [max_min_ratio(rates) for rates in self.rates(spot, seeds)]
+
+    def exceeds(self, spot: Spot, seeds: Sequence[int]) -> bool:
+        """Tell whether the ratio is beyond the bound with every seed."""
+        ratios = self.ratios(spot, seeds)
+        return bool(ratios) and min(ratios) > self.bound
+
+    def interval(self, spot: Spot, seeds: Sequence[int]) -> Interval | None:
+        """Give the ratio over seeds; none if any run did not end well."""
+        ratios = self.ratios(spot, seeds)
+        return interval(ratios, Scale.RATIO) if len(ratios) == len(seeds) else None
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A spot that exceeds the bound, and the largest D below it that does not (or was not tried)."""
+
+    spot: Spot
+    below_ms: float
+
+
+def _affordable(space: Space, budget: int) -> tuple[Space, bool]:
+    """Drop the highest rates while the coarse grid costs over half the budget; tell whether any was dropped."""
+    rates, cut = space.rates_mbps, False
+    while len(rates) > 1 and sum(s.packets for s in _grid(space.with_rates(rates))) > budget // 2:
+        rates, cut = rates[:-1], True
+    return space.with_rates(rates), cut
+
+
+def _links(space: Space) -> list[Spot]:
+    """Every link without jitter."""
+    return [Spot("none", 0.0, r, b, space.duration_s) for r, b in itertools.product(space.rates_mbps, space.buffers)]
+
+
+def _grid(space: Space) -> list[Spot]:
+    """Give the coarse grid."""
+    return [link.at(kind=k, d_ms=d) for link in _links(space) for k in space.kinds for d in space.d_ms]
+
+
+def _crossings(hunter: _Hunter, space: Space) -> list[_Candidate]:
+    """For each kind and link the smallest D of the grid beyond the bound; smallest D and largest ratio first."""
+    found = []
+    for link, kind in itertools.product(_links(space), space.kinds):
+        below = space.d_ms[0] / 8
+        for d in space.d_ms:
+            spot = link.at(kind=kind, d_ms=d)
+            if hunter.exceeds(spot, SEARCH_SEEDS[:1]):
+                found.append(_Candidate(spot=spot, below_ms=below))
+                break
+            below = d
+    found.sort(key=lambda c: (c.spot.d_ms, -max(hunter.ratios(c.spot, SEARCH_SEEDS[:1]))))
+    return found
+
+
+def _widest_first(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Give the few candidates worth bisecting: one of each kind first, so that no kind crowds out the others."""
+    first: dict[str, _Candidate] = {}
+    for candidate in candidates:
+        first.setdefault(candidate.spot.kind, candidate)
+    rest = [c for c in candidates if c not in first.values()]
+    smallest = candidates[0].spot.d_ms
+    return [*first.values(), *(c for c in rest if c.spot.d_ms == smallest)][:MOST_BISECTED]
+
+
+def _bisect(hunter: _Hunter, candidates: list[_Candidate]) -> list[_Candidate]:
+    """Shrink every candidate's D on a logarithmic scale, all of them at once; smallest D first."""
+    while any(c.spot.d_ms / c.below_ms > PRECISION for c in candidates):
+        middles = {
+            i: c.spot.at(d_ms=round(math.sqrt(c.spot.d_ms * c.below_ms), 3))
+            for i, c in enumerate(candidates)
+            if c.spot.d_ms / c.below_ms > PRECISION
+        }
+        try:
+            hunter.measure("shrinking D", list(middles.values()), SEARCH_SEEDS)
+        except _BudgetSpentError:
+            break
+        candidates = [
+            c
+            if i not in middles
+            else _Candidate(spot=middles[i], below_ms=c.below_ms)
+            if hunter.exceeds(middles[i], SEARCH_SEEDS)
+            else _Candidate(spot=c.spot, below_ms=middles[i].d_ms)
+            for i, c in enumerate(candidates)
+        ]
+    return sorted(candidates, key=lambda c: c.spot.d_ms)
+
+
+def _survives(hunter: _Hunter, spot: Spot) -> bool:
+    """Tell whether the ratio exceeds the bound with confidence, on new seeds, and waiting does not cure it."""
+    hunter.measure("confirming", [spot], CONFIRM_SEEDS)
+    short = hunter.interval(spot, CONFIRM_SEEDS)
+    if short is None or short.lo <= hunter.bound:
+        return False
+    longer = spot.at(duration_s=spot.duration_s * PERSISTENCE)
+    hunter.measure("waiting longer", [longer], GROWTH_SEEDS)
+    return hunter.exceeds(longer, GROWTH_SEEDS)
+
+
+def _confirm(hunter: _Hunter, candidates: Sequence[_Candidate], largest_d_ms: float) -> _Candidate | None:
+    """Give the first candidate that survives, its D raised a little where the search's seeds were lucky."""
+    for candidate in candidates[:MOST_CONFIRMED]:
+        spot, below = candidate.spot, candidate.below_ms
+        for _ in range(3):
+            if _survives(hunter, spot):
+                return _Candidate(spot=spot, below_ms=below)
+            raised = min(round(spot.d_ms * PRECISION, 3), largest_d_ms)
+            if raised <= spot.d_ms:
+                break
+            spot, below = spot.at(d_ms=raised), spot.d_ms
+    return None
+
+
+def _shrink(hunter: _Hunter, spot: Spot) -> Spot:
+    """Halve the rate, then the duration, up to twice each, while the interval stays beyond the bound."""
+    for changes in (
+        [{"rate_mbps": spot.rate_mbps / f} for f in (2, 4)],
+        [{"duration_s": spot.duration_s / f} for f in (2, 4)],
+    ):
+        for change in changes:
+            smaller = spot.at(**change)
+            try:
+                hunter.measure("making it small", [smaller], CONFIRM_SEEDS)
+            except _BudgetSpentError:
+                return spot
+            got = hunter.interval(smaller, CONFIRM_SEEDS)
+            if got is None or got.lo <= hunter.bound:
+                break
+            spot = smaller
+    return spot
+
+
+def _grow(hunter: _Hunter, spot: Spot) -> list[Growth]:
+    """Follow the ratio to higher rates and to longer runs, as far as packets allow."""
+    curves: list[Growth] = []
+    for axis, spots in (
+        ("rate_mbps", [spot.at(rate_mbps=spot.rate_mbps * f) for f in GROWTH_FACTORS]),
+        ("duration_s", [spot.at(duration_s=spot.duration_s * f) for f in GROWTH_FACTORS[:3]]),
+    ):
+        affordable = [s for s in spots if s.packets <= LARGEST_RUN]
+        try:
+            hunter.measure("following it", affordable, GROWTH_SEEDS)
+        except _BudgetSpentError:
+            continue
+        points = [
+            GrowthPoint(x=getattr(s, axis), ratio=got)
+            for s in affordable
+            if (got := hunter.interval(s, GROWTH_SEEDS)) is not None
+        ]
+        if len(points) >= 2:
+            curves.append(Growth.model_validate({"axis": axis, "points": points, "exponent": _exponent(points)}))
+    return curves
+
+
+def _exponent(points: Sequence[GrowthPoint]) -> float:
+    """Least squares slope of ln ratio against ln x."""
+    xs, ys = [math.log(p.x) for p in points], [math.log(p.ratio.value) for p in points]
+    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
+    return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / sum((x - mean_x) ** 2 for x in xs)
+
+
+def _victim(hunter: _Hunter, spot: Spot) -> tuple[Victim, float, float]:
+    """Who loses over the confirming seeds, and the mean throughputs (Mbps) of the slowest and of the fastest flow."""
+    runs = hunter.rates(spot, CONFIRM_SEEDS)
+    slowest = {min(range(len(rates)), key=rates.__getitem__) for rates in runs}
+    victim: Victim = "either" if spot.kind == "none" else "jittered" if slowest == {0} else "others"
+    if 0 in slowest and slowest != {0}:
+        victim = "either"
+    return victim, sum(map(min, runs)) / len(runs), sum(map(max, runs)) / len(runs)
+
+
+def _smallest_by_kind(space: Space, candidates: Sequence[_Candidate]) -> dict[str, float | None]:
+    return {k: min((c.spot.d_ms for c in candidates if c.spot.kind == k), default=None) for k in space.kinds}
+
+
+def hunt(
+    cca: Cca,
+    *,
+    measure: Measure | None = None,
+    space: Space | None = None,
+    bound: float = BOUND,
+    packet_budget: int | None = None,
+    on_progress: Progress | None = None,
+) -> HuntResult:
+    """Search for the smallest jitter on one flow that starves a flow of the same CCA.
+
+    Parameters
+    ----------
+    cca : name, path, or table with parameters, as scenarios have it
+    measure : plays scenarios; default the simulator on all cores
+    space : where to look
+    bound : on the largest throughput by the smallest; see `BOUND_REASON`
+    packet_budget : data packets that may be simulated; default by what kind of CCA it is
+    on_progress : called before each batch
+
+    Returns
+    -------
+    HuntResult : ``outcome`` is "starvation" (confirmed, and growing with the rate or with time), "bounded-unfairness"
+        (confirmed, not growing), "none" (nothing survived confirmation), or "failed" (the CCA's runs do not end well)
+
+    Raises
+    ------
+    ConfigError, CcaError : the CCA does not exist, or its parameters are wrong
+    """
+    if packet_budget is None:
+        packet_budget = PYTHON_PACKET_BUDGET if ":" in cca_name(cca) else PACKET_BUDGET
+    space, was_cut = _affordable(space or Space(), packet_budget)
+    hunter = _Hunter(
+        cca, space, measure or on_all_cores(), bound, packet_budget, on_progress or (lambda what, part: None)
+    )
+    best: _Candidate | None = None
+    by_kind: dict[str, float | None] = {}
+    try:
+        links = _links(space)
+        hunter.measure("without jitter", links, SEARCH_SEEDS)
+        if all(not hunter.ratios(link, SEARCH_SEEDS) for link in links):
+            return _result(hunter, space, None, by_kind, was_cut, failed=True)
+        unjittered = [_Candidate(spot=link, below_ms=0.0) for link in links if hunter.exceeds(link, SEARCH_SEEDS)]
+        best = next((c for c in unjittered[:MOST_CONFIRMED] if _survives(hunter, c.spot)), None)
+        if best is None:
+            hunter.measure("coarse grid", _grid(space), SEARCH_SEEDS[:1])
+            candidates = _crossings(hunter, space)
+            by_kind = _smallest_by_kind(space, candidates)
+            if candidates:
+                candidates = _bisect(hunter, _widest_first(candidates))
+                by_kind |= {k: d for k, d in _smallest_by_kind(space, candidates).items() if d is not None}
+                best = _confirm(hunter, candidates, space.d_ms[-1])
+    except _BudgetSpentError:
+        was_cut = True
+    return _result(hunter, space, best, by_kind, was_cut)
+
+
+def _result(
+    hunter: _Hunter,
+    space: Space,
+    best: _Candidate | None,
+    by_kind: dict[str, float | None],
+    was_cut: bool,
+    failed: bool = False,
+) -> HuntResult:
+    grid = [r for s in _grid(space) if (s, SEARCH_SEEDS[0]) in hunter._seen for r in hunter.ratios(s, SEARCH_SEEDS[:1])]
+    outcome: OutcomeWord = "failed" if failed else "none"
+    found: dict[str, object] = {}
+    if best is not None:
+        growth = _grow(hunter, best.spot)
+        spot = _shrink(hunter, best.spot)
+        outcome = "starvation" if any(g.exponent >= GROWTH_EXPONENT for g in growth) else "bounded-unfairness"
+        victim, victim_mbps, winner_mbps = _victim(hunter, spot)
+        link = spot.at(kind="none", d_ms=0.0)
+        try:
+            hunter.measure("without jitter", [link], CONFIRM_SEEDS)
+            control = hunter.interval(link, CONFIRM_SEEDS)
+        except _BudgetSpentError:
+            control = None
+        found = {
+            "kind": spot.kind,
+            "kind_text": next((k.text for k in KINDS if k.name == spot.kind), "all flows alike"),
+            "d_ms": spot.d_ms,
+            "d_below_ms": best.below_ms,
+            "rate_mbps": spot.rate_mbps,
+            "buffer": spot.buffer,
+            "duration_s": spot.duration_s,
+            "ratio": hunter.interval(spot, CONFIRM_SEEDS),
+            "seeds": list(CONFIRM_SEEDS),
+            "control": control,
+            "victim": victim,
+            "victim_mbps": victim_mbps,
+            "winner_mbps": winner_mbps,
+            "growth": growth,
+            "scenario": scenario(hunter.cca, space, spot, CONFIRM_SEEDS[0]),
+        }
+    return HuntResult.model_validate(
+        {
+            "cca": cca_name(hunter.cca),
+            "outcome": outcome,
+            "bound": hunter.bound,
+            "smallest_d_ms": by_kind,
+            "largest_ratio": max(grid, default=None),
+            "rtprop_ms": space.rtprop_ms,
+            "flows": space.flows,
+            "searched_rates_mbps": list(space.rates_mbps),
+            "searched_buffers": list(space.buffers),
+            "searched_d_ms": list(space.d_ms),
+            "runs": hunter.runs,
+            "packets": hunter.packets,
+            "budget_exhausted": was_cut,
+            "faults": list(dict.fromkeys(hunter.faults)),
+            **found,
+        }
+    )

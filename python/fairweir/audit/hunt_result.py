@@ -1,0 +1,124 @@
+"""What a starvation hunt comes back with, and the scenario file that shows it."""
+
+from __future__ import annotations
+
+from typing import Literal, TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from fairweir.audit.exhibits.family import ScenarioDict
+from fairweir.verdict import Interval
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BOUND = 8.0
+BOUND_REASON = (
+    "8 lies above what bounded unfairness is known to reach (2.7 and 3.2 for Reno and Cubic with delayed ACKs, "
+    "starvation paper section 5.4; 6.6 proved for FRCC, thesis section 7.5) and below the published starvations "
+    "(9.6 to 13, section 5)"
+)
+OutcomeWord = Literal["starvation", "bounded-unfairness", "none", "failed"]
+Victim = Literal["jittered", "others", "either"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GrowthPoint(_Model):
+    """The ratio at one place of a growth curve."""
+
+    x: float
+    ratio: Interval
+
+
+class Growth(_Model):
+    """How the ratio moves when only one thing does."""
+
+    axis: Literal["rate_mbps", "duration_s"]
+    points: list[GrowthPoint]
+    exponent: float
+    """Slope of ln ratio against ln x."""
+
+
+class HuntResult(_Model):
+    """What the hunt came back with; ``model_dump(mode="json")`` is its place in ``results.json``."""
+
+    cca: str
+    outcome: OutcomeWord
+    bound: float
+    bound_reason: str = BOUND_REASON
+    kind: str | None = None
+    """Of the jitter, or "none" if the flows differ without any."""
+    kind_text: str = ""
+    d_ms: float | None = None
+    """Smallest D confirmed to exceed the bound."""
+    d_below_ms: float | None = None
+    """Largest D tried below it, with the same kind and link, that did not exceed the bound."""
+    rate_mbps: float | None = None
+    buffer: str | None = None
+    duration_s: float | None = None
+    ratio: Interval | None = None
+    """Over the confirming seeds, which the search had not seen."""
+    seeds: list[int] = Field(default_factory=list)
+    control: Interval | None = None
+    """The same link without jitter."""
+    victim: Victim | None = None
+    victim_mbps: float | None = None
+    winner_mbps: float | None = None
+    growth: list[Growth] = Field(default_factory=list)
+    smallest_d_ms: dict[str, float | None] = Field(default_factory=dict)
+    """Kind -> smallest D whose search runs exceeded the bound, at any rate and buffer; null: none did."""
+    largest_ratio: float | None = None
+    """Largest ratio that the coarse grid saw."""
+    rtprop_ms: float
+    flows: int
+    searched_rates_mbps: list[float]
+    searched_buffers: list[str]
+    searched_d_ms: list[float]
+    scenario: ScenarioDict | None = None
+    """With the first confirming seed; `save` writes it."""
+    runs: int
+    packets: int
+    budget_exhausted: bool
+    faults: list[str] = Field(default_factory=list)
+
+    @property
+    def found(self) -> bool:
+        """Tell whether there is a confirmed scenario whose ratio exceeds the bound."""
+        return self.outcome in ("starvation", "bounded-unfairness")
+
+    @property
+    def text(self) -> str:
+        """The result in a sentence."""
+        if self.outcome == "failed":
+            return f"no answer: {self.faults[0]}"
+        rates = f"{self.searched_rates_mbps[0]:g} to {self.searched_rates_mbps[-1]:g} Mbps"
+        if self.ratio is None or self.d_ms is None:
+            return f"no ratio above {self.bound:g} found up to D = {max(self.searched_d_ms):g} ms, {rates}"
+        what = "starvation" if self.outcome == "starvation" else "bounded unfairness"
+        cause = "without jitter" if self.kind == "none" else f"with {self.kind} of D = {self.d_ms:.3g} ms on one flow"
+        return (
+            f"{what} {cause} at {self.rate_mbps:g} Mbps: ratio {self.ratio.value:.3g} "
+            f"[{self.ratio.lo:.3g}, {self.ratio.hi:.3g}], {self.victim} flow loses"
+        )
+
+
+def save(result: HuntResult, path: Path) -> str:
+    """Write the scenario that shows the result, and give the command that replays it.
+
+    Parameters
+    ----------
+    path : of the TOML file; its directory must exist
+
+    Raises
+    ------
+    ValueError : nothing was found, so there is nothing to write
+    """
+    from fairweir.scenario import Scenario
+
+    if result.scenario is None:
+        raise ValueError("the hunt found no scenario to save")
+    path.write_text(Scenario.from_dict(result.scenario).to_toml(), encoding="utf-8")
+    return f"fairweir run {path}"

@@ -1,0 +1,77 @@
+"""Scenarios in, summaries out: the only door through which the hunt and the contract reach the simulator.
+
+Searches take a `Measure` as an argument, so that they can be tested on response functions and moved to other worlds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairweir import pool
+from fairweir.audit.exhibits.family import ScenarioDict
+from fairweir.errors import FairweirError
+from fairweir.run import run
+from fairweir.scenario import Scenario
+
+PACKET_BYTES = 1500
+"""Size of the packets in which budgets are counted: the simulator's default."""
+
+
+@dataclass(frozen=True)
+class RunFault:
+    """A run that did not end well.
+
+    Attributes
+    ----------
+    kind : "error", "timeout" or "crash", as :class:`fairweir.pool.Failed` has it
+    reason : one line
+    """
+
+    kind: str
+    reason: str
+
+
+Measured = Mapping[str, Any] | RunFault
+Measure = Callable[[Sequence[ScenarioDict]], list[Measured]]
+
+
+def packets(rate_mbps: float, duration_s: float) -> int:
+    """Give data packets that a full link carries: what a run costs, known before it is made."""
+    return int(rate_mbps * 1e6 * duration_s / (8 * PACKET_BYTES))
+
+
+def play(scenario: ScenarioDict) -> dict[str, Any]:
+    """Summary of one run."""
+    return run(Scenario.from_dict(scenario)).summary
+
+
+def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0) -> Measure:
+    """Measure in processes, one job a core.
+
+    Parameters
+    ----------
+    workers : processes; default one a core
+    timeout_s : seconds of wall time a run may take
+    """
+
+    def measure(scenarios: Sequence[ScenarioDict]) -> list[Measured]:
+        outcomes = pool.map_jobs(play, scenarios, workers=workers, timeout_s=timeout_s)
+        return [o.value if o.ok else RunFault(o.kind, o.reason) for o in outcomes]
+
+    return measure
+
+
+def here(scenarios: Sequence[ScenarioDict]) -> list[Measured]:
+    """Measure one after the other in this process, for callers that are a job of a pool themselves.
+
+    A run that loops or crashes takes the caller with it.
+    """
+    measured: list[Measured] = []
+    for scenario in scenarios:
+        try:
+            measured.append(play(scenario))
+        except FairweirError as error:
+            measured.append(RunFault("error", str(error)))
+    return measured

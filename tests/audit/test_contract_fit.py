@@ -1,0 +1,95 @@
+"""Shapes of contracts are recovered from points that follow them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fairweir.audit.contract_fit import FAMILIES, Family, Points, bootstrap, choose, fit
+
+BY_NAME = {family.name: family for family in FAMILIES}
+
+TRUTHS = {
+    "power": (240.0, -1.0),
+    "shifted-power": (90.0, 38.0, -0.9),
+    "affine-power": (4000.0, 20.0, -1.5, 2.0),
+    "linear": (0.8, 60.0),
+    "exponential": (400.0, 14.4),
+    "logarithmic": (30.0, 80.0),
+}
+DOMAINS = {
+    "power": (2.0, 160.0),
+    "shifted-power": (39.0, 90.0),
+    "affine-power": (2.0, 80.0),
+    "linear": (2.0, 55.0),
+    "exponential": (5.0, 80.0),
+    "logarithmic": (2.0, 75.0),
+}
+
+
+def cloud(name: str, *, noise: float = 0.0, seed: int = 0) -> Points:
+    """Sixteen runs of two flows at four capacities on the shape called `name`."""
+    rng = np.random.default_rng(seed)
+    s = np.repeat(np.geomspace(*DOMAINS[name], 16), 2)
+    rate = BY_NAME[name].predict(TRUTHS[name], s) * np.exp(noise * rng.standard_normal(s.size))
+    group = np.repeat(np.arange(16), 2)
+    return Points(s, rate, group, np.array([12.0, 24.0, 48.0, 96.0])[group % 4])
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
+def test_exact_points_give_their_shape_back(family: Family) -> None:
+    points = cloud(family.name)
+    fitted = fit(family, points)
+    assert fitted.mse < 1e-5
+    assert fitted.r_squared > 0.9999
+    assert fitted.predict(points.statistic) == pytest.approx(points.rate, rel=0.02)
+    if family.name != "affine-power":  # whose four parameters trade off against one another
+        assert fitted.values == pytest.approx(TRUTHS[family.name], rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["power", "exponential", "linear", "shifted-power"])
+def test_noisy_points_choose_their_own_shape(name: str) -> None:
+    points = cloud(name, noise=0.05, seed=3)
+    assert choose([fit(family, points) for family in FAMILIES]).family.name == name
+
+
+def test_a_richer_shape_has_to_earn_its_parameters() -> None:
+    fits = [fit(family, cloud("power", noise=0.1, seed=1)) for family in FAMILIES]
+    assert min(fits, key=lambda f: f.mse).family.name != "power"
+    assert choose(fits).family.name == "power"
+
+
+def test_every_run_weighs_the_same() -> None:
+    """Eight flows of one run on another line do not outvote two runs of one flow each."""
+    s = np.array([1.0, 2.0, *[4.0] * 8])
+    rate = np.array([8.0, 4.0, *[2.0, 2.4] * 4])
+    points = Points(s, rate, np.array([0, 1, *[2] * 8]), np.full(10, 12.0))
+    assert points.runs == 3
+    assert points.weight.sum() == pytest.approx(3.0)
+    once = Points(
+        np.array([1.0, 2.0, 4.0]), np.array([8.0, 4.0, math.sqrt(4.8)]), np.array([0, 1, 2]), np.full(3, 12.0)
+    )
+    power = BY_NAME["power"]
+    assert fit(power, points).values == pytest.approx(fit(power, once).values)
+
+
+def test_bootstrap_interval_holds_the_exponent_and_is_reproducible() -> None:
+    points = cloud("power", noise=0.1, seed=5)
+    fitted = fit(BY_NAME["power"], points)
+    refits = bootstrap(fitted, points, resamples=100, seed=1)
+    low, high = np.percentile(refits[:, 1], [2.5, 97.5])
+    assert low < -1.0 < high
+    assert high - low < 0.2
+    assert np.array_equal(refits, bootstrap(fitted, points, resamples=100, seed=1))
+    assert not np.array_equal(refits, bootstrap(fitted, points, resamples=100, seed=2))
+
+
+def test_predictions_beyond_an_intercept_are_charged_not_dropped() -> None:
+    """Left-out capacities lie where the line fitted to the others has no rate: a large error, but a finite one."""
+    s = np.array([10.0, 20.0, 30.0, 40.0, 80.0, 90.0])
+    points = Points(s, 50.0 - 0.5 * s, np.arange(6), np.array([12.0, 12.0, 12.0, 12.0, 96.0, 96.0]))
+    assert 0.0 < fit(BY_NAME["linear"], points).capacity_rmse < 10.0
+    steep = Points(s, np.array([40.0, 27.0, 14.0, 1.0, 0.5, 0.5]), np.arange(6), points.capacity)
+    assert 1.0 < fit(BY_NAME["linear"], steep).capacity_rmse < 10.0
