@@ -1,7 +1,7 @@
 //! Plays one workload of the speed comparison once and prints packets per second; run it under `perf stat` for
 //! instructions per packet: `throughput w1-min reno 8 60`.
 
-#[path = "../benches/workloads.rs"]
+#[path = "../benches/workloads/mod.rs"]
 mod workloads;
 
 use fairweir_sim::run;
@@ -11,13 +11,15 @@ use std::time::Instant;
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [name, cca, flows, seconds] = args.as_slice() else {
-        eprintln!("usage: throughput w1-min|w3 CCA FLOWS SIMULATED_SECONDS");
+        eprintln!("usage: throughput w1-min|w1-full|w2-min|w3 CCA FLOWS SIMULATED_SECONDS");
         std::process::exit(2);
     };
     let flows = flows.parse().expect("a number of flows");
     let duration = Dur::from_secs_f64(seconds.parse().expect("a number of seconds"));
     let config = match name.as_str() {
         "w1-min" => workloads::w1_min(cca, flows, duration),
+        "w1-full" => workloads::w1_full(cca, flows, duration),
+        "w2-min" => workloads::w2_min(cca, flows, duration),
         "w3" => workloads::w3(cca, duration),
         _ => panic!("no workload `{name}`"),
     };

@@ -9,7 +9,7 @@ const MIN_PACKET_BYTES: u64 = 64;
 /// # Errors
 /// [`SimError::BadConfig`], naming the key.
 pub(crate) fn check(config: &Config) -> Result<(), SimError> {
-    let bad = |key: &str, reason: &str| Err(SimError::BadConfig { key: key.to_owned(), reason: reason.to_owned() });
+    let bad = |key: &str, reason: &str| Err(refused(key.into(), reason.into()));
     if config.duration == Dur::ZERO {
         return bad("duration", "must be positive");
     }
@@ -28,13 +28,27 @@ pub(crate) fn check(config: &Config) -> Result<(), SimError> {
     if config.flows.is_empty() {
         return bad("flows", "nobody sends");
     }
+    for (index, link) in config.links.iter().enumerate() {
+        link.hop.validate().map_err(|e| refused(format!("links.{index}.hop.{}", e.key), e.reason))?;
+    }
     for (index, flow) in config.flows.iter().enumerate() {
-        check_flow(config, flow).map_err(|(key, reason)| SimError::BadConfig {
-            key: format!("flows.{index}.{key}"),
-            reason: reason.to_owned(),
-        })?;
+        for (side, elements) in [
+            ("ingress", &flow.ingress),
+            ("egress", &flow.egress),
+            ("reverse", &flow.reverse),
+            ("reverse_egress", &flow.reverse_egress),
+        ] {
+            for (k, element) in elements.iter().enumerate() {
+                element.validate().map_err(|e| refused(format!("flows.{index}.{side}.{k}.{}", e.key), e.reason))?;
+            }
+        }
+        check_flow(config, flow).map_err(|(key, reason)| refused(format!("flows.{index}.{key}"), reason.into()))?;
     }
     Ok(())
+}
+
+fn refused(key: String, reason: String) -> SimError {
+    SimError::BadConfig { key, reason }
 }
 
 fn check_flow(config: &Config, flow: &FlowSpec) -> Result<(), (&'static str, &'static str)> {

@@ -6,7 +6,7 @@
 
 use fairweir_path::link::ConstantConfig;
 use fairweir_path::queue::DroptailConfig;
-use fairweir_path::{HopConfig, LinkConfig, QueueConfig};
+use fairweir_path::{ElementConfig, HopConfig, LinkConfig, PrivateLinkConfig, QueueConfig};
 use fairweir_sim::{Config, FlowSpec, LinkSpec, Receiver, Source};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::Value;
@@ -25,7 +25,7 @@ struct Shape {
 }
 
 fn droptail(packets: u64, packet: Bytes) -> QueueConfig {
-    QueueConfig::Droptail(DroptailConfig { limit: Some(packet * packets), limit_packets: None })
+    QueueConfig::Droptail(DroptailConfig { limit: Some(packet * packets), ..DroptailConfig::default() })
 }
 
 fn hop(rate: Rate, queue: QueueConfig) -> HopConfig {
@@ -96,10 +96,63 @@ pub fn w1_min(cca: &str, flows: usize, duration: Dur) -> Config {
     )
 }
 
-/// 10 Gbps, 50 ms, 1 BDP, 1024 flows of different rtprops.
+/// As `w1_min`, 50 ms for all, over access link (1 Gbps, 2 ms), bottleneck (21 ms), exit link, and back likewise.
+pub fn w1_full(cca: &str, flows: usize, duration: Dur) -> Config {
+    let mut config = w1_min(cca, flows, duration);
+    let access = |limit| {
+        ElementConfig::Link(PrivateLinkConfig {
+            link: LinkConfig::Constant(ConstantConfig { rate: Rate::from_mbps(1000) }),
+            limit: None,
+            limit_packets: Some(limit),
+        })
+    };
+    let delay =
+        |ms| ElementConfig::Delay(fairweir_path::jitter::DelayConfig { by: Dur::from_millis(ms), from: Time::ZERO });
+    config.links.push(LinkSpec {
+        name: "return".into(),
+        hop: hop(Rate::from_mbps(100), droptail(416, Bytes(1500))),
+        delay: Dur::ZERO,
+    });
+    for (index, flow) in config.flows.iter_mut().enumerate() {
+        flow.ingress = vec![access(100_000), delay(2)];
+        flow.forward_delay = Dur::from_millis(21);
+        flow.egress = vec![access(100_000), delay(2)];
+        flow.reverse_delay = Dur::ZERO;
+        flow.reverse = vec![access(100_000), delay(2)];
+        flow.ack_path = vec![1];
+        flow.reverse_egress = vec![delay(21), access(100_000), delay(2)];
+        flow.rtprop = Dur::from_millis(50);
+        flow.start = Time::ZERO + Dur::from_millis(50).mul_ratio(1 + 13 * index as u64, 100);
+    }
+    config
+}
+
+/// 100 Gbps, 12 us, 4 KiB packets, step marking above 60 packets, 200 packets of buffer.
+pub fn w2_min(cca: &str, flows: usize, duration: Dur) -> Config {
+    let packet = Bytes(4096);
+    min(
+        &Shape {
+            rate: Rate::from_mbps(100_000),
+            rtt: Dur::from_micros(12),
+            packet,
+            queue: QueueConfig::EcnThreshold(fairweir_path::queue::EcnThresholdConfig {
+                mark_above: Some(packet * 60),
+                limit: Some(packet * 200),
+                ..fairweir_path::queue::EcnThresholdConfig::default()
+            }),
+            duration,
+            flows,
+            spread_percent: 0,
+            ecn: true,
+        },
+        cca,
+    )
+}
+
+/// 10 Gbps, 50 ms, 1 BDP, 1024 flows of different rtprops, all started within 1.3 s.
 pub fn w3(cca: &str, duration: Dur) -> Config {
     let packet = Bytes(1500);
-    min(
+    let mut config = min(
         &Shape {
             rate: Rate::from_mbps(10_000),
             rtt: Dur::from_millis(50),
@@ -111,5 +164,9 @@ pub fn w3(cca: &str, duration: Dur) -> Config {
             ecn: false,
         },
         cca,
-    )
+    );
+    for (index, flow) in config.flows.iter_mut().enumerate() {
+        flow.start = Time::ZERO + Dur::from_millis(50).mul_ratio(1 + 13 * (index as u64 % 200), 1000);
+    }
+    config
 }
