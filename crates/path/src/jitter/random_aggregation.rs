@@ -53,6 +53,9 @@ impl RandomAggregationConfig {
     }
 }
 
+/// How many of the longest waits are drawn at most after an idle time.
+const REMEMBERED_WAITS: u64 = 64;
+
 /// Batches at random instants, each with the bytes that the wait before it is worth.
 #[derive(Clone, Debug)]
 struct Batches {
@@ -66,6 +69,8 @@ struct Batches {
 
 impl Schedule for Batches {
     fn next_from(&mut self, time: Time) -> Opportunity {
+        // After a long idle time only the last waits matter: the process has forgotten the earlier ones.
+        self.last = self.last.max(time - self.max * REMEMBERED_WAITS);
         loop {
             let wait = uniform_below(self.max, &mut self.rng);
             self.last += wait;

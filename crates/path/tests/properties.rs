@@ -1,0 +1,338 @@
+//! What every part of a path keeps to, whatever its configuration and whatever the traffic.
+
+use fairweir_path::jitter::{
+    AckAggregationConfig, DelayConfig, DelayPoint, EarlyPacketConfig, Interpolation, PeriodicReleaseConfig,
+    RandomAggregationConfig, TrajectoryConfig, UniformConfig, VirtualLinkConfig,
+};
+use fairweir_path::link::{ConstantConfig, RateStep, ShaperConfig, StepsConfig, TraceConfig};
+use fairweir_path::loss::{BurstLossConfig, IidLossConfig, PeriodicLossConfig, PolicerConfig};
+use fairweir_path::queue::{CodelConfig, DroptailConfig, EcnThresholdConfig, RedConfig};
+use fairweir_path::{
+    Backlog, ElementConfig, Hop, HopConfig, LinkConfig, Packet, PrivateLinkConfig, QueueConfig, Verdict,
+};
+use fairweir_units::{Bytes, Dur, Rate, Time};
+use proptest::prelude::*;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
+
+/// Mostly of the size of a run's quantities, sometimes extreme; zero and the absurd are for `validate` to refuse.
+fn dur() -> impl Strategy<Value = Dur> {
+    prop_oneof![1 => 0u64..10, 4 => 0u64..1_000_000, 8 => 0u64..1_000_000_000, 1 => 0..u64::MAX]
+        .prop_map(Dur::from_nanos)
+}
+
+fn time() -> impl Strategy<Value = Time> {
+    dur().prop_map(|d| Time::ZERO + d)
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    prop_oneof![1 => 0u64..10, 8 => 100_000u64..20_000_000_000, 1 => 0..u64::MAX].prop_map(Rate::from_bytes_per_sec)
+}
+
+fn bytes() -> impl Strategy<Value = Bytes> {
+    prop_oneof![1 => 0u64..10, 8 => 40u64..1_000_000, 1 => 0..u64::MAX].prop_map(Bytes)
+}
+
+fn probability() -> impl Strategy<Value = u32> {
+    prop_oneof![1 => Just(0), 1 => Just(1_000_000_000), 8 => 0u32..1_000_000_000, 1 => 0..u32::MAX]
+}
+
+fn limits() -> impl Strategy<Value = (Option<Bytes>, Option<u64>)> {
+    (prop::option::of(bytes()), prop::option::of(0u64..100))
+}
+
+/// Times that grow from `first` on.
+fn times(first: impl Strategy<Value = u64>) -> impl Strategy<Value = Vec<Time>> {
+    (first, prop::collection::vec(1u64..50_000_000, 0..8)).prop_map(|(mut t, gaps)| {
+        let rest = gaps.into_iter().map(move |gap| {
+            t += gap;
+            t
+        });
+        std::iter::once(t).chain(rest).map(Time::from_nanos).collect()
+    })
+}
+
+fn link() -> impl Strategy<Value = LinkConfig> {
+    prop_oneof![
+        rate().prop_map(|rate| LinkConfig::Constant(ConstantConfig { rate })),
+        (rate(), bytes()).prop_map(|(rate, burst)| LinkConfig::TokenBucket(ShaperConfig { rate, burst })),
+        (times(1u64..1_000_000), bytes())
+            .prop_map(|(opportunities, bytes)| { LinkConfig::Trace(TraceConfig { opportunities, bytes }) }),
+        (times(Just(0)), prop::collection::vec(rate(), 9)).prop_map(|(times, rates)| {
+            let steps = times.into_iter().zip(rates).map(|(at, rate)| RateStep { at, rate }).collect();
+            LinkConfig::Steps(StepsConfig { steps })
+        }),
+    ]
+}
+
+fn queue() -> impl Strategy<Value = QueueConfig> {
+    let red = (bytes(), bytes(), probability(), probability(), dur(), any::<[bool; 3]>(), limits()).prop_map(
+        |(a, b, max_per_billion, weight_per_billion, packet_time, [gentle, ecn, hard_drop], limits)| {
+            QueueConfig::Red(RedConfig {
+                min_threshold: a.min(b),
+                max_threshold: a.max(b),
+                max_per_billion,
+                weight_per_billion,
+                packet_time,
+                gentle,
+                ecn,
+                hard_drop,
+                limit: limits.0,
+                limit_packets: limits.1,
+            })
+        },
+    );
+    prop_oneof![
+        limits().prop_map(|(limit, limit_packets)| QueueConfig::Droptail(DroptailConfig { limit, limit_packets })),
+        (limits(), limits()).prop_map(|(mark, limit)| QueueConfig::EcnThreshold(EcnThresholdConfig {
+            mark_above: mark.0,
+            mark_above_packets: mark.1,
+            limit: limit.0,
+            limit_packets: limit.1,
+        })),
+        red,
+        (dur(), dur(), bytes(), any::<bool>(), limits()).prop_map(|(target, interval, packet, ecn, limits)| {
+            QueueConfig::Codel(CodelConfig { target, interval, packet, ecn, limit: limits.0, limit_packets: limits.1 })
+        }),
+    ]
+}
+
+fn element() -> impl Strategy<Value = ElementConfig> {
+    let choice = prop_oneof![
+        (time(), prop::option::of(dur())).prop_map(|(at, every)| (Some(at), every, None, None)),
+        (0u64..50, prop::option::of(0u64..50)).prop_map(|(n, every)| (None, None, Some(n), every)),
+    ];
+    let early = (dur(), dur(), choice).prop_map(|(a, b, (at, every, packet, every_packets))| EarlyPacketConfig {
+        offset: a.max(b),
+        early: a.min(b),
+        at,
+        every,
+        packet,
+        every_packets,
+    });
+    let interpolation = prop_oneof![Just(Interpolation::Step), Just(Interpolation::Linear)];
+    let trajectory = (times(0u64..1_000_000), prop::collection::vec(dur(), 9), interpolation, prop::option::of(dur()))
+        .prop_map(|(times, delays, interpolation, repeat)| TrajectoryConfig {
+            points: times.into_iter().zip(delays).map(|(at, delay)| DelayPoint { at, delay }).collect(),
+            interpolation,
+            repeat,
+        });
+    let aggregation = (dur(), rate(), rate(), time(), bytes()).prop_map(|(hold, a, b, smooth, opportunity)| {
+        AckAggregationConfig { hold, rate: a.min(b), burst_rate: a.max(b), smooth, opportunity }
+    });
+    let burst = (probability(), probability(), probability(), probability()).prop_map(|(a, b, c, d)| BurstLossConfig {
+        to_bad_per_billion: a,
+        to_good_per_billion: b,
+        in_good_per_billion: c,
+        in_bad_per_billion: d,
+    });
+    prop_oneof![
+        (dur(), time()).prop_map(|(by, from)| ElementConfig::Delay(DelayConfig { by, from })),
+        dur().prop_map(|max| ElementConfig::Uniform(UniformConfig { max })),
+        aggregation.prop_map(ElementConfig::AckAggregation),
+        (dur(), rate(), prop::option::of(bytes())).prop_map(|(max, rate, counts_as)| {
+            ElementConfig::RandomAggregation(RandomAggregationConfig { max, rate, counts_as })
+        }),
+        (dur(), dur()).prop_map(|(a, b)| {
+            ElementConfig::PeriodicRelease(PeriodicReleaseConfig { period: a.max(b), offset: a.min(b) })
+        }),
+        early.prop_map(ElementConfig::EarlyPacket),
+        trajectory.prop_map(ElementConfig::Trajectory),
+        (rate(), dur(), dur(), prop::option::of(bytes())).prop_map(|(rate, base, bound, counts_as)| {
+            ElementConfig::VirtualLink(VirtualLinkConfig { rate, base, bound, counts_as })
+        }),
+        probability().prop_map(|per_billion| ElementConfig::IidLoss(IidLossConfig { per_billion })),
+        burst.prop_map(ElementConfig::BurstLoss),
+        (0u64..20, prop::option::of(0u64..20))
+            .prop_map(|(every, first)| { ElementConfig::PeriodicLoss(PeriodicLossConfig { every, first }) }),
+        (rate(), bytes()).prop_map(|(rate, burst)| ElementConfig::Policer(PolicerConfig { rate, burst })),
+        (link(), limits()).prop_map(|(link, (limit, limit_packets))| {
+            ElementConfig::Link(PrivateLinkConfig { link, limit, limit_packets })
+        }),
+    ]
+}
+
+/// Packets with the time at which each arrives: bursts, steady phases and pauses.
+fn traffic() -> impl Strategy<Value = Vec<(Time, Packet)>> {
+    let gap = prop_oneof![4 => Just(0u64), 8 => 0u64..2_000_000, 1 => 0u64..2_000_000_000];
+    let size = prop_oneof![8 => Just(1500u64), 4 => Just(52), 1 => 1u64..65_536];
+    prop::collection::vec((gap, size, 0u64..50_000_000, any::<bool>()), 1..200).prop_map(|packets| {
+        let (mut now, mut sent) = (Time::ZERO, Time::ZERO);
+        let mut out = Vec::new();
+        for (seq, (gap, bytes, way, is_ecn_capable)) in packets.into_iter().enumerate() {
+            now += Dur::from_nanos(gap);
+            sent = sent.max(now - Dur::from_nanos(way));
+            out.push((now, Packet { seq: seq as u64, bytes: Bytes(bytes), sent, is_ecn_capable }));
+        }
+        out
+    })
+}
+
+fn rng() -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(7)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn elements_never_reorder_nor_look_into_the_future_and_hold_no_longer_than_they_promise(
+        config in element().prop_filter("valid", |c| c.validate().is_ok()),
+        traffic in traffic(),
+    ) {
+        let mut element = config.build(rng());
+        let mut last = Time::ZERO;
+        for (now, packet) in &traffic {
+            if let Verdict::Deliver(at) | Verdict::Mark(at) = element.arrive(*now, packet) {
+                prop_assert!(at >= *now, "released at {} before its arrival at {}", at, now);
+                prop_assert!(at >= last, "released at {} before the packet ahead of it at {}", at, last);
+                if let Some(bound) = config.longest_hold() {
+                    prop_assert!(at.since(*now) <= bound, "held for {} of at most {}", at.since(*now), bound);
+                }
+                last = at;
+            }
+        }
+    }
+
+    #[test]
+    fn equal_seeds_give_equal_elements(
+        config in element().prop_filter("valid", |c| c.validate().is_ok()),
+        traffic in traffic(),
+    ) {
+        let (mut a, mut b) = (config.build(rng()), config.build(rng()));
+        for (now, packet) in &traffic {
+            prop_assert_eq!(a.arrive(*now, packet), b.arrive(*now, packet));
+        }
+    }
+
+    #[test]
+    fn hops_are_fifo_and_know_what_is_inside(
+        link in link().prop_filter("valid", |c| c.validate().is_ok()),
+        queue in queue().prop_filter("valid", |c| c.validate().is_ok()),
+        traffic in traffic(),
+    ) {
+        let config = HopConfig { link, queue };
+        let mut hop = Hop::new(&config, rng());
+        let run = Bench::play(&mut hop, &traffic)?;
+        prop_assert_eq!(run.arrived, run.refused + run.dropped_inside + run.departed.len());
+        prop_assert!(run.departed.windows(2).all(|w| w[0].1 <= w[1].1), "departures are in order of time");
+        prop_assert!(run.departed.windows(2).all(|w| w[0].0 < w[1].0), "departures are in order of arrival");
+        if let QueueConfig::Droptail(DroptailConfig { limit: None, limit_packets: None }) = config.queue {
+            prop_assert_eq!(run.refused + run.dropped_inside, 0);
+        }
+        prop_assert_eq!(hop.backlog(Time::NEVER), Backlog::default());
+    }
+
+    #[test]
+    fn a_busy_link_s_mean_rate_is_what_it_served(
+        link in link().prop_filter("valid and not immeasurably fast", |c| {
+            c.validate().is_ok() && match c {
+                LinkConfig::Constant(c) => c.rate < Rate::from_mbps(100_000),
+                LinkConfig::Steps(c) => c.steps.iter().all(|s| s.rate < Rate::from_mbps(100_000)),
+                LinkConfig::Trace(c) => c.bytes < Bytes(1_000_000),
+                LinkConfig::TokenBucket(c) => c.rate < Rate::from_mbps(100_000) && c.burst < Bytes(100_000),
+            }
+        }),
+    ) {
+        let mut server = link.build();
+        let served = Bytes(1000) * 1000;
+        let last = (0..1000).map(|_| server.depart(Time::ZERO, Bytes(1000))).last().unwrap();
+        if last.is_set() && last > Time::ZERO {
+            let capacity = server.mean_rate(Time::ZERO, last) * last.since(Time::ZERO);
+            // A burst, an unfinished opportunity or a rounded nanosecond at the end, and the rounding of the rate.
+            let slack = match &link {
+                LinkConfig::TokenBucket(c) => c.burst,
+                LinkConfig::Trace(c) => c.bytes * c.opportunities.len() as u64,
+                _ => Bytes(20_000),
+            } + Rate::from_bytes_per_sec(1) * last.since(Time::ZERO) + Bytes(20_000);
+            prop_assert!(capacity + slack >= served && served + slack >= capacity, "{} of {}", served, capacity);
+        }
+    }
+}
+
+/// What became of the traffic that a hop was given.
+#[derive(Default)]
+struct Bench {
+    arrived: usize,
+    refused: usize,
+    dropped_inside: usize,
+    /// Number and departure of each.
+    departed: Vec<(u64, Time)>,
+    /// Those not gone yet, and their bytes: what the hop should know.
+    inside: VecDeque<(Time, Bytes)>,
+    waiting: VecDeque<(u64, Bytes)>,
+}
+
+impl Bench {
+    /// Plays the simulator's part: packets arrive, and queues that decide on leave are asked when they are due.
+    fn play(hop: &mut Hop, traffic: &[(Time, Packet)]) -> Result<Bench, TestCaseError> {
+        let mut bench = Bench::default();
+        for (now, packet) in traffic {
+            while hop.service_at() < *now {
+                bench.service(hop)?;
+            }
+            bench.expect(hop, *now)?;
+            bench.arrived += 1;
+            if hop.decides_on_leave() {
+                match hop.wait(*now, packet, packet.seq as u32) {
+                    true => bench.waiting.push_back((packet.seq, packet.bytes)),
+                    false => bench.refused += 1,
+                }
+            } else {
+                bench.record(packet, *now, hop.arrive(*now, packet))?;
+            }
+            bench.expect(hop, *now)?;
+        }
+        while hop.service_at().is_set() {
+            bench.service(hop)?;
+        }
+        // A link so slow that it never gets there leaves packets waiting for ever.
+        let stuck: Vec<u64> = bench.waiting.drain(..).map(|w| w.0).collect();
+        bench.departed.extend(stuck.into_iter().map(|seq| (seq, Time::NEVER)));
+        while hop.service(Time::NEVER).is_some() {}
+        Ok(bench)
+    }
+
+    fn service(&mut self, hop: &mut Hop) -> Result<(), TestCaseError> {
+        let now = hop.service_at();
+        let departure = hop.service(now).expect("a packet is due");
+        let (seq, _) = self.waiting.pop_front().expect("a packet waits");
+        prop_assert_eq!(departure.packet.seq, seq);
+        prop_assert_eq!(u64::from(departure.tag), seq);
+        if departure.verdict == Verdict::Drop {
+            self.dropped_inside += 1;
+        } else {
+            self.record(&departure.packet, now, departure.verdict)?;
+        }
+        self.expect(hop, now)
+    }
+
+    fn record(&mut self, packet: &Packet, now: Time, verdict: Verdict) -> Result<(), TestCaseError> {
+        let departure = match verdict {
+            Verdict::Drop => {
+                self.refused += 1;
+                return Ok(());
+            }
+            Verdict::Mark(at) => {
+                prop_assert!(packet.is_ecn_capable);
+                at
+            }
+            Verdict::Deliver(at) => at,
+        };
+        prop_assert!(departure >= now);
+        self.departed.push((packet.seq, departure));
+        self.inside.push_back((departure, packet.bytes));
+        Ok(())
+    }
+
+    fn expect(&mut self, hop: &mut Hop, now: Time) -> Result<(), TestCaseError> {
+        while self.inside.front().is_some_and(|p| p.0 <= now) {
+            self.inside.pop_front();
+        }
+        let sizes = self.inside.iter().map(|p| p.1.0).chain(self.waiting.iter().map(|w| w.1.0));
+        let expected = Backlog { bytes: Bytes(sizes.sum()), packets: (self.inside.len() + self.waiting.len()) as u64 };
+        prop_assert_eq!(hop.backlog(now), expected);
+        Ok(())
+    }
+}
