@@ -1,0 +1,271 @@
+"""Metrics along an axis: one figure a metric, one curve a CCA, with intervals, theory and the threshold judged by."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairweir.report import formats, style
+from fairweir.report.figure import Figure, Table, is_spread, linear_range, log_ticks, slug
+from fairweir.report.references import REFERENCES, Reference
+from fairweir.verdict import Direction, Threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from fairweir.audit.results import Axis, Curve, ExhibitResult, FamilyResult, Point
+
+UNIT_METRICS = frozenset({"jain", "late_jain", "utilization", "solo_utilization", "policed_use"})
+"""Metrics that live in [0, 1], or nearly: their axis shows all of it."""
+
+EVEN_METRICS = frozenset({"ratio", "harm_done", "harm_taken", "new_by_incumbent", "aggregated_gain", "disturbed_gain"})
+"""Ratios of rates: logarithmic, and 1 (an even split) is always in view."""
+
+
+@dataclass(frozen=True)
+class CcaCurve:
+    """A metric along a family's axis, for the CCA in the report's column `index`."""
+
+    cca: str
+    index: int
+    curve: Curve
+
+
+def metric_figures(
+    family: FamilyResult, results: Sequence[tuple[int, str, FamilyResult]], exhibits: Iterable[ExhibitResult]
+) -> dict[str, Figure]:
+    """Draw a figure for every metric that `family` measured.
+
+    Parameters
+    ----------
+    family : FamilyResult, of any CCA: gives name and axis
+    results : (column in the report, CCA, its results), of all CCAs that ran the family
+    exhibits : claims on the family; their thresholds are drawn
+
+    Returns
+    -------
+    dict, metric -> Figure, in the order in which the family names its metrics
+    """
+    metrics: dict[str, list[CcaCurve]] = {}
+    for index, cca, measured in results:
+        for curve in measured.curves:
+            metrics.setdefault(curve.metric, []).append(CcaCurve(cca, index, curve))
+    thresholds: dict[str, Threshold] = {}
+    for exhibit in exhibits:
+        # A claim on a curve's exponent has another name than the curve's metric; its bound is no place on the curve.
+        if exhibit.threshold is not None and exhibit.name.endswith(f".{exhibit.metric}"):
+            thresholds.setdefault(exhibit.metric, exhibit.threshold)
+    figures = {}
+    for metric, curves in metrics.items():
+        figure = _metric_figure(family, metric, curves, thresholds.get(metric))
+        if figure is not None:
+            figures[metric] = figure
+    return figures
+
+
+def _metric_figure(
+    family: FamilyResult, metric: str, curves: Sequence[CcaCurve], threshold: Threshold | None
+) -> Figure | None:
+    points = [p for c in curves for p in c.curve.points if p.value is not None]
+    if not points:
+        return None
+    references = REFERENCES.get((family.name, metric), ())
+    unit = curves[0].curve.unit
+    xs = sorted({p.x for c in curves for p in c.curve.points})
+    data = [trace for c in curves for trace in _curve_traces(family.axis, c)]
+    data += [_reference_trace(reference, xs) for reference in references]
+    seen = [v for p in points for v in (p.value, p.lo, p.hi, p.theory)]
+    seen += [reference.at(x) for reference in references for x in xs]
+    yaxis = _value_axis(metric, unit, seen, threshold)
+    layout = {"xaxis": _along(family.axis, points), "yaxis": yaxis, "showlegend": False}
+    if threshold is not None:
+        layout |= _threshold_line(threshold, yaxis)
+    title = style.axis_label(metric, unit)
+    return Figure(
+        id=slug("fig", family.name, metric),
+        title=title[0].upper() + title[1:],
+        data=data,
+        layout=layout,
+        caption=_caption(curves, references, threshold),
+        table=_table(family.axis, curves),
+    )
+
+
+def _curve_traces(axis: Axis, cca_curve: CcaCurve) -> list[dict[str, Any]]:
+    points = sorted((p for p in cca_curve.curve.points if p.value is not None), key=lambda p: p.x)
+    colour = style.colour(cca_curve.index)
+    is_category = axis.scale == "category"
+    x = [p.x + _dodge(cca_curve.index) if is_category else p.x for p in points]
+    above = [0.0 if p.hi is None or p.value is None else max(0.0, p.hi - p.value) for p in points]
+    below = [0.0 if p.lo is None or p.value is None else max(0.0, p.value - p.lo) for p in points]
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "markers" if is_category else "lines+markers",
+            "name": cca_curve.cca,
+            "x": x,
+            "y": [p.value for p in points],
+            "error_y": {"type": "data", "array": above, "arrayminus": below, "thickness": 1.2, "width": 3},
+            "line": {"color": colour, "width": 2, "dash": style.dash(cca_curve.index)},
+            "marker": {"symbol": style.marker(cca_curve.index), "color": colour, "size": 8},
+            "customdata": [[p.label, formats.interval(p.lo, p.hi, p.value)] for p in points],
+            "hovertemplate": f"<b>{cca_curve.cca}</b>, %{{customdata[0]}}"
+            "<br>%{y:.4g} %{customdata[1]}<extra></extra>",
+            "meta": {"cca": cca_curve.cca},
+        }
+    ]
+    expected = [p for p in points if p.theory is not None]
+    if expected:
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers" if is_category or len(expected) == 1 else "lines",
+                "name": f"{cca_curve.cca}: theory",
+                "x": [p.x + _dodge(cca_curve.index) if is_category else p.x for p in expected],
+                "y": [p.theory for p in expected],
+                "line": {"color": colour, "width": 1.5, "dash": "dot"},
+                "marker": {"symbol": "line-ew-open", "color": colour, "size": 16},
+                "hovertemplate": f"theory for {cca_curve.cca}: %{{y:.4g}}<extra></extra>",
+                "meta": {"cca": cca_curve.cca},
+            }
+        )
+    return traces
+
+
+def _dodge(index: int) -> float:
+    """Sideways shift on a category axis, so that CCAs do not hide each other."""
+    return ((index % 7) - 3) * 0.08
+
+
+def _reference_trace(reference: Reference, xs: Sequence[float]) -> dict[str, Any]:
+    grid = _between(xs)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": reference.label,
+        "x": grid,
+        "y": [reference.at(x) for x in grid],
+        "line": {"color": "#888888", "width": 1.2, "dash": reference.dash},
+        "hovertemplate": f"{reference.label}: %{{y:.4g}}<extra></extra>",
+        "meta": {"reference": True},
+    }
+
+
+def _between(xs: Sequence[float], steps: int = 24) -> list[float]:
+    lo, hi = min(xs), max(xs)
+    return [lo + (hi - lo) * i / steps for i in range(steps + 1)] if hi > lo else [lo]
+
+
+def _along(axis: Axis, points: Sequence[Point]) -> dict[str, Any]:
+    labels = {p.x: p.label for p in points}
+    xs = sorted(labels)
+    keys: dict[str, Any] = {"title": {"text": style.axis_label(axis.name, axis.unit)}}
+    if axis.scale == "category":
+        return keys | {
+            "tickvals": xs,
+            "ticktext": [labels[x] for x in xs],
+            "range": [xs[0] - 0.5, xs[-1] + 0.5],
+            "title": {"text": ""},
+            "automargin": True,
+        }
+    if axis.scale == "log" and xs[0] > 0:
+        lo, hi = math.log10(xs[0]), math.log10(xs[-1])
+        room = max(0.06 * (hi - lo), 0.05)
+        return keys | {
+            "type": "log",
+            "range": [lo - room, hi + room],
+            "tickvals": xs,
+            "ticktext": [f"{x:g}" for x in xs],
+        }
+    if len(xs) <= 12:
+        keys |= {"tickvals": xs, "ticktext": [f"{x:g}" for x in xs]}
+    return keys
+
+
+def _value_axis(metric: str, unit: str, seen: Sequence[float | None], threshold: Threshold | None) -> dict[str, Any]:
+    keys: dict[str, Any] = {"title": {"text": style.axis_label(metric, unit)}}
+    values = [v for v in seen if v is not None and math.isfinite(v)]
+    if threshold is not None and math.isfinite(threshold.bound):
+        values = [*values, threshold.bound]
+    if metric in UNIT_METRICS and max(values) <= 1.5:
+        return keys | {"range": [0, max(1.05, 1.03 * max(values))]}
+    is_ratio = metric in EVEN_METRICS
+    if (is_ratio or is_spread(values)) and min(values) > 0:
+        return keys | log_ticks([*values, 1.0] if is_ratio else values)
+    return keys | {"range": linear_range(values, floor=0.0)}
+
+
+def _threshold_line(threshold: Threshold, yaxis: dict[str, Any]) -> dict[str, Any]:
+    """Draw a line at the bound and a tint over the bad side."""
+    bounds = yaxis.get("range")
+    if bounds is None:
+        return {}
+    is_log = yaxis.get("type") == "log"
+    to_value: Callable[[float], float] = (lambda e: 10.0**e) if is_log else (lambda v: v)
+    bad_end = to_value(bounds[1] if threshold.direction is Direction.AT_MOST else bounds[0])
+    base = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "layer": "below"}
+    is_at_most = threshold.direction is Direction.AT_MOST
+    return {
+        "shapes": [
+            base
+            | {"type": "line", "y0": threshold.bound, "y1": threshold.bound, "line": {"color": "#B3261E", "width": 1}},
+            base
+            | {
+                "type": "rect",
+                "y0": threshold.bound,
+                "y1": bad_end,
+                "line": {"width": 0},
+                "fillcolor": "#B3261E",
+                "opacity": 0.07,
+            },
+        ],
+        "annotations": [
+            {
+                "xref": "paper",
+                "x": 1,
+                "xanchor": "right",
+                "yref": "y",
+                "y": math.log10(threshold.bound) if is_log else threshold.bound,
+                "yanchor": "bottom" if is_at_most else "top",
+                "text": f"fails {'above' if is_at_most else 'below'} {threshold.bound:g}",
+                "showarrow": False,
+                "font": {"size": 11, "color": "#B3261E"},
+            }
+        ],
+    }
+
+
+def _caption(curves: Sequence[CcaCurve], references: Sequence[Reference], threshold: Threshold | None) -> str:
+    parts = []
+    laws = [
+        f"{c.cca}: {c.curve.law}" for c in curves if c.curve.law and any(p.theory is not None for p in c.curve.points)
+    ]
+    if laws:
+        parts.append("Dotted, theory: " + "; ".join(laws) + ".")
+    if references:
+        parts.append("Grey: " + "; ".join(f"{r.label} ({r.dash})" for r in references) + ".")
+    if threshold is not None and threshold.reason:
+        parts.append(f"Bound {threshold}: {threshold.reason.rstrip('.')} ({threshold.source}).")
+    return " ".join(parts)
+
+
+def _table(axis: Axis, curves: Sequence[CcaCurve]) -> Table:
+    labels: dict[float, str] = {}
+    for c in curves:
+        for p in c.curve.points:
+            labels.setdefault(p.x, p.label)
+    by_cca = [{p.x: p for p in c.curve.points} for c in curves]
+    rows = []
+    for x in sorted(labels):
+        cells = []
+        for measured in by_cca:
+            point = measured.get(x)
+            cells.append(formats.ABSENT if point is None else _cell(point))
+        rows.append((labels[x] or f"{x:g}", *cells))
+    return Table((style.axis_label(axis.name, axis.unit), *(c.cca for c in curves)), tuple(rows))
+
+
+def _cell(point: Point) -> str:
+    text = f"{formats.number(point.value)} {formats.interval(point.lo, point.hi, point.value)}".rstrip()
+    return text if point.theory is None else f"{text}, theory {formats.number(point.theory)}"

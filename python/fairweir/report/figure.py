@@ -1,0 +1,101 @@
+"""An interactive figure as data: what plotly draws, and the same numbers as a table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+LOG_SPREAD: Final = 30.0
+"""An axis whose largest value exceeds its smallest by this factor is logarithmic."""
+
+SERIES_DIGITS: Final = 5
+"""Significant digits of a time series in the page; results.json has them all."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A figure's numbers, formatted."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the report.
+
+    Attributes
+    ----------
+    id : str, unique in the page, usable as an HTML id
+    title : str, what is drawn, above the figure
+    caption : str, what to look at, below it
+    data, layout : plotly's, JSON-able, without colours of text, paper and grid: those follow the page's theme
+    height : int, pixels
+    is_wide : bool, takes the page's full width
+    """
+
+    id: str
+    title: str
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+    caption: str = ""
+    height: int = 320
+    is_wide: bool = False
+    table: Table | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What the page's script hands to plotly."""
+        return {"data": self.data, "layout": {**self.layout, "height": self.height}}
+
+
+def slug(*parts: str) -> str:
+    """`parts` joined into an HTML id."""
+    joined = "-".join(parts)
+    return "".join(c if c.isalnum() or c == "-" else "-" for c in joined.lower())
+
+
+def rounded(values: Iterable[float | None]) -> list[float | None]:
+    """Round to `SERIES_DIGITS` significant digits; a missing or infinite value is none, which plotly draws as a gap."""
+    return [None if v is None or not math.isfinite(v) else float(f"{v:.{SERIES_DIGITS}g}") for v in values]
+
+
+def is_spread(values: Iterable[float | None]) -> bool:
+    """Tell whether positive `values` spread so far that a linear axis would hide the small ones."""
+    positive = [v for v in values if v is not None and math.isfinite(v) and v > 0]
+    return len(positive) > 1 and max(positive) > LOG_SPREAD * min(positive)
+
+
+def log_range(values: Iterable[float | None], margin: float = 0.06) -> list[float] | None:
+    """Give plotly's range (exponents of ten) that shows all positive `values`, with a margin of that share."""
+    positive = [v for v in values if v is not None and math.isfinite(v) and v > 0]
+    if not positive:
+        return None
+    lo, hi = math.log10(min(positive)), math.log10(max(positive))
+    room = max(hi - lo, 0.3) * margin
+    return [lo - room, hi + room]
+
+
+def linear_range(values: Iterable[float | None], *, floor: float | None = None) -> list[float] | None:
+    """Give the range from `floor` (or the smallest value) to the largest, with room above."""
+    finite = [v for v in values if v is not None and math.isfinite(v)]
+    if not finite:
+        return None
+    hi = max(finite)
+    lo = min(finite) if floor is None else min([floor, *finite])
+    room = 0.06 * (hi - lo or abs(hi) or 1.0)
+    return [lo if floor is not None and min(finite) >= floor else lo - room, hi + room]
+
+
+def log_ticks(values: Sequence[float]) -> dict[str, Any]:
+    """Give the keys of a logarithmic axis of `values`: ticks at 1, 2, 5 within a decade or two, else at powers of ten."""
+    bounds = log_range(values) or [0.0, 1.0]
+    decades = range(math.floor(bounds[0]), math.ceil(bounds[1]) + 1)
+    steps = (1, 2, 5) if bounds[1] - bounds[0] <= 2.5 else (1,)
+    ticks = [step * 10.0**decade for decade in decades for step in steps]
+    return {"type": "log", "range": bounds, "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}

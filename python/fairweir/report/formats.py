@@ -1,0 +1,63 @@
+"""Numbers as people read them: few digits, the same number of decimals in a value and in its interval."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+ABSENT: Final = "—"
+SIGNIFICANT: Final = 3
+
+
+def decimals(value: float) -> int:
+    """Decimals that leave `value` three significant digits, and none that are noise."""
+    if value == 0 or not math.isfinite(value):
+        return 0
+    return max(0, SIGNIFICANT - 1 - math.floor(math.log10(abs(value))))
+
+
+def number(value: float | None, places: int | None = None) -> str:
+    """`value` with three significant digits, or with `places` decimals; thousands are set apart by a thin space.
+
+    Parameters
+    ----------
+    value : float or None; none and NaN print as a dash
+    places : int, decimals
+    """
+    if value is None or math.isnan(value):
+        return ABSENT
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value != 0 and places is None and not 1e-4 <= abs(value) < 1e7:
+        mantissa, exponent = f"{value:.2e}".split("e")
+        return f"{mantissa}·10^{int(exponent)}".replace("-", "−")
+    text = f"{value:,.{decimals(value) if places is None else places}f}"
+    return text.replace(",", "\u2009").replace("-", "−")
+
+
+def interval(lo: float | None, hi: float | None, value: float | None = None) -> str:
+    """``[lo, hi]`` with the decimals of `value`; empty where there is no interval."""
+    if lo is None or hi is None:
+        return ""
+    reference = value if value is not None and math.isfinite(value) and value != 0 else hi
+    extreme = any(x != 0 and math.isfinite(x) and not 1e-4 <= abs(x) < 1e7 for x in (lo, hi, reference))
+    places = None if extreme or not math.isfinite(reference) else decimals(reference)
+    return f"[{number(lo, places)}, {number(hi, places)}]"
+
+
+def duration(seconds: float) -> str:
+    """Write a wall time: ``48 s``, ``3 min 20 s``, ``1 h 5 min``."""
+    if seconds < 60:
+        return f"{number(seconds)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def count(value: int) -> str:
+    """Write a count: exact below 100 thousand, then ``1.23 million``."""
+    for scale, word in ((1_000_000_000, "billion"), (1_000_000, "million")):
+        if value >= scale:
+            return f"{number(value / scale)} {word}"
+    return f"{value:,}".replace(",", "\u2009")

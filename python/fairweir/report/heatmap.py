@@ -1,0 +1,104 @@
+"""One metric over categories for every CCA at once, as a grid of coloured numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from fairweir.report import formats, style
+from fairweir.report.figure import Figure, slug
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairweir.audit.results import FamilyResult
+
+GRIDS: Final = {("coexistence", "new_by_incumbent")}
+"""Family and metric that are drawn so: 1 is even, and both sides of it matter alike."""
+
+COLOURS: Final = ((0.0, "#0072B2"), (0.25, "#8FC1DE"), (0.5, "#F4F4F2"), (0.75, "#F0B48C"), (1.0, "#D55E00"))
+"""Blue where the incumbent gets more, white where both get the same, vermilion where the new flow gets more."""
+
+LARGEST_DECADE: Final = 1.5
+"""The colour saturates at a ratio of about 30: ten is starvation, more of it does not need a shade of its own."""
+
+
+def grid_figure(metric: str, results: Sequence[tuple[int, str, FamilyResult]]) -> Figure | None:
+    """CCAs down, categories across, `metric` in each cell.
+
+    Parameters
+    ----------
+    results : (column in the report, CCA, its results), of all CCAs that ran the family
+
+    Returns
+    -------
+    Figure ; None if no CCA has a number
+    """
+    cells = {
+        (cca, point.label): point
+        for _, cca, family in results
+        for curve in family.curves
+        if curve.metric == metric
+        for point in curve.points
+    }
+    places = {p.label: p.x for p in cells.values()}
+    labels = sorted(places, key=lambda label: places[label])
+    ccas = [cca for _, cca, _ in results]
+    numbers = [[cells[cca, label].value if (cca, label) in cells else None for label in labels] for cca in ccas]
+    if all(v is None for row in numbers for v in row):
+        return None
+    family = results[0][2]
+    texts = [[formats.number(v) for v in row] for row in numbers]
+    hovers = [
+        [
+            f"{cca} beside {label}: {formats.number(p.value)} {formats.interval(p.lo, p.hi, p.value)}"
+            if (p := cells.get((cca, label)))
+            else ""
+            for label in labels
+        ]
+        for cca in ccas
+    ]
+    return Figure(
+        id=slug("grid", family.name, metric),
+        title=_sentence(style.axis_label(metric)),
+        data=[
+            {
+                "type": "heatmap",
+                "x": labels,
+                "y": ccas,
+                "z": [[_decades(v) for v in row] for row in numbers],
+                "text": texts,
+                "hovertext": hovers,
+                "texttemplate": "%{text}",
+                "textfont": {"color": "#1b1f24", "size": 13},
+                "hovertemplate": "%{hovertext}<extra></extra>",
+                "colorscale": [list(stop) for stop in COLOURS],
+                "zmin": -LARGEST_DECADE,
+                "zmax": LARGEST_DECADE,
+                "xgap": 3,
+                "ygap": 3,
+                "colorbar": {
+                    "tickvals": [-1.0, -0.5, 0.0, 0.5, 1.0],
+                    "ticktext": ["1/10", "1/3", "even", "3", "10"],
+                    "thickness": 12,
+                    "outlinewidth": 0,
+                },
+            }
+        ],
+        layout={
+            "xaxis": {"side": "top", "showgrid": False, "type": "category"},
+            "yaxis": {"autorange": "reversed", "showgrid": False, "type": "category"},
+            "margin": {"l": 90, "r": 12, "t": 40, "b": 12},
+        },
+        caption="Above 1 the row's flow gets more than the incumbent, below 1 less; ten to one is starvation.",
+        height=110 + 46 * len(ccas),
+        is_wide=True,
+    )
+
+
+def _decades(value: float | None) -> float | None:
+    return None if value is None or value <= 0 else math.log10(value)
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]

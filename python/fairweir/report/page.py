@@ -1,0 +1,70 @@
+"""``report.html``: one file that shows an audit, opens without a network, and asks none for anything."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
+
+from fairweir.report.sections import sections_of
+from fairweir.report.view import Page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fairweir.audit.results import AuditResults
+
+
+def write_report(results: AuditResults, path: Path) -> Path:
+    """Write the report of `results`; a reader never sees half of one.
+
+    Parameters
+    ----------
+    results : AuditResults, complete or not
+    path : Path of the HTML file; its directory must exist
+
+    Returns
+    -------
+    Path, as given
+    """
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(render_report(results), encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def render_report(results: AuditResults) -> str:
+    """Give the report of `results` as HTML; the same results give the same bytes."""
+    environment = Environment(
+        loader=PackageLoader("fairweir.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["embed"] = _embed
+    return environment.get_template("report.html.j2").render(
+        page=Page(results, sections_of(results)),
+        css=Markup(_text("report.css")),  # noqa: S704 - our own file
+        js=Markup(_text("report.js")),  # noqa: S704 - our own file
+        plotly=Markup(_plotly()),  # noqa: S704 - plotly's own file
+    )
+
+
+def _embed(value: Any) -> Markup:
+    """JSON that can stand in a script element."""
+    return htmlsafe_json_dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+
+
+def _text(name: str) -> str:
+    return resources.files("fairweir.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _plotly() -> str:
+    """Give plotly's script, which must not contain what would end the element it stands in."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs()).replace("</script", "<\\/script")

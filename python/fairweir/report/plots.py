@@ -1,0 +1,153 @@
+"""A run over time as a picture: what ``fairweir run --plot FILE`` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from fairweir.errors import ConfigError
+from fairweir.report import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from fairweir.run import Run
+
+FORMATS: Final = ("png", "svg", "pdf")
+DASHES: Final = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+"""Plotly's names to matplotlib's."""
+
+LEGEND_ROWS: Final = 3
+LEGEND_COLUMNS: Final = 6
+SIZE_INCHES: Final = (8.0, 9.0)
+DOTS_PER_INCH: Final = 150
+
+
+def save_run_plot(run: Run, path: str | Path) -> Path:
+    """Write throughput, cwnd, RTT and queue over time to `path`.
+
+    Parameters
+    ----------
+    run : Run, with time series
+    path : str or Path, ending in .png, .svg or .pdf; the same run gives the same bytes
+
+    Raises
+    ------
+    ConfigError : another ending, a directory that is missing, or a run without time series
+    """
+    target = Path(path)
+    kind = check_plot_path(target)
+    import matplotlib as mpl
+
+    # Ids and dates in the file would differ from one writing to the next.
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
+    with mpl.rc_context({"svg.hashsalt": "fairweir", "pdf.fonttype": 42}):
+        run_figure(run).savefig(target, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+    return target
+
+
+def check_plot_path(path: str | Path) -> str:
+    """Say which format `path` asks for, before a long run finds out that it has none.
+
+    Returns
+    -------
+    str : one of `FORMATS`
+
+    Raises
+    ------
+    ConfigError : another ending, or a directory that is missing
+    """
+    target = Path(path)
+    kind = target.suffix.lower().lstrip(".")
+    if kind not in FORMATS:
+        raise ConfigError(
+            f"plot must end in {', '.join('.' + f for f in FORMATS)}: `{target.name}`", hint="try `--plot run.png`"
+        )
+    if not target.absolute().parent.is_dir():
+        raise ConfigError(
+            f"no such directory: `{target.parent}`", hint="create it, or choose another place for the plot"
+        )
+    return kind
+
+
+def run_figure(run: Run) -> Figure:
+    """Four stacked panels over time: throughput, cwnd and RTT a line per flow, queue a line per link.
+
+    Raises
+    ------
+    ConfigError : the run has no time series
+    """
+    from matplotlib.figure import Figure
+
+    panels = _panels(run)
+    figure = Figure(figsize=SIZE_INCHES, layout="constrained")
+    axes: list[Axes] = list(figure.subplots(len(style.SERIES_PANELS), 1, sharex=True))
+    flow_names = [f"{flow['id']} ({flow['cca']})" for flow in run.summary["flows"]]
+    link_names = [str(link["name"]) for link in run.summary["links"]]
+    for axis, name in zip(axes, style.SERIES_PANELS, strict=True):
+        t_s, lines = panels[name]
+        for i, values in enumerate(lines):
+            if name == "queue_pkts":
+                looks: dict[str, Any] = {"color": "#555555", "linestyle": DASHES[style.DASHES[i % len(style.DASHES)]]}
+                label = link_names[i]
+            else:
+                looks = {"color": style.colour(i), "linestyle": DASHES[style.dash(i)]}
+                label = flow_names[i]
+            axis.plot(t_s[i], values, linewidth=1.2, label=label, **looks)
+        _dress(axis, name)
+    warmup_s = _seconds(run, "warmup")
+    if warmup_s > 0:
+        for axis in axes:
+            axis.axvspan(0, warmup_s, color="#888888", alpha=0.12, linewidth=0)
+    if len(link_names) > 1:
+        axes[-1].legend(loc="upper right", fontsize=8, frameon=False, ncols=LEGEND_COLUMNS)
+    axes[-1].set_xlabel(style.axis_label("t_s"))
+    axes[-1].set_xlim(0, _seconds(run, "duration"))
+    if len(flow_names) <= LEGEND_ROWS * LEGEND_COLUMNS:
+        figure.legend(
+            *axes[0].get_legend_handles_labels(), loc="outside upper left", fontsize=8, frameon=False, ncols=4
+        )
+    title = run.summary["scenario"].get("name") or "run"
+    figure.suptitle(f"{title}, seed {run.summary['seed']}", fontsize=11, x=0.01, ha="left")
+    return figure
+
+
+_Lines: TypeAlias = "tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]"
+
+
+def _panels(run: Run) -> dict[str, _Lines]:
+    """Per panel: times and values of each line."""
+    packet_bytes = float(run.scenario.resolve()["packet"])
+    flows, links = run.flows, run.links
+    return {
+        "throughput_mbps": _lines(flows, "flow", "throughput_mbps"),
+        "cwnd_pkts": _lines(flows, "flow", "cwnd_bytes", packet_bytes),
+        "rtt_ms": _lines(flows, "flow", "rtt_ms"),
+        "queue_pkts": _lines(links, "link", "queue_bytes", packet_bytes),
+    }
+
+
+def _lines(table: Any, index: str, column: str, divisor: float = 1.0) -> _Lines:
+    which = table[index].to_numpy()
+    t_s = table["t_ns"].to_numpy() / 1e9
+    values = table[column].to_numpy().astype(np.float64) / divisor
+    numbers = range(int(which.max()) + 1) if which.size else range(0)
+    return [t_s[which == i] for i in numbers], [values[which == i] for i in numbers]
+
+
+def _dress(axis: Axes, name: str) -> None:
+    axis.set_ylabel(style.axis_label(name))
+    axis.set_ylim(bottom=0)
+    axis.grid(True, color="#DDDDDD", linewidth=0.6)
+    axis.set_axisbelow(True)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+
+
+def _seconds(run: Run, key: str) -> float:
+    """Give a time of the scenario, s."""
+    return float(run.scenario.resolve()[key]) / 1e9

@@ -1,0 +1,139 @@
+"""From results to the sections of the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fairweir.audit.contract_result import ContractResult
+from fairweir.audit.hunt_result import HuntResult
+from fairweir.audit.searches import CONTRACT, HUNT
+from fairweir.report.contracts import contract_figure
+from fairweir.report.curves import metric_figures
+from fairweir.report.figure import Figure, slug
+from fairweir.report.heatmap import GRIDS, grid_figure
+from fairweir.report.hunting import hunt_figures
+from fairweir.report.overtime import run_figure, side_by_side
+from fairweir.report.view import Evidence, FaultView, Row, Section, Word, families_of, outcome_of, rows_of
+from fairweir.verdict import Outcome
+
+if TYPE_CHECKING:
+    from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult
+
+FIGURES_AT_ONCE: Final = 3
+"""Metrics that are not claimed on are folded away, unless a section would show fewer figures than fill a row."""
+
+ORDER: Final = (Outcome.FAILS, Outcome.UNKNOWN, Outcome.HOLDS, Outcome.INFO)
+
+
+def sections_of(results: AuditResults) -> tuple[Section, ...]:
+    """Every family that ran, then the hunt, the contracts, and exhibits of families that left no measurements."""
+    ccas = results.ccas
+    sections = [_family_section(ccas, family, measured) for family, measured in families_of(ccas)]
+    sections += [s for s in (_hunt_section(ccas), _contract_section(ccas)) if s is not None]
+    known = {f.name for c in ccas for f in c.families} | {HUNT, CONTRACT}
+    for name in dict.fromkeys(e.family for c in ccas for e in c.exhibits if e.family not in known):
+        rows = rows_of(ccas, name)
+        title = name.replace("-", " ").capitalize()
+        sections.append(Section(slug("family", name), title, outcome_of(rows), rows=rows, evidence=_evidence(rows)))
+    return tuple(sections)
+
+
+def _family_section(
+    ccas: list[CcaResults], family: FamilyResult, measured: list[tuple[int, str, FamilyResult]]
+) -> Section:
+    exhibits = [e for c in ccas for e in c.exhibits if e.family == family.name]
+    grids = [g for name, metric in GRIDS if name == family.name and (g := grid_figure(metric, measured)) is not None]
+    gridded = {metric for name, metric in GRIDS if name == family.name} if grids else set()
+    curves = {
+        metric: figure for metric, figure in metric_figures(family, measured, exhibits).items() if metric not in gridded
+    }
+    first, more = _split(curves, exhibits, family)
+    rows = rows_of(ccas, family.name)
+    return Section(
+        anchor=slug("family", family.name),
+        title=family.title,
+        outcome=outcome_of(rows),
+        question=family.question,
+        setup=family.setup,
+        rows=rows,
+        figures=(*grids, *first),
+        more_figures=tuple(more),
+        runs=_runs(family.name, measured),
+        evidence=_evidence(rows),
+        faults=tuple(FaultView(cca, fault) for _, cca, f in measured for fault in f.faults),
+    )
+
+
+def _split(
+    curves: dict[str, Figure], exhibits: list[ExhibitResult], family: FamilyResult
+) -> tuple[list[Figure], list[Figure]]:
+    """Figures that are shown at once, and those that are folded away."""
+    claimed = {e.metric for e in exhibits}
+    lawful = {c.metric for c in family.curves if c.law}
+    chosen = [metric for metric in curves if metric in claimed | lawful]
+    spare = [metric for metric in curves if metric not in chosen]
+    shown = set(chosen + spare[: max(0, FIGURES_AT_ONCE - len(chosen))])
+    return [f for m, f in curves.items() if m in shown], [f for m, f in curves.items() if m not in shown]
+
+
+def _runs(family: str, measured: list[tuple[int, str, FamilyResult]]) -> tuple[Figure, ...]:
+    """Time series: first each scenario that several CCAs played, side by side, then every run by itself."""
+    traces = [(cca, trace) for _, cca, f in measured for trace in f.traces]
+    together = []
+    for label in dict.fromkeys(trace.label for _, trace in traces):
+        same = list({cca: (cca, trace) for cca, trace in reversed(traces) if trace.label == label}.values())[::-1]
+        if len(same) > 1:
+            together.append(side_by_side(family, same))
+    return (*together, *(run_figure(family, cca, trace) for cca, trace in traces))
+
+
+def _evidence(rows: tuple[Row, ...]) -> tuple[Evidence, ...]:
+    """All claims of `rows`, the worst first."""
+    found = [cell for row in rows for cell in row.cells if cell is not None]
+    return tuple(sorted(found, key=lambda item: ORDER.index(item.exhibit.verdict)))
+
+
+def _hunt_section(ccas: list[CcaResults]) -> Section | None:
+    hunts = [(i, HuntResult.model_validate(c.hunt)) for i, c in enumerate(ccas) if c.hunt is not None]
+    rows = rows_of(ccas, HUNT)
+    if not hunts and not rows:
+        return None
+    reasons = list(dict.fromkeys(f"Bound: {hunt.bound_reason}." for _, hunt in hunts))
+    return Section(
+        anchor=HUNT,
+        title="Starvation hunt",
+        outcome=outcome_of(rows) if rows else Word(Outcome.INFO),
+        question="What is the smallest jitter on one flow that starves a flow?",
+        setup="; ".join(_hunt_setup(hunt) for _, hunt in hunts[:1]),
+        paragraphs=(*(f"{hunt.cca}: {hunt.text}." for _, hunt in hunts), *reasons),
+        rows=rows,
+        figures=tuple(hunt_figures(hunts)),
+        evidence=_evidence(rows),
+    )
+
+
+def _hunt_setup(hunt: HuntResult) -> str:
+    rates = ", ".join(f"{rate:g}" for rate in hunt.searched_rates_mbps)
+    ds = ", ".join(f"{d:g}" for d in hunt.searched_d_ms)
+    return (
+        f"{hunt.flows} flows of rtprop {hunt.rtprop_ms:g} ms, jitter on the first; rates {rates} Mbps,"
+        f" buffers {', '.join(hunt.searched_buffers)}, D from {ds} ms"
+    )
+
+
+def _contract_section(ccas: list[CcaResults]) -> Section | None:
+    contracts = [ContractResult.model_validate(c.contract) for c in ccas if c.contract is not None]
+    rows = rows_of(ccas, CONTRACT)
+    if not contracts and not rows:
+        return None
+    return Section(
+        anchor=CONTRACT,
+        title="Empirical contracts",
+        outcome=outcome_of(rows) if rows else Word(Outcome.INFO),
+        question="By which function of which statistic do flows of the CCA share a link?",
+        setup="flows of one CCA on dumbbells of several capacities and flow counts; a point is a flow of a run",
+        paragraphs=tuple(f"{contract.cca}: {contract.text}." for contract in contracts),
+        rows=rows,
+        figures=tuple(f for contract in contracts if (f := contract_figure(contract)) is not None),
+        evidence=_evidence(rows),
+    )

@@ -1,0 +1,118 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const drawn = new Set();
+  const hiddenCcas = new Set();
+
+  const ink = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+
+  function themed(layout) {
+    const axis = {
+      gridcolor: ink("--grid"), linecolor: ink("--rule"), zerolinecolor: ink("--rule"), tickcolor: ink("--rule"),
+      showline: true, ticks: "outside", ticklen: 4, automargin: true,
+    };
+    const whole = {
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 56, r: 12, t: 10, b: 44 },
+      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink("--ink") },
+      hoverlabel: { bgcolor: ink("--card"), bordercolor: ink("--rule"), font: { color: ink("--ink") } },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: ink("--soft"), activecolor: ink("--accent") },
+      hovermode: "closest", dragmode: "zoom", ...layout, autosize: true,
+    };
+    whole.xaxis = whole.xaxis ?? {};
+    whole.yaxis = whole.yaxis ?? {};
+    for (const key of Object.keys(whole)) {
+      if (/^[xy]axis\d*$/.test(key)) whole[key] = { ...axis, ...whole[key] };
+    }
+    return whole;
+  }
+
+  const config = {
+    displaylogo: false, responsive: true,
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"], toImageButtonOptions: { format: "svg" },
+  };
+
+  function draw(plot) {
+    const spec = JSON.parse(document.getElementById("spec-" + plot.id).textContent);
+    for (const trace of spec.data) {
+      if (trace.meta && hiddenCcas.has(trace.meta.cca)) trace.visible = false;
+    }
+    drawn.add(plot);
+    return Plotly.react(plot, spec.data, themed(spec.layout), { ...config, toImageButtonOptions: { format: "svg", filename: plot.id } });
+  }
+  const redraw = () => drawn.forEach(draw);
+
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (entry.isIntersecting) {
+        seen.unobserve(entry.target);
+        draw(entry.target);
+      }
+    }
+  }, { rootMargin: "600px 0px" });
+  document.querySelectorAll(".plot").forEach((plot) => seen.observe(plot));
+
+  // Theme: the system's, until the reader chooses; paper is always white.
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const paint = (isDark) => { root.dataset.theme = isDark ? "dark" : "light"; redraw(); };
+  paint(dark.matches);
+  dark.addEventListener("change", () => paint(dark.matches));
+  document.getElementById("theme").addEventListener("click", () => paint(root.dataset.theme !== "dark"));
+  let before = "light";
+  addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    root.dataset.theme = "light";
+    document.querySelectorAll(".plot").forEach((plot) => { if (plot.offsetParent) draw(plot); });
+  });
+  addEventListener("afterprint", () => paint(before === "dark"));
+
+  // Tabs.
+  document.querySelectorAll("[role=tablist]").forEach((list) => {
+    const tabs = [...list.querySelectorAll("[role=tab]")];
+    const select = (chosen) => tabs.forEach((tab) => {
+      tab.setAttribute("aria-selected", String(tab === chosen));
+      tab.tabIndex = tab === chosen ? 0 : -1;
+      document.getElementById(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
+    });
+    tabs.forEach((tab, i) => {
+      tab.addEventListener("click", () => select(tab));
+      tab.addEventListener("keydown", (event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (step) { const next = tabs[(i + step + tabs.length) % tabs.length]; select(next); next.focus(); }
+      });
+    });
+  });
+
+  // What is shown.
+  document.getElementById("only-open").addEventListener("change", (event) => {
+    document.body.classList.toggle("only-open", event.target.checked);
+  });
+  document.querySelectorAll("input[data-cca]").forEach((box) => box.addEventListener("change", () => {
+    const cca = box.dataset.cca;
+    if (box.checked) hiddenCcas.delete(cca); else hiddenCcas.add(cca);
+    document.querySelectorAll("[data-cca]").forEach((part) => {
+      if (part.tagName !== "INPUT" && part.dataset.cca === cca) part.hidden = !box.checked;
+    });
+    redraw();
+  }));
+
+  // A link to a claim opens its evidence.
+  const reveal = () => {
+    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let part = target; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
+    if (target) target.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
+
+  document.querySelectorAll(".copy").forEach((button) => button.addEventListener("click", async () => {
+    const code = button.parentElement.querySelector("code");
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+    } catch {
+      // Pages opened from disk may not have a clipboard: leave the text selected.
+      getSelection().selectAllChildren(code);
+    }
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  }));
+})();

@@ -1,0 +1,308 @@
+"""What the page shows, in its order: scores, the verdict matrix, and one section for each family of scenarios."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fairweir.report import formats, style
+from fairweir.report.figure import Figure, slug
+from fairweir.verdict import Outcome, combine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult, Fault
+
+
+@dataclass(frozen=True)
+class Word:
+    """An outcome as the page writes it."""
+
+    outcome: Outcome
+
+    @property
+    def word(self) -> str:
+        """The outcome's name, which is also its CSS class."""
+        return self.outcome.value
+
+    @property
+    def symbol(self) -> str:
+        """One character, readable without colour."""
+        return self.outcome.symbol
+
+    @property
+    def meaning(self) -> str:
+        """For the legend."""
+        return {
+            Outcome.HOLDS: "holds",
+            Outcome.FAILS: "fails",
+            Outcome.UNKNOWN: "unknown: the interval straddles the bound",
+            Outcome.INFO: "measured, not judged",
+        }[self.outcome]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A CCA's verdict in a box."""
+
+    cca: str
+    colour: str
+    outcome: Word
+    counts: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One claim about one CCA, with what it rests on; also a cell of the matrix."""
+
+    cca: str
+    exhibit: ExhibitResult
+
+    @property
+    def anchor(self) -> str:
+        """HTML id."""
+        return slug("x", self.cca, self.exhibit.name)
+
+    @property
+    def outcome(self) -> Word:
+        """The verdict."""
+        return Word(self.exhibit.verdict)
+
+    @property
+    def title(self) -> str:
+        """Short name of the claim."""
+        return self.exhibit.title
+
+    @property
+    def claim(self) -> str:
+        """The claim in words."""
+        return self.exhibit.claim
+
+    @property
+    def why(self) -> str:
+        """Why the verdict is what it is."""
+        return self.exhibit.why
+
+    @property
+    def value(self) -> str:
+        """The number with its unit."""
+        text = formats.number(self.exhibit.value)
+        return f"{text}\u00a0{self.exhibit.unit}" if self.exhibit.unit and self.exhibit.value is not None else text
+
+    @property
+    def interval(self) -> str:
+        """The interval over seeds, or nothing."""
+        return formats.interval(self.exhibit.lo, self.exhibit.hi, self.exhibit.value)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """Where it was seen, the bound with reason and source, and what was expected."""
+        exhibit = self.exhibit
+        facts = [("Worst at", exhibit.at)] if exhibit.at else []
+        if exhibit.threshold is not None:
+            facts += [
+                ("Bound", f"{exhibit.threshold}: {exhibit.threshold.reason}"),
+                ("Source", exhibit.threshold.source),
+            ]
+        if exhibit.expectation:
+            facts.append(("Expected", exhibit.expectation))
+        return facts
+
+    @property
+    def replay(self) -> str | None:
+        """Command that plays the run at the worst point again."""
+        return self.exhibit.replay
+
+    @property
+    def scenario(self) -> str | None:
+        """The scenario's file, relative to the results."""
+        return self.exhibit.scenario
+
+    @property
+    def scenario_toml(self) -> str | None:
+        """The scenario's text."""
+        return self.exhibit.scenario_toml
+
+
+@dataclass(frozen=True)
+class FaultView:
+    """A run that did not end."""
+
+    cca: str
+    fault: Fault
+
+    outcome = Word(Outcome.FAILS)
+
+    @property
+    def kind(self) -> str:
+        """What went wrong, for people."""
+        return {
+            "controller": "the controller misbehaved",
+            "timeout": "out of time",
+            "crash": "crashed",
+            "error": "could not run",
+        }[self.fault.kind]
+
+    @property
+    def label(self) -> str:
+        """Point on the family's axis."""
+        return self.fault.label
+
+    @property
+    def seed(self) -> int:
+        """The run's seed."""
+        return self.fault.seed
+
+    @property
+    def message(self) -> str:
+        """What was said."""
+        return self.fault.message
+
+    @property
+    def scenario_toml(self) -> str:
+        """The scenario's text."""
+        return self.fault.scenario_toml
+
+
+@dataclass(frozen=True)
+class Row:
+    """An exhibit across the CCAs."""
+
+    title: str
+    metric: str
+    bound: str
+    reason: str
+    cells: tuple[Evidence | None, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether it fails, or is unknown, for any CCA."""
+        return any(c is not None and c.exhibit.verdict in (Outcome.FAILS, Outcome.UNKNOWN) for c in self.cells)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the page: a family, the hunt, or the contracts."""
+
+    anchor: str
+    title: str
+    outcome: Word
+    question: str = ""
+    setup: str = ""
+    paragraphs: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    more_figures: tuple[Figure, ...] = ()
+    runs: tuple[Figure, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    faults: tuple[FaultView, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole report."""
+
+    results: AuditResults
+    sections: tuple[Section, ...] = field(default=())
+
+    outcomes = tuple(Word(outcome) for outcome in Outcome)
+
+    @property
+    def title(self) -> str:
+        """What was audited."""
+        return "Audit of " + ", ".join(c.cca for c in self.results.ccas)
+
+    @property
+    def outcome(self) -> Word:
+        """All CCAs together."""
+        return Word(self.results.verdict)
+
+    @property
+    def is_complete(self) -> bool:
+        """Tell whether the audit ended."""
+        return self.results.complete
+
+    @property
+    def command(self) -> str:
+        """What was typed."""
+        return self.results.command
+
+    @property
+    def facts(self) -> str:
+        """How much evidence there is."""
+        r = self.results
+        seeds = f"{len(r.seeds)} seeds" if len(r.seeds) != 1 else "1 seed"
+        return (
+            f"{formats.count(r.runs)} runs, {formats.count(r.packets)} packets delivered and acknowledged,"
+            f" {formats.duration(r.wall_s)}; {r.depth} battery, {seeds}; fairweir {r.version}"
+        )
+
+    @property
+    def environment(self) -> list[tuple[str, str]]:
+        """Version, battery, seeds, machine."""
+        r = self.results
+        own = [("fairweir", r.version), ("battery", r.depth), ("seeds", ", ".join(str(seed) for seed in r.seeds))]
+        return own + [(key, value) for key, value in r.environment.items() if key != "fairweir"]
+
+    @property
+    def scores(self) -> list[Score]:
+        """A box for each CCA."""
+        return [
+            Score(c.cca, style.colour(i), Word(c.verdict), _counts(e.verdict for e in c.exhibits))
+            for i, c in enumerate(self.results.ccas)
+        ]
+
+    @property
+    def matrix(self) -> list[Section]:
+        """Sections that make claims."""
+        return [section for section in self.sections if section.rows]
+
+    @cached_property
+    def figures(self) -> list[Figure]:
+        """All figures, each once."""
+        return [f for s in self.sections for f in (*s.figures, *s.more_figures, *s.runs)]
+
+
+def _counts(verdicts: Iterable[Outcome]) -> str:
+    judged = [v for v in verdicts if v is not Outcome.INFO]
+    parts = [
+        f"{judged.count(o)} {w}" for o, w in ((Outcome.FAILS, "fail"), (Outcome.UNKNOWN, "unknown")) if o in judged
+    ]
+    return ", ".join([*parts, f"{judged.count(Outcome.HOLDS)} of {len(judged)} hold"])
+
+
+def rows_of(ccas: list[CcaResults], family: str) -> tuple[Row, ...]:
+    """Give the matrix's rows of a family: its exhibits in the order in which they first appear."""
+    names = list(dict.fromkeys(e.name for c in ccas for e in c.exhibits if e.family == family))
+    rows = []
+    for name in names:
+        cells = tuple(Evidence(c.cca, e) if (e := c.exhibit(name)) else None for c in ccas)
+        first = next(cell.exhibit for cell in cells if cell is not None)
+        bounded = next((c.exhibit.threshold for c in cells if c is not None and c.exhibit.threshold is not None), None)
+        rows.append(
+            Row(
+                title=first.title,
+                metric=first.metric,
+                bound=str(bounded) + (f" {first.unit}" if first.unit else "") if bounded else formats.ABSENT,
+                reason=f"{bounded.reason} ({bounded.source})" if bounded else "",
+                cells=cells,
+            )
+        )
+    return tuple(rows)
+
+
+def outcome_of(rows: Iterable[Row]) -> Word:
+    """Several rows together."""
+    return Word(combine(c.exhibit.verdict for row in rows for c in row.cells if c is not None))
+
+
+def families_of(ccas: list[CcaResults]) -> list[tuple[FamilyResult, list[tuple[int, str, FamilyResult]]]]:
+    """Families in the order of their first appearance, each with what every CCA measured."""
+    names = list(dict.fromkeys(f.name for c in ccas for f in c.families))
+    found = []
+    for name in names:
+        measured = [(i, c.cca, f) for i, c in enumerate(ccas) if (f := c.family(name)) is not None]
+        found.append((measured[0][2], measured))
+    return found
