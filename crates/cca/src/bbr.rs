@@ -46,6 +46,7 @@ pub use params::Params;
 
 pub(crate) use aggregation::Aggregation;
 pub(crate) use bandwidth::{Bandwidth, Gain, Pacer};
+pub(crate) use windowed_max::WindowedMax;
 
 use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss};
@@ -53,7 +54,6 @@ use fairweir_units::{Bytes, Dur, Rate, Time};
 use policer::{Evidence, Policer};
 use rand::RngExt;
 use serde_json::Value;
-use windowed_max::WindowedMax;
 
 /// Smallest window, packets: two ACKs that each acknowledge two packets keep the pipe busy (`bbr_cwnd_min_target`).
 pub(crate) const MIN_CWND: u64 = 4;

@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 pub mod bbr;
+pub mod bbr3;
 mod controller;
 pub mod cubic;
 pub mod dctcp;

@@ -1,6 +1,6 @@
 //! The list of controllers: a name, a builder, defaults.
 
-use crate::{Controller, bbr, cubic, dctcp, native, pcc_allegro, pcc_vivace, reno};
+use crate::{Controller, bbr, bbr3, cubic, dctcp, native, pcc_allegro, pcc_vivace, reno};
 use fairweir_units::{Bytes, Dur};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -74,12 +74,22 @@ pub struct Algorithm {
     /// Every parameter with its default, as JSON.
     pub defaults: fn() -> Value,
     /// Builds it from parameters (an object; absent keys take their defaults).
-    pub build: fn(&Value, &Start) -> Result<Box<dyn Controller>, BuildError>,
+    pub build: Build,
 }
 
+/// Builds a controller from its parameters and what is known when its flow starts.
+pub type Build = fn(&Value, &Start) -> Result<Box<dyn Controller>, BuildError>;
+
 /// Algorithms written in Rust. To add one: a file with an `ALGORITHM`, a line here.
-const RUST: &[Algorithm] =
-    &[reno::ALGORITHM, cubic::ALGORITHM, bbr::ALGORITHM, dctcp::ALGORITHM, pcc_allegro::ALGORITHM, pcc_vivace::ALGORITHM];
+const RUST: &[Algorithm] = &[
+    reno::ALGORITHM,
+    cubic::ALGORITHM,
+    bbr::ALGORITHM,
+    bbr3::ALGORITHM,
+    dctcp::ALGORITHM,
+    pcc_allegro::ALGORITHM,
+    pcc_vivace::ALGORITHM,
+];
 
 /// Every algorithm, by name.
 pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {

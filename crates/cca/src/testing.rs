@@ -43,11 +43,6 @@ impl Path {
         let buffer = ((rate * rtprop).packets(MSS) * buffer_bdp).max(2);
         Path { rate, rtprop, buffer, mark_above: None, lose_every: None }
     }
-
-    /// Bandwidth-delay product, packets.
-    pub fn bdp(&self) -> u64 {
-        (self.rate * self.rtprop).packets(MSS)
-    }
 }
 
 /// A packet on its way, with what `tcp_rate.c` keeps of its sending.

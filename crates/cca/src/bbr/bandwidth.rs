@@ -48,6 +48,7 @@ impl Gain {
 
 impl Bandwidth {
     pub(crate) const ZERO: Bandwidth = Bandwidth(0);
+    pub(crate) const SMALLEST: Bandwidth = Bandwidth(1);
 
     /// `delivered` packets in `interval`, rounded up so that slow flows can grow.
     #[inline]

@@ -1,0 +1,110 @@
+//! What can be set in BBR version 3, and which values are possible.
+
+use crate::BuildError;
+use fairweir_units::Dur;
+use serde::{Deserialize, Serialize};
+
+/// What can be set. The defaults are the kernel's of google/bbr, branch v3.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// cwnd is at least so many packets, for hosts that send in batches.
+    pub quanta_pkts: u64,
+    /// Pacing gain of STARTUP.
+    pub startup_pacing_gain: f64,
+    /// cwnd gain of STARTUP and DRAIN.
+    pub startup_cwnd_gain: f64,
+    /// cwnd gain of PROBE_BW; a quarter more in its UP phase.
+    pub cwnd_gain: f64,
+    /// Pacing stays so much below the bandwidth, percent.
+    pub pacing_margin_percent: u32,
+    /// Part of the packets in flight whose loss says that inflight is too high.
+    pub loss_thresh: f64,
+    /// Cut of the bounds on loss.
+    pub beta: f64,
+    /// Part of inflight_hi left free while cruising.
+    pub headroom: f64,
+    /// Shortest wall-clock wait between probes.
+    #[serde(with = "crate::quantity")]
+    pub probe_wait: Dur,
+    /// A random part of up to this comes on top.
+    #[serde(with = "crate::quantity")]
+    pub probe_wait_random: Dur,
+    /// Probe at the latest after so many rounds, as a Reno flow of that window would.
+    pub probe_max_rounds: u64,
+    /// How long the smallest RTT is believed.
+    #[serde(with = "crate::quantity")]
+    pub min_rtt_window: Dur,
+    /// PROBE_RTT comes when no smaller RTT was seen for so long.
+    #[serde(with = "crate::quantity")]
+    pub probe_rtt_interval: Dur,
+    /// How long PROBE_RTT lasts; `0s` never probes.
+    #[serde(with = "crate::quantity")]
+    pub probe_rtt_duration: Dur,
+    /// cwnd in PROBE_RTT, as a part of the BDP.
+    pub probe_rtt_cwnd_gain: f64,
+    /// React to marks, where min_rtt is at most `ecn_max_rtt`.
+    pub ecn: bool,
+    /// Marks mean a shallow queue only on paths this short.
+    #[serde(with = "crate::quantity")]
+    pub ecn_max_rtt: Dur,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            quanta_pkts: 6,
+            startup_pacing_gain: 2.774, // the kernel's 710/256
+            startup_cwnd_gain: 2.0,
+            cwnd_gain: 2.0,
+            pacing_margin_percent: 1,
+            loss_thresh: 0.02,
+            beta: 0.3,
+            headroom: 0.15,
+            probe_wait: Dur::from_secs(2),
+            probe_wait_random: Dur::from_secs(1),
+            probe_max_rounds: 63,
+            min_rtt_window: Dur::from_secs(10),
+            probe_rtt_interval: Dur::from_secs(5),
+            probe_rtt_duration: Dur::from_millis(200),
+            probe_rtt_cwnd_gain: 0.5,
+            ecn: true,
+            ecn_max_rtt: Dur::from_millis(5),
+        }
+    }
+}
+
+impl Params {
+    pub(super) fn check(&self) -> Result<(), BuildError> {
+        let bad = |reason: String| Err(BuildError::BadParams { name: "bbr3".into(), reason });
+        for (key, x, lo, hi) in [
+            ("startup_pacing_gain", self.startup_pacing_gain, 1.01, 10.0),
+            ("startup_cwnd_gain", self.startup_cwnd_gain, 1.0, 10.0),
+            ("cwnd_gain", self.cwnd_gain, 0.5, 10.0),
+            ("loss_thresh", self.loss_thresh, 0.0, 0.5),
+            ("beta", self.beta, 0.01, 0.9),
+            ("headroom", self.headroom, 0.0, 0.9),
+            ("probe_rtt_cwnd_gain", self.probe_rtt_cwnd_gain, 0.0, 1.0),
+        ] {
+            if !(lo..=hi).contains(&x) {
+                return bad(format!("{key} must lie between {lo} and {hi}: `{x}`"));
+            }
+        }
+        if self.quanta_pkts > 1_000_000 {
+            return bad(format!("quanta_pkts must be at most 1000000: `{}`", self.quanta_pkts));
+        }
+        if self.pacing_margin_percent > 50 {
+            return bad(format!("pacing_margin_percent must be at most 50: `{}`", self.pacing_margin_percent));
+        }
+        if self.probe_max_rounds == 0 {
+            return bad("probe_max_rounds must be positive".into());
+        }
+        if self.min_rtt_window < self.probe_rtt_interval {
+            return bad(format!(
+                "min_rtt_window `{}` must not be shorter than probe_rtt_interval `{}`",
+                self.min_rtt_window, self.probe_rtt_interval
+            ));
+        }
+        Ok(())
+    }
+}

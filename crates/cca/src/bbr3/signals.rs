@@ -1,0 +1,108 @@
+//! Congestion signals of the last round and cycle, and the short-term bounds that follow from them.
+
+use crate::bbr::{Bandwidth, Gain};
+
+/// What the last round delivered, and whether it saw loss or marks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Signals {
+    /// Largest sample of the round.
+    pub(super) bw_latest: Bandwidth,
+    /// Most packets delivered over a sample of the round.
+    pub(super) inflight_latest: u64,
+    pub(super) loss_in_round: bool,
+    pub(super) ecn_in_round: bool,
+    pub(super) loss_in_cycle: bool,
+    pub(super) ecn_in_cycle: bool,
+    /// The loss round ends when a packet is delivered that was sent after so many were.
+    pub(super) loss_round_delivered: u64,
+    pub(super) is_loss_round_start: bool,
+    /// ACKs of this round that declared losses.
+    pub(super) loss_events_in_round: u32,
+}
+
+impl Signals {
+    pub(super) fn new() -> Signals {
+        // the first loss round ends after the first full flight
+        Signals { loss_round_delivered: 1, ..Signals::default() }
+    }
+
+    /// Forgets loss, marks and deliveries: probing is over.
+    pub(super) fn reset(&mut self) {
+        *self = Signals {
+            loss_round_delivered: self.loss_round_delivered,
+            is_loss_round_start: self.is_loss_round_start,
+            loss_events_in_round: self.loss_events_in_round,
+            ..Signals::default()
+        };
+    }
+
+    /// A packet was lost; `delivered` packets so far.
+    pub(super) fn note_loss(&mut self, delivered: u64) {
+        // the whole round after the first loss shows what the path still carries
+        if !self.loss_in_round {
+            self.loss_round_delivered = delivered;
+        }
+        self.loss_in_round = true;
+        self.loss_in_cycle = true;
+    }
+}
+
+/// Bounds for now: what loss and marks say while not probing. Absent: no bound.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ShortTerm {
+    pub(super) bw_lo: Option<Bandwidth>,
+    pub(super) inflight_lo: Option<u64>,
+}
+
+impl ShortTerm {
+    /// A round with loss or marks ends: `ecn_cut` is what marks leave of inflight, if there were any.
+    pub(super) fn adapt(&mut self, signals: &Signals, max_bw: Bandwidth, cwnd: u64, beta: Gain, ecn_cut: Option<Gain>) {
+        let ecn_inflight_lo = ecn_cut.map(|cut| cut.of(*self.inflight_lo.get_or_insert(cwnd)));
+        if signals.loss_in_round {
+            let left = beta.complement();
+            let bw_lo = self.bw_lo.unwrap_or(max_bw);
+            // never below what the round delivered: the path carries that
+            self.bw_lo = Some(signals.bw_latest.max(bw_lo.scaled(left)).max(Bandwidth::SMALLEST));
+            let inflight_lo = self.inflight_lo.unwrap_or(cwnd);
+            self.inflight_lo = Some(signals.inflight_latest.max(left.of(inflight_lo)));
+        }
+        if let (Some(lo), Some(ecn)) = (self.inflight_lo, ecn_inflight_lo) {
+            self.inflight_lo = Some(lo.min(ecn));
+        }
+    }
+}
+
+/// Smoothed fraction of marked packets, as DCTCP's, in 256ths.
+#[derive(Clone, Debug)]
+pub(super) struct EcnAlpha {
+    alpha: u64,
+    delivered: u64,
+    delivered_ce: u64,
+}
+
+impl EcnAlpha {
+    /// g = 1/16, in 256ths.
+    const GAIN: u64 = 16;
+    const UNIT: u64 = 256;
+
+    pub(super) fn new() -> EcnAlpha {
+        EcnAlpha { alpha: EcnAlpha::UNIT, delivered: 0, delivered_ce: 0 }
+    }
+
+    /// A round ends; returns its fraction of marks in 256ths, if anything was delivered.
+    pub(super) fn update(&mut self, delivered: u64, delivered_ce: u64) -> Option<u64> {
+        let all = delivered.checked_sub(self.delivered).filter(|n| *n > 0)?;
+        let marked = delivered_ce.saturating_sub(self.delivered_ce).min(all);
+        let ratio = marked * EcnAlpha::UNIT / all;
+        let sum =
+            (EcnAlpha::UNIT - EcnAlpha::GAIN) * self.alpha / EcnAlpha::UNIT + EcnAlpha::GAIN * ratio / EcnAlpha::UNIT;
+        self.alpha = sum.min(EcnAlpha::UNIT);
+        (self.delivered, self.delivered_ce) = (delivered, delivered_ce);
+        Some(ratio)
+    }
+
+    /// 1 - alpha/3: what marks leave of inflight (`bbr_ecn_factor`).
+    pub(super) fn cut(&self) -> Gain {
+        Gain::from_f64(1.0 - self.alpha as f64 / (3 * EcnAlpha::UNIT) as f64)
+    }
+}
