@@ -142,6 +142,9 @@ def resolve_size(text: str, packet_bytes: int, bdp_bytes: int) -> int | None:
 def format_time(ns: int) -> str: ...
 def format_rate(bytes_per_s: int) -> str: ...
 def format_bytes(bytes: int) -> str: ...
+def parse_trace(text: str) -> list[int]:
+    """Delivery opportunities of a mahimahi trace, ns since the start."""
+
 def algorithms() -> list[tuple[str, str, str]]:
     """Name, summary, default parameters as JSON."""
 

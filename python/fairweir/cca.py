@@ -159,6 +159,20 @@ def locate(file: str, *, base: Path | None = None) -> Path:
     raise CcaError(f"no such file: `{file}`", hint="give the path from the working directory", cca=file)
 
 
+def source_file(name: str, *, base: Path | None = None) -> Path | None:
+    """Give the file that defines the controller `name`, or None for a built-in.
+
+    Raises
+    ------
+    CcaError : no such file or module
+    """
+    where = name.rpartition(":")[0] if is_python(name) else name
+    if where.endswith(".py") or is_bpf_source(where):
+        return locate(where, base=base)
+    file = _load_module(where).__file__ if is_python(name) else None
+    return Path(file) if file else None
+
+
 def load_class(name: str, *, base: Path | None = None) -> type[Cca]:
     """Give the class that ``file.py:Class`` or ``module:Class`` names.
 

@@ -95,12 +95,12 @@ def noun_of(path: Sequence[str | int]) -> str:
 def _user_path(loc: Sequence[str | int], raw: Any) -> list[str | int]:
     """Leave out what pydantic adds to a location: union tags, and the list around a table that stands alone."""
     path: list[str | int] = []
-    here = raw
+    here: Any = raw
     for i, part in enumerate(loc):
         is_last = i == len(loc) - 1
         if isinstance(here, dict) and part in here:
             here = here[part]
-        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
+        elif isinstance(here, (list, tuple)) and isinstance(part, int) and part < len(here):
             here = here[part]
         elif not is_last or isinstance(part, int) or not isinstance(here, dict):
             continue

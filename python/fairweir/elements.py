@@ -18,11 +18,15 @@ from fairweir.quantities import (
     Rate,
     Size,
     Time,
+    as_pair,
     complain,
     parse_fraction,
 )
 
 Side = Literal["data", "acks"]
+
+#: Bytes/s; specs/frcc.md section 4: 32 opportunities of 1504 bytes a millisecond.
+PAPER_BURST_RATE = 32 * 1504 * 1000
 
 
 class Table(BaseModel):
@@ -41,16 +45,25 @@ class Surroundings:
     bdp_bytes : int; the flow's bottleneck rate times its own rtprop
     rate : int, bytes/s; of the flow's bottleneck
     rtprop_ns : int
+    base_ns : int; propagation from the sender to the element
+    side : "data" or "acks"; what passes the element
     """
 
     packet_bytes: int
     bdp_bytes: int
     rate: int
     rtprop_ns: int
+    base_ns: int = 0
+    side: Side = "data"
 
     def size(self, text: str) -> int | None:
         """Bytes; None means no limit."""
         return _core.resolve_size(text, self.packet_bytes, self.bdp_bytes)
+
+    @property
+    def counts_as(self) -> int | None:
+        """Bytes that a packet counts for where an element measures data: an ACK stands for a packet; None: its own."""
+        return self.packet_bytes if self.side == "acks" else None
 
 
 class Element(Table):
@@ -65,13 +78,14 @@ class Element(Table):
 
 
 class ConstantDelay(Element):
-    """Holds every packet equally long."""
+    """Holds every packet equally long, from `after` on."""
 
     kind: Literal["constant"]
     delay: PositiveTime = Field(examples=['"5ms"'])
+    after: Time = "0s"
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: ARG002, D102
-        return {"kind": "delay", "by": _core.parse_time(self.delay)}
+    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+        return {"kind": "delay", "by": _core.parse_time(self.delay), "from": _core.parse_time(self.after)}
 
 
 class UniformDelay(Element):
@@ -80,27 +94,33 @@ class UniformDelay(Element):
     kind: Literal["uniform"]
     max: PositiveTime = Field(examples=['"20ms"'])
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: ARG002, D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
         return {"kind": "uniform", "max": _core.parse_time(self.max)}
 
 
 class AckAggregation(Element):
-    """Holds ACKs and lets them go in a burst, periodically (specs/frcc.md section 4); on the ACKs' way.
+    """Holds ACKs and lets them go in a burst, periodically; on the ACKs' way.
 
-    Without `smooth` nothing is held for the first two RTprops; without `rate` the bottleneck's is taken.
+    In each period of length `hold` nothing passes for ``hold (1 - rate / burst_rate)``. Until `smooth`, by default
+    twice the rtprop, nothing is held; `rate` is by default the bottleneck's. `burst_rate` is by default the FRCC
+    paper's, 32 packets a millisecond, or ten times `rate` if that is more.
     """
 
     side: ClassVar[Side] = "acks"
     kind: Literal["ack-aggregation"]
     hold: PositiveTime = Field(examples=['"32ms"'])
     rate: Rate | None = None
+    burst_rate: Rate | None = None
     smooth: Time | None = None
 
     def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+        rate = _core.parse_rate(self.rate) if self.rate else cx.rate
+        burst = _core.parse_rate(self.burst_rate) if self.burst_rate else max(PAPER_BURST_RATE, 10 * rate)
         return {
             "kind": "ack-aggregation",
             "hold": _core.parse_time(self.hold),
-            "rate": _core.parse_rate(self.rate) if self.rate else cx.rate,
+            "rate": rate,
+            "burst_rate": burst,
             "smooth": _core.parse_time(self.smooth) if self.smooth else 2 * cx.rtprop_ns,
         }
 
@@ -114,7 +134,8 @@ class RandomAggregation(Element):
 
     def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
         rate = _core.parse_rate(self.rate) if self.rate else cx.rate
-        return {"kind": "random-aggregation", "max": _core.parse_time(self.max), "rate": rate}
+        hold = _core.parse_time(self.max)
+        return {"kind": "random-aggregation", "max": hold, "rate": rate, "counts_as": cx.counts_as}
 
 
 class PeriodicRelease(Element):
@@ -125,40 +146,68 @@ class PeriodicRelease(Element):
     period: PositiveTime = Field(examples=['"60ms"'])
     offset: Time = "0s"
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: ARG002, D102
-        return {"kind": "periodic", "period": _core.parse_time(self.period), "offset": _core.parse_time(self.offset)}
+    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+        period, offset = _core.parse_time(self.period), _core.parse_time(self.offset)
+        return {"kind": "periodic-release", "period": period, "offset": offset}
 
 
 class EarlyPacket(Element):
-    """Holds every packet for `offset` but one, which passes early and poisons min RTT estimates.
+    """Holds every packet for `offset` but one, which is held for `early` and poisons estimates of the smallest RTT.
 
-    The early one is the first packet after `at`, and again every `every`, if given.
+    The early one is the first packet from `at` on, and again every `every`, if given.
     """
 
     kind: Literal["early-packet"]
     offset: PositiveTime = Field(examples=['"1ms"'])
+    early: Time = "0s"
     at: Time = "0s"
     every: PositiveTime | None = None
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: ARG002, D102
+    @model_validator(mode="after")
+    def _is_early(self) -> EarlyPacket:
+        if _core.parse_time(self.early) >= _core.parse_time(self.offset):
+            raise complain(
+                f"{{noun}}'s early packet is not early: `{self.early}`", hint=f"hold it less than {self.offset}"
+            )
+        return self
+
+    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
         return {
             "kind": "early-packet",
             "offset": _core.parse_time(self.offset),
+            "early": _core.parse_time(self.early),
             "at": _core.parse_time(self.at),
             "every": _core.parse_time(self.every) if self.every else None,
         }
 
 
 class Trajectory(Element):
-    """Holds packets as a table of (time, delay) says, constant between the times or linear."""
+    """Holds packets as a list of [time, delay] says, constant between the times or linear; again after `repeat`."""
 
     kind: Literal["trajectory"]
-    points: list[tuple[Time, Time]] = Field(min_length=1, examples=['[["0s", "0ms"], ["10s", "5ms"]]'], strict=False)
-    interpolate: Literal["step", "linear"] = "step"
+    points: list[Annotated[tuple[Time, Time], BeforeValidator(as_pair)]] = Field(
+        min_length=1, examples=['[["0s", "0ms"], ["10s", "5ms"]]']
+    )
+    interpolation: Literal["step", "linear"] = "step"
+    repeat: PositiveTime | None = None
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: ARG002, D102
-        points = [[_core.parse_time(at), _core.parse_time(delay)] for at, delay in self.points]
-        return {"kind": "trajectory", "points": points, "interpolate": self.interpolate}
+    @model_validator(mode="after")
+    def _in_order(self) -> Trajectory:
+        times = [_core.parse_time(at) for at, _ in self.points]
+        for i in range(1, len(times)):
+            if times[i] <= times[i - 1]:
+                raise complain("{noun}'s points must be in order of time", self.points[i][0])
+        if self.repeat is not None and _core.parse_time(self.repeat) <= times[-1]:
+            raise complain("{noun} repeats before its last point", self.repeat, f"repeat after {self.points[-1][0]}")
+        return self
+
+    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+        return {
+            "kind": "trajectory",
+            "points": [{"at": _core.parse_time(at), "delay": _core.parse_time(delay)} for at, delay in self.points],
+            "interpolation": self.interpolation,
+            "repeat": _core.parse_time(self.repeat) if self.repeat else None,
+        }
 
 
 class VirtualLink(Element):
@@ -170,7 +219,7 @@ class VirtualLink(Element):
 
     def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
         rate, bound = _core.parse_rate(self.rate), _core.parse_time(self.bound)
-        return {"kind": "virtual-link", "rate": rate, "bound": bound, "base": cx.rtprop_ns // 2}
+        return {"kind": "virtual-link", "rate": rate, "bound": bound, "base": cx.base_ns, "counts_as": cx.counts_as}
 
 
 AnyJitter = Annotated[
@@ -192,12 +241,15 @@ class IidLoss(Element):
     kind: Literal["iid"]
     probability: Fraction = Field(examples=['"2%"'])
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: ARG002, D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
         return {"kind": "iid-loss", "per_billion": parse_fraction(self.probability)}
 
 
 class BurstLoss(Element):
-    """Loses packets in bursts (Gilbert-Elliott): `enter` and `leave` are the chances, per packet, to change state."""
+    """Loses packets in bursts (Gilbert-Elliott): two states, in which the share of `good` and of `bad` is lost.
+
+    `enter` is the chance, per packet, to go from the good state to the bad one, `leave` to go back.
+    """
 
     kind: Literal["burst"]
     enter: Fraction = Field(examples=['"0.1%"'])
@@ -205,18 +257,29 @@ class BurstLoss(Element):
     good: Fraction = "0%"
     bad: Fraction = "100%"
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: ARG002, D102
-        parts = {key: parse_fraction(getattr(self, key)) for key in ("enter", "leave", "good", "bad")}
-        return {"kind": "burst-loss", **{f"{key}_per_billion": value for key, value in parts.items()}}
+    @model_validator(mode="after")
+    def _ends(self) -> BurstLoss:
+        if parse_fraction(self.leave) == 0:
+            raise complain("{noun}'s bursts never end: leave", self.leave, 'write leave = "30%"')
+        return self
+
+    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+        return {
+            "kind": "burst-loss",
+            "to_bad_per_billion": parse_fraction(self.enter),
+            "to_good_per_billion": parse_fraction(self.leave),
+            "in_good_per_billion": parse_fraction(self.good),
+            "in_bad_per_billion": parse_fraction(self.bad),
+        }
 
 
 class PeriodicLoss(Element):
     """Loses every n-th packet."""
 
     kind: Literal["periodic"]
-    every: int = Field(ge=2, examples=["1000"])
+    every: int = Field(ge=1, le=1 << 62, examples=["1000"])
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: ARG002, D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
         return {"kind": "periodic-loss", "every": self.every}
 
 
@@ -235,7 +298,7 @@ class Policer(Element):
     rate: Rate = Field(examples=['"12Mbps"'])
     burst: Data = Field(examples=['"64KiB"'])
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: ARG002, D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
         return {"kind": "policer", "rate": _core.parse_rate(self.rate), "burst": _core.parse_bytes(self.burst)}
 
 

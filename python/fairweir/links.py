@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, Strict, model_validator
 
 from fairweir import _core
 from fairweir.elements import Table
@@ -24,7 +24,6 @@ from fairweir.quantities import (
     parse_fraction,
 )
 
-
 #: What one line of a mahimahi trace lets pass.
 TRACE_PACKET_BYTES = 1504
 
@@ -34,7 +33,7 @@ class Droptail(Table):
 
     kind: Literal["droptail"]
 
-    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int) -> dict[str, Any]:  # noqa: ARG002
+    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
         """Give the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
         return {"kind": "droptail", "limit": limit}
 
@@ -42,8 +41,9 @@ class Droptail(Table):
 class Red(Table):
     """Random early detection (Floyd and Jacobson 1993): drops, or marks flows that speak ECN if `ecn`.
 
-    Below an average backlog of `min` nothing happens; up to `max` the chance rises to `probability`; above it everything
-    is hit, or, if `gentle`, the chance rises to one at twice `max`. `weight` is the share of a new sample in the average.
+    Below an average backlog of `min` nothing happens; up to `max` the chance rises to `probability`; above it
+    everything is hit, or, if `gentle`, the chance rises to one at twice `max`. `weight` is the share of a new sample in
+    the average.
     """
 
     kind: Literal["red"]
@@ -54,7 +54,16 @@ class Red(Table):
     ecn: bool = False
     gentle: bool = False
 
-    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int) -> dict[str, Any]:
+    @model_validator(mode="after")
+    def _in_order(self) -> Red:
+        low, high = _core.parse_size(self.min), _core.parse_size(self.max)
+        if low[0] == high[0] and low[1] >= high[1]:
+            raise complain("{noun}'s min is not below its max", self.min, f"choose less than {self.max}")
+        if parse_fraction(self.weight) == 0:
+            raise complain("{noun}'s weight must be positive", self.weight, 'write weight = "0.2%"')
+        return self
+
+    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
         """Give the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
         return {
             "kind": "red",
@@ -65,18 +74,19 @@ class Red(Table):
             "weight_per_billion": parse_fraction(self.weight),
             "ecn": self.ecn,
             "gentle": self.gentle,
+            "packet_time": packet_bytes * NS_PER_S // rate,
         }
 
 
 class EcnThreshold(Table):
-    """Marks every packet that finds more than `mark` waiting (DCTCP); drops what does not fit into `buffer`."""
+    """Marks every packet that finds more than `threshold` queued (DCTCP); drops what does not fit into `buffer`."""
 
     kind: Literal["ecn-threshold"]
-    mark: FiniteSize = Field(examples=['"60pkts"'])
+    threshold: FiniteSize = Field(examples=['"60pkts"'])
 
-    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int) -> dict[str, Any]:
+    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
         """Give the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
-        mark = _core.resolve_size(self.mark, packet_bytes, bdp_bytes)
+        mark = _core.resolve_size(self.threshold, packet_bytes, bdp_bytes)
         return {"kind": "ecn-threshold", "limit": limit, "mark_above": mark}
 
 
@@ -88,7 +98,7 @@ class CoDel(Table):
     interval: PositiveTime = "100ms"
     ecn: bool = False
 
-    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int) -> dict[str, Any]:  # noqa: ARG002
+    def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
         """Give the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
         target, interval = _core.parse_time(self.target), _core.parse_time(self.interval)
         return {
@@ -120,13 +130,13 @@ class Shaper(Table):
 class Link(Table):
     """A queue before a link, shared by flows.
 
-    One of `rate`, `trace`, `steps` and `shaper` says how fast it serves. `delay` is the propagation to the next link on a
-    path, one way, and part of the rtprop of the flows that pass.
+    One of `rate`, `trace`, `steps` and `shaper` says how fast it serves. `delay` is the propagation to the next link on
+    a path, one way, and part of the rtprop of the flows that pass.
     """
 
     rate: Rate | None = Field(default=None, examples=['"96Mbps"'])
     trace: str | None = Field(default=None, examples=['"cellular.up"'])
-    steps: list[tuple[Time, StepRate]] | None = Field(default=None, strict=False)
+    steps: list[Annotated[tuple[Time, StepRate], Strict(False)]] | None = None
     shaper: Shaper | None = None
     buffer: Size = "1bdp"
     aqm: AnyAqm = Droptail(kind="droptail")
@@ -158,7 +168,11 @@ class Link(Table):
         if self.shaper is not None:
             rate, burst = _core.parse_rate(self.shaper.rate), _core.parse_bytes(self.shaper.burst)
             return {"kind": "token-bucket", "rate": rate, "burst": burst}
-        return {"kind": "trace", "opportunities": read_trace(Path(self.trace or ""), folder), "bytes": TRACE_PACKET_BYTES}
+        return {
+            "kind": "trace",
+            "opportunities": read_trace(Path(self.trace or ""), folder),
+            "bytes": TRACE_PACKET_BYTES,
+        }
 
     def nominal_rate(self, base: dict[str, Any]) -> int:
         """Give the rate, bytes/s, that BDPs are made of: a trace's mean, the largest of steps.
@@ -203,7 +217,9 @@ def read_trace(path: Path, folder: Path | None) -> list[int]:
     except UnicodeDecodeError:
         raise ConfigError("trace is not a text file", source=str(path), hint="one line a packet, ms") from None
     except OSError as error:
-        raise ConfigError(f"trace cannot be read: {(error.strerror or str(error)).lower()}", source=str(path)) from error
+        raise ConfigError(
+            f"trace cannot be read: {(error.strerror or str(error)).lower()}", source=str(path)
+        ) from error
     try:
         return _core.parse_trace(text)
     except ConfigError as error:

@@ -56,7 +56,9 @@ def _entries(here: Any, part: str, key: str) -> list[Any]:
         if part.isdigit() and int(part) < len(here):
             return [int(part)]
         raise ConfigError(
-            f"key `{key}` leads nowhere: there is no entry `{part}`", hint=f"entries are 0 to {len(here) - 1}, or *", key=key
+            f"key `{key}` leads nowhere: there is no entry `{part}`",
+            hint=f"entries are 0 to {len(here) - 1}, or *",
+            key=key,
         )
     raise ConfigError(f"key `{key}` leads nowhere: there is no `{part}`", key=key)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, as_completed
 from concurrent.futures import TimeoutError as JobTimeoutError
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import context
+from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar
 
 from fairweir.errors import FairweirError, describe_exception
@@ -120,11 +123,10 @@ def iter_jobs(
     jobs = list(jobs)
     if not jobs:
         return
-    # A fork server with this package loaded: each worker starts in milliseconds, without the parent's threads.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["fairweir.run"])
+    server = _ForkServer() if fn.__module__ != "__main__" else context.ForkServerContext()
+    server.set_forkserver_preload(["fairweir.run"])
     pool = ProcessPool(
-        max_workers=min(workers or default_workers(), len(jobs)), initializer=_ignore_interrupts, context=context
+        max_workers=min(workers or default_workers(), len(jobs)), initializer=_ignore_interrupts, context=server
     )
     finished = False
     try:
@@ -138,6 +140,28 @@ def iter_jobs(
         with suppress(RuntimeError):
             pool.close() if finished else pool.stop()
             pool.join()
+
+
+class _Worker(context.ForkServerProcess):
+    """A process that does not run the user's main script again, so that scripts need no ``if __name__ == ...``."""
+
+    _lock = threading.Lock()
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802
+        with _Worker._lock:
+            main = sys.modules["__main__"]
+            sys.modules["__main__"] = ModuleType("__main__")
+            try:
+                return context.ForkServerProcess._Popen(process_obj)
+            finally:
+                sys.modules["__main__"] = main
+
+
+class _ForkServer(context.ForkServerContext):
+    """Workers are forked from a server with this package loaded: in milliseconds, and without the parent's threads."""
+
+    Process = _Worker
 
 
 def _ignore_interrupts() -> None:

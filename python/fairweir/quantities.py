@@ -44,9 +44,13 @@ def complain(problem: str, value: Any = None, hint: str = "", key: str = "") -> 
 
 def show(value: Any) -> str:
     """Give a value as a person wrote it in TOML, cut to a line."""
-    text = value if isinstance(value, str) else {True: "true", False: "false"}.get(value, repr(value)) if isinstance(
-        value, bool
-    ) else repr(value)
+    text = (
+        value
+        if isinstance(value, str)
+        else {True: "true", False: "false"}.get(value, repr(value))
+        if isinstance(value, bool)
+        else repr(value)
+    )
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -107,7 +111,10 @@ Rtprop = Annotated[
     str, BeforeValidator(_quantity(_core.parse_time, "40ms", _between(1, MAX_RTPROP_NS, "1ns", "1h", _TIME_HINT)))
 ]
 Rate = Annotated[
-    str, BeforeValidator(_quantity(_core.parse_rate, "96Mbps", _between(MIN_RATE, MAX_RATE, "1kbps", "100Tbps", _RATE_HINT)))
+    str,
+    BeforeValidator(
+        _quantity(_core.parse_rate, "96Mbps", _between(MIN_RATE, MAX_RATE, "1kbps", "100Tbps", _RATE_HINT))
+    ),
 ]
 #: A rate that may be zero: an outage among rate steps.
 StepRate = Annotated[
@@ -147,7 +154,27 @@ def parse_fraction(text: str) -> int:
 
 Fraction = Annotated[str, BeforeValidator(_quantity(parse_fraction, "2%"))]
 
+
+def as_pair(value: Any) -> Any:
+    """Take a list of two for a pair, which TOML has not."""
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise complain("{noun} must be pairs", value, 'write ["10s", ...]')
+    return tuple(value)
+
+
 __all__ = [
-    "Data", "FiniteSize", "Fraction", "PacketSize", "PositiveTime", "Rate", "Rtprop", "Size", "StepRate", "Time",
-    "complain", "parse_fraction", "show",
+    "Data",
+    "FiniteSize",
+    "Fraction",
+    "PacketSize",
+    "PositiveTime",
+    "Rate",
+    "Rtprop",
+    "Size",
+    "StepRate",
+    "Time",
+    "as_pair",
+    "complain",
+    "parse_fraction",
+    "show",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fairweir import _core, cca
 from fairweir.elements import Element, Surroundings
-from fairweir.errors import ConfigError
+from fairweir.errors import CcaError, ConfigError
 from fairweir.quantities import NS_PER_S
 
 if TYPE_CHECKING:
@@ -16,12 +18,13 @@ if TYPE_CHECKING:
 def resolve(scenario: Scenario) -> dict[str, Any]:
     """Give `scenario` as ``fairweir_sim::Config`` reads it: ns, bytes, bytes/s.
 
-    A size in BDPs at a link is the link's nominal rate times the largest rtprop of the flows that pass it (data or ACKs);
-    at a flow it is the smallest nominal rate on its path times its own rtprop.
+    A size in BDPs at a link is the link's nominal rate times the largest rtprop of the flows that pass it (data or
+    ACKs); at a flow it is the smallest nominal rate on its path times its own rtprop.
 
     Raises
     ------
     ConfigError : a trace that cannot be read, or delays on a path that exceed a flow's rtprop
+    CcaError : a controller that does not exist or cannot be loaded
     """
     packet = _core.parse_bytes(scenario.packet)
     names = list(scenario.link)
@@ -47,7 +50,7 @@ def _link(scenario: Scenario, name: str, base: dict[str, Any], rate: int, packet
     rtprop = max((_core.parse_time(flow.rtprop) for flow in scenario.flow if _passes(flow, name)), default=0)
     bdp = rate * rtprop // NS_PER_S
     limit = _core.resolve_size(link.buffer, packet, bdp)
-    hop = {"link": base, "queue": link.aqm.base(limit, packet, bdp)}
+    hop = {"link": base, "queue": link.aqm.base(limit, packet, bdp, rate)}
     return {"name": name, "hop": hop, "delay": _core.parse_time(link.delay)}
 
 
@@ -60,20 +63,22 @@ def _flows(
     path = names if flow.path is None else flow.path
     rtprop = _core.parse_time(flow.rtprop)
     rate = min(rates[name] for name in path)
+    propagation = _propagation(scenario, index, path, rtprop)
     cx = Surroundings(packet, rate * rtprop // NS_PER_S, rate, rtprop)
-    forward, reverse = _propagation(scenario, index, path, rtprop)
-    data_side = [e.base(cx) for e in flow.jitter if e.side == "data"]
-    ack_side = [e.base(cx) for e in flow.jitter if e.side == "acks"]
+    data_cx = replace(cx, base_ns=propagation.there)
+    acks_cx = replace(cx, base_ns=propagation.there + propagation.before_acks, side="acks")
+    data_side = [element for element in flow.jitter if element.side == "data"]
+    acks_side = [element for element in flow.jitter if element.side == "acks"]
     spec = {
-        "cca": _cca_name(scenario, flow),
+        "cca": _cca_name(scenario, index),
         "params": flow.cca.params or None,
         "path": [names.index(name) for name in path],
         "ack_path": [names.index(name) for name in flow.ack_path],
         "ingress": _ingress(flow, cx),
-        "forward_delay": forward,
-        "egress": data_side,
-        "reverse_delay": reverse,
-        "reverse": ack_side + _bases([*flow.ack_jitter, *flow.ack_loss], cx),
+        "forward_delay": propagation.after_path,
+        "egress": _bases(data_side, data_cx),
+        "reverse_delay": propagation.before_acks,
+        "reverse": _bases([*acks_side, *flow.ack_jitter, *flow.ack_loss], acks_cx),
         "stop": _core.parse_time(flow.stop) if flow.stop else None,
         "source": _source(flow),
         "initial_cwnd": _packets(flow.initial_cwnd, cx),
@@ -94,12 +99,17 @@ def _flows(
     return [{"id": flow_id, "start": start + k * stagger, **spec} for k, flow_id in enumerate(ids)]
 
 
-def _bases(elements: list[Element], cx: Surroundings) -> list[dict[str, Any]]:
+def _bases(elements: Sequence[Element], cx: Surroundings) -> list[dict[str, Any]]:
     return [element.base(cx) for element in elements]
 
 
-def _cca_name(scenario: Scenario, flow: Flow) -> str:
-    name = flow.cca.name
+def _cca_name(scenario: Scenario, index: int) -> str:
+    name = scenario.flow[index].cca.name
+    try:
+        cca.check(name, base=scenario.base)
+    except CcaError as error:
+        error.source, error.key = error.source or scenario.source, error.key or f"flow.{index}.cca"
+        raise
     return str(cca.locate(name, base=scenario.base)) if cca.is_bpf_source(name) else name
 
 
@@ -127,22 +137,40 @@ def _source(flow: Flow) -> dict[str, Any]:
     return {"kind": "bulk"}
 
 
-def _propagation(scenario: Scenario, index: int, path: list[str], rtprop: int) -> tuple[int, int]:
-    """Give the delays (ns) after the last link and of the ACKs, so that all delays on the way add up to `rtprop`.
+@dataclass(frozen=True)
+class Propagation:
+    """Where a flow's two-way propagation delay is spent, ns.
 
-    Data and ACKs take half each, unless the links' and the access link's delays already take more.
+    Attributes
+    ----------
+    there : all of it on the data's way
+    after_path : the part of `there` after the last link's queue
+    before_acks : on the ACKs' way before the first link of `ack_path`, or all of it if there is none
+    """
+
+    there: int
+    after_path: int
+    before_acks: int
+
+
+def _propagation(scenario: Scenario, index: int, path: list[str], rtprop: int) -> Propagation:
+    """Spread `rtprop` over the way there and back: half each, unless the delays of links and access take more.
+
+    Raises
+    ------
+    ConfigError : those delays exceed it
     """
     flow = scenario.flow[index]
     access = _core.parse_time(flow.access.delay) if flow.access is not None else 0
-    there = access + sum(_core.parse_time(scenario.link[name].delay) for name in path)
-    back = sum(_core.parse_time(scenario.link[name].delay) for name in flow.ack_path)
-    if there + back > rtprop:
+    on_path = [_core.parse_time(scenario.link[name].delay) for name in path]
+    on_ack_path = [_core.parse_time(scenario.link[name].delay) for name in flow.ack_path]
+    least = access + sum(on_path)
+    if least + sum(on_ack_path) > rtprop:
         raise ConfigError(
             f"flow rtprop is shorter than the delays on its path: `{flow.rtprop}`",
-            hint=f"the path's delays add up to {_core.format_time(there + back)}; rtprop is the whole two-way delay",
+            hint=f"they add up to {_core.format_time(least + sum(on_ack_path))}; rtprop is the whole two-way delay",
             source=scenario.source,
             key=f"flow.{index}.rtprop",
         )
-    spare = rtprop - there - back
-    forward = min(max(rtprop // 2 - there, 0), spare)
-    return forward, spare - forward
+    there = min(max(rtprop // 2, least), rtprop - sum(on_ack_path))
+    return Propagation(there, there - access - sum(on_path[:-1]), rtprop - there - sum(on_ack_path[:-1]))

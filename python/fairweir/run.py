@@ -88,7 +88,7 @@ class Run:
 
     def _columns(self) -> tuple[dict[str, bytes], dict[str, bytes]]:
         if self._series is None:
-            raise ConfigError("the run recorded no time series", hint="give `run(..., interval=\"100ms\")`")
+            raise ConfigError("the run recorded no time series", hint='give `run(..., interval="100ms")`')
         return self._series
 
     def save(self, directory: str | Path) -> Path:
@@ -147,7 +147,9 @@ def _table(
         arrays.append(pa.array(numbers))
         fields.append(pa.field(name, arrays[-1].type, metadata={"unit": unit} if unit else None))
         if name == index:
-            arrays.append(pa.DictionaryArray.from_arrays(pa.array(numbers.astype("int32")), pa.array(labels, pa.utf8())))
+            arrays.append(
+                pa.DictionaryArray.from_arrays(pa.array(numbers.astype("int32")), pa.array(labels, pa.utf8()))
+            )
             fields.append(pa.field(label, arrays[-1].type))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
@@ -182,7 +184,9 @@ def run(
     KeyboardInterrupt : Ctrl-C, at once even in the middle of a run
     """
     if on != "sim":
-        raise ConfigError(f"world `{on}` is not available in this version", hint="leave out `--on`, or write `--on sim`")
+        raise ConfigError(
+            f"world `{on}` is not available in this version", hint="leave out `--on`, or write `--on sim`"
+        )
     if seed is not None:
         scenario = scenario.model_copy(update={"seed": seed})
     config = scenario.resolve()
@@ -191,7 +195,9 @@ def run(
         if config["interval"] == 0:
             raise ConfigError("interval must be positive: `0`", hint='write "100ms"', key="interval")
     classes = {
-        flow["cca"]: cca.load_class(flow["cca"], base=scenario.base) for flow in config["flows"] if cca.is_python(flow["cca"])
+        flow["cca"]: cca.load_class(flow["cca"], base=scenario.base)
+        for flow in config["flows"]
+        if cca.is_python(flow["cca"])
     }
     duration = config["duration"]
     report = (lambda ns: on_progress(min(ns / duration, 1.0))) if on_progress else None
@@ -229,8 +235,8 @@ def fairness(throughputs_mbps: list[float]) -> dict[str, float | None]:
 
     Returns
     -------
-    dict; ``jain`` in [1/n, 1], None if nothing was delivered; ``max_min_ratio`` at least 1, None (no finite number) if a flow
-    delivered nothing
+    dict; ``jain`` in [1/n, 1], None if nothing was delivered; ``max_min_ratio`` at least 1, None (no finite number) if
+    a flow delivered nothing
     """
     total = sum(throughputs_mbps)
     squares = sum(x * x for x in throughputs_mbps)

@@ -121,9 +121,9 @@ class Flow(Table):
 class Scenario(BaseModel):
     """A scenario, checked.
 
-    Attributes are the keys of the file; :meth:`load`, :meth:`from_toml`, :meth:`from_dict` and :func:`dumbbell` make one
-    and raise :class:`ConfigError` where the class itself would raise pydantic's error. Immutable:
-    ``scenario.model_copy(update={"seed": 2})`` or :meth:`override` give changed ones.
+    Attributes are the keys of the file; :meth:`load`, :meth:`from_toml`, :meth:`from_dict` and :func:`dumbbell` make
+    one and raise :class:`ConfigError` where the class itself would raise pydantic's error. A scenario never changes:
+    :meth:`override` gives another.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -175,7 +175,12 @@ class Scenario(BaseModel):
 
     @classmethod
     def from_dict(
-        cls, document: Mapping[str, Any], *, source: str | None = None, base: Path | None = None, name: str | None = None
+        cls,
+        document: Mapping[str, Any],
+        *,
+        source: str | None = None,
+        base: Path | None = None,
+        name: str | None = None,
     ) -> Self:
         """Check a document as TOML gives it.
 
@@ -324,7 +329,7 @@ def parse_document(text: str, source: str | None) -> dict[str, Any]:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         reason = str(error) if not isinstance(error, RecursionError) else "nested too deeply"
-        hint = "texts are in quotes: rate = \"96Mbps\"" if "Invalid value" in reason else None
+        hint = 'texts are in quotes: rate = "96Mbps"' if "Invalid value" in reason else None
         raise ConfigError(f"not TOML: {reason[:1].lower()}{reason[1:]}", source=source, hint=hint) from None
 
 

@@ -223,8 +223,7 @@ impl Controller for PyController {
 
     fn on_packet_lost(&mut self, lost: &cca::LostPacket, cx: &mut Context<'_>) {
         Python::attach(|py| {
-            let event =
-                LostPacket { now_ns: cx.now.as_nanos(), seq: lost.seq, sent_ns: lost.sent.as_nanos() };
+            let event = LostPacket { now_ns: cx.now.as_nanos(), seq: lost.seq, sent_ns: lost.sent.as_nanos() };
             self.call(py, intern!(py, "on_packet_lost"), Bound::new(py, event).map(Bound::into_any));
         });
     }

@@ -1,5 +1,6 @@
 //! Rust errors to `fairweir.errors`; no other file of this crate makes Python exceptions of ours.
 
+use fairweir_path::link::TraceError;
 use fairweir_sim::SimError;
 use fairweir_units::ParseError;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -25,6 +26,11 @@ fn text<'py>(py: Python<'py>, s: &str) -> Bound<'py, PyAny> {
 
 /// A text that is not a quantity.
 pub fn from_parse(py: Python<'_>, e: &ParseError) -> PyErr {
+    raise(py, "ConfigError", &e.to_string(), &[("hint", text(py, e.hint()))])
+}
+
+/// A trace with a line that is none.
+pub fn from_trace(py: Python<'_>, e: &TraceError) -> PyErr {
     raise(py, "ConfigError", &e.to_string(), &[("hint", text(py, e.hint()))])
 }
 

@@ -28,6 +28,7 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(units::format_time, m)?)?;
     m.add_function(wrap_pyfunction!(units::format_rate, m)?)?;
     m.add_function(wrap_pyfunction!(units::format_bytes, m)?)?;
+    m.add_function(wrap_pyfunction!(units::parse_trace, m)?)?;
     m.add_function(wrap_pyfunction!(run::algorithms, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
     Ok(())

@@ -1,7 +1,8 @@
-//! Quantities: text to base units and back.
+//! Quantities and traces: text to base units and back.
 
 use crate::error;
-use fairweir_units::{Bytes, Dur, ParseError, Rate, Size};
+use fairweir_path::link::TraceConfig;
+use fairweir_units::{Bytes, Dur, ParseError, Rate, Size, Time};
 use pyo3::prelude::*;
 
 fn parsed<T: std::str::FromStr<Err = ParseError>>(py: Python<'_>, text: &str) -> PyResult<T> {
@@ -60,4 +61,11 @@ pub fn format_rate(bytes_per_s: u64) -> String {
 #[pyfunction]
 pub fn format_bytes(bytes: u64) -> String {
     Bytes(bytes).to_string()
+}
+
+/// The opportunities of a mahimahi trace, ns.
+#[pyfunction]
+pub fn parse_trace(py: Python<'_>, text: &str) -> PyResult<Vec<u64>> {
+    let trace = TraceConfig::parse(text).map_err(|e| error::from_trace(py, &e))?;
+    Ok(trace.opportunities.into_iter().map(Time::as_nanos).collect())
 }

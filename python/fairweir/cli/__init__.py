@@ -1,1 +1,1 @@
-"""The command line."""
+"""The command line: ``fairweir COMMAND``; :mod:`fairweir.cli.main` is the program."""

@@ -1,0 +1,75 @@
+# Everything from a fresh clone: `make` builds the command .venv/bin/fairweir, `make audit CCA=bbr` runs the main job,
+# `make test` runs all checks. Needs Rust (1.90 or later), Python 3.11 or later, a C compiler; the rest it fetches.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+CCA ?= bbr
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+# cargo's own output directory, so that other CARGO_TARGET_DIRs work too.
+RUST_SOURCES := $(shell find crates bpf -type f \( -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml \))
+
+export PYTHONHASHSEED := 0
+
+.DEFAULT_GOAL := build
+.PHONY: build audit test check bench format lock doctor clean
+
+## build: the command .venv/bin/fairweir
+build: $(VENV)/.core
+	@echo "ready: $(BIN)/fairweir"
+
+## audit: a verdict on a controller, CCA=bbr (several: CCA="frcc bbr"), further options in ARGS
+audit: $(VENV)/.core
+	$(BIN)/fairweir audit $(CCA) $(ARGS)
+
+## test: formatters, linters, type checks, all tests; closes with a total
+test: $(VENV)/.core $(VENV)/.clang
+	bash .ci/checks
+
+## bench: the simulator's speed
+bench:
+	cargo bench --workspace --exclude fairweir-py
+
+## format: rewrite sources as the formatters want them
+format: $(VENV)/.packages
+	cargo fmt
+	$(BIN)/ruff check --fix --quiet . || true
+	$(BIN)/ruff format .
+
+## lock: choose new versions of the Python packages
+lock: $(VENV)/.packages
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --all-extras --group dev --python-version 3.11 \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
+
+## doctor: what this machine can do
+doctor: $(VENV)/.core
+	$(BIN)/fairweir doctor
+
+## clean: remove what was built
+clean:
+	rm -rf $(VENV) target python/fairweir/*.so
+
+# Debian keeps what `-m venv` needs in a package of its own.
+$(VENV)/.venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "error: Python 3.11 or later is needed: $$($(PYTHON) --version)"; exit 1; }
+	@if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && apt-get install -y -qq python3-venv; fi
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.packages: requirements.lock | $(VENV)/.venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	touch $@
+
+$(VENV)/.core: $(VENV)/.packages pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --release --locked
+	touch $@
+
+# Only to check that bpf/ compiles for the kernel; without root and without clang that check is counted as skipped.
+$(VENV)/.clang: | $(VENV)/.venv
+	@if ! command -v clang >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && apt-get install -y -qq clang || true; fi
+	touch $@

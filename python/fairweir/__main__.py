@@ -1,0 +1,5 @@
+"""``python -m fairweir`` is ``fairweir``."""
+
+from fairweir.cli.main import run_and_exit
+
+run_and_exit()

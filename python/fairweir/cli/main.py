@@ -1,0 +1,110 @@
+"""The program: commands, exit codes, and what becomes of errors.
+
+Data go to stdout, words and progress to stderr. Exit 0: all claims hold; 1: a claim fails; 2: bad input, or it could
+not run; 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+from fairweir import __version__
+from fairweir.errors import FairweirError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+#: Where each command is, in the order of the help text: a module and the function (or group of commands) in it.
+COMMANDS = {
+    "audit": "fairweir.audit.command:audit",
+    "run": "fairweir.cli.run:run",
+    "sweep": "fairweir.cli.sweep:sweep",
+    "list": "fairweir.cli.list:list_all",
+    "new": "fairweir.cli.new:new_app",
+    "doctor": "fairweir.cli.doctor:doctor",
+}
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fairweir {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Evidence for congestion control: from an algorithm's name to a verdict that replays."""
+
+
+def _app(words: Sequence[str]) -> typer.Typer:
+    """Give the program with the command that `words` begin with, or else with all: importing them takes time."""
+    app = typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name in words[:1] if words and words[0] in COMMANDS else COMMANDS:
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    args : list of str, without the program's name; default those of the process
+
+    Returns
+    -------
+    int, the exit code
+    """
+    words = list(sys.argv[1:] if args is None else args)
+    try:
+        result = _app(words)(args=words, prog_name="fairweir", standalone_mode=False)
+    except FairweirError as error:
+        return fail(error.render())
+    except KeyboardInterrupt:
+        result = INTERRUPTED
+    except TyperException as error:
+        message = error.format_message()
+        if type(error).__name__ == "NoArgsIsHelpError":
+            typer.echo(message)
+            return BAD_INPUT
+        command = getattr(getattr(error, "ctx", None), "command_path", "fairweir")
+        return fail(f"error: {message[:1].lower()}{message[1:].rstrip('.')}\n\nhint: {command} --help")
+    except BrokenPipeError:
+        # The reader of our output has gone, as in `fairweir list | head -1`; nothing more can be said there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if result == INTERRUPTED:
+        typer.echo("interrupted", err=True)
+    return result if isinstance(result, int) else 0
+
+
+def fail(text: str) -> int:
+    """Print an error to stderr and give the exit code for bad input."""
+    typer.echo(text, err=True)
+    return BAD_INPUT
+
+
+def run_and_exit() -> None:
+    """Run the command line and end the process: the entry point of the installed program."""
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""``fairweir new``: skeletons that already run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairweir.cli import output
+from fairweir.cli.options import AsJson
+from fairweir.new import write_cca
+
+new_app = typer.Typer(no_args_is_help=True, help="Write a skeleton that already runs.")
+
+
+@new_app.callback()
+def _new() -> None:
+    """Write a skeleton that already runs."""
+
+
+@new_app.command("cca")
+def cca(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Lower case with underscores, as my_cca.")],
+    is_c: Annotated[bool, typer.Option("--c", help="Kernel C (NAME.bpf.c) instead of a Python class.")] = False,
+    directory: Annotated[Path, typer.Option("--dir", help="Where to write.")] = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Write a congestion controller and a scenario that plays it."""
+    skeleton = write_cca(name, directory, is_c=is_c)
+    if as_json:
+        output.print_json({"files": list(map(str, skeleton.files)), "commands": skeleton.commands})
+        return
+    for path in skeleton.files:
+        output.stdout.print(f"wrote {path}", soft_wrap=True)
+    output.stdout.print("next:")
+    for command in skeleton.commands:
+        output.stdout.print(f"  {command}", soft_wrap=True)

@@ -1,0 +1,111 @@
+"""``fairweir sweep``: a grid of scenarios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from fairweir.cli import output
+from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
+from fairweir.errors import ConfigError
+from fairweir.sweep import grid_of, parse_grid
+from fairweir.sweep import sweep as play
+
+if TYPE_CHECKING:
+    from fairweir.sweep import Sweep
+
+#: Rows of the table on the terminal; the Parquet files have all.
+SHOWN_POINTS = 40
+
+
+def sweep(
+    scenario: ScenarioFile,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=V1,V2", help="An axis: link.bottleneck.rate=12Mbps,24Mbps or seed=1..5; may repeat."),
+    ] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Results; default runs/NAME. Finished points there are not repeated.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Most seconds of wall time for one point.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Play on this Dask scheduler, as tcp://HOST:8786.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play every combination of values, on all cores; interrupted, it goes on where it stopped."""
+    loaded = load(scenario, settings, seed)
+    axes = grid_of(loaded) | parse_grid(grid or [])
+    if not axes:
+        raise ConfigError(
+            "nothing to sweep",
+            hint="give --grid link.bottleneck.rate=12Mbps,24Mbps, or a [sweep] table",
+            source=str(scenario),
+        )
+    directory = out if out is not None else Path("runs") / loaded.name
+    with output.progress_bar(counts=True) as bar:
+        task = bar.add_task(loaded.name, total=None)
+
+        def on_done(done: int, total: int, failure: str | None) -> None:
+            bar.update(task, completed=done, total=total)
+            if failure is not None:
+                output.stderr.print(f"failed: {failure}", soft_wrap=True)
+
+        try:
+            result = play(loaded, axes, directory, workers=workers, timeout_s=timeout, cluster=cluster, on_done=on_done)
+        except KeyboardInterrupt:
+            output.stderr.print(f"finished points are kept in {directory}/; the same command goes on", soft_wrap=True)
+            raise
+    if as_json:
+        output.print_json(_document(result, directory))
+    else:
+        _show(result, list(axes), directory)
+    if not result.is_complete:
+        raise typer.Exit(2)
+
+
+def _document(result: Sweep, directory: Path) -> dict[str, Any]:
+    rows = [
+        {
+            "settings": point.settings,
+            "key": point.key,
+            "summary": result.summaries.get(point.key),
+            "failure": result.failures.get(point.key),
+        }
+        for point in result.points
+    ]
+    return {"directory": str(directory), "reused": result.reused, "points": rows}
+
+
+def _show(result: Sweep, axes: list[str], directory: Path) -> None:
+    table = Table(*axes, box=None, header_style="bold")
+    for heading in ("Mbit/s", "max/min", "Jain", "RTT ms", "loss"):
+        table.add_column(heading, justify="right")
+    for point in result.points[:SHOWN_POINTS]:
+        cells = [str(value) for value in point.settings.values()]
+        summary = result.summaries.get(point.key)
+        table.add_row(*cells, *(_cells(summary) if summary else (result.failures.get(point.key, "not played"),)))
+    output.stdout.print(table)
+    if len(result.points) > SHOWN_POINTS:
+        output.stdout.print(f"... and {len(result.points) - SHOWN_POINTS} more points")
+    output.stdout.print(
+        f"{len(result.points)} points, {result.reused} of them from before; {directory}/flows.parquet", soft_wrap=True
+    )
+
+
+def _cells(summary: dict[str, Any]) -> tuple[str, ...]:
+    flows = summary["flows"]
+    ratio, jain = summary["fairness"]["max_min_ratio"], summary["fairness"]["jain"]
+    return (
+        f"{sum(flow['throughput_mbps'] for flow in flows):.4g}",
+        f"{ratio:.3g}" if ratio is not None else "infinite",
+        f"{jain:.3f}" if jain is not None else "-",
+        f"{sum(flow['rtt_ms']['mean'] for flow in flows) / len(flows):.2f}",
+        f"{sum(flow['loss_rate'] for flow in flows) / len(flows):.3%}",
+    )

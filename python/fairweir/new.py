@@ -1,0 +1,74 @@
+"""Skeletons that already run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairweir.cca import algorithms
+from fairweir.errors import ConfigError
+
+#: What the kernel allows, TCP_CA_NAME_MAX without the closing zero.
+MAX_KERNEL_NAME = 15
+#: Templates; words between at signs are filled in.
+TEMPLATES = Path(__file__).parent / "skeletons"
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """What was written, and what to type next.
+
+    Attributes
+    ----------
+    files : list of Path
+    commands : list of str
+    """
+
+    files: list[Path]
+    commands: list[str]
+
+
+def write_cca(name: str, directory: Path, *, is_c: bool = False) -> Skeleton:
+    """Write the skeleton of a congestion controller and a scenario that plays it.
+
+    Parameters
+    ----------
+    name : str; words in lower case joined by underscores
+    directory : Path, which must exist
+    is_c : kernel C instead of Python
+
+    Raises
+    ------
+    ConfigError : a bad name, or a file that is there already
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
+        raise ConfigError(
+            f"not a name for a controller: `{name}`", hint="lower case, digits and underscores, as `my_cca`; at most 32"
+        )
+    if is_c and len(name) > MAX_KERNEL_NAME:
+        raise ConfigError(f"too long for the kernel: `{name}`", hint=f"at most {MAX_KERNEL_NAME} characters")
+    if name in algorithms():
+        raise ConfigError(f"there is a controller `{name}` already", hint="choose another name")
+    class_name = "".join(word.capitalize() for word in name.split("_"))
+    source = directory / (f"{name}.bpf.c" if is_c else f"{name}.py")
+    cca = source.name if is_c else f"{source.name}:{class_name}"
+    words = {"@name@": name, "@NAME@": name.upper(), "@Class@": class_name, "@cca@": cca}
+    scenario = directory / f"{name}.toml"
+    for path in (source, scenario):
+        if path.exists():
+            raise ConfigError(f"there is a file `{path}` already", hint="choose another name or --dir")
+    try:
+        source.write_text(_filled("cca.bpf.c.in" if is_c else "cca.py.in", words), encoding="utf-8")
+        scenario.write_text(_filled("cca.toml.in", words), encoding="utf-8")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"skeleton cannot be written: {reason}", source=str(directory)) from error
+    return Skeleton([source, scenario], [f"fairweir run {scenario}", f"fairweir audit {directory / cca} --quick"])
+
+
+def _filled(template: str, words: dict[str, str]) -> str:
+    text = (TEMPLATES / template).read_text(encoding="utf-8")
+    for placeholder, word in words.items():
+        text = text.replace(placeholder, word)
+    return text

@@ -1,0 +1,325 @@
+"""A grid of scenarios: every combination of values at dotted keys, played on all cores, resumable.
+
+Each finished point is a file named after a hash of what was played (the resolved configuration, the sources of user
+controllers, the version), so that a sweep that was interrupted, or whose grid has grown, plays only what is missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairweir import __version__, cca
+from fairweir.errors import ConfigError, MissingExtraError
+from fairweir.overrides import parse_value
+from fairweir.pool import Done, Failed, InterruptedJobs, map_jobs
+from fairweir.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Most points of one grid: beyond this a slipped range is likelier than a wish.
+MAX_POINTS = 1_000_000
+
+Grid = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of the grid.
+
+    Attributes
+    ----------
+    settings : dict, the value at each key of the grid
+    scenario : Scenario with these values
+    key : str, a hash of what is played
+    """
+
+    settings: dict[str, Any]
+    scenario: Scenario
+    key: str
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep left behind.
+
+    Attributes
+    ----------
+    points : list of Point, the whole grid
+    summaries : dict from a point's key to its run's summary
+    failures : dict from a point's key to why it has none
+    reused : int, points found finished
+    """
+
+    points: list[Point]
+    summaries: dict[str, dict[str, Any]]
+    failures: dict[str, str]
+    reused: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Has every point a summary?"""
+        return all(point.key in self.summaries for point in self.points)
+
+
+def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Give ``KEY=V1,V2,...`` as lists of values; ``seed=1..5`` counts, ``[...]`` is a TOML list.
+
+    Raises
+    ------
+    ConfigError : no values, or a range that goes down
+    """
+    return dict(_axis(text) for text in texts)
+
+
+def _axis(text: str) -> tuple[str, list[Any]]:
+    key, equals, values = text.partition("=")
+    if not equals or not key.strip() or not values.strip():
+        raise ConfigError(f"grid axis has no values: `{text}`", hint="write KEY=V1,V2 or seed=1..5")
+    first, dots, last = values.partition("..")
+    if dots and first.strip().isdigit() and last.strip().isdigit():
+        if int(last) < int(first):
+            raise ConfigError(f"grid axis goes down: `{text}`", hint=f"write {key}={last}..{first}")
+        if int(last) - int(first) >= MAX_POINTS:
+            raise ConfigError(f"grid axis has more than {MAX_POINTS} values: `{text}`")
+        return key.strip(), list(range(int(first), int(last) + 1))
+    if values.lstrip().startswith("["):
+        listed = parse_value(values.strip())
+        if not isinstance(listed, list) or not listed:
+            raise ConfigError(f"grid axis is not a list: `{text}`", hint='write KEY=["a", "b"]')
+        return key.strip(), listed
+    return key.strip(), [parse_value(value.strip()) for value in values.split(",")]
+
+
+def grid_of(scenario: Scenario) -> dict[str, list[Any]]:
+    """Give the grid of the scenario's own ``[sweep]`` table, with dotted keys.
+
+    Raises
+    ------
+    ConfigError : an axis that is neither a list nor a range
+    """
+    found: dict[str, list[Any]] = {}
+    for key, value in _leaves(scenario.sweep, ""):
+        if isinstance(value, str):
+            found |= parse_grid([f"{key}={value}"])
+        elif isinstance(value, list) and value:
+            found[key] = value
+        else:
+            hint = 'write a list, or a range as "1..5"'
+            raise ConfigError(
+                f"grid axis has no values: `{value}`", source=scenario.source, key=f"sweep.{key}", hint=hint
+            )
+    return found
+
+
+def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def expand(scenario: Scenario, grid: Grid) -> list[Point]:
+    """Give every combination of the grid's values, the last key varying fastest.
+
+    Raises
+    ------
+    ConfigError : a value that the scenario cannot have; all are checked before any is played
+    """
+    count = 1
+    for values in grid.values():
+        count *= len(values)
+    if count > MAX_POINTS:
+        raise ConfigError(
+            f"grid has {count} points, more than {MAX_POINTS}", hint="take fewer values, or several sweeps"
+        )
+    plain = scenario.model_copy(update={"sweep": {}})
+    points = []
+    for values in itertools.product(*grid.values()):
+        settings = dict(zip(grid, values, strict=True))
+        changed = plain.override(settings)
+        points.append(Point(settings, changed, fingerprint(changed)))
+    return points
+
+
+def fingerprint(scenario: Scenario) -> str:
+    """Give a hash of all that a run's result depends on.
+
+    Raises
+    ------
+    ConfigError : a file that the scenario names cannot be read
+    """
+    config = scenario.resolve()
+    sources = {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for name in sorted({flow.cca.name for flow in scenario.flow})
+        if (path := cca.source_file(name, base=scenario.base)) is not None
+    }
+    text = json.dumps([__version__, config, sources], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def play(point: Point) -> dict[str, Any]:
+    """Play one point and give its summary, without the scenario (the point has it)."""
+    from fairweir.run import run
+
+    summary = run(point.scenario).summary
+    return {key: value for key, value in summary.items() if key != "scenario"}
+
+
+def sweep(
+    scenario: Scenario,
+    grid: Grid,
+    directory: Path,
+    *,
+    workers: int | None = None,
+    timeout_s: float | None = None,
+    cluster: str | None = None,
+    on_done: Callable[[int, int, str | None], object] | None = None,
+) -> Sweep:
+    """Play the grid, except for what `directory` has already, and keep each point there as it ends.
+
+    Parameters
+    ----------
+    scenario : Scenario, to be varied
+    grid : dict from dotted keys to lists of values
+    directory : Path; gets points/KEY.json, and flows.parquet and links.parquet of all finished points
+    workers : int, processes; default one a core
+    timeout_s : float, s of wall time a point may take; not on a cluster
+    cluster : str, address of a Dask scheduler that plays the points instead of this machine
+    on_done : called with how many points are done, how many there are, and why the last one failed (or None)
+
+    Returns
+    -------
+    Sweep
+
+    Raises
+    ------
+    ConfigError : a point that cannot be played, found before any is
+    KeyboardInterrupt : Ctrl-C; what had finished is kept, in the tables too
+    """
+    points = expand(scenario, grid)
+    store = directory / "points"
+    store.mkdir(parents=True, exist_ok=True)
+    summaries = {point.key: kept for point in points if (kept := _kept(store, point.key)) is not None}
+    reused = sum(point.key in summaries for point in points)
+    missing = list({point.key: point for point in points if point.key not in summaries}.values())
+    failures: dict[str, str] = {}
+
+    def keep(outcome: Done[Point, dict[str, Any]] | Failed[Point]) -> None:
+        point = outcome.job
+        if isinstance(outcome, Done):
+            summaries[point.key] = outcome.value
+            _keep(store, point, outcome.value)
+        else:
+            failures[point.key] = outcome.reason
+        if on_done is not None:
+            done = sum(p.key in summaries or p.key in failures for p in points)
+            on_done(done, len(points), failures.get(point.key))
+
+    if on_done is not None:
+        on_done(reused, len(points), None)
+    try:
+        if cluster is not None:
+            _play_on_cluster(missing, cluster, keep)
+        else:
+            map_jobs(play, missing, workers=workers, timeout_s=timeout_s, on_done=keep)
+    except (InterruptedJobs, KeyboardInterrupt):
+        _write_tables(directory, points, summaries)
+        raise
+    _write_tables(directory, points, summaries)
+    return Sweep(points, summaries, failures, reused)
+
+
+def _kept(store: Path, key: str) -> dict[str, Any] | None:
+    try:
+        kept: dict[str, Any] = json.loads((store / f"{key}.json").read_text(encoding="utf-8"))["summary"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return kept
+
+
+def _keep(store: Path, point: Point, summary: dict[str, Any]) -> None:
+    document = {"settings": point.settings, "scenario": point.scenario.to_dict(), "summary": summary}
+    partial = store / f".{point.key}.partial"
+    partial.write_text(json.dumps(document), encoding="utf-8")
+    partial.replace(store / f"{point.key}.json")
+
+
+def _play_on_cluster(
+    points: list[Point], address: str, keep: Callable[[Done[Point, dict[str, Any]] | Failed[Point]], object]
+) -> None:
+    """Play `points` on the workers of a Dask scheduler, which must have this version of fairweir."""
+    try:
+        from distributed import Client, as_completed
+    except ImportError as error:
+        raise MissingExtraError("--cluster needs Dask", hint="pip install 'fairweir[cluster]'") from error
+    try:
+        client = Client(address, timeout="10s", set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"no Dask scheduler at `{address}`", hint="write it as tcp://HOST:8786") from error
+    with client:
+        futures = {client.submit(play, point, pure=False): i for i, point in enumerate(points)}
+        for future in as_completed(futures):
+            i = futures[future]
+            raised = future.exception()
+            if raised is None:
+                keep(Done(i, points[i], future.result()))
+            else:
+                keep(Failed(i, points[i], "error", str(raised)))
+
+
+def _write_tables(directory: Path, points: list[Point], summaries: Mapping[str, dict[str, Any]]) -> None:
+    import pyarrow.parquet as pq
+
+    for name in ("flows", "links"):
+        partial = directory / f".{name}.parquet.partial"
+        pq.write_table(table(name, points, summaries), partial)
+        partial.replace(directory / f"{name}.parquet")
+
+
+def table(name: str, points: Sequence[Point], summaries: Mapping[str, dict[str, Any]]) -> pa.Table:
+    """Give one row per finished point and flow (or link): the settings, the seed, fairness, and the flow's numbers.
+
+    Parameters
+    ----------
+    name : "flows" or "links"
+
+    Returns
+    -------
+    pyarrow.Table; nested numbers are flattened (``rtt_ms_mean``)
+    """
+    import pyarrow as pa
+
+    is_number = {
+        key: all(isinstance(p.settings[key], (int, float)) and not isinstance(p.settings[key], bool) for p in points)
+        for key in (points[0].settings if points else {})
+    }
+    rows = []
+    for point in points:
+        summary = summaries.get(point.key)
+        if summary is None:
+            continue
+        settings = {key: value if is_number[key] else _text(value) for key, value in point.settings.items()}
+        common = {"point": point.key, **settings, "seed": summary["seed"], **summary["fairness"]}
+        rows += [{**common, **_flat(row)} for row in summary[name]]
+    return pa.Table.from_pylist(rows)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        inner = {f"{key}_{name}": number for name, number in value.items()} if isinstance(value, dict) else {key: value}
+        flat.update(inner)
+    return flat
