@@ -1,15 +1,18 @@
 """A verdict: a claim, its outcome, and the evidence it rests on.
 
-Every part of fairweir that judges something (an audit's exhibits, the starvation hunt, a contract, a proof) says so with
-the same four words, so that one table and one exit code can hold them all.
+Every part of fairweir that judges something (an audit's exhibits, the starvation hunt, a contract, a proof) says so
+with the same four words, so that one table and one exit code can hold them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Outcome(StrEnum):
@@ -45,7 +48,7 @@ class Threshold(BaseModel):
     source: str
 
     def admits(self, value: float) -> bool:
-        """Is `value` on the good side?"""
+        """Tell whether `value` is on the good side."""
         return value <= self.bound if self.direction is Direction.AT_MOST else value >= self.bound
 
     def __str__(self) -> str:
@@ -98,7 +101,7 @@ class Verdict(BaseModel):
 
 
 def combine(outcomes: Iterable[Outcome]) -> Outcome:
-    """The outcome of several claims together.
+    """Give the outcome of several claims together.
 
     One failure fails the whole; else one unknown leaves it unknown; else it holds if anything was judged at all.
     """

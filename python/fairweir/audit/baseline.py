@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
 from fairweir.verdict import Direction, Outcome
 
+if TYPE_CHECKING:
+    from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
+
 RESOLUTION = 0.02
-"""Relative change that is never called a worsening: deterministic exhibits have intervals of no width, and a change in the
-third digit is not a regression."""
+"""Relative change that is never called a worsening: deterministic exhibits have intervals of no width, and a change
+in the third digit is not a regression."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,8 @@ class Worsening:
 def compare(baseline: AuditResults, results: AuditResults) -> list[Worsening]:
     """Everything that worsened, in the order of `results`.
 
-    An exhibit worsens if its verdict turns to ``fails``, or if its whole interval moves to the bad side of the baseline's
-    whole interval by more than `RESOLUTION`. Exhibits that only one of the two has, and those without a threshold (which
+    An exhibit worsens if its claim held and now fails, or if its whole interval moves to the bad side of the
+    baseline's by more than `RESOLUTION`. Exhibits that only one of the two has, and those without a threshold (which
     have no bad side), do not count. A CCA that only one of the two has does not either.
     """
     found = []

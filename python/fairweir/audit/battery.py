@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits.family import Depth
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 PYTHON_MAX_PACKETS = 4_000_000
-"""A Python class handles some 300 thousand ACKs a second; beyond this a single run takes more than a quarter of a minute."""
+"""A Python class handles some 300 thousand ACKs a second: a longer run takes more than a quarter of a minute."""
 
 
 @dataclass(frozen=True)

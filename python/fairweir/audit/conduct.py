@@ -5,10 +5,10 @@ from __future__ import annotations
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import cast
 
 from fairweir import _core, pool
 from fairweir.audit.battery import BUDGETS, PYTHON_MAX_PACKETS, Budget
@@ -31,7 +31,7 @@ Progress = Callable[[str, float], object]
 """(what is being done, part of the audit that is done, 0 to 1)."""
 
 
-class InterruptedAudit(KeyboardInterrupt):
+class InterruptedAuditError(KeyboardInterrupt):
     """Ctrl-C came during an audit; ``results`` holds what had finished, marked incomplete."""
 
     def __init__(self, results: AuditResults) -> None:
@@ -127,11 +127,12 @@ class _Conductor:
         return sorted(kept, key=lambda job: -job.packets())
 
     def play(self, jobs: list[Job], workers: int | None, on_done: Callable[[Job], object]) -> None:
-        """Make the runs; a CCA whose runs keep exceeding their time is given up, with the rest of its runs as faults."""
-        waiting = {job: None for job in jobs}
+        """Make the runs; those of a CCA that keeps exceeding its time are given up, and count as faults."""
+        waiting = dict.fromkeys(jobs)
         while waiting:
             given_up: Job | None = None
-            with closing(pool.iter_jobs(measure, list(waiting), workers=workers, timeout_s=self.budget.timeout_s)) as outcomes:
+            outcomes = pool.iter_jobs(measure, list(waiting), workers=workers, timeout_s=self.budget.timeout_s)
+            with closing(cast("Generator[pool.Outcome[Job, Measured]]", outcomes)):
                 for outcome in outcomes:
                     waiting.pop(outcome.job)
                     on_done(outcome.job)
@@ -153,7 +154,7 @@ class _Conductor:
             self._fault(job, "timeout", f"not tried: another run did not end within {self.budget.timeout_s:g} s")
 
     def _absorb(self, outcome: pool.Done[Job, Measured] | pool.Failed[Job]) -> bool:
-        """Take in one run; is it one that ran out of time?"""
+        """Take in one run, and tell whether it ran out of time."""
         job = outcome.job
         case = self.cases[job.subject.name]
         if outcome.ok:
@@ -198,7 +199,11 @@ class _Conductor:
             wall_s=round(wall_s, 3),
             runs=self.runs,
             packets=self.packets,
-            environment={"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()},
+            environment={
+                "python": platform.python_version(),
+                "machine": platform.machine(),
+                "system": platform.system(),
+            },
             ccas=[self._judged(case) for case in self.cases.values()],
         )
 
@@ -239,7 +244,7 @@ class _Conductor:
         )
 
     def _shown_by(self, case: _Case, family: FamilyResult, exhibit: ExhibitResult) -> str | None:
-        """The scenario that shows a failing exhibit: a faulty run, or the run nearest the estimate at the worst point."""
+        """Give the scenario that shows a failing exhibit: a faulty run, or the one nearest the estimate at the worst point."""
         if exhibit.verdict is not Outcome.FAILS:
             return None
         faulty = next((f for f in family.faults if f.kind != "error"), None)
@@ -250,8 +255,7 @@ class _Conductor:
         indices = [i for i, point in enumerate(curve.points) if point.samples]
         index = next((i for i in indices if curve.points[i].label == exhibit.at), indices[-1])
         point = curve.points[index]
-        assert point.value is not None, "a point with samples has a value"
-        value = point.value
+        value = point.value if point.value is not None else point.samples[0]
         seed = min(zip(point.seeds, point.samples, strict=True), key=lambda pair: (abs(pair[1] - value), pair[0]))[0]
         return Job(case.subject, family.name, self.depth, index, seed, self.budget.patience).scenario().to_toml()
 
@@ -273,7 +277,7 @@ def run_audit(
     ccas : names, ``mine.py:Class`` or ``mine.bpf.c``
     depth : which battery
     seeds : runs of every point, instead of the battery's own number; at least 2
-    only : exhibits to run (full names or their beginnings), all by default; the quick battery has no searches unless named
+    only : exhibits to run (full names or their beginnings); all by default, but the quick battery searches only if asked
     workers : processes, one a core by default
     command : what was typed, for the record
     on_progress : called often
@@ -286,7 +290,7 @@ def run_audit(
     ------
     ConfigError : no such exhibit, or a number of seeds that gives no interval
     CcaError : no such CCA, or one that cannot be loaded
-    InterruptedAudit : Ctrl-C; holds what had finished
+    InterruptedAuditError : Ctrl-C; holds what had finished
     """
     started = time.perf_counter()
     listed = list(only or ())
@@ -311,7 +315,7 @@ def run_audit(
         for case, name in searches:
             _search(case, name, budget, workers, meter)
     except KeyboardInterrupt:
-        raise InterruptedAudit(document(complete=False)) from None
+        raise InterruptedAuditError(document(complete=False)) from None
     report("done", 1.0)
     return document(complete=True)
 
@@ -359,7 +363,9 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
         from fairweir.audit.contract import derive
 
         derived = derive(
-            subject.cca, measure=plays, on_progress=lambda what: meter.searching(f"{subject.name}: contract, {what}", 0.5)
+            subject.cca,
+            measure=plays,
+            on_progress=lambda what: meter.searching(f"{subject.name}: contract, {what}", 0.5),
         )
         case.contract = derived.model_dump(mode="json")
         case.searches.append(exhibit_of_contract(derived, subject))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
 from fairweir.verdict import Outcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
 
 FOLDER = "failing"
 
@@ -31,7 +35,9 @@ def _write(cca: CcaResults, exhibit: ExhibitResult, out: Path) -> None:
     name = f"{FOLDER}/{slug(cca.cca)}-{slug(exhibit.name)}.toml"
     exhibit.scenario = name
     exhibit.replay = f"fairweir run {out / name}"
-    value = "" if exhibit.value is None else f"\n# value: {exhibit.value:.4g} {exhibit.unit}".rstrip() + f" at {exhibit.at}"
+    value = (
+        "" if exhibit.value is None else f"\n# value: {exhibit.value:.4g} {exhibit.unit}".rstrip() + f" at {exhibit.at}"
+    )
     why = exhibit.why.replace("\n", " ")
     header = f"# {cca.cca} fails: {exhibit.claim}\n# {why}{value}\n# replay: {exhibit.replay}\n\n"
     (out / name).write_text(header + (exhibit.scenario_toml or ""), encoding="utf-8")

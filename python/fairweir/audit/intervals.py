@@ -1,18 +1,22 @@
 """Intervals over seeds.
 
-A run is one draw of everything that a scenario leaves to chance: start times, phases, random jitter, loss, the CCA's own
-dice. The mean over n seeds lies in Student's t-interval; for ratios, whose errors multiply, in that of the logarithms.
-With the handful of seeds that an audit affords, a bootstrap would be too narrow (three values have ten resamples).
+A run is one draw of everything that a scenario leaves to chance: start times, phases, random jitter, loss, the CCA's
+own dice. The mean over n seeds lies in Student's t-interval; for ratios, whose errors multiply, in that of the
+logarithms. With the handful of seeds that an audit affords, a bootstrap would be too narrow (three values have ten
+resamples).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from fairweir.verdict import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 CONFIDENCE = 0.95
 
@@ -32,7 +36,7 @@ class Scale(StrEnum):
 @lru_cache(maxsize=64)
 def student_t(degrees: int) -> float:
     """Two-sided 95 % quantile of Student's t."""
-    from scipy.stats import t  # type: ignore[import-untyped]
+    from scipy.stats import t
 
     return float(t.ppf(0.5 + CONFIDENCE / 2, degrees))
 
@@ -77,5 +81,5 @@ def _mean_and_half_width(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def _exp(x: float) -> float:
-    """exp without OverflowError: beyond 700 nobody can tell a ratio from infinity."""
+    """Exp without OverflowError: beyond 700 nobody can tell a ratio from infinity."""
     return math.exp(min(max(x, -700.0), 700.0))

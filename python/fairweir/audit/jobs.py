@@ -179,7 +179,7 @@ def calibration_scenario(cca: str) -> ScenarioDict:
 
 
 def fills_buffers(cca: str) -> bool:
-    """Does `cca`, alone, fill whatever buffer there is?
+    """Tell whether `cca`, alone, fills whatever buffer there is.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """From samples to verdicts.
 
-A point of a curve is an interval over seeds. A claim on a curve holds if the whole interval of every point is on the good
-side of its threshold, fails if the whole interval of some point is on the bad side, and is unknown otherwise.
+A point of a curve is an interval over seeds. A claim on a curve holds if the whole interval of every point is on the
+good side of its threshold, fails if the whole interval of some point is on the bad side, and is unknown otherwise.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def curves(family: Family, depth: Depth, cca: str, samples: Samples) -> list[Cur
     return found
 
 
-def judge(family: Family, claim: Claim, cca: str, family_curves: Sequence[Curve], faults: Sequence[Fault]) -> ExhibitResult:
+def judge(
+    family: Family, claim: Claim, cca: str, family_curves: Sequence[Curve], faults: Sequence[Fault]
+) -> ExhibitResult:
     """The verdict on one claim.
 
     Parameters
@@ -120,13 +122,13 @@ def slope(curve: Curve) -> Interval | None:
 
 
 def _judge_slope(result: ExhibitResult, curve: Curve) -> None:
-    estimate = slope(curve)
-    if estimate is None:
+    estimate, threshold = slope(curve), result.threshold
+    if estimate is None or threshold is None:
         result.why = "fewer than two points on the axis"
         return
     ends = [p.label for p in curve.points if p.samples]
     result.at = f"{ends[0]} to {ends[-1]}"
-    _settle(result, estimate, "exponent against the axis")
+    _settle(result, threshold, estimate, "exponent against the axis")
 
 
 def _judge_worst(result: ExhibitResult, curve: Curve, metric: Metric) -> None:
@@ -135,7 +137,9 @@ def _judge_worst(result: ExhibitResult, curve: Curve, metric: Metric) -> None:
         return
     threshold = result.threshold
     if threshold is None:
-        point, estimate = points[-1] if curve.law or metric.scale is not Scale.RATIO else max(points, key=lambda p: p[1].value)
+        point, estimate = (
+            points[-1] if curve.law or metric.scale is not Scale.RATIO else max(points, key=lambda p: p[1].value)
+        )
         result.at = point.label
         _fill(result, estimate)
         result.verdict, result.why = Outcome.INFO, _against_law(curve) or _range(points, metric)
@@ -147,18 +151,17 @@ def _judge_worst(result: ExhibitResult, curve: Curve, metric: Metric) -> None:
             sign = 1.0 if threshold.direction is Direction.AT_MOST else -1.0
             point, estimate = max(having, key=lambda pe: sign * pe[1].value)
             result.at = point.label
-            _settle(result, estimate, _count(wanted, len(having), len(points)))
+            _settle(result, threshold, estimate, _count(wanted, len(having), len(points)))
             return
 
 
-def _settle(result: ExhibitResult, estimate: Interval, what: str) -> None:
-    assert result.threshold is not None, "only claims with a threshold are settled"
+def _settle(result: ExhibitResult, threshold: Threshold, estimate: Interval, what: str) -> None:
     _fill(result, estimate)
-    result.verdict = estimate.outcome(result.threshold)
+    result.verdict = estimate.outcome(threshold)
     says = {
-        Outcome.HOLDS: f"within {result.threshold}",
-        Outcome.FAILS: f"beyond {result.threshold}",
-        Outcome.UNKNOWN: f"the interval straddles {result.threshold}",
+        Outcome.HOLDS: f"within {threshold}",
+        Outcome.FAILS: f"beyond {threshold}",
+        Outcome.UNKNOWN: f"the interval straddles {threshold}",
     }[result.verdict]
     result.why = f"{says}: {what}"
 

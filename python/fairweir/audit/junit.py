@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from xml.etree import ElementTree
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING
 
-from fairweir.audit.results import AuditResults, ExhibitResult
 from fairweir.verdict import Outcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fairweir.audit.results import AuditResults, ExhibitResult
 
 
 def write_junit(results: AuditResults, path: Path) -> None:
     """Write `results` to `path`; unknown verdicts are skipped cases, with their reason."""
-    root = ElementTree.Element("testsuites", name="fairweir audit")
+    root = ET.Element("testsuites", name="fairweir audit")
     for cca in results.ccas:
         outcomes = [exhibit.verdict for exhibit in cca.exhibits]
-        suite = ElementTree.SubElement(
+        suite = ET.SubElement(
             root,
             "testsuite",
             name=cca.cca,
@@ -25,19 +29,19 @@ def write_junit(results: AuditResults, path: Path) -> None:
         )
         for exhibit in cca.exhibits:
             _add_case(suite, cca.cca, exhibit)
-    ElementTree.indent(root)
-    ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    ET.indent(root)
+    ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _add_case(suite: ElementTree.Element, cca: str, exhibit: ExhibitResult) -> None:
-    case = ElementTree.SubElement(suite, "testcase", classname=cca, name=exhibit.name)
+def _add_case(suite: ET.Element, cca: str, exhibit: ExhibitResult) -> None:
+    case = ET.SubElement(suite, "testcase", classname=cca, name=exhibit.name)
     if exhibit.verdict is Outcome.FAILS:
-        failure = ElementTree.SubElement(case, "failure", message=f"{exhibit.claim}: {exhibit.why}")
+        failure = ET.SubElement(case, "failure", message=f"{exhibit.claim}: {exhibit.why}")
         failure.text = _printable(_details(exhibit))
     elif exhibit.verdict is Outcome.UNKNOWN:
-        ElementTree.SubElement(case, "skipped", message=_printable(exhibit.why))
+        ET.SubElement(case, "skipped", message=_printable(exhibit.why))
     else:
-        ElementTree.SubElement(case, "system-out").text = _printable(_details(exhibit))
+        ET.SubElement(case, "system-out").text = _printable(_details(exhibit))
 
 
 def _details(exhibit: ExhibitResult) -> str:

@@ -1,17 +1,20 @@
 """The shape of ``results.json``: what an audit leaves behind, for tables, figures, regression gates and people.
 
-An audit runs scenario *families* (one axis each: rate, rtprop, hold, ...) and measures several metrics at every point, over
-seeds: that is what figures draw. *Exhibits* are claims on those metrics: that is what tables list and exit codes count.
+An audit runs scenario *families* (one axis each: rate, rtprop, hold, ...) and measures several metrics at every point,
+over seeds: that is what figures draw. *Exhibits* are claims on those metrics: that is what tables list and exit codes
+count.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from fairweir.verdict import Outcome, Threshold, combine
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORMAT: Literal["fairweir-audit/1"] = "fairweir-audit/1"
 
@@ -198,6 +201,18 @@ class AuditResults(_Model):
         """The document, with stable key order."""
         return self.model_dump_json(indent=1) + "\n"
 
+    def for_stdout(self) -> str:
+        """Give the document without time series and scenario files, for programs that read numbers."""
+        document = self.model_copy(
+            update={
+                "ccas": [
+                    cca.model_copy(update={"families": [f.model_copy(update={"traces": []}) for f in cca.families]})
+                    for cca in self.ccas
+                ]
+            }
+        )
+        return document.model_dump_json(indent=2) + "\n"
+
     def save(self, path: Path) -> None:
         """Write the document; a reader never sees half of one."""
         partial = path.with_name(path.name + ".partial")
@@ -219,7 +234,9 @@ class AuditResults(_Model):
         try:
             return cls.model_validate_json(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise ConfigError(f"no such file: `{path}`", hint="an audit writes results.json in its --out directory") from None
+            raise ConfigError(
+                f"no such file: `{path}`", hint="an audit writes results.json in its --out directory"
+            ) from None
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or "document"

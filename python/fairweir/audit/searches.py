@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from fairweir.audit.contract_result import ContractResult
-from fairweir.audit.exhibits.family import Subject
+from typing import TYPE_CHECKING
+
 from fairweir.audit.hunt_result import BOUND_REASON, HuntResult
 from fairweir.audit.results import ExhibitResult
 from fairweir.verdict import Direction, Outcome, Threshold
+
+if TYPE_CHECKING:
+    from fairweir.audit.contract_result import ContractResult
+    from fairweir.audit.exhibits.family import Subject
 
 HUNT, CONTRACT = "starvation-hunt", "contract"
 TABLE_5_1 = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from fairweir.audit import metrics
 from fairweir.audit.exhibits import readings, thresholds
@@ -10,6 +10,9 @@ from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading
 from fairweir.audit.exhibits.setting import dumbbell, flow, places, seconds, start_times_s
 from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 RATE_MBPS, RTPROP_MS = 96.0, 50.0
 STAGGER_S = 60.0
@@ -40,10 +43,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
 
 def epochs(n: int, stagger_s: float) -> list[tuple[float, float, range]]:
     """Start, end and active flows of each time between two changes."""
-    return [
-        (i * stagger_s, (i + 1) * stagger_s, range(max(0, i - n + 1), min(i + 1, n)))
-        for i in range(2 * n - 1)
-    ]
+    return [(i * stagger_s, (i + 1) * stagger_s, range(max(0, i - n + 1), min(i + 1, n))) for i in range(2 * n - 1)]
 
 
 def settling_times_s(series: Series, n: int) -> Iterator[float]:
@@ -93,7 +93,7 @@ ARRIVALS = Family(
     name="arrivals",
     title="Staggered arrivals and departures",
     question="How long until flows share again after one comes or goes?",
-    setup=f"{RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms; a flow enters every {STAGGER_S:g} s, then one leaves every {STAGGER_S:g} s",
+    setup=f"{RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms; a flow enters every {STAGGER_S:g} s, then one leaves as often",
     axis=Axis(name="flows", scale="linear"),
     places=places("flows", quick=[2], default=[4], deep=[2, 4, 8]),
     scenario=_scenario,

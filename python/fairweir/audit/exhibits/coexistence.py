@@ -1,8 +1,8 @@
-"""Beside deployed algorithms: does it starve them, do they starve it (RFC 9743 section 5.2.1)?"""
+"""Beside deployed algorithms: what it does to them, and they to it (RFC 9743 section 5.2.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from fairweir.audit import metrics
 from fairweir.audit.exhibits import readings, thresholds
@@ -10,6 +10,9 @@ from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, 
 from fairweir.audit.exhibits.setting import categories, dumbbell, flow, start_times_s
 from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RATE_MBPS, RTPROP_MS = 48.0, 40.0
 INCUMBENTS = ("cubic", "reno", "bbr")

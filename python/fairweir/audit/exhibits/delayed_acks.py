@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Law, Place, ScenarioDict, Subject
 from fairweir.audit.exhibits.setting import dumbbell, flows, places
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN
 from fairweir.audit.results import Axis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RATE_MBPS, RTPROP_MS, BUFFER = 6.0, 120.0, "60pkts"
 PUBLISHED_RATIO = {"reno": 2.7, "cubic": 3.2}

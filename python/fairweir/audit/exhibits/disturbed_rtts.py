@@ -1,4 +1,4 @@
-"""Disturbances of RTT samples: one packet that is early, ACKs released on a grid (starvation paper sections 5.1, 5.3)."""
+"""Disturbed RTT samples: one packet that is early, ACKs released on a grid (starvation paper sections 5.1, 5.3)."""
 
 from __future__ import annotations
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fairweir.audit.intervals import Scale
-from fairweir.audit.results import Axis
-from fairweir.verdict import Threshold
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fairweir.audit.intervals import Scale
+    from fairweir.audit.results import Axis
+    from fairweir.verdict import Threshold
 
 ScenarioDict = dict[str, Any]
 

@@ -93,7 +93,10 @@ FINITE = Family(
             title="completion times",
             text="transfers end within twice the time of a slow start",
             threshold=COMPARABLE,
-            expectations={"frcc": "grows by a packet an ACK event, as slow start does", "pcc_vivace": "one step an RTT"},
+            expectations={
+                "frcc": "grows by a packet an ACK event, as slow start does",
+                "pcc_vivace": "one step an RTT",
+            },
         ),
     ),
 )

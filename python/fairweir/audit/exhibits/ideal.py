@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits import laws, readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Law, Place, ScenarioDict, Subject
-from fairweir.audit.exhibits.setting import dumbbell, flows, places
+from fairweir.audit.exhibits.setting import dumbbell, flows, places, steady_times_s
 from fairweir.audit.results import Axis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 RATE_MBPS = 48.0
 RTPROP_MS = 50.0
@@ -21,6 +24,7 @@ CLAIMS = (
         threshold=thresholds.FAIR,
         expectations={
             "frcc": "1 (FRCC theorem 6.1)",
+            "reno": "1 in time; a sawtooth is W/2 RTTs, so at 1 Gbps and more in hours (RFC 3649)",
             "vegas": "late-comers take a standing queue for propagation and get more",
             "pcc_allegro": "no contract: any split (thesis table 5.1)",
             "pcc_vivace": "no contract: any split (thesis table 5.1)",
@@ -33,31 +37,14 @@ CLAIMS = (
 
 def _rtt_law(link: Callable[[float], laws.IdealLink]) -> Callable[[str], Mapping[str, Law]]:
     def of(cca: str) -> Mapping[str, Law]:
-        formula = laws.rtt_formula(cca)
-        if formula is None:
-            return {}
-
-        def value(x: float) -> float:
-            expected = laws.rtt_ms(cca, link(x))
-            assert expected is not None, "a CCA with a formula has a value"
-            return expected
-
-        return {"rtt_ms": Law(formula, value)}
+        law = laws.rtt_law(cca)
+        return {"rtt_ms": Law(law.formula, lambda x: law.rtt_ms(link(x)))} if law else {}
 
     return of
 
 
-def _rate_times_s(rate_mbps: float, patience: float) -> tuple[float, float]:
-    """Duration and warm-up; at 10 Gbps 40 s are 33 million packets."""
-    if rate_mbps > 2000.0:
-        return 40.0 * patience, 30.0 * patience
-    if rate_mbps > 500.0:
-        return 90.0 * patience, 60.0 * patience
-    return 120.0 * patience, 60.0 * patience
-
-
 def _over_rates(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    duration, warmup = _rate_times_s(place.x, patience)
+    duration, warmup = steady_times_s(place.x, patience)
     return dumbbell(
         "ideal-rate",
         f"{FLOWS} flows of one rtprop on an ideal {place.label} link",
@@ -71,30 +58,30 @@ def _over_rates(subject: Subject, place: Place, seed: int, patience: float) -> S
 
 
 def _over_rtprops(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    stretch = 2.0 if place.x > 60.0 else 1.0
+    duration, warmup = steady_times_s(RATE_MBPS, patience)
     return dumbbell(
         "ideal-rtprop",
         f"{FLOWS} flows of rtprop {place.label} on an ideal link",
         rate_mbps=RATE_MBPS,
         buffer=subject.buffer,
         flow_tables=flows(subject.cca, [place.x] * FLOWS, seed),
-        duration_s=120.0 * stretch * patience,
-        warmup_s=60.0 * stretch * patience,
+        duration_s=duration,
+        warmup_s=warmup,
         seed=seed,
     )
 
 
 def _over_counts(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     n = int(place.x)
-    stretch = 2.0 if n > 4 else 1.0
+    duration, warmup = steady_times_s(RATE_MBPS, patience)
     return dumbbell(
         "ideal-flows",
         f"{n} flows of one rtprop on an ideal link",
         rate_mbps=RATE_MBPS,
         buffer=subject.buffer,
         flow_tables=flows(subject.cca, [RTPROP_MS] * n, seed),
-        duration_s=120.0 * stretch * patience,
-        warmup_s=60.0 * stretch * patience,
+        duration_s=duration,
+        warmup_s=warmup,
         seed=seed,
     )
 

@@ -6,6 +6,10 @@ Sources: FRCC section 7 and its sources for BBR and Copa; specs/ccas.md sections
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PACKET_BITS = 1500 * 8
 LOSS_BASED_BUFFER_BDP = 3.0
@@ -31,36 +35,37 @@ class IdealLink:
         return packets * PACKET_BITS / (self.rate_mbps * 1e3)
 
 
-def rtt_formula(cca: str) -> str | None:
-    """The law in the paper's words, if `cca` has one."""
-    return {
-        "frcc": "R + θ n",
-        "bbr": "2R + n α/C",
-        "copa": "R + n/(δ C)",
-        "vegas": "R + n (α+β)/2C",
-        "reno": "R + buffer/C = 4R",
-        "cubic": "R + buffer/C = 4R",
-    }.get(cca)
+@dataclass(frozen=True)
+class RttLaw:
+    """Mean RTT as a function of the link, in ms."""
+
+    formula: str
+    rtt_ms: Callable[[IdealLink], float]
 
 
-def rtt_ms(cca: str, link: IdealLink) -> float | None:
-    """Mean RTT that the law of `cca` gives on `link`.
+def rtt_law(cca: str) -> RttLaw | None:
+    """Give the law of the mean RTT of `cca`, None if none is published.
 
-    Returns
-    -------
-    ms ; None if no law is published for `cca`. BBR's law is that of its cwnd-limited mode, which needs two flows: one
-    alone stays within [R, 1.25 R], and R stands for it.
+    BBR's is that of its cwnd-limited mode, which needs two flows: one alone stays within [R, 1.25 R], and R stands for it.
     """
-    r, n = link.rtprop_ms, link.n
-    match cca:
-        case "frcc":
-            return r + FRCC_THETA_MS * n
-        case "bbr":
-            return r if n == 1 else 2 * r + link.packets_ms(n * BBR_PACKETS_PER_FLOW)
-        case "copa":
-            return r + link.packets_ms(n * COPA_PACKETS_PER_FLOW)
-        case "vegas":
-            return r + link.packets_ms(n * VEGAS_PACKETS_PER_FLOW)
-        case "reno" | "cubic":
-            return r * (1 + LOSS_BASED_BUFFER_BDP)
-    return None
+    return RTT_LAWS.get(cca)
+
+
+def _bbr_ms(link: IdealLink) -> float:
+    if link.n == 1:
+        return link.rtprop_ms
+    return 2 * link.rtprop_ms + link.packets_ms(link.n * BBR_PACKETS_PER_FLOW)
+
+
+def _full_buffer_ms(link: IdealLink) -> float:
+    return link.rtprop_ms * (1 + LOSS_BASED_BUFFER_BDP)
+
+
+RTT_LAWS = {
+    "frcc": RttLaw("R + θ n", lambda link: link.rtprop_ms + FRCC_THETA_MS * link.n),
+    "bbr": RttLaw("2R + n α/C", _bbr_ms),
+    "copa": RttLaw("R + n/(δ C)", lambda link: link.rtprop_ms + link.packets_ms(link.n * COPA_PACKETS_PER_FLOW)),
+    "vegas": RttLaw("R + n (α+β)/2C", lambda link: link.rtprop_ms + link.packets_ms(link.n * VEGAS_PACKETS_PER_FLOW)),
+    "reno": RttLaw("R + buffer/C = 4R", _full_buffer_ms),
+    "cubic": RttLaw("R + buffer/C = 4R", _full_buffer_ms),
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from fairweir.audit import metrics
 from fairweir.audit.exhibits import readings
@@ -11,6 +11,9 @@ from fairweir.audit.exhibits.setting import flow, mbps, places, seconds, start_t
 from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
 from fairweir.verdict import Direction, Threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RATE_MBPS, RTPROP_MS = 100.0, 10.0
 

@@ -70,7 +70,10 @@ POLICER = Family(
             title="loss at a policer",
             text="the policer drops little",
             threshold=LITTLE_LOSS,
-            expectations={"frcc": "no reaction to loss (specs/frcc.md section 1): heavy", "bbr": "probes above the rate"},
+            expectations={
+                "frcc": "no reaction to loss (specs/frcc.md section 1): heavy",
+                "bbr": "probes above the rate",
+            },
         ),
     ),
 )

@@ -11,7 +11,17 @@ from fairweir.audit.results import Axis
 
 BUFFERS_BDP = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0)
 COARSE_BDP = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
-PATHS = ((24.0, 20.0), (24.0, 40.0), (24.0, 80.0), (48.0, 20.0), (48.0, 40.0), (48.0, 80.0), (96.0, 20.0), (96.0, 40.0), (96.0, 80.0))
+PATHS = (
+    (24.0, 20.0),
+    (24.0, 40.0),
+    (24.0, 80.0),
+    (48.0, 20.0),
+    (48.0, 40.0),
+    (48.0, 80.0),
+    (96.0, 20.0),
+    (96.0, 40.0),
+    (96.0, 80.0),
+)
 """(rate in Mbps, rtprop in ms)."""
 DEFAULT_PATHS = ((24.0, 80.0), (48.0, 40.0), (96.0, 20.0), (96.0, 80.0))
 DURATION_S, WARMUP_S = 60.0, 20.0
@@ -72,7 +82,7 @@ def _family(rate_mbps: float, rtprop_ms: float) -> Family:
         name=name,
         title=f"Random aggregation, {rate_mbps:g} Mbps and {rtprop_ms:g} ms, over buffers",
         question="Does a lone flow use the link when packets are delayed at random by up to R, whatever the buffer?",
-        setup=f"one flow, {rate_mbps:g} Mbps, rtprop {rtprop_ms:g} ms, packets held for U[0, R) and released in batches",
+        setup=f"one flow, {rate_mbps:g} Mbps, rtprop {rtprop_ms:g} ms, packets held for U[0, R), released in batches",
         axis=Axis(name="buffer", unit="BDP", scale="log"),
         places=_places(rate_mbps, rtprop_ms),
         scenario=scenario,

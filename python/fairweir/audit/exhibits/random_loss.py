@@ -56,7 +56,10 @@ LOSS_2_PERCENT = Family(
             title="efficiency under loss",
             text="a lone flow uses the link in spite of 2 % loss",
             threshold=thresholds.HALF_USED,
-            expectations={"pcc_allegro": "full rate (specs/ccas.md section 22)", "bbr": "full rate: no response to loss"},
+            expectations={
+                "pcc_allegro": "full rate (specs/ccas.md section 22)",
+                "bbr": "full rate: no response to loss",
+            },
         ),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, ScenarioDict, Series, Subject
@@ -10,6 +10,9 @@ from fairweir.audit.exhibits.setting import categories, dumbbell, flow, mbps, se
 from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
 from fairweir.verdict import Direction, Threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 RTPROP_MS = 80.0
 STEP_S = 20.0
@@ -22,8 +25,8 @@ WINDOW_S = 1.0
 IN_TIME = Threshold(
     bound=10.0,
     direction=Direction.AT_MOST,
-    reason="half of the step; Reno, which adds a packet an RTT, needs (320 to 640 packets) 26 s for the last one: slower"
-    " than deployed practice is not what a new algorithm is for, quicker than Reno is the point of CUBIC",
+    reason="half of a step; Reno, which adds a packet an RTT, needs 26 s for the last one (320 to 640 packets), and to be"
+    " quicker than Reno is what CUBIC and its successors are for",
     source="RFC 9743 section 7, sudden changes in the path; RFC 9438 section 1; thesis section B.6",
 )
 USED = Threshold(
@@ -56,7 +59,10 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
 
 
 def adaptation_times_s(series: Series, rates_mbps: Sequence[float]) -> Iterator[float]:
-    """For each step, how long until a second's throughput is `ADAPTED_SHARE` of the new rate; the step's length at most."""
+    """Give for each step how long it takes until a second's throughput is `ADAPTED_SHARE` of the new rate.
+
+    A step that never gets there counts with its whole length.
+    """
     step_s = series.t_s[-1] / (len(rates_mbps) + 1)
     total = [sum(column) for column in zip(*series.throughput_mbps, strict=True)]
     for i in range(1, len(rates_mbps)):
@@ -79,7 +85,7 @@ STEPS = Family(
     name="rate-steps",
     title="Rate steps",
     question="How quickly does a flow follow a link whose rate doubles or halves?",
-    setup=f"one flow, rtprop {RTPROP_MS:g} ms, buffer of 640 packets; 24, 48, 96 Mbps and back, a step every {STEP_S:g} s",
+    setup=f"one flow, rtprop {RTPROP_MS:g} ms, buffer of 640 packets; 24, 48, 96 Mbps and back, {STEP_S:g} s each",
     axis=Axis(name="rate", scale="category"),
     places=categories(quick=["doubling"], default=list(RATES_MBPS), deep=list(RATES_MBPS)),
     scenario=_scenario,

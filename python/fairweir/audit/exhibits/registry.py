@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits import (
     aggregation,
@@ -20,8 +20,12 @@ from fairweir.audit.exhibits import (
     rate_steps,
     rtprops,
 )
-from fairweir.audit.exhibits.family import Family
 from fairweir.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fairweir.audit.exhibits.family import Family
 
 MODULES = (
     ideal,
@@ -65,7 +69,9 @@ def select(only: Iterable[str] | None) -> list[str]:
 
             near = get_close_matches(entry, names(), n=1, cutoff=0.4)
             hint = f"did you mean `{near[0]}`? " if near else ""
-            raise ConfigError(f"no exhibit called `{entry}`", key="--only", hint=hint + f"there are: {', '.join(names())}")
+            raise ConfigError(
+                f"no exhibit called `{entry}`", key="--only", hint=hint + f"there are: {', '.join(names())}"
+            )
     return [name for name in names() if any(_fits(name, entry) for entry in wanted)]
 
 

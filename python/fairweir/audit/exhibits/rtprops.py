@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from fairweir.audit import metrics
 from fairweir.audit.exhibits import readings, thresholds
@@ -17,10 +17,13 @@ from fairweir.audit.exhibits.family import (
     ScenarioDict,
     Subject,
 )
-from fairweir.audit.exhibits.setting import dumbbell, flows, places
+from fairweir.audit.exhibits.setting import dumbbell, flows, places, steady_times_s
 from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
 from fairweir.verdict import Direction, Threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 THREE_MS = (10.0, 20.0, 30.0)
 SHORT_MS = 4.0
@@ -66,28 +69,29 @@ def _ratio_laws(cca: str) -> Mapping[str, Law]:
 
 
 def _three(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    fast = place.x > 500.0
+    duration, warmup = steady_times_s(place.x, patience)
     return dumbbell(
         "rtprops-10-20-30",
         f"three flows with rtprops of 10, 20 and 30 ms at {place.label}",
         rate_mbps=place.x,
         buffer=subject.buffer,
         flow_tables=flows(subject.cca, THREE_MS, seed),
-        duration_s=(90.0 if fast else 150.0) * patience,
-        warmup_s=(50.0 if fast else 70.0) * patience,
+        duration_s=duration,
+        warmup_s=warmup,
         seed=seed,
     )
 
 
 def _pair(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    duration, warmup = steady_times_s(RATE_MBPS, patience)
     return dumbbell(
         "rtprop-ratio",
         f"two flows whose rtprops differ {place.x:g}-fold",
         rate_mbps=RATE_MBPS,
         buffer=subject.buffer,
         flow_tables=flows(subject.cca, [SHORT_MS, SHORT_MS * place.x], seed),
-        duration_s=240.0 * patience,
-        warmup_s=120.0 * patience,
+        duration_s=duration,
+        warmup_s=warmup,
         seed=seed,
     )
 
@@ -100,9 +104,11 @@ THREE = Family(
     name="rtprops-10-20-30",
     title="Rtprops of 10, 20 and 30 ms, over rates",
     question="Do flows with slightly different rtprops share a link, whatever its rate?",
-    setup="three flows with rtprops of 10, 20 and 30 ms; buffer 3 BDP of the longest for CCAs that fill any, else 100 BDP",
+    setup="three flows with rtprops of 10, 20, 30 ms; buffer 3 BDP (of the longest) for CCAs that fill any, else 100",
     axis=Axis(name="link rate", unit="Mbps", scale="log"),
-    places=places("Mbps", quick=[12, 96], default=[12, 24, 48, 96, 240, 1000], deep=[12, 24, 48, 72, 96, 240, 480, 1000]),
+    places=places(
+        "Mbps", quick=[12, 96], default=[12, 24, 48, 96, 240, 1000], deep=[12, 24, 48, 72, 96, 240, 480, 1000]
+    ),
     scenario=_three,
     metrics=readings.SWEEP,
     claims=(

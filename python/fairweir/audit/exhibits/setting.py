@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairweir.audit.exhibits.family import Depth, Place, ScenarioDict
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 START_SPREAD_S = 2.0
 """Flows start at random within it: simultaneous starts would synchronise them, and ties are not evidence."""
+
+
+STEADY_SHARE = 0.4
+"""Long flows are measured over the last 40 % of a run (FRCC's scripts, specs/frcc.md section 4)."""
+
+
+def steady_times_s(rate_mbps: float, patience: float) -> tuple[float, float]:
+    """Duration and warm-up of a run of long flows.
+
+    Five minutes as in FRCC section 7; less on fast links, where a minute is millions of packets: what has not converged
+    by then is found not to have.
+    """
+    if rate_mbps <= 100.0:
+        duration_s = 300.0
+    elif rate_mbps <= 300.0:
+        duration_s = 200.0
+    elif rate_mbps <= 1500.0:
+        duration_s = 90.0
+    else:
+        duration_s = 40.0
+    duration_s *= patience
+    return duration_s, round((1.0 - STEADY_SHARE) * duration_s, 3)
 
 
 def mbps(rate: float) -> str:
@@ -29,7 +53,7 @@ def seconds(time: float) -> str:
 
 def start_times_s(seed: int, n: int, spread_s: float = START_SPREAD_S) -> list[float]:
     """Start times that a seed draws, in [0, spread) s, to the microsecond."""
-    dice = random.Random(f"start times {seed}")
+    dice = random.Random(f"start times {seed}")  # noqa: S311
     return [round(dice.random() * spread_s, 6) for _ in range(n)]
 
 
@@ -72,7 +96,9 @@ def dumbbell(
     }
 
 
-def places(unit: str, quick: Sequence[float], default: Sequence[float], deep: Sequence[float]) -> dict[Depth, list[Place]]:
+def places(
+    unit: str, quick: Sequence[float], default: Sequence[float], deep: Sequence[float]
+) -> dict[Depth, list[Place]]:
     """Points of the three batteries, labelled with their unit."""
 
     def label(x: float) -> str:

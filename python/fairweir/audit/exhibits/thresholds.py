@@ -27,7 +27,7 @@ STARVED = Threshold(
 NOT_GROWING = Threshold(
     bound=0.1,
     direction=Direction.AT_MOST,
-    reason="unfairness that grows with capacity has no bound; an exponent of 0.1 is 26 % a decade, less than seeds differ",
+    reason="unfairness that grows with capacity has no bound; an exponent of 0.1 is 26 % a decade, as seeds differ",
     source="starvation paper, definition of s-fairness; FRCC section 3",
 )
 EFFICIENT = Threshold(

@@ -1,0 +1,132 @@
+"""``fairweir audit``: the battery on one or more CCAs."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairweir.audit.baseline import comparable, compare
+from fairweir.audit.conduct import InterruptedAuditError, run_audit
+from fairweir.audit.evidence import slug, write_evidence
+from fairweir.audit.exhibits.family import Depth
+from fairweir.audit.junit import write_junit
+from fairweir.audit.results import AuditResults
+from fairweir.audit.table import show, show_worsened
+from fairweir.cli import output
+from fairweir.errors import ConfigError
+from fairweir.verdict import Outcome
+
+CLAIM_FAILS = 1
+
+
+def audit(
+    ccas: Annotated[list[str], typer.Argument(metavar="CCA...", help="Names, mine.py:Class, or mine.bpf.c.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer points and shorter runs; seconds a CCA.")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="More points, longer runs, ten seeds; many minutes.")] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="EXHIBIT", help="Run these exhibits (or all that begin so); repeatable."),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=2, max=1000, help="Runs of every point; default 3, deep 10.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where results go; default audit-<CCAs>.")
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option("--baseline", metavar="FILE", help="An earlier results.json: exit 1 if anything worsened."),
+    ] = None,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default one a core.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, nothing else.")] = False,
+) -> None:
+    """Audit congestion controllers: a verdict on each exhibit, with evidence that replays.
+
+    Exit 0: no claim fails; 1: a claim fails (with --baseline: something worsened); 2: bad input; 130: interrupted, with
+    what had finished kept.
+    """
+    if quick and deep:
+        raise ConfigError("an audit is quick or deep, not both", hint="leave one of them out")
+    depth = Depth.QUICK if quick else Depth.DEEP if deep else Depth.DEFAULT
+    before = AuditResults.load(baseline) if baseline is not None else None
+    folder = out or Path("audit-" + "-".join(slug(cca) for cca in dict.fromkeys(ccas)))
+    _make(folder)
+    try:
+        with output.progress_bar(counts=False) as bar:
+            task = bar.add_task("audit", total=1.0)
+            results = run_audit(
+                ccas,
+                depth=depth,
+                seeds=seeds,
+                only=only,
+                workers=workers,
+                command=_command(),
+                on_progress=lambda what, part: bar.update(task, description=f"{what[:40]:40}", completed=part),
+            )
+    except InterruptedAuditError as stop:
+        keep(stop.results, folder)
+        output.stderr.print(f"stopped: {stop.results.runs} runs had finished; kept in {folder}/", soft_wrap=True)
+        raise KeyboardInterrupt from None
+    keep(results, folder)
+    worsened = compare(before, results) if before is not None else None
+    if as_json:
+        sys.stdout.write(results.for_stdout())
+    else:
+        show(results, output.stdout)
+        if before is not None and worsened is not None:
+            show_worsened(worsened, comparable(before, results), output.stdout)
+        _show_where(results, folder)
+    if as_json and worsened:
+        for entry in worsened:
+            output.stderr.print(str(entry), markup=False, soft_wrap=True)
+    if before is not None and comparable(before, results) == 0:
+        raise ConfigError(
+            "the baseline has no exhibit in common with this audit",
+            source=str(baseline),
+            hint="compare the same CCAs, with the same --only",
+        )
+    is_bad = bool(worsened) if worsened is not None else results.verdict is Outcome.FAILS
+    if is_bad:
+        raise typer.Exit(CLAIM_FAILS)
+
+
+def keep(results: AuditResults, folder: Path) -> None:
+    """Write failing scenarios, ``results.json``, ``junit.xml`` and ``report.html`` to `folder`."""
+    write_evidence(results, folder)
+    results.save(folder / "results.json")
+    write_junit(results, folder / "junit.xml")
+    from fairweir.report import write_report
+
+    write_report(results, folder / "report.html")
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"results cannot be kept: {reason}: `{folder}`", key="--out") from None
+
+
+def _command() -> str:
+    with suppress(IndexError):
+        return shlex.join(["fairweir", *sys.argv[1:]])
+    return ""
+
+
+def _show_where(results: AuditResults, folder: Path) -> None:
+    failing = [(c.cca, e) for c in results.ccas for e in c.exhibits if e.verdict is Outcome.FAILS]
+    if failing:
+        replays = [e.replay for _, e in failing if e.replay]
+        if replays:
+            output.stdout.print(f"replay a failure: {replays[0]}", soft_wrap=True)
+    output.stdout.print(
+        f"{results.runs} runs, {results.packets / 1e6:.0f} million packets, {results.wall_s:.0f} s; "
+        f"{folder}/report.html, results.json, junit.xml" + (f", failing/ ({len(failing)})" if failing else ""),
+        soft_wrap=True,
+    )

@@ -1,0 +1,134 @@
+"""An audit's results as tables for a terminal: one CCA with its reasons, several side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from fairweir.verdict import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from fairweir.audit.baseline import Worsening
+    from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
+
+STYLES = {Outcome.HOLDS: "green", Outcome.FAILS: "bold red", Outcome.UNKNOWN: "yellow", Outcome.INFO: "dim"}
+WIDE = 110
+"""Columns of a terminal that have room for reasons beside the numbers."""
+
+
+def number(value: float) -> str:
+    """Three digits, without an exponent where none is needed."""
+    if value == 0:
+        return "0"
+    magnitude = abs(value)
+    if magnitude >= 1e6:
+        return "∞" if value > 0 else "-∞"
+    if magnitude >= 100:
+        return f"{value:.0f}"
+    if magnitude < 0.001:
+        return f"{value:.1e}"
+    return f"{value:.3g}"
+
+
+def estimate(exhibit: ExhibitResult) -> str:
+    """Value and interval."""
+    if exhibit.value is None:
+        return "-"
+    unit = f" {exhibit.unit}" if exhibit.unit else ""
+    if exhibit.lo is None or exhibit.hi is None:
+        return number(exhibit.value) + unit
+    lo, hi = number(exhibit.lo), number(exhibit.hi)
+    return f"{number(exhibit.value)}{unit}" if lo == hi else f"{number(exhibit.value)} [{lo}, {hi}]{unit}"
+
+
+def show(results: AuditResults, console: Console) -> None:
+    """Print the tables of `results`."""
+    if len(results.ccas) == 1:
+        console.print(_alone(results.ccas[0], console.width))
+    else:
+        console.print(_side_by_side(results.ccas))
+    console.print()
+    for cca in results.ccas:
+        console.print(_closing(cca), soft_wrap=True)
+
+
+def show_worsened(worsened: Sequence[Worsening], compared: int, console: Console) -> None:
+    """Print what a baseline comparison found."""
+    if not worsened:
+        console.print(f"against the baseline: nothing worsened ({compared} exhibits compared)")
+        return
+    console.print(f"against the baseline: {len(worsened)} of {compared} exhibits worsened", style="bold red")
+    for entry in worsened:
+        console.print(f"  {entry}", markup=False, soft_wrap=True)
+
+
+def _alone(cca: CcaResults, width: int) -> Table:
+    table = Table(
+        title=cca.cca, title_justify="left", title_style="bold", box=None, header_style="bold", pad_edge=False
+    )
+    table.add_column("exhibit", no_wrap=True)
+    table.add_column("value [95 %]", justify="right", no_wrap=True)
+    table.add_column("threshold", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    if width >= WIDE:
+        table.add_column("why", overflow="ellipsis", no_wrap=True)
+    for exhibit in cca.exhibits:
+        cells: list[str | Text] = [
+            exhibit.name,
+            estimate(exhibit),
+            str(exhibit.threshold) if exhibit.threshold else "",
+            _verdict(exhibit.verdict),
+        ]
+        if width >= WIDE:
+            cells.append(Text(_why(exhibit)))
+        table.add_row(*cells)
+    return table
+
+
+def _why(exhibit: ExhibitResult) -> str:
+    return f"{exhibit.why} ({exhibit.at})" if exhibit.at and exhibit.at not in exhibit.why else exhibit.why
+
+
+def _side_by_side(ccas: Sequence[CcaResults]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("exhibit", no_wrap=True)
+    for cca in ccas:
+        table.add_column(cca.cca, justify="right", no_wrap=True)
+    for name in dict.fromkeys(exhibit.name for cca in ccas for exhibit in cca.exhibits):
+        table.add_row(name, *(_cell(cca.exhibit(name)) for cca in ccas))
+    table.add_section()
+    table.add_row("verdict", *(_verdict(cca.verdict) for cca in ccas))
+    return table
+
+
+def _cell(exhibit: ExhibitResult | None) -> Text:
+    if exhibit is None:
+        return Text("")
+    value = "-" if exhibit.value is None else number(exhibit.value)
+    return Text(f"{value} {exhibit.verdict.symbol}", style=STYLES[exhibit.verdict])
+
+
+def _verdict(outcome: Outcome) -> Text:
+    return Text(f"{outcome.symbol} {outcome}", style=STYLES[outcome])
+
+
+def _closing(cca: CcaResults) -> Text:
+    counts = Counter(exhibit.verdict for exhibit in cca.exhibits)
+    parts = ", ".join(
+        f"{counts[outcome]} {word}"
+        for outcome, word in (
+            (Outcome.HOLDS, "hold"),
+            (Outcome.FAILS, "fail"),
+            (Outcome.UNKNOWN, "unknown"),
+            (Outcome.INFO, "shown without a threshold"),
+        )
+        if counts[outcome]
+    )
+    return Text.assemble(f"{cca.cca}: ", _verdict(cca.verdict), f" ({parts})" if parts else "")
