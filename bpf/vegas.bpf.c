@@ -14,8 +14,11 @@
  * Source: specs/ccas.md section 3; starvation paper section 5.1; thesis section 6.3.
  *
  * Deviations: Linux divides by base instead of rtt. Its fixed point, qdelay (Rm + qdelay) rate = alpha Rm, is another
- * contract (rate ~ 1/qdelay^2 for long queues), so it is a parameter, `kernel_diff`, off by default. An oracle, where
- * the scenario grants one, replaces base. Slow start doubles every RTT as in Linux, not every other.
+ * contract (rate ~ 1/qdelay^2 for long queues), so it is a parameter, `kernel_diff`, off by default. Slow start doubles
+ * every RTT as in Linux, not every other; at its end Linux compares a window that has doubled since with the RTT of
+ * packets sent before, so it stops at up to four BDP, and then falls by a packet per RTT for minutes. Here the window is
+ * the one that those packets were sent in; `kernel_exit` is Linux's. An oracle, where the scenario grants one, replaces
+ * base.
  */
 #include "tcp.h"
 
@@ -23,7 +26,8 @@
 	P(alpha_pkts, "alpha", CC_PKTS, 2, 0, 1000000, "grow below so many packets in the queue")                      \
 	P(beta_pkts, "beta", CC_PKTS, 4, 0, 1000000, "shrink above so many packets in the queue")                      \
 	P(gamma_pkts, "gamma", CC_PKTS, 1, 0, 1000000, "leave slow start above so many packets in the queue")          \
-	P(kernel_diff, "kernel_diff", CC_FLAG, 0, 0, 1, "divide by the base RTT, as Linux does, not by the present one")
+	P(kernel_diff, "kernel_diff", CC_FLAG, 0, 0, 1, "divide by the base RTT, as Linux does, not by the present one")  \
+	P(kernel_exit, "kernel_exit", CC_FLAG, 0, 0, 1, "leave slow start with a doubled window, as Linux does")
 CC_PARAMS(vegas, VEGAS_PARAMS);
 
 /* Fewer samples in a round than this could all be delayed ACKs (Linux). */
@@ -34,6 +38,8 @@ struct vegas {
 	u32 samples; /* RTT samples in this round */
 	u32 min_rtt_us; /* their smallest */
 	u32 base_rtt_us;
+	u32 round_cwnd; /* at the start of this round ... */
+	u32 sent_cwnd; /* ... and of the one before, when the packets measured now were sent */
 	bool is_measuring; /* off during recovery */
 };
 CC_STATE_FITS(struct vegas);
@@ -48,6 +54,7 @@ static __always_inline void vegas_enable(struct sock *sk)
 	ca->beg_snd_nxt = tcp_sk(sk)->snd_nxt;
 	ca->samples = 0;
 	ca->min_rtt_us = VEGAS_NO_RTT;
+	ca->round_cwnd = ca->sent_cwnd = tcp_sk(sk)->snd_cwnd;
 }
 
 SEC("struct_ops/vegas_init")
@@ -106,12 +113,13 @@ static __always_inline void vegas_round(struct sock *sk, u32 acked)
 	u32 oracle_us = cc_oracle_rtprop_us(sk);
 	u32 base_us = oracle_us ? oracle_us + 1 : ca->base_rtt_us;
 	u32 rtt_us = max(ca->min_rtt_us, base_us);
-	u64 queued = (u64)tp->snd_cwnd * (rtt_us - base_us);
-	u32 diff = p->kernel_diff ? queued / base_us : queued / rtt_us;
+	bool is_doubling = tcp_in_slow_start(tp) && !p->kernel_exit;
+	u64 cwnd = is_doubling ? ca->sent_cwnd : tp->snd_cwnd;
+	u32 diff = cwnd * (rtt_us - base_us) / (p->kernel_diff ? base_us : rtt_us);
 
 	if (tcp_in_slow_start(tp)) {
 		if (diff > p->gamma_pkts) {
-			u32 target = (u64)tp->snd_cwnd * base_us / rtt_us;
+			u32 target = cwnd * base_us / rtt_us;
 
 			tp->snd_cwnd = min(tp->snd_cwnd, target + 1);
 			tp->snd_ssthresh = vegas_capped_ssthresh(tp);
@@ -146,6 +154,8 @@ void BPF_PROG(vegas_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 			vegas_round(sk, acked);
 		ca->samples = 0;
 		ca->min_rtt_us = VEGAS_NO_RTT;
+		ca->sent_cwnd = ca->round_cwnd;
+		ca->round_cwnd = tp->snd_cwnd;
 	} else if (tcp_in_slow_start(tp)) {
 		tcp_slow_start(tp, acked);
 	}
