@@ -283,7 +283,7 @@ impl<'a> Engine<'a> {
             queue_ms: hop.stats.wait.stats_less(Dur::ZERO),
             drops: hop.stats.drops,
             marks: hop.stats.marks,
-            arrivals: hop.stats.arrivals,
+            arrivals: hop.stats.wait.total().1 + hop.stats.drops,
         }
     }
 }

@@ -15,6 +15,7 @@ mod sampler;
 mod schedule;
 mod series;
 mod summary;
+mod window;
 
 pub use config::{Config, FlowSpec, LinkSpec, Receiver, Source};
 pub use run::{Factory, Outcome, Progress, SimError, run, run_with};

@@ -29,8 +29,6 @@ pub(crate) struct SharedHop {
 #[derive(Clone, Debug)]
 pub(crate) struct HopStats {
     pub(crate) wait: Histogram,
-    pub(crate) arrivals: u64,
-    pub(crate) arrived: Bytes,
     pub(crate) served: Bytes,
     pub(crate) drops: u64,
     pub(crate) marks: u64,
@@ -38,7 +36,7 @@ pub(crate) struct HopStats {
 
 impl HopStats {
     pub(crate) fn new() -> HopStats {
-        HopStats { wait: Histogram::new(), arrivals: 0, arrived: Bytes::ZERO, served: Bytes::ZERO, drops: 0, marks: 0 }
+        HopStats { wait: Histogram::new(), served: Bytes::ZERO, drops: 0, marks: 0 }
     }
 }
 
@@ -54,21 +52,15 @@ impl SharedHop {
     }
 
     /// `packet` arrives at `now` at a hop that decides on arrival.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
-        self.count_arrival(packet);
         let verdict = self.hop.arrive(now, packet);
         self.count(self.last_departure.since(now), packet, verdict);
         verdict
     }
 
-    pub(crate) fn count_arrival(&mut self, packet: &Packet) {
-        self.stats.arrivals += 1;
-        self.stats.arrived += packet.bytes;
-    }
-
     /// Books what became of `packet` after it waited `wait` for the link.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count(&mut self, wait: Dur, packet: &Packet, verdict: Verdict) {
         match verdict {
             Verdict::Deliver(departure) | Verdict::Mark(departure) => {

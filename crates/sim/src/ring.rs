@@ -1,33 +1,38 @@
-//! Power-of-two rings: a FIFO, and a window of records indexed by packet number.
+//! A FIFO of plain records in one power-of-two allocation.
 
-/// A FIFO of plain records that grows by doubling.
+/// A FIFO of plain records that grows by doubling and never shrinks: one masked index a push or a pop.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
-    slots: Vec<T>,
+    slots: Box<[T]>,
     head: usize,
     tail: usize,
 }
 
 impl<T: Copy + Default> Ring<T> {
+    /// An empty ring.
     pub(crate) fn new() -> Ring<T> {
-        Ring { slots: vec![T::default(); 16], head: 0, tail: 0 }
+        Ring { slots: vec![T::default(); 16].into(), head: 0, tail: 0 }
     }
 
+    /// Is nothing inside?
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head == self.tail
     }
 
+    /// How many records are inside.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.tail - self.head
     }
 
+    /// The oldest record.
     #[inline]
     pub(crate) fn front(&self) -> Option<&T> {
         if self.is_empty() { None } else { Some(&self.slots[self.head & (self.slots.len() - 1)]) }
     }
 
+    /// Adds the newest record.
     #[inline]
     pub(crate) fn push(&mut self, value: T) {
         if self.len() == self.slots.len() {
@@ -38,6 +43,7 @@ impl<T: Copy + Default> Ring<T> {
         self.tail += 1;
     }
 
+    /// Takes the oldest record.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         let value = *self.front()?;
@@ -46,54 +52,14 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     #[cold]
+    #[inline(never)]
     fn grow(&mut self) {
         let old = self.slots.len();
         let mut larger = vec![T::default(); old * 2];
         for i in self.head..self.tail {
             larger[i & (old * 2 - 1)] = self.slots[i & (old - 1)];
         }
-        self.slots = larger;
-    }
-}
-
-/// Records of the packets `una..nxt`, indexed by packet number.
-#[derive(Debug)]
-pub(crate) struct Window<T> {
-    slots: Vec<T>,
-}
-
-impl<T: Copy + Default> Window<T> {
-    pub(crate) fn new() -> Window<T> {
-        Window { slots: vec![T::default(); 16] }
-    }
-
-    #[inline]
-    pub(crate) fn get(&self, seq: u64) -> &T {
-        &self.slots[seq as usize & (self.slots.len() - 1)]
-    }
-
-    #[inline]
-    pub(crate) fn get_mut(&mut self, seq: u64) -> &mut T {
-        let mask = self.slots.len() - 1;
-        &mut self.slots[seq as usize & mask]
-    }
-
-    /// Makes room for packet `nxt` while `una..nxt` are held.
-    #[inline]
-    pub(crate) fn reserve(&mut self, una: u64, nxt: u64) {
-        if (nxt - una) as usize == self.slots.len() {
-            self.grow(una, nxt);
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self, una: u64, nxt: u64) {
-        let old = self.slots.len();
-        let mut larger = vec![T::default(); old * 2];
-        for seq in una..nxt {
-            larger[seq as usize & (old * 2 - 1)] = self.slots[seq as usize & (old - 1)];
-        }
-        self.slots = larger;
+        self.slots = larger.into();
     }
 }
 
@@ -116,15 +82,5 @@ mod tests {
                 prop_assert_eq!(ring.front(), model.front());
             }
         }
-    }
-
-    #[test]
-    fn a_window_keeps_its_records_when_it_grows() {
-        let mut window = Window::new();
-        for seq in 10..200u64 {
-            window.reserve(10, seq);
-            *window.get_mut(seq) = seq;
-        }
-        assert!((10..200).all(|seq| *window.get(seq) == seq));
     }
 }

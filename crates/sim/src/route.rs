@@ -318,7 +318,6 @@ enum Passage {
 fn pass_hop(stage: &mut Stage, mut item: Item, packet: &Packet, now: Time, net: &mut Net) -> Passage {
     let shared = &mut net.hops[stage.hop];
     if let Some(leaf) = shared.leaf {
-        shared.count_arrival(packet);
         if !shared.hop.wait(now, packet, stage.tag) {
             shared.stats.drops += 1;
             return Passage::Lost;

@@ -27,7 +27,7 @@ struct FlowBase {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct LinkBase {
-    arrived: u64,
+    served: u64,
     drops: u64,
     marks: u64,
 }
@@ -88,11 +88,11 @@ impl Sampler {
     fn sample_links(&mut self, now: Time, length: Dur, net: &mut Net) {
         let rows = &mut self.series.links;
         for (index, (hop, base)) in net.hops.iter_mut().zip(&mut self.links).enumerate() {
-            let new = LinkBase { arrived: hop.stats.arrived.0, drops: hop.stats.drops, marks: hop.stats.marks };
+            let new = LinkBase { served: hop.stats.served.0, drops: hop.stats.drops, marks: hop.stats.marks };
             rows.t_ns.push(now.as_nanos());
             rows.link.push(index as u32);
             rows.queue_bytes.push(hop.hop.backlog(now).bytes.0);
-            rows.arrival_rate_mbps.push(mbps(new.arrived - base.arrived, length));
+            rows.arrival_rate_mbps.push(mbps(new.served - base.served, length));
             rows.drops.push(new.drops - base.drops);
             rows.marks.push(new.marks - base.marks);
             *base = new;

@@ -32,13 +32,30 @@ impl Delivery {
 impl Flow {
     #[inline(always)]
     pub(super) fn on_ack(&mut self, ack: &AckItem, now: Time, net: &mut Net) {
-        let prior_inflight = self.sender.inflight();
         let is_quiet = self.sender.ca_state == CaState::Open && self.sender.sacked_out + self.sender.lost_out == 0;
         let is_plain = u64::from(ack.cum) > self.sender.snd_una
             && ack.log == self.log_read
             && (ack.ce == self.ce_seen || !self.reacts_to_marks);
-        let delivery =
-            if is_quiet && is_plain { self.deliver_in_order(ack, now) } else { self.deliver(ack, prior_inflight, now) };
+        if is_quiet && is_plain {
+            let prior_inflight = self.sender.packets_out();
+            let delivery = self.deliver_in_order(ack, now);
+            self.conclude(&delivery, prior_inflight, now, net);
+        } else {
+            self.on_troubled_ack(ack, now, net);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_troubled_ack(&mut self, ack: &AckItem, now: Time, net: &mut Net) {
+        let prior_inflight = self.sender.inflight();
+        let delivery = self.deliver(ack, prior_inflight, now);
+        self.conclude(&delivery, prior_inflight, now, net);
+    }
+
+    /// The controller's turn, and what it allows to be sent.
+    #[inline(always)]
+    fn conclude(&mut self, delivery: &Delivery, prior_inflight: u64, now: Time, net: &mut Net) {
         if self.app_limited > 0 && self.sender.delivered > self.app_limited {
             self.app_limited = 0;
         }
@@ -90,8 +107,6 @@ impl Flow {
     }
 
     /// The general case: SACKs, duplicate ACKs, retransmissions, losses.
-    #[cold]
-    #[inline(never)]
     fn deliver(&mut self, ack: &AckItem, prior_inflight: u64, now: Time) -> Delivery {
         let prior_lost = self.sender.lost;
         let prior_una = self.sender.snd_una;

@@ -15,8 +15,8 @@ mod source;
 use crate::config::{Config, FlowSpec};
 use crate::histogram::Histogram;
 use crate::net::Net;
-use crate::ring::Window;
 use crate::route::Route;
+use crate::window::Window;
 use fairweir_cca::{Context, Controller, Interests, Sender};
 use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
@@ -95,6 +95,8 @@ pub(crate) struct Flow {
     interests: Interests,
     /// The controller's answers, read after each call.
     cwnd: u64,
+    /// `cwnd` in whole packets, at least one: a smaller window still lets one out, or nothing would ever return.
+    cwnd_pkts: u64,
     /// Bytes per second; 0 does not pace.
     pacing_rate: u64,
     mss: u64,
@@ -172,6 +174,7 @@ impl Flow {
             interests,
             cc,
             cwnd: 0,
+            cwnd_pkts: 1,
             pacing_rate: 0,
             mss: config.packet.0,
             next_send: Time::ZERO,
@@ -299,11 +302,19 @@ impl Flow {
     /// Reads the controller's decisions after a call; an absurd one ends the run.
     #[inline]
     fn read_controller(&mut self) {
-        self.cwnd = self.cc.cwnd().0;
+        let cwnd = self.cc.cwnd().0;
+        if cwnd != self.cwnd {
+            self.set_cwnd(cwnd);
+        }
         self.pacing_rate = self.cc.pacing_rate().map_or(0, |rate| rate.bytes_per_sec().max(1));
-        if self.cwnd == 0 || self.cwnd > ABSURD_CWND {
+    }
+
+    fn set_cwnd(&mut self, cwnd: u64) {
+        self.cwnd = cwnd;
+        if cwnd == 0 || cwnd > ABSURD_CWND {
             self.suspect();
         }
+        self.cwnd_pkts = (self.cwnd / self.mss).max(1);
     }
 
     #[cold]

@@ -13,18 +13,19 @@ impl Flow {
             self.pump_in_recovery(now, net);
             return;
         }
-        let mut inflight = self.sender.inflight();
-        loop {
-            // A window below one packet still lets one out, or nothing would ever return.
-            if (inflight + 1) * self.mss > self.cwnd && inflight > 0 {
-                self.cwnd_limited_at = self.sender.snd_nxt;
-                return;
-            }
-            if !self.has_new_data() || self.pacing_rate > 0 && !self.pacing_allows(now) {
+        let window = self.cwnd_pkts.saturating_sub(self.sender.inflight());
+        let limit = self.source.limit().min(self.sender.snd_una + self.rwnd);
+        let end = (self.sender.snd_nxt + window).min(limit);
+        while self.sender.snd_nxt < end {
+            if self.pacing_rate > 0 && !self.pacing_allows(now) {
                 return;
             }
             self.send_new(now, net);
-            inflight += 1;
+        }
+        if end < limit {
+            self.cwnd_limited_at = end;
+        } else {
+            self.explain_no_data(window);
         }
     }
 
@@ -43,7 +44,14 @@ impl Flow {
                 return;
             }
             let retransmission = self.next_retransmission();
-            if retransmission.is_none() && !self.has_new_data() || self.pacing_rate > 0 && !self.pacing_allows(now) {
+            if retransmission.is_none() {
+                let limit = self.source.limit().min(self.sender.snd_una + self.rwnd);
+                if self.sender.snd_nxt >= limit {
+                    self.explain_no_data(1);
+                    return;
+                }
+            }
+            if self.pacing_rate > 0 && !self.pacing_allows(now) {
                 return;
             }
             match retransmission {
@@ -56,35 +64,28 @@ impl Flow {
         }
     }
 
-    /// Has the application something to send, and the receiver room for it?
-    #[inline(always)]
-    fn has_new_data(&mut self) -> bool {
-        let limit = self.source.limit().min(self.sender.snd_una.saturating_add(self.rwnd));
-        self.sender.snd_nxt < limit || self.explain_no_data()
-    }
-
-    /// Nothing may be sent: notes why. Always `false`.
+    /// Application or receiver ended the sending: notes it.
     #[cold]
     #[inline(never)]
-    fn explain_no_data(&mut self) -> bool {
+    fn explain_no_data(&mut self, window: u64) {
         if self.sender.snd_nxt >= self.source.limit() {
-            self.app_limited = (self.sender.delivered + self.sender.inflight()).max(1);
-        } else {
-            if self.rwnd == MAX_OUTSTANDING {
-                self.misbehaviour.get_or_insert(Misbehaviour(format!(
-                    "has {MAX_OUTSTANDING} packets outstanding: nothing bounds its window"
-                )));
+            if self.sender.inflight() < self.cwnd_pkts {
+                self.app_limited = (self.sender.delivered + self.sender.inflight()).max(1);
+            } else {
+                self.cwnd_limited_at = self.sender.snd_nxt;
             }
+        } else if self.rwnd == MAX_OUTSTANDING && window > 0 {
+            self.misbehaviour.get_or_insert(Misbehaviour(format!(
+                "has {MAX_OUTSTANDING} packets outstanding: nothing bounds its window"
+            )));
         }
-        false
     }
 
     #[inline]
     fn window_allows(&self, inflight: u64) -> bool {
         match &self.reduction {
             Some(reduction) => inflight < reduction.window,
-            // A window below one packet still lets one out, or nothing would ever return.
-            None => (inflight + 1) * self.mss <= self.cwnd || inflight == 0,
+            None => inflight < self.cwnd_pkts,
         }
     }
 
