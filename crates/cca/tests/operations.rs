@@ -1,0 +1,347 @@
+//! One alphabet of operations for every controller in the list: whatever the network does, a window is at least a packet,
+//! a pacing rate is positive, and nothing panics or overflows.
+
+use fairweir_cca::{
+    Ack, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, RateSample, Sender, Sent, Start, registry,
+};
+use fairweir_units::{Bytes, Dur, Rate, Time};
+use proptest::prelude::*;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+
+const MSS: Bytes = Bytes(1500);
+
+/// The model never holds more packets in flight than this, whatever cwnd says.
+const MAX_OUTSTANDING: usize = 4000;
+
+/// No window is as large as this after the few packets that a case sends, bytes.
+const ABSURD_CWND: Bytes = Bytes(1 << 45);
+
+/// What can happen to a sender.
+#[derive(Clone, Debug)]
+enum Op {
+    /// So many packets leave.
+    Send(u16),
+    /// The oldest packets are acknowledged.
+    Ack { n: u16, path: Signals },
+    /// Packets are acknowledged selectively, the first one and so many after a hole excepted.
+    Sack { n: u16, hole: u16, path: Signals },
+    /// The oldest packets are declared lost.
+    Lose(u16),
+    /// The retransmission timer expires.
+    Timeout,
+    /// The loss episode ends.
+    Recover,
+    /// A mark arrives for a controller that leaves marks to the transport.
+    Mark,
+    /// Time passes.
+    Wait(Dur),
+}
+
+/// What an ACK carries.
+#[derive(Clone, Debug)]
+struct Signals {
+    rtt: Option<Dur>,
+    is_marked: bool,
+    is_app_limited: bool,
+    is_cwnd_limited: bool,
+    has_rate: bool,
+}
+
+fn durations() -> impl Strategy<Value = Dur> {
+    prop_oneof![
+        3 => (1u64..100_000).prop_map(Dur::from_nanos),
+        6 => (100u64..400_000).prop_map(Dur::from_micros),
+        1 => (1u64..4_000).prop_map(Dur::from_secs),
+    ]
+}
+
+fn signals() -> impl Strategy<Value = Signals> {
+    (
+        prop::option::weighted(0.9, durations()),
+        prop::bool::weighted(0.2),
+        prop::bool::weighted(0.2),
+        prop::bool::weighted(0.8),
+        prop::bool::weighted(0.9),
+    )
+        .prop_map(|(rtt, is_marked, is_app_limited, is_cwnd_limited, has_rate)| Signals {
+            rtt,
+            is_marked,
+            is_app_limited,
+            is_cwnd_limited,
+            has_rate,
+        })
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let few = || prop_oneof![4 => 1u16..4, 2 => 1u16..100, 1 => 1u16..3000];
+    let op = prop_oneof![
+        8 => few().prop_map(Op::Send),
+        10 => (few(), signals()).prop_map(|(n, path)| Op::Ack { n, path }),
+        3 => (few(), few(), signals()).prop_map(|(n, hole, path)| Op::Sack { n, hole, path }),
+        2 => few().prop_map(Op::Lose),
+        1 => Just(Op::Timeout),
+        2 => Just(Op::Recover),
+        1 => Just(Op::Mark),
+        6 => durations().prop_map(Op::Wait),
+    ];
+    prop::collection::vec(op, 1..200)
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    sent: Time,
+    delivered_at_send: u64,
+    is_sacked: bool,
+    is_lost: bool,
+}
+
+/// A sender whose books are true, under a network that is not.
+struct Model {
+    controller: Box<dyn Controller>,
+    interests: Interests,
+    sender: Sender,
+    packets: VecDeque<Packet>,
+    now: Time,
+    rng: ChaCha8Rng,
+}
+
+impl Model {
+    fn new(name: &str, seed: u64) -> Model {
+        let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed };
+        let controller = registry::build(name, &Value::Null, &start).expect("the defaults are valid");
+        Model {
+            interests: controller.interests(),
+            controller,
+            sender: Sender::new(MSS),
+            packets: VecDeque::new(),
+            now: Time::ZERO,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+
+    fn play(&mut self, op: &Op) {
+        match op {
+            Op::Send(n) => (0..*n).for_each(|_| self.send()),
+            Op::Ack { n, path } => {
+                let n = usize::from(*n).min(self.packets.len());
+                self.acknowledge(0..n, path);
+            }
+            Op::Sack { n, hole, path } => {
+                let from = (1 + usize::from(*hole)).min(self.packets.len());
+                let to = (from + usize::from(*n)).min(self.packets.len());
+                self.acknowledge(from..to, path);
+            }
+            Op::Lose(n) => self.lose(usize::from(*n)),
+            Op::Timeout => {
+                let prior_inflight = self.sender.inflight();
+                self.mark_lost(usize::MAX);
+                self.begin_episode(Cause::Timeout, prior_inflight);
+            }
+            Op::Recover => self.recover(),
+            Op::Mark if !self.interests.own_ecn && self.sender.ca_state == CaState::Open => {
+                self.begin_episode(Cause::Ecn, self.sender.inflight());
+            }
+            Op::Mark => {}
+            Op::Wait(d) => self.now += *d,
+        }
+    }
+
+    fn send(&mut self) {
+        if self.packets.len() >= MAX_OUTSTANDING {
+            return;
+        }
+        let seq = self.sender.snd_nxt;
+        self.sender.snd_nxt += 1;
+        let delivered_at_send = self.sender.delivered;
+        self.packets.push_back(Packet { sent: self.now, delivered_at_send, is_sacked: false, is_lost: false });
+        if self.interests.sent {
+            let sent = Sent { seq, is_retransmit: false, sender: &self.sender };
+            self.controller.on_send(&sent, &mut Context { now: self.now, rng: &mut self.rng });
+        }
+    }
+
+    /// The packets `range` (indices above `snd_una`) arrive; if it starts at 0, cumulatively.
+    fn acknowledge(&mut self, range: std::ops::Range<usize>, path: &Signals) {
+        if range.is_empty() {
+            return;
+        }
+        let prior_inflight = self.sender.inflight();
+        let (first, last) = (range.start, range.end - 1);
+        let newest = self.packets[last];
+        let mut acked = 0;
+        for p in self.packets.range_mut(range) {
+            acked += u64::from(!p.is_sacked);
+            self.sender.lost_out -= u64::from(p.is_lost && !p.is_sacked);
+            self.sender.sacked_out += u64::from(!p.is_sacked);
+            p.is_sacked = true;
+            p.is_lost = false;
+        }
+        let newest_seq = self.sender.snd_una + last as u64;
+        let cum_acked = if first == 0 { last as u64 + 1 } else { 0 };
+        self.packets.drain(..cum_acked as usize);
+        self.sender.snd_una += cum_acked;
+        self.sender.sacked_out -= cum_acked;
+        let marked = if path.is_marked { acked } else { 0 };
+        self.sender.delivered += acked;
+        self.sender.delivered_ce += marked;
+        self.sender.is_cwnd_limited = path.is_cwnd_limited;
+        if let Some(rtt) = path.rtt {
+            self.sender.min_rtt = self.sender.min_rtt.min(rtt);
+            self.sender.srtt = if self.sender.srtt == Dur::ZERO { rtt } else { self.sender.srtt * 7 / 8 + rtt / 8 };
+        }
+        let has_rate = self.interests.rate_sample && path.has_rate;
+        let ack = Ack {
+            acked,
+            cum_acked,
+            lost: 0,
+            marked,
+            prior_inflight,
+            rtt: path.rtt,
+            newest: Some(newest_seq),
+            newest_sent: newest.sent,
+            rate: RateSample {
+                delivered: if has_rate { self.sender.delivered - newest.delivered_at_send } else { 0 },
+                interval: if has_rate { self.now.since(newest.sent) } else { Dur::ZERO },
+                prior_delivered: newest.delivered_at_send,
+                is_app_limited: path.is_app_limited,
+            },
+            sender: &self.sender,
+        };
+        self.controller.on_ack(&ack, &mut Context { now: self.now, rng: &mut self.rng });
+    }
+
+    fn lose(&mut self, n: usize) {
+        let prior_inflight = self.sender.inflight();
+        let lost = self.mark_lost(n);
+        if lost == 0 {
+            return;
+        }
+        if matches!(self.sender.ca_state, CaState::Open | CaState::Disorder | CaState::Cwr) {
+            self.begin_episode(Cause::Dupack, prior_inflight);
+        }
+        // an ACK that delivers nothing new but declares the losses
+        let ack = Ack {
+            acked: 0,
+            cum_acked: 0,
+            lost,
+            marked: 0,
+            prior_inflight,
+            rtt: None,
+            newest: None,
+            newest_sent: self.now,
+            rate: RateSample::default(),
+            sender: &self.sender,
+        };
+        self.controller.on_ack(&ack, &mut Context { now: self.now, rng: &mut self.rng });
+    }
+
+    fn mark_lost(&mut self, n: usize) -> u64 {
+        let mut lost = 0;
+        for i in 0..n.min(self.packets.len()) {
+            let p = &mut self.packets[i];
+            if p.is_sacked || p.is_lost {
+                continue;
+            }
+            p.is_lost = true;
+            let packet = LostPacket { seq: self.sender.snd_una + i as u64, sent: p.sent };
+            lost += 1;
+            self.sender.lost += 1;
+            self.sender.lost_out += 1;
+            if self.interests.lost {
+                self.controller.on_packet_lost(&packet, &mut Context { now: self.now, rng: &mut self.rng });
+            }
+        }
+        lost
+    }
+
+    fn begin_episode(&mut self, cause: Cause, prior_inflight: u64) {
+        self.sender.ca_state = match cause {
+            Cause::Dupack => CaState::Recovery,
+            Cause::Ecn => CaState::Cwr,
+            Cause::Timeout => CaState::Loss,
+        };
+        let loss = Loss { cause, prior_inflight, sender: &self.sender };
+        self.controller.on_loss(&loss, &mut Context { now: self.now, rng: &mut self.rng });
+    }
+
+    fn recover(&mut self) {
+        if self.sender.ca_state != CaState::Open {
+            self.sender.ca_state = CaState::Open;
+            self.controller.on_recovered(&self.sender, &mut Context { now: self.now, rng: &mut self.rng });
+        }
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        let cwnd = self.controller.cwnd();
+        if cwnd < MSS || cwnd > ABSURD_CWND {
+            return Err(format!("cwnd is {cwnd}"));
+        }
+        if self.controller.pacing_rate() == Some(Rate::ZERO) {
+            return Err("pacing_rate is zero".into());
+        }
+        if self.controller.ssthresh() == Some(Bytes::ZERO) {
+            return Err("ssthresh is zero".into());
+        }
+        match self.controller.fault() {
+            Some(fault) => Err(format!("fault: {fault}")),
+            None => Ok(()),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_controller_survives_every_network(ops in ops(), seed in any::<u64>()) {
+        for algorithm in registry::algorithms() {
+            let mut model = Model::new(algorithm.name, seed);
+            for (i, op) in ops.iter().enumerate() {
+                model.play(op);
+                model.check().map_err(|e| {
+                    TestCaseError::fail(format!("{} after operation {i}, {op:?}: {e}", algorithm.name))
+                })?;
+            }
+            model.controller.telemetry(&mut |_, _| ());
+        }
+    }
+
+    #[test]
+    fn the_same_operations_give_the_same_decisions(ops in ops(), seed in any::<u64>()) {
+        for algorithm in registry::algorithms() {
+            let (mut a, mut b) = (Model::new(algorithm.name, seed), Model::new(algorithm.name, seed));
+            for op in &ops {
+                a.play(op);
+                b.play(op);
+                prop_assert_eq!(a.controller.cwnd(), b.controller.cwnd(), "{}", algorithm.name);
+                prop_assert_eq!(a.controller.pacing_rate(), b.controller.pacing_rate(), "{}", algorithm.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_controller_takes_its_own_defaults_and_refuses_unknown_keys() {
+    let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 1 };
+    for algorithm in registry::algorithms() {
+        let defaults = (algorithm.defaults)();
+        assert!(defaults.is_object(), "{}: {defaults}", algorithm.name);
+        if let Err(e) = registry::build(algorithm.name, &defaults, &start) {
+            panic!("{} refuses its defaults: {e}", algorithm.name);
+        }
+        let error = registry::build(algorithm.name, &json!({"no_such_parameter": 1}), &start).expect_err("refused");
+        assert!(error.to_string().contains("no_such_parameter"), "{}: {error}", algorithm.name);
+        assert!(error.to_string().contains(algorithm.name), "{error}");
+    }
+}
+
+#[test]
+fn names_are_unique_and_every_one_has_a_summary() {
+    let mut names: Vec<_> = registry::algorithms().map(|a| a.name).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+    assert!(registry::algorithms().all(|a| !a.summary.is_empty() && !a.summary.ends_with('.')));
+}
