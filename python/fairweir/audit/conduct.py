@@ -244,7 +244,7 @@ class _Conductor:
         )
 
     def _shown_by(self, case: _Case, family: FamilyResult, exhibit: ExhibitResult) -> str | None:
-        """Give the scenario that shows a failing exhibit: a faulty run, or the one nearest the estimate at the worst point."""
+        """Give the scenario that shows a failure: a faulty run, or the one nearest the estimate at the worst point."""
         if exhibit.verdict is not Outcome.FAILS:
             return None
         faulty = next((f for f in family.faults if f.kind != "error"), None)
@@ -277,7 +277,7 @@ def run_audit(
     ccas : names, ``mine.py:Class`` or ``mine.bpf.c``
     depth : which battery
     seeds : runs of every point, instead of the battery's own number; at least 2
-    only : exhibits to run (full names or their beginnings); all by default, but the quick battery searches only if asked
+    only : exhibits to run (full names or their beginnings); all by default, the quick battery without searches
     workers : processes, one a core by default
     command : what was typed, for the record
     on_progress : called often

@@ -25,8 +25,8 @@ WINDOW_S = 1.0
 IN_TIME = Threshold(
     bound=10.0,
     direction=Direction.AT_MOST,
-    reason="half of a step; Reno, which adds a packet an RTT, needs 26 s for the last one (320 to 640 packets), and to be"
-    " quicker than Reno is what CUBIC and its successors are for",
+    reason="half of a step; Reno, which adds a packet an RTT, needs 26 s for the last one (320 to 640 packets), and to"
+    " be quicker than Reno is what CUBIC and its successors are for",
     source="RFC 9743 section 7, sudden changes in the path; RFC 9438 section 1; thesis section B.6",
 )
 USED = Threshold(
