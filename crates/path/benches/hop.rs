@@ -21,6 +21,8 @@ fn main() {
 
 const PACKETS: u64 = 100_000;
 const RATE: Rate = Rate::from_mbps(100);
+/// A queue stands and some packets are refused.
+const OVERLOAD: u64 = 105;
 const PACKET: Bytes = Bytes(1500);
 
 fn rng() -> ChaCha8Rng {
@@ -31,15 +33,15 @@ fn packet() -> Packet {
     Packet { seq: 0, bytes: PACKET, sent: Time::ZERO, is_ecn_capable: true }
 }
 
-/// Arrivals at 5 % more than the link's rate, spread irregularly, so that a queue stands and some are refused.
-fn arrivals() -> Vec<Time> {
-    let mean = 114_286u64;
+/// Arrivals at `load` % of the link's rate, spread irregularly.
+fn arrivals(load: u64) -> Vec<Time> {
+    let mean = 12_000_000 / load;
     let mut state = 1u64;
     let mut now = 0;
     (0..PACKETS)
         .map(|_| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            now += (state >> 33) * 2 * mean >> 31;
+            now += ((state >> 33) * 2 * mean) >> 31;
             Time::from_nanos(now)
         })
         .collect()
@@ -53,8 +55,8 @@ fn constant() -> LinkConfig {
     LinkConfig::Constant(ConstantConfig { rate: RATE })
 }
 
-fn bench_hop(bencher: Bencher, link: LinkConfig, queue: QueueConfig) {
-    let (config, arrivals, packet) = (HopConfig { link, queue }, arrivals(), packet());
+fn bench_hop(bencher: Bencher, load: u64, link: LinkConfig, queue: QueueConfig) {
+    let (config, arrivals, packet) = (HopConfig { link, queue }, arrivals(load), packet());
     bencher.counter(ItemsCount::new(PACKETS)).with_inputs(|| Hop::new(&config, rng())).bench_refs(|hop| {
         for &now in &arrivals {
             divan::black_box(hop.arrive(now, &packet));
@@ -62,16 +64,16 @@ fn bench_hop(bencher: Bencher, link: LinkConfig, queue: QueueConfig) {
     });
 }
 
-#[divan::bench]
-fn droptail_constant(bencher: Bencher) {
-    bench_hop(bencher, constant(), droptail());
+#[divan::bench(args = [97, 101, OVERLOAD])]
+fn droptail_constant(bencher: Bencher, load: u64) {
+    bench_hop(bencher, load, constant(), droptail());
 }
 
 #[divan::bench]
 fn ecn_threshold_constant(bencher: Bencher) {
     let queue =
         EcnThresholdConfig { mark_above_packets: Some(60), limit_packets: Some(200), ..EcnThresholdConfig::default() };
-    bench_hop(bencher, constant(), QueueConfig::EcnThreshold(queue));
+    bench_hop(bencher, OVERLOAD, constant(), QueueConfig::EcnThreshold(queue));
 }
 
 #[divan::bench]
@@ -88,24 +90,24 @@ fn red_constant(bencher: Bencher) {
         limit: Some(PACKET * 416),
         limit_packets: None,
     };
-    bench_hop(bencher, constant(), QueueConfig::Red(queue));
+    bench_hop(bencher, OVERLOAD, constant(), QueueConfig::Red(queue));
 }
 
 #[divan::bench]
 fn droptail_steps(bencher: Bencher) {
     let steps = (0..100).map(|i| RateStep { at: Time::from_nanos(i * 100_000_000), rate: RATE }).collect();
-    bench_hop(bencher, LinkConfig::Steps(StepsConfig { steps }), droptail());
+    bench_hop(bencher, OVERLOAD, LinkConfig::Steps(StepsConfig { steps }), droptail());
 }
 
 #[divan::bench]
 fn droptail_trace(bencher: Bencher) {
     let opportunities = (1..=8_300u64).map(|i| Time::from_nanos(i * 120_000)).collect();
-    bench_hop(bencher, LinkConfig::Trace(TraceConfig { opportunities, bytes: Bytes(1504) }), droptail());
+    bench_hop(bencher, OVERLOAD, LinkConfig::Trace(TraceConfig { opportunities, bytes: Bytes(1504) }), droptail());
 }
 
 #[divan::bench]
 fn droptail_token_bucket(bencher: Bencher) {
-    bench_hop(bencher, LinkConfig::TokenBucket(ShaperConfig { rate: RATE, burst: PACKET * 20 }), droptail());
+    bench_hop(bencher, OVERLOAD, LinkConfig::TokenBucket(ShaperConfig { rate: RATE, burst: PACKET * 20 }), droptail());
 }
 
 /// Each packet waits and is served.
@@ -113,7 +115,7 @@ fn droptail_token_bucket(bencher: Bencher) {
 fn codel_constant(bencher: Bencher) {
     let queue = CodelConfig { limit: Some(PACKET * 416), ..CodelConfig::default() };
     let config = HopConfig { link: constant(), queue: QueueConfig::Codel(queue) };
-    let (arrivals, packet) = (arrivals(), packet());
+    let (arrivals, packet) = (arrivals(OVERLOAD), packet());
     bencher.counter(ItemsCount::new(PACKETS)).with_inputs(|| Hop::new(&config, rng())).bench_refs(|hop| {
         for &now in &arrivals {
             while hop.service_at() < now {
@@ -137,7 +139,7 @@ fn element(bencher: Bencher, kind: &str) {
             opportunity: Bytes(1504),
         }),
     };
-    let (arrivals, packet) = (arrivals(), Packet { bytes: Bytes(52), ..packet() });
+    let (arrivals, packet) = (arrivals(OVERLOAD), Packet { bytes: Bytes(52), ..packet() });
     bencher.counter(ItemsCount::new(PACKETS)).with_inputs(|| config.build(rng())).bench_refs(|element| {
         for &now in &arrivals {
             divan::black_box(element.arrive(now, &packet));

@@ -1,5 +1,6 @@
 //! A queue before a link, shared by flows.
 
+use crate::departures::Departures;
 use crate::link::ConstantRate;
 use crate::queue::{Droptail, EcnThreshold};
 use crate::{Admission, Backlog, ConfigError, Link, LinkConfig, Packet, Queue, QueueConfig, Verdict};
@@ -35,14 +36,12 @@ pub struct Hop {
     server: Server,
     discipline: Discipline,
     decides_on_leave: bool,
-    /// Departure time and size of each packet given to the link, oldest first.
-    inside: VecDeque<(Time, u32)>,
+    /// Packets given to the link.
+    inside: Departures,
     /// Packets that wait for [`Hop::service`], if the queue decides on leave: arrival time, packet, caller's tag.
     waiting: VecDeque<(Time, Packet, u32)>,
     /// What `waiting` adds up to.
     waiting_backlog: Backlog,
-    /// Inside and waiting.
-    backlog: Backlog,
     /// Departure of the last packet given to the link.
     free_at: Time,
 }
@@ -75,20 +74,6 @@ pub struct Departure {
     pub verdict: Verdict,
 }
 
-impl Backlog {
-    #[inline]
-    fn add(&mut self, bytes: Bytes) {
-        self.bytes += bytes;
-        self.packets += 1;
-    }
-
-    #[inline]
-    fn remove(&mut self, bytes: Bytes) {
-        self.bytes -= bytes;
-        self.packets -= 1;
-    }
-}
-
 impl Hop {
     /// The hop for `config`, which must be valid; `rng` serves the queue's random decisions.
     pub fn new(config: &HopConfig, rng: ChaCha8Rng) -> Hop {
@@ -105,10 +90,9 @@ impl Hop {
             decides_on_leave: matches!(&discipline, Discipline::Other(queue) if queue.decides_on_leave()),
             server,
             discipline,
-            inside: VecDeque::new(),
+            inside: Departures::new(),
             waiting: VecDeque::new(),
             waiting_backlog: Backlog::default(),
-            backlog: Backlog::default(),
             free_at: Time::ZERO,
         }
     }
@@ -121,14 +105,8 @@ impl Hop {
     /// What is inside at `now`, which must not be earlier than in any call before.
     #[inline]
     pub fn backlog(&mut self, now: Time) -> Backlog {
-        while let Some(&(departure, bytes)) = self.inside.front() {
-            if departure > now {
-                break;
-            }
-            self.inside.pop_front();
-            self.backlog.remove(Bytes(u64::from(bytes)));
-        }
-        self.backlog
+        let Backlog { bytes, packets } = self.inside.inside(now);
+        Backlog { bytes: bytes + self.waiting_backlog.bytes, packets: packets + self.waiting_backlog.packets }
     }
 
     /// `packet` arrives at `now`: when does it leave, if at all?
@@ -160,7 +138,6 @@ impl Hop {
         }
         self.waiting.push_back((now, *packet, tag));
         self.waiting_backlog.add(packet.bytes);
-        self.backlog.add(packet.bytes);
         true
     }
 
@@ -178,7 +155,6 @@ impl Hop {
     pub fn service(&mut self, now: Time) -> Option<Departure> {
         let (arrived, packet, tag) = self.waiting.pop_front()?;
         self.waiting_backlog.remove(packet.bytes);
-        self.backlog.remove(packet.bytes);
         let sojourn = now.since(arrived);
         let admission = match &mut self.discipline {
             Discipline::Other(queue) => queue.leave(now, &packet, sojourn, self.waiting_backlog),
@@ -194,17 +170,32 @@ impl Hop {
 
     #[inline]
     fn admit(&mut self, now: Time, packet: &Packet) -> Admission {
-        let backlog = self.backlog(now);
         match &mut self.discipline {
-            Discipline::Droptail(queue) => queue.admit(now, packet, backlog),
-            Discipline::EcnThreshold(queue) => queue.admit(now, packet, backlog),
-            Discipline::Other(queue) => {
-                if backlog.packets == 0 {
-                    queue.on_idle(now.since(self.free_at));
+            Discipline::Droptail(queue) => {
+                let at_most = self.inside.inside_at_most(now);
+                match queue.admit(now, packet, at_most) {
+                    Admission::Drop => queue.admit(now, packet, self.inside.inside(now)),
+                    admission => admission,
                 }
-                queue.admit(now, packet, backlog)
             }
+            Discipline::EcnThreshold(queue) => {
+                let at_most = self.inside.inside_at_most(now);
+                match queue.admit(now, packet, at_most) {
+                    Admission::Accept => Admission::Accept,
+                    _ => queue.admit(now, packet, self.inside.inside(now)),
+                }
+            }
+            Discipline::Other(_) => self.admit_other(now, packet),
         }
+    }
+
+    fn admit_other(&mut self, now: Time, packet: &Packet) -> Admission {
+        let backlog = self.backlog(now);
+        let Discipline::Other(queue) = &mut self.discipline else { unreachable!("called for no other") };
+        if backlog.packets == 0 {
+            queue.on_idle(now.since(self.free_at));
+        }
+        queue.admit(now, packet, backlog)
     }
 
     #[inline]
@@ -214,8 +205,7 @@ impl Hop {
             Server::Other(link) => link.depart(now, bytes),
         };
         self.free_at = departure;
-        self.inside.push_back((departure, bytes.0 as u32));
-        self.backlog.add(bytes);
+        self.inside.push(departure, bytes);
         departure
     }
 }

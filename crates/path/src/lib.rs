@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod chance;
+mod departures;
 mod element;
 mod error;
 mod hop;

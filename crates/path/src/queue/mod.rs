@@ -26,6 +26,20 @@ pub struct Backlog {
     pub packets: u64,
 }
 
+impl Backlog {
+    #[inline]
+    pub(crate) fn add(&mut self, bytes: Bytes) {
+        self.bytes += bytes;
+        self.packets += 1;
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, bytes: Bytes) {
+        self.bytes -= bytes;
+        self.packets -= 1;
+    }
+}
+
 /// A queue's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
