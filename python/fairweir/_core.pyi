@@ -3,6 +3,26 @@
 from collections.abc import Callable
 from typing import Any, Literal, final
 
+__all__ = [
+    "Ack",
+    "Loss",
+    "LostPacket",
+    "Sent",
+    "Start",
+    "__version__",
+    "algorithms",
+    "format_bytes",
+    "format_rate",
+    "format_time",
+    "parse_bytes",
+    "parse_rate",
+    "parse_size",
+    "parse_time",
+    "parse_trace",
+    "resolve_size",
+    "run",
+]
+
 __version__: str
 
 @final

@@ -51,7 +51,7 @@ def explain(error: ValidationError, model: type[BaseModel], raw: Any, source: st
 
 
 def _problem(error: ErrorDetails, model: type[BaseModel], raw: Any, source: str | None) -> ConfigError:
-    path = _user_path(error["loc"], raw)
+    path = _user_path(error["loc"], raw, names_absent=error["type"] == "missing")
     context = error.get("ctx", {})
     kind, found = error["type"], error["input"]
     noun = noun_of(path)
@@ -92,7 +92,7 @@ def noun_of(path: Sequence[str | int]) -> str:
     return " ".join(words[-2:]) if words else "scenario"
 
 
-def _user_path(loc: Sequence[str | int], raw: Any) -> list[str | int]:
+def _user_path(loc: Sequence[str | int], raw: Any, *, names_absent: bool) -> list[str | int]:
     """Leave out what pydantic adds to a location: union tags, and the list around a table that stands alone."""
     path: list[str | int] = []
     here: Any = raw
@@ -102,7 +102,7 @@ def _user_path(loc: Sequence[str | int], raw: Any) -> list[str | int]:
             here = here[part]
         elif isinstance(here, (list, tuple)) and isinstance(part, int) and part < len(here):
             here = here[part]
-        elif not is_last or isinstance(part, int) or not isinstance(here, dict):
+        elif not (names_absent and is_last):
             continue
         path.append(part)
     return path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, Strict, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from fairweir import _core
 from fairweir.elements import Table
@@ -20,6 +20,7 @@ from fairweir.quantities import (
     Size,
     StepRate,
     Time,
+    as_pair,
     complain,
     parse_fraction,
 )
@@ -136,7 +137,7 @@ class Link(Table):
 
     rate: Rate | None = Field(default=None, examples=['"96Mbps"'])
     trace: str | None = Field(default=None, examples=['"cellular.up"'])
-    steps: list[Annotated[tuple[Time, StepRate], Strict(False)]] | None = None
+    steps: list[Annotated[tuple[Time, StepRate], BeforeValidator(as_pair)]] | None = None
     shaper: Shaper | None = None
     buffer: Size = "1bdp"
     aqm: AnyAqm = Droptail(kind="droptail")

@@ -38,7 +38,8 @@ def _reach(here: Any, parts: list[str], key: str) -> Iterator[Any]:
         yield here
         return
     part, rest = parts[0], parts[1:]
-    if isinstance(here, dict) and part not in here and part not in {"*", "link", "flow"}:
+    is_new = isinstance(here, dict) and part not in here and part not in {"*", "link", "flow"}
+    if is_new and not key.startswith(f"link.{part}."):
         here[part] = {}
     for name in _entries(here, part, key):
         yield from _reach(here[name], rest, key)

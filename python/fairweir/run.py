@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairweir import _core, cca
-from fairweir.errors import ConfigError
-from fairweir.scenario import Scenario
+from fairweir.errors import CcaError, ConfigError
+from fairweir.scenario import Scenario, flow_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -206,20 +206,30 @@ def run(
         summary_json, series = _core.run(json.dumps(config), classes, report)
     except ConfigError as error:
         error.source = error.source or scenario.source
+        if isinstance(error, CcaError) and error.key is None:
+            error.key = _key_of(scenario, error.flow)
         raise
     wall_s = time.perf_counter() - started
     return Run(scenario, _summary(scenario, on, json.loads(summary_json), wall_s), series)
 
 
+def _key_of(scenario: Scenario, flow_id: str) -> str | None:
+    """Give the key of the controller of the flow `flow_id`."""
+    found = (i for i, ids in enumerate(flow_ids(scenario.flow)) if flow_id in ids)
+    return next((f"flow.{i}.cca" for i in found), None)
+
+
 def _summary(scenario: Scenario, world: World, result: dict[str, Any], wall_s: float) -> dict[str, Any]:
+    names = [flow.cca.name for flow in scenario.flow for _ in range(flow.count)]
+    flows = [{**flow, "cca": name} for flow, name in zip(result["flows"], names, strict=True)]
     return {
         "scenario": scenario.to_dict(),
         "world": world,
         "seed": scenario.seed,
         "version": _core.__version__,
-        "flows": result["flows"],
+        "flows": flows,
         "links": result["links"],
-        "fairness": fairness([flow["throughput_mbps"] for flow in result["flows"]]),
+        "fairness": fairness([flow["throughput_mbps"] for flow in flows]),
         "packets": result["packets"],
         "events": result["events"],
         "wall_s": wall_s,

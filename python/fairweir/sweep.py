@@ -267,7 +267,7 @@ def _play_on_cluster(
         raise ConfigError(f"no Dask scheduler at `{address}`", hint="write it as tcp://HOST:8786") from error
     with client:
         futures = {client.submit(play, point, pure=False): i for i, point in enumerate(points)}
-        for future in as_completed(futures):
+        for future in as_completed(futures, loop=client.loop):
             i = futures[future]
             raised = future.exception()
             if raised is None:

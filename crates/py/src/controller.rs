@@ -42,6 +42,7 @@ fn refuse(name: &str, value: &Bound<'_, PyAny>, why: &str) -> Fault {
 /// The last line of the traceback and the user's line that raised.
 fn describe(py: Python<'_>, e: &PyErr) -> String {
     let describe = || -> PyResult<String> {
+        e.value(py).setattr(intern!(py, "__traceback__"), e.traceback(py))?;
         py.import("fairweir.errors")?.getattr(intern!(py, "describe_exception"))?.call1((e.value(py),))?.extract()
     };
     describe().unwrap_or_else(|_| e.to_string())
@@ -99,11 +100,17 @@ impl PyController {
         }
     }
 
+    /// Ends the run: the transport asks for the fault of a controller that wants no window at all.
+    fn fail(&mut self, fault: Fault) {
+        self.fault = Some(fault);
+        self.cwnd = Bytes::ZERO;
+    }
+
     /// Ends the run with `e`, unless it is ending already.
     fn raised(&mut self, py: Python<'_>, e: PyErr) {
         if self.fault.is_none() {
             let interrupted = e.is_instance_of::<PyKeyboardInterrupt>(py);
-            self.fault = Some(Fault(if interrupted { "interrupted".to_owned() } else { describe(py, &e) }));
+            self.fail(Fault(if interrupted { "interrupted".to_owned() } else { describe(py, &e) }));
             *self.cause.lock().unwrap_or_else(|p| p.into_inner()) = Some(e);
         }
     }
@@ -120,7 +127,7 @@ impl PyController {
                 self.cwnd = Bytes(cwnd.max(self.mss.0));
                 self.pacing_rate = pacing_rate;
             }
-            Err(fault) => self.fault = Some(fault),
+            Err(fault) => self.fail(fault),
         }
     }
 

@@ -7,7 +7,6 @@ not run; 130: interrupted.
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -20,6 +19,8 @@ from fairweir.errors import FairweirError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+#: As a shell tells death by SIGPIPE.
+READER_LEFT = 141
 
 #: Where each command is, in the order of the help text: a module and the function (or group of commands) in it.
 COMMANDS = {
@@ -90,10 +91,9 @@ def main(args: Sequence[str] | None = None) -> int:
             return BAD_INPUT
         command = getattr(getattr(error, "ctx", None), "command_path", "fairweir")
         return fail(f"error: {message[:1].lower()}{message[1:].rstrip('.')}\n\nhint: {command} --help")
-    except BrokenPipeError:
-        # The reader of our output has gone, as in `fairweir list | head -1`; nothing more can be said there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except SystemExit:
+        # Nothing here exits but typer, when the reader of our output has gone, as in `fairweir list | head -1`.
+        return READER_LEFT
     if result == INTERRUPTED:
         typer.echo("interrupted", err=True)
     return result if isinstance(result, int) else 0

@@ -1,0 +1,165 @@
+"""Runs: what they record, and that they repeat themselves."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from fairweir.errors import CcaError, ConfigError
+from fairweir.pool import map_jobs
+from fairweir.run import FLOW_COLUMNS, LINK_COLUMNS, fairness, run
+from fairweir.scenario import Scenario, dumbbell
+from fairweir.worker import play
+
+
+def noisy(seed: int = 1) -> Scenario:
+    """Two flows whose every random source matters: ties, loss, jitter."""
+    flows: list[dict[str, Any]] = [{"loss": "0.1%"}, {"jitter": {"kind": "uniform", "max": "2ms"}}]
+    return dumbbell(["reno", "cubic"], rate="24Mbps", rtprop="20ms", duration="10s", seed=seed, flows=flows)
+
+
+def outcome(scenario: Scenario) -> dict[str, Any]:
+    """Everything but the wall time."""
+    record = run(scenario, interval="100ms")
+    summary = {key: value for key, value in record.summary.items() if key != "wall_s"}
+    return {"summary": summary, "series": record.flows.to_pydict() | record.links.to_pydict()}
+
+
+def as_bytes(scenario: Scenario) -> bytes:
+    return json.dumps(outcome(scenario), sort_keys=True).encode()
+
+
+def test_the_same_bytes_on_any_number_of_threads_and_processes() -> None:
+    expected = as_bytes(noisy())
+    for threads in (1, 4):
+        with ThreadPoolExecutor(threads) as pool:
+            assert list(pool.map(as_bytes, [noisy()] * 4)) == [expected] * 4
+    flows = outcome(noisy())["summary"]["flows"]
+    for workers in (1, 2):
+        outcomes = map_jobs(play, [noisy().to_dict()] * 2, workers=workers)
+        assert [o.value["flows"] for o in outcomes if o.ok] == [flows] * 2
+
+
+def test_another_seed_gives_another_outcome() -> None:
+    assert as_bytes(noisy(1)) != as_bytes(noisy(2))
+    assert run(noisy(1), seed=2).summary["flows"] == run(noisy(2)).summary["flows"]
+
+
+def test_the_summary_has_what_the_command_line_promises() -> None:
+    summary = run(dumbbell("reno", rtprop=["10ms", "20ms"], rate="24Mbps", duration="5s", seed=3)).summary
+    assert summary.keys() >= {"scenario", "world", "seed", "flows", "links", "fairness", "packets", "wall_s"}
+    assert (summary["world"], summary["seed"]) == ("sim", 3)
+    flow_keys = {"id", "cca", "throughput_mbps", "goodput_mbps", "rtt_ms", "qdelay_ms", "loss_rate", "retransmits"}
+    assert summary["flows"][0].keys() >= flow_keys
+    assert summary["flows"][0]["rtt_ms"].keys() >= {"mean", "p50", "p95", "p99"}
+    assert summary["links"][0].keys() >= {"name", "utilization", "queue_ms", "drops", "marks"}
+    assert Scenario.from_dict(summary["scenario"]).resolve()["seed"] == 3
+    json.dumps(summary, allow_nan=False)
+
+
+def test_series_have_units_and_add_up_to_the_summary() -> None:
+    record = run(dumbbell("reno", rate="24Mbps", rtprop="20ms", duration="5s"), interval="250ms")
+    assert record.flows.num_rows == record.links.num_rows == 20
+    for table, columns in ((record.flows, FLOW_COLUMNS), (record.links, LINK_COLUMNS)):
+        for name, kind, unit in columns:
+            field = table.schema.field(name)
+            assert str(field.type).replace("double", "float64") == kind
+            assert (field.metadata or {}).get(b"unit", b"").decode() == unit
+    mean = sum(record.flows["throughput_mbps"].to_pylist()) / 20
+    assert mean == pytest.approx(record.summary["flows"][0]["throughput_mbps"], rel=1e-6)
+    assert record.flows["id"].to_pylist() == ["reno-1"] * 20
+    assert record.links["name"].to_pylist() == ["bottleneck"] * 20
+
+
+def test_a_record_is_saved_whole(tmp_path: Path) -> None:
+    record = run(noisy(), interval="1s")
+    for _ in range(2):  # a second time replaces the first
+        record.save(tmp_path / "a" / "record")
+    saved = tmp_path / "a" / "record"
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["record"]
+    assert sorted(path.name for path in saved.iterdir()) == [
+        "flows.parquet",
+        "links.parquet",
+        "scenario.toml",
+        "summary.json",
+    ]
+    table = pq.read_table(saved / "flows.parquet")
+    assert table.schema.equals(record.flows.schema, check_metadata=True)
+    assert table["throughput_mbps"].equals(record.flows["throughput_mbps"])
+    assert json.loads((saved / "summary.json").read_text())["flows"] == record.summary["flows"]
+    assert run(Scenario.load(saved / "scenario.toml")).summary["flows"] == record.summary["flows"]
+
+
+def test_without_an_interval_there_is_no_series(tmp_path: Path) -> None:
+    record = run(dumbbell("reno", duration="1s"))
+    with pytest.raises(ConfigError, match="the run recorded no time series"):
+        _ = record.flows
+    assert sorted(path.name for path in record.save(tmp_path / "r").iterdir()) == ["scenario.toml", "summary.json"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"interval": "0s"}, "interval must be positive"),
+        ({"interval": "100"}, "time `100` has no unit"),
+        ({"on": "kernel"}, "world `kernel` is not available"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run(dumbbell("reno", duration="1s"), **options)
+
+
+def test_parameters_are_checked_by_the_controller() -> None:
+    with pytest.raises(CcaError) as caught:
+        run(dumbbell({"name": "cubic", "btea": 0.5}, duration="1s"))
+    assert str(caught.value).startswith("parameters of `cubic`: ")
+    assert "btea" in caught.value.message
+    assert caught.value.key == "flow.0.cca"
+    beta = {"name": "cubic", "beta": 0.3}
+    plain, changed = (run(dumbbell(cca, rate="12Mbps", duration="20s")).summary for cca in ("cubic", beta))
+    assert plain["flows"] != changed["flows"]
+
+
+def test_other_threads_go_on_during_a_run() -> None:
+    progress: list[float] = []
+    ticks = 0
+    stop = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not stop.wait(0.001):
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    run(dumbbell("reno", rate="1Gbps", rtprop="20ms", duration="30s"), on_progress=progress.append)
+    stop.set()
+    thread.join()
+    assert ticks > 20
+    assert progress == sorted(progress)
+    assert all(0 <= fraction <= 1 for fraction in progress)
+
+
+def test_a_callback_that_raises_ends_the_run() -> None:
+    def refuse(_: float) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        run(dumbbell("reno", rate="10Gbps", rtprop="20ms", duration="60s"), on_progress=refuse)
+
+
+@pytest.mark.parametrize(
+    ("throughputs", "jain", "ratio"),
+    [([1.0, 1.0], 1.0, 1.0), ([3.0, 1.0], 0.8, 3.0), ([1.0, 0.0], 0.5, None), ([0.0, 0.0], None, None), ([5.0], 1, 1)],
+)
+def test_fairness(throughputs: list[float], jain: float | None, ratio: float | None) -> None:
+    found = fairness(throughputs)
+    assert found["jain"] == (pytest.approx(jain) if jain is not None else None)
+    assert found["max_min_ratio"] == ratio

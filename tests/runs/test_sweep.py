@@ -1,0 +1,146 @@
+"""Sweeps: every combination, once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from fairweir.errors import ConfigError
+from fairweir.scenario import Scenario, dumbbell
+from fairweir.sweep import expand, fingerprint, grid_of, parse_grid, sweep
+
+
+def small(**changes: Any) -> Scenario:
+    return dumbbell("reno", rtprop=["10ms", "20ms"], **{"rate": "12Mbps", "duration": "2s", **changes})
+
+
+GRID: dict[str, list[Any]] = {"link.bottleneck.rate": ["6Mbps", "12Mbps"], "seed": [1, 2]}
+
+
+def test_every_combination_is_played_and_tabled(tmp_path: Path) -> None:
+    told: list[tuple[int, int, str | None]] = []
+    result = sweep(small(), GRID, tmp_path / "s", on_done=lambda *news: told.append(news))
+    assert result.is_complete
+    assert [tuple(point.settings.values()) for point in result.points] == [
+        ("6Mbps", 1),
+        ("6Mbps", 2),
+        ("12Mbps", 1),
+        ("12Mbps", 2),
+    ]
+    assert told[0] == (0, 4, None)
+    assert told[-1] == (4, 4, None)
+    flows = pq.read_table(tmp_path / "s" / "flows.parquet")
+    assert flows.num_rows == 8
+    assert set(flows.column_names) >= {"point", "link.bottleneck.rate", "seed", "jain", "id", "rtt_ms_mean"}
+    assert pq.read_table(tmp_path / "s" / "links.parquet").num_rows == 4
+    direct = small(rate="6Mbps", seed=2)
+    from fairweir.run import run
+
+    assert result.summaries[result.points[1].key]["flows"] == run(direct).summary["flows"]
+
+
+def test_finished_points_are_not_played_again(tmp_path: Path) -> None:
+    sweep(small(), GRID, tmp_path)
+    store = tmp_path / "points"
+    first = {path.name: path.stat().st_mtime_ns for path in store.iterdir()}
+    # One point is lost, one is damaged, and the grid grows.
+    names = sorted(first)
+    (store / names[0]).unlink()
+    (store / names[1]).write_text("{")
+    result = sweep(small(), {**GRID, "seed": [1, 2, 3]}, tmp_path)
+    assert result.is_complete
+    assert (len(result.points), result.reused) == (6, 2)
+    assert {path.stat().st_mtime_ns for path in store.iterdir()} >= {first[name] for name in names[2:]}
+    assert not [path for path in store.iterdir() if path.suffix != ".json"]
+
+
+def test_a_point_is_known_by_all_that_it_depends_on(tmp_path: Path) -> None:
+    source = tmp_path / "mine.py"
+    source.write_text("import fairweir\nclass Mine(fairweir.Cca):\n    pass\n")
+    scenario = dumbbell("mine.py:Mine", duration="1s", base=tmp_path)
+    first = fingerprint(scenario)
+    assert fingerprint(dumbbell("mine.py:Mine", duration="1s", base=tmp_path, description="words")) == first
+    assert fingerprint(dumbbell("mine.py:Mine", duration="1000ms", base=tmp_path)) == first
+    assert fingerprint(dumbbell("mine.py:Mine", duration="2s", base=tmp_path)) != first
+    source.write_text(source.read_text() + "# changed\n")
+    assert fingerprint(scenario) != first
+
+
+def test_failures_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import fairweir\nclass Mine(fairweir.Cca):\n    def on_ack(self, ack):\n        raise ValueError('no')\n"
+    )
+    result = sweep(small(), {"flow.0.cca": ["reno", f"{tmp_path}/mine.py:Mine"]}, tmp_path / "s")
+    assert not result.is_complete
+    assert len(result.summaries) == 1
+    assert "ValueError: no" in result.failures[result.points[1].key]
+    assert pq.read_table(tmp_path / "s" / "flows.parquet")["flow.0.cca"].to_pylist() == ["reno", "reno"]
+
+
+def test_bad_points_are_found_before_any_is_played(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="rate `3` has no unit"):
+        sweep(small(), {"link.bottleneck.rate": ["6Mbps", "3"]}, tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("seed=1..3", [1, 2, 3]),
+        ("k=12Mbps,24Mbps", ["12Mbps", "24Mbps"]),
+        ("k=1,2", [1, 2]),
+        ('k=["a,b", { kind = "codel" }]', ["a,b", {"kind": "codel"}]),
+        ("k=true,false", [True, False]),
+    ],
+)
+def test_axes(text: str, values: list[Any]) -> None:
+    assert list(parse_grid([text]).values()) == [values]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed", "grid axis has no values: `seed`"),
+        ("seed=", "grid axis has no values: `seed=`"),
+        ("seed=5..1", "grid axis goes down: `seed=5..1`"),
+        ("seed=1..99999999", "grid axis has more than 1000000 values"),
+        ("k=[1", "grid axis is not a list"),
+        ("k=[]", "grid axis is not a list"),
+    ],
+)
+def test_axes_that_cannot_be(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message.replace("[", r"\[")):
+        parse_grid([text])
+
+
+def test_a_scenario_may_bring_its_grid() -> None:
+    text = (
+        small().to_toml()
+        + '\n[sweep]\nseed = "1..2"\nlink.bottleneck.rate = ["6Mbps", "12Mbps"]\n"flow.0.ecn" = [true]\n'
+    )
+    scenario = Scenario.from_toml(text)
+    assert grid_of(scenario) == {"seed": [1, 2], "link.bottleneck.rate": ["6Mbps", "12Mbps"], "flow.0.ecn": [True]}
+    points = expand(scenario, grid_of(scenario))
+    assert len(points) == 4
+    assert all(not point.scenario.sweep for point in points)
+    with pytest.raises(ConfigError, match="grid axis has no values: `3`"):
+        grid_of(Scenario.from_toml(small().to_toml() + "\n[sweep]\nseed = 3\n"))
+    with pytest.raises(ConfigError, match="grid has 1000001 points"):
+        expand(scenario, {"seed": range(1_000_001)})
+
+
+def test_points_are_files_a_person_can_read(tmp_path: Path) -> None:
+    result = sweep(small(), {"seed": [4]}, tmp_path)
+    kept = json.loads((tmp_path / "points" / f"{result.points[0].key}.json").read_text())
+    assert kept["settings"] == {"seed": 4}
+    assert Scenario.from_dict(kept["scenario"]).resolve() == result.points[0].scenario.resolve()
+    assert kept["summary"]["seed"] == 4
+
+
+def test_no_cluster_at_the_address(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no Dask scheduler at `nonsense`"):
+        sweep(small(), {"seed": [4]}, tmp_path, cluster="nonsense")
