@@ -40,7 +40,7 @@ format: $(VENV)/.packages
 ## lock: choose new versions of the Python packages
 lock: $(VENV)/.packages
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --all-extras --group dev --python-version 3.11 \
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --all-extras --python-version 3.11 \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
 
 ## doctor: what this machine can do
