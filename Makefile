@@ -65,11 +65,11 @@ $(VENV)/.packages: requirements.lock | $(VENV)/.venv
 	touch $@
 
 $(VENV)/.core: $(VENV)/.packages pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --release --locked
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_QUIET=1 $(BIN)/maturin develop --quiet --release --locked
 	touch $@
 
 # Only to check that bpf/ compiles for the kernel; without root and without clang that check is counted as skipped.
 $(VENV)/.clang: | $(VENV)/.venv
-	@if ! command -v clang >/dev/null && [ "$$(id -u)" = 0 ]; then \
-		apt-get update -qq && apt-get install -y -qq clang || true; fi
+	@if { ! command -v clang || [ ! -e /usr/include/bpf/bpf_helpers.h ]; } >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && apt-get install -y -qq clang libbpf-dev || true; fi
 	touch $@
