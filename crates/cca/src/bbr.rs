@@ -337,7 +337,9 @@ impl Bbr {
 
     #[inline]
     fn update_min_rtt(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
-        let has_expired = cx.now.since(self.min_rtt_stamp) > self.params.min_rtt_window;
+        // Without a sample there is nothing to expire: flows start at any time.
+        let has_expired =
+            self.min_rtt != Dur::MAX && cx.now.since(self.min_rtt_stamp) > self.params.min_rtt_window;
         if let Some(rtt) = ack.rtt
             && (rtt <= self.min_rtt || has_expired)
         {

@@ -388,7 +388,9 @@ impl Bbr3 {
     }
 
     fn update_min_rtt(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
-        let has_probe_expired = cx.now.since(self.probe_rtt_min_stamp) > self.params.probe_rtt_interval;
+        // Without a sample there is nothing to expire: flows start at any time.
+        let has_probe_expired =
+            self.probe_rtt_min != Dur::MAX && cx.now.since(self.probe_rtt_min_stamp) > self.params.probe_rtt_interval;
         if let Some(rtt) = ack.rtt
             && (rtt < self.probe_rtt_min || has_probe_expired)
         {

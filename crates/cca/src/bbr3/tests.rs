@@ -138,3 +138,14 @@ fn parameters_have_units_and_ranges() {
         assert!(error.contains(word), "{error}");
     }
 }
+
+#[test]
+fn a_flow_that_starts_late_does_not_begin_by_probing_rtt() {
+    let fills_in = |start: Time| {
+        let mut bench = Bench::of("bbr3", &Value::Null, Path::droptail(24, 40, 10));
+        bench.now = start;
+        bench.run_until(start + Dur::from_millis(400), |_| ());
+        bench.cwnd()
+    };
+    assert_eq!(fills_in(after(60)), fills_in(Time::ZERO));
+}
