@@ -28,8 +28,9 @@ test: $(VENV)/.core $(VENV)/.clang
 	bash .ci/checks
 
 ## bench: the simulator's speed
-bench:
+bench: $(VENV)/.core
 	cargo bench --workspace --exclude fairweir-py
+	$(BIN)/python benches/python_cca.py
 
 ## format: rewrite sources as the formatters want them
 format: $(VENV)/.packages

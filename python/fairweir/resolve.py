@@ -10,9 +10,10 @@ from fairweir import _core, cca
 from fairweir.elements import Element, Surroundings
 from fairweir.errors import CcaError, ConfigError
 from fairweir.quantities import NS_PER_S
+from fairweir.scenario import Scenario, flow_ids
 
 if TYPE_CHECKING:
-    from fairweir.scenario import Flow, Scenario
+    from fairweir.scenario import Flow
 
 
 def resolve(scenario: Scenario) -> dict[str, Any]:
@@ -37,7 +38,11 @@ def resolve(scenario: Scenario) -> dict[str, Any]:
         "packet": packet,
         "ack": _core.parse_bytes(scenario.ack),
         "links": [_link(scenario, name, bases[name], rates[name], packet) for name in names],
-        "flows": [spec for i in range(len(scenario.flow)) for spec in _flows(scenario, i, names, rates, packet)],
+        "flows": [
+            spec
+            for i, ids in enumerate(flow_ids(scenario.flow))
+            for spec in _flows(scenario, i, ids, names, rates, packet)
+        ],
     }
 
 
@@ -55,10 +60,8 @@ def _link(scenario: Scenario, name: str, base: dict[str, Any], rate: int, packet
 
 
 def _flows(
-    scenario: Scenario, index: int, names: list[str], rates: dict[str, int], packet: int
+    scenario: Scenario, index: int, ids: list[str], names: list[str], rates: dict[str, int], packet: int
 ) -> list[dict[str, Any]]:
-    from fairweir.scenario import flow_ids
-
     flow = scenario.flow[index]
     path = names if flow.path is None else flow.path
     rtprop = _core.parse_time(flow.rtprop)
@@ -95,7 +98,6 @@ def _flows(
         "rtprop": rtprop,
     }
     start, stagger = _core.parse_time(flow.start), _core.parse_time(flow.stagger)
-    ids = flow_ids(scenario.flow)[index]
     return [{"id": flow_id, "start": start + k * stagger, **spec} for k, flow_id in enumerate(ids)]
 
 

@@ -1,0 +1,25 @@
+"""Reno as a Python class: what a user's controller costs."""
+
+import fairweir
+
+
+class Reno(fairweir.Cca):
+    """Additive increase, multiplicative decrease (RFC 5681)."""
+
+    def __init__(self, start: fairweir.Start) -> None:
+        super().__init__(start)
+        self.ssthresh_bytes = float("inf")
+
+    def on_ack(self, ack: fairweir.Ack) -> None:
+        """Grow by a packet per packet acknowledged, or per window."""
+        if not ack.is_cwnd_limited or ack.in_recovery:
+            return
+        if self.cwnd_bytes < self.ssthresh_bytes:
+            self.cwnd_bytes += ack.acked * self.mss_bytes
+        else:
+            self.cwnd_bytes += ack.acked * self.mss_bytes * self.mss_bytes / self.cwnd_bytes
+
+    def on_loss(self, loss: fairweir.Loss) -> None:
+        """Halve; after a timeout start again."""
+        self.ssthresh_bytes = max(self.cwnd_bytes / 2, 2 * self.mss_bytes)
+        self.cwnd_bytes = self.mss_bytes if loss.cause == "timeout" else self.ssthresh_bytes
