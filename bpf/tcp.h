@@ -75,7 +75,7 @@ enum cc_unit {
 #define CC_FP_SHIFT 16
 #define CC_FP_ONE (1ULL << CC_FP_SHIFT)
 /* A constant as CC_FIXED; the compiler folds the floating point away. */
-#define CC_FP(x) ((u64)((x) * 65536.0 + 0.5))
+#define CC_FP(x) ((u64)((x)*65536.0 + 0.5))
 
 #define CC_PARAM_FIELD(field, name, unit, def, least, most, doc) u64 field;
 #define CC_PARAM_DEFAULT(field, name, unit, def, least, most, doc) .field = (def),
