@@ -28,10 +28,20 @@ use serde_json::Value;
 /// Smallest window after a reduction, packets (RFC 5681 §3.1 equation 4).
 pub(crate) const MIN_SSTHRESH_PKTS: u64 = 2;
 
-/// Reno has no parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
+/// What can be set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Grow by what is acknowledged (RFC 3465, Linux) rather than by the number of ACKs (RFC 5681 §3.1, ns-3): with
+    /// delayed ACKs the latter is slower.
+    pub byte_counting: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { byte_counting: true }
+    }
+}
 
 /// Reno, as a row of the list of controllers.
 pub const ALGORITHM: Algorithm = Algorithm {
@@ -39,8 +49,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     summary: "additive increase, multiplicative decrease on loss (RFC 5681)",
     defaults: defaults::<Params>,
     build: |params: &Value, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
-        let Params {} = typed("reno", params)?;
-        Ok(Box::new(Reno::new(start)))
+        Ok(Box::new(Reno::new(start, &typed("reno", params)?)))
     },
 };
 
@@ -114,12 +123,13 @@ impl Window {
 #[derive(Clone, Debug)]
 pub struct Reno {
     window: Window,
+    byte_counting: bool,
 }
 
 impl Reno {
     /// A connection that starts.
-    pub fn new(start: &Start) -> Reno {
-        Reno { window: Window::new(start) }
+    pub fn new(start: &Start, params: &Params) -> Reno {
+        Reno { window: Window::new(start), byte_counting: params.byte_counting }
     }
 }
 
@@ -128,7 +138,8 @@ impl Controller for Reno {
     fn on_ack(&mut self, ack: &Ack<'_>, _cx: &mut Context<'_>) {
         // RFC 7661: a window that is not used does not grow
         if ack.sender.is_cwnd_limited && !ack.sender.is_reducing() {
-            self.window.grow(ack.acked);
+            let acked = if self.byte_counting { ack.acked } else { ack.acked.min(1) };
+            self.window.grow(acked);
         }
     }
 

@@ -1,0 +1,103 @@
+//! Reno on whole paths: the square-root law, its sawtooth, its queue, and what delayed ACKs do to it.
+//!
+//! `cargo test -p fairweir-sim --test cca_reno -- --nocapture` prints the numbers.
+
+mod common;
+
+use common::{PACKET, droptail, dumbbell, flow, infinite, max_min_ratio, throughputs};
+use fairweir_path::ElementConfig;
+use fairweir_path::loss::IidLossConfig;
+use fairweir_sim::{FlowSummary, run};
+use fairweir_units::Dur;
+
+/// Mean window, packets: Little's law.
+fn mean_cwnd(flow: &FlowSummary) -> f64 {
+    flow.throughput_mbps * 1e6 / 8.0 * flow.rtt_ms.mean / 1e3 / PACKET.0 as f64
+}
+
+fn under_loss(per_million: u32, ack_every: u64, seed: u64) -> FlowSummary {
+    let mut one = flow("reno", 40);
+    one.receiver.ack_every = ack_every;
+    one.ingress.push(ElementConfig::IidLoss(IidLossConfig { per_billion: per_million * 1000 }));
+    run(&dumbbell(10_000, infinite(), vec![one], 400, 20, seed)).expect("a run").summary.flows.remove(0)
+}
+
+#[test]
+fn random_loss_gives_the_square_root_law() {
+    // Mathis: 1.22/sqrt(p). Packets, not ACKs, open the window (RFC 3465), so delayed ACKs change nothing.
+    for per_million in [100, 300, 1000] {
+        for ack_every in [1, 2] {
+            let law = (1.5e6 / f64::from(per_million)).sqrt();
+            let cwnds: Vec<f64> = (1..=3).map(|seed| mean_cwnd(&under_loss(per_million, ack_every, seed))).collect();
+            let mean = cwnds.iter().sum::<f64>() / 3.0;
+            println!("reno p={per_million}e-6 ack every {ack_every}: {cwnds:.1?}, law {law:.1}");
+            assert!((mean / law - 1.0).abs() < 0.15, "{per_million} {ack_every}: {mean} {law}");
+        }
+    }
+}
+
+#[test]
+fn the_buffer_decides_utilization() {
+    // BDP 400 packets: full with a buffer of one BDP, three quarters with next to none (two: packets come in pairs)
+    for (buffer, least, most) in [(400, 0.995, 1.0), (2, 0.70, 0.80)] {
+        let outcome = run(&dumbbell(120, droptail(buffer), vec![flow("reno", 40)], 600, 200, 1)).expect("a run");
+        let utilization = outcome.summary.links[0].utilization;
+        println!("reno, buffer {buffer} packets: utilization {utilization:.4}");
+        assert!((least..=most).contains(&utilization), "{buffer}: {utilization}");
+    }
+}
+
+#[test]
+fn loss_grows_with_the_square_of_the_flow_count() {
+    let loss = |n: usize| {
+        let outcome = run(&dumbbell(120, droptail(400), vec![flow("reno", 40); n], 200, 40, 1)).expect("a run");
+        let flows = &outcome.summary.flows;
+        flows.iter().map(|f| f.loss_rate * f.sent_pkts as f64).sum::<f64>()
+            / flows.iter().map(|f| f.sent_pkts as f64).sum::<f64>()
+    };
+    let (two, eight) = (loss(2), loss(8));
+    println!("reno, loss of 2 and 8 flows: {two:.2e} {eight:.2e}, ratio {:.1}", eight / two);
+    assert!((10.0..=24.0).contains(&(eight / two)), "{two} {eight}");
+}
+
+#[test]
+fn three_bdps_of_buffer_are_four_rtprops_of_delay() {
+    let outcome = run(&dumbbell(96, droptail(3 * 320), vec![flow("reno", 40); 4], 200, 60, 1)).expect("a run");
+    let p95 = outcome.summary.flows[0].rtt_ms.p95;
+    println!("reno, 4 flows, 3 BDP: p95 of RTT {p95:.1} ms");
+    assert!((150.0..=161.0).contains(&p95), "{p95}");
+}
+
+#[test]
+fn the_window_halves_once_per_episode() {
+    // slow start overshoots by hundreds of packets: one reduction, no timeout with SACK
+    let mut config = dumbbell(96, droptail(320), vec![flow("reno", 40)], 20, 0, 1);
+    config.interval = Some(Dur::from_millis(10));
+    let outcome = run(&config).expect("a run");
+    let series = outcome.series.expect("recorded").flows;
+    let cuts = series.cwnd_bytes.windows(2).filter(|w| w[1] * 10 < w[0] * 8).count();
+    let loss_events = series.lost_pkts.windows(2).filter(|w| w[0] == 0 && w[1] > 0).count();
+    println!("reno, {cuts} cuts, {loss_events} losses, timeouts {}", outcome.summary.flows[0].timeouts);
+    assert_eq!(outcome.summary.flows[0].timeouts, 0);
+    assert!(cuts >= 1 && cuts <= loss_events.max(1), "{cuts} {loss_events}");
+}
+
+#[test]
+fn delayed_acks_on_one_flow_cost_it_a_bounded_part() {
+    // 6 Mbps, 120 ms, 60 packets, one ACK for four packets on one flow (starvation paper §5.4: 2.7 and 3.2 in ns-3, whose
+    // receiver waits 200 ms; with Linux's 40 ms the burst after a loss is smaller, and so is the ratio)
+    for (cca, published) in [("reno", 2.7), ("cubic", 3.2)] {
+        let (mut slow, mut fast) = (0.0, 0.0);
+        for seed in 1..=8 {
+            let (mut delayed, prompt) = (flow(cca, 120), flow(cca, 120));
+            delayed.receiver.ack_every = 4;
+            delayed.receiver.ack_timer = Dur::from_millis(200);
+            let outcome = run(&dumbbell(6, droptail(60), vec![delayed, prompt], 200, 20, seed)).expect("a run");
+            assert!(max_min_ratio(&outcome) < 12.0, "{cca}, seed {seed}: {:?}", throughputs(&outcome));
+            slow += throughputs(&outcome)[0] / 8.0;
+            fast += throughputs(&outcome)[1] / 8.0;
+        }
+        println!("{cca}, ACKs of four packets against one: {slow:.2} and {fast:.2} Mbps, ratio {:.2}", fast / slow);
+        assert!((fast / slow / published - 1.0).abs() < 0.3, "{cca}: {}", fast / slow);
+    }
+}
