@@ -58,7 +58,8 @@ pub struct Params {
     pub interval_min_pkts: u64,
     /// STARTING goes on while utility by rate is at least this share of what it was.
     pub starting_threshold: f64,
-    /// First rate, bytes/s.
+    /// First rate.
+    #[serde(with = "crate::quantity")]
     pub initial_rate: Rate,
     /// Smallest rate, packets in an RTT.
     pub min_pkts_per_rtt: f64,
@@ -213,7 +214,8 @@ impl PccAllegro {
     fn decide_starting(&mut self, report: &Report, last: Option<Tried>, cx: &mut Context<'_>) {
         let loss_rate = report.loss_rate_at_least();
         self.utility = self.utility(report.rate_mbps, report.throughput_mbps, loss_rate);
-        let per_rate = self.utility / report.rate_mbps;
+        // By the planned rate, so that a sender that cannot use it (application, cwnd) stops doubling as well.
+        let per_rate = self.utility / report.target.as_mbps_f64();
         match last {
             // The comparison is by rate, so the utility kept is too.
             Some(tried) if per_rate < tried.utility * self.params.starting_threshold => {
@@ -345,6 +347,8 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, Path};
     use fairweir_units::Time;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
 
     fn bench(path: Path) -> Bench {
         Bench::of("pcc_allegro", &Value::Null, path)
@@ -398,13 +402,35 @@ mod tests {
     }
 
     #[test]
+    fn a_sender_that_cannot_use_its_rate_stops_doubling() {
+        let mut allegro = PccAllegro::new(Params::default(), &start());
+        allegro.srtt = Dur::from_millis(40);
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut cx = Context { now: Time::ZERO, rng: &mut rng };
+        // The application has half a Mbps to send, whatever the rate.
+        let report = |allegro: &PccAllegro| Report {
+            target: allegro.rate,
+            rate_mbps: 0.5,
+            sent: 10,
+            loss_rate: 0.0,
+            throughput_mbps: 0.5,
+            rtt_gradient: 0.0,
+        };
+        allegro.decide(&[report(&allegro)], &mut cx);
+        allegro.decide(&[report(&allegro)], &mut cx);
+        assert!(matches!(allegro.phase, Phase::Deciding { .. }));
+        assert_eq!(allegro.rate, Params::default().initial_rate);
+    }
+
+    #[test]
     fn bad_parameters_are_refused() {
         for params in [
             serde_json::json!({"eps_min": 0.0}),
             serde_json::json!({"eps_min": 0.1}),
             serde_json::json!({"interval_rtts_min": 3.0}),
             serde_json::json!({"interval_min_pkts": 0}),
-            serde_json::json!({"initial_rate": 0}),
+            serde_json::json!({"initial_rate": "0Mbps"}),
+            serde_json::json!({"initial_rate": 64000}),
             serde_json::json!({"epsilon": 0.01}),
         ] {
             assert!((ALGORITHM.build)(&params, &start()).is_err(), "{params}");

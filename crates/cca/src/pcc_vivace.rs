@@ -74,11 +74,14 @@ pub struct Params {
     pub omega_base: f64,
     /// Its growth for each consecutive step that had to be cut.
     pub omega_step: f64,
-    /// Smallest step, bytes/s.
+    /// Smallest step.
+    #[serde(with = "crate::quantity")]
     pub min_step: Rate,
-    /// First rate, bytes/s.
+    /// First rate.
+    #[serde(with = "crate::quantity")]
     pub initial_rate: Rate,
-    /// Smallest rate, bytes/s.
+    /// Smallest rate.
+    #[serde(with = "crate::quantity")]
     pub min_rate: Rate,
     /// Smallest rate, packets in an RTT; the larger of the two counts.
     pub min_pkts_per_rtt: f64,
@@ -435,7 +438,8 @@ mod tests {
             json!({"interval_rtts": -1.0}),
             json!({"theta": -1.0}),
             json!({"omega_base": 0.0}),
-            json!({"min_rate": 0}),
+            json!({"min_rate": "0bps"}),
+            json!({"min_rate": 62500}),
             json!({"latency": 900.0}),
         ] {
             assert!((ALGORITHM.build)(&params, &start()).is_err(), "{params}");
