@@ -122,6 +122,7 @@ impl<'a> Engine<'a> {
                 }
             }
         }
+        route.settle(&self.net);
         let rng = stream_of(self.config.seed, CONTROLLER_STREAM, index);
         let flow = Flow::new(self.config, spec, controller, route, rng);
         self.net.schedule.set(index, flow.first_event());

@@ -66,7 +66,7 @@ impl SharedHop {
             Verdict::Deliver(departure) | Verdict::Mark(departure) => {
                 self.stats.marks += u64::from(matches!(verdict, Verdict::Mark(_)));
                 self.last_departure = departure;
-                self.stats.served += packet.bytes;
+                self.stats.served.0 += packet.bytes.0;
                 self.stats.wait.record(wait);
             }
             Verdict::Drop => self.stats.drops += 1,

@@ -78,6 +78,8 @@ pub(crate) struct Route {
     pub(crate) acks: Ring<AckItem>,
     /// When the newest packet at the receiver entered the network.
     last_sent: Time,
+    /// Nothing but one hop that decides on arrival lies between sender and receiver: set by [`Route::settle`].
+    is_straight: bool,
     /// Data packets that the flow's own elements or a hop lost; ACKs likewise.
     pub(crate) dropped: u64,
     pub(crate) acks_dropped: u64,
@@ -125,14 +127,69 @@ impl Route {
             reverse_egress: chain(&spec.reverse_egress),
             acks: Ring::new(),
             last_sent: Time::ZERO,
+            is_straight: false,
             dropped: 0,
             acks_dropped: 0,
         }
     }
 
+    /// All stages are in place: finds out whether packets can take the short way.
+    pub(crate) fn settle(&mut self, net: &Net) {
+        let has_elements = [&self.ingress, &self.egress, &self.reverse, &self.reverse_egress]
+            .into_iter()
+            .any(|chain| !chain.is_empty());
+        self.is_straight = !has_elements
+            && self.ack_stages.is_empty()
+            && self.stages.len() == 1
+            && net.hops[self.stages[0].hop].leaf.is_none();
+    }
+
     /// The sender puts packet `seq` on the wire.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, seq: u64, net: &mut Net) {
+        if self.is_straight {
+            self.send_straight(now, seq, net);
+        } else {
+            self.send_over_stages(now, seq, net);
+        }
+    }
+
+    /// The short way of [`Route::send`]: one hop, no elements, so all that follows is known at once.
+    #[inline(always)]
+    fn send_straight(&mut self, now: Time, seq: u64, net: &mut Net) {
+        let packet = Packet { seq, bytes: self.packet_bytes, sent: now, is_ecn_capable: self.is_ecn_capable };
+        let (at, is_marked) = match net.hops[self.stages[0].hop].arrive(now, &packet) {
+            Verdict::Deliver(at) => (at, false),
+            Verdict::Mark(at) => (at, true),
+            Verdict::Drop => {
+                self.dropped += 1;
+                return;
+            }
+        };
+        let at = at + self.forward_delay;
+        if self.receiver.deadline() <= at
+            && let Some(ack) = self.receiver.overdue(at)
+        {
+            self.return_straight(ack, net);
+        }
+        if let Some(ack) = self.receiver.arrive(seq, is_marked, at) {
+            self.return_straight(ack, net);
+        } else if self.receiver.deadline().is_set() {
+            net.schedule.bring_forward(self.flow_leaf, self.receiver.deadline());
+        }
+    }
+
+    #[inline(always)]
+    fn return_straight(&mut self, ack: AckOut, net: &mut Net) {
+        let at = ack.at + self.reverse_delay;
+        if self.acks.is_empty() {
+            net.schedule.bring_forward(self.flow_leaf, at);
+        }
+        self.acks.push(AckItem { at, cum: ack.cum as u32, log: ack.log, ce: ack.ce });
+    }
+
+    #[inline(never)]
+    fn send_over_stages(&mut self, now: Time, seq: u64, net: &mut Net) {
         let item = Item { at: now, sent: now, seq: seq as u32, ce: 0, log: 0 };
         match through(&mut self.ingress, item, self.packet_bytes, self.is_ecn_capable) {
             Some(item) if item.at <= now && self.stages[0].coming.is_empty() => self.enter(0, item, now, net),

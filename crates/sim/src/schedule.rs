@@ -54,7 +54,9 @@ impl Schedule {
         let mut node = self.first_leaf + leaf;
         self.nodes[node] = key;
         while node > 1 {
-            key = key.min(self.nodes[node ^ 1]);
+            let rival = self.nodes[node ^ 1];
+            // Either may win with no pattern to it: a branch here would be mispredicted at every other level.
+            key = std::hint::select_unpredictable(rival < key, rival, key);
             node >>= 1;
             self.nodes[node] = key;
         }

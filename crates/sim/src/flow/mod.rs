@@ -245,20 +245,25 @@ impl Flow {
     #[inline]
     pub(crate) fn on_event(&mut self, now: Time, net: &mut Net) {
         match self.route.acks.front() {
-            Some(ack) if ack.at <= now => {
-                let ack = *ack;
+            Some(&ack) if ack.at <= now => {
                 self.route.acks.pop();
                 self.on_ack(&ack, now, net);
             }
-            _ if self.pacing_at <= now => {
-                self.pacing_at = Time::NEVER;
-                self.pump_now(now, net);
-            }
-            _ => self.on_wake(now, net),
+            _ => self.on_timer(now, net),
         }
         let next_ack = self.route.acks.front().map_or(Time::NEVER, |ack| ack.at);
         let next = next_ack.min(self.pacing_at).min(self.wake_at).min(self.route.receiver.deadline());
         net.schedule.set(self.route.flow_leaf, next);
+    }
+
+    #[inline(never)]
+    fn on_timer(&mut self, now: Time, net: &mut Net) {
+        if self.pacing_at <= now {
+            self.pacing_at = Time::NEVER;
+            self.pump(now, net);
+        } else {
+            self.on_wake(now, net);
+        }
     }
 
     /// Slow timers, each checked against its own deadline.

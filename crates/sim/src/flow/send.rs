@@ -120,7 +120,7 @@ impl Flow {
         true
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn send_new(&mut self, now: Time, net: &mut Net) {
         let seq = self.sender.snd_nxt;
         if self.sender.snd_una == seq {
