@@ -50,3 +50,74 @@ impl TokenBucket {
         self.full_at.rate()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The bucket as the textbook has it: tokens in 10^-9 bytes, filled at every packet.
+    struct Textbook {
+        rate: i128,
+        burst: i128,
+        tokens: i128,
+        at: i128,
+    }
+
+    impl Textbook {
+        fn new(rate: u64, burst: u64) -> Textbook {
+            let burst = i128::from(burst) * 1_000_000_000;
+            Textbook { rate: i128::from(rate), burst, tokens: burst, at: 0 }
+        }
+
+        fn fill(&mut self, now: i128) {
+            self.tokens = (self.tokens + self.rate * (now - self.at)).min(self.burst);
+            self.at = now;
+        }
+
+        /// The first ns at which the tokens are there; negative tokens stand for packets that wait.
+        fn take(&mut self, now: u64, bytes: u64) -> u64 {
+            self.fill(i128::from(now).max(self.at));
+            self.tokens -= i128::from(bytes) * 1_000_000_000;
+            let missing = (-self.tokens).max(0);
+            now.max((self.at + (missing + self.rate - 1) / self.rate) as u64)
+        }
+    }
+
+    fn traffic() -> impl Strategy<Value = Vec<(u64, u64)>> {
+        prop::collection::vec((0u64..3_000_000, 40u64..1501), 1..200).prop_map(|packets| {
+            packets
+                .into_iter()
+                .scan(0, |now, (gap, bytes)| {
+                    *now += gap;
+                    Some((*now, bytes))
+                })
+                .collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn shapes_as_the_textbook_does(rate in 100_000u64..10_000_000, burst in 1u64..10_000, traffic in traffic()) {
+            let mut bucket = TokenBucket::new(Rate::from_bytes_per_sec(rate), Bytes(burst));
+            let mut textbook = Textbook::new(rate, burst);
+            for (now, bytes) in traffic {
+                prop_assert_eq!(bucket.take(Time::from_nanos(now), Bytes(bytes)).as_nanos(), textbook.take(now, bytes));
+            }
+        }
+
+        #[test]
+        fn polices_as_the_textbook_does(rate in 100_000u64..10_000_000, burst in 1u64..10_000, traffic in traffic()) {
+            let mut bucket = TokenBucket::new(Rate::from_bytes_per_sec(rate), Bytes(burst));
+            let mut textbook = Textbook::new(rate, burst);
+            for (now, bytes) in traffic {
+                textbook.fill(i128::from(now));
+                let is_there = textbook.tokens >= i128::from(bytes) * 1_000_000_000;
+                if is_there {
+                    textbook.take(now, bytes);
+                }
+                prop_assert_eq!(bucket.try_take(Time::from_nanos(now), Bytes(bytes)), is_there);
+            }
+        }
+    }
+}

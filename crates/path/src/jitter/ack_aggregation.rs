@@ -174,6 +174,7 @@ impl Element for AckAggregation {
 mod tests {
     use super::*;
     use crate::queue::tests::packet;
+    use proptest::prelude::*;
 
     fn per_ms(opportunities: u64) -> Rate {
         Rate::from_bytes_per_sec(opportunities * 1504 * 1000)
@@ -247,6 +248,58 @@ mod tests {
         for us in (0..1_000_000).step_by(125) {
             let held = release(&mut element, us, 52) - us as f64 / 1e3;
             assert!(held <= 96.032, "{held} ms at {us} us");
+        }
+    }
+
+    proptest! {
+        /// The schedule written out from its start, period by period.
+        #[test]
+        fn jumping_ahead_misses_no_opportunity(
+            hold in 1u64..5_000_000,
+            rate in 1_000_000u64..50_000_000,
+            faster in 0u64..200_000_000,
+            smooth in prop_oneof![Just(0u64), 1u64..20_000_000],
+            opportunity in 100u64..3000,
+            steps in prop::collection::vec(prop_oneof![4 => Just(0u64), 4 => 0u64..100_000, 1 => 0u64..10_000_000], 1..60),
+        ) {
+            let config = AckAggregationConfig {
+                hold: Dur::from_nanos(hold),
+                rate: Rate::from_bytes_per_sec(rate),
+                burst_rate: Rate::from_bytes_per_sec(rate + faster),
+                smooth: Time::from_nanos(smooth),
+                opportunity: Bytes(opportunity),
+            };
+            prop_assert_eq!(config.validate(), Ok(()));
+            let work = u128::from(opportunity) * 1_000_000_000;
+            let mut written_out = (1u128..)
+                .map(|n| (n * work).div_ceil(u128::from(rate)) as u64)
+                .take_while(|&at| at <= smooth && smooth > 0)
+                .chain((0u128..).flat_map(|period| {
+                    let before = |periods: u128| periods * u128::from(hold) * u128::from(rate) / work;
+                    let in_it = before(period + 1) - before(period);
+                    let end = (period + 1) * u128::from(hold);
+                    (0..in_it).rev().map(move |left| {
+                        smooth + (end - left * work / u128::from(rate + faster)) as u64
+                    })
+                }))
+                .peekable();
+
+            let mut element = AckAggregation::new(&config);
+            let mut time = 0;
+            for step in steps {
+                time += step;
+                while written_out.peek().is_some_and(|&at| at < time) {
+                    written_out.next();
+                }
+                let expected = written_out.next().expect("it has no end");
+                // A packet of an opportunity's size uses one up.
+                let at = match element.arrive(Time::from_nanos(time), &packet(opportunity)) {
+                    Verdict::Deliver(at) => at.as_nanos(),
+                    verdict => panic!("{verdict:?}"),
+                };
+                prop_assert_eq!(at, expected);
+                time = time.max(at);
+            }
         }
     }
 }

@@ -116,6 +116,7 @@ impl Link for RateSteps {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn link(steps: &[(u64, u64)]) -> RateSteps {
         let steps = steps
@@ -177,5 +178,42 @@ mod tests {
         assert_eq!(refusal(&[step(0, 1), step(0, 2)]), "steps.1.at");
         assert_eq!(refusal(&[step(0, 1), step(9, 0)]), "steps.1.rate");
         assert_eq!(refusal(&[step(0, u64::MAX)]), "steps.0.rate");
+    }
+
+    /// Work that a link which is never idle has done by `t`, 10^-9 bytes.
+    fn capacity(steps: &[(u64, u64)], t: u64) -> u128 {
+        let ends = steps.iter().skip(1).map(|s| s.0).chain([u64::MAX]);
+        steps
+            .iter()
+            .zip(ends)
+            .map(|(&(at, rate), end)| u128::from(end.min(t).saturating_sub(at)) * u128::from(rate))
+            .sum()
+    }
+
+    proptest! {
+        /// The fluid definition: a packet ends when the capacity since its start has reached its size.
+        #[test]
+        fn a_packet_ends_once_its_work_is_done(
+            steps in prop::collection::vec((1u64..4_000_000, prop_oneof![Just(0u64), 1_000_000u64..9_000_000]), 0..10),
+            last_rate in 1_000_000u64..9_000_000,
+            arrivals in prop::collection::vec((0u64..2_000_000, 1u64..3000), 1..100),
+        ) {
+            let mut at = 0;
+            let mut all: Vec<(u64, u64)> = Vec::new();
+            for (length, rate) in steps {
+                all.push((at, rate));
+                at += length;
+            }
+            all.push((at, last_rate));
+            let mut link = link(&all);
+            let (mut now, mut done) = (0, 0u128);
+            for (gap, bytes) in arrivals {
+                now += gap;
+                done = done.max(capacity(&all, now)) + u128::from(bytes) * 1_000_000_000;
+                let departure = link.depart(Time::from_nanos(now), Bytes(bytes)).as_nanos();
+                prop_assert!(capacity(&all, departure) <= done, "not late");
+                prop_assert!(capacity(&all, departure + 1) >= done, "not early by a ns");
+            }
+        }
     }
 }

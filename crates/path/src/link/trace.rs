@@ -273,24 +273,44 @@ mod tests {
             }
         }
 
+        /// mahimahi's `link_queue`: at each opportunity of each millisecond, what is queued shares its bytes.
         #[test]
-        fn departures_are_opportunities_in_order(
+        fn serves_as_mahimahi_s_loop_does(
             gaps in prop::collection::vec(0u64..5, 1..20),
             arrivals in prop::collection::vec((0u64..40, 1u64..4000), 1..50),
         ) {
-            let mut t = 1;
-            let times: Vec<u64> = gaps.iter().map(|g| { t += g; t }).collect();
+            let times: Vec<u64> = gaps.iter().scan(0, |t, gap| { *t += gap; Some(*t) }).collect();
+            let period = times[times.len() - 1];
+            prop_assume!(period > 0);
+            // Arrivals at half milliseconds, some of them at an opportunity.
+            let arrivals: Vec<(u64, u64)> =
+                arrivals.iter().scan(0, |t, (gap, bytes)| { *t += gap; Some((*t * 500_000, *bytes)) }).collect();
+
             let config = TraceConfig { opportunities: times.iter().map(|&t| ms(t)).collect(), bytes: Bytes(1504) };
             let mut link = Trace::new(&config);
-            let (mut now, mut last) = (Time::ZERO, Time::ZERO);
-            for (gap, bytes) in arrivals {
-                now += fairweir_units::Dur::from_millis(gap);
-                let departure = link.depart(now, Bytes(bytes));
-                prop_assert!(departure >= now.max(last));
-                let phase = departure.as_nanos() / 1_000_000 % t;
-                prop_assert!(times.contains(&phase) || phase == 0);
-                last = departure;
+            let ours: Vec<u64> =
+                arrivals.iter().map(|&(now, bytes)| link.depart(Time::from_nanos(now), Bytes(bytes)).as_nanos()).collect();
+
+            let mut theirs = Vec::new();
+            let mut in_transit = 0;
+            for opportunity in (0u64..).flat_map(|repetition| times.iter().map(move |t| (repetition * period + t) * 1_000_000)) {
+                let mut left = 1504;
+                while left > 0 && theirs.len() < arrivals.len() && arrivals[theirs.len()].0 <= opportunity {
+                    if in_transit == 0 {
+                        in_transit = arrivals[theirs.len()].1;
+                    }
+                    let amount = left.min(in_transit);
+                    left -= amount;
+                    in_transit -= amount;
+                    if in_transit == 0 {
+                        theirs.push(opportunity);
+                    }
+                }
+                if theirs.len() == arrivals.len() {
+                    break;
+                }
             }
+            prop_assert_eq!(ours, theirs);
         }
     }
 }
