@@ -36,7 +36,7 @@ def write_junit(results: AuditResults, path: Path) -> None:
 def _add_case(suite: ET.Element, cca: str, exhibit: ExhibitResult) -> None:
     case = ET.SubElement(suite, "testcase", classname=cca, name=exhibit.name)
     if exhibit.verdict is Outcome.FAILS:
-        failure = ET.SubElement(case, "failure", message=f"{exhibit.claim}: {exhibit.why}")
+        failure = ET.SubElement(case, "failure", message=_printable(f"{exhibit.claim}: {exhibit.why}"))
         failure.text = _printable(_details(exhibit))
     elif exhibit.verdict is Outcome.UNKNOWN:
         ET.SubElement(case, "skipped", message=_printable(exhibit.why))

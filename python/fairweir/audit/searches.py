@@ -37,7 +37,7 @@ def exhibit_of_hunt(result: HuntResult, subject: Subject) -> ExhibitResult:
         metric="ratio",
         title="starvation hunt",
         claim="no jitter on one of the flows starves a flow",
-        value=result.ratio.value if result.ratio else result.largest_ratio,
+        value=result.ratio.value if result.ratio else None,
         lo=result.ratio.lo if result.ratio else None,
         hi=result.ratio.hi if result.ratio else None,
         unit="",

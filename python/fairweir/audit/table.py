@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from fairweir.audit.metrics import RATIO_CEILING
 from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def number(value: float) -> str:
     if value == 0:
         return "0"
     magnitude = abs(value)
-    if magnitude >= 1e6:
+    if magnitude >= 0.99 * RATIO_CEILING:
         return "∞" if value > 0 else "-∞"
     if magnitude >= 100:
         return f"{value:.0f}"

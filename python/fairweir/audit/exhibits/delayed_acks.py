@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 RATE_MBPS, RTPROP_MS, BUFFER = 6.0, 120.0, "60pkts"
+TIMER = "200ms"
+"""Of ns-3, which the published numbers come from; with 40 ms (Linux) a slow flow hardly delays its ACKs."""
 PUBLISHED_RATIO = {"reno": 2.7, "cubic": 3.2}
 
 
 def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     tables = flows(subject.cca, [RTPROP_MS] * 2, seed)
     if place.x > 1:
-        tables[0]["delayed_ack"] = int(place.x)
+        tables[0]["delayed_ack"] = {"every": int(place.x), "timer": TIMER}
     return dumbbell(
         "delayed-acks",
         f"two flows; the receiver of the first sends one ACK for {place.label}",
@@ -36,7 +38,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
 def _laws(cca: str) -> Mapping[str, Law]:
     if cca not in PUBLISHED_RATIO:
         return {}
-    return {"ratio": Law("published, at 4", lambda every: PUBLISHED_RATIO[cca] if every == 4 else 1.0)}
+    return {"ratio": Law("published, at 4", lambda every: PUBLISHED_RATIO[cca] if every == 4 else None)}
 
 
 DELAYED_ACKS = Family(

@@ -118,7 +118,8 @@ class Law:
     """What theory expects of a metric: a formula and its value along the axis."""
 
     formula: str
-    value: Callable[[float], float]
+    value: Callable[[float], float | None]
+    """None where the theory is silent."""
 
 
 @dataclass(frozen=True)

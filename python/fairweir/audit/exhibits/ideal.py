@@ -20,7 +20,7 @@ CLAIMS = (
     Claim(
         metric="ratio",
         title="fairness",
-        text="the largest throughput is at most twice the smallest",
+        text="by the end of the run the largest throughput is at most twice the smallest",
         threshold=thresholds.FAIR,
         expectations={
             "frcc": "1 (FRCC theorem 6.1)",

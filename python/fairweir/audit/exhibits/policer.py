@@ -55,7 +55,7 @@ POLICER = Family(
     question="Does a flow find the rate of a policer without losing much?",
     setup=f"one flow, rtprop {RTPROP_MS:g} ms, link {LINK_MBPS:g} Mbps, policed to {POLICED_MBPS:g} Mbps",
     axis=Axis(name="bucket", unit="BDP", scale="log"),
-    places=places("BDP", quick=[1], default=[0.25, 1, 4], deep=[0.125, 0.25, 0.5, 1, 2, 4]),
+    places=places("BDP", quick=[1], default=[1, 4], deep=[0.125, 0.25, 0.5, 1, 2, 4]),
     scenario=_scenario,
     metrics=(Metric("policed_use", "", Scale.POSITIVE, _use), readings.LOSS, readings.RTT),
     claims=(

@@ -28,10 +28,8 @@ def steady_times_s(rate_mbps: float, patience: float) -> tuple[float, float]:
         duration_s = 300.0
     elif rate_mbps <= 300.0:
         duration_s = 200.0
-    elif rate_mbps <= 1500.0:
-        duration_s = 90.0
     else:
-        duration_s = 40.0
+        duration_s = 100.0
     duration_s *= patience
     return duration_s, round((1.0 - STEADY_SHARE) * duration_s, 3)
 

@@ -1,0 +1,59 @@
+"""Intervals over seeds, against tables and by simulation."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from fairweir.audit.intervals import Scale, interval, student_t
+
+
+def test_quantiles_are_those_of_the_tables() -> None:
+    assert student_t(2) == pytest.approx(4.303, abs=5e-4)
+    assert student_t(9) == pytest.approx(2.262, abs=5e-4)
+
+
+def test_three_samples() -> None:
+    found = interval([1.0, 2.0, 3.0], Scale.REAL)
+    assert found.value == 2.0
+    assert found.hi - found.value == pytest.approx(4.303 / math.sqrt(3), abs=1e-3)
+
+
+def test_ratios_are_averaged_by_their_logarithms_and_never_below_one() -> None:
+    found = interval([1.0, 4.0, 16.0], Scale.RATIO)
+    assert found.value == pytest.approx(4.0)
+    assert found.lo == 1.0
+
+
+def test_fractions_stay_between_nothing_and_all() -> None:
+    found = interval([0.9, 1.0, 0.2], Scale.FRACTION)
+    assert (found.lo, found.hi) == (0.0, 1.0)
+
+
+def test_equal_samples_have_no_width() -> None:
+    found = interval([2.5, 2.5, 2.5], Scale.RATIO)
+    assert found.lo == pytest.approx(2.5)
+    assert found.hi == pytest.approx(2.5)
+
+
+def test_one_sample_says_nothing_about_the_next() -> None:
+    found = interval([3.0], Scale.RATIO)
+    assert found.lo == 1.0
+    assert found.hi > 1e300
+
+
+@pytest.mark.parametrize("samples", [[], [math.nan], [1.0, math.inf]])
+def test_samples_must_be_finite(samples: list[float]) -> None:
+    with pytest.raises(ValueError, match="finite samples"):
+        interval(samples, Scale.REAL)
+
+
+def test_nineteen_intervals_of_twenty_hold_the_mean() -> None:
+    dice = random.Random(5)
+    hits = 0
+    for _ in range(2000):
+        found = interval([dice.gauss(7.0, 2.0) for _ in range(4)], Scale.REAL)
+        hits += found.lo <= 7.0 <= found.hi
+    assert 0.93 < hits / 2000 < 0.97

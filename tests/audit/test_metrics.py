@@ -1,0 +1,58 @@
+"""Metrics on summaries whose numbers are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairweir.audit import metrics
+
+
+def summary(*rates_mbps: float, utilization: float = 0.5, loss: float = 0.0) -> dict[str, Any]:
+    return {
+        "flows": [
+            {
+                "throughput_mbps": rate,
+                "rtt_ms": {"mean": 10.0 + i},
+                "loss_rate": loss,
+                "sent_pkts": 100,
+                "delivered_pkts": 0 if rate == 0 else 100,
+            }
+            for i, rate in enumerate(rates_mbps)
+        ],
+        "links": [{"utilization": utilization, "queue_ms": {"mean": 3.0, "p95": 9.0}}],
+    }
+
+
+def test_the_ratio_is_largest_by_smallest() -> None:
+    assert metrics.ratio(summary(2.0, 8.0, 4.0)) == 4.0
+    assert metrics.ratio(summary(5.0)) == 1.0
+
+
+@pytest.mark.parametrize("rates", [(0.0, 1.0), (0.0, 0.0), (1e-9, 1e3)])
+def test_a_flow_that_got_nothing_has_the_largest_ratio_there_is(rates: tuple[float, ...]) -> None:
+    assert metrics.ratio(summary(*rates)) == metrics.RATIO_CEILING
+
+
+def test_jain_is_one_when_even_and_one_by_n_when_one_has_all() -> None:
+    assert metrics.jain([3.0, 3.0, 3.0]) == pytest.approx(1.0)
+    assert metrics.jain([1.0, 0.0, 0.0, 0.0]) == pytest.approx(0.25)
+    assert metrics.jain([0.0, 0.0]) == 0.0
+
+
+def test_a_link_is_used_at_most_wholly() -> None:
+    assert metrics.utilization(summary(1.0, utilization=1.0000004)) == 1.0
+
+
+def test_the_mean_rtt_leaves_out_flows_without_samples() -> None:
+    assert metrics.mean_rtt_ms(summary(1.0, 1.0)) == 10.5
+    assert metrics.mean_rtt_ms(summary(1.0, 0.0)) == 10.0
+    assert metrics.mean_rtt_ms(summary(0.0)) is None
+
+
+def test_loss_is_weighed_by_what_each_flow_sent() -> None:
+    mixed = summary(1.0, 1.0)
+    mixed["flows"][0] |= {"loss_rate": 0.5, "sent_pkts": 10}
+    mixed["flows"][1] |= {"loss_rate": 0.0, "sent_pkts": 90}
+    assert metrics.loss_rate(mixed) == pytest.approx(0.05)

@@ -1,0 +1,151 @@
+"""``results.json``, its comparison with a baseline, JUnit and the files of failing exhibits."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fairweir.audit.baseline import comparable, compare
+from fairweir.audit.evidence import slug, write_evidence
+from fairweir.audit.junit import write_junit
+from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
+from fairweir.errors import ConfigError
+from fairweir.scenario import Scenario, dumbbell
+from fairweir.verdict import Direction, Outcome, Threshold
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AT_MOST_2 = Threshold(bound=2.0, direction=Direction.AT_MOST, reason="because", source="here")
+AT_LEAST_HALF = Threshold(bound=0.5, direction=Direction.AT_LEAST, reason="because", source="here")
+
+
+def exhibit(
+    value: float | None, lo: float | None, hi: float | None, verdict: Outcome, threshold: Threshold | None = AT_MOST_2
+) -> ExhibitResult:
+    return ExhibitResult(
+        name="sweep.ratio",
+        family="sweep",
+        metric="ratio",
+        title="fairness",
+        claim="rates are even",
+        value=value,
+        lo=lo,
+        hi=hi,
+        unit="",
+        at="96 Mbps",
+        threshold=threshold,
+        verdict=verdict,
+        why="at every point",
+        scenario_toml=dumbbell(["reno", "reno"]).to_toml(),
+    )
+
+
+def results(*exhibits: ExhibitResult, cca: str = "bbr") -> AuditResults:
+    return AuditResults(
+        version="0.1.0",
+        depth="quick",
+        seeds=[1, 2, 3],
+        complete=True,
+        ccas=[CcaResults(cca=cca, verdict=Outcome.HOLDS, exhibits=list(exhibits))],
+    )
+
+
+def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
+    written = results(exhibit(1.5, 1.4, 1.6, Outcome.HOLDS))
+    written.save(tmp_path / "results.json")
+    assert AuditResults.load(tmp_path / "results.json") == written
+    assert [p.name for p in tmp_path.iterdir()] == ["results.json"]
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"format": "other/1"}', "[1]"])
+def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="not the results of an audit"):
+        AuditResults.load(path)
+
+
+def test_a_missing_baseline_is_told_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no such file: `.*none\.json`"):
+        AuditResults.load(tmp_path / "none.json")
+
+
+BEFORE = results(exhibit(1.5, 1.4, 1.6, Outcome.HOLDS))
+
+
+def test_nothing_worsens_within_the_interval() -> None:
+    assert compare(BEFORE, BEFORE) == []
+    assert compare(BEFORE, results(exhibit(1.58, 1.5, 1.7, Outcome.HOLDS))) == []
+
+
+def test_a_better_value_is_no_worsening() -> None:
+    assert compare(BEFORE, results(exhibit(1.0, 1.0, 1.1, Outcome.HOLDS))) == []
+
+
+def test_a_whole_interval_beyond_the_old_one_is_a_worsening() -> None:
+    (found,) = compare(BEFORE, results(exhibit(1.8, 1.7, 1.9, Outcome.HOLDS)))
+    assert "bbr: sweep.ratio worsened: 1.5 [1.4, 1.6] holds -> 1.8 [1.7, 1.9] holds" in str(found)
+
+
+def test_a_claim_that_held_and_fails_is_a_worsening() -> None:
+    (found,) = compare(BEFORE, results(exhibit(None, None, None, Outcome.FAILS)))
+    assert found.reason == "its claim held and now fails"
+
+
+def test_for_lower_bounds_less_is_worse() -> None:
+    before = results(exhibit(0.9, 0.89, 0.91, Outcome.HOLDS, AT_LEAST_HALF))
+    assert compare(before, results(exhibit(0.8, 0.79, 0.81, Outcome.HOLDS, AT_LEAST_HALF)))
+    assert not compare(before, results(exhibit(0.99, 0.98, 1.0, Outcome.HOLDS, AT_LEAST_HALF)))
+
+
+def test_the_third_digit_is_no_regression() -> None:
+    before = results(exhibit(1.5, 1.5, 1.5, Outcome.HOLDS))
+    assert not compare(before, results(exhibit(1.51, 1.51, 1.51, Outcome.HOLDS)))
+    assert compare(before, results(exhibit(1.55, 1.55, 1.55, Outcome.HOLDS)))
+
+
+def test_only_what_both_have_is_compared() -> None:
+    other = results(exhibit(9.0, 9.0, 9.0, Outcome.FAILS), cca="reno")
+    assert compare(BEFORE, other) == []
+    assert comparable(BEFORE, other) == 0
+    assert comparable(BEFORE, BEFORE) == 1
+
+
+def test_junit_has_a_case_an_exhibit_and_survives_control_characters(tmp_path: Path) -> None:
+    failing = exhibit(3.0, 2.9, 3.1, Outcome.FAILS)
+    failing.why = "raised \x00 < & >"
+    unknown = exhibit(2.0, 1.0, 3.0, Outcome.UNKNOWN).model_copy(update={"name": "sweep.other"})
+    write_junit(results(failing, unknown), tmp_path / "junit.xml")
+    suite = ET.parse(tmp_path / "junit.xml").getroot().find("testsuite")  # noqa: S314
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "1")
+    assert [case.get("name") for case in suite] == ["sweep.ratio", "sweep.other"]
+
+
+def test_a_failing_exhibit_leaves_a_scenario_that_loads(tmp_path: Path) -> None:
+    found = results(exhibit(3.0, 2.9, 3.1, Outcome.FAILS))
+    stale = tmp_path / "failing"
+    stale.mkdir()
+    (stale / "old.toml").write_text("")
+    write_evidence(found, tmp_path)
+    kept = found.ccas[0].exhibits[0]
+    assert kept.scenario == "failing/bbr-sweep.ratio.toml"
+    assert kept.replay == f"fairweir run {tmp_path}/failing/bbr-sweep.ratio.toml"
+    assert len(Scenario.load(tmp_path / kept.scenario).flow) == 2
+    assert [p.name for p in stale.iterdir()] == ["bbr-sweep.ratio.toml"]
+
+
+def test_holding_exhibits_leave_none(tmp_path: Path) -> None:
+    write_evidence(results(exhibit(1.0, 1.0, 1.0, Outcome.HOLDS)), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("bbr", "bbr"), ("/a/b/mine.py:Class", "mine.py-Class"), ("../x.bpf.c", "x.bpf.c"), ("///", "cca")],
+)
+def test_names_become_file_names(name: str, expected: str) -> None:
+    assert slug(name) == expected
