@@ -28,7 +28,7 @@ def saw(rate: float, qdelay: float, rtprop: float, loss: float = 0.0, mark: floa
 
 
 def world(law: Law) -> Callable[[Sequence[dict[str, Any]]], list[Measured]]:
-    """A measure that answers by `law`, with the scenario's seed as dice."""
+    """Give a measure that answers by `law`, with the scenario's seed as dice."""
 
     def measure(scenarios: Sequence[dict[str, Any]]) -> list[Measured]:
         answers: list[Measured] = []
@@ -36,7 +36,7 @@ def world(law: Law) -> Callable[[Sequence[dict[str, Any]]], list[Measured]]:
             capacity = float(s["link"]["bottleneck"]["rate"].removesuffix("Mbps"))
             rtprop = float(s["flow"][0]["rtprop"].removesuffix("ms"))
             n = len(s["flow"])
-            dice = random.Random(f"{capacity} {rtprop} {n} {s['seed']}")
+            dice = random.Random(f"{capacity} {rtprop} {n} {s['seed']}")  # noqa: S311
             answers.append({"flows": law(capacity, rtprop, n, dice)})
         return answers
 
@@ -50,7 +50,7 @@ def vegas(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[F
 
 
 def reno(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Flow]:
-    """cwnd = sqrt(3 / 2p), with a queue that is three quarters of a BDP deep whatever the rate."""
+    """Take cwnd = sqrt(3 / 2p), with a queue that is three quarters of a BDP deep whatever the rate."""
     rtt, rate = 1.75 * rtprop, capacity / n
     window = rate * rtt / 12.0
     return [saw(rate, 0.75 * rtprop, rtprop, 1.5 / window**2 * dice.uniform(0.9, 1.1)) for _ in range(n)]
@@ -75,7 +75,7 @@ def allegro(capacity: float, rtprop: float, n: int, dice: random.Random) -> list
 
 
 def rising(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Flow]:
-    """The more delay, the more rate."""
+    """Raise the rate with the delay."""
     rate = capacity / n
     return [saw(rate * dice.uniform(0.97, 1.03), rate, rtprop) for _ in range(n)]
 
@@ -160,7 +160,8 @@ def test_runs_that_fail_are_counted_and_many_end_it() -> None:
 
     def often(scenarios: Sequence[dict[str, Any]]) -> list[Measured]:
         return [
-            RunFault("error", "cwnd is NaN") if s["seed"] == 1 else got for s, got in zip(scenarios, good(scenarios))
+            RunFault("error", "cwnd is NaN") if s["seed"] == 1 else got
+            for s, got in zip(scenarios, good(scenarios), strict=True)
         ]
 
     result = derive("broken", measure=often)

@@ -15,11 +15,11 @@ Thesis sections 5.2.1 (procedure, Table 5.1) and 6.1 (Table 6.2, shapes).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares, minimize_scalar
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -14,8 +14,9 @@ from fairweir.audit.hunt_space import Cca, cca_name
 from fairweir.audit.measure import packets
 
 if TYPE_CHECKING:
-    from fairweir.audit.exhibits.family import ScenarioDict
     from collections.abc import Mapping, Sequence
+
+    from fairweir.audit.exhibits.family import ScenarioDict
 
 STATISTICS: dict[str, str] = {
     "p50_qdelay_ms": "ms",

@@ -15,18 +15,18 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fairweir.audit.hunt_result import BOUND, Growth, GrowthPoint, HuntResult, OutcomeWord, Victim, save
-from fairweir.audit.hunt_space import KINDS, Cca, Space, Spot, cca_name, scenario
+from fairweir.audit.hunt_space import KINDS, Cca, Space, Spot, believed_mbps, cca_name, scenario
 from fairweir.audit.intervals import Scale, interval
 from fairweir.audit.measure import Measure, RunFault, on_all_cores
-from fairweir.audit.metrics import max_min_ratio, throughputs_mbps
-from typing import TYPE_CHECKING
+from fairweir.audit.metrics import loss_rate, max_min_ratio, throughputs_mbps
 
 if TYPE_CHECKING:
     from fairweir.verdict import Interval
 
-PACKET_BUDGET = 250_000_000
+PACKET_BUDGET = 150_000_000
 """About 15 s on two cores for controllers that the simulator runs at ten million packets a second and core."""
 
 PYTHON_PACKET_BUDGET = 10_000_000
@@ -42,7 +42,8 @@ makes it half as large again, which is well outside the confirmed interval of a 
 SEARCH_SEEDS = (1, 2)
 CONFIRM_SEEDS = (101, 102, 103, 104, 105, 106)
 GROWTH_SEEDS = (201, 202, 203)
-GROWTH_FACTORS = (1.0, 2.0, 4.0, 8.0)
+RATE_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+DURATION_FACTORS = (1.0, 2.0, 4.0)
 PERSISTENCE = 4.0
 """Runs this many times as long must still show the ratio."""
 
@@ -68,6 +69,7 @@ class _Hunter:
         self.cca, self.space, self.bound, self.budget = cca, space, bound, budget
         self._measure, self._progress = measure, progress
         self._seen: dict[tuple[Spot, int], tuple[float, ...] | None] = {}
+        self.lossy: dict[Spot, bool] = {}
         self.runs = self.packets = 0
         self.faults: list[str] = []
 
@@ -86,11 +88,12 @@ class _Hunter:
                 self._seen[job] = None
             else:
                 self._seen[job] = tuple(throughputs_mbps(got))
+                self.lossy[job[0]] = loss_rate(got) > 0.0
         self.packets += cost
 
     def rates(self, spot: Spot, seeds: Sequence[int]) -> list[tuple[float, ...]]:
-        """Throughputs in Mbps of the runs at a measured spot; runs that did not end well are left out."""
-        return [rates for seed in seeds if (rates := self._seen[spot, seed]) is not None]
+        """Throughputs in Mbps of the runs at a spot; runs that were not made or did not end well are left out."""
+        return [rates for seed in seeds if (rates := self._seen.get((spot, seed))) is not None]
 
     def ratios(self, spot: Spot, seeds: Sequence[int]) -> list[float]:
         """Largest throughput by smallest at a measured spot, one a run."""
@@ -118,9 +121,9 @@ class _Candidate:
 def _affordable(space: Space, budget: int) -> tuple[Space, bool]:
     """Drop the highest rates while the coarse grid costs over half the budget; tell whether any was dropped."""
     rates, cut = space.rates_mbps, False
-    while len(rates) > 1 and sum(s.packets for s in _grid(space.with_rates(rates))) > budget // 2:
+    while len(rates) > 1 and sum(s.packets for s in _grid(space, _links(space.but(rates_mbps=rates)))) > budget // 2:
         rates, cut = rates[:-1], True
-    return space.with_rates(rates), cut
+    return space.but(rates_mbps=rates), cut
 
 
 def _links(space: Space) -> list[Spot]:
@@ -128,15 +131,21 @@ def _links(space: Space) -> list[Spot]:
     return [Spot("none", 0.0, r, b, space.duration_s) for r, b in itertools.product(space.rates_mbps, space.buffers)]
 
 
-def _grid(space: Space) -> list[Spot]:
-    """Give the coarse grid."""
-    return [link.at(kind=k, d_ms=d) for link in _links(space) for k in space.kinds for d in space.d_ms]
+def _grid(space: Space, links: Sequence[Spot]) -> list[Spot]:
+    """Give the coarse grid over `links`."""
+    return [link.at(kind=k, d_ms=d) for link in links for k in space.kinds for d in space.d_ms]
 
 
-def _crossings(hunter: _Hunter, space: Space) -> list[_Candidate]:
+def _is_calm(hunter: _Hunter, link: Spot) -> bool:
+    """Tell whether flows share `link` evenly enough for jitter to be blamed where the bound is exceeded."""
+    ratios = hunter.ratios(link, SEARCH_SEEDS)
+    return bool(ratios) and max(ratios) <= hunter.bound / 2
+
+
+def _crossings(hunter: _Hunter, space: Space, links: Sequence[Spot]) -> list[_Candidate]:
     """For each kind and link the smallest D of the grid beyond the bound; smallest D and largest ratio first."""
     found = []
-    for link, kind in itertools.product(_links(space), space.kinds):
+    for link, kind in itertools.product(links, space.kinds):
         below = space.d_ms[0] / 8
         for d in space.d_ms:
             spot = link.at(kind=kind, d_ms=d)
@@ -181,69 +190,97 @@ def _bisect(hunter: _Hunter, candidates: list[_Candidate]) -> list[_Candidate]:
     return sorted(candidates, key=lambda c: c.spot.d_ms)
 
 
-def _survives(hunter: _Hunter, spot: Spot) -> bool:
-    """Tell whether the ratio exceeds the bound with confidence, on new seeds, and waiting does not cure it."""
-    hunter.measure("confirming", [spot], CONFIRM_SEEDS)
-    short = hunter.interval(spot, CONFIRM_SEEDS)
-    if short is None or short.lo <= hunter.bound:
+def _unjittered(spot: Spot) -> Spot:
+    return spot.at(kind="none", d_ms=0.0, believed_mbps=0.0)
+
+
+def _stands(hunter: _Hunter, spot: Spot) -> bool:
+    """Tell whether the whole interval lies beyond the bound and beyond what flows do without jitter."""
+    ratio, control = hunter.interval(spot, CONFIRM_SEEDS), hunter.interval(_unjittered(spot), CONFIRM_SEEDS)
+    if ratio is None or control is None or ratio.lo <= hunter.bound:
         return False
+    return spot.kind == "none" or control.hi < ratio.lo
+
+
+def _persists(hunter: _Hunter, spot: Spot) -> bool:
+    """Tell whether runs four times as long show the ratio as well."""
     longer = spot.at(duration_s=spot.duration_s * PERSISTENCE)
     hunter.measure("waiting longer", [longer], GROWTH_SEEDS)
     return hunter.exceeds(longer, GROWTH_SEEDS)
 
 
-def _confirm(hunter: _Hunter, candidates: Sequence[_Candidate], largest_d_ms: float) -> _Candidate | None:
-    """Give the first candidate that survives, its D raised a little where the search's seeds were lucky."""
-    for candidate in candidates[:MOST_CONFIRMED]:
-        spot, below = candidate.spot, candidate.below_ms
-        for _ in range(3):
-            if _survives(hunter, spot):
-                return _Candidate(spot=spot, below_ms=below)
-            raised = min(round(spot.d_ms * PRECISION, 3), largest_d_ms)
-            if raised <= spot.d_ms:
-                break
-            spot, below = spot.at(d_ms=raised), spot.d_ms
+def _first_surviving(hunter: _Hunter, spots: Sequence[Spot]) -> Spot | None:
+    """Give the first spot whose ratio exceeds the bound with confidence.
+
+    All of it on new seeds; a ratio that is there without jitter, or that runs four times as long do not show, is none.
+    """
+    hunter.measure("confirming", [*spots, *map(_unjittered, spots)], CONFIRM_SEEDS)
+    for spot in spots:
+        if not _stands(hunter, spot):
+            continue
+        if _persists(hunter, spot):
+            return spot
     return None
 
 
-def _shrink(hunter: _Hunter, spot: Spot) -> Spot:
-    """Halve the rate, then the duration, up to twice each, while the interval stays beyond the bound."""
-    for changes in (
-        [{"rate_mbps": spot.rate_mbps / f} for f in (2, 4)],
-        [{"duration_s": spot.duration_s / f} for f in (2, 4)],
-    ):
-        for change in changes:
-            smaller = spot.at(**change)
-            try:
-                hunter.measure("making it small", [smaller], CONFIRM_SEEDS)
-            except _BudgetSpentError:
-                return spot
-            got = hunter.interval(smaller, CONFIRM_SEEDS)
-            if got is None or got.lo <= hunter.bound:
+def _confirm(hunter: _Hunter, candidates: Sequence[_Candidate], largest_d_ms: float) -> _Candidate | None:
+    """Give the first candidate that survives, its D raised a little where the search's seeds were lucky."""
+    for candidate in candidates[:MOST_CONFIRMED]:
+        raised = [round(min(candidate.spot.d_ms * PRECISION**i, largest_d_ms), 3) for i in range(3)]
+        ladder = list(dict.fromkeys(raised))
+        spot = _first_surviving(hunter, [candidate.spot.at(d_ms=d) for d in ladder])
+        if spot is not None:
+            below = max((d for d in ladder if d < spot.d_ms), default=candidate.below_ms)
+            return _Candidate(spot=spot, below_ms=below)
+    return None
+
+
+def _halve(hunter: _Hunter, spot: Spot, name: str, *, persists: bool) -> Spot:
+    """Halve one property of the spot, twice at most, while the claim stands (and `persists`, if that is asked for)."""
+    for _ in range(2):
+        less = spot.at(**{name: getattr(spot, name) / 2})
+        try:
+            hunter.measure("making it small", [less, _unjittered(less)], CONFIRM_SEEDS)
+            if not _stands(hunter, less) or (persists and not _persists(hunter, less)):
                 break
-            spot = smaller
+        except _BudgetSpentError:
+            break
+        spot = less
     return spot
 
 
 def _grow(hunter: _Hunter, spot: Spot) -> list[Growth]:
-    """Follow the ratio to higher rates and to longer runs, as far as packets allow."""
+    """Follow the ratio to higher rates and to longer runs.
+
+    As far as packets allow, and leaving out places where flows do not converge even without jitter.
+    """
     curves: list[Growth] = []
     for axis, spots in (
-        ("rate_mbps", [spot.at(rate_mbps=spot.rate_mbps * f) for f in GROWTH_FACTORS]),
-        ("duration_s", [spot.at(duration_s=spot.duration_s * f) for f in GROWTH_FACTORS[:3]]),
+        # What the victim is made to believe stays as it is, or the ratio could not grow.
+        (
+            "rate_mbps",
+            [spot.at(rate_mbps=spot.rate_mbps * f, believed_mbps=believed_mbps(spot)) for f in RATE_FACTORS],
+        ),
+        ("duration_s", [spot.at(duration_s=spot.duration_s * f) for f in DURATION_FACTORS]),
     ):
         affordable = [s for s in spots if s.packets <= LARGEST_RUN]
         try:
-            hunter.measure("following it", affordable, GROWTH_SEEDS)
+            hunter.measure("following it", [*affordable, *map(_unjittered, affordable)], GROWTH_SEEDS)
         except _BudgetSpentError:
             continue
         points = [
-            GrowthPoint(x=getattr(s, axis), ratio=got)
+            GrowthPoint(x=getattr(s, axis), ratio=ratio, control=control)
             for s in affordable
-            if (got := hunter.interval(s, GROWTH_SEEDS)) is not None
+            if (ratio := hunter.interval(s, GROWTH_SEEDS)) is not None
+            and (control := hunter.interval(_unjittered(s), GROWTH_SEEDS)) is not None
+            and (s.kind == "none" or control.value <= hunter.bound / 2)
         ]
         if len(points) >= 2:
-            curves.append(Growth.model_validate({"axis": axis, "points": points, "exponent": _exponent(points)}))
+            # Below the spot a ratio may still be rising towards a bound: where there is something beyond, only that
+            # counts.
+            beyond = [p for p in points if p.x >= getattr(spot, axis)]
+            exponent = _exponent(beyond if len(beyond) >= 2 else points)
+            curves.append(Growth.model_validate({"axis": axis, "points": points, "exponent": exponent}))
     return curves
 
 
@@ -305,16 +342,24 @@ def hunt(
     )
     best: _Candidate | None = None
     by_kind: dict[str, float | None] = {}
+    left_out: list[str] = []
     try:
+        hunter.measure("without jitter", _links(space.but(buffers=space.buffers[:1])), SEARCH_SEEDS)
+        if sum(hunter.lossy.values()) <= len(hunter.lossy) / 2:
+            space = space.but(buffers=space.buffers[:1])
         links = _links(space)
         hunter.measure("without jitter", links, SEARCH_SEEDS)
         if all(not hunter.ratios(link, SEARCH_SEEDS) for link in links):
-            return _result(hunter, space, None, by_kind, was_cut, failed=True)
-        unjittered = [_Candidate(spot=link, below_ms=0.0) for link in links if hunter.exceeds(link, SEARCH_SEEDS)]
-        best = next((c for c in unjittered[:MOST_CONFIRMED] if _survives(hunter, c.spot)), None)
-        if best is None:
-            hunter.measure("coarse grid", _grid(space), SEARCH_SEEDS[:1])
-            candidates = _crossings(hunter, space)
+            return _result(hunter, space, None, by_kind, left_out, was_cut, failed=True)
+        unequal = [link for link in links if hunter.exceeds(link, SEARCH_SEEDS)]
+        for link in unequal[:MOST_CONFIRMED]:
+            if best is None and (spot := _first_surviving(hunter, [link])) is not None:
+                best = _Candidate(spot=spot, below_ms=0.0)
+        calm = [link for link in links if _is_calm(hunter, link)]
+        left_out = [f"{link.rate_mbps:g} Mbps, {link.buffer}" for link in links if link not in calm]
+        if best is None and calm:
+            hunter.measure("coarse grid", _grid(space, calm), SEARCH_SEEDS[:1])
+            candidates = _crossings(hunter, space, calm)
             by_kind = _smallest_by_kind(space, candidates)
             if candidates:
                 candidates = _bisect(hunter, _widest_first(candidates))
@@ -322,7 +367,7 @@ def hunt(
                 best = _confirm(hunter, candidates, space.d_ms[-1])
     except _BudgetSpentError:
         was_cut = True
-    return _result(hunter, space, best, by_kind, was_cut)
+    return _result(hunter, space, best, by_kind, left_out, was_cut)
 
 
 def _result(
@@ -330,23 +375,20 @@ def _result(
     space: Space,
     best: _Candidate | None,
     by_kind: dict[str, float | None],
+    left_out: list[str],
     was_cut: bool,
     failed: bool = False,
 ) -> HuntResult:
-    grid = [r for s in _grid(space) if (s, SEARCH_SEEDS[0]) in hunter._seen for r in hunter.ratios(s, SEARCH_SEEDS[:1])]
+    grid = [r for s in _grid(space, _links(space)) for r in hunter.ratios(s, SEARCH_SEEDS[:1])]
     outcome: OutcomeWord = "failed" if failed else "none"
     found: dict[str, object] = {}
     if best is not None:
-        growth = _grow(hunter, best.spot)
-        spot = _shrink(hunter, best.spot)
+        modest = _halve(hunter, best.spot, "rate_mbps", persists=True)
+        growth = _grow(hunter, modest)
+        # Persistence is known by now: the file that shows the ratio may be short.
+        spot = _halve(hunter, modest, "duration_s", persists=False)
         outcome = "starvation" if any(g.exponent >= GROWTH_EXPONENT for g in growth) else "bounded-unfairness"
         victim, victim_mbps, winner_mbps = _victim(hunter, spot)
-        link = spot.at(kind="none", d_ms=0.0)
-        try:
-            hunter.measure("without jitter", [link], CONFIRM_SEEDS)
-            control = hunter.interval(link, CONFIRM_SEEDS)
-        except _BudgetSpentError:
-            control = None
         found = {
             "kind": spot.kind,
             "kind_text": next((k.text for k in KINDS if k.name == spot.kind), "all flows alike"),
@@ -357,7 +399,7 @@ def _result(
             "duration_s": spot.duration_s,
             "ratio": hunter.interval(spot, CONFIRM_SEEDS),
             "seeds": list(CONFIRM_SEEDS),
-            "control": control,
+            "control": hunter.interval(_unjittered(spot), CONFIRM_SEEDS),
             "victim": victim,
             "victim_mbps": victim_mbps,
             "winner_mbps": winner_mbps,
@@ -370,6 +412,7 @@ def _result(
             "outcome": outcome,
             "bound": hunter.bound,
             "smallest_d_ms": by_kind,
+            "left_out": left_out,
             "largest_ratio": max(grid, default=None),
             "rtprop_ms": space.rtprop_ms,
             "flows": space.flows,

@@ -4,69 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairweir.audit.exhibits.setting import dumbbell, flows, mbps
 from fairweir.audit.measure import packets
 
 if TYPE_CHECKING:
     from fairweir.audit.exhibits.family import ScenarioDict
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A way to delay one flow's packets or ACKs by at most D.
-
-    Attributes
-    ----------
-    name : as results print it
-    text : what it does, for people
-    keys : D in ms -> the keys it adds to the flow's table
-    """
-
-    name: str
-    text: str
-    keys: Callable[[float], dict[str, Any]]
-
-
-def time_text(time_ms: float) -> str:
-    """Give a time as scenarios write it, to the microsecond."""
-    return f"{round(time_ms * 1e3)}us"
-
-
-KINDS: tuple[Kind, ...] = (
-    Kind(
-        "early-packet",
-        "every packet is held D longer, but for one every few seconds that is not: min RTT is D too small for the rest "
-        "(starvation paper, section 5.1)",
-        lambda d: {"jitter": {"kind": "early-packet", "offset": time_text(d), "every": "5s"}},
-    ),
-    Kind(
-        "offset",
-        "every packet is held D longer: another rtprop (section 5.2 has 40 ms more for one of two BBR flows)",
-        lambda d: {"jitter": {"kind": "constant", "delay": time_text(d)}},
-    ),
-    Kind(
-        "uniform",
-        "each packet is held for a random time in [0, D], in order",
-        lambda d: {"jitter": {"kind": "uniform", "max": time_text(d)}},
-    ),
-    Kind(
-        "ack-aggregation",
-        "ACKs wait for up to D and leave in bursts (FRCC paper, section 7)",
-        lambda d: {"ack_jitter": {"kind": "ack-aggregation", "hold": time_text(d)}},
-    ),
-    Kind(
-        "random-aggregation",
-        "ACKs wait for random times of up to D and leave in batches (thesis, appendix B.6)",
-        lambda d: {"ack_jitter": {"kind": "random-aggregation", "max": time_text(d)}},
-    ),
-    Kind(
-        "periodic",
-        "ACKs leave only at multiples of D (section 5.3)",
-        lambda d: {"ack_jitter": {"kind": "periodic", "period": time_text(d)}},
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -79,7 +23,8 @@ class Spot:
     d_ms : most that a packet is held, ms
     rate_mbps : of the bottleneck
     buffer : of the bottleneck, as scenarios write it
-    duration_s : of the run; the first third is not measured
+    duration_s : of the run; its second half is measured
+    believed_mbps : rate of the link that a "virtual-link" shows to the jittered flow; 0: a sixteenth of `rate_mbps`
     """
 
     kind: str
@@ -87,6 +32,7 @@ class Spot:
     rate_mbps: float
     buffer: str
     duration_s: float
+    believed_mbps: float = 0.0
 
     def at(self, **changes: Any) -> Spot:
         """Give the same with other values."""
@@ -99,6 +45,88 @@ class Spot:
 
 
 @dataclass(frozen=True)
+class Kind:
+    """A way to delay one flow's packets or ACKs by at most D.
+
+    Attributes
+    ----------
+    name : as results print it
+    text : what it does, for people
+    keys : the spot -> the keys it adds to the flow's table
+    """
+
+    name: str
+    text: str
+    keys: Callable[[Spot], dict[str, Any]]
+
+
+def time_text(time_ms: float) -> str:
+    """Give a time as scenarios write it, to the microsecond."""
+    return f"{round(time_ms * 1e3)}us"
+
+
+START_SPREAD_S = 0.1
+"""Flows start within it: early enough for all to see an empty queue first, so that jitter is the only difference, and
+late enough for phases to be random. What a late-comer gets is another exhibit's question."""
+
+VIRTUAL_DIVISOR = 16.0
+"""A flow that believes in a link of this part of the rate leaves the other fifteen times as much: twice the bound of
+7."""
+
+
+def believed_mbps(spot: Spot) -> float:
+    """Give the rate of the link that a virtual link shows to the jittered flow."""
+    return spot.believed_mbps or spot.rate_mbps / VIRTUAL_DIVISOR
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        "early-packet",
+        "every packet is held D longer, but for one every 5 s, with which all that is held leaves: min RTT is D too "
+        "small for the rest (starvation paper, section 5.1)",
+        lambda spot: {"jitter": {"kind": "early-packet", "offset": time_text(spot.d_ms), "every": "5s"}},
+    ),
+    Kind(
+        "offset",
+        "every packet is held D longer: another rtprop (section 5.2 has 40 ms more for one of two BBR flows)",
+        lambda spot: {"jitter": {"kind": "constant", "delay": time_text(spot.d_ms)}},
+    ),
+    Kind(
+        "uniform",
+        "each packet is held for a random time in [0, D], in order",
+        lambda spot: {"jitter": {"kind": "uniform", "max": time_text(spot.d_ms)}},
+    ),
+    Kind(
+        "ack-aggregation",
+        "ACKs wait for up to D and leave in bursts (FRCC paper, section 7)",
+        lambda spot: {"ack_jitter": {"kind": "ack-aggregation", "hold": time_text(spot.d_ms)}},
+    ),
+    Kind(
+        "random-aggregation",
+        "ACKs wait for random times of up to D and leave in batches (thesis, appendix B.6)",
+        lambda spot: {"ack_jitter": {"kind": "random-aggregation", "max": time_text(spot.d_ms)}},
+    ),
+    Kind(
+        "periodic",
+        "ACKs leave only at multiples of D (section 5.3)",
+        lambda spot: {"ack_jitter": {"kind": "periodic", "period": time_text(spot.d_ms)}},
+    ),
+    Kind(
+        "virtual-link",
+        "each packet is held for as long as it would queue on a link of its own, of a sixteenth of the rate, but for "
+        "at most D: the adversary of theorem 1 (specs/ccas.md, section 22.7)",
+        lambda spot: {
+            "jitter": {
+                "kind": "virtual-link",
+                "rate": mbps(believed_mbps(spot)),
+                "bound": time_text(spot.d_ms),
+            }
+        },
+    ),
+)
+
+
+@dataclass(frozen=True)
 class Space:
     """Everything the hunt may try.
 
@@ -106,24 +134,26 @@ class Space:
     ----------
     kinds : names of :data:`KINDS`
     rates_mbps : of the coarse grid; the growth of the ratio is followed beyond the last one
-    buffers : bottleneck buffers, as scenarios write them
-    d_ms : grid of D, ascending
+    buffers : bottleneck buffers from deep to shallow, as scenarios write them; the shallow ones are for CCAs that lose
+        packets even in the deepest, since what a buffer too small for a standing queue does is another question
+    d_ms : grid of D, ascending; up to one rtprop, as the network models have it (thesis, section 4.2.3 and appendix
+        B.6)
     rtprop_ms : of all flows, before jitter
     flows : how many share the link; the first is jittered
     duration_s : of the coarse grid's runs
     """
 
     kinds: tuple[str, ...] = tuple(kind.name for kind in KINDS)
-    rates_mbps: tuple[float, ...] = (24.0, 96.0, 384.0)
-    buffers: tuple[str, ...] = ("1bdp", "4bdp")
-    d_ms: tuple[float, ...] = (0.5, 2.0, 8.0, 32.0, 128.0)
+    rates_mbps: tuple[float, ...] = (6.0, 24.0, 96.0)
+    buffers: tuple[str, ...] = ("4bdp", "1bdp")
+    d_ms: tuple[float, ...] = (0.5, 2.0, 8.0, 20.0, 40.0)
     rtprop_ms: float = 40.0
     flows: int = 2
-    duration_s: float = 30.0
+    duration_s: float = 60.0
 
-    def with_rates(self, rates_mbps: tuple[float, ...]) -> Space:
-        """Give the same with other rates."""
-        return replace(self, rates_mbps=rates_mbps)
+    def but(self, **changes: Any) -> Space:
+        """Give the same with other values."""
+        return replace(self, **changes)
 
 
 Cca = str | Mapping[str, Any]
@@ -140,16 +170,16 @@ def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:
 
     Parameters
     ----------
-    seed : draws the flows' start times, within the first tenth of the run, and everything random in it
+    seed : draws the flows' start times and everything random in the run
     """
-    # The claim is on long-run shares; a third of the run is left for convergence (specs/frcc.md section 4 leaves 60 %).
-    tables = flows("", [space.rtprop_ms] * space.flows, seed, spread_s=min(2.0, spot.duration_s / 10))
+    # The claim is on long-run shares; half of the run is left for convergence (specs/frcc.md section 4 leaves 60 %).
+    tables = flows("", [space.rtprop_ms] * space.flows, seed, spread_s=START_SPREAD_S)
     for table in tables:
         table["cca"] = cca if isinstance(cca, str) else dict(cca)
     about = f"{space.flows} flows of {cca_name(cca)} share {mbps(spot.rate_mbps)}"
     if spot.kind != "none":
         kind = next(k for k in KINDS if k.name == spot.kind)
-        tables[0].update(kind.keys(spot.d_ms))
+        tables[0].update(kind.keys(spot))
         tables[0]["id"] = "jittered"
         about += f"; the first suffers {spot.kind} of D = {spot.d_ms:.4g} ms: {kind.text}"
     return dumbbell(
@@ -159,6 +189,6 @@ def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:
         buffer=spot.buffer,
         flow_tables=tables,
         duration_s=spot.duration_s,
-        warmup_s=round(spot.duration_s / 3, 3),
+        warmup_s=spot.duration_s / 2,
         seed=seed,
     )

@@ -11,9 +11,8 @@ from typing import Any
 
 from fairweir import pool
 from fairweir.audit.exhibits.family import ScenarioDict
-from fairweir.errors import FairweirError
-from fairweir.run import run
-from fairweir.scenario import Scenario
+from fairweir.errors import ConfigError, FairweirError
+from fairweir.worker import play
 
 PACKET_BYTES = 1500
 """Size of the packets in which budgets are counted: the simulator's default."""
@@ -42,11 +41,6 @@ def packets(rate_mbps: float, duration_s: float) -> int:
     return int(rate_mbps * 1e6 * duration_s / (8 * PACKET_BYTES))
 
 
-def play(scenario: ScenarioDict) -> dict[str, Any]:
-    """Summary of one run."""
-    return run(Scenario.from_dict(scenario)).summary
-
-
 def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0) -> Measure:
     """Measure in processes, one job a core.
 
@@ -58,9 +52,16 @@ def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0) -> Meas
 
     def measure(scenarios: Sequence[ScenarioDict]) -> list[Measured]:
         outcomes = pool.map_jobs(play, scenarios, workers=workers, timeout_s=timeout_s)
-        return [o.value if o.ok else RunFault(o.kind, o.reason) for o in outcomes]
+        return [o.value if o.ok else _fault(o) for o in outcomes]
 
     return measure
+
+
+def _fault(failed: pool.Failed[ScenarioDict]) -> RunFault:
+    """Give what a search goes on with; a scenario that cannot be played at all is no finding, and ends it."""
+    if isinstance(failed.error, ConfigError):
+        raise failed.error
+    return RunFault(failed.kind, failed.reason)
 
 
 def here(scenarios: Sequence[ScenarioDict]) -> list[Measured]:
@@ -72,6 +73,8 @@ def here(scenarios: Sequence[ScenarioDict]) -> list[Measured]:
     for scenario in scenarios:
         try:
             measured.append(play(scenario))
+        except ConfigError:
+            raise
         except FairweirError as error:
             measured.append(RunFault("error", str(error)))
     return measured

@@ -1,0 +1,18 @@
+"""What a pool's worker does with a scenario. Its module loads nothing that a worker has not loaded already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairweir.run import run
+from fairweir.scenario import Scenario
+
+
+def play(scenario: dict[str, Any]) -> dict[str, Any]:
+    """Give the summary of one run.
+
+    Parameters
+    ----------
+    scenario : dict, as TOML has it, its seed included
+    """
+    return run(Scenario.from_dict(scenario)).summary
