@@ -87,7 +87,7 @@ def _metric_figure(
         title=title[0].upper() + title[1:],
         data=data,
         layout=layout,
-        caption=_caption(curves, references, threshold),
+        caption=_caption(curves, references),
         table=_table(family.axis, curves),
     )
 
@@ -223,8 +223,8 @@ def _threshold_line(threshold: Threshold, yaxis: dict[str, Any]) -> dict[str, An
         "annotations": [
             {
                 "xref": "paper",
-                "x": 1,
-                "xanchor": "right",
+                "x": 0,
+                "xanchor": "left",
                 "yref": "y",
                 "y": math.log10(threshold.bound) if is_log else threshold.bound,
                 "yanchor": "bottom" if is_at_most else "top",
@@ -236,17 +236,16 @@ def _threshold_line(threshold: Threshold, yaxis: dict[str, Any]) -> dict[str, An
     }
 
 
-def _caption(curves: Sequence[CcaCurve], references: Sequence[Reference], threshold: Threshold | None) -> str:
+def _caption(curves: Sequence[CcaCurve], references: Sequence[Reference]) -> str:
     parts = []
-    laws = [
-        f"{c.cca}: {c.curve.law}" for c in curves if c.curve.law and any(p.theory is not None for p in c.curve.points)
-    ]
+    laws: dict[str, list[str]] = {}
+    for c in curves:
+        if c.curve.law and any(p.theory is not None for p in c.curve.points):
+            laws.setdefault(c.curve.law, []).append(c.cca)
     if laws:
-        parts.append("Dotted, theory: " + "; ".join(laws) + ".")
+        parts.append("Dotted, theory: " + "; ".join(f"{', '.join(ccas)} {law}" for law, ccas in laws.items()) + ".")
     if references:
         parts.append("Grey: " + "; ".join(f"{r.label} ({r.dash})" for r in references) + ".")
-    if threshold is not None and threshold.reason:
-        parts.append(f"Bound {threshold}: {threshold.reason.rstrip('.')} ({threshold.source}).")
     return " ".join(parts)
 
 

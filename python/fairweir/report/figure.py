@@ -93,7 +93,7 @@ def linear_range(values: Iterable[float | None], *, floor: float | None = None) 
 
 
 def log_ticks(values: Sequence[float]) -> dict[str, Any]:
-    """Give the keys of a logarithmic axis of `values`: ticks at 1, 2, 5 within a decade or two, else at powers of ten."""
+    """Give the keys of a logarithmic axis: ticks at 1, 2, 5 within a decade or two, else at powers of ten."""
     bounds = log_range(values) or [0.0, 1.0]
     decades = range(math.floor(bounds[0]), math.ceil(bounds[1]) + 1)
     steps = (1, 2, 5) if bounds[1] - bounds[0] <= 2.5 else (1,)

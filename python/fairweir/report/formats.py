@@ -13,7 +13,8 @@ def decimals(value: float) -> int:
     """Decimals that leave `value` three significant digits, and none that are noise."""
     if value == 0 or not math.isfinite(value):
         return 0
-    return max(0, SIGNIFICANT - 1 - math.floor(math.log10(abs(value))))
+    # Rounded first: 0.9996 has as many decimals as 1.00, which it prints as.
+    return max(0, SIGNIFICANT - 1 - math.floor(math.log10(abs(float(f"{value:.{SIGNIFICANT}g}")))))
 
 
 def number(value: float | None, places: int | None = None) -> str:

@@ -110,7 +110,7 @@ def growth_figure(hunts: Hunts, axis: str) -> Figure | None:
         ],
         "annotations": [
             {
-                "xref": "paper", "x": 1, "xanchor": "right", "yref": "y", "y": math.log10(bound), "yanchor": "bottom",
+                "xref": "paper", "x": 0, "xanchor": "left", "yref": "y", "y": math.log10(bound), "yanchor": "bottom",
                 "text": f"bound {bound:g}", "showarrow": False, "font": {"size": 11, "color": "#B3261E"},
             }
         ],

@@ -86,13 +86,14 @@ def side_by_side(family: str, traces: Sequence[tuple[str, Trace]]) -> Figure:
     for row, (cca, trace, flows) in enumerate(drawn, start=1):
         axis = "y" if row == 1 else f"y{row}"
         for i, flow in enumerate(flows):
+            name = _place(flow)
             data.append(
                 {
                     "type": "scatter",
                     "mode": "lines",
-                    "name": flow.id,
-                    "legendgroup": flow.id,
-                    "showlegend": flow.id not in named,
+                    "name": name,
+                    "legendgroup": name,
+                    "showlegend": name not in named,
                     "x": rounded(trace.t_s),
                     "y": rounded(flow.throughput_mbps),
                     "yaxis": axis,
@@ -100,7 +101,7 @@ def side_by_side(family: str, traces: Sequence[tuple[str, Trace]]) -> Figure:
                     "hovertemplate": f"{cca}, {flow.id}: %{{y:.4g}} Mbps<extra></extra>",
                 }
             )
-            named.add(flow.id)
+            named.add(name)
         layout["yaxis" if row == 1 else f"yaxis{row}"] = {
             "title": {"text": f"<b>{cca}</b><br>Mbps"},
             "domain": panels[row - 1],
@@ -136,6 +137,12 @@ def _mean(values: Sequence[float | None]) -> float:
 def _flow_label(flow: TraceFlow, flows: Sequence[TraceFlow]) -> str:
     is_mixed = len({f.cca for f in flows}) > 1
     return f"{flow.id} ({flow.cca})" if is_mixed and flow.cca not in flow.id else flow.id
+
+
+def _place(flow: TraceFlow) -> str:
+    """Give the flow's id without its CCA's name, so that a legend serves several CCAs."""
+    own = flow.id.removeprefix(flow.cca).lstrip("-")
+    return flow.id if own == flow.id else f"flow {own}".strip()
 
 
 def _time_axis(trace: Trace) -> dict[str, Any]:

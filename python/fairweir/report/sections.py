@@ -34,7 +34,16 @@ def sections_of(results: AuditResults) -> tuple[Section, ...]:
     for name in dict.fromkeys(e.family for c in ccas for e in c.exhibits if e.family not in known):
         rows = rows_of(ccas, name)
         title = name.replace("-", " ").capitalize()
-        sections.append(Section(slug("family", name), title, outcome_of(rows), rows=rows, evidence=_evidence(rows)))
+        sections.append(
+            Section(
+                slug("family", name),
+                title,
+                outcome_of(rows),
+                rows=rows,
+                evidence=_evidence(rows, is_open=True),
+                settled=_evidence(rows, is_open=False),
+            )
+        )
     return tuple(sections)
 
 
@@ -59,7 +68,8 @@ def _family_section(
         figures=(*grids, *first),
         more_figures=tuple(more),
         runs=_runs(family.name, measured),
-        evidence=_evidence(rows),
+        evidence=_evidence(rows, is_open=True),
+        settled=_evidence(rows, is_open=False),
         faults=tuple(FaultView(cca, fault) for _, cca, f in measured for fault in f.faults),
     )
 
@@ -87,9 +97,9 @@ def _runs(family: str, measured: list[tuple[int, str, FamilyResult]]) -> tuple[F
     return (*together, *(run_figure(family, cca, trace) for cca, trace in traces))
 
 
-def _evidence(rows: tuple[Row, ...]) -> tuple[Evidence, ...]:
-    """All claims of `rows`, the worst first."""
-    found = [cell for row in rows for cell in row.cells if cell is not None]
+def _evidence(rows: tuple[Row, ...], *, is_open: bool) -> tuple[Evidence, ...]:
+    """Claims that fail or are unknown, or those that do not; the worst first."""
+    found = [cell for row in rows for cell in row.cells if cell is not None and cell.is_open == is_open]
     return tuple(sorted(found, key=lambda item: ORDER.index(item.exhibit.verdict)))
 
 
@@ -108,7 +118,8 @@ def _hunt_section(ccas: list[CcaResults]) -> Section | None:
         paragraphs=(*(f"{hunt.cca}: {hunt.text}." for _, hunt in hunts), *reasons),
         rows=rows,
         figures=tuple(hunt_figures(hunts)),
-        evidence=_evidence(rows),
+        evidence=_evidence(rows, is_open=True),
+        settled=_evidence(rows, is_open=False),
     )
 
 
@@ -135,5 +146,6 @@ def _contract_section(ccas: list[CcaResults]) -> Section | None:
         paragraphs=tuple(f"{contract.cca}: {contract.text}." for contract in contracts),
         rows=rows,
         figures=tuple(f for contract in contracts if (f := contract_figure(contract)) is not None),
-        evidence=_evidence(rows),
+        evidence=_evidence(rows, is_open=True),
+        settled=_evidence(rows, is_open=False),
     )

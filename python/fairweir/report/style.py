@@ -20,6 +20,9 @@ or a dark page, are replaced by an earth tone and a grey."""
 MARKERS: Final = ("circle", "square", "diamond", "triangle-up", "x", "star", "hexagon", "triangle-down")
 """Plotly's names, in the palette's order: a curve is known by its marker when it is printed in grey."""
 
+GLYPHS: Final = ("●", "■", "◆", "▲", "✕", "★", "⬢", "▼")
+"""The markers as characters, for legends in text."""
+
 DASHES: Final = ("solid", "dash", "dot", "dashdot")
 """One per turn through the palette, so that flow 9 does not look like flow 1."""
 

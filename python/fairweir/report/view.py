@@ -49,6 +49,7 @@ class Score:
 
     cca: str
     colour: str
+    glyph: str
     outcome: Word
     counts: str
 
@@ -79,6 +80,11 @@ class Evidence:
     def claim(self) -> str:
         """The claim in words."""
         return self.exhibit.claim
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the claim fails or is unknown."""
+        return self.exhibit.verdict in (Outcome.FAILS, Outcome.UNKNOWN)
 
     @property
     def why(self) -> str:
@@ -179,7 +185,7 @@ class Row:
     @property
     def is_open(self) -> bool:
         """Tell whether it fails, or is unknown, for any CCA."""
-        return any(c is not None and c.exhibit.verdict in (Outcome.FAILS, Outcome.UNKNOWN) for c in self.cells)
+        return any(c is not None and c.is_open for c in self.cells)
 
 
 @dataclass(frozen=True)
@@ -197,6 +203,7 @@ class Section:
     more_figures: tuple[Figure, ...] = ()
     runs: tuple[Figure, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    settled: tuple[Evidence, ...] = ()
     faults: tuple[FaultView, ...] = ()
 
 
@@ -225,6 +232,11 @@ class Page:
         return self.results.complete
 
     @property
+    def is_dense(self) -> bool:
+        """Tell whether the matrix has so many columns that intervals must stand below their values."""
+        return len(self.results.ccas) > 2
+
+    @property
     def command(self) -> str:
         """What was typed."""
         return self.results.command
@@ -250,7 +262,13 @@ class Page:
     def scores(self) -> list[Score]:
         """A box for each CCA."""
         return [
-            Score(c.cca, style.colour(i), Word(c.verdict), _counts(e.verdict for e in c.exhibits))
+            Score(
+                c.cca,
+                style.colour(i),
+                style.GLYPHS[i % len(style.GLYPHS)],
+                Word(c.verdict),
+                _counts(e.verdict for e in c.exhibits),
+            )
             for i, c in enumerate(self.results.ccas)
         ]
 
