@@ -26,6 +26,7 @@
 //!
 //! Loss does not change the rate: the first round of recovery sends a packet per packet delivered, and cwnd is restored
 //! afterwards. Two lossy intervals of equal bandwidth mean a policer, whose rate is then used for 48 rounds.
+//! Where the scenario grants an oracle, min_rtt is the true propagation delay and PROBE_RTT never comes.
 //!
 //! **Source**: Cardwell et al., ACM Queue 14(5), 2016; facts of the kernel's `tcp_bbr.c` (version 1); Arun et al.,
 //! SIGCOMM 2022, §5.2 for alpha.
@@ -115,6 +116,7 @@ struct Gains {
     drain: Gain,
     probe_up: Gain,
     probe_down: Gain,
+    cruise: Gain,
     cwnd: Gain,
 }
 
@@ -132,6 +134,8 @@ pub struct Bbr {
 
     max_bw: WindowedMax,
     min_rtt: Dur,
+    /// The scenario tells min_rtt: no samples, no PROBE_RTT.
+    has_oracle: bool,
     min_rtt_stamp: Time,
     next_round_delivered: u64,
     is_round_start: bool,
@@ -166,6 +170,7 @@ impl Bbr {
             drain: Gain::from_f64(1.0 / params.startup_gain),
             probe_up: Gain::from_f64(params.probe_up_gain),
             probe_down: Gain::from_f64(params.probe_down_gain),
+            cruise: Gain::from_f64(params.cruise_gain),
             cwnd: Gain::from_f64(params.cwnd_gain),
         };
         Bbr {
@@ -176,7 +181,8 @@ impl Bbr {
             cwnd_pkts,
             pacing_rate: pacer.rate(Bandwidth::of_sample(cwnd_pkts, NOMINAL_RTT), gains.startup),
             max_bw: WindowedMax::new(params.bw_window_rounds),
-            min_rtt: Dur::MAX,
+            min_rtt: start.oracle_rtprop.unwrap_or(Dur::MAX),
+            has_oracle: start.oracle_rtprop.is_some(),
             min_rtt_stamp: Time::ZERO,
             next_round_delivered: 0,
             is_round_start: false,
@@ -210,7 +216,8 @@ impl Bbr {
             Mode::ProbeBw { .. } if self.policer.bandwidth().is_some() => Gain::UNIT,
             Mode::ProbeBw { phase: 0, .. } => self.gains.probe_up,
             Mode::ProbeBw { phase: 1, .. } => self.gains.probe_down,
-            Mode::ProbeBw { .. } | Mode::ProbeRtt { .. } => Gain::UNIT,
+            Mode::ProbeBw { .. } => self.gains.cruise,
+            Mode::ProbeRtt { .. } => Gain::UNIT,
         }
     }
 
@@ -289,14 +296,14 @@ impl Bbr {
     fn update_cycle_phase(&mut self, ack: &Ack<'_>, now: Time) {
         let Mode::ProbeBw { phase, since } = self.mode else { return };
         let is_full_length = now.since(since) > self.min_rtt;
-        let gain = self.pacing_gain();
-        let is_over = if gain == Gain::UNIT {
-            is_full_length
-        } else if gain > Gain::UNIT {
+        let is_policed = self.policer.bandwidth().is_some();
+        let is_over = match phase {
             // losses: the buffer does not hold pacing_gain x BDP; + 1 is the packet about to leave
-            is_full_length && (ack.lost > 0 || ack.prior_inflight + 1 >= self.inflight_target(gain))
-        } else {
-            is_full_length || ack.prior_inflight <= self.inflight_target(Gain::UNIT)
+            0 if !is_policed => {
+                is_full_length && (ack.lost > 0 || ack.prior_inflight + 1 >= self.inflight_target(self.gains.probe_up))
+            }
+            1 if !is_policed => is_full_length || ack.prior_inflight <= self.inflight_target(Gain::UNIT),
+            _ => is_full_length,
         };
         if is_over {
             self.mode = Mode::ProbeBw { phase: (phase + 1) % CYCLE_LEN, since: now };
@@ -338,8 +345,7 @@ impl Bbr {
     #[inline]
     fn update_min_rtt(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
         // Without a sample there is nothing to expire: flows start at any time.
-        let has_expired =
-            self.min_rtt != Dur::MAX && cx.now.since(self.min_rtt_stamp) > self.params.min_rtt_window;
+        let has_expired = self.min_rtt != Dur::MAX && cx.now.since(self.min_rtt_stamp) > self.params.min_rtt_window;
         if let Some(rtt) = ack.rtt
             && (rtt <= self.min_rtt || has_expired)
         {

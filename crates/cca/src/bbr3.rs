@@ -24,6 +24,8 @@
 //!   PROBE_RTT   cwnd half a BDP for 200 ms and a round, after 5 s without a smaller RTT
 //! ```
 //!
+//! Where the scenario grants an oracle, min_rtt is the true propagation delay and PROBE_RTT never comes.
+//!
 //! **Source**: draft-ietf-ccwg-bbr-01; facts of `tcp_bbr.c` of google/bbr, branch v3.
 //!
 //! **Deviations**: those of `bbr` on units, inflight at departure time, idle restart and delayed ACKs. cwnd is at least a
@@ -169,6 +171,8 @@ pub struct Bbr3 {
     /// Over this probing cycle and the last.
     max_bw: WindowedMax,
     min_rtt: Dur,
+    /// The scenario tells min_rtt: no samples, no PROBE_RTT.
+    has_oracle: bool,
     min_rtt_stamp: Time,
     probe_rtt_min: Dur,
     probe_rtt_min_stamp: Time,
@@ -226,7 +230,8 @@ impl Bbr3 {
             cwnd_pkts,
             pacing_rate: pacer.rate(Bandwidth::of_sample(cwnd_pkts, NOMINAL_RTT), gains.startup_pacing),
             max_bw: WindowedMax::new(1),
-            min_rtt: Dur::MAX,
+            min_rtt: start.oracle_rtprop.unwrap_or(Dur::MAX),
+            has_oracle: start.oracle_rtprop.is_some(),
             min_rtt_stamp: Time::ZERO,
             probe_rtt_min: Dur::MAX,
             probe_rtt_min_stamp: Time::ZERO,

@@ -22,6 +22,8 @@ pub struct Params {
     pub probe_up_gain: f64,
     /// Pacing gain of PROBE_BW's second phase.
     pub probe_down_gain: f64,
+    /// Pacing gain of PROBE_BW's other phases; well above 1 cwnd alone limits the flow.
+    pub cruise_gain: f64,
     /// cwnd gain of PROBE_BW.
     pub cwnd_gain: f64,
     /// Pacing stays so much below the bandwidth, percent.
@@ -48,6 +50,7 @@ impl Default for Params {
             startup_gain: 2.89, // the kernel rounds 2.885 up to 739/256
             probe_up_gain: 1.25,
             probe_down_gain: 0.75,
+            cruise_gain: 1.0,
             cwnd_gain: 2.0,
             pacing_margin_percent: 1,
             bw_window_rounds: 10,
@@ -68,7 +71,8 @@ impl Params {
         for (key, x, lo, hi) in [
             ("startup_gain", self.startup_gain, 1.01, 10.0),
             ("probe_up_gain", self.probe_up_gain, 1.0, 10.0),
-            ("probe_down_gain", self.probe_down_gain, 0.01, 1.0),
+            ("probe_down_gain", self.probe_down_gain, 0.01, 10.0),
+            ("cruise_gain", self.cruise_gain, 0.1, 10.0),
             ("cwnd_gain", self.cwnd_gain, 0.1, 10.0),
         ] {
             if !in_range(x, lo, hi) {
