@@ -1,0 +1,114 @@
+//! Copa on whole paths: its contract, its swing, and the one packet that poisons it (starvation paper section 5.1).
+//!
+//! `cargo test -p fairweir-sim --test cca_copa -- --nocapture` prints the numbers.
+
+mod common;
+
+use common::{droptail, dumbbell, flow, infinite, max_min_ratio, throughputs};
+use fairweir_path::ElementConfig;
+use fairweir_sim::{FlowSpec, Outcome, run};
+use fairweir_units::{Dur, Time};
+use serde_json::json;
+
+/// A flow that knows its path of `rtprop_ms` (a packet's transmission at `mbps` included).
+fn informed(mbps: u64, rtprop_ms: u64) -> FlowSpec {
+    let mut flow = flow("copa", rtprop_ms);
+    flow.oracle_rtprop = Some(Dur::from_millis(rtprop_ms) + Dur::from_nanos(12_000_000 / mbps));
+    flow
+}
+
+fn play(mbps: u64, flows: Vec<FlowSpec>) -> Outcome {
+    run(&dumbbell(mbps, infinite(), flows, 120, 60, 1)).expect("a run that ends well")
+}
+
+/// Mean queue above the path's own delay, packets of 12 kbit.
+fn queued_pkts(outcome: &Outcome, mbps: u64, rtprop_ms: u64) -> f64 {
+    (outcome.summary.flows[0].rtt_ms.mean - rtprop_ms as f64) * mbps as f64 / 12.0 - 1.0
+}
+
+#[test]
+fn flows_keep_about_one_by_delta_packets_each_in_the_queue() {
+    for mbps in [12, 48, 96] {
+        for (n, delta) in [(1, 0.5), (2, 0.5), (4, 0.5), (2, 0.125)] {
+            let flows = (0..n)
+                .map(|i| {
+                    let mut flow = informed(mbps, 50);
+                    flow.params = json!({"delta": delta});
+                    flow.start = Time::ZERO + Dur::from_secs(1) * i;
+                    flow
+                })
+                .collect();
+            let outcome = play(mbps, flows);
+            let (queued, contract) = (queued_pkts(&outcome, mbps, 50), n as f64 / delta);
+            println!("{mbps} Mbps, {n} flows, delta {delta}: {queued:.1} packets queue, n/delta = {contract}");
+            assert!((queued / contract - 1.0).abs() < 0.45, "{mbps} Mbps, {n} flows: {queued}");
+            assert!(outcome.summary.links[0].utilization > 0.995);
+            assert!(max_min_ratio(&outcome) < 1.1);
+        }
+    }
+}
+
+#[test]
+fn one_flow_swings_by_four_packets() {
+    // delta(C) = 4 alpha / C, alpha one packet (starvation paper, footnote to delay convergence).
+    for mbps in [12, 48, 96, 480] {
+        let outcome = play(mbps, vec![informed(mbps, 50)]);
+        let rtt = outcome.summary.flows[0].rtt_ms;
+        let swing_pkts = (rtt.max - rtt.min) * mbps as f64 / 12.0;
+        println!("{mbps} Mbps: swing {swing_pkts:.2} packets");
+        assert!((3.5..4.6).contains(&swing_pkts), "{mbps} Mbps: {swing_pkts}");
+    }
+}
+
+/// One packet is 1 ms early, and the window of RTTmin outlasts the run.
+fn poisoned() -> FlowSpec {
+    let early: ElementConfig = serde_json::from_value(json!({
+        "kind": "early-packet", "offset": 1_000_000, "at": 1_000_000_000u64,
+    }))
+    .expect("an element");
+    let mut flow = flow("copa", 59);
+    flow.egress = vec![early];
+    flow.params = json!({"min_rtt_window": "600s"});
+    flow
+}
+
+#[test]
+fn one_early_packet_takes_most_of_the_link_from_a_flow_alone() {
+    // 120 Mbps, Rm 60 ms, one packet with 59 ms: published 8 Mbps; 2 packets per ms without Mahimahi's noise.
+    let outcome = play(120, vec![poisoned()]);
+    println!("poisoned alone: {:.1} Mbps", throughputs(&outcome)[0]);
+    assert!(throughputs(&outcome)[0] < 0.3 * 120.0);
+}
+
+#[test]
+fn the_poisoned_one_of_two_flows_starves() {
+    // Published 8.8 against 95 Mbps.
+    let rates = throughputs(&play(120, vec![poisoned(), flow("copa", 60)]));
+    println!("poisoned and clean: {rates:.1?} Mbps");
+    assert!(rates[0] <= 24.0 && rates[1] / rates[0] >= 4.0);
+}
+
+#[test]
+fn mode_switch_holds_its_own_against_a_flow_that_fills_the_queue() {
+    let share = |mode_switch: bool| {
+        let mut copa = flow("copa", 40);
+        copa.params = json!({"mode_switch": mode_switch});
+        let flows = vec![copa, flow("reno", 40)];
+        let outcome = run(&dumbbell(24, droptail(160), flows, 120, 40, 1)).expect("a run that ends well");
+        throughputs(&outcome)[0]
+    };
+    let (default, competitive) = (share(false), share(true));
+    println!("beside reno on 24 Mbps: {default:.1} Mbps, with mode switching {competitive:.1} Mbps");
+    assert!(competitive > 2.0 * default && competitive > 6.0);
+}
+
+#[test]
+fn velocity_takes_a_flow_to_a_new_rate_in_seconds() {
+    // The other flow leaves half of 1 Gbps: 2083 packets, which 1/delta = 2 packets per RTT of 50 ms take 52 s to fill.
+    let mut leaving = informed(1000, 50);
+    leaving.stop = Some(Time::ZERO + Dur::from_secs(60));
+    let config = dumbbell(1000, infinite(), vec![informed(1000, 50), leaving], 70, 63, 1);
+    let rates = throughputs(&run(&config).expect("a run that ends well"));
+    println!("from 3 s after the other's end: {:.0} Mbps", rates[0]);
+    assert!(rates[0] > 950.0);
+}

@@ -1,0 +1,69 @@
+//! The exponential CCA on whole paths: jitter up to D costs a factor s at most, where Vegas pays more and more
+//! (starvation paper section 6.2).
+//!
+//! `cargo test -p fairweir-sim --test cca_expo -- --nocapture` prints the numbers.
+
+mod common;
+
+use common::{dumbbell, flow, infinite, max_min_ratio, throughputs};
+use fairweir_path::ElementConfig;
+use fairweir_sim::{FlowSpec, run};
+use fairweir_units::Dur;
+use serde_json::{Value, json};
+
+/// The factor that jitter of D = 10 ms may cost: expo's default.
+const S: f64 = 2.0;
+
+fn informed(cca: &str, params: Value, mbps: u64) -> FlowSpec {
+    let mut flow = flow(cca, 40);
+    flow.params = params;
+    flow.oracle_rtprop = Some(Dur::from_millis(40) + Dur::from_nanos(12_000_000 / mbps));
+    flow
+}
+
+/// Ratio of two flows of which one has `jitter`.
+fn ratio(cca: &str, params: &Value, mbps: u64, jitter: Value) -> f64 {
+    let mut flows = vec![informed(cca, params.clone(), mbps), informed(cca, params.clone(), mbps)];
+    flows[1].egress = vec![serde_json::from_value::<ElementConfig>(jitter).expect("an element")];
+    max_min_ratio(&run(&dumbbell(mbps, infinite(), flows, 300, 100, 1)).expect("a run that ends well"))
+}
+
+#[test]
+fn jitter_up_to_d_costs_a_factor_s_where_vegas_starves() {
+    for jitter in [json!({"kind": "delay", "by": 10_000_000}), json!({"kind": "uniform", "max": 10_000_000})] {
+        for mbps in [6, 12, 48, 200] {
+            let expo = ratio("expo", &Value::Null, mbps, jitter.clone());
+            let vegas = ratio("vegas", &json!({"alpha": 4, "beta": 4}), mbps, jitter.clone());
+            println!("{jitter} at {mbps} Mbps: expo {expo:.2}, vegas {vegas:.2}");
+            assert!(expo < S, "{mbps} Mbps: {expo}");
+            assert!(mbps < 48 || vegas > 1.5 * S, "{mbps} Mbps: {vegas}");
+        }
+    }
+}
+
+#[test]
+fn equal_flows_share_equally_and_use_the_link() {
+    for mbps in [12, 48, 200] {
+        let flows = (0..3).map(|_| informed("expo", Value::Null, mbps)).collect();
+        let outcome = run(&dumbbell(mbps, infinite(), flows, 300, 150, 1)).expect("a run that ends well");
+        println!(
+            "{mbps} Mbps: {:.2?} Mbps, mean queue {:.1} ms",
+            throughputs(&outcome),
+            outcome.summary.flows[0].qdelay_ms.mean
+        );
+        assert!(max_min_ratio(&outcome) < 1.1);
+        assert!(outcome.summary.links[0].utilization > 0.95);
+    }
+}
+
+#[test]
+fn delay_falls_by_d_for_each_factor_s_of_rate() {
+    // q = Rmax - D log_s(rate / mu_minus). A step a that is 1 - b of the rate keeps the cycle about the curve small.
+    for (mbps, a) in [(4, "4kbps"), (16, "16kbps"), (64, "64kbps")] {
+        let flow = informed("expo", json!({"a": a, "b": 0.999}), mbps);
+        let outcome = run(&dumbbell(mbps, infinite(), vec![flow], 2000, 1500, 1)).expect("a run that ends well");
+        let (q, expected) = (outcome.summary.flows[0].qdelay_ms.mean, 100.0 - 10.0 * (mbps as f64).log2());
+        println!("{mbps} Mbps: mean queue {q:.1} ms, curve {expected:.1} ms");
+        assert!((q - expected).abs() < 10.0, "{mbps} Mbps: {q}");
+    }
+}
