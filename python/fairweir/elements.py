@@ -57,8 +57,9 @@ class Surroundings:
     side: Side = "data"
 
     def size(self, text: str) -> int | None:
-        """Bytes; None means no limit."""
-        return _core.resolve_size(text, self.packet_bytes, self.bdp_bytes)
+        """Bytes, at least one, for a small part of a small BDP is still some room; None means no limit."""
+        size = _core.resolve_size(text, self.packet_bytes, self.bdp_bytes)
+        return size if size is None else max(size, 1)
 
     @property
     def counts_as(self) -> int | None:

@@ -87,6 +87,10 @@ class ControllerError(FairweirError):
     reason: str
 
 
+class InvariantError(FairweirError):
+    """The simulator found itself in a state that cannot be: a bug of ours."""
+
+
 class MissingExtraError(FairweirError):
     """An optional dependency is not installed."""
 

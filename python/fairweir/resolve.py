@@ -54,7 +54,7 @@ def _link(scenario: Scenario, name: str, base: dict[str, Any], rate: int, packet
     link = scenario.link[name]
     rtprop = max((_core.parse_time(flow.rtprop) for flow in scenario.flow if _passes(flow, name)), default=0)
     bdp = rate * rtprop // NS_PER_S
-    limit = _core.resolve_size(link.buffer, packet, bdp)
+    limit = Surroundings(packet, bdp, rate, rtprop).size(link.buffer)
     hop = {"link": base, "queue": link.aqm.base(limit, packet, bdp, rate)}
     return {"name": name, "hop": hop, "delay": _core.parse_time(link.delay)}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairweir import _core, cca
-from fairweir.errors import CcaError, ConfigError
+from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.scenario import Scenario, flow_ids
 
 if TYPE_CHECKING:
@@ -181,6 +181,7 @@ def run(
     ConfigError : the scenario cannot be played
     CcaError : a controller does not exist or refuses its parameters
     ControllerError : a controller misbehaved; names the flow, the simulated time and what it did
+    InvariantError : a bug of the simulator
     KeyboardInterrupt : Ctrl-C, at once even in the middle of a run
     """
     if on != "sim":
@@ -208,6 +209,14 @@ def run(
         error.source = error.source or scenario.source
         if isinstance(error, CcaError) and error.key is None:
             error.key = _key_of(scenario, error.flow)
+        raise
+    except BaseException as error:
+        # Not an Exception, so that nobody takes it for an ordinary failure; but an audit must go on.
+        if type(error).__name__ == "PanicException":
+            hint = "this is a bug of fairweir: please report it with the scenario"
+            raise InvariantError(
+                f"the simulator broke an invariant: {error}", hint=hint, source=scenario.source
+            ) from None
         raise
     wall_s = time.perf_counter() - started
     return Run(scenario, _summary(scenario, on, json.loads(summary_json), wall_s), series)

@@ -6,6 +6,7 @@ units. Nothing here knows a unit: texts are parsed by ``fairweir._core``.
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from pydantic import (
 )
 
 from fairweir import _core
+from fairweir.cca import algorithms
 from fairweir.complaints import explain
 from fairweir.elements import Access, AnyJitter, AnyLoss, Policer, Table, as_list
 from fairweir.errors import ConfigError
@@ -113,9 +115,15 @@ class Flow(Table):
         given = [name for name in ("bytes", "app_rate", "on_off") if getattr(self, name) is not None]
         if len(given) > 1:
             raise complain("{noun} has more than one source: `" + "`, `".join(given) + "`", hint="keep one of them")
-        if self.stop is not None and _core.parse_time(self.stop) <= _core.parse_time(self.start):
-            raise complain(f"flow stops before it starts: `{self.stop}`", hint=f"it starts at {self.start}")
+        last_start = self.last_start_ns()
+        if self.stop is not None and _core.parse_time(self.stop) <= last_start:
+            hint = f"it starts at {_core.format_time(last_start)}"
+            raise complain("flow stops before it starts", self.stop, hint)
         return self
+
+    def last_start_ns(self) -> int:
+        """Give the time, ns, at which the last of the flows that this one counts for starts."""
+        return _core.parse_time(self.start) + (self.count - 1) * _core.parse_time(self.stagger)
 
 
 class Scenario(BaseModel):
@@ -257,7 +265,7 @@ class Scenario(BaseModel):
         for i, flow in enumerate(self.flow):
             self._check_path(f"flow.{i}.path", flow.path, links)
             self._check_path(f"flow.{i}.ack_path", flow.ack_path, links)
-            last_start = _core.parse_time(flow.start) + (flow.count - 1) * _core.parse_time(flow.stagger)
+            last_start = flow.last_start_ns()
             if last_start >= duration:
                 at = _core.format_time(last_start)
                 key = f"flow.{i}.start" if flow.count == 1 or flow.stagger == "0s" else f"flow.{i}.stagger"
@@ -314,8 +322,19 @@ def read_document(path: Path) -> dict[str, Any]:
         raise ConfigError("scenario is not a text file", source=str(path), hint="a scenario is TOML, UTF-8") from None
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise ConfigError(f"scenario cannot be read: {reason}", source=str(path)) from None
+        raise ConfigError(f"scenario cannot be read: {reason}", source=str(path), hint=_file_meant(path)) from None
     return parse_document(text, str(path))
+
+
+def _file_meant(path: Path) -> str | None:
+    """Give a hint to the file whose name is nearest, or to what a controller's name would be good for."""
+    if path.exists():
+        return None
+    if str(path) in algorithms():
+        return f"a scenario is a TOML file; for a verdict on a controller: fairweir audit {path}"
+    names = [found.name for found in path.parent.glob("*.toml")] if path.parent.is_dir() else []
+    close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.5)
+    return f"did you mean `{path.parent / close[0]}`?" if close else None
 
 
 def parse_document(text: str, source: str | None) -> dict[str, Any]:

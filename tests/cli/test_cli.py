@@ -88,7 +88,16 @@ def test_every_command_has_help(call: Call, command: str) -> None:
             ["run", "two.toml", "--bogus"],
             "error: no such option: --bogus (Possible options: --out)\n\nhint: fairweir run --help\n",
         ),
-        (["run", "none.toml"], "error: scenario cannot be read: no such file or directory (none.toml)\n"),
+        (["run", "none/s.toml"], "error: scenario cannot be read: no such file or directory (none/s.toml)\n"),
+        (
+            ["run", "too.toml"],
+            "error: scenario cannot be read: no such file or directory (too.toml)\n\nhint: did you mean `two.toml`?\n",
+        ),
+        (
+            ["run", "reno"],
+            "error: scenario cannot be read: no such file or directory (reno)\n\n"
+            "hint: a scenario is a TOML file; for a verdict on a controller: fairweir audit reno\n",
+        ),
         (
             ["run", "two.toml", "--set", "flow.0.cca=ren0"],
             "error: no congestion controller `ren0` (two.toml: flow.0.cca)\n\nhint: did you mean `reno`?\n",

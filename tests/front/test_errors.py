@@ -136,6 +136,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
         {"flow.0.start": "5s", "flow.0.stop": "4s"},
         "error: flow stops before it starts: `4s` (x.toml: flow.0)\n\nhint: it starts at 5s",
     ),
+    (
+        {"flow.0.count": 3, "flow.0.stagger": "2s", "flow.0.stop": "4s"},
+        "error: flow stops before it starts: `4s` (x.toml: flow.0)\n\nhint: it starts at 4s",
+    ),
     # keys
     (
         {"link.bottleneck.rat": "24Mbps"},

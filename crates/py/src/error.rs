@@ -42,7 +42,10 @@ pub fn from_json(py: Python<'_>, e: &serde_json::Error) -> PyErr {
 /// A run that did not end well. `cause` is the Python exception behind it, if there is one.
 pub fn from_sim(py: Python<'_>, e: &SimError, cause: Option<PyErr>) -> PyErr {
     let raised = match e {
-        SimError::BadConfig { key, reason } => raise(py, "ConfigError", reason, &[("key", text(py, key))]),
+        SimError::BadConfig { key, reason } => {
+            let noun = key.rsplit('.').next().unwrap_or(key);
+            raise(py, "ConfigError", &format!("{noun} {reason}"), &[("key", text(py, key))])
+        }
         SimError::Build { flow, source } => {
             let mut details = vec![("flow", text(py, flow)), ("cca", text(py, source.name()))];
             details.extend(source.hint().map(|hint| ("hint", text(py, hint))));
