@@ -51,7 +51,7 @@ def test_samples_must_be_finite(samples: list[float]) -> None:
 
 
 def test_nineteen_intervals_of_twenty_hold_the_mean() -> None:
-    dice = random.Random(5)
+    dice = random.Random(5)  # noqa: S311
     hits = 0
     for _ in range(2000):
         found = interval([dice.gauss(7.0, 2.0) for _ in range(4)], Scale.REAL)

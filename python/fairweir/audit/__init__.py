@@ -1,7 +1,12 @@
 """The audit: from a CCA's name to evidence."""
 
+from typing import TYPE_CHECKING
+
 from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.results import AuditResults
+
+if TYPE_CHECKING:
+    from fairweir.audit.conduct import run_audit
 
 __all__ = ["AuditResults", "Depth", "run_audit"]
 

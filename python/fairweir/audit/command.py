@@ -70,9 +70,11 @@ def audit(
             )
     except InterruptedAuditError as stop:
         keep(stop.results, folder)
+        write_report(stop.results, folder)
         output.stderr.print(f"stopped: {stop.results.runs} runs had finished; kept in {folder}/", soft_wrap=True)
         raise KeyboardInterrupt from None
     keep(results, folder)
+    write_report(results, folder)
     worsened = compare(before, results) if before is not None else None
     if as_json:
         sys.stdout.write(results.for_stdout())
@@ -96,13 +98,17 @@ def audit(
 
 
 def keep(results: AuditResults, folder: Path) -> None:
-    """Write failing scenarios, ``results.json``, ``junit.xml`` and ``report.html`` to `folder`."""
+    """Write failing scenarios, ``results.json`` and ``junit.xml`` to `folder`."""
     write_evidence(results, folder)
     results.save(folder / "results.json")
     write_junit(results, folder / "junit.xml")
-    from fairweir.report import write_report
 
-    write_report(results, folder / "report.html")
+
+def write_report(results: AuditResults, folder: Path) -> None:
+    """Write ``report.html`` to `folder`."""
+    from fairweir import report
+
+    report.write_report(results, folder / "report.html")
 
 
 def _make(folder: Path) -> None:

@@ -1,0 +1,192 @@
+"""Whole audits, small ones: of a CCA that behaves, of ones that do not, and through the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairweir.audit import Depth, battery, run_audit
+from fairweir.audit.conduct import InterruptedAuditError
+from fairweir.audit.results import AuditResults
+from fairweir.cli.main import main
+from fairweir.errors import CcaError, ConfigError
+from fairweir.scenario import Scenario
+from fairweir.verdict import Outcome
+
+ONE_EXHIBIT = ["finite-flows"]
+
+PYTHON_CCAS = """
+import fairweir, math, os, time
+
+class Fixed(fairweir.Cca):
+    def on_ack(self, ack): pass
+    def on_loss(self, loss): pass
+
+class Nan(Fixed):
+    def on_ack(self, ack): self.cwnd_bytes = math.nan
+
+class Raises(Fixed):
+    def on_ack(self, ack): raise RuntimeError("no idea what to do")
+
+class Loops(Fixed):
+    def on_ack(self, ack):
+        while ack.now_ms > 0: pass
+
+class Dies(Fixed):
+    def on_ack(self, ack): os._exit(3)
+"""
+
+
+@pytest.fixture
+def python_cca(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(PYTHON_CCAS)
+    return path
+
+
+def numbers(results: AuditResults) -> Any:
+    document = results.model_dump()
+    for key in ("wall_s", "command", "environment"):
+        document.pop(key)
+    return document
+
+
+def test_an_audit_gives_the_same_numbers_on_any_number_of_processes() -> None:
+    runs = [run_audit(["reno"], depth=Depth.QUICK, only=["finite-flows", "policer"], workers=n) for n in (1, 2)]
+    assert numbers(runs[0]) == numbers(runs[1])
+    assert runs[0].complete
+    assert {e.family for e in runs[0].ccas[0].exhibits} == {"finite-flows", "policer"}
+    slowdown = runs[0].ccas[0].exhibit("finite-flows.slowdown")
+    assert slowdown is not None
+    assert slowdown.verdict is Outcome.HOLDS
+    assert slowdown.value == pytest.approx(1.0, abs=0.05)
+
+
+def test_several_ccas_stand_side_by_side() -> None:
+    results = run_audit(["reno", "cubic", "reno"], depth=Depth.QUICK, only=ONE_EXHIBIT)
+    assert [cca.cca for cca in results.ccas] == ["reno", "cubic"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [("Nan", "controller", "nan"), ("Raises", "controller", "no idea what to do"), ("Dies", "crash", "exit code 3")],
+)
+def test_a_cca_that_misbehaves_fails_its_exhibits_and_the_rest_goes_on(
+    python_cca: Path, name: str, kind: str, message: str
+) -> None:
+    results = run_audit([f"{python_cca}:{name}", "reno"], depth=Depth.QUICK, only=ONE_EXHIBIT)
+    bad, good = results.ccas
+    assert (bad.verdict, good.verdict) == (Outcome.FAILS, Outcome.HOLDS)
+    assert {fault.kind for fault in bad.families[0].faults} == {kind}
+    assert message in bad.exhibits[0].why.lower()
+    assert bad.exhibits[0].scenario_toml is not None
+    assert Scenario.from_toml(bad.exhibits[0].scenario_toml).flow[0].cca.name == f"{python_cca}:{name}"
+
+
+def test_a_cca_that_loops_is_given_up(python_cca: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairweir.audit.conduct.CALIBRATION_TIMEOUT_S", 1.0)
+    quick = battery.BUDGETS[Depth.QUICK]
+    impatient = battery.Budget(quick.seeds, quick.refine_to, quick.refine_packets, quick.patience, timeout_s=1.0)
+    monkeypatch.setattr("fairweir.audit.conduct.BUDGETS", {**battery.BUDGETS, Depth.QUICK: impatient})
+    results = run_audit([f"{python_cca}:Loops"], depth=Depth.QUICK, only=ONE_EXHIBIT)
+    (family,) = results.ccas[0].families
+    assert {fault.kind for fault in family.faults} == {"timeout"}
+    assert len(family.faults) == family.planned == quick.seeds
+    assert results.ccas[0].verdict is Outcome.FAILS
+
+
+def test_points_too_long_for_python_are_left_out_and_named(python_cca: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairweir.audit.conduct.PYTHON_MAX_PACKETS", 50)
+    results = run_audit([f"{python_cca}:Fixed"], depth=Depth.QUICK, only=ONE_EXHIBIT)
+    assert results.ccas[0].families == []
+    assert results.ccas[0].exhibits == []
+
+
+@pytest.mark.parametrize("cca", ["bbrr", "nowhere.py:Mine"])
+def test_a_cca_that_does_not_exist_is_bad_input(cca: str) -> None:
+    with pytest.raises(CcaError):
+        run_audit([cca], depth=Depth.QUICK, only=ONE_EXHIBIT)
+
+
+def test_bad_questions_are_refused() -> None:
+    with pytest.raises(ConfigError, match="no exhibit called"):
+        run_audit(["reno"], only=["everything"])
+    with pytest.raises(ConfigError, match="at least two seeds"):
+        run_audit(["reno"], seeds=1)
+    with pytest.raises(ConfigError, match="no CCA"):
+        run_audit([])
+
+
+def test_an_interrupted_audit_keeps_what_it_has() -> None:
+    def stop(what: str, part: float) -> None:
+        if part > 0.5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedAuditError) as stopped:
+        run_audit(["reno"], depth=Depth.QUICK, only=["finite-flows", "policer"], workers=1, on_progress=stop)
+    results = stopped.value.results
+    assert not results.complete
+    assert 0 < results.runs < 6
+
+
+def test_the_command_writes_everything_and_tells_by_its_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["audit", "reno", "--quick", "--only", "random-loss", "--out", str(out), "--json"]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    (cca,) = printed["ccas"]
+    assert cca["verdict"] == "fails"
+    for exhibit in cca["exhibits"]:
+        assert {"name", "metric", "value", "lo", "hi", "unit", "verdict", "scenario"} <= set(exhibit)
+        assert exhibit["verdict"] != "fails" or Scenario.load(out / exhibit["scenario"]).duration
+    assert {p.name for p in out.iterdir()} == {"results.json", "junit.xml", "report.html", "failing"}
+    assert AuditResults.load(out / "results.json").complete
+
+
+def test_a_baseline_makes_it_a_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["audit", "reno", "--quick", "--only", "random-loss", "--out", str(tmp_path / "a")]
+    assert main(words) == 1
+    baseline = tmp_path / "a" / "results.json"
+    again = [
+        "audit",
+        "reno",
+        "--quick",
+        "--only",
+        "random-loss",
+        "--out",
+        str(tmp_path / "b"),
+        "--baseline",
+        str(baseline),
+    ]
+    assert main(again) == 0
+    assert "nothing worsened" in capsys.readouterr().out
+    better = AuditResults.load(baseline)
+    exhibit = better.ccas[0].exhibits[0]
+    exhibit.value, exhibit.lo, exhibit.hi, exhibit.verdict = 1.0, 1.0, 1.1, Outcome.HOLDS
+    better.save(baseline)
+    assert main(again) == 1
+    assert f"{exhibit.name} worsened" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["reno", "--quick", "--deep"], "quick or deep, not both"),
+        (["reno", "--only", "nothing"], "no exhibit called `nothing`"),
+        (["reno", "--baseline", "none.json"], "no such file: `none.json`"),
+        (["bbrr", "--quick", "--only", "policer"], "bbrr"),
+    ],
+)
+def test_bad_input_is_told_in_one_error(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["audit", *words]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("error: ")
+    assert message in told.err
