@@ -60,10 +60,10 @@ fn one_flow_swings_by_four_packets() {
     }
 }
 
-/// One packet is 1 ms early, and the window of RTTmin outlasts the run.
+/// The first packet is 1 ms early, and the window of RTTmin outlasts the run.
 fn poisoned() -> FlowSpec {
     let early: ElementConfig = serde_json::from_value(json!({
-        "kind": "early-packet", "offset": 1_000_000, "at": 1_000_000_000u64,
+        "kind": "early-packet", "offset": 1_000_000, "packet": 0,
     }))
     .expect("an element");
     let mut flow = flow("copa", 59);
