@@ -77,6 +77,13 @@ pub(crate) fn check_positive_bytes(key: &str, bytes: Bytes) -> Result<(), Config
     Ok(())
 }
 
+pub(crate) fn check_packet(key: &str, bytes: Bytes) -> Result<(), ConfigError> {
+    if bytes > Bytes(65_536) {
+        return Err(ConfigError::new(key, format!("is larger than any packet: `{bytes}`"), "a full packet has 1500B"));
+    }
+    check_positive_bytes(key, bytes)
+}
+
 /// Zero would admit nothing; for no limit the key is left out.
 pub(crate) fn check_limit(bytes: Option<Bytes>, packets: Option<u64>) -> Result<(), ConfigError> {
     const HINT: &str = "for an unlimited queue leave the limit out";

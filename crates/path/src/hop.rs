@@ -172,14 +172,14 @@ impl Hop {
     fn admit(&mut self, now: Time, packet: &Packet) -> Admission {
         match &mut self.discipline {
             Discipline::Droptail(queue) => {
-                let at_most = self.inside.inside_at_most(now);
+                let at_most = self.inside.inside_at_most();
                 match queue.admit(now, packet, at_most) {
                     Admission::Drop => queue.admit(now, packet, self.inside.inside(now)),
                     admission => admission,
                 }
             }
             Discipline::EcnThreshold(queue) => {
-                let at_most = self.inside.inside_at_most(now);
+                let at_most = self.inside.inside_at_most();
                 match queue.admit(now, packet, at_most) {
                     Admission::Accept => Admission::Accept,
                     _ => queue.admit(now, packet, self.inside.inside(now)),
@@ -205,7 +205,7 @@ impl Hop {
             Server::Other(link) => link.depart(now, bytes),
         };
         self.free_at = departure;
-        self.inside.push(departure, bytes);
+        self.inside.push(now, departure, bytes);
         departure
     }
 }

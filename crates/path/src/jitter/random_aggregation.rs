@@ -7,7 +7,7 @@
 //! may wait for a second batch; with more traffic than that it is itself the bottleneck.
 
 use crate::chance::uniform_below;
-use crate::error::{check_positive_bytes, check_positive_dur, check_rate};
+use crate::error::{check_packet, check_positive_dur, check_rate};
 use crate::opportunity::{Opportunity, OpportunityServer, Schedule};
 use crate::{ConfigError, Element, Packet, Verdict};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
@@ -49,7 +49,7 @@ impl RandomAggregationConfig {
                 "give the bottleneck's rate",
             ));
         }
-        self.counts_as.map_or(Ok(()), |bytes| check_positive_bytes("counts_as", bytes))
+        self.counts_as.map_or(Ok(()), |bytes| check_packet("counts_as", bytes))
     }
 }
 

@@ -7,7 +7,7 @@
 //! **Source**: the starvation paper's Theorem 1, made to work for any controller as specs/ccas.md section 22, point 7
 //! says: release at the virtual departure; clip to [0, D] and count.
 
-use crate::error::{check_dur, check_positive_bytes, check_positive_dur, check_rate};
+use crate::error::{check_dur, check_packet, check_positive_dur, check_rate};
 use crate::link::ConstantRate;
 use crate::{ConfigError, Element, Link, Packet, Verdict};
 use fairweir_units::{Bytes, Dur, Rate, Time};
@@ -37,7 +37,7 @@ impl VirtualLinkConfig {
         check_rate("rate", self.rate)?;
         check_dur("base", self.base)?;
         check_positive_dur("bound", self.bound)?;
-        self.counts_as.map_or(Ok(()), |bytes| check_positive_bytes("counts_as", bytes))
+        self.counts_as.map_or(Ok(()), |bytes| check_packet("counts_as", bytes))
     }
 }
 

@@ -19,7 +19,7 @@
 
 use super::limit::Limit;
 use super::{Admission, Backlog, Queue};
-use crate::error::{check_limit, check_positive_bytes, check_positive_dur};
+use crate::error::{check_limit, check_packet, check_positive_dur};
 use crate::{ConfigError, Packet};
 use fairweir_units::{Bytes, Dur, Time};
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ impl CodelConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_positive_dur("target", self.target)?;
         check_positive_dur("interval", self.interval)?;
-        check_positive_bytes("packet", self.packet)?;
+        check_packet("packet", self.packet)?;
         check_limit(self.limit, self.limit_packets)
     }
 }
