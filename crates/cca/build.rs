@@ -77,7 +77,9 @@ impl List {
             file.symbols()
                 .filter(|s| s.kind() == SymbolKind::Data && s.is_global())
                 .filter(|s| {
-                    s.section_index().and_then(|i| file.section_by_index(i).ok()).is_some_and(|sec| sec.name() == Ok(name))
+                    s.section_index()
+                        .and_then(|i| file.section_by_index(i).ok())
+                        .is_some_and(|sec| sec.name() == Ok(name))
                 })
                 .map(|s| (s.name().expect("a symbol has a name").to_owned(), s.size()))
                 .collect()

@@ -263,8 +263,7 @@ impl Controller for NativeController {
 
     fn on_recovered(&mut self, sender: &Sender, cx: &mut Context<'_>) {
         self.fill(sender, cx.now);
-        let was_reducing =
-            [CaState::Cwr as u8, CaState::Recovery as u8].contains(&self.tp.icsk.icsk_ca_state);
+        let was_reducing = [CaState::Cwr as u8, CaState::Recovery as u8].contains(&self.tp.icsk.icsk_ca_state);
         if was_reducing && self.ops.cong_control.is_none() {
             if self.tp.snd_ssthresh < INFINITE_SSTHRESH {
                 self.tp.snd_cwnd = self.tp.snd_ssthresh;

@@ -10,6 +10,8 @@ mod controller;
 mod load;
 mod module;
 mod params;
+#[cfg(test)]
+mod tests;
 
 pub use list::ALGORITHMS;
 pub use load::{Loaded, SUFFIX, load};

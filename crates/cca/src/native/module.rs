@@ -28,11 +28,7 @@ impl Module {
     ///
     /// # Safety
     /// `ops` and `table` must come from C that was compiled against `bpf/tcp.h`.
-    pub(super) unsafe fn new(
-        name: &str,
-        ops: &'static RawOps,
-        table: &'static [RawParam],
-    ) -> Result<Module, String> {
+    pub(super) unsafe fn new(name: &str, ops: &'static RawOps, table: &'static [RawParam]) -> Result<Module, String> {
         // The kernel refuses ops without these three (tcp_validate_congestion_control).
         let missing = match ops {
             RawOps { ssthresh: None, .. } => Some("ssthresh"),

@@ -132,10 +132,7 @@ mod tests {
     #[test]
     fn defaults_read_back_as_the_same_numbers() {
         let shown = defaults(&table());
-        assert_eq!(
-            shown,
-            json!({"theta": "10ms", "weight": 1.0, "gamma": 4, "strict": false, "floor": "1Mbps"})
-        );
+        assert_eq!(shown, json!({"theta": "10ms", "weight": 1.0, "gamma": 4, "strict": false, "floor": "1Mbps"}));
         assert_eq!(read(&table(), &shown).unwrap(), read(&table(), &Value::Null).unwrap());
     }
 

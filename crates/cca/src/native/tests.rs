@@ -1,0 +1,367 @@
+//! The door itself: the kernel's order of calls, users' sources, refusals; and each algorithm's formulas, ACK by ACK.
+
+use super::load;
+use crate::registry::{self, BuildError, Start};
+use crate::testing::{Bench, MSS, Path};
+use crate::{Ack, CaState, Cause, Context, Controller, Loss, RateSample, Sender};
+use fairweir_units::{Bytes, Dur, Rate, Time};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+
+fn start() -> Start {
+    Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 7 }
+}
+
+/// One connection, events by hand.
+struct Hand {
+    cc: Box<dyn Controller>,
+    sender: Sender,
+    now: Time,
+    rng: ChaCha8Rng,
+}
+
+impl Hand {
+    fn new(cc: Box<dyn Controller>) -> Hand {
+        let mut sender = Sender::new(MSS);
+        sender.is_cwnd_limited = true;
+        Hand { cc, sender, now: Time::ZERO, rng: ChaCha8Rng::seed_from_u64(1) }
+    }
+    fn of(name: &str, params: &Value) -> Hand {
+        Hand::new(registry::build(name, params, &start()).expect("a controller that builds"))
+    }
+    fn cwnd(&self) -> u64 {
+        self.cc.cwnd().packets(MSS)
+    }
+    fn ssthresh(&self) -> Option<u64> {
+        self.cc.ssthresh().filter(|s| *s != Bytes::MAX).map(|s| s.packets(MSS))
+    }
+    /// A window of packets leaves.
+    fn send(&mut self) {
+        self.sender.snd_nxt = self.sender.snd_una + self.cwnd();
+    }
+    /// `acked` packets are acknowledged `rtt_ms` after they left.
+    fn ack(&mut self, acked: u64, rtt_ms: u64) {
+        self.now += Dur::from_millis(1);
+        let prior_delivered = self.sender.delivered;
+        self.sender.snd_una += acked;
+        self.sender.snd_nxt = self.sender.snd_nxt.max(self.sender.snd_una);
+        self.sender.delivered += acked;
+        let rtt = Dur::from_millis(rtt_ms);
+        self.sender.srtt = rtt;
+        self.sender.min_rtt = self.sender.min_rtt.min(rtt);
+        let ack = Ack {
+            acked,
+            cum_acked: acked,
+            lost: 0,
+            marked: 0,
+            prior_inflight: self.sender.inflight() + acked,
+            rtt: Some(rtt),
+            newest: Some(self.sender.snd_una - 1),
+            newest_sent: self.now - rtt,
+            rate: RateSample { delivered: acked, interval: rtt, prior_delivered, is_app_limited: false },
+            sender: &self.sender,
+        };
+        self.cc.on_ack(&ack, &mut Context { now: self.now, rng: &mut self.rng });
+    }
+    fn lose(&mut self, cause: Cause) {
+        self.sender.ca_state = match cause {
+            Cause::Dupack => CaState::Recovery,
+            Cause::Ecn => CaState::Cwr,
+            Cause::Timeout => {
+                self.sender.lost_out = self.sender.packets_out();
+                CaState::Loss
+            }
+        };
+        let loss = Loss { cause, prior_inflight: self.sender.inflight(), sender: &self.sender };
+        self.cc.on_loss(&loss, &mut Context { now: self.now, rng: &mut self.rng });
+    }
+    fn recover(&mut self) {
+        self.sender.ca_state = CaState::Open;
+        self.sender.lost_out = 0;
+        self.cc.on_recovered(&self.sender, &mut Context { now: self.now, rng: &mut self.rng });
+    }
+}
+
+/// A source in a directory that is gone with the value.
+struct Source {
+    _directory: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn source(name: &str, text: &str) -> Source {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join(name);
+    fs::write(&path, text).expect("a file");
+    Source { _directory: directory, path }
+}
+
+fn refusal(name: &str, text: &str) -> (String, String) {
+    match load(&source(name, text).path) {
+        Err(BuildError::BadSource { reason, hint, .. }) => (reason, hint),
+        other => panic!("{other:?} is not a refusal"),
+    }
+}
+
+/// Counts calls in digits of cwnd: what came, in which order, is read off the window.
+const RECORDER: &str = r#"
+#include "tcp.h"
+#define RECORDER_PARAMS(P) P(first_pkts, "first", CC_PKTS, 1, 1, 9, "digit to start with")
+CC_PARAMS(recorder, RECORDER_PARAMS);
+static void note(struct sock *sk, u32 digit) { tcp_sk(sk)->snd_cwnd = tcp_sk(sk)->snd_cwnd * 10 + digit; }
+SEC("struct_ops/r_init") void BPF_PROG(r_init, struct sock *sk) { tcp_sk(sk)->snd_cwnd = cc_params(sk)->first_pkts; }
+SEC("struct_ops/r_ss") u32 BPF_PROG(r_ss, struct sock *sk) { note(sk, 2); return tcp_sk(sk)->snd_cwnd; }
+SEC("struct_ops/r_st") void BPF_PROG(r_st, struct sock *sk, u8 state) { note(sk, 3); }
+SEC("struct_ops/r_pa") void BPF_PROG(r_pa, struct sock *sk, const struct ack_sample *s) { note(sk, 4); }
+SEC("struct_ops/r_undo") u32 BPF_PROG(r_undo, struct sock *sk) { return tcp_sk(sk)->snd_cwnd; }
+CC_CONG_CONTROL(r_cc, sk, rs) { note(sk, 5); }
+SEC(".struct_ops") struct tcp_congestion_ops recorder = {
+	.init = (void *)r_init, .ssthresh = (void *)r_ss, .set_state = (void *)r_st, .pkts_acked = (void *)r_pa,
+	.undo_cwnd = (void *)r_undo, .cong_control = (void *)r_cc, .name = "recorder",
+};
+CC_LICENSE("GPL");
+"#;
+
+#[test]
+fn hooks_are_called_in_the_kernels_order_once_an_episode() {
+    let file = source("recorder.bpf.c", RECORDER);
+    let mut hand = Hand::new(load(&file.path).expect("it compiles").build(&Value::Null, &start()).expect("it builds"));
+    assert_eq!(hand.cwnd(), 1, "init saw the parameter's default");
+    hand.sender.snd_nxt = 5;
+    hand.ack(1, 10);
+    assert_eq!(hand.cwnd(), 145, "pkts_acked, cong_control");
+    hand.lose(Cause::Dupack);
+    hand.ack(1, 10);
+    assert_eq!(hand.cwnd(), 1_452_345, "ssthresh, set_state, then the ACK");
+    hand.recover();
+    assert_eq!(hand.cwnd(), 14_523_453, "set_state(Open); the window is the algorithm's own");
+}
+
+#[test]
+fn a_timeout_sets_cwnd_to_what_is_in_flight_plus_one_and_reduces_once() {
+    let mut hand = Hand::of("wcc_ai", &Value::Null);
+    for _ in 0..3 {
+        hand.send();
+        hand.ack(hand.cwnd(), 20);
+    }
+    hand.send();
+    let before = hand.cwnd();
+    hand.lose(Cause::Timeout);
+    assert_eq!((hand.cwnd(), hand.ssthresh()), (1, Some(before / 2)));
+    hand.lose(Cause::Timeout);
+    assert_eq!((hand.cwnd(), hand.ssthresh()), (1, Some(before / 2)), "another one that brought nothing");
+    hand.sender.lost_out = 0;
+    hand.ack(1, 20);
+    assert_eq!(hand.cwnd(), 2, "slow start in Loss");
+}
+
+#[test]
+fn no_growth_in_a_reduction_and_cwnd_is_ssthresh_after_it() {
+    for cause in [Cause::Dupack, Cause::Ecn] {
+        let mut hand = Hand::of("wcc_ai", &Value::Null);
+        hand.send();
+        hand.ack(10, 20);
+        hand.send();
+        hand.lose(cause);
+        hand.ack(3, 20);
+        assert_eq!(hand.ssthresh(), Some(10));
+        hand.recover();
+        assert_eq!(hand.cwnd(), 10);
+    }
+}
+
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    let mut hand = Hand::of("wcc_ai", &Value::Null);
+    hand.send();
+    hand.ack(10, 20);
+    let grown = hand.cwnd();
+    hand.sender.is_cwnd_limited = false;
+    hand.sender.snd_nxt = hand.sender.snd_una + 2;
+    hand.ack(1, 20);
+    assert_eq!((grown, hand.cwnd()), (20, 20));
+}
+
+#[test]
+fn weights_set_increase_and_decrease() {
+    // (cca, A, B) at weight 2.5.
+    for (cca, a, b) in [("multcp", 2.5, 0.2), ("ewtcp", 6.25, 0.5), ("wcc_ai", 2.5, 0.5), ("wcc_md", 1.0, 0.2)] {
+        let mut hand = Hand::of(cca, &json!({"weight": 2.5}));
+        for _ in 0..4 {
+            hand.send();
+            hand.ack(hand.cwnd(), 20);
+        }
+        assert_eq!(hand.cwnd(), 160);
+        hand.send();
+        hand.lose(Cause::Dupack);
+        hand.recover();
+        let reduced = hand.cwnd();
+        assert!((reduced as f64 - 160.0 * (1.0 - b)).abs() <= 1.0, "{cca}: {reduced}");
+        let rounds = 8;
+        for _ in 0..rounds {
+            hand.send();
+            for _ in 0..hand.cwnd() {
+                hand.ack(1, 20);
+            }
+        }
+        let grown = (hand.cwnd() - reduced) as f64;
+        assert!((grown - a * f64::from(rounds)).abs() <= 2.0, "{cca}: {grown} in {rounds} rounds");
+    }
+}
+
+#[test]
+fn vegas_holds_between_alpha_and_beta_and_steps_by_one_outside() {
+    let mut hand = Hand::of("vegas", &Value::Null);
+    hand.send();
+    hand.lose(Cause::Dupack); // leaves slow start, at 5
+    hand.recover();
+    let round = |hand: &mut Hand, rtt_ms: u64| {
+        let before = hand.cwnd();
+        hand.send();
+        // The round ends when what was outstanding at its start is exceeded.
+        for _ in 0..before + 1 {
+            hand.ack(1, rtt_ms);
+        }
+        hand.cwnd() as i64 - before as i64
+    };
+    round(&mut hand, 40);
+    assert_eq!(round(&mut hand, 40), 1, "nothing queues");
+    while hand.cwnd() < 20 {
+        round(&mut hand, 40);
+    }
+    assert_eq!(round(&mut hand, 46), 0, "20 * 6 / 46 = 2.6 packets queue");
+    assert_eq!(round(&mut hand, 52), 0, "20 * 12 / 52 = 4.6: whole packets, as in Linux");
+    assert_eq!(round(&mut hand, 56), -1, "20 * 16 / 56 = 5.7");
+}
+
+#[test]
+fn copa_rests_at_one_by_delta_packets() {
+    let mut bench = Bench::of("copa", &json!({"delta": 0.25}), Path::droptail(24, 40, 100));
+    bench.run_until(Time::ZERO + Dur::from_secs(20), |_| ());
+    let (mut rtt_ns, mut acks) = (0, 0);
+    bench.run_until(Time::ZERO + Dur::from_secs(40), |b| {
+        rtt_ns += b.rtt.as_nanos();
+        acks += 1;
+    });
+    let packet_ns = (MSS / Rate::from_mbps(24)).as_nanos();
+    let queued = (rtt_ns / acks - Dur::from_millis(40).as_nanos()) as f64 / packet_ns as f64 - 1.0;
+    assert!((3.0..6.0).contains(&queued), "{queued} packets queue");
+}
+
+#[test]
+fn frcc_alone_keeps_theta_of_delay() {
+    let mut bench = Bench::of("frcc", &Value::Null, Path::droptail(48, 50, 100));
+    bench.run_until(Time::ZERO + Dur::from_secs(20), |_| ());
+    let mut near = 0;
+    let mut acks = 0;
+    bench.run_until(Time::ZERO + Dur::from_secs(29), |b| {
+        near += u64::from((b.rtt.as_millis_f64() - 60.25).abs() < 1.5);
+        acks += 1;
+    });
+    // The rest are probes: one slot of six, with its ramp and drain.
+    assert!(near * 10 > acks * 6, "{near} of {acks} RTTs within 1.5 ms of R + theta");
+    bench.run_until(Time::ZERO + Dur::from_millis(30_050), |_| ());
+    assert_eq!(bench.cwnd(), 4, "all flows drain the queue at 30 s");
+}
+
+#[test]
+fn expo_follows_its_curve_by_a_and_b() {
+    let mut hand = Hand::of("expo", &json!({"mu_minus": "8Mbps", "a": "1Mbps", "b": 0.5}));
+    let mbps = |hand: &Hand| hand.cc.pacing_rate().expect("it paces").as_mbps_f64();
+    hand.now = Time::ZERO + Dur::from_secs(1);
+    hand.ack(1, 20);
+    assert_eq!(mbps(&hand), 9.0, "empty queue: far below 8 Mbps 2^10");
+    hand.ack(1, 20);
+    assert_eq!(mbps(&hand), 9.0, "once per Rm");
+    // At q = 95 ms the curve is 8 Mbps sqrt(2) = 11.3 Mbps.
+    for expected in [10.0, 11.0, 12.0, 6.0, 7.0] {
+        hand.now += Dur::from_millis(20);
+        hand.ack(1, 115);
+        assert!((mbps(&hand) - expected).abs() < 1e-4, "{} Mbps, not {expected}", mbps(&hand));
+    }
+    // Beyond Rmax the curve goes on: at q = 120 ms 2 Mbps.
+    for expected in [3.5, 1.75, 2.75, 1.375] {
+        hand.now += Dur::from_millis(20);
+        hand.ack(1, 140);
+        assert!((mbps(&hand) - expected).abs() < 1e-4, "{} Mbps, not {expected}", mbps(&hand));
+    }
+}
+
+#[test]
+fn a_source_is_found_by_its_path_and_compiled_once() {
+    let file = source("recorder.bpf.c", RECORDER);
+    let name = file.path.to_str().expect("UTF-8");
+    let cc = registry::build(name, &json!({"first": 3}), &start()).expect("it builds");
+    assert_eq!(cc.cwnd().packets(MSS), 3);
+    let loaded = load(&file.path).expect("it compiles");
+    assert_eq!(loaded.name(), "recorder");
+    assert_eq!(loaded.defaults(), json!({"first": 1}));
+    assert_eq!(loaded.param_docs().collect::<Vec<_>>(), [("first", "digit to start with")]);
+    let wrong = registry::build(name, &json!({"first": 10}), &start()).map(|_| ()).unwrap_err();
+    assert_eq!(wrong.to_string(), "parameters of `recorder`: `first` must be from 1 to 9: 10");
+    // A changed source is another algorithm, under the same name.
+    fs::write(&file.path, RECORDER.replace("CC_PKTS, 1,", "CC_PKTS, 2,")).expect("a file");
+    assert_eq!(load(&file.path).expect("it compiles").defaults(), json!({"first": 2}));
+}
+
+#[test]
+fn every_source_of_ours_takes_the_users_door_too() {
+    let bpf = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
+    for name in ["copa", "expo", "frcc", "vegas"] {
+        let loaded = load(&bpf.join(format!("{name}.bpf.c"))).expect("it compiles");
+        let builtin = registry::algorithms().find(|a| a.name == name).expect("it is in the list");
+        assert_eq!((loaded.name(), loaded.defaults()), (name, (builtin.defaults)()));
+    }
+}
+
+#[test]
+fn what_is_no_controller_is_refused_with_a_hint() {
+    let (reason, hint) = refusal("broken.bpf.c", "#include \"tcp.h\"\nint x = nonsense;\n");
+    assert!(reason.contains("broken.bpf.c:2") && reason.contains("nonsense"), "{reason}");
+    assert!(hint.contains("tcp.h"));
+
+    let (reason, _) = refusal("floats.bpf.c", "#include \"nowhere.h\"\n");
+    assert!(reason.contains("nowhere.h"), "{reason}");
+
+    let (reason, hint) = refusal("empty.bpf.c", "#include \"tcp.h\"\n");
+    assert!(reason.contains("no `struct tcp_congestion_ops`") && hint.contains("SEC(\".struct_ops\")"), "{reason}");
+
+    let (reason, _) = refusal("half.bpf.c", &RECORDER.replace(".undo_cwnd = (void *)r_undo, ", ""));
+    assert_eq!(reason, "`recorder` has no undo_cwnd");
+
+    let shared = RECORDER.replace("static void note", "int calls;\nstatic void note").replace("note(sk, 5)", "calls++");
+    let (reason, hint) = refusal("shared.bpf.c", &shared);
+    assert_eq!(reason, "`calls` is a variable that all flows would share");
+    assert!(hint.contains("inet_csk_ca"));
+
+    let (reason, _) = refusal("undefined.bpf.c", &RECORDER.replace("note(sk, 5)", "extern int far(void); far()"));
+    assert!(reason.contains("far"), "{reason}");
+
+    let (reason, _) = refusal("waimd.bpf.c", include_str!("../../../../bpf/waimd.bpf.c"));
+    assert_eq!(reason, "there are several congestion controllers: ewtcp, multcp, wcc_ai, wcc_md");
+
+    let missing = load(&PathBuf::from("/nowhere/mine.bpf.c")).unwrap_err();
+    assert!(missing.to_string().contains("/nowhere/mine.bpf.c") && missing.hint().is_some());
+}
+
+#[test]
+fn one_of_several_is_chosen_by_the_files_name() {
+    let file = source("wcc_md.bpf.c", include_str!("../../../../bpf/waimd.bpf.c"));
+    assert_eq!(load(&file.path).expect("it compiles").name(), "wcc_md");
+}
+
+#[test]
+fn random_numbers_and_uptime_come_from_the_seed() {
+    let play = |seed: u64| {
+        let start = Start { seed, ..start() };
+        let cc = registry::build("frcc", &Value::Null, &start).expect("a controller that builds");
+        let mut bench = Bench::new(cc, Path::droptail(48, 50, 100));
+        let mut rtts = Vec::new();
+        bench.run_until(Time::ZERO + Dur::from_secs(12), |b| rtts.push(b.rtt));
+        rtts
+    };
+    assert_eq!(play(1), play(1));
+    assert_ne!(play(1), play(2));
+}
