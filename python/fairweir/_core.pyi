@@ -145,7 +145,7 @@ class LostPacket:
     def sent_ns(self) -> int: ...
 
 def parse_time(text: str) -> int:
-    """ns"""
+    """Nanoseconds."""
 
 def parse_rate(text: str) -> int:
     """Bytes per second."""
@@ -161,7 +161,7 @@ def resolve_size(text: str, packet_bytes: int, bdp_bytes: int) -> int | None:
 
 def format_time(ns: int) -> str: ...
 def format_rate(bytes_per_s: int) -> str: ...
-def format_bytes(bytes: int) -> str: ...
+def format_bytes(n: int) -> str: ...
 def parse_trace(text: str) -> list[int]:
     """Delivery opportunities of a mahimahi trace, ns since the start."""
 

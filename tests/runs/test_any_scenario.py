@@ -54,7 +54,7 @@ SPEED = st.one_of(
     st.fixed_dictionaries({"shaper": st.fixed_dictionaries({"rate": RATES, "burst": st.just("10kB")})}),
     st.just({"steps": [["0s", "12Mbps"], ["500ms", "0bps"], ["700ms", "1Mbps"], ["1s", "48Mbps"]]}),
 )
-SOURCE = st.one_of(
+SOURCE: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.just({}),
     st.fixed_dictionaries({"bytes": st.sampled_from(["1B", "100kB", "5MB"])}),
     st.fixed_dictionaries({"app_rate": RATES}),

@@ -59,8 +59,8 @@ pub fn format_rate(bytes_per_s: u64) -> String {
 
 /// Bytes to "64KiB".
 #[pyfunction]
-pub fn format_bytes(bytes: u64) -> String {
-    Bytes(bytes).to_string()
+pub fn format_bytes(n: u64) -> String {
+    Bytes(n).to_string()
 }
 
 /// The opportunities of a mahimahi trace, ns.
