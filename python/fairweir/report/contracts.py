@@ -54,7 +54,7 @@ def contract_figure(result: ContractResult) -> Figure | None:
     xs, ys = [p.statistic(statistic) for p in points], [p.output(output) for p in points]
     return Figure(
         id=slug("fig-contract", result.cca),
-        title=f"{result.cca}: {result.text}",
+        title=f"{result.cca}: {result.text if result.has_contract else 'no contract'}",
         data=data,
         layout={
             "xaxis": _axis(xs) | {"title": {"text": style.axis_label(statistic)}},
@@ -75,17 +75,21 @@ def _axis(values: list[float]) -> dict[str, Any]:
 
 
 def _caption(result: ContractResult) -> str:
-    parts = [result.reason.rstrip(".") + "."] if result.reason else []
+    parts = [_sentence(result.reason)] if result.reason else []
     if result.exponent is not None:
         e = result.exponent
         parts.append(
             f"Exponent ({result.exponent_of}) {formats.number(e.value)} {formats.interval(e.lo, e.hi, e.value)}."
         )
-    if result.best is not None:
+    if result.best is not None and "R²" not in result.reason:
         parts.append(f"R² {formats.number(result.best.r_squared)}.")
     if result.flags:
-        parts.append("; ".join(result.flags) + ".")
+        parts.append(_sentence("; ".join(result.flags)))
     return " ".join(parts)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _candidates(result: ContractResult) -> Table | None:

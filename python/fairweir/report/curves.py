@@ -23,6 +23,10 @@ EVEN_METRICS = frozenset({"ratio", "harm_done", "harm_taken", "new_by_incumbent"
 """Ratios of rates: logarithmic, and 1 (an even split) is always in view."""
 
 
+TICK_CHARACTERS = 8
+"""Of a category's name on one line, with six categories in a figure of a third of the page."""
+
+
 @dataclass(frozen=True)
 class CcaCurve:
     """A metric along a family's axis, for the CCA in the report's column `index`."""
@@ -30,6 +34,8 @@ class CcaCurve:
     cca: str
     index: int
     curve: Curve
+    dodge: float = 0.0
+    """Sideways shift on a category axis, so that CCAs do not hide each other."""
 
 
 def metric_figures(
@@ -48,9 +54,10 @@ def metric_figures(
     dict, metric -> Figure, in the order in which the family names its metrics
     """
     metrics: dict[str, list[CcaCurve]] = {}
-    for index, cca, measured in results:
+    for place, (index, cca, measured) in enumerate(results):
+        dodge = (place - (len(results) - 1) / 2) * min(0.12, 0.7 / len(results))
         for curve in measured.curves:
-            metrics.setdefault(curve.metric, []).append(CcaCurve(cca, index, curve))
+            metrics.setdefault(curve.metric, []).append(CcaCurve(cca, index, curve, dodge))
     thresholds: dict[str, Threshold] = {}
     for exhibit in exhibits:
         # A claim on a curve's exponent has another name than the curve's metric; its bound is no place on the curve.
@@ -96,7 +103,7 @@ def _curve_traces(axis: Axis, cca_curve: CcaCurve) -> list[dict[str, Any]]:
     points = sorted((p for p in cca_curve.curve.points if p.value is not None), key=lambda p: p.x)
     colour = style.colour(cca_curve.index)
     is_category = axis.scale == "category"
-    x = [p.x + _dodge(cca_curve.index) if is_category else p.x for p in points]
+    x = [p.x + cca_curve.dodge if is_category else p.x for p in points]
     above = [0.0 if p.hi is None or p.value is None else max(0.0, p.hi - p.value) for p in points]
     below = [0.0 if p.lo is None or p.value is None else max(0.0, p.value - p.lo) for p in points]
     traces: list[dict[str, Any]] = [
@@ -122,7 +129,7 @@ def _curve_traces(axis: Axis, cca_curve: CcaCurve) -> list[dict[str, Any]]:
                 "type": "scatter",
                 "mode": "markers" if is_category or len(expected) == 1 else "lines",
                 "name": f"{cca_curve.cca}: theory",
-                "x": [p.x + _dodge(cca_curve.index) if is_category else p.x for p in expected],
+                "x": [p.x + cca_curve.dodge if is_category else p.x for p in expected],
                 "y": [p.theory for p in expected],
                 "line": {"color": colour, "width": 1.5, "dash": "dot"},
                 "marker": {"symbol": "line-ew-open", "color": colour, "size": 16},
@@ -131,11 +138,6 @@ def _curve_traces(axis: Axis, cca_curve: CcaCurve) -> list[dict[str, Any]]:
             }
         )
     return traces
-
-
-def _dodge(index: int) -> float:
-    """Sideways shift on a category axis, so that CCAs do not hide each other."""
-    return ((index % 7) - 3) * 0.08
 
 
 def _reference_trace(reference: Reference, xs: Sequence[float]) -> dict[str, Any]:
@@ -164,7 +166,9 @@ def _along(axis: Axis, points: Sequence[Point]) -> dict[str, Any]:
     if axis.scale == "category":
         return keys | {
             "tickvals": xs,
-            "ticktext": [labels[x] for x in xs],
+            "ticktext": [_wrapped(labels[x]) for x in xs],
+            "tickangle": 0,
+            "showgrid": False,
             "range": [xs[0] - 0.5, xs[-1] + 0.5],
             "title": {"text": ""},
             "automargin": True,
@@ -181,6 +185,17 @@ def _along(axis: Axis, points: Sequence[Point]) -> dict[str, Any]:
     if len(xs) <= 12:
         keys |= {"tickvals": xs, "ticktext": [f"{x:g}" for x in xs]}
     return keys
+
+
+def _wrapped(label: str) -> str:
+    """Break a category's name into short lines, so that names fit beside each other."""
+    lines = [""]
+    for word in label.split():
+        if lines[-1] and len(lines[-1]) + len(word) > TICK_CHARACTERS:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}".strip()
+    return "<br>".join(lines)
 
 
 def _value_axis(metric: str, unit: str, seen: Sequence[float | None], threshold: Threshold | None) -> dict[str, Any]:

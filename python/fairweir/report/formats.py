@@ -14,7 +14,11 @@ def decimals(value: float) -> int:
     if value == 0 or not math.isfinite(value):
         return 0
     # Rounded first: 0.9996 has as many decimals as 1.00, which it prints as.
-    return max(0, SIGNIFICANT - 1 - math.floor(math.log10(abs(float(f"{value:.{SIGNIFICANT}g}")))))
+    return max(0, SIGNIFICANT - 1 - math.floor(math.log10(abs(_significant(value)))))
+
+
+def _significant(value: float) -> float:
+    return float(f"{value:.{SIGNIFICANT}g}")
 
 
 def number(value: float | None, places: int | None = None) -> str:
@@ -32,6 +36,7 @@ def number(value: float | None, places: int | None = None) -> str:
     if value != 0 and places is None and not 1e-4 <= abs(value) < 1e7:
         mantissa, exponent = f"{value:.2e}".split("e")
         return f"{mantissa}·10^{int(exponent)}".replace("-", "−")
+    value = _significant(value) if abs(value) >= 10**SIGNIFICANT else value
     text = f"{value:,.{decimals(value) if places is None else places}f}"
     return text.replace(",", "\u2009").replace("-", "−")
 

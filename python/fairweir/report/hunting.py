@@ -10,10 +10,14 @@ from fairweir.audit.hunt_result import Growth, HuntResult
 from fairweir.report import formats, style
 from fairweir.report.figure import Figure, Table, log_ticks
 
+GROWTH_WORDS = {"rate_mbps": "rates", "duration_s": "durations"}
 GROWTH_AXES = {"rate_mbps": "link rate (Mbps)", "duration_s": "duration of the run (s)"}
 
 Hunts: TypeAlias = Sequence[tuple[int, HuntResult]]
 """(column in the report, result), one a CCA."""
+
+NONE_AT = 2.0
+"""Where "none" stands on the axis of D, by the largest D tried."""
 
 
 def hunt_figures(hunts: Hunts) -> list[Figure]:
@@ -37,7 +41,7 @@ def smallest_jitter(hunts: Hunts) -> Figure | None:
         misses = [kind for kind, d in hunt.smallest_d_ms.items() if d is None]
         for xs, names, is_hit in (
             ([d for _, d in hits], [k for k, _ in hits], True),
-            ([ceiling * 1.5] * len(misses), misses, False),
+            ([NONE_AT * ceiling] * len(misses), misses, False),
         ):
             data.append(
                 {
@@ -60,20 +64,20 @@ def smallest_jitter(hunts: Hunts) -> Figure | None:
                     "meta": {"cca": hunt.cca},
                 }
             )
-    xaxis = log_ticks([*tried, *found, ceiling * 1.5])
-    xaxis["tickvals"] = [t for t in xaxis["tickvals"] if t <= ceiling] + [ceiling * 1.5]
+    xaxis = log_ticks([*tried, *found, NONE_AT * ceiling])
+    xaxis["tickvals"] = [t for t in xaxis["tickvals"] if t <= ceiling / 1.5] + [NONE_AT * ceiling]
     xaxis["ticktext"] = [f"{t:g}" for t in xaxis["tickvals"][:-1]] + ["none"]
     return Figure(
         id="fig-hunt-smallest-d",
-        title="Smallest D that exceeds the bound, by kind of jitter",
+        title="Smallest D beyond the bound, by kind of jitter",
         data=data,
         layout={
-            "xaxis": xaxis | {"title": {"text": "D, most that a packet or ACK is held (ms)"}},
+            "xaxis": xaxis | {"title": {"text": "D (ms)"}, "tickangle": 0},
             "yaxis": {"tickvals": list(range(len(kinds))), "ticktext": kinds, "range": [len(kinds) - 0.5, -0.5]},
             "showlegend": False,
         },
-        caption="Hollow: no ratio beyond the bound at any D, rate and buffer tried. Seen by the search; only the hunt's"
-        " final scenario is confirmed on new seeds.",
+        caption="D is the most that a packet or ACK is held. Hollow: no ratio beyond the bound at any D, rate and"
+        " buffer tried. Seen by the search; only the hunt's final scenario is confirmed on new seeds.",
         height=110 + 42 * len(kinds),
         table=Table(
             ("kind of jitter, D (ms)", *(hunt.cca for _, hunt in hunts)),
@@ -94,9 +98,11 @@ def growth_figure(hunts: Hunts, axis: str) -> Figure | None:
     curves = [(i, h, g) for i, h in hunts for g in h.growth if g.axis == axis and g.points]
     if not curves:
         return None
-    data = [_growth_trace(index, hunt, growth) for index, hunt, growth in curves]
+    data = [trace for index, hunt, growth in curves for trace in _growth_traces(index, hunt, growth)]
     xs = sorted({p.x for _, _, g in curves for p in g.points})
-    ratios = [v for _, _, g in curves for p in g.points for v in (p.ratio.value, p.ratio.lo, p.ratio.hi)]
+    ratios = [
+        v for _, _, g in curves for p in g.points for v in (p.ratio.value, p.ratio.lo, p.ratio.hi, p.control.value)
+    ]
     bound = max(hunt.bound for _, hunt, _ in curves)
     layout: dict[str, Any] = {
         "xaxis": log_ticks(xs) | {"title": {"text": GROWTH_AXES[axis]}},
@@ -118,10 +124,11 @@ def growth_figure(hunts: Hunts, axis: str) -> Figure | None:
     exponents = "; ".join(f"{hunt.cca} {formats.number(growth.exponent)}" for _, hunt, growth in curves)
     return Figure(
         id=f"fig-hunt-growth-{axis.replace('_', '-')}",
-        title=f"Ratio of the found scenario against {GROWTH_AXES[axis].split(' (')[0]}",
+        title=f"Ratio of the found scenario over {GROWTH_WORDS[axis]}",
         data=data,
         layout=layout,
-        caption="A ratio that keeps growing is starvation, one that does not is bounded unfairness."
+        caption="Dotted: the same links without jitter. A ratio that keeps growing is starvation, one that does not is"
+        " bounded unfairness."
         f" Exponents: {exponents}.",
         table=Table(
             (GROWTH_AXES[axis], *(hunt.cca for _, hunt, _ in curves)),
@@ -130,26 +137,39 @@ def growth_figure(hunts: Hunts, axis: str) -> Figure | None:
     )
 
 
-def _growth_trace(index: int, hunt: HuntResult, growth: Growth) -> dict[str, Any]:
+def _growth_traces(index: int, hunt: HuntResult, growth: Growth) -> list[dict[str, Any]]:
+    """Draw the ratio, and the control: the same links without jitter."""
     points = sorted(growth.points, key=lambda p: p.x)
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": hunt.cca,
-        "x": [p.x for p in points],
-        "y": [p.ratio.value for p in points],
-        "error_y": {
-            "type": "data",
-            "array": [max(0.0, p.ratio.hi - p.ratio.value) for p in points],
-            "arrayminus": [max(0.0, p.ratio.value - p.ratio.lo) for p in points],
-            "thickness": 1.2,
-            "width": 3,
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": hunt.cca,
+            "x": [p.x for p in points],
+            "y": [p.ratio.value for p in points],
+            "error_y": {
+                "type": "data",
+                "array": [max(0.0, p.ratio.hi - p.ratio.value) for p in points],
+                "arrayminus": [max(0.0, p.ratio.value - p.ratio.lo) for p in points],
+                "thickness": 1.2,
+                "width": 3,
+            },
+            "line": {"color": style.colour(index), "width": 2, "dash": style.dash(index)},
+            "marker": {"symbol": style.marker(index), "color": style.colour(index), "size": 8},
+            "hovertemplate": f"<b>{hunt.cca}</b> at %{{x:g}}: %{{y:.4g}}<extra></extra>",
+            "meta": {"cca": hunt.cca},
         },
-        "line": {"color": style.colour(index), "width": 2},
-        "marker": {"symbol": style.marker(index), "color": style.colour(index), "size": 8},
-        "hovertemplate": f"<b>{hunt.cca}</b> at %{{x:g}}: %{{y:.4g}}<extra></extra>",
-        "meta": {"cca": hunt.cca},
-    }
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": f"{hunt.cca}: without jitter",
+            "x": [p.x for p in points],
+            "y": [p.control.value for p in points],
+            "line": {"color": style.colour(index), "width": 1.5, "dash": "dot"},
+            "hovertemplate": f"{hunt.cca} without jitter at %{{x:g}}: %{{y:.4g}}<extra></extra>",
+            "meta": {"cca": hunt.cca},
+        },
+    ]
 
 
 def _growth_cell(growth: Growth, x: float) -> str:

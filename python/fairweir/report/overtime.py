@@ -167,7 +167,8 @@ def _caption(trace: Trace) -> str:
 def _domains(rows: int) -> list[list[float]]:
     """Vertical extent of stacked panels, first on top."""
     height = (1.0 - PANEL_GAP * (rows - 1)) / rows
-    return [[1.0 - (i + 1) * height - i * PANEL_GAP, 1.0 - i * (height + PANEL_GAP)] for i in range(rows)]
+    tops = [1.0 - row * (height + PANEL_GAP) for row in range(rows)]
+    return [[max(0.0, round(top - height, 6)), round(top, 6)] for top in tops]
 
 
 def _two_lines(label: str) -> str:

@@ -64,6 +64,11 @@ def _family_section(
         outcome=outcome_of(rows),
         question=family.question,
         setup=family.setup,
+        paragraphs=tuple(
+            (f"{cca} left out", f"{', '.join(f.left_out)}: more packets than a Python class can be given.")
+            for _, cca, f in measured
+            if f.left_out
+        ),
         rows=rows,
         figures=(*grids, *first),
         more_figures=tuple(more),
@@ -108,14 +113,14 @@ def _hunt_section(ccas: list[CcaResults]) -> Section | None:
     rows = rows_of(ccas, HUNT)
     if not hunts and not rows:
         return None
-    reasons = list(dict.fromkeys(f"Bound: {hunt.bound_reason}." for _, hunt in hunts))
+    reasons = dict.fromkeys((f"Bound {hunt.bound:g}", f"{hunt.bound_reason}.") for _, hunt in hunts)
     return Section(
         anchor=HUNT,
         title="Starvation hunt",
         outcome=outcome_of(rows) if rows else Word(Outcome.INFO),
         question="What is the smallest jitter on one flow that starves a flow?",
         setup="; ".join(_hunt_setup(hunt) for _, hunt in hunts[:1]),
-        paragraphs=(*(f"{hunt.cca}: {hunt.text}." for _, hunt in hunts), *reasons),
+        paragraphs=(*((hunt.cca, f"{hunt.text}.") for _, hunt in hunts), *reasons),
         rows=rows,
         figures=tuple(hunt_figures(hunts)),
         evidence=_evidence(rows, is_open=True),
@@ -143,7 +148,7 @@ def _contract_section(ccas: list[CcaResults]) -> Section | None:
         outcome=outcome_of(rows) if rows else Word(Outcome.INFO),
         question="By which function of which statistic do flows of the CCA share a link?",
         setup="flows of one CCA on dumbbells of several capacities and flow counts; a point is a flow of a run",
-        paragraphs=tuple(f"{contract.cca}: {contract.text}." for contract in contracts),
+        paragraphs=tuple((contract.cca, f"{contract.text}.") for contract in contracts),
         rows=rows,
         figures=tuple(f for contract in contracts if (f := contract_figure(contract)) is not None),
         evidence=_evidence(rows, is_open=True),

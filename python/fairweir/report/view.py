@@ -197,7 +197,7 @@ class Section:
     outcome: Word
     question: str = ""
     setup: str = ""
-    paragraphs: tuple[str, ...] = ()
+    paragraphs: tuple[tuple[str, str], ...] = ()
     rows: tuple[Row, ...] = ()
     figures: tuple[Figure, ...] = ()
     more_figures: tuple[Figure, ...] = ()

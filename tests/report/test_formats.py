@@ -1,0 +1,52 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from fairweir.report import formats
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "—"),
+        (math.nan, "—"),
+        (math.inf, "∞"),
+        (0.0, "0"),
+        (1.0, "1.00"),
+        (0.9996, "1.00"),
+        (0.03456, "0.0346"),
+        (2.345, "2.35"),
+        (9.996, "10.0"),
+        (-1.05, "−1.05"),
+        (345.6, "346"),
+        (20106.0, "20\u2009100"),
+        (1e6, "1\u2009000\u2009000"),
+        (1.234e-6, "1.23·10^−6"),
+        (4.0e8, "4.00·10^8"),
+    ],
+)
+def test_a_number_has_three_significant_digits(value: float | None, text: str) -> None:
+    assert formats.number(value) == text
+
+
+def test_an_interval_has_the_decimals_of_its_value() -> None:
+    assert formats.interval(1.0, 12.3456, 3.2) == "[1.00, 12.35]"
+    assert formats.interval(None, 3.0, 2.0) == ""
+    assert formats.interval(0.0, 0.0, 0.0) == "[0, 0]"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(7.85, "7.85 s"), (83.4, "1 min 23 s"), (3900.0, "1 h 5 min")])
+def test_durations(seconds: float, text: str) -> None:
+    assert formats.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(58, "58"), (12_345, "12\u2009345"), (586_000_000, "586 million"), (2_000_000_000, "2.00 billion")],
+)
+def test_counts(value: int, text: str) -> None:
+    assert formats.count(value) == text

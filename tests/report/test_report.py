@@ -1,0 +1,267 @@
+"""The page: what it shows, that it shows nothing else, and that it needs nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+import pytest
+
+from fairweir.report import formats, render_report, write_report
+from fairweir.report.figure import SERIES_DIGITS
+from fairweir.verdict import Outcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fairweir.audit.results import AuditResults, FamilyResult
+
+BYTES_OF_AN_EMPTY_PAGE = 6_000_000
+"""Plotly is 4.8 MB of it."""
+
+
+class Reader(HTMLParser):
+    """Elements, ids, links and scripts of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: dict[str, str] = {}
+        self.words: list[str] = []
+        self._script: str | None = None
+        self._is_style = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        keys = dict(attrs)
+        self.tags.append((tag, keys))
+        self._script = (keys.get("id") or f"script {len(self.scripts)}") if tag == "script" else None
+        self._is_style = tag == "style"
+
+    def handle_data(self, data: str) -> None:
+        if self._script is not None:
+            self.scripts[self._script] = self.scripts.get(self._script, "") + data
+        elif not self._is_style:
+            self.words.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._script, self._is_style = None, False
+
+    @property
+    def ids(self) -> list[str]:
+        return [str(keys["id"]) for _, keys in self.tags if "id" in keys]
+
+    @property
+    def specs(self) -> dict[str, dict[str, Any]]:
+        return {
+            name.removeprefix("spec-"): json.loads(text)
+            for name, text in self.scripts.items()
+            if name.startswith("spec-")
+        }
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def read(results: AuditResults) -> Reader:
+    reader = Reader()
+    reader.feed(render_report(results))
+    reader.close()
+    return reader
+
+
+def test_the_page_asks_nobody_for_anything(results: AuditResults) -> None:
+    page = render_report(results)
+    reader = read(results)
+    policy = next(k["content"] for _, k in reader.tags if k.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+    assert "http" not in policy
+    assert "connect-src" not in policy
+    for tag, keys in reader.tags:
+        assert tag not in {"link", "iframe", "img", "object", "embed", "base"}
+        for key in ("src", "srcset", "data", "action", "poster"):
+            assert key not in keys, (tag, keys)
+        assert not (keys.get("href") or "#").startswith(("http", "//")), keys
+    style = page[page.index("<style>") : page.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_every_figure_is_valid_for_plotly(results: AuditResults) -> None:
+    specs = read(results).specs
+    assert len(specs) > 10
+    for spec in specs.values():
+        go.Figure(spec)
+
+
+def test_every_figure_has_its_place_and_every_link_its_target(results: AuditResults) -> None:
+    reader = read(results)
+    assert len(reader.ids) == len(set(reader.ids))
+    plots = {k["id"] for tag, k in reader.tags if tag == "div" and k.get("class") == "plot"}
+    assert plots == set(reader.specs)
+    anchors = {k["href"] for tag, k in reader.tags if tag == "a"}
+    assert anchors <= {f"#{name}" for name in reader.ids}
+    controlled = {k["aria-controls"] for _, k in reader.tags if "aria-controls" in k}
+    assert controlled <= set(reader.ids)
+
+
+def test_curves_show_the_results_numbers(results: AuditResults) -> None:
+    spec = read(results).specs["fig-ideal-rate-ratio"]
+    drawn = {t["name"]: t for t in spec["data"]}
+    for cca in results.ccas:
+        points = next(c for c in family(results, cca.cca, "ideal-rate").curves if c.metric == "ratio").points
+        assert drawn[cca.cca]["x"] == [p.x for p in points]
+        assert drawn[cca.cca]["y"] == [p.value for p in points]
+        above = [p.hi - p.value for p in points if p.hi is not None and p.value is not None]
+        assert drawn[cca.cca]["error_y"]["array"] == above
+    theory = read(results).specs["fig-ideal-rate-rtt-ms"]["data"][1]
+    assert theory["name"] == "bbr: theory"
+    assert theory["y"] == [30.0, 30.0, 30.0]
+
+
+def test_series_show_the_results_numbers(results: AuditResults) -> None:
+    trace = family(results, "bbr", "ideal-rate").traces[0]
+    spec = read(results).specs["run-ideal-rate-bbr-96-mbps-1"]
+    by_axis = {axis: [t for t in spec["data"] if t["yaxis"] == axis] for axis in ("y", "y2", "y3", "y4")}
+    assert [t["y"] for t in by_axis["y"]] == [f.throughput_mbps for f in trace.flows]
+    assert [t["y"] for t in by_axis["y2"]] == [f.cwnd_pkts for f in trace.flows]
+    assert [t["y"] for t in by_axis["y3"]] == [f.rtt_ms for f in trace.flows]
+    assert [t["y"] for t in by_axis["y4"]] == [link.queue_pkts for link in trace.links]
+    assert all(t["x"] == trace.t_s for t in spec["data"])
+
+
+def test_every_number_in_a_figure_is_in_the_results(results: AuditResults) -> None:
+    known = set()
+    for number in numbers_in(results.model_dump(mode="json")):
+        known |= {number, float(f"{number:.{SERIES_DIGITS}g}")}
+    for name, spec in read(results).specs.items():
+        if name.startswith(("grid", "fig-coexistence", "fig-hunt-smallest")):
+            continue  # logarithms, and places beside each other, are derived from the numbers
+        for drawn in spec["data"]:
+            strange = {y for y in drawn["y"] if y is not None} - known
+            assert not strange, (name, drawn["name"], strange)
+
+
+def test_the_coexistence_grid_prints_the_results_numbers(results: AuditResults) -> None:
+    (grid,) = read(results).specs["grid-coexistence-new-by-incumbent"]["data"]
+    assert grid["y"] == ["bbr", "mine.py:MyCca"]
+    assert grid["text"] == [["9.50", "3.25", "1.00"], ["—", "0.125", "—"]]
+    assert grid["z"][1][0] is None
+
+
+def test_the_matrix_has_a_cell_for_every_exhibit_and_cca(results: AuditResults) -> None:
+    reader = read(results)
+    classes = [str(k.get("class")) for tag, k in reader.tags if tag == "td"]
+    cells = [c.split()[1] for c in classes if c.startswith("cell ")]
+    assert cells == ["fails", "holds", "info", "absent", "unknown", "unknown", "fails", "absent", "holds", "absent"]
+    for cca in results.ccas:
+        for exhibit in cca.exhibits:
+            assert formats.number(exhibit.value) in reader.text
+            assert exhibit.why in reader.text
+
+
+def test_a_failure_comes_with_bound_reason_expectation_scenario_and_replay(results: AuditResults) -> None:
+    text = read(results).text
+    assert "≤ 2: no excuse for <more>" in text
+    assert "thesis chapter 5" in text
+    assert "starves <the short flow>" in text
+    assert "fairweir run failing/bbr-ideal-rate.ratio.toml" in text
+    assert 'name = "ideal-rate" duration = "120s"' in text
+
+
+def test_a_fault_is_shown_with_its_message(results: AuditResults) -> None:
+    text = read(results).text
+    assert "Runs that did not end" in text
+    assert "the controller misbehaved at 1000 Mbps, seed 2: cwnd is NaN" in text
+
+
+def test_what_a_scenario_says_is_never_markup(results: AuditResults) -> None:
+    page = render_report(results)
+    assert "<script>alert" not in page
+    assert "&lt;/script&gt;&lt;script&gt;alert" in page
+
+
+def test_hunt_and_contract_are_drawn(results: AuditResults) -> None:
+    reader = read(results)
+    assert "starvation with ack-aggregation of D = 31.5 ms on one flow at 96 Mbps" in reader.text
+    growth = reader.specs["fig-hunt-growth-rate-mbps"]["data"][0]
+    assert growth["y"] == [12.0, 24.0]
+    contract = reader.specs["fig-contract-bbr"]["data"]
+    assert contract[-1]["name"] == "fit"
+    assert contract[-1]["y"] == [48.0, 12.0, 3.0, 1.5]
+    assert sum(len(t["x"]) for t in contract[:-1]) == 6
+
+
+def test_one_cca_alone(results: AuditResults) -> None:
+    alone = results.model_copy(update={"ccas": results.ccas[:1]})
+    reader = read(alone)
+    assert "Audit of bbr" in reader.text
+    assert not [s for s in reader.specs if s.startswith("together")]
+    assert not [k for tag, k in reader.tags if tag == "input" and "data-cca" in k]
+
+
+def test_exhibits_without_measurements_still_have_a_section(results: AuditResults) -> None:
+    bare = results.model_copy(deep=True)
+    for cca in bare.ccas:
+        cca.families, cca.hunt, cca.contract = [], None, None
+    reader = read(bare)
+    assert "family-ideal-rate" in reader.ids
+    assert reader.specs == {}
+
+
+def test_nothing_measured_at_all(results: AuditResults) -> None:
+    empty = results.model_copy(update={"ccas": [], "complete": False, "runs": 0, "packets": 0})
+    assert "Incomplete." in read(empty).text
+
+
+def test_an_interrupted_audit_says_so(results: AuditResults) -> None:
+    assert "Incomplete." not in read(results).text
+    assert "Incomplete." in read(results.model_copy(update={"complete": False})).text
+
+
+def test_unknown_is_neither_good_nor_bad(results: AuditResults) -> None:
+    for cca in results.ccas:
+        for exhibit in cca.exhibits:
+            exhibit.verdict = Outcome.UNKNOWN
+        cca.verdict = Outcome.UNKNOWN
+    reader = read(results)
+    scores = [str(k["class"]) for tag, k in reader.tags if tag == "li" and str(k.get("class")).startswith("score ")]
+    assert scores == ["score unknown", "score unknown"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 12])
+def test_any_number_of_ccas(results: AuditResults, count: int) -> None:
+    ccas = [results.ccas[i % 2].model_copy(update={"cca": f"cca-{i}"}, deep=True) for i in range(count)]
+    reader = read(results.model_copy(update={"ccas": ccas}))
+    assert len([1 for tag, k in reader.tags if k.get("class") == "score fails"]) == (count + 1) // 2
+
+
+def test_the_same_results_give_the_same_page(results: AuditResults) -> None:
+    assert render_report(results) == render_report(results.model_copy(deep=True))
+
+
+def test_the_file_is_whole_and_bounded(results: AuditResults, tmp_path: Path) -> None:
+    path = write_report(results, tmp_path / "report.html")
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+    assert path.stat().st_size < BYTES_OF_AN_EMPTY_PAGE
+    assert re.search(r"</html>\s*$", path.read_text(encoding="utf-8"))
+
+
+def family(results: AuditResults, cca: str, name: str) -> FamilyResult:
+    measured = results.cca(cca)
+    assert measured is not None
+    found = measured.family(name)
+    assert found is not None
+    return found
+
+
+def numbers_in(value: object) -> list[float]:
+    if isinstance(value, dict):
+        return [n for v in value.values() for n in numbers_in(v)]
+    if isinstance(value, list):
+        return [n for v in value for n in numbers_in(v)]
+    return [float(value)] if isinstance(value, int | float) else []
