@@ -10,7 +10,7 @@ use divan::counter::ItemsCount;
 use fairweir_path::jitter::{AckAggregationConfig, DelayConfig, UniformConfig};
 use fairweir_path::link::{ConstantConfig, RateStep, ShaperConfig, StepsConfig, TraceConfig};
 use fairweir_path::queue::{CodelConfig, DroptailConfig, EcnThresholdConfig, RedConfig};
-use fairweir_path::{ElementConfig, Hop, HopConfig, LinkConfig, Packet, QueueConfig};
+use fairweir_path::{ElementConfig, Hop, HopConfig, LinkConfig, Packet, PrivateLinkConfig, QueueConfig};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -139,7 +139,18 @@ fn element(bencher: Bencher, kind: &str) {
             opportunity: Bytes(1504),
         }),
     };
-    let (arrivals, packet) = (arrivals(OVERLOAD), Packet { bytes: Bytes(52), ..packet() });
+    bench_element(bencher, &config, Packet { bytes: Bytes(52), ..packet() });
+}
+
+/// An access link ten times as fast as what comes, with and without a limit that never binds.
+#[divan::bench(args = [None, Some(100_000)])]
+fn access_link(bencher: Bencher, limit_packets: Option<u64>) {
+    let link = LinkConfig::Constant(ConstantConfig { rate: RATE * 10 });
+    bench_element(bencher, &ElementConfig::Link(PrivateLinkConfig { link, limit: None, limit_packets }), packet());
+}
+
+fn bench_element(bencher: Bencher, config: &ElementConfig, packet: Packet) {
+    let arrivals = arrivals(OVERLOAD);
     bencher.counter(ItemsCount::new(PACKETS)).with_inputs(|| config.build(rng())).bench_refs(|element| {
         for &now in &arrivals {
             divan::black_box(element.arrive(now, &packet));
