@@ -44,6 +44,13 @@ impl Departures {
         self.inside
     }
 
+    /// Everything has left: the next packet starts with an empty count, at no cost for those before it.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.head = self.tail;
+        self.inside = Backlog::default();
+    }
+
     /// At least what has not left yet.
     #[inline]
     pub(crate) fn inside_at_most(&self) -> Backlog {

@@ -123,6 +123,16 @@ impl Hop {
         }
     }
 
+    /// [`Hop::arrive`] for a droptail queue that is mostly empty, such as an access link's: an idle link takes any packet.
+    #[inline]
+    pub(crate) fn arrive_mostly_idle(&mut self, now: Time, packet: &Packet) -> Verdict {
+        if now < self.free_at {
+            return self.arrive(now, packet);
+        }
+        self.inside.clear();
+        Verdict::Deliver(self.transmit(now, packet.bytes))
+    }
+
     /// The link, to ask for its rate.
     pub fn link(&self) -> &dyn Link {
         match &self.server {

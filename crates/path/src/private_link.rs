@@ -64,7 +64,7 @@ impl Element for PrivateLink {
     fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
         match &mut self.server {
             Server::Unlimited(link) => Verdict::Deliver(link.depart(now, packet.bytes)),
-            Server::Limited(hop) => hop.arrive(now, packet),
+            Server::Limited(hop) => hop.arrive_mostly_idle(now, packet),
         }
     }
 }
