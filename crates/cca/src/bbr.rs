@@ -50,7 +50,7 @@ pub(crate) use bandwidth::{Bandwidth, Gain, Pacer};
 pub(crate) use windowed_max::WindowedMax;
 
 use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
-use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss};
+use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss, Sender};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use policer::{Evidence, Policer};
 use rand::RngExt;
@@ -131,6 +131,10 @@ pub struct Bbr {
     mode: Mode,
     cwnd_pkts: u64,
     pacing_rate: Rate,
+    /// cwnd grows up to this, packets. Like the pacing rate it follows from the model and the mode ...
+    target_pkts: u64,
+    /// ... which have changed since it was computed.
+    is_target_stale: bool,
 
     max_bw: WindowedMax,
     min_rtt: Dur,
@@ -180,6 +184,8 @@ impl Bbr {
             mode: Mode::Startup,
             cwnd_pkts,
             pacing_rate: pacer.rate(Bandwidth::of_sample(cwnd_pkts, NOMINAL_RTT), gains.startup),
+            target_pkts: cwnd_pkts,
+            is_target_stale: true,
             max_bw: WindowedMax::new(params.bw_window_rounds),
             min_rtt: start.oracle_rtprop.unwrap_or(Dur::MAX),
             has_oracle: start.oracle_rtprop.is_some(),
@@ -200,6 +206,11 @@ impl Bbr {
             is_idle_restart: false,
             params,
         }
+    }
+
+    fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+        self.is_target_stale = true;
     }
 
     /// The estimate of the path's bandwidth.
@@ -255,34 +266,53 @@ impl Bbr {
     }
 
     #[inline]
-    fn update_bandwidth(&mut self, ack: &Ack<'_>, now: Time) -> bool {
+    fn update_bandwidth(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
         self.is_round_start = false;
         let rate = &ack.rate;
         if rate.interval == Dur::ZERO || rate.delivered == 0 {
-            return false;
+            return;
         }
         if rate.prior_delivered >= self.next_round_delivered {
-            self.next_round_delivered = ack.sender.delivered;
-            self.is_round_start = true;
-            self.is_conserving_packets = false;
-            self.max_bw.advance();
-            self.aggregation.start_round(AGGREGATION_ROUNDS);
+            self.start_round(ack);
         }
         let is_app_limited = self.is_app_limited(ack);
-        let is_over = self.params.policer_detection
-            && self.policer.update(&Evidence {
-                now,
-                has_losses: ack.lost > 0,
-                is_app_limited,
-                is_round_start: self.is_round_start,
-                is_probing_bw: matches!(self.mode, Mode::ProbeBw { .. }),
-                sender: ack.sender,
-            });
+        if self.params.policer_detection && (ack.lost > 0 || self.policer.is_active()) {
+            self.look_for_policer(ack.lost > 0, is_app_limited, ack.sender, cx);
+        }
         let sample = Bandwidth::of_sample(rate.delivered, rate.interval);
         if !is_app_limited || sample >= self.max_bw.get() {
-            self.max_bw.update(sample);
+            self.is_target_stale |= self.max_bw.update(sample);
         }
-        is_over
+        if self.params.ack_aggregation && ack.acked > 0 {
+            self.is_target_stale |= self.aggregation.update(cx.now, ack.acked, self.bandwidth(), self.cwnd_pkts);
+        }
+    }
+
+    #[cold]
+    fn start_round(&mut self, ack: &Ack<'_>) {
+        self.next_round_delivered = ack.sender.delivered;
+        self.is_round_start = true;
+        self.is_conserving_packets = false;
+        self.max_bw.advance();
+        self.aggregation.start_round(AGGREGATION_ROUNDS);
+        self.is_target_stale = true;
+    }
+
+    #[inline(never)]
+    fn look_for_policer(&mut self, has_losses: bool, is_app_limited: bool, sender: &Sender, cx: &mut Context<'_>) {
+        let before = self.policer.bandwidth();
+        let is_over = self.policer.update(&Evidence {
+            now: cx.now,
+            has_losses,
+            is_app_limited,
+            is_round_start: self.is_round_start,
+            is_probing_bw: matches!(self.mode, Mode::ProbeBw { .. }),
+            sender,
+        });
+        self.is_target_stale |= self.policer.bandwidth() != before;
+        if is_over {
+            self.enter_probe_bw(cx);
+        }
     }
 
     #[inline]
@@ -306,7 +336,7 @@ impl Bbr {
             _ => is_full_length,
         };
         if is_over {
-            self.mode = Mode::ProbeBw { phase: (phase + 1) % CYCLE_LEN, since: now };
+            self.set_mode(Mode::ProbeBw { phase: (phase + 1) % CYCLE_LEN, since: now });
         }
     }
 
@@ -315,7 +345,25 @@ impl Bbr {
             Some(phase) => phase,
             None => (CYCLE_LEN - cx.rng.random_range(0..CYCLE_RAND)) % CYCLE_LEN,
         };
-        self.mode = Mode::ProbeBw { phase, since: cx.now };
+        self.set_mode(Mode::ProbeBw { phase, since: cx.now });
+    }
+
+    /// STARTUP and DRAIN, and what both leave behind when PROBE_RTT interrupts them.
+    #[inline(never)]
+    fn update_startup(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        self.check_full_pipe(ack);
+        if self.mode == Mode::Startup && self.is_pipe_full {
+            self.set_mode(Mode::Drain);
+        }
+        if self.mode == Mode::Drain && ack.sender.inflight() <= self.inflight_target(Gain::UNIT) {
+            self.enter_probe_bw(cx);
+        }
+        if !self.has_seen_rtt && ack.sender.srtt > Dur::ZERO {
+            self.has_seen_rtt = true;
+            let bandwidth = Bandwidth::of_sample(self.cwnd_pkts, ack.sender.srtt);
+            self.pacing_rate = self.pacer.rate(bandwidth, self.gains.startup);
+            self.is_target_stale = true;
+        }
     }
 
     /// Has bandwidth stopped growing?
@@ -333,29 +381,24 @@ impl Bbr {
     }
 
     #[inline]
-    fn check_drain(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
-        if self.mode == Mode::Startup && self.is_pipe_full {
-            self.mode = Mode::Drain;
-        }
-        if self.mode == Mode::Drain && ack.sender.inflight() <= self.inflight_target(Gain::UNIT) {
-            self.enter_probe_bw(cx);
-        }
-    }
-
-    #[inline]
     fn update_min_rtt(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        if self.has_oracle {
+            self.is_idle_restart = false;
+            return;
+        }
         // Without a sample there is nothing to expire: flows start at any time.
         let has_expired = self.min_rtt != Dur::MAX && cx.now.since(self.min_rtt_stamp) > self.params.min_rtt_window;
         if let Some(rtt) = ack.rtt
             && (rtt <= self.min_rtt || has_expired)
         {
+            self.is_target_stale |= rtt != self.min_rtt;
             self.min_rtt = rtt;
             self.min_rtt_stamp = cx.now;
         }
         let is_in_probe_rtt = matches!(self.mode, Mode::ProbeRtt { .. });
         if has_expired && !is_in_probe_rtt && !self.is_idle_restart && self.params.probe_rtt_duration > Dur::ZERO {
             self.save_cwnd();
-            self.mode = Mode::ProbeRtt { done_at: None, is_round_done: false };
+            self.set_mode(Mode::ProbeRtt { done_at: None, is_round_done: false });
             self.probe_rtt_span = (ack.sender.delivered, ack.sender.delivered);
         }
         if matches!(self.mode, Mode::ProbeRtt { .. }) {
@@ -392,7 +435,7 @@ impl Bbr {
         if self.is_pipe_full {
             self.enter_probe_bw(cx);
         } else {
-            self.mode = Mode::Startup;
+            self.set_mode(Mode::Startup);
         }
     }
 
@@ -402,31 +445,26 @@ impl Bbr {
         self.prior_cwnd = if is_cut { self.prior_cwnd.max(self.cwnd_pkts) } else { self.cwnd_pkts };
     }
 
-    #[inline]
-    fn set_pacing_rate(&mut self, ack: &Ack<'_>) {
-        if !self.has_seen_rtt && ack.sender.srtt > Dur::ZERO {
-            self.has_seen_rtt = true;
-            let bandwidth = Bandwidth::of_sample(self.cwnd_pkts, ack.sender.srtt);
-            self.pacing_rate = self.pacer.rate(bandwidth, self.gains.startup);
-        }
-        let rate = self.pacer.rate(self.bandwidth(), self.pacing_gain());
+    /// Pacing rate and cwnd's target follow from model and mode.
+    #[inline(never)]
+    fn update_targets(&mut self) {
+        self.is_target_stale = false;
+        let bandwidth = self.bandwidth();
+        let rate = self.pacer.rate(bandwidth, self.pacing_gain());
         if self.is_pipe_full || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
+        let has_allowance = self.is_pipe_full && self.params.ack_aggregation;
+        let allowance = if has_allowance { self.aggregation.allowance(bandwidth) } else { 0 };
+        self.target_pkts = self.with_quanta(self.bdp(bandwidth, self.cwnd_gain()) + allowance);
     }
 
     #[inline]
     fn set_cwnd(&mut self, ack: &Ack<'_>) {
         if ack.acked > 0 && !self.recover_or_restore(ack) {
-            let bandwidth = self.bandwidth();
-            let mut target = self.bdp(bandwidth, self.cwnd_gain());
-            if self.is_pipe_full && self.params.ack_aggregation {
-                target += self.aggregation.allowance(bandwidth);
-            }
-            let target = self.with_quanta(target);
             if self.is_pipe_full {
-                self.cwnd_pkts = (self.cwnd_pkts + ack.acked).min(target);
-            } else if self.cwnd_pkts < target || ack.sender.delivered < INITIAL_DELIVERED {
+                self.cwnd_pkts = (self.cwnd_pkts + ack.acked).min(self.target_pkts);
+            } else if self.cwnd_pkts < self.target_pkts || ack.sender.delivered < INITIAL_DELIVERED {
                 self.cwnd_pkts += ack.acked;
             }
             self.cwnd_pkts = self.cwnd_pkts.max(MIN_CWND);
@@ -439,10 +477,16 @@ impl Bbr {
     /// The first round of recovery conserves packets, its end restores cwnd; true if cwnd is decided.
     #[inline]
     fn recover_or_restore(&mut self, ack: &Ack<'_>) -> bool {
+        let is_quiet = ack.lost == 0
+            && self.prev_ca_state == CaState::Open
+            && ack.sender.ca_state == CaState::Open
+            && !self.is_conserving_packets;
+        !is_quiet && self.recover(ack)
+    }
+
+    #[inline(never)]
+    fn recover(&mut self, ack: &Ack<'_>) -> bool {
         let (prev, state) = (self.prev_ca_state, ack.sender.ca_state);
-        if ack.lost == 0 && prev == CaState::Open && state == CaState::Open && !self.is_conserving_packets {
-            return false;
-        }
         let is_repairing = |s| matches!(s, CaState::Recovery | CaState::Loss);
         self.cwnd_pkts = self.cwnd_pkts.saturating_sub(ack.lost).max(1);
         if state == CaState::Recovery && prev != CaState::Recovery {
@@ -482,23 +526,22 @@ impl Controller for Bbr {
         if let Some(since) = self.idle_since {
             self.restart_from_idle(since, ack, cx);
         }
-        if self.update_bandwidth(ack, cx.now) {
-            self.enter_probe_bw(cx);
-        }
-        if self.params.ack_aggregation && ack.rate.interval > Dur::ZERO && ack.acked > 0 {
-            self.aggregation.update(cx.now, ack.acked, self.bandwidth(), self.cwnd_pkts);
-        }
+        self.update_bandwidth(ack, cx);
         self.update_cycle_phase(ack, cx.now);
-        self.check_full_pipe(ack);
-        self.check_drain(ack, cx);
+        if !matches!(self.mode, Mode::ProbeBw { .. }) {
+            self.update_startup(ack, cx);
+        }
         self.update_min_rtt(ack, cx);
-        self.set_pacing_rate(ack);
+        if self.is_target_stale {
+            self.update_targets();
+        }
         self.set_cwnd(ack);
         if ack.sender.packets_out() == 0 && ack.sender.ca_state == CaState::Open {
             self.idle_since = Some(cx.now);
             if matches!(self.mode, Mode::ProbeBw { .. }) {
                 // what comes after idle need not be faster than the path
                 self.pacing_rate = self.pacer.rate(self.bandwidth(), Gain::UNIT);
+                self.is_target_stale = true;
             }
         }
     }
@@ -512,17 +555,8 @@ impl Controller for Bbr {
         self.full_bw = Bandwidth::ZERO;
         self.cwnd_pkts = loss.sender.inflight() + 1;
         if self.params.policer_detection {
-            let is_over = self.policer.update(&Evidence {
-                now: cx.now,
-                has_losses: true,
-                is_app_limited: false,
-                is_round_start: true, // a timeout ends a round
-                is_probing_bw: matches!(self.mode, Mode::ProbeBw { .. }),
-                sender: loss.sender,
-            });
-            if is_over {
-                self.enter_probe_bw(cx);
-            }
+            self.is_round_start = true; // a timeout ends a round
+            self.look_for_policer(true, false, loss.sender, cx);
         }
     }
 

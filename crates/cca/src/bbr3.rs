@@ -393,6 +393,10 @@ impl Bbr3 {
     }
 
     fn update_min_rtt(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        if self.has_oracle {
+            self.is_idle_restart = false;
+            return;
+        }
         // Without a sample there is nothing to expire: flows start at any time.
         let has_probe_expired =
             self.probe_rtt_min != Dur::MAX && cx.now.since(self.probe_rtt_min_stamp) > self.params.probe_rtt_interval;

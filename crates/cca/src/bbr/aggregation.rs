@@ -39,9 +39,9 @@ impl Aggregation {
         self.epoch_acked = 0;
     }
 
-    /// `acked` packets arrived at once; no more than `cwnd` count as excess.
+    /// `acked` packets arrived at once; no more than `cwnd` count as excess. True if it is the window's largest.
     #[inline]
-    pub(crate) fn update(&mut self, now: Time, acked: u64, bandwidth: Bandwidth, cwnd: u64) {
+    pub(crate) fn update(&mut self, now: Time, acked: u64, bandwidth: Bandwidth, cwnd: u64) -> bool {
         let mut expected = bandwidth.packets_in(now.since(self.epoch_start));
         if self.epoch_acked <= expected || self.epoch_acked + acked >= MAX_EPOCH_PKTS {
             self.restart(now);
@@ -49,7 +49,9 @@ impl Aggregation {
         }
         self.epoch_acked += acked;
         let extra = (self.epoch_acked - expected).min(cwnd);
+        let is_largest = extra > self.extra_acked[0];
         self.extra_acked[0] = self.extra_acked[0].max(extra);
+        is_largest
     }
 
     /// Packets to add to cwnd.

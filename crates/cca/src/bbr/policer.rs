@@ -68,16 +68,14 @@ impl Policer {
         matches!(self.state, State::Policed { .. }).then_some(self.bandwidth)
     }
 
-    /// Returns true if a policer's rate was used long enough: probe anew.
+    /// Does every ACK count, not only one that declares losses?
     #[inline]
-    pub(crate) fn update(&mut self, e: &Evidence<'_>) -> bool {
-        match &self.state {
-            State::Waiting if !e.has_losses => false,
-            _ => self.update_state(e),
-        }
+    pub(crate) fn is_active(&self) -> bool {
+        !matches!(self.state, State::Waiting)
     }
 
-    fn update_state(&mut self, e: &Evidence<'_>) -> bool {
+    /// An ACK with losses, or any while active. True if a policer's rate was used long enough: probe anew.
+    pub(crate) fn update(&mut self, e: &Evidence<'_>) -> bool {
         if let State::Policed { rounds } = &mut self.state {
             *rounds += u32::from(e.is_probing_bw && e.is_round_start);
             let is_over = *rounds >= POLICED_ROUNDS;

@@ -38,16 +38,19 @@ impl WindowedMax {
         self.is_stale = true;
     }
 
+    /// Takes a sample; true if the maximum is another one now.
     #[inline]
-    pub(crate) fn update(&mut self, sample: Bandwidth) {
+    pub(crate) fn update(&mut self, sample: Bandwidth) -> bool {
         let round = &mut self.rounds[self.current];
         *round = sample.max(*round);
+        let before = self.max;
         if self.is_stale {
             self.is_stale = false;
             self.max = self.rounds.iter().copied().fold(Bandwidth::ZERO, Bandwidth::max);
         } else {
             self.max = self.max.max(sample);
         }
+        self.max != before
     }
 }
 
