@@ -228,11 +228,10 @@ impl Controller for NativeController {
             return;
         }
         // tcp_may_raise_cwnd without reordering: only if snd_una moved.
-        if !ack.sender.is_reducing() && ack.cum_acked > 0 {
-            if let Some(cong_avoid) = self.ops.cong_avoid {
-                // SAFETY: see `initialise`.
-                unsafe { cong_avoid(&mut *self.tp, una, ack.acked as u32) }
-            }
+        let may_grow = !ack.sender.is_reducing() && ack.cum_acked > 0;
+        if let Some(cong_avoid) = self.ops.cong_avoid.filter(|_| may_grow) {
+            // SAFETY: see `initialise`.
+            unsafe { cong_avoid(&mut *self.tp, una, ack.acked as u32) }
         }
         self.update_pacing_rate(ack.sender.srtt);
     }

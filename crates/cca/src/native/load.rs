@@ -9,7 +9,7 @@ use crate::registry::{BuildError, Start};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
 use std::mem::size_of;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ impl Loaded {
 /// [`BuildError::BadSource`] if the file cannot be read, the compiler is missing or refuses it, there is no congestion
 /// controller in it, or it keeps state that flows would share.
 pub fn load(path: &Path) -> Result<Loaded, BuildError> {
-    static CACHE: Mutex<Option<HashMap<(PathBuf, Vec<u8>), Loaded>>> = Mutex::new(None);
+    static CACHE: Mutex<BTreeMap<(PathBuf, Vec<u8>), Loaded>> = Mutex::new(BTreeMap::new());
     let bad = |reason: String, hint: &str| BuildError::BadSource {
         path: path.display().to_string(),
         reason,
@@ -69,7 +69,6 @@ pub fn load(path: &Path) -> Result<Loaded, BuildError> {
     let place = path.canonicalize().map_err(|e| bad(e.to_string(), "give the path from the working directory"))?;
     let content = fs::read(&place).map_err(|e| bad(e.to_string(), "a C source, as the kernel wants it"))?;
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
-    let cache = cache.get_or_insert_with(HashMap::new);
     let key = (place, content);
     if let Some(loaded) = cache.get(&key) {
         return Ok(loaded.clone());

@@ -59,7 +59,7 @@ impl Param {
             Unit::Micros => {
                 let text = value.as_str().ok_or_else(|| wants("a time with its unit, as \"10ms\""))?;
                 let time: Dur = text.parse().map_err(|e| format!("`{}`: {e}", self.name))?;
-                if time.as_nanos() % 1_000 != 0 {
+                if !time.as_nanos().is_multiple_of(1_000) {
                     return Err(format!("`{}` is in whole microseconds: `{text}`", self.name));
                 }
                 time.as_micros()
