@@ -128,7 +128,7 @@ def _judge_slope(result: ExhibitResult, curve: Curve) -> None:
         return
     ends = [p.label for p in curve.points if p.samples]
     result.at = f"{ends[0]} to {ends[-1]}"
-    _settle(result, threshold, estimate, "exponent against the axis")
+    _settle(result, threshold, estimate, "as an exponent of the axis")
 
 
 def _judge_worst(result: ExhibitResult, curve: Curve, metric: Metric) -> None:
@@ -137,9 +137,7 @@ def _judge_worst(result: ExhibitResult, curve: Curve, metric: Metric) -> None:
         return
     threshold = result.threshold
     if threshold is None:
-        point, estimate = (
-            points[-1] if curve.law or metric.scale is not Scale.RATIO else max(points, key=lambda p: p[1].value)
-        )
+        point, estimate = points[-1] if curve.law else max(points, key=lambda p: _oddity(p[1].value, metric))
         result.at = point.label
         _fill(result, estimate)
         result.verdict, result.why = Outcome.INFO, _against_law(curve) or _range(points, metric)
@@ -159,11 +157,11 @@ def _settle(result: ExhibitResult, threshold: Threshold, estimate: Interval, wha
     _fill(result, estimate)
     result.verdict = estimate.outcome(threshold)
     says = {
-        Outcome.HOLDS: f"within {threshold}",
-        Outcome.FAILS: f"beyond {threshold}",
+        Outcome.HOLDS: f"{threshold}",
+        Outcome.FAILS: f"not {threshold}",
         Outcome.UNKNOWN: f"the interval straddles {threshold}",
     }[result.verdict]
-    result.why = f"{says}: {what}"
+    result.why = f"{says} {what}"
 
 
 def _count(outcome: Outcome, having: int, total: int) -> str:
@@ -182,6 +180,12 @@ def _against_law(curve: Curve) -> str:
         return ""
     low, high = min(by_law), max(by_law)
     return f"{low:.2f} to {high:.2f} times {curve.law}" if high - low >= 0.005 else f"{low:.2f} times {curve.law}"
+
+
+def _oddity(value: float, metric: Metric) -> float:
+    """How much a value wants to be shown: gains by their distance from 1, either way; others by their size."""
+    is_gain = metric.scale is Scale.POSITIVE and not metric.unit
+    return abs(math.log(max(value, 1e-12))) if is_gain else value
 
 
 def _range(points: Sequence[tuple[Point, Interval]], metric: Metric) -> str:

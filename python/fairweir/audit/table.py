@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -14,14 +15,16 @@ from fairweir.verdict import Outcome
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import Console
-
     from fairweir.audit.baseline import Worsening
     from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
 
 STYLES = {Outcome.HOLDS: "green", Outcome.FAILS: "bold red", Outcome.UNKNOWN: "yellow", Outcome.INFO: "dim"}
-WIDE = 110
-"""Columns of a terminal that have room for reasons beside the numbers."""
+WORDS_WIDTH = 100
+"""Columns of a terminal that have room for verdicts in words."""
+REASONS_WIDTH = 120
+"""Columns that have room for reasons beside the numbers."""
+FILE_WIDTH = 180
+"""Columns when the reader is a file or a pipe, which have room for everything."""
 
 
 def number(value: float) -> str:
@@ -51,13 +54,14 @@ def estimate(exhibit: ExhibitResult) -> str:
 
 def show(results: AuditResults, console: Console) -> None:
     """Print the tables of `results`."""
+    page = console if console.is_terminal else Console(file=console.file, width=FILE_WIDTH, highlight=False)
     if len(results.ccas) == 1:
-        console.print(_alone(results.ccas[0], console.width))
+        page.print(_alone(results.ccas[0], page.width))
     else:
-        console.print(_side_by_side(results.ccas))
-    console.print()
+        page.print(_side_by_side(results.ccas))
+    page.print()
     for cca in results.ccas:
-        console.print(_closing(cca), soft_wrap=True)
+        page.print(_closing(cca), soft_wrap=True)
 
 
 def show_worsened(worsened: Sequence[Worsening], compared: int, console: Console) -> None:
@@ -76,18 +80,19 @@ def _alone(cca: CcaResults, width: int) -> Table:
     )
     table.add_column("exhibit", no_wrap=True)
     table.add_column("value [95 %]", justify="right", no_wrap=True)
-    table.add_column("threshold", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    if width >= WIDE:
+    table.add_column("bound" if width < WORDS_WIDTH else "threshold", no_wrap=True)
+    table.add_column("" if width < WORDS_WIDTH else "verdict", no_wrap=True)
+    if width >= REASONS_WIDTH:
         table.add_column("why", overflow="ellipsis", no_wrap=True)
     for exhibit in cca.exhibits:
+        verdict = _verdict(exhibit.verdict)
         cells: list[str | Text] = [
             exhibit.name,
             estimate(exhibit),
             str(exhibit.threshold) if exhibit.threshold else "",
-            _verdict(exhibit.verdict),
+            verdict if width >= WORDS_WIDTH else verdict[:1],
         ]
-        if width >= WIDE:
+        if width >= REASONS_WIDTH:
             cells.append(Text(_why(exhibit)))
         table.add_row(*cells)
     return table

@@ -31,7 +31,16 @@ CLAIMS = (
         },
     ),
     Claim(metric="utilization", title="efficiency", text="the link is used", threshold=thresholds.EFFICIENT),
-    Claim(metric="rtt_ms", title="RTT law", text="the mean RTT follows the CCA's law"),
+    Claim(
+        metric="rtt_ms",
+        title="RTT law",
+        text="the mean RTT follows the CCA's law",
+        expectations={
+            "frcc": "R + θ n, and about 15 ms of probes on top (specs/frcc.md section 4)",
+            "reno": "4R is the full buffer; the sawtooth's mean is near 3R",
+            "cubic": "4R is the full buffer; the sawtooth's mean is near 3.6R",
+        },
+    ),
 )
 
 

@@ -1,0 +1,110 @@
+"""What RFC 9743 asks to protect the network against: collapse under heavy loss, and standing queues in deep buffers."""
+
+from __future__ import annotations
+
+from fairweir.audit.exhibits import readings
+from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, ScenarioDict, Subject
+from fairweir.audit.exhibits.setting import dumbbell, flow, places, start_times_s
+from fairweir.audit.intervals import Scale
+from fairweir.audit.metrics import p95_queue_ms
+from fairweir.audit.results import Axis
+from fairweir.verdict import Direction, Threshold
+
+RATE_MBPS, RTPROP_MS = 48.0, 40.0
+PACKET_BITS = 12_000
+
+BACKED_OFF = Threshold(
+    bound=0.1,
+    direction=Direction.AT_MOST,
+    reason="at such loss a sender should stop, or fall to a packet an RTT and less; a tenth of the link is 16 of them",
+    source="RFC 9743 section 5.1.1 (full backoff), which names RFC 3714 and no number; RFC 3714 takes 30 % as extreme",
+)
+
+
+def _lossy(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    (start,) = start_times_s(seed, 1)
+    return dumbbell(
+        "heavy-loss",
+        f"one flow loses {place.label} of its packets",
+        rate_mbps=RATE_MBPS,
+        buffer="1bdp",
+        flow_tables=[flow(subject.cca, RTPROP_MS, start, loss=f"{place.x:g}%")],
+        duration_s=80.0 * patience,
+        warmup_s=20.0 * patience,
+        seed=seed,
+    )
+
+
+def _deep(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
+    (start,) = start_times_s(seed, 1)
+    return dumbbell(
+        "deep-buffer",
+        f"one flow before a buffer of {place.label}",
+        rate_mbps=RATE_MBPS,
+        buffer=f"{place.x:g}bdp",
+        flow_tables=[flow(subject.cca, RTPROP_MS, start)],
+        duration_s=120.0 * patience,
+        warmup_s=40.0 * patience,
+        seed=seed,
+    )
+
+
+def _sent_by_link(reading: Reading) -> float:
+    """Give the sending rate, retransmissions included, by the link's."""
+    sent = sum(int(f["sent_pkts"]) for f in reading.summary["flows"])
+    return sent * PACKET_BITS / (reading.measured_s * RATE_MBPS * 1e6)
+
+
+def _queue_by_rtprop(reading: Reading) -> float:
+    return p95_queue_ms(reading.summary) / RTPROP_MS
+
+
+HEAVY_LOSS = Family(
+    name="heavy-loss",
+    title="Heavy loss",
+    question="Does the sender back off when most of what it sends is lost?",
+    setup=f"one flow, {RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms, independent loss",
+    axis=Axis(name="loss", unit="%", scale="linear"),
+    places=places("%", quick=[50], default=[30, 50], deep=[10, 20, 30, 40, 50, 70]),
+    scenario=_lossy,
+    metrics=(Metric("sent_by_link", "", Scale.POSITIVE, _sent_by_link), readings.UTILIZATION),
+    claims=(
+        Claim(
+            metric="sent_by_link",
+            title="full backoff",
+            text="the sender backs off from heavy loss",
+            threshold=BACKED_OFF,
+            expectations={
+                "bbr": "keeps its rate up to 20 % loss, the headroom of its probes; above it the rate decays",
+                "frcc": "no reaction to loss (specs/frcc.md section 1)",
+                "pcc_allegro": "collapses above 5 % loss, by its utility (specs/ccas.md section 8)",
+            },
+        ),
+    ),
+)
+
+DEEP_BUFFER = Family(
+    name="deep-buffer",
+    title="Standing queue, over buffers",
+    question="How much of a deep buffer does a lone flow fill?",
+    setup=f"one flow, {RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms, no jitter",
+    axis=Axis(name="buffer", unit="BDP", scale="log"),
+    places=places("BDP", quick=[8], default=[1, 4, 16], deep=[1, 2, 4, 8, 16, 32]),
+    scenario=_deep,
+    metrics=(
+        Metric("queue_by_rtprop", "rtprops", Scale.POSITIVE, _queue_by_rtprop),
+        readings.UTILIZATION,
+        readings.QUEUE,
+        readings.QUEUE_P95,
+    ),
+    claims=(
+        Claim(
+            metric="queue_by_rtprop",
+            title="bufferbloat",
+            text="95th percentile of the queueing delay, in rtprops (RFC 9743 section 5.1.2 gives no bound)",
+            expectations={"reno": "the whole buffer: as many rtprops as it has BDPs", "cubic": "the whole buffer"},
+        ),
+    ),
+)
+
+FAMILIES = (HEAVY_LOSS, DEEP_BUFFER)
