@@ -87,11 +87,6 @@ static __always_inline bool before(u32 a, u32 b)
 }
 #define after(a, b) before(b, a)
 
-static __always_inline u64 div64_u64(u64 dividend, u64 divisor)
-{
-	return dividend / divisor;
-}
-
 static __always_inline bool tcp_in_slow_start(const struct tcp_sock *tp)
 {
 	return tp->snd_cwnd < tp->snd_ssthresh;

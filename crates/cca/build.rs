@@ -116,15 +116,12 @@ impl List {
     }
 
     fn render(&self, bpf: &Path) -> String {
-        let mut headers: Vec<PathBuf> = fs::read_dir(bpf)
-            .expect("bpf/ is readable")
-            .map(|entry| entry.expect("bpf/ is readable").path())
-            .filter(|path| path.extension().is_some_and(|e| e == "h"))
-            .collect();
+        let mut headers = Vec::new();
+        collect_headers(bpf, &mut headers);
         headers.sort();
         let mut embedded = String::new();
         for header in headers {
-            let name = header.file_name().and_then(|n| n.to_str()).expect("a header's name is UTF-8");
+            let name = header.strip_prefix(bpf).expect("it was found there").display().to_string();
             writeln!(embedded, "    ({name:?}, include_str!({:?})),", header.display().to_string())
                 .expect("a string grows");
         }
@@ -132,10 +129,22 @@ impl List {
             "unsafe extern \"C\" {{\n{}}}\n\n{}\n\
              /// Algorithms written in kernel C: what `bpf/*.bpf.c` holds.\n\
              pub static ALGORITHMS: &[Algorithm] = &[\n{}];\n\n\
-             /// The headers of `bpf/`, by name, for users' sources.\n\
+         /// The headers of `bpf/`, by name, for users' sources.\n\
              pub(super) static HEADERS: &[(&str, &str)] = &[\n{embedded}];\n",
             self.externs, self.modules, self.rows
         )
+    }
+}
+
+/// Every `*.h` below `directory`.
+fn collect_headers(directory: &Path, headers: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("bpf/ is readable") {
+        let path = entry.expect("bpf/ is readable").path();
+        if path.is_dir() {
+            collect_headers(&path, headers);
+        } else if path.extension().is_some_and(|e| e == "h") {
+            headers.push(path);
+        }
     }
 }
 

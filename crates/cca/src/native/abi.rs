@@ -132,7 +132,7 @@ pub(super) struct RateSample {
 }
 
 /// A hook without further arguments.
-type Hook = unsafe extern "C" fn(*mut TcpSock);
+pub(super) type Hook = unsafe extern "C" fn(*mut TcpSock);
 /// A hook that answers with a number of packets.
 type Asked = unsafe extern "C" fn(*mut TcpSock) -> u32;
 

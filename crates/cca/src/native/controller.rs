@@ -10,8 +10,8 @@
 //! transport undoes no reduction, so undo_cwnd() is never called. snd_una and snd_nxt count bytes from zero.
 
 use super::abi::{
-    ACK_ECE, ACK_SLOWPATH, AckSample, EVENT_COMPLETE_CWR, EVENT_LOSS, EVENT_TX_START, INFINITE_SSTHRESH, PACING_NEEDED,
-    RateSample, RawOps, TcpSock, UNPACED,
+    ACK_ECE, ACK_SLOWPATH, AckSample, EVENT_COMPLETE_CWR, EVENT_LOSS, EVENT_TX_START, Hook, INFINITE_SSTHRESH,
+    PACING_NEEDED, RateSample, RawOps, TcpSock, UNPACED,
 };
 use super::module::Module;
 use crate::registry::{BuildError, Start};
@@ -28,6 +28,7 @@ const BOOT_BITS: u32 = 46;
 pub(super) struct NativeController {
     name: String,
     ops: &'static RawOps,
+    enter: Option<Hook>,
     /// The connection as C sees it. It points into `params`.
     tp: Box<TcpSock>,
     /// What `cc_params(sk)` reads; boxed, so that it stays where it is.
@@ -76,6 +77,7 @@ impl NativeController {
         let mut controller = NativeController {
             name: module.name.clone(),
             ops: module.ops,
+            enter: module.enter,
             tp,
             _params: params,
             mss: start.mss.0,
@@ -104,6 +106,10 @@ impl NativeController {
         self.tp.tcp_clock_cache = local;
         self.tp.tcp_wstamp_ns = local;
         self.tp.tcp_mstamp = local / 1_000;
+        if let Some(enter) = self.enter {
+            // SAFETY: see `initialise`.
+            unsafe { enter(&mut *self.tp) }
+        }
     }
 
     /// The transport's books in the kernel's fields.
@@ -278,6 +284,7 @@ impl Controller for NativeController {
             self.fill(sent.sender, cx.now);
             self.event(EVENT_TX_START);
         }
+        self.tp.lsndtime = (self.tp.tcp_mstamp / 1_000) as u32;
     }
 
     #[inline]

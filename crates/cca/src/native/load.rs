@@ -1,6 +1,6 @@
 //! Users' own `.bpf.c`: compiled by the host's C compiler into a shared object and taken into the process.
 
-use super::abi::{RawOps, RawParam};
+use super::abi::{Hook, RawOps, RawParam};
 use super::controller::NativeController;
 use super::list::HEADERS;
 use super::module::Module;
@@ -95,9 +95,10 @@ impl From<Error> for Refusal {
 fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
     let scratch = tempfile::tempdir()?;
     let include = scratch.path().join("include");
-    fs::create_dir(&include)?;
     for (name, text) in HEADERS {
-        fs::write(include.join(name), text)?;
+        let header = include.join(name);
+        fs::create_dir_all(header.parent().unwrap_or(&include))?;
+        fs::write(header, text)?;
     }
     let output = scratch.path().join("cca.so");
     let compiler = std::env::var_os("CC").filter(|cc| !cc.is_empty()).unwrap_or_else(|| "cc".into());
@@ -107,6 +108,8 @@ fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
         .arg(source)
         .arg("-I")
         .arg(&include)
+        .arg("-I")
+        .arg(include.join("compat"))
         .arg("-o")
         .arg(&output)
         .output()
@@ -206,8 +209,12 @@ fn take(source: &Path, (bytes, library): (Vec<u8>, Library)) -> Result<Module, R
         (ops, table)
     };
     // SAFETY: as above.
-    unsafe { Module::new(name, ops, table) }.map_err(|reason| Refusal {
+    let mut module = unsafe { Module::new(name, ops, table) }.map_err(|reason| Refusal {
         reason,
         hint: "the kernel demands ssthresh, undo_cwnd and one of cong_avoid and cong_control",
-    })
+    })?;
+    // Sources against the kernel's own headers use helpers that are not told which flow is meant (bpf/compat).
+    // SAFETY: the symbol is defined by our header alone, with this type.
+    module.enter = unsafe { library.get::<Hook>(b"cc_enter") }.ok().map(|symbol| *symbol);
+    Ok(module)
 }

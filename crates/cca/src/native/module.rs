@@ -1,6 +1,6 @@
 //! A compiled algorithm: its hooks and its table of parameters.
 
-use super::abi::{RawOps, RawParam, unit};
+use super::abi::{Hook, RawOps, RawParam, unit};
 use super::params::{self, Param, Unit};
 use crate::registry::BuildError;
 use serde_json::Value;
@@ -11,6 +11,8 @@ use std::ffi::{CStr, c_char};
 pub(super) struct Module {
     pub(super) name: String,
     pub(super) ops: &'static RawOps,
+    /// Is to be told which flow's hook comes next.
+    pub(super) enter: Option<Hook>,
     params: Vec<Param>,
 }
 
@@ -41,7 +43,7 @@ impl Module {
         }
         // SAFETY: the caller's promise: rows hold literals.
         let params = table.iter().map(|row| unsafe { read_row(row) }).collect::<Result<_, _>>()?;
-        Ok(Module { name: name.to_owned(), ops, params })
+        Ok(Module { name: name.to_owned(), ops, enter: None, params })
     }
 
     /// Every parameter with its default, as JSON.

@@ -365,3 +365,48 @@ fn random_numbers_and_uptime_come_from_the_seed() {
     assert_eq!(play(1), play(1));
     assert_ne!(play(1), play(2));
 }
+
+/// Written as for the kernel's BPF self-tests: their headers, kfuncs, helpers without a socket, bit-fields, HZ.
+const KERNEL_STYLE: &str = r#"
+#include "vmlinux.h"
+#include "bpf_tracing_net.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+char _license[] SEC("license") = "GPL";
+#define clamp(val, lo, hi) min((typeof(val))max(val, lo), hi)
+extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
+extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) __ksym;
+extern unsigned long CONFIG_HZ __kconfig;
+static int step = 2;
+static __u64 div64_u64(__u64 a, __u64 b) { return a / b; }
+SEC("struct_ops") void BPF_PROG(k_init, struct sock *sk) { *(__u32 *)inet_csk_ca(sk) = tcp_jiffies32; }
+SEC("struct_ops") void BPF_PROG(k_avoid, struct sock *sk, __u32 ack, __u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	__u32 waited = tcp_jiffies32 - *(__u32 *)inet_csk_ca(sk);
+	if (tcp_in_slow_start(tp) && !tcp_slow_start(tp, acked))
+		return;
+	if (BPF_CORE_READ_BITFIELD(inet_csk(sk), icsk_ca_state) == TCP_CA_Open)
+		tp->snd_cwnd += step * div64_u64(waited, CONFIG_HZ) + (bpf_ktime_get_ns() ? 0 : 1000);
+}
+SEC("struct_ops") __u32 BPF_PROG(k_ssthresh, struct sock *sk) { return clamp(tcp_sk(sk)->snd_cwnd / 2, 2U, 5U); }
+SEC("struct_ops") __u32 BPF_PROG(k_undo, struct sock *sk) { return tcp_sk(sk)->snd_cwnd; }
+SEC(".struct_ops.link") struct tcp_congestion_ops kernelish = {
+	.init = (void *)k_init, .cong_avoid = (void *)k_avoid, .ssthresh = (void *)k_ssthresh,
+	.undo_cwnd = (void *)k_undo, .name = "bpf_kernelish",
+};
+"#;
+
+#[test]
+fn a_source_against_the_kernels_headers_takes_the_door_as_it_is() {
+    let file = source("kernelish.bpf.c", KERNEL_STYLE);
+    let mut hand = Hand::new(load(&file.path).expect("it compiles").build(&Value::Null, &start()).expect("it builds"));
+    hand.send();
+    hand.lose(Cause::Dupack);
+    hand.recover();
+    assert_eq!(hand.cwnd(), 5);
+    hand.now = Time::ZERO + Dur::from_millis(3_000);
+    hand.ack(1, 20);
+    assert_eq!(hand.cwnd(), 5 + 2 * 3, "2 for each second since init");
+}

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+#ifndef FAIRWEIR_COMPAT_BPF_TRACING_NET_H
+#define FAIRWEIR_COMPAT_BPF_TRACING_NET_H
+#include "vmlinux.h"
+#endif
