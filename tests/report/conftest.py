@@ -239,6 +239,7 @@ def results() -> AuditResults:
         ],
         families=[ideal("bbr", 1.0, is_faulty=True), coexistence((9.5, 3.25, 1.0))],
         hunt=hunt("bbr").model_dump(mode="json"),
+        hunt_trace=trace("bbr"),
         contract=contract("bbr").model_dump(mode="json"),
     )
     mine = CcaResults(

@@ -190,6 +190,7 @@ def test_hunt_and_contract_are_drawn(results: AuditResults) -> None:
     assert "starvation with ack-aggregation of D = 31.5 ms on one flow at 96 Mbps" in reader.text
     growth = reader.specs["fig-hunt-growth-rate-mbps"]["data"][0]
     assert growth["y"] == [12.0, 24.0]
+    assert "run-starvation-hunt-bbr-96-mbps-1" in reader.specs
     contract = reader.specs["fig-contract-bbr"]["data"]
     assert contract[-1]["name"] == "fit"
     assert contract[-1]["y"] == [48.0, 12.0, 3.0, 1.5]
@@ -207,7 +208,7 @@ def test_one_cca_alone(results: AuditResults) -> None:
 def test_exhibits_without_measurements_still_have_a_section(results: AuditResults) -> None:
     bare = results.model_copy(deep=True)
     for cca in bare.ccas:
-        cca.families, cca.hunt, cca.contract = [], None, None
+        cca.families, cca.hunt, cca.hunt_trace, cca.contract = [], None, None, None
     reader = read(bare)
     assert "family-ideal-rate" in reader.ids
     assert reader.specs == {}

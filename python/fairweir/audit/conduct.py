@@ -12,12 +12,12 @@ from typing import cast
 
 from fairweir import _core, pool
 from fairweir.audit.battery import BUDGETS, PYTHON_MAX_PACKETS, Budget
-from fairweir.audit.exhibits.family import Depth, Subject
+from fairweir.audit.exhibits.family import Depth, Place, Subject
 from fairweir.audit.exhibits.registry import FAMILIES, select
-from fairweir.audit.jobs import Job, Measured, fills_buffers, measure, whole_path
+from fairweir.audit.jobs import Job, Measured, Showing, fills_buffers, measure, show, whole_path
 from fairweir.audit.judge import curves, judge, undecided
 from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult, Fault, Trace
-from fairweir.audit.searches import CONTRACT, HUNT, exhibit_of_contract, exhibit_of_hunt
+from fairweir.audit.searches import CONTRACT, HUNT, exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
 from fairweir.errors import CcaError, ConfigError, ControllerError
 from fairweir.verdict import Outcome, combine
 
@@ -53,6 +53,7 @@ class _Case:
     left_out: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     searches: list[ExhibitResult] = field(default_factory=list)
     hunt: dict[str, object] | None = None
+    hunt_trace: Trace | None = None
     contract: dict[str, object] | None = None
     timeouts: int = 0
 
@@ -240,6 +241,7 @@ class _Conductor:
             exhibits=exhibits,
             families=families,
             hunt=case.hunt,
+            hunt_trace=case.hunt_trace,
             contract=case.contract,
         )
 
@@ -347,6 +349,7 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
 
     subject = case.subject
     if case.timeouts >= MOST_TIMEOUTS:
+        case.searches.append(exhibit_not_tried(name, f"not tried: {case.timeouts} runs did not end in time"))
         return
     plays = door.on_all_cores(workers=workers, timeout_s=budget.timeout_s)
     if name == HUNT:
@@ -358,6 +361,14 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
             on_progress=lambda what, part: meter.searching(f"{subject.name}: hunting, {what}", part),
         )
         case.hunt = found.model_dump(mode="json")
+        if found.found and found.scenario is not None:
+            place = Place(
+                found.rate_mbps or 0.0, f"{found.kind}, D = {found.d_ms or 0.0:.3g} ms, {found.rate_mbps:g} Mbps"
+            )
+            (shown,) = pool.map_jobs(
+                show, [Showing(subject, place, found.scenario)], workers=1, timeout_s=budget.timeout_s
+            )
+            case.hunt_trace = shown.value if shown.ok else None
         case.searches.append(exhibit_of_hunt(found, subject))
     else:
         from fairweir.audit.contract import derive

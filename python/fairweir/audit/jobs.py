@@ -100,7 +100,7 @@ def measure(job: Job) -> Measured:
         value = metric.read(reading)
         if value is not None and math.isfinite(value):
             values[metric.name] = value
-    trace = _trace(record, job, scenario, warmup_s) if job.is_traced else None
+    trace = trace_of(record, job.subject, job.place(), job.seed) if job.is_traced else None
     return Measured(values, int(record.summary["packets"]), trace)
 
 
@@ -124,19 +124,21 @@ def _series(record: Run) -> Series:
     return Series(t_s=times, throughput_mbps=[rows[i] for i in range(len(rows))])
 
 
-def _trace(record: Run, job: Job, scenario: Scenario, warmup_s: float) -> Trace:
+def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
+    """Give a run's time series as figures take it."""
+    scenario = record.scenario
     flows, links = record.flows.to_pylist(), record.links.to_pylist()
     times = [row["t_ns"] / 1e9 for row in flows if row["flow"] == 0]
     return Trace(
-        label=job.place().label,
-        x=job.place().x,
-        seed=job.seed,
-        warmup_s=warmup_s,
+        label=place.label,
+        x=place.x,
+        seed=seed,
+        warmup_s=_core.parse_time(scenario.warmup) / 1e9,
         t_s=[round(t, 4) for t in times],
         flows=[
             TraceFlow(
                 id=str(summary["id"]),
-                cca=job.subject.name if str(summary["cca"]) == job.subject.cca else str(summary["cca"]),
+                cca=subject.name if str(summary["cca"]) == subject.cca else str(summary["cca"]),
                 throughput_mbps=[_number(row["throughput_mbps"]) for row in flows if row["flow"] == i],
                 cwnd_pkts=[_number(row["cwnd_bytes"] / PACKET_BYTES) for row in flows if row["flow"] == i],
                 rtt_ms=[_number(row["rtt_ms"]) for row in flows if row["flow"] == i],
@@ -153,6 +155,27 @@ def _trace(record: Run, job: Job, scenario: Scenario, warmup_s: float) -> Trace:
         ],
         scenario_toml=scenario.to_toml(),
     )
+
+
+@dataclass(frozen=True)
+class Showing:
+    """A scenario that a search found, to be played once more for its time series."""
+
+    subject: Subject
+    place: Place
+    scenario: ScenarioDict
+
+
+def show(found: Showing) -> Trace:
+    """Play a found scenario and keep its time series.
+
+    Raises
+    ------
+    FairweirError : as :func:`fairweir.run.run`
+    """
+    scenario = Scenario.from_dict(found.scenario, source=found.place.label)
+    interval = f"{_core.parse_time(scenario.duration) // TRACE_SAMPLES}ns"
+    return trace_of(run(scenario, interval=interval), found.subject, found.place, scenario.seed)
 
 
 def _number(value: float) -> float | None:

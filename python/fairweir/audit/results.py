@@ -158,6 +158,8 @@ class CcaResults(_Model):
     families: list[FamilyResult] = Field(default_factory=list)
     hunt: dict[str, Any] | None = None
     """`HuntResult` as a dict."""
+    hunt_trace: Trace | None = None
+    """The found scenario over time, with its first confirming seed."""
     contract: dict[str, Any] | None = None
     """`ContractResult` as a dict."""
 

@@ -22,7 +22,7 @@ DASHES: Final = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 """Plotly's names to matplotlib's."""
 
 LEGEND_ROWS: Final = 3
-LEGEND_COLUMNS: Final = 6
+LEGEND_COLUMNS: Final = 5
 SIZE_INCHES: Final = (8.0, 9.0)
 DOTS_PER_INCH: Final = 150
 
@@ -86,7 +86,7 @@ def run_figure(run: Run) -> Figure:
     panels = _panels(run)
     figure = Figure(figsize=SIZE_INCHES, layout="constrained")
     axes: list[Axes] = list(figure.subplots(len(style.SERIES_PANELS), 1, sharex=True))
-    flow_names = [f"{flow['id']} ({flow['cca']})" for flow in run.summary["flows"]]
+    flow_names = [_flow_name(flow["id"], flow["cca"]) for flow in run.summary["flows"]]
     link_names = [str(link["name"]) for link in run.summary["links"]]
     for axis, name in zip(axes, style.SERIES_PANELS, strict=True):
         t_s, lines = panels[name]
@@ -109,10 +109,15 @@ def run_figure(run: Run) -> Figure:
     axes[-1].set_xlim(0, _seconds(run, "duration"))
     if len(flow_names) <= LEGEND_ROWS * LEGEND_COLUMNS:
         figure.legend(
-            *axes[0].get_legend_handles_labels(), loc="outside upper left", fontsize=8, frameon=False, ncols=4
+            *axes[0].get_legend_handles_labels(),
+            loc="outside lower left",
+            fontsize=8,
+            frameon=False,
+            ncols=LEGEND_COLUMNS,
         )
+    figure.align_ylabels(axes)
     title = run.summary["scenario"].get("name") or "run"
-    figure.suptitle(f"{title}, seed {run.summary['seed']}", fontsize=11, x=0.01, ha="left")
+    axes[0].set_title(f"{title}, seed {run.summary['seed']}", fontsize=11, loc="left")
     return figure
 
 
@@ -146,6 +151,10 @@ def _dress(axis: Axes, name: str) -> None:
     axis.set_axisbelow(True)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
+
+
+def _flow_name(flow_id: str, cca: str) -> str:
+    return flow_id if flow_id.startswith(cca) else f"{flow_id} ({cca})"
 
 
 def _seconds(run: Run, key: str) -> float:

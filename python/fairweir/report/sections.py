@@ -123,6 +123,7 @@ def _hunt_section(ccas: list[CcaResults]) -> Section | None:
         paragraphs=(*((hunt.cca, f"{hunt.text}.") for _, hunt in hunts), *reasons),
         rows=rows,
         figures=tuple(hunt_figures(hunts)),
+        runs=tuple(run_figure(HUNT, c.cca, c.hunt_trace) for c in ccas if c.hunt_trace is not None),
         evidence=_evidence(rows, is_open=True),
         settled=_evidence(rows, is_open=False),
     )
