@@ -1,0 +1,34 @@
+//! Is the pipe full? STARTUP and PROBE_BW's UP phase end when bandwidth stops growing.
+
+use super::Sample;
+use crate::bbr::{Bandwidth, FULL_BW_ROUNDS, FULL_BW_THRESH, Gain};
+
+/// Has bandwidth stopped growing?
+#[derive(Clone, Debug, Default)]
+pub(super) struct FullBw {
+    bandwidth: Bandwidth,
+    rounds: u32,
+    /// Since the last restart.
+    pub(super) is_now: bool,
+    /// Ever.
+    pub(super) is_reached: bool,
+}
+
+impl FullBw {
+    pub(super) fn restart(&mut self, bandwidth: Bandwidth) {
+        *self = FullBw { bandwidth, is_reached: self.is_reached, ..FullBw::default() };
+    }
+
+    pub(super) fn update(&mut self, sample: &Sample, is_round_start: bool) {
+        if self.is_now || sample.is_app_limited {
+            return;
+        }
+        if sample.bandwidth >= self.bandwidth.scaled(Gain::from_f64(FULL_BW_THRESH)) {
+            self.restart(sample.bandwidth);
+        } else if is_round_start {
+            self.rounds += 1;
+            self.is_now = self.rounds >= FULL_BW_ROUNDS;
+            self.is_reached |= self.is_now;
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! min_rtt of BBR version 3, and PROBE_RTT, which measures it anew.
+
+use super::{AckPhase, Bbr3, Mode, ShortTerm};
+use crate::{Ack, CaState, Context};
+use fairweir_units::Dur;
+
+impl Bbr3 {
+    pub(super) fn update_min_rtt(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        if self.has_oracle {
+            self.is_idle_restart = false;
+            return;
+        }
+        // Without a sample there is nothing to expire: flows start at any time.
+        let has_probe_expired =
+            self.probe_rtt_min != Dur::MAX && cx.now.since(self.probe_rtt_min_stamp) > self.params.probe_rtt_interval;
+        if let Some(rtt) = ack.rtt
+            && (rtt < self.probe_rtt_min || has_probe_expired)
+        {
+            self.probe_rtt_min = rtt;
+            self.probe_rtt_min_stamp = cx.now;
+        }
+        let has_expired = cx.now.since(self.min_rtt_stamp) > self.params.min_rtt_window;
+        if self.probe_rtt_min <= self.min_rtt || has_expired {
+            self.min_rtt = self.probe_rtt_min;
+            self.min_rtt_stamp = self.probe_rtt_min_stamp;
+        }
+        let is_in_probe_rtt = matches!(self.mode, Mode::ProbeRtt { .. });
+        if has_probe_expired && !is_in_probe_rtt && !self.is_idle_restart && self.params.probe_rtt_duration > Dur::ZERO
+        {
+            self.save_cwnd();
+            self.mode = Mode::ProbeRtt { done_at: None, is_round_done: false };
+            self.probing.ack_phase = AckPhase::ProbeStopping;
+            self.next_round_delivered = ack.sender.delivered;
+            self.probe_rtt_span = (ack.sender.delivered, ack.sender.delivered);
+        }
+        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+            self.run_probe_rtt(ack, cx);
+        }
+        if ack.rate.delivered > 0 {
+            self.is_idle_restart = false;
+        }
+    }
+
+    fn run_probe_rtt(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        let cwnd = self.probe_rtt_cwnd();
+        let Mode::ProbeRtt { done_at, is_round_done } = &mut self.mode else { return };
+        self.probe_rtt_span.1 = ack.sender.delivered + ack.sender.inflight();
+        match done_at {
+            None if ack.sender.inflight() <= cwnd => {
+                *done_at = Some(cx.now + self.params.probe_rtt_duration);
+                *is_round_done = false;
+                self.next_round_delivered = ack.sender.delivered;
+            }
+            None => {}
+            Some(at) => {
+                *is_round_done |= self.is_round_start;
+                if *is_round_done && cx.now > *at {
+                    self.leave_probe_rtt(cx);
+                }
+            }
+        }
+    }
+
+    pub(super) fn leave_probe_rtt(&mut self, cx: &mut Context<'_>) {
+        self.probe_rtt_min_stamp = cx.now;
+        self.cwnd_pkts = self.cwnd_pkts.max(self.prior_cwnd);
+        self.short_term = ShortTerm::default();
+        if self.full_bw.is_reached {
+            self.start_cruise_after_probe_rtt(cx);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    pub(super) fn save_cwnd(&mut self) {
+        let is_cut = matches!(self.prev_ca_state, CaState::Recovery | CaState::Loss)
+            || matches!(self.mode, Mode::ProbeRtt { .. });
+        self.prior_cwnd = if is_cut { self.prior_cwnd.max(self.cwnd_pkts) } else { self.cwnd_pkts };
+    }
+}
