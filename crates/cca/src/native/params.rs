@@ -3,8 +3,8 @@
 use fairweir_units::{Dur, Rate};
 use serde_json::{Map, Value};
 
-/// Fractions have so many bits (`CC_FP_SHIFT`).
-const FRACTION_BITS: u32 = 16;
+/// One in fixed point (`CC_FP_ONE`).
+const FRACTION_UNITS: f64 = 65_536.0;
 
 /// How a parameter's number is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Param {
     fn show(&self, raw: u64) -> Value {
         match self.unit {
             Unit::Number | Unit::Packets => raw.into(),
-            Unit::Fixed => (raw as f64 / f64::from(1 << FRACTION_BITS)).into(),
+            Unit::Fixed => shortest_decimal(raw).into(),
             Unit::Flag => (raw != 0).into(),
             Unit::Micros => Dur::from_micros(raw).to_string().into(),
             Unit::Rate => Rate::from_bytes_per_sec(raw).to_string().into(),
@@ -54,7 +54,7 @@ impl Param {
             Unit::Flag => value.as_bool().map(u64::from).ok_or_else(|| wants("true or false"))?,
             Unit::Fixed => {
                 let number = value.as_f64().filter(|x| *x >= 0.0).ok_or_else(|| wants("a non-negative number"))?;
-                (number * f64::from(1 << FRACTION_BITS)).round() as u64
+                (number * FRACTION_UNITS).round() as u64
             }
             Unit::Micros => {
                 let text = value.as_str().ok_or_else(|| wants("a time with its unit, as \"10ms\""))?;
@@ -76,6 +76,13 @@ impl Param {
         let (least, most) = (self.show(self.least), self.show(self.most));
         Err(format!("`{}` must be from {least} to {most}: {value}", self.name))
     }
+}
+
+/// A decimal with three digits at most that is read back as `raw` (0.98, not 0.9799957275390625), or else the exact one.
+fn shortest_decimal(raw: u64) -> f64 {
+    let exact = raw as f64 / FRACTION_UNITS;
+    let decimals = [1.0, 1e1, 1e2, 1e3].map(|power: f64| (exact * power).round() / power);
+    decimals.into_iter().find(|x| (x * FRACTION_UNITS).round() as u64 == raw).unwrap_or(exact)
 }
 
 /// Every parameter with its default.
@@ -134,6 +141,13 @@ mod tests {
         let shown = defaults(&table());
         assert_eq!(shown, json!({"theta": "10ms", "weight": 1.0, "gamma": 4, "strict": false, "floor": "1Mbps"}));
         assert_eq!(read(&table(), &shown).unwrap(), read(&table(), &Value::Null).unwrap());
+    }
+
+    #[test]
+    fn fractions_are_shown_in_few_digits_that_mean_the_same() {
+        for shown in [0.98, 2.0, 0.5, 1.296875, 0.01, 0.125, 0.999, 999.99] {
+            assert_eq!(shortest_decimal((shown * FRACTION_UNITS).round() as u64), shown);
+        }
     }
 
     #[test]
