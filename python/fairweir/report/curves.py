@@ -224,14 +224,14 @@ def _threshold_line(threshold: Threshold, yaxis: dict[str, Any]) -> dict[str, An
     return {
         "shapes": [
             base
-            | {"type": "line", "y0": threshold.bound, "y1": threshold.bound, "line": {"color": "#B3261E", "width": 1}},
+            | {"type": "line", "y0": threshold.bound, "y1": threshold.bound, "line": {"color": "#D13B30", "width": 1}},
             base
             | {
                 "type": "rect",
                 "y0": threshold.bound,
                 "y1": bad_end,
                 "line": {"width": 0},
-                "fillcolor": "#B3261E",
+                "fillcolor": "#D13B30",
                 "opacity": 0.07,
             },
         ],
@@ -245,7 +245,7 @@ def _threshold_line(threshold: Threshold, yaxis: dict[str, Any]) -> dict[str, An
                 "yanchor": "bottom" if is_at_most else "top",
                 "text": f"fails {'above' if is_at_most else 'below'} {threshold.bound:g}",
                 "showarrow": False,
-                "font": {"size": 11, "color": "#B3261E"},
+                "font": {"size": 11, "color": "#D13B30"},
             }
         ],
     }

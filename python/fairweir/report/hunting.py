@@ -111,13 +111,13 @@ def growth_figure(hunts: Hunts, axis: str) -> Figure | None:
         "shapes": [
             {
                 "type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": bound, "y1": bound,
-                "line": {"color": "#B3261E", "width": 1}, "layer": "below",
+                "line": {"color": "#D13B30", "width": 1}, "layer": "below",
             }
         ],
         "annotations": [
             {
                 "xref": "paper", "x": 0, "xanchor": "left", "yref": "y", "y": math.log10(bound), "yanchor": "bottom",
-                "text": f"bound {bound:g}", "showarrow": False, "font": {"size": 11, "color": "#B3261E"},
+                "text": f"bound {bound:g}", "showarrow": False, "font": {"size": 11, "color": "#D13B30"},
             }
         ],
     }  # fmt: skip
