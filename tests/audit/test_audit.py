@@ -172,6 +172,15 @@ def test_a_baseline_makes_it_a_gate(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"{exhibit.name} worsened" in capsys.readouterr().out
 
 
+def test_a_baseline_must_be_of_the_same_battery_and_ccas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "results.json"
+    run_audit(["reno"], depth=Depth.QUICK, only=ONE_EXHIBIT).save(path)
+    assert main(["audit", "reno", "--out", str(tmp_path), "--baseline", str(path)]) == 2
+    assert "the baseline is of the quick battery, this audit of the default one" in capsys.readouterr().err
+    assert main(["audit", "cubic", "--quick", "--out", str(tmp_path), "--baseline", str(path)]) == 2
+    assert "hint: it has reno" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -53,7 +53,7 @@ def audit(
     if quick and deep:
         raise ConfigError("an audit is quick or deep, not both", hint="leave one of them out")
     depth = Depth.QUICK if quick else Depth.DEEP if deep else Depth.DEFAULT
-    before = AuditResults.load(baseline) if baseline is not None else None
+    before = _baseline(baseline, depth, ccas) if baseline is not None else None
     folder = out or Path("audit-" + "-".join(slug(cca) for cca in dict.fromkeys(ccas)))
     _make(folder)
     try:
@@ -109,6 +109,23 @@ def write_report(results: AuditResults, folder: Path) -> None:
     from fairweir import report
 
     report.write_report(results, folder / "report.html")
+
+
+def _baseline(path: Path, depth: Depth, ccas: list[str]) -> AuditResults:
+    before = AuditResults.load(path)
+    if before.depth != depth:
+        raise ConfigError(
+            f"the baseline is of the {before.depth} battery, this audit of the {depth} one",
+            source=str(path),
+            hint="compare like with like: --quick, --deep or neither, as the baseline",
+        )
+    if not any(before.cca(cca) for cca in ccas):
+        raise ConfigError(
+            "the baseline has none of the CCAs of this audit",
+            source=str(path),
+            hint=f"it has {', '.join(cca.cca for cca in before.ccas)}",
+        )
+    return before
 
 
 def _make(folder: Path) -> None:

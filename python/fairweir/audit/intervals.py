@@ -36,9 +36,10 @@ class Scale(StrEnum):
 @lru_cache(maxsize=64)
 def student_t(degrees: int) -> float:
     """Two-sided 95 % quantile of Student's t."""
-    from scipy.stats import t
+    # scipy.stats would say the same, after a second or more of importing.
+    from scipy.special import stdtrit
 
-    return float(t.ppf(0.5 + CONFIDENCE / 2, degrees))
+    return float(stdtrit(degrees, 0.5 + CONFIDENCE / 2))
 
 
 def interval(samples: Sequence[float], scale: Scale) -> Interval:

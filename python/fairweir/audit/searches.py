@@ -76,6 +76,27 @@ def _toml(result: HuntResult) -> str | None:
     return Scenario.from_dict(result.scenario, source=HUNT).to_toml()
 
 
+def exhibit_not_tried(name: str, reason: str) -> ExhibitResult:
+    """Give the failed exhibit of a search that could not be made because the CCA misbehaves."""
+    metric, claim = {
+        HUNT: ("ratio", "no jitter on one of the flows starves a flow"),
+        CONTRACT: ("exponent", "flows that see the same statistic get the same rate"),
+    }[name]
+    return ExhibitResult(
+        name=f"{name}.{metric}",
+        family=name,
+        metric=metric,
+        title=name.replace("-", " "),
+        claim=claim,
+        value=None,
+        lo=None,
+        hi=None,
+        unit="",
+        verdict=Outcome.FAILS,
+        why=reason,
+    )
+
+
 def exhibit_of_contract(result: ContractResult, subject: Subject) -> ExhibitResult:
     """The claim that rates are a function of what flows see; the exponent is shown with it."""
     outcome = {"contract": Outcome.HOLDS, "none": Outcome.FAILS, "failed": Outcome.FAILS}[result.outcome]
