@@ -107,6 +107,17 @@ fn small_rtprops_lose_to_large_ones() {
 }
 
 #[test]
+fn one_of_two_rtprops_starves() {
+    // starvation paper §5.2: 120 Mbps, 40 and 80 ms, 60 s: 8.3 and 107 Mbps on Mahimahi
+    for seed in 1..=3 {
+        let flows = vec![flow("bbr", 40), flow("bbr", 80)];
+        let rates = throughputs(&run(&dumbbell(120, infinite(), flows, 60, 0, seed)).expect("a run"));
+        println!("bbr 40/80 ms at 120 Mbps, seed {seed}: {rates:.1?} Mbps");
+        assert!(rates[1] > 4.0 * rates[0], "{rates:?}");
+    }
+}
+
+#[test]
 fn random_loss_leaves_it_its_rate() {
     for (percent, least) in [(1u32, 0.9), (5, 0.8)] {
         let mut one = flow("bbr", 40);

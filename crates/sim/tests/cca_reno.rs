@@ -5,8 +5,8 @@
 mod common;
 
 use common::{PACKET, droptail, dumbbell, flow, infinite, max_min_ratio, throughputs};
-use fairweir_path::ElementConfig;
 use fairweir_path::loss::IidLossConfig;
+use fairweir_path::{ElementConfig, QueueConfig};
 use fairweir_sim::{FlowSummary, run};
 use fairweir_units::Dur;
 
@@ -100,4 +100,42 @@ fn delayed_acks_on_one_flow_cost_it_a_bounded_part() {
         println!("{cca}, ACKs of four packets against one: {slow:.2} and {fast:.2} Mbps, ratio {:.2}", fast / slow);
         assert!((fast / slow / published - 1.0).abs() < 0.3, "{cca}: {}", fast / slow);
     }
+}
+
+/// Random early detection: losses come to one packet at a time, not to all flows at once.
+fn red() -> QueueConfig {
+    serde_json::from_value(serde_json::json!({
+        "kind": "red",
+        "min_threshold": 20 * PACKET.0,
+        "max_threshold": 400 * PACKET.0,
+        "max_per_billion": 10_000_000,
+        "gentle": true,
+    }))
+    .expect("a RED queue")
+}
+
+#[test]
+fn two_hops_cost_the_square_root_of_two_and_the_longer_way() {
+    // parking lot: p of the long flow is the sum of both hops', so r_short / r_long = sqrt(2) RTT_long / RTT_short.
+    // A full droptail queue cuts all flows at once: then the long flow is cut twice as often, and the ratio is larger.
+    let ratio = |queue: QueueConfig, seed: u64| {
+        let mut config = dumbbell(96, queue.clone(), vec![flow("reno", 40); 12], 160, 40, seed);
+        config.links.push(common::link("second", 96, queue));
+        for (i, f) in config.flows.iter_mut().enumerate() {
+            f.path = [vec![0, 1], vec![0], vec![1]][i % 3].clone();
+        }
+        let flows = run(&config).expect("a run").summary.flows;
+        let mean = |long: bool, of: &dyn Fn(&FlowSummary) -> f64| {
+            let values: Vec<f64> =
+                flows.iter().enumerate().filter(|(i, _)| (i % 3 == 0) == long).map(|(_, f)| of(f)).collect();
+            values.iter().sum::<f64>() / values.len() as f64
+        };
+        let law = 2f64.sqrt() * mean(true, &|f| f.rtt_ms.mean) / mean(false, &|f| f.rtt_ms.mean);
+        mean(false, &|f| f.throughput_mbps) / mean(true, &|f| f.throughput_mbps) / law
+    };
+    let (random, full): (Vec<f64>, Vec<f64>) =
+        (1..=3).map(|seed| (ratio(red(), seed), ratio(droptail(320), seed))).unzip();
+    println!("reno, parking lot, ratio by the law: RED {random:.2?}, droptail {full:.2?}");
+    assert!(random.iter().all(|r| (r - 1.0).abs() < 0.15), "{random:?}");
+    assert!(full.iter().all(|r| (1.2..=3.0).contains(r)), "{full:?}");
 }
