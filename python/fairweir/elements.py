@@ -85,7 +85,7 @@ class ConstantDelay(Element):
     delay: PositiveTime = Field(examples=['"5ms"'])
     after: Time = "0s"
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:
         return {"kind": "delay", "by": _core.parse_time(self.delay), "from": _core.parse_time(self.after)}
 
 
@@ -95,7 +95,7 @@ class UniformDelay(Element):
     kind: Literal["uniform"]
     max: PositiveTime = Field(examples=['"20ms"'])
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:
         return {"kind": "uniform", "max": _core.parse_time(self.max)}
 
 
@@ -114,7 +114,7 @@ class AckAggregation(Element):
     burst_rate: Rate | None = None
     smooth: Time | None = None
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:
         rate = _core.parse_rate(self.rate) if self.rate else cx.rate
         burst = _core.parse_rate(self.burst_rate) if self.burst_rate else max(PAPER_BURST_RATE, 10 * rate)
         return {
@@ -133,7 +133,7 @@ class RandomAggregation(Element):
     max: PositiveTime = Field(examples=['"40ms"'])
     rate: Rate | None = None
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:
         rate = _core.parse_rate(self.rate) if self.rate else cx.rate
         hold = _core.parse_time(self.max)
         return {"kind": "random-aggregation", "max": hold, "rate": rate, "counts_as": cx.counts_as}
@@ -147,7 +147,7 @@ class PeriodicRelease(Element):
     period: PositiveTime = Field(examples=['"60ms"'])
     offset: Time = "0s"
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:
         period, offset = _core.parse_time(self.period), _core.parse_time(self.offset)
         return {"kind": "periodic-release", "period": period, "offset": offset}
 
@@ -172,7 +172,7 @@ class EarlyPacket(Element):
             )
         return self
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:
         return {
             "kind": "early-packet",
             "offset": _core.parse_time(self.offset),
@@ -202,7 +202,7 @@ class Trajectory(Element):
             raise complain("{noun} repeats before its last point", self.repeat, f"repeat after {self.points[-1][0]}")
         return self
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:
         return {
             "kind": "trajectory",
             "points": [{"at": _core.parse_time(at), "delay": _core.parse_time(delay)} for at, delay in self.points],
@@ -218,7 +218,7 @@ class VirtualLink(Element):
     rate: Rate = Field(examples=['"12Mbps"'])
     bound: PositiveTime = Field(examples=['"10ms"'])
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:
         rate, bound = _core.parse_rate(self.rate), _core.parse_time(self.bound)
         return {"kind": "virtual-link", "rate": rate, "bound": bound, "base": cx.base_ns, "counts_as": cx.counts_as}
 
@@ -242,7 +242,7 @@ class IidLoss(Element):
     kind: Literal["iid"]
     probability: Fraction = Field(examples=['"2%"'])
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:
         return {"kind": "iid-loss", "per_billion": parse_fraction(self.probability)}
 
 
@@ -264,7 +264,7 @@ class BurstLoss(Element):
             raise complain("{noun}'s bursts never end: leave", self.leave, 'write leave = "30%"')
         return self
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:
         return {
             "kind": "burst-loss",
             "to_bad_per_billion": parse_fraction(self.enter),
@@ -280,7 +280,7 @@ class PeriodicLoss(Element):
     kind: Literal["periodic"]
     every: int = Field(ge=1, le=1 << 62, examples=["1000"])
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:
         return {"kind": "periodic-loss", "every": self.every}
 
 
@@ -299,7 +299,7 @@ class Policer(Element):
     rate: Rate = Field(examples=['"12Mbps"'])
     burst: Data = Field(examples=['"64KiB"'])
 
-    def base(self, cx: Surroundings) -> dict[str, Any]:  # noqa: D102
+    def base(self, cx: Surroundings) -> dict[str, Any]:
         return {"kind": "policer", "rate": _core.parse_rate(self.rate), "burst": _core.parse_bytes(self.burst)}
 
 

@@ -44,13 +44,9 @@ def complain(problem: str, value: Any = None, hint: str = "", key: str = "") -> 
 
 def show(value: Any) -> str:
     """Give a value as a person wrote it in TOML, cut to a line."""
-    text = (
-        value
-        if isinstance(value, str)
-        else {True: "true", False: "false"}.get(value, repr(value))
-        if isinstance(value, bool)
-        else repr(value)
-    )
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

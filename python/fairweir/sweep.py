@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -209,19 +210,22 @@ def sweep(
     store = directory / "points"
     store.mkdir(parents=True, exist_ok=True)
     summaries = {point.key: kept for point in points if (kept := _kept(store, point.key)) is not None}
-    reused = sum(point.key in summaries for point in points)
+    copies = Counter(point.key for point in points)
+    reused = sum(copies[key] for key in summaries)
+    done = reused
     missing = list({point.key: point for point in points if point.key not in summaries}.values())
     failures: dict[str, str] = {}
 
     def keep(outcome: Done[Point, dict[str, Any]] | Failed[Point]) -> None:
+        nonlocal done
         point = outcome.job
+        done += copies[point.key]
         if isinstance(outcome, Done):
             summaries[point.key] = outcome.value
             _keep(store, point, outcome.value)
         else:
             failures[point.key] = outcome.reason
         if on_done is not None:
-            done = sum(p.key in summaries or p.key in failures for p in points)
             on_done(done, len(points), failures.get(point.key))
 
     if on_done is not None:
