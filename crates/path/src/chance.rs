@@ -31,3 +31,14 @@ pub(crate) fn uniform_up_to(max: Dur, rng: &mut ChaCha8Rng) -> Dur {
 pub(crate) fn uniform_below(end: Dur, rng: &mut ChaCha8Rng) -> Dur {
     Dur::from_nanos(rng.random_range(0..end.as_nanos()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certainty_is_certain_and_never_is_never() {
+        assert_eq!(Chance::per_billion(1_000_000_000).threshold, 1 << 32);
+        assert_eq!(Chance::per_billion(0).threshold, 0);
+    }
+}

@@ -48,7 +48,6 @@ pub struct VirtualLink {
     base: Dur,
     bound: Dur,
     counts_as: Option<Bytes>,
-    last_release: Time,
     violations: u64,
 }
 
@@ -60,7 +59,6 @@ impl VirtualLink {
             base: config.base,
             bound: config.bound,
             counts_as: config.counts_as,
-            last_release: Time::ZERO,
             violations: 0,
         }
     }
@@ -71,8 +69,7 @@ impl Element for VirtualLink {
         let due = self.link.depart(packet.sent, self.counts_as.unwrap_or(packet.bytes)) + self.base;
         let kept = due.clamp(now, now + self.bound);
         self.violations += u64::from(due != kept);
-        self.last_release = self.last_release.max(kept);
-        Verdict::Deliver(self.last_release)
+        Verdict::Deliver(kept)
     }
 
     fn violations(&self) -> u64 {

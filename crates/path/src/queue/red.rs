@@ -308,6 +308,31 @@ mod tests {
         assert_eq!(queue.average, 0);
     }
 
+    /// The most packets between two marks (p_b = 0.05) when `disturb` comes in between.
+    fn longest_gap(disturb: impl Fn(&mut Red)) -> u64 {
+        let mut queue = red(&RedConfig { limit_packets: Some(25), ..config() });
+        let mut gap = || {
+            let after_mark = marks(&mut queue, 20_000, 12).last().map_or(12, |last| 11 - last);
+            disturb(&mut queue);
+            after_mark + marks(&mut queue, 20_000, 12).first().copied().unwrap_or(12)
+        };
+        (0..1000).map(|_| gap()).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn the_count_starts_anew_after_a_drop_and_below_the_thresholds() {
+        assert!(longest_gap(|_| ()) < 20);
+        let full = Backlog { bytes: Bytes(20_000), packets: 25 };
+        let dropped = longest_gap(|queue| {
+            assert_eq!(queue.admit(Time::ZERO, &packet(1000), full), Admission::Drop);
+        });
+        assert!(dropped >= 20, "{dropped} packets unmarked around a drop");
+        let below = longest_gap(|queue| {
+            marks(queue, 5_000, 1);
+        });
+        assert!(below >= 20, "{below} packets unmarked around a moment below the thresholds");
+    }
+
     #[test]
     fn refusals_name_the_key() {
         let refusal = |config: RedConfig| config.validate().unwrap_err().key;
