@@ -157,3 +157,15 @@ fn application_limited_samples_do_not_lower_the_bandwidth() {
     println!("bbr, on for 3 s in 5 s: {early:.1?} Mbps from 0.6 s on");
     assert!(early.iter().all(|r| *r > 85.0), "{early:?}");
 }
+
+#[test]
+fn with_its_defaults_alpha_is_about_ten_packets() {
+    // quanta of 3, an even window, and what other flows' packets between one's own look like: aggregation
+    for (n, mbps) in [(4u32, 96), (8, 96), (8, 24), (8, 384)] {
+        let flows = staggered(n as usize, &flow("bbr", 40));
+        let rtt = run(&dumbbell(mbps, infinite(), flows, 60, 30, 1)).expect("a run").summary.flows[0].rtt_ms;
+        let alpha = (rtt.p50 - 80.0) * mbps as f64 / 12.0 / f64::from(n);
+        println!("bbr, defaults, {n} flows, {mbps} Mbps: RTT p50 {:.1} ms, alpha {alpha:.1} packets", rtt.p50);
+        assert!((5.0..=18.0).contains(&alpha), "{n} {mbps}: {alpha}");
+    }
+}
