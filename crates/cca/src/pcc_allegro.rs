@@ -25,7 +25,7 @@
 //! leave of it: of 10 packets, one lost at random is 10 %, and would end the doubling at a hundredth of the link. eps_min,
 //! not the eps of the decision, scales the steps of ADJUSTING.
 
-use crate::monitor_interval::{Monitor, Report};
+use crate::monitor_interval::{self, Monitor, Report};
 use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Context, Controller, Interests, LostPacket, Sent, math};
 use fairweir_units::{Bytes, Dur, Rate};
@@ -35,8 +35,6 @@ use serde_json::Value;
 
 /// Smallest window, packets (the kernel modules').
 const MIN_CWND_PKTS: u64 = 4;
-/// cwnd, in rate times srtt (the kernel modules').
-const CWND_GAIN: u64 = 2;
 
 /// Parameters of PCC Allegro.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -318,7 +316,7 @@ impl Controller for PccAllegro {
         if self.srtt == Dur::ZERO {
             return self.initial_cwnd;
         }
-        (self.sending_rate() * self.srtt * CWND_GAIN).max(self.mss * MIN_CWND_PKTS)
+        monitor_interval::window(self.sending_rate(), self.srtt).max(self.mss * MIN_CWND_PKTS)
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

@@ -29,7 +29,7 @@
 //! sees nothing but falling RTTs, and the sender is blind. The released code makes two pairs of trials and asks them to
 //! agree: `pairs = 2`. Its smallest step (500 kbps) is `min_step`, off here.
 
-use crate::monitor_interval::{Monitor, Report};
+use crate::monitor_interval::{self, Monitor, Report};
 use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Context, Controller, Interests, LostPacket, Sent, math};
 use fairweir_units::{Bytes, Dur, Rate};
@@ -39,8 +39,6 @@ use serde_json::Value;
 
 /// Smallest window, packets (the kernel module's).
 const MIN_CWND_PKTS: u64 = 4;
-/// cwnd, in rate times srtt (the kernel module's).
-const CWND_GAIN: u64 = 2;
 /// Bytes/s in a Mbps.
 const MBPS: f64 = 125_000.0;
 
@@ -327,7 +325,7 @@ impl Controller for PccVivace {
         if self.srtt == Dur::ZERO {
             return self.initial_cwnd;
         }
-        (self.sending_rate() * self.srtt * CWND_GAIN).max(self.mss * MIN_CWND_PKTS)
+        monitor_interval::window(self.sending_rate(), self.srtt).max(self.mss * MIN_CWND_PKTS)
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
