@@ -83,7 +83,8 @@ def _alone(cca: CcaResults, width: int) -> Table:
     table.add_column("bound" if width < WORDS_WIDTH else "threshold", no_wrap=True)
     table.add_column("" if width < WORDS_WIDTH else "verdict", no_wrap=True)
     if width >= REASONS_WIDTH:
-        table.add_column("why", overflow="ellipsis", no_wrap=True)
+        table.expand = True
+        table.add_column("why", overflow="ellipsis", no_wrap=True, ratio=1)
     for exhibit in cca.exhibits:
         verdict = _verdict(exhibit.verdict)
         cells: list[str | Text] = [

@@ -95,6 +95,9 @@ GRID = Family(
             threshold=thresholds.BOUNDED,
             expectations={"pcc_vivace": "9.9 against 99.4 Mbps at 60 ms (starvation paper section 5.3)"},
         ),
+        Claim(
+            metric="disturbed_gain", title="who loses", text="throughput of the flow on the grid by that of the other"
+        ),
     ),
     traced=lambda depth: (60.0,),
 )

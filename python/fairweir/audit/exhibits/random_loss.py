@@ -51,6 +51,7 @@ LOSS_2_PERCENT = Family(
                 "cubic": "the lossy flow is starved: it backs off at each loss",
             },
         ),
+        Claim(metric="disturbed_gain", title="who loses", text="throughput of the lossy flow by that of the other"),
         Claim(
             metric="solo_utilization",
             title="efficiency under loss",
