@@ -89,7 +89,7 @@ fn alpha_alone_makes_the_shares_equal() {
     let (without, with) = (ratios(0), ratios(24));
     println!("bbr, ratio of two flows after 20 s and 220 s: without alpha {without:.2?}, with alpha {with:.2?}");
     assert!(with[1] < 1.1, "{with:?}");
-    assert!(without[1] > 2.0, "{without:?}");
+    assert!(without[1] > 10.0, "{without:?}");
 }
 
 #[test]

@@ -30,11 +30,11 @@ fn rare_loss_gives_the_response_function() {
     // RFC 9438 §5.1: 1.054 (RTT/p)^(3/4), if every cycle ends at its plateau. The plateau is flat, so a window near it
     // stays for long: without fast convergence it comes down from slow start's and rests above the law, with it it is
     // pulled under.
-    for (rtprop_ms, every) in [(100, 10_000), (100, 100_000), (200, 30_000), (50, 100_000)] {
+    for (rtprop_ms, every) in [(100, 10_000), (100, 30_000), (200, 30_000)] {
         let law = 1.054 * (rtprop_ms as f64 / 1e3 * every as f64).powf(0.75);
-        let mean = under_periodic_loss(rtprop_ms, every, 300, json!({"friendliness": false}));
+        let mean = under_periodic_loss(rtprop_ms, every, 600, json!({"friendliness": false}));
         let upper =
-            under_periodic_loss(rtprop_ms, every, 300, json!({"friendliness": false, "fast_convergence": false}));
+            under_periodic_loss(rtprop_ms, every, 600, json!({"friendliness": false, "fast_convergence": false}));
         println!("cubic {rtprop_ms} ms, one loss in {every}: {mean:.1} to {upper:.1}, law {law:.1}");
         assert!((0.9..=1.02).contains(&(mean / law)), "{rtprop_ms} ms, {every}: {mean} {law}");
         assert!((0.98..=1.25).contains(&(upper / law)), "{rtprop_ms} ms, {every}: {upper} {law}");
