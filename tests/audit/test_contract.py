@@ -102,7 +102,6 @@ def test_reno_has_a_power_law_in_loss_and_an_rtprop_bias() -> None:
     assert (result.best.statistic, result.best.family) == ("loss_rate", "power")
     assert result.exponent is not None
     assert result.exponent.value == pytest.approx(-0.5, abs=0.02)
-    assert result.buffer == "1bdp"
     assert [flag[:30] for flag in result.flags] in (
         ["rtprop bias: rate ∝ rtprop^-0."],
         ["rtprop bias: rate ∝ rtprop^-1."],
@@ -134,6 +133,40 @@ def test_unfairness_at_the_same_statistic_is_no_contract() -> None:
     assert result.repeat_ratio is not None
     assert result.repeat_ratio > 1.5
     assert result.text.startswith("no contract: flows that see the same get different rates")
+
+
+def test_a_contract_that_needs_the_rtprop_is_found_with_it() -> None:
+    """Late-comers that take the standing queue for propagation are unfair; told the rtprop, they are not."""
+
+    def measure(scenarios: Sequence[dict[str, Any]]) -> list[Measured]:
+        fair, unfair = world(vegas)(scenarios), world(allegro)(scenarios)
+        told = [s["flow"][0].get("oracle_rtprop", False) for s in scenarios]
+        return [f if t else u for f, u, t in zip(fair, unfair, told, strict=True)]
+
+    result = derive("latecomer", measure=measure)
+    assert result.has_contract
+    assert result.oracle
+    assert result.flags[0].startswith("only if rtprop is known: otherwise flows that see the same get different rates")
+
+
+def test_the_buffer_follows_what_the_cca_does_to_it() -> None:
+    """Lossless in 4 BDP: 4. Filling 4 and 20: 1. Overflowing 4 but not growing with 20: 20."""
+
+    def answer(per_bdp_ms: float, loss: float) -> str:
+        def measure(scenarios: Sequence[dict[str, Any]]) -> list[Measured]:
+            answers: list[Measured] = []
+            for s in scenarios:
+                buffer = float(s["link"]["bottleneck"]["buffer"].removesuffix("bdp"))
+                rate = float(s["link"]["bottleneck"]["rate"].removesuffix("Mbps")) / len(s["flow"])
+                queue = 36.0 / rate + per_bdp_ms * buffer
+                answers.append({"flows": [saw(rate, queue, 40.0, loss) for _ in s["flow"]]})
+            return answers
+
+        return derive("any", measure=measure).buffer
+
+    assert answer(0.0, 0.0) == "4bdp"
+    assert answer(0.0, 0.001) == "20bdp"
+    assert answer(30.0, 0.001) == "1bdp"
 
 
 def test_a_rate_that_grows_with_congestion_is_no_contract() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fairweir.audit.contract_fit import FAMILIES, Family, Points, bootstrap, choose, fit
+from fairweir.audit.contract_fit import FAMILIES, Family, Points, bootstrap, choose, fit, log_errors
 
 BY_NAME = {family.name: family for family in FAMILIES}
 
@@ -86,10 +86,19 @@ def test_bootstrap_interval_holds_the_exponent_and_is_reproducible() -> None:
     assert not np.array_equal(refits, bootstrap(fitted, points, resamples=100, seed=2))
 
 
-def test_predictions_beyond_an_intercept_are_charged_not_dropped() -> None:
-    """Left-out capacities lie where the line fitted to the others has no rate: a large error, but a finite one."""
-    s = np.array([10.0, 20.0, 30.0, 40.0, 80.0, 90.0])
-    points = Points(s, 50.0 - 0.5 * s, np.arange(6), np.array([12.0, 12.0, 12.0, 12.0, 96.0, 96.0]))
-    assert 0.0 < fit(BY_NAME["linear"], points).capacity_rmse < 10.0
-    steep = Points(s, np.array([40.0, 27.0, 14.0, 1.0, 0.5, 0.5]), np.arange(6), points.capacity)
-    assert 1.0 < fit(BY_NAME["linear"], steep).capacity_rmse < 10.0
+def test_predictions_end_where_the_rates_seen_do() -> None:
+    """Beyond an intercept a shape predicts the smallest rate seen, before an asymptote the largest."""
+    points = Points(np.array([10.0, 20.0, 60.0]), np.array([8.0, 4.0, 2.0]), np.arange(3), np.array([12.0, 24.0, 48.0]))
+    span = (2.0, 8.0)
+    linear = log_errors(BY_NAME["linear"], (1.0, 50.0), points, span)
+    assert linear == pytest.approx([0.0, math.log(8.0 / 4.0), math.log(2.0 / 2.0)])
+    shifted = log_errors(BY_NAME["shifted-power"], (1.0, 15.0, -1.0), points, span)
+    assert shifted == pytest.approx([math.log(8.0 / 8.0), math.log(2.0 / 4.0), math.log(2.0 / 2.0)])
+
+
+def test_run_means_are_explained_even_where_flows_of_a_run_differ() -> None:
+    s = np.repeat(np.geomspace(1.0, 32.0, 6), 2)
+    rate = 100.0 / s * np.tile([2.0, 0.5], 6)
+    fitted = fit(BY_NAME["power"], Points(s, rate, np.repeat(np.arange(6), 2), np.full(12, 12.0)))
+    assert fitted.between_r_squared > 0.99
+    assert fitted.r_squared < 0.85

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,16 +29,22 @@ from fairweir.verdict import Interval
 
 Progress = Callable[[str], object]
 
-UNFAIR_RATIO = 2.0
-UNFAIR_JAIN = 0.9
-"""A run is unfair beyond either (specs/ccas.md, section 21)."""
+UNFAIR_RATIO = 3.0
+UNFAIR_JAIN = 0.8
+"""A run is unfair beyond either. Vegas, which has a contract, holds two to four packets a flow, so that its flows may
+differ 2.5-fold (Jain's index 0.84) when packets are counted whole; the thresholds of specs/ccas.md section 21 (2 and
+0.9) are to be tuned on it."""
 
 UNFAIR_RUNS = 1 / 3
 """A contract is refuted when more than this part of the runs is unfair while the flows see the same: an accident of one
 seed is not a property of the CCA, and a CCA that is fair in two runs of three only is not described by a function."""
 
-LEAST_R_SQUARED = 0.5
-"""A statistic that explains less than half of the variance of ln(rate) does not determine the rate."""
+LEAST_R_SQUARED = 0.85
+"""Of the runs' means. A statistic that explains less of ln(rate) does not determine the fair share: in the simulator,
+CCAs with a known contract reach 0.89 to 0.99, PCC Allegro and Vivace, which have none, 0.4 to 0.8."""
+
+QUEUE_GROWTH = 2.0
+"""A CCA fills buffers if its queue grows by more than this when the buffer grows fivefold."""
 
 OTHER_OUTPUT_GAIN = 0.7
 """A window or a share is reported instead of a rate only if it cuts the error at unseen capacities to this part of
@@ -60,33 +66,40 @@ class Plan:
     ----------
     capacities_mbps, flows : all combinations, at the first rtprop
     rtprops_ms : the first for the fit; the others, at fewer settings, for what depends on rtprop
-    deep_buffer, shallow_buffer : as scenarios write them; the shallow one is for CCAs that fill the deep one, as the
-        thesis gives Cubic one BDP and the others four
+    deep_buffer, ample_buffer, shallow_buffer : as scenarios write them; the ample one is for CCAs that overflow the
+        deep one now and then, the shallow one for those that fill any buffer: the thesis gives Cubic one BDP, the
+        others four
     duration_s, warmup_s : of each run
     seeds : of each setting
     ecn : may the bottleneck mark, and flows react?
+    oracle : are the flows told their rtprop from the start?
     """
 
-    capacities_mbps: tuple[float, ...] = (12.0, 24.0, 48.0, 96.0)
+    capacities_mbps: tuple[float, ...] = (24.0, 48.0, 96.0)
     flows: tuple[int, ...] = (2, 3, 4, 6, 8)
     rtprops_ms: tuple[float, ...] = (40.0, 20.0, 80.0)
     deep_buffer: str = "4bdp"
+    ample_buffer: str = "20bdp"
     shallow_buffer: str = "1bdp"
     duration_s: float = 90.0
     warmup_s: float = 30.0
     seeds: tuple[int, ...] = (1, 2)
     ecn: bool = False
+    oracle: bool = False
 
     def settings(self, buffer: str) -> list[Setting]:
         """Give settings of the fit."""
-        return [Setting(c, self.rtprops_ms[0], n, buffer, self.ecn) for c in self.capacities_mbps for n in self.flows]
+        return [self._setting(c, self.rtprops_ms[0], n, buffer) for c in self.capacities_mbps for n in self.flows]
 
     def corners(self, rtprops_ms: Sequence[float], buffer: str) -> list[Setting]:
         """First, middle and last capacity and flow count, at each of `rtprops_ms`."""
         capacities, flows = self.capacities_mbps, self.flows
         picked_capacities = sorted({capacities[0], capacities[len(capacities) // 2], capacities[-1]})
         picked_flows = sorted({flows[0], flows[len(flows) // 2], flows[-1]})
-        return [Setting(c, r, n, buffer, self.ecn) for r in rtprops_ms for c in picked_capacities for n in picked_flows]
+        return [self._setting(c, r, n, buffer) for r in rtprops_ms for c in picked_capacities for n in picked_flows]
+
+    def _setting(self, capacity_mbps: float, rtprop_ms: float, flows: int, buffer: str) -> Setting:
+        return Setting(capacity_mbps, rtprop_ms, flows, buffer, self.ecn, self.oracle)
 
 
 PYTHON_PLAN = Plan(
@@ -144,16 +157,27 @@ def derive(
     ConfigError, CcaError : the CCA does not exist, or its parameters are wrong
     """
     plan = plan or (PYTHON_PLAN if ":" in cca_name(cca) else Plan())
-    collector = _Collector(cca, plan, measure or on_all_cores(), on_progress or (lambda what: None))
-    scouts = collector.play(
-        "does it fill the buffer?", plan.corners(plan.rtprops_ms[:1], plan.deep_buffer), plan.seeds[:1]
-    )
-    buffer = plan.shallow_buffer if _fills_buffers(scouts) else plan.deep_buffer
+    measure = measure or on_all_cores()
+    progress = on_progress or (lambda what: None)
+    result = _derive(cca, plan, measure, progress)
+    if result.outcome == "none" and result.unfair_runs > UNFAIR_RUNS and not plan.oracle:
+        informed = _derive(cca, replace(plan, oracle=True), measure, lambda what: progress(f"{what}, rtprop known"))
+        if informed.has_contract:
+            flag = f"only if rtprop is known: otherwise {result.reason}"
+            spent = {"runs": result.runs + informed.runs, "packets": result.packets + informed.packets}
+            return informed.model_copy(update={"flags": [flag, *informed.flags], **spent})
+    return result
+
+
+def _derive(cca: Cca, plan: Plan, measure: Measure, progress: Progress) -> ContractResult:
+    collector = _Collector(cca, plan, measure, progress)
+    buffer = _pick_buffer(collector, plan)
     points = collector.play("points", plan.settings(buffer), plan.seeds)
     elsewhere = collector.play("other rtprops", plan.corners(plan.rtprops_ms[1:], buffer), plan.seeds[:1])
     common = {
         "cca": cca_name(cca),
         "buffer": buffer,
+        "oracle": plan.oracle,
         "points": points,
         "runs": collector.runs,
         "packets": collector.packets,
@@ -167,9 +191,20 @@ def derive(
     return ContractResult.model_validate({**common, **judge(points, elsewhere)})
 
 
-def _fills_buffers(points: Sequence[ContractPoint]) -> bool:
-    """Tell whether most flows lose packets even where the buffer is deep."""
-    return sum(p.loss_rate > 0.0 for p in points) > len(points) / 2
+def _pick_buffer(collector: _Collector, plan: Plan) -> str:
+    """Give the deep buffer if most flows lose nothing there; else a shallow or an ample one.
+
+    Shallow for CCAs that fill any buffer, ample for those whose queue stays what it is when the buffer grows.
+    """
+    base = plan.rtprops_ms[:1]
+    deep = collector.play("deep buffers", plan.corners(base, plan.deep_buffer), plan.seeds[:1])
+    if sum(p.loss_rate > 0.0 for p in deep) <= len(deep) / 2:
+        return plan.deep_buffer
+    ample = collector.play("ample buffers", plan.corners(base, plan.ample_buffer), plan.seeds[:1])
+    if not ample:
+        return plan.shallow_buffer
+    before, after = (float(np.median([p.p50_qdelay_ms for p in some])) for some in (deep, ample))
+    return plan.shallow_buffer if after > QUEUE_GROWTH * before else plan.ample_buffer
 
 
 def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = ()) -> dict[str, object]:
@@ -198,15 +233,11 @@ def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = 
     chosen = points_of(points, statistic, output)
     assert chosen is not None  # noqa: S101 - it was fitted
     unfair = unexplained_unfair(points, (statistic, output, best))
-    exponent_fit = best if best.family.has_exponent else fit(POWER, chosen)
+    power = fit(POWER, chosen)
     refits = bootstrap(best, chosen, resamples=RESAMPLES, seed=BOOTSTRAP_SEED)
     intervals = _intervals(best, refits)
-    if exponent_fit is best:
-        exponent = intervals["c"]
-    else:
-        exponent = _intervals(exponent_fit, bootstrap(exponent_fit, chosen, resamples=RESAMPLES, seed=BOOTSTRAP_SEED))[
-            "c"
-        ]
+    power_exponent = _intervals(power, bootstrap(power, chosen, resamples=RESAMPLES, seed=BOOTSTRAP_SEED))["c"]
+    exponent = intervals.get("c", power_exponent)
     domain = float(chosen.statistic.min()), float(chosen.statistic.max())
     grid = np.geomspace(*domain, CURVE_POINTS)
     rtprops = _by_rtprop([*points, *elsewhere], statistic, output, best)
@@ -219,7 +250,8 @@ def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = 
         ),
         "candidates": [_candidate(s, o, f) for (s, o), fs in fits.items() for f in fs],
         "exponent": exponent,
-        "exponent_of": exponent_fit.family.name,
+        "exponent_of": best.family.name if best.family.has_exponent else POWER.name,
+        "power_exponent": power_exponent,
         "intervals": intervals,
         "domain": domain,
         "curve": [(float(s), float(r)) for s, r in zip(grid, best.predict(grid), strict=True)],
@@ -237,9 +269,9 @@ def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = 
 def _refusal(best: Fit, exponent: Interval, unfair: float) -> str | None:
     if unfair > UNFAIR_RUNS:
         return _unfair_text(unfair)
-    if best.r_squared < LEAST_R_SQUARED:
-        explained = 100 * max(best.r_squared, 0.0)
-        return f"no statistic determines the rate: the best explains {explained:.0f} % of its variance"
+    if best.between_r_squared < LEAST_R_SQUARED:
+        explained = 100 * max(best.between_r_squared, 0.0)
+        return f"no statistic determines the fair share: the best explains {explained:.0f} % of its variance"
     if exponent.value >= 0.0:
         return f"the rate does not fall with congestion: exponent {exponent.value:.2f}"
     return None
@@ -321,6 +353,7 @@ def _candidate(statistic: str, output: str, fitted: Fit) -> Candidate:
         parameters=fitted.parameters,
         mse=fitted.mse,
         r_squared=fitted.r_squared,
+        between_r_squared=fitted.between_r_squared,
         aic=fitted.aic,
         bic=fitted.bic,
         capacity_rmse=fitted.capacity_rmse,
@@ -339,7 +372,7 @@ def _intervals(fitted: Fit, refits: np.ndarray) -> dict[str, Interval]:
 def _by_rtprop(points: Sequence[ContractPoint], statistic: str, output: str, best: Fit) -> list[RtpropFit]:
     fits = []
     for rtprop in sorted({p.rtprop_ms for p in points}):
-        here = points_of([p for p in points if p.rtprop_ms == rtprop], statistic, output)
+        here = points_of([p for p in points if p.rtprop_ms == rtprop], statistic, output, least_spread=1.0)
         if here is not None and here.runs > len(best.values):
             again = fit(best.family, here)
             fits.append(RtpropFit(rtprop_ms=rtprop, parameters=again.parameters, r_squared=again.r_squared))

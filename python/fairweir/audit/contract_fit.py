@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-PREDICTION_FLOOR = 1e-3
-"""A shape that predicts a rate at or below zero outside its domain is charged as if it had predicted this part of the
-smallest rate seen: wrong by a factor of a thousand, but comparable."""
-
 STRONG_EVIDENCE = 6.0
 """Difference of BIC from which on it counts as strong (Kass and Raftery, 1995)."""
 
@@ -103,6 +99,8 @@ class Fit:
     ----------
     mse : weighted mean squared error of ln(rate)
     r_squared : part of the variance of ln(rate) explained
+    between_r_squared : the same of the runs' means: does the statistic give a run's fair share, however flows divide
+        it?
     aic, bic : information criteria, with runs as observations
     capacity_rmse : root mean square error of ln(rate) for capacities left out of the fit, one at a time
     """
@@ -111,6 +109,7 @@ class Fit:
     values: tuple[float, ...]
     mse: float
     r_squared: float
+    between_r_squared: float
     aic: float
     bic: float
     capacity_rmse: float
@@ -193,7 +192,7 @@ def _predict_affine(p: Sequence[float], s: Array) -> Array:
 def _solve_affine(points: Points, near: Sequence[float] | None = None) -> tuple[float, ...]:
     s, y, root_w = points.statistic, np.log(points.rate), np.sqrt(points.weight)
     scale, smallest_rate = float(np.exp(np.log(s).mean())), float(points.rate.min())
-    floor = PREDICTION_FLOOR * smallest_rate
+    floor = 1e-3 * smallest_rate  # the logarithm of a prediction below zero does not exist
 
     # Parameters are searched in units of the data: ln a, b / scale, c, d / smallest rate.
     def unpack(q: Array) -> tuple[float, float, float, float]:
@@ -209,7 +208,8 @@ def _solve_affine(points: Points, near: Sequence[float] | None = None) -> tuple[
     starts = [(np.log(a), 0.0, min(c, -0.01), d) for d in (0.0, 0.5, -1.0)]
     starts += [(np.log(a), b, 2.0 * min(c, -0.01), 0.0) for b in (0.3, 3.0)]
     # s + b stays positive since b >= 0; c is negative since contracts decrease.
-    bounds = ([-60.0, 0.0, -12.0, -1e3], [60.0, 30.0, -1e-3, 0.999])
+    # Steeper than the fourth power is an exponential in disguise; no published contract is steeper than the second.
+    bounds = ([-60.0, 0.0, -4.0, -1e3], [60.0, 30.0, -1e-3, 0.999])
     if near is not None:
         starts = [pack(near)]
     fits = [least_squares(residual, np.clip(q, bounds[0], bounds[1]), bounds=bounds, max_nfev=120) for q in starts]
@@ -246,16 +246,27 @@ FAMILIES: tuple[Family, ...] = (POWER, EXPONENTIAL, LINEAR, LOGARITHMIC, SHIFTED
 """From the simplest to the richest: ties go to the earlier one."""
 
 
-def log_errors(family: Family, values: Sequence[float], points: Points) -> Array:
-    """ln(predicted / measured) at each point; predictions that are not positive count as `PREDICTION_FLOOR`."""
-    floor = PREDICTION_FLOOR * float(points.rate.min())
-    predicted = np.nan_to_num(family.predict(values, points.statistic), nan=floor, posinf=1.0 / floor, neginf=floor)
-    return np.asarray(np.log(np.maximum(predicted, floor)) - np.log(points.rate), dtype=np.float64)
+def log_errors(family: Family, values: Sequence[float], points: Points, span: tuple[float, float]) -> Array:
+    """Give ln(predicted / measured) at each point.
+
+    Parameters
+    ----------
+    span : smallest and largest rate seen; the range of a contract is a closed interval (thesis section 5.2.2), so
+        predictions end there, beyond an intercept (no rate) and before an asymptote (any rate) as well
+    """
+    predicted = family.predict(values, points.statistic)
+    # Only the shifted power is undefined anywhere, left of its asymptote.
+    bounded = np.clip(np.nan_to_num(predicted, nan=span[1], posinf=span[1]), *span)
+    return np.asarray(np.log(bounded) - np.log(points.rate), dtype=np.float64)
+
+
+def _span(points: Points) -> tuple[float, float]:
+    return float(points.rate.min()), float(points.rate.max())
 
 
 def _mse(family: Family, values: Sequence[float], points: Points) -> float:
     w = points.weight
-    return float((w * log_errors(family, values, points) ** 2).sum() / w.sum())
+    return float((w * log_errors(family, values, points, _span(points)) ** 2).sum() / w.sum())
 
 
 def _capacity_rmse(family: Family, values: Sequence[float], points: Points) -> float:
@@ -275,7 +286,7 @@ def _capacity_rmse(family: Family, values: Sequence[float], points: Points) -> f
         if np.unique(kept.statistic).size <= len(family.parameters):
             continue
         w = left.weight
-        squared += float((w * log_errors(family, family.solve(kept, values), left) ** 2).sum())
+        squared += float((w * log_errors(family, family.solve(kept, values), left, _span(points)) ** 2).sum())
         total += float(w.sum())
     return float(np.sqrt(squared / total)) if total > 0.0 else float("inf")
 
@@ -295,6 +306,10 @@ def fit(family: Family, points: Points) -> Fit:
     error, n, k = _mse(family, values, points), points.runs, len(family.parameters)
     w, y = points.weight, np.log(points.rate)
     variance = float((w * (y - (w * y).sum() / w.sum()) ** 2).sum() / w.sum())
+    _, run = np.unique(points.group, return_inverse=True)
+    run_means = np.bincount(run, y) / np.bincount(run)
+    run_errors = np.bincount(run, log_errors(family, values, points, _span(points))) / np.bincount(run)
+    between = float(run_means.var())
     # A perfect fit would have a criterion of minus infinity; a millionth of a neper is beyond any measurement.
     log_likelihood = n * float(np.log(max(error, 1e-12)))
     return Fit(
@@ -302,6 +317,7 @@ def fit(family: Family, points: Points) -> Fit:
         values=values,
         mse=error,
         r_squared=1.0 - error / variance if variance > 0.0 else 0.0,
+        between_r_squared=1.0 - float((run_errors**2).mean()) / between if between > 0.0 else 0.0,
         aic=log_likelihood + 2.0 * k,
         bic=log_likelihood + k * float(np.log(max(n, 2))),
         capacity_rmse=_capacity_rmse(family, values, points),

@@ -43,6 +43,7 @@ class Setting:
     ----------
     capacity_mbps, rtprop_ms, flows, buffer : of the dumbbell; the buffer as scenarios write it
     ecn : may the bottleneck mark?
+    oracle : are the flows told their rtprop?
     """
 
     capacity_mbps: float
@@ -50,12 +51,15 @@ class Setting:
     flows: int
     buffer: str
     ecn: bool = False
+    oracle: bool = False
 
     def scenario(self, cca: Cca, duration_s: float, warmup_s: float, seed: int) -> ScenarioDict:
         """Give the scenario of one run; the seed draws start times within two seconds."""
         tables = flows("", [self.rtprop_ms] * self.flows, seed)
         for table in tables:
             table["cca"] = cca if isinstance(cca, str) else dict(cca)
+            if self.oracle:
+                table["oracle_rtprop"] = True
         link: dict[str, Any] = {}
         if self.ecn:
             # A fifth of a BDP: far from both an empty queue and a full buffer.
@@ -129,21 +133,26 @@ def read(setting: Setting, seed: int, run: int, summary: Mapping[str, Any]) -> l
     ]
 
 
-def points_of(measured: Sequence[ContractPoint], statistic: str, output: str) -> Points | None:
+def points_of(
+    measured: Sequence[ContractPoint], statistic: str, output: str, *, least_spread: float = 1.2
+) -> Points | None:
     """Give the points of one statistic and output, as fits take them.
+
+    Parameters
+    ----------
+    least_spread : smallest ratio of the statistic's 95th to its 5th percentile; below it, it tells no rates apart
 
     Returns
     -------
-    Points : without flows that saw none of the statistic or sent nothing; none if they are more than a fifth of all,
-        or if the statistic hardly varies (a factor of 1.2 from the 5th to the 95th percentile), for then it tells no
-        rates apart
+    Points : without flows that saw none of the statistic or sent nothing; none if they are more than a fifth of all, or
+        if the statistic hardly varies
     """
     use = [p for p in measured if p.statistic(statistic) > 0.0 and p.output(output) > 0.0]
     if len(use) < max(6, 0.8 * len(measured)):
         return None
     values = np.array([p.statistic(statistic) for p in use])
     low, high = np.percentile(values, [5.0, 95.0])
-    if high < 1.2 * low:
+    if high < least_spread * low:
         return None
     return Points(
         statistic=values,

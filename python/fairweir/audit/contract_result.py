@@ -32,6 +32,8 @@ class Candidate(_Model):
     mse: float
     """Mean squared error of ln(rate)."""
     r_squared: float
+    between_r_squared: float
+    """R² of the runs' means: how well the statistic tells a run's fair share."""
     aic: float
     bic: float
     capacity_rmse: float
@@ -60,6 +62,8 @@ class ContractResult(_Model):
     exponent: Interval | None = None
     """Of the shape if it is a power law, else of the plain power law fitted to the same points; 95 % bootstrap over
     runs."""
+    power_exponent: Interval | None = None
+    """Of the plain power law on the same points, whatever the shape: comparable between CCAs and with Table 5.1."""
     exponent_of: str = ""
     """Family that `exponent` belongs to."""
     intervals: dict[str, Interval] = Field(default_factory=dict)
@@ -76,6 +80,8 @@ class ContractResult(_Model):
     curve: list[tuple[float, float]] = Field(default_factory=list)
     """For the figure: (statistic, output) along the best fit over its domain."""
     buffer: str = ""
+    oracle: bool = False
+    """Were the flows told their rtprop?"""
     unfair_runs: float = 0.0
     """Part of the runs in which flows that see the same get different rates."""
     repeat_ratio: float | None = None
