@@ -195,6 +195,7 @@ def contract(cca: str) -> ContractResult:
         parameters={"a": 24.0, "c": -1.0},
         mse=0.001,
         r_squared=0.999,
+        between_r_squared=0.998,
         aic=-50.0,
         bic=-49.0,
         capacity_rmse=0.02,

@@ -24,9 +24,10 @@ from fairweir.report import formats
         (-1.05, "−1.05"),
         (345.6, "346"),
         (20106.0, "20\u2009100"),
-        (1e6, "1\u2009000\u2009000"),
-        (1.234e-6, "1.23·10^−6"),
-        (4.0e8, "4.00·10^8"),
+        (1e6, "≥ 10⁶"),
+        (1_000_001.0, "1\u2009000\u2009000"),
+        (1.234e-6, "1.23·10⁻⁶"),
+        (4.0e8, "4.00·10⁸"),
     ],
 )
 def test_a_number_has_three_significant_digits(value: float | None, text: str) -> None:
@@ -37,6 +38,11 @@ def test_an_interval_has_the_decimals_of_its_value() -> None:
     assert formats.interval(1.0, 12.3456, 3.2) == "[1.00, 12.35]"
     assert formats.interval(None, 3.0, 2.0) == ""
     assert formats.interval(0.0, 0.0, 0.0) == "[0, 0]"
+
+
+def test_a_ratio_that_stands_for_nothing_moved_says_so() -> None:
+    assert formats.interval(1e6, 1e6, 1e6) == ""
+    assert formats.interval(12.0, 1e6, 3e3) == "[12, ≥ 10⁶]"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(7.85, "7.85 s"), (83.4, "1 min 23 s"), (3900.0, "1 h 5 min")])

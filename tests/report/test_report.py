@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
@@ -131,6 +132,14 @@ def test_series_show_the_results_numbers(results: AuditResults) -> None:
     assert [t["y"] for t in by_axis["y2"]] == [f.cwnd_pkts for f in trace.flows]
     assert [t["y"] for t in by_axis["y3"]] == [f.rtt_ms for f in trace.flows]
     assert [t["y"] for t in by_axis["y4"]] == [link.queue_pkts for link in trace.links]
+    for drawn in spec["data"]:
+        assert [drawn["x0"] + i * drawn["dx"] for i in range(len(drawn["y"]))] == trace.t_s
+
+
+def test_uneven_times_are_written_out(results: AuditResults) -> None:
+    trace = family(results, "bbr", "ideal-rate").traces[0]
+    trace.t_s[3] += 0.5
+    spec = read(results).specs["run-ideal-rate-bbr-96-mbps-1"]
     assert all(t["x"] == trace.t_s for t in spec["data"])
 
 
@@ -239,6 +248,15 @@ def test_any_number_of_ccas(results: AuditResults, count: int) -> None:
     ccas = [results.ccas[i % 2].model_copy(update={"cca": f"cca-{i}"}, deep=True) for i in range(count)]
     reader = read(results.model_copy(update={"ccas": ccas}))
     assert len([1 for tag, k in reader.tags if k.get("class") == "score fails"]) == (count + 1) // 2
+
+
+def test_an_interval_without_end_is_drawn_without_it(results: AuditResults) -> None:
+    for curve in family(results, "bbr", "ideal-rate").curves:
+        curve.points[0].hi = math.inf
+    results.ccas[0].exhibits[0].hi = math.inf
+    reader = read(results)
+    assert reader.specs["fig-ideal-rate-ratio"]["data"][0]["error_y"]["array"][0] is None
+    assert "[28.5, ∞]" in reader.text
 
 
 def test_the_same_results_give_the_same_page(results: AuditResults) -> None:

@@ -84,7 +84,9 @@ def _metric_figure(
     data += [_reference_trace(reference, xs) for reference in references]
     seen = [v for p in points for v in (p.value, p.lo, p.hi, p.theory)]
     seen += [reference.at(x) for reference in references for x in xs]
-    yaxis = _value_axis(metric, unit, seen, threshold)
+    # An interval may reach zero, which plotly cuts off on a logarithmic axis; a value may not.
+    is_positive = all(p.value is not None and p.value > 0 for p in points)
+    yaxis = _value_axis(metric, unit, seen, threshold, is_positive=is_positive)
     layout = {"xaxis": _along(family.axis, points), "yaxis": yaxis, "showlegend": False}
     if threshold is not None:
         layout |= _threshold_line(threshold, yaxis)
@@ -198,7 +200,9 @@ def _wrapped(label: str) -> str:
     return "<br>".join(lines)
 
 
-def _value_axis(metric: str, unit: str, seen: Sequence[float | None], threshold: Threshold | None) -> dict[str, Any]:
+def _value_axis(
+    metric: str, unit: str, seen: Sequence[float | None], threshold: Threshold | None, *, is_positive: bool
+) -> dict[str, Any]:
     keys: dict[str, Any] = {"title": {"text": style.axis_label(metric, unit)}}
     values = [v for v in seen if v is not None and math.isfinite(v)]
     if threshold is not None and math.isfinite(threshold.bound):
@@ -206,8 +210,9 @@ def _value_axis(metric: str, unit: str, seen: Sequence[float | None], threshold:
     if metric in UNIT_METRICS and max(values) <= 1.5:
         return keys | {"range": [0, max(1.05, 1.03 * max(values))]}
     is_ratio = metric in EVEN_METRICS
-    if (is_ratio or is_spread(values)) and min(values) > 0:
-        return keys | log_ticks([*values, 1.0] if is_ratio else values)
+    positive = [v for v in values if v > 0]
+    if is_positive and (is_ratio or is_spread(values)):
+        return keys | log_ticks([*positive, 1.0] if is_ratio else positive)
     return keys | {"range": linear_range(values, floor=0.0)}
 
 

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from fairweir.report.formats import power_of_ten
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -92,10 +94,16 @@ def linear_range(values: Iterable[float | None], *, floor: float | None = None) 
     return [lo if floor is not None and min(finite) >= floor else lo - room, hi + room]
 
 
+def _tick(value: float) -> str:
+    exponent = round(math.log10(value))
+    is_power = math.isclose(value, 10.0**exponent) and not -3 <= exponent <= 4
+    return power_of_ten(exponent) if is_power else f"{value:g}"
+
+
 def log_ticks(values: Sequence[float]) -> dict[str, Any]:
     """Give the keys of a logarithmic axis: ticks at 1, 2, 5 within a decade or two, else at powers of ten."""
     bounds = log_range(values) or [0.0, 1.0]
     decades = range(math.floor(bounds[0]), math.ceil(bounds[1]) + 1)
     steps = (1, 2, 5) if bounds[1] - bounds[0] <= 2.5 else (1,)
     ticks = [step * 10.0**decade for decade in decades for step in steps]
-    return {"type": "log", "range": bounds, "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
+    return {"type": "log", "range": bounds, "tickvals": ticks, "ticktext": [_tick(tick) for tick in ticks]}

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from fairweir.audit.metrics import RATIO_CEILING
+
 ABSENT: Final = "—"
 SIGNIFICANT: Final = 3
+SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def decimals(value: float) -> int:
@@ -15,6 +18,11 @@ def decimals(value: float) -> int:
         return 0
     # Rounded first: 0.9996 has as many decimals as 1.00, which it prints as.
     return max(0, SIGNIFICANT - 1 - math.floor(math.log10(abs(_significant(value)))))
+
+
+def power_of_ten(exponent: int) -> str:
+    """``10⁶``."""
+    return "10" + str(exponent).translate(SUPERSCRIPTS)
 
 
 def _significant(value: float) -> float:
@@ -31,11 +39,13 @@ def number(value: float | None, places: int | None = None) -> str:
     """
     if value is None or math.isnan(value):
         return ABSENT
+    if value == RATIO_CEILING:
+        return f"≥ {power_of_ten(6)}"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if value != 0 and places is None and not 1e-4 <= abs(value) < 1e7:
         mantissa, exponent = f"{value:.2e}".split("e")
-        return f"{mantissa}·10^{int(exponent)}".replace("-", "−")
+        return f"{mantissa}·{power_of_ten(int(exponent))}".replace("-", "−")
     value = _significant(value) if abs(value) >= 10**SIGNIFICANT else value
     text = f"{value:,.{decimals(value) if places is None else places}f}"
     return text.replace(",", "\u2009").replace("-", "−")
@@ -43,7 +53,7 @@ def number(value: float | None, places: int | None = None) -> str:
 
 def interval(lo: float | None, hi: float | None, value: float | None = None) -> str:
     """``[lo, hi]`` with the decimals of `value`; empty where there is no interval."""
-    if lo is None or hi is None:
+    if lo is None or hi is None or (lo == hi == RATIO_CEILING):
         return ""
     reference = value if value is not None and math.isfinite(value) and value != 0 else hi
     extreme = any(x != 0 and math.isfinite(x) and not 1e-4 <= abs(x) < 1e7 for x in (lo, hi, reference))

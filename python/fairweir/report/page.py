@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,16 @@ def render_report(results: AuditResults) -> str:
 
 def _embed(value: Any) -> Markup:
     """JSON that can stand in a script element."""
-    return htmlsafe_json_dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    return htmlsafe_json_dumps(_finite(value), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+
+
+def _finite(value: Any) -> Any:
+    """Put null, which plotly leaves out, where JSON has no number: an interval may be without end."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _text(name: str) -> str:

@@ -246,8 +246,10 @@ class Page:
         """How much evidence there is."""
         r = self.results
         seeds = f"{len(r.seeds)} seeds" if len(r.seeds) != 1 else "1 seed"
+        searches = sum(int(found["runs"]) for c in r.ccas for found in (c.hunt, c.contract) if found is not None)
+        more = f", {formats.count(searches)} more in searches" if searches else ""
         return (
-            f"{formats.count(r.runs)} runs, {formats.count(r.packets)} packets delivered and acknowledged,"
+            f"{formats.count(r.runs)} runs{more}, {formats.count(r.packets)} packets delivered and acknowledged,"
             f" {formats.duration(r.wall_s)}; {r.depth} battery, {seeds}; fairweir {r.version}"
         )
 
