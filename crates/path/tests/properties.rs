@@ -8,7 +8,7 @@ use fairweir_path::link::{ConstantConfig, RateStep, ShaperConfig, StepsConfig, T
 use fairweir_path::loss::{BurstLossConfig, IidLossConfig, PeriodicLossConfig, PolicerConfig};
 use fairweir_path::queue::{CodelConfig, DroptailConfig, EcnThresholdConfig, RedConfig};
 use fairweir_path::{
-    Backlog, ElementConfig, Hop, HopConfig, LinkConfig, Packet, PrivateLinkConfig, QueueConfig, Verdict,
+    Admission, Backlog, ElementConfig, Hop, HopConfig, LinkConfig, Packet, PrivateLinkConfig, QueueConfig, Verdict,
 };
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use proptest::prelude::*;
@@ -215,7 +215,7 @@ proptest! {
     ) {
         let config = HopConfig { link, queue };
         let mut hop = Hop::new(&config, rng());
-        let run = Bench::play(&mut hop, &traffic)?;
+        let run = Bench::play(&mut hop, &config.queue, &traffic)?;
         prop_assert_eq!(run.arrived, run.refused + run.dropped_inside + run.departed.len());
         prop_assert!(run.departed.windows(2).all(|w| w[0].1 <= w[1].1), "departures are in order of time");
         prop_assert!(run.departed.windows(2).all(|w| w[0].0 < w[1].0), "departures are in order of arrival");
@@ -267,13 +267,13 @@ struct Bench {
 
 impl Bench {
     /// Plays the simulator's part: packets arrive, and queues that decide on leave are asked when they are due.
-    fn play(hop: &mut Hop, traffic: &[(Time, Packet)]) -> Result<Bench, TestCaseError> {
+    fn play(hop: &mut Hop, queue: &QueueConfig, traffic: &[(Time, Packet)]) -> Result<Bench, TestCaseError> {
         let mut bench = Bench::default();
         for (now, packet) in traffic {
             while hop.service_at() < *now {
                 bench.service(hop)?;
             }
-            bench.expect(hop, *now)?;
+            bench.forget(*now);
             bench.arrived += 1;
             if hop.decides_on_leave() {
                 match hop.wait(*now, packet, packet.seq as u32) {
@@ -281,9 +281,18 @@ impl Bench {
                     false => bench.refused += 1,
                 }
             } else {
-                bench.record(packet, *now, hop.arrive(*now, packet))?;
+                let verdict = hop.arrive(*now, packet);
+                if matches!(queue, QueueConfig::Droptail(_) | QueueConfig::EcnThreshold(_)) {
+                    // These have no memory: the decision follows from what is inside.
+                    let decision = queue.build(rng()).admit(*now, packet, bench.backlog());
+                    prop_assert_eq!(decision, admission(verdict));
+                }
+                bench.record(packet, *now, verdict)?;
             }
-            bench.expect(hop, *now)?;
+            // Now and then only, so that the hop's own bookkeeping is seen to do without.
+            if packet.seq % 16 == 0 {
+                bench.expect(hop, *now)?;
+            }
         }
         while hop.service_at().is_set() {
             bench.service(hop)?;
@@ -328,12 +337,27 @@ impl Bench {
     }
 
     fn expect(&mut self, hop: &mut Hop, now: Time) -> Result<(), TestCaseError> {
+        self.forget(now);
+        prop_assert_eq!(hop.backlog(now), self.backlog());
+        Ok(())
+    }
+
+    fn forget(&mut self, now: Time) {
         while self.inside.front().is_some_and(|p| p.0 <= now) {
             self.inside.pop_front();
         }
+    }
+
+    fn backlog(&self) -> Backlog {
         let sizes = self.inside.iter().map(|p| p.1.0).chain(self.waiting.iter().map(|w| w.1.0));
-        let expected = Backlog { bytes: Bytes(sizes.sum()), packets: (self.inside.len() + self.waiting.len()) as u64 };
-        prop_assert_eq!(hop.backlog(now), expected);
-        Ok(())
+        Backlog { bytes: Bytes(sizes.sum()), packets: (self.inside.len() + self.waiting.len()) as u64 }
+    }
+}
+
+fn admission(verdict: Verdict) -> Admission {
+    match verdict {
+        Verdict::Deliver(_) => Admission::Accept,
+        Verdict::Mark(_) => Admission::Mark,
+        Verdict::Drop => Admission::Drop,
     }
 }
