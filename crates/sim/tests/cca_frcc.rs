@@ -6,6 +6,7 @@ mod common;
 
 use common::{dumbbell, flow, infinite, max_min_ratio, throughputs};
 use fairweir_path::ElementConfig;
+use fairweir_path::loss::IidLossConfig;
 use fairweir_sim::{FlowSpec, Outcome, run};
 use fairweir_units::{Dur, Time};
 use serde_json::{Value, json};
@@ -147,4 +148,23 @@ fn clamping_the_flow_count_slows_convergence_by_the_share_of_theta_in_the_rtt() 
     let (by_cwnd, by_count) = (time_to_share(Value::Null), time_to_share(json!({"clamp_flow_count": true})));
     println!("a newcomer's first minute: {by_cwnd:.1} Mbps, with the clamp on N_C {by_count:.1} Mbps");
     assert!(by_count < 0.9 * by_cwnd);
+}
+
+#[test]
+fn random_loss_does_not_blind_a_probe_that_knows_its_packets() {
+    // Taking RTTs for the probe's by snd_una, as the kernel module does, counts those of the drain while a hole is open.
+    let rtt_ms = |params: Value, percent: u32| {
+        let mut lossy = flow("frcc", 40);
+        lossy.params = params;
+        lossy.ingress = vec![ElementConfig::IidLoss(IidLossConfig { per_billion: percent * 10_000_000 })];
+        let outcome = run(&dumbbell(48, infinite(), vec![lossy], 120, 60, 1)).expect("a run that ends well");
+        (outcome.summary.flows[0].rtt_ms.p50, outcome.summary.links[0].utilization)
+    };
+    for percent in [1, 2, 5] {
+        let (ours, used) = rtt_ms(Value::Null, percent);
+        let (kernel, _) = rtt_ms(json!({"cumulative_probe": true}), percent);
+        println!("{percent} % loss: RTT {ours:.1} ms, by snd_una {kernel:.0} ms (R + theta = 50.25 ms)");
+        assert!((ours - 50.25).abs() < 4.0 && used > 0.98);
+        assert!(kernel > 150.0);
+    }
 }
