@@ -39,7 +39,7 @@
  * The clamps are the kernel's since the published figures are: on N_C a flow with R = 5 theta moves by 5 to 9 % a round.
  *
  * While a hole keeps snd_una back, the kernel takes the RTTs of packets sent in the drain for the probe's: it sees no
- * excess delay, and 1 % of random loss is enough for a queue of 0.3 s.
+ * excess delay, and 1 % of random loss is enough for a queue of 0.2 s.
  *
  * Deviations: arithmetic is finer than the kernel's 1/256 (N_T in 2^-16 flows, below 1/256 still counts as none; rates
  * in 2^-24 packets per us); the drain is exact, not a step rounded to 1/256 of a packet. An oracle, where the scenario
