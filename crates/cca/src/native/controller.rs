@@ -36,7 +36,6 @@ pub(super) struct NativeController {
     mss: u64,
     /// How long before the run this host booted, ns.
     uptime_ns: u64,
-    is_initialised: bool,
 }
 
 // SAFETY: the only pointers are to code, to constants and to the controller's own boxes; C keeps none to any of them.
@@ -82,7 +81,6 @@ impl NativeController {
             _params: params,
             mss: start.mss.0,
             uptime_ns,
-            is_initialised: false,
         };
         controller.set_clock(Time::ZERO);
         controller.initialise();
@@ -90,7 +88,6 @@ impl NativeController {
     }
 
     fn initialise(&mut self) {
-        self.is_initialised = true;
         if let Some(init) = self.ops.init {
             // SAFETY: as for every hook here: C compiled against bpf/tcp.h gets the connection it was compiled for,
             // which nothing else refers to meanwhile.
@@ -321,7 +318,7 @@ impl Controller for NativeController {
 
 impl Drop for NativeController {
     fn drop(&mut self) {
-        if let (true, Some(release)) = (self.is_initialised, self.ops.release) {
+        if let Some(release) = self.ops.release {
             // SAFETY: see `initialise`.
             unsafe { release(&mut *self.tp) }
         }

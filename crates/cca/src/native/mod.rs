@@ -1,7 +1,7 @@
 //! The native door to `bpf/`: kernel C, compiled by the host's C compiler, driven as a
 //! [`Controller`](crate::Controller).
 //!
-//! The build compiles what `bpf/` holds ([`ALGORITHMS`]); [`load`] compiles a user's source the same way while the
+//! The build compiles what `bpf/` holds ([`ALGORITHMS`]); [`load()`] compiles a user's source the same way while the
 //! program runs. This module is the only one of the crate with `unsafe`: it calls C.
 #![allow(unsafe_code)]
 
