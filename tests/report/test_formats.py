@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from fairweir.report import formats
+from fairweir.audit.exhibits.registry import FAMILIES
+from fairweir.report import formats, style
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,7 @@ def test_an_interval_has_the_decimals_of_its_value() -> None:
 
 def test_a_ratio_that_stands_for_nothing_moved_says_so() -> None:
     assert formats.interval(1e6, 1e6, 1e6) == ""
+    assert formats.number(999_999.9999999999) == "≥ 10⁶"
     assert formats.interval(12.0, 1e6, 3e3) == "[12, ≥ 10⁶]"
 
 
@@ -56,3 +58,8 @@ def test_durations(seconds: float, text: str) -> None:
 )
 def test_counts(value: int, text: str) -> None:
     assert formats.count(value) == text
+
+
+def test_every_metric_of_the_battery_has_a_label() -> None:
+    metrics = {metric.name for family in FAMILIES.values() for metric in family.metrics}
+    assert not metrics - set(style.AXIS_LABELS)

@@ -119,6 +119,7 @@ def test_curves_show_the_results_numbers(results: AuditResults) -> None:
         assert drawn[cca.cca]["y"] == [p.value for p in points]
         above = [p.hi - p.value for p in points if p.hi is not None and p.value is not None]
         assert drawn[cca.cca]["error_y"]["array"] == above
+    assert spec["layout"]["xaxis"]["ticktext"] == ["12", "96", "1000"]
     theory = read(results).specs["fig-ideal-rate-rtt-ms"]["data"][1]
     assert theory["name"] == "bbr: theory"
     assert theory["y"] == [30.0, 30.0, 30.0]

@@ -182,11 +182,17 @@ def _along(axis: Axis, points: Sequence[Point]) -> dict[str, Any]:
             "type": "log",
             "range": [lo - room, hi + room],
             "tickvals": xs,
-            "ticktext": [f"{x:g}" for x in xs],
+            "ticktext": _tick_texts(labels),
         }
     if len(xs) <= 12:
-        keys |= {"tickvals": xs, "ticktext": [f"{x:g}" for x in xs]}
+        keys |= {"tickvals": xs, "ticktext": _tick_texts(labels)}
     return keys
+
+
+def _tick_texts(labels: dict[float, str]) -> list[str]:
+    """Give numbers without the unit that the axis names; a fraction stays one: ``1/16`` rather than ``0.0625``."""
+    firsts = {x: (label.split() or [""])[0] for x, label in labels.items()}
+    return [firsts[x] if "/" in firsts[x] else f"{x:g}" for x in sorted(labels)]
 
 
 def _wrapped(label: str) -> str:

@@ -20,6 +20,11 @@ def decimals(value: float) -> int:
     return max(0, SIGNIFICANT - 1 - math.floor(math.log10(abs(_significant(value)))))
 
 
+def _is_ceiling(value: float) -> bool:
+    """Tell whether `value` stands for a flow that got nothing; a geometric mean of such is off by an ulp."""
+    return math.isclose(value, RATIO_CEILING, rel_tol=1e-9)
+
+
 def power_of_ten(exponent: int) -> str:
     """``10⁶``."""
     return "10" + str(exponent).translate(SUPERSCRIPTS)
@@ -39,7 +44,7 @@ def number(value: float | None, places: int | None = None) -> str:
     """
     if value is None or math.isnan(value):
         return ABSENT
-    if value == RATIO_CEILING:
+    if _is_ceiling(value):
         return f"≥ {power_of_ten(6)}"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
@@ -53,7 +58,7 @@ def number(value: float | None, places: int | None = None) -> str:
 
 def interval(lo: float | None, hi: float | None, value: float | None = None) -> str:
     """``[lo, hi]`` with the decimals of `value`; empty where there is no interval."""
-    if lo is None or hi is None or (lo == hi == RATIO_CEILING):
+    if lo is None or hi is None or (_is_ceiling(lo) and _is_ceiling(hi)):
         return ""
     reference = value if value is not None and math.isfinite(value) and value != 0 else hi
     extreme = any(x != 0 and math.isfinite(x) and not 1e-4 <= abs(x) < 1e7 for x in (lo, hi, reference))

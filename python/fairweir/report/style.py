@@ -56,6 +56,8 @@ AXIS_LABELS: Final = {
     "slowdown": "completion time by the ideal one",
     "completion_ms": "completion time (ms)",
     "policed_use": "use of the policed rate",
+    "sent_by_link": "sending rate by link rate",
+    "queue_by_rtprop": "queueing delay by rtprop",
     "lost_per_rtprop": "packets lost an rtprop",
     "rate": "rate of a flow (Mbps)",
     "window": "window of a flow (packets)",

@@ -41,11 +41,21 @@
   }
   const redraw = () => drawn.forEach(draw);
 
+  // One figure a frame, so that scrolling stays smooth; a figure that fails says so and does not stop the others.
+  const waiting = [];
+  function drawNext() {
+    const plot = waiting.shift();
+    if (!plot) return;
+    try { draw(plot); } catch (error) { plot.textContent = "This figure cannot be drawn: " + error.message; }
+    requestAnimationFrame(drawNext);
+  }
+
   const seen = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       if (entry.isIntersecting) {
         seen.unobserve(entry.target);
-        draw(entry.target);
+        waiting.push(entry.target);
+        if (waiting.length === 1) requestAnimationFrame(drawNext);
       }
     }
   }, { rootMargin: "600px 0px" });
