@@ -110,8 +110,12 @@ struct Model {
 
 impl Model {
     fn new(name: &str, seed: u64) -> Model {
-        let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed };
-        let controller = registry::build(name, &Value::Null, &start).expect("the defaults are valid");
+        Model::with(name, &Value::Null, None, seed)
+    }
+
+    fn with(name: &str, params: &Value, oracle_rtprop: Option<Dur>, seed: u64) -> Model {
+        let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop, seed };
+        let controller = registry::build(name, params, &start).expect("valid parameters");
         Model {
             interests: controller.interests(),
             controller,
@@ -292,7 +296,55 @@ impl Model {
     }
 }
 
+/// Parameters at the ends of their ranges.
+fn extremes() -> Vec<(&'static str, Value)> {
+    vec![
+        ("reno", json!({"byte_counting": false})),
+        ("cubic", json!({"c": 1000.0, "beta": 0.999, "hystart": true})),
+        ("cubic", json!({"c": 1e-9, "beta": 0.001, "fast_convergence": false, "friendliness": false})),
+        ("dctcp", json!({"shift_g": 0, "initial_alpha": 0.0})),
+        ("dctcp", json!({"shift_g": 10})),
+        (
+            "bbr",
+            json!({"quanta_pkts": 1_000_000, "startup_gain": 10.0, "probe_up_gain": 10.0, "probe_down_gain": 10.0,
+                "cruise_gain": 10.0, "cwnd_gain": 10.0, "pacing_margin_percent": 0, "bw_window_rounds": 1,
+                "min_rtt_window": "1ns", "first_phase": 7}),
+        ),
+        (
+            "bbr",
+            json!({"quanta_pkts": 0, "startup_gain": 1.01, "probe_up_gain": 1.0, "probe_down_gain": 0.01,
+                "cruise_gain": 0.1, "cwnd_gain": 0.1, "pacing_margin_percent": 50, "bw_window_rounds": 1000,
+                "probe_rtt_duration": "0s", "round_to_even": false}),
+        ),
+        (
+            "bbr3",
+            json!({"quanta_pkts": 0, "startup_pacing_gain": 10.0, "startup_cwnd_gain": 10.0, "cwnd_gain": 10.0,
+                "loss_thresh": 0.0, "beta": 0.9, "headroom": 0.9, "probe_wait": "0s", "probe_wait_random": "0s",
+                "probe_max_rounds": 1, "probe_rtt_interval": "0s", "min_rtt_window": "0s", "ecn_max_rtt": "1h"}),
+        ),
+        (
+            "bbr3",
+            json!({"quanta_pkts": 1_000_000, "startup_pacing_gain": 1.01, "startup_cwnd_gain": 1.0, "cwnd_gain": 0.5,
+                "loss_thresh": 0.5, "beta": 0.01, "headroom": 0.0, "probe_rtt_cwnd_gain": 1.0,
+                "probe_rtt_duration": "0s"}),
+        ),
+    ]
+}
+
 proptest! {
+    #[test]
+    fn extreme_parameters_survive_too(ops in ops(), seed in any::<u64>(), oracle in prop::option::of(durations())) {
+        for (name, params) in extremes() {
+            let mut model = Model::with(name, &params, oracle, seed);
+            for (i, op) in ops.iter().enumerate() {
+                model.play(op);
+                model.check().map_err(|e| {
+                    TestCaseError::fail(format!("{name} with {params} after operation {i}, {op:?}: {e}"))
+                })?;
+            }
+        }
+    }
+
     #[test]
     fn every_controller_survives_every_network(ops in ops(), seed in any::<u64>()) {
         for algorithm in registry::algorithms() {
