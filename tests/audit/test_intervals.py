@@ -40,8 +40,12 @@ def test_equal_samples_have_no_width() -> None:
 
 def test_one_sample_says_nothing_about_the_next() -> None:
     found = interval([3.0], Scale.RATIO)
-    assert found.lo == 1.0
-    assert found.hi > 1e300
+    assert (found.value, found.lo, found.hi) == (pytest.approx(3.0), 1.0, math.inf)
+    assert interval([0.4], Scale.FRACTION).hi == 1.0
+
+
+def test_no_interval_is_wider_than_ratios_go() -> None:
+    assert interval([1.0, 1e6], Scale.RATIO).hi == pytest.approx(1e6)
 
 
 @pytest.mark.parametrize("samples", [[], [math.nan], [1.0, math.inf]])

@@ -138,6 +138,16 @@ def test_a_failing_exhibit_leaves_a_scenario_that_loads(tmp_path: Path) -> None:
     assert [p.name for p in stale.iterdir()] == ["bbr-sweep.ratio.toml"]
 
 
+def test_ccas_of_one_file_name_do_not_share_a_scenario(tmp_path: Path) -> None:
+    found = results(exhibit(3.0, 2.9, 3.1, Outcome.FAILS), cca="a/mine.py:X")
+    found.ccas += results(exhibit(4.0, 3.9, 4.1, Outcome.FAILS), cca="b/mine.py:X").ccas
+    write_evidence(found, tmp_path)
+    assert [cca.exhibits[0].scenario for cca in found.ccas] == [
+        "failing/mine.py-X-sweep.ratio.toml",
+        "failing/mine.py-X-sweep.ratio-2.toml",
+    ]
+
+
 def test_holding_exhibits_leave_none(tmp_path: Path) -> None:
     write_evidence(results(exhibit(1.0, 1.0, 1.0, Outcome.HOLDS)), tmp_path)
     assert list(tmp_path.iterdir()) == []

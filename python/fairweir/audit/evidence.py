@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ def write_evidence(results: AuditResults, out: Path) -> None:
 
 
 def _write(cca: CcaResults, exhibit: ExhibitResult, out: Path) -> None:
-    name = f"{FOLDER}/{slug(cca.cca)}-{slug(exhibit.name)}.toml"
+    name = _unused(out, f"{FOLDER}/{slug(cca.cca)}-{slug(exhibit.name)}")
     exhibit.scenario = name
     exhibit.replay = f"fairweir run {out / name}"
     value = (
@@ -41,6 +42,12 @@ def _write(cca: CcaResults, exhibit: ExhibitResult, out: Path) -> None:
     why = exhibit.why.replace("\n", " ")
     header = f"# {cca.cca} fails: {exhibit.claim}\n# {why}{value}\n# replay: {exhibit.replay}\n\n"
     (out / name).write_text(header + (exhibit.scenario_toml or ""), encoding="utf-8")
+
+
+def _unused(out: Path, stem: str) -> str:
+    """Give a file name that no other CCA of this audit has taken: paths may differ only in their directories."""
+    names = itertools.chain([f"{stem}.toml"], (f"{stem}-{i}.toml" for i in itertools.count(2)))
+    return next(name for name in names if not (out / name).exists())
 
 
 def slug(name: str) -> str:

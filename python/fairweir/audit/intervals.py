@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from fairweir.audit.metrics import RATIO_CEILING
 from fairweir.verdict import Interval
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def interval(samples: Sequence[float], scale: Scale) -> Interval:
         raise ValueError(f"an interval needs finite samples: {list(samples)}")
     if scale is Scale.RATIO:
         mid, half = _mean_and_half_width([math.log(s) for s in samples])
-        return Interval(value=math.exp(mid), lo=max(1.0, _exp(mid - half)), hi=_exp(mid + half))
+        return Interval(value=math.exp(mid), lo=max(1.0, math.exp(mid - half)), hi=_ratio_end(mid + half))
     mid, half = _mean_and_half_width(samples)
     lo, hi = mid - half, mid + half
     if scale in (Scale.FRACTION, Scale.POSITIVE):
@@ -81,6 +82,8 @@ def _mean_and_half_width(samples: Sequence[float]) -> tuple[float, float]:
     return mean, student_t(n - 1) * deviation / math.sqrt(n)
 
 
-def _exp(x: float) -> float:
-    """Exp without OverflowError: beyond 700 nobody can tell a ratio from infinity."""
-    return math.exp(min(max(x, -700.0), 700.0))
+def _ratio_end(logarithm: float) -> float:
+    """Give the upper end of a ratio: no wider than ratios go, unless nothing is known about it."""
+    if math.isinf(logarithm):
+        return math.inf
+    return math.exp(min(logarithm, math.log(RATIO_CEILING)))
