@@ -125,6 +125,16 @@ def test_curves_show_the_results_numbers(results: AuditResults) -> None:
     assert theory["y"] == [30.0, 30.0, 30.0]
 
 
+def test_a_single_place_shows_ccas_beside_each_other(results: AuditResults) -> None:
+    for cca in ("bbr", "mine.py:MyCca"):
+        for curve in family(results, cca, "ideal-rate").curves:
+            del curve.points[1:]
+    spec = read(results).specs["fig-ideal-rate-ratio"]
+    assert spec["layout"]["xaxis"]["ticktext"] == ["12 Mbps"]
+    first, second = (t["x"] for t in spec["data"])
+    assert first != second
+
+
 def test_series_show_the_results_numbers(results: AuditResults) -> None:
     trace = family(results, "bbr", "ideal-rate").traces[0]
     spec = read(results).specs["run-ideal-rate-bbr-96-mbps-1"]

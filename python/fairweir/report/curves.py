@@ -80,14 +80,16 @@ def _metric_figure(
     references = REFERENCES.get((family.name, metric), ())
     unit = curves[0].curve.unit
     xs = sorted({p.x for c in curves for p in c.curve.points})
-    data = [trace for c in curves for trace in _curve_traces(family.axis, c)]
+    # A single place is drawn as a category: CCAs stand beside each other, not on top.
+    axis = family.axis if len(xs) > 1 else family.axis.model_copy(update={"scale": "category"})
+    data = [trace for c in curves for trace in _curve_traces(axis, c)]
     data += [_reference_trace(reference, xs) for reference in references]
     seen = [v for p in points for v in (p.value, p.lo, p.hi, p.theory)]
     seen += [reference.at(x) for reference in references for x in xs]
     # An interval may reach zero, which plotly cuts off on a logarithmic axis; a value may not.
     is_positive = all(p.value is not None and p.value > 0 for p in points)
     yaxis = _value_axis(metric, unit, seen, threshold, is_positive=is_positive)
-    layout = {"xaxis": _along(family.axis, points), "yaxis": yaxis, "showlegend": False}
+    layout = {"xaxis": _along(axis, points), "yaxis": yaxis, "showlegend": False}
     if threshold is not None:
         layout |= _threshold_line(threshold, yaxis)
     title = style.axis_label(metric, unit)

@@ -41,13 +41,13 @@
   }
   const redraw = () => drawn.forEach(draw);
 
-  // One figure a frame, so that scrolling stays smooth; a figure that fails says so and does not stop the others.
+  // One figure a task, so that the page stays responsive; a figure that fails says so and does not stop the others.
   const waiting = [];
   function drawNext() {
     const plot = waiting.shift();
     if (!plot) return;
     try { draw(plot); } catch (error) { plot.textContent = "This figure cannot be drawn: " + error.message; }
-    requestAnimationFrame(drawNext);
+    setTimeout(drawNext);
   }
 
   const seen = new IntersectionObserver((entries) => {
@@ -55,7 +55,7 @@
       if (entry.isIntersecting) {
         seen.unobserve(entry.target);
         waiting.push(entry.target);
-        if (waiting.length === 1) requestAnimationFrame(drawNext);
+        if (waiting.length === 1) setTimeout(drawNext);
       }
     }
   }, { rootMargin: "600px 0px" });
