@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// How often a run looks for Ctrl-C and reports progress, wall time: well under what a person notices.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
+/// Raw columns by name, of flows and of links.
+type Columns<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>);
+
 /// Name, summary and default parameters (JSON) of every controller.
 #[pyfunction]
 pub fn algorithms() -> Vec<(&'static str, &'static str, String)> {
@@ -32,7 +35,7 @@ pub fn run<'py>(
     config: &str,
     classes: Option<&Bound<'py, PyDict>>,
     on_progress: Option<Py<PyAny>>,
-) -> PyResult<(String, Option<(Bound<'py, PyDict>, Bound<'py, PyDict>)>)> {
+) -> PyResult<(String, Option<Columns<'py>>)> {
     let config: Config = serde_json::from_str(config).map_err(|e| error::from_json(py, &e))?;
     let cause: Cause = Arc::new(Mutex::new(None));
     let classes = classes.filter(|c| !c.is_empty());
@@ -121,7 +124,7 @@ macro_rules! raw {
     }};
 }
 
-fn columns<'py>(py: Python<'py>, series: &Series) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+fn columns<'py>(py: Python<'py>, series: &Series) -> PyResult<Columns<'py>> {
     let (flows, links) = (PyDict::new(py), PyDict::new(py));
     macro_rules! put {
         ($table:ident: $($column:ident),*) => {
