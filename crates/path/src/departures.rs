@@ -44,11 +44,14 @@ impl Departures {
         self.inside
     }
 
-    /// Everything has left: the next packet starts with an empty count, at no cost for those before it.
+    /// Everything has left, and a packet that arrives now will leave at `at`: no cost for those before it.
     #[inline]
-    pub(crate) fn clear(&mut self) {
+    pub(crate) fn restart(&mut self, at: Time, bytes: Bytes) {
         self.head = self.tail;
-        self.inside = Backlog::default();
+        let slot = self.tail & (self.ring.len() - 1);
+        self.ring[slot] = Entry { at, bytes };
+        self.tail += 1;
+        self.inside = Backlog { bytes, packets: 1 };
     }
 
     /// At least what has not left yet.

@@ -113,24 +113,38 @@ impl Hop {
     ///
     /// # Panics
     /// In debug builds, if the queue decides on leave.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
         debug_assert!(!self.decides_on_leave, "packets of this queue leave by `service`");
-        match self.admit(now, packet) {
-            Admission::Accept => Verdict::Deliver(self.transmit(now, packet.bytes)),
-            Admission::Mark => Verdict::Mark(self.transmit(now, packet.bytes)),
-            Admission::Drop => Verdict::Drop,
+        let admission = self.admit(now, packet);
+        self.pass(admission, now, packet.bytes)
+    }
+
+    /// What becomes of a packet of `bytes` after the queue's decision.
+    #[inline(always)]
+    fn pass(&mut self, admission: Admission, now: Time, bytes: Bytes) -> Verdict {
+        if admission == Admission::Drop {
+            return Verdict::Drop;
         }
+        let departure = self.transmit(now, bytes);
+        self.inside.push(now, departure, bytes);
+        if admission == Admission::Mark { Verdict::Mark(departure) } else { Verdict::Deliver(departure) }
     }
 
     /// [`Hop::arrive`] for a droptail queue that is mostly empty, such as an access link's: an idle link takes any packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive_mostly_idle(&mut self, now: Time, packet: &Packet) -> Verdict {
         if now < self.free_at {
-            return self.arrive(now, packet);
+            return self.arrive_busy(now, packet);
         }
-        self.inside.clear();
-        Verdict::Deliver(self.transmit(now, packet.bytes))
+        let departure = self.transmit(now, packet.bytes);
+        self.inside.restart(departure, packet.bytes);
+        Verdict::Deliver(departure)
+    }
+
+    #[inline(never)]
+    fn arrive_busy(&mut self, now: Time, packet: &Packet) -> Verdict {
+        self.arrive(now, packet)
     }
 
     /// The link, to ask for its rate.
@@ -170,15 +184,11 @@ impl Hop {
             Discipline::Other(queue) => queue.leave(now, &packet, sojourn, self.waiting_backlog),
             Discipline::Droptail(_) | Discipline::EcnThreshold(_) => Admission::Accept,
         };
-        let verdict = match admission {
-            Admission::Accept => Verdict::Deliver(self.transmit(now, packet.bytes)),
-            Admission::Mark => Verdict::Mark(self.transmit(now, packet.bytes)),
-            Admission::Drop => Verdict::Drop,
-        };
+        let verdict = self.pass(admission, now, packet.bytes);
         Some(Departure { packet, tag, sojourn, verdict })
     }
 
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, now: Time, packet: &Packet) -> Admission {
         match &mut self.discipline {
             Discipline::Droptail(queue) => {
@@ -199,6 +209,7 @@ impl Hop {
         }
     }
 
+    #[inline(never)]
     fn admit_other(&mut self, now: Time, packet: &Packet) -> Admission {
         let backlog = self.backlog(now);
         let Discipline::Other(queue) = &mut self.discipline else { unreachable!("called for no other") };
@@ -208,14 +219,14 @@ impl Hop {
         queue.admit(now, packet, backlog)
     }
 
-    #[inline]
+    /// The link takes `bytes`: when have they left?
+    #[inline(always)]
     fn transmit(&mut self, now: Time, bytes: Bytes) -> Time {
         let departure = match &mut self.server {
             Server::Constant(link) => link.depart(now, bytes),
             Server::Other(link) => link.depart(now, bytes),
         };
         self.free_at = departure;
-        self.inside.push(now, departure, bytes);
         departure
     }
 }

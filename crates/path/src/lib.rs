@@ -4,10 +4,11 @@
 //! parts, and lets the simulator pass a packet through any number of them without an event for each. Only a queue that
 //! decides at departure (CoDel) needs the clock to come back: [`Hop::service`].
 //!
-//! - [`Element`]: one flow's own part (delay, jitter, loss, policer, private link).
+//! - [`Element`]: one flow's own part (delay, jitter, loss, policer, private link); [`Chain`]: several in a row.
 //! - [`Link`]: when does a packet leave? [`Queue`]: may it enter? [`Hop`]: a queue before a link, shared by flows.
 #![forbid(unsafe_code)]
 
+mod chain;
 mod chance;
 mod departures;
 mod element;
@@ -23,6 +24,7 @@ pub mod link;
 pub mod loss;
 pub mod queue;
 
+pub use chain::Chain;
 pub use element::{Element, ElementConfig};
 pub use error::ConfigError;
 pub use hop::{Departure, Hop, HopConfig};

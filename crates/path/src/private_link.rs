@@ -61,6 +61,7 @@ impl PrivateLink {
 }
 
 impl Element for PrivateLink {
+    #[inline]
     fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
         match &mut self.server {
             Server::Unlimited(link) => Verdict::Deliver(link.depart(now, packet.bytes)),

@@ -101,9 +101,9 @@ impl<'a> Engine<'a> {
     fn add_flow(&mut self, index: usize, spec: &FlowSpec, factory: &Factory<'_>) -> Result<(), SimError> {
         let controller = self.controller(index, spec, factory)?;
         let mut elements = 0;
-        let mut route = Route::new(self.config, spec, index, |element| {
+        let mut route = Route::new(self.config, spec, index, || {
             elements += 1;
-            element.build(stream_of(self.config.seed, ELEMENT_STREAM, index << 8 | elements))
+            stream_of(self.config.seed, ELEMENT_STREAM, index << 8 | elements)
         });
         for (direction, hops) in [(Direction::Data, &spec.path), (Direction::Ack, &spec.ack_path)] {
             for (k, &hop) in hops.iter().enumerate() {

@@ -8,8 +8,9 @@ use crate::net::Net;
 use crate::receiver::{AckOut, Receiver};
 use crate::ring::Ring;
 use crate::schedule::Leaf;
-use fairweir_path::{Element, Packet, Verdict};
+use fairweir_path::{Chain, ElementConfig, Packet, Verdict};
 use fairweir_units::{Bytes, Dur, Time};
+use rand_chacha::ChaCha8Rng;
 
 /// A packet or an ACK on its way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,6 +60,14 @@ impl Stage {
     }
 }
 
+/// The delays of a route where nothing else but one hop that decides on arrival lies between sender and receiver.
+#[derive(Clone, Copy, Debug)]
+struct Straight {
+    hop: usize,
+    forward: Dur,
+    reverse: Dur,
+}
+
 /// A flow's way through the network.
 #[derive(Debug)]
 pub(crate) struct Route {
@@ -66,68 +75,64 @@ pub(crate) struct Route {
     packet_bytes: Bytes,
     ack_bytes: Bytes,
     is_ecn_capable: bool,
-    pub(crate) ingress: Vec<Box<dyn Element>>,
+    ingress: Chain,
     pub(crate) stages: Vec<Stage>,
-    forward_delay: Dur,
-    pub(crate) egress: Vec<Box<dyn Element>>,
+    /// From the last hop's link to the receiver, propagation included.
+    egress: Chain,
     pub(crate) receiver: Receiver,
-    reverse_delay: Dur,
-    pub(crate) reverse: Vec<Box<dyn Element>>,
+    /// From the receiver to the first hop of the ACKs, propagation included.
+    reverse: Chain,
     pub(crate) ack_stages: Vec<Stage>,
-    pub(crate) reverse_egress: Vec<Box<dyn Element>>,
+    reverse_egress: Chain,
     pub(crate) acks: Ring<AckItem>,
     /// When the newest packet at the receiver entered the network.
     last_sent: Time,
-    /// Nothing but one hop that decides on arrival lies between sender and receiver: set by [`Route::settle`].
-    is_straight: bool,
+    /// Set by [`Route::settle`].
+    straight: Option<Straight>,
     /// Data packets that the flow's own elements or a hop lost; ACKs likewise.
     pub(crate) dropped: u64,
     pub(crate) acks_dropped: u64,
 }
 
-/// Takes `item` through `chain`; `None` if it is lost.
+/// Takes `item` through `chain`; `false` if it is lost.
 #[inline(always)]
-fn through(chain: &mut [Box<dyn Element>], mut item: Item, bytes: Bytes, is_ecn_capable: bool) -> Option<Item> {
-    for element in chain {
-        let packet = Packet { seq: u64::from(item.seq), bytes, sent: item.sent, is_ecn_capable };
-        match element.arrive(item.at, &packet) {
-            Verdict::Deliver(at) => item.at = at,
-            Verdict::Mark(at) => {
-                item.at = at;
-                item.ce = 1;
-            }
-            Verdict::Drop => return None,
+fn through(chain: &mut Chain, item: &mut Item, bytes: Bytes, is_ecn_capable: bool) -> bool {
+    let packet = Packet { seq: u64::from(item.seq), bytes, sent: item.sent, is_ecn_capable };
+    match chain.arrive(item.at, &packet) {
+        Verdict::Deliver(at) => item.at = at,
+        Verdict::Mark(at) => {
+            item.at = at;
+            item.ce = 1;
         }
+        Verdict::Drop => return false,
     }
-    Some(item)
+    true
 }
 
 impl Route {
-    /// The route of `spec`; `ingress` and so on are its elements in the order of the specification.
+    /// The route of `spec`; its elements take their random streams in the order of the specification.
     pub(crate) fn new(
         config: &Config,
         spec: &FlowSpec,
         flow_leaf: Leaf,
-        mut build: impl FnMut(&fairweir_path::ElementConfig) -> Box<dyn Element>,
+        mut stream: impl FnMut() -> ChaCha8Rng,
     ) -> Route {
-        let mut chain = |elements: &[fairweir_path::ElementConfig]| elements.iter().map(&mut build).collect();
+        let mut chain = |delay, elements: &[ElementConfig]| Chain::new(delay, elements, &mut stream);
         Route {
             flow_leaf,
             packet_bytes: config.packet,
             ack_bytes: config.ack,
             is_ecn_capable: spec.ecn,
-            ingress: chain(&spec.ingress),
+            ingress: chain(Dur::ZERO, &spec.ingress),
             stages: Vec::new(),
-            forward_delay: spec.forward_delay,
-            egress: chain(&spec.egress),
+            egress: chain(spec.forward_delay, &spec.egress),
             receiver: Receiver::new(&spec.receiver),
-            reverse_delay: spec.reverse_delay,
-            reverse: chain(&spec.reverse),
+            reverse: chain(spec.reverse_delay, &spec.reverse),
             ack_stages: Vec::new(),
-            reverse_egress: chain(&spec.reverse_egress),
+            reverse_egress: chain(Dur::ZERO, &spec.reverse_egress),
             acks: Ring::new(),
             last_sent: Time::ZERO,
-            is_straight: false,
+            straight: None,
             dropped: 0,
             acks_dropped: 0,
         }
@@ -135,30 +140,30 @@ impl Route {
 
     /// All stages are in place: finds out whether packets can take the short way.
     pub(crate) fn settle(&mut self, net: &Net) {
-        let has_elements = [&self.ingress, &self.egress, &self.reverse, &self.reverse_egress]
-            .into_iter()
-            .any(|chain| !chain.is_empty());
-        self.is_straight = !has_elements
+        let [Stage { hop, .. }] = self.stages[..] else { return };
+        if self.ingress.constant() == Some(Dur::ZERO)
             && self.ack_stages.is_empty()
-            && self.stages.len() == 1
-            && net.hops[self.stages[0].hop].leaf.is_none();
+            && net.hops[hop].leaf.is_none()
+            && let (Some(forward), Some(reverse)) = (self.egress.constant(), self.reverse.constant())
+        {
+            self.straight = Some(Straight { hop, forward, reverse });
+        }
     }
 
     /// The sender puts packet `seq` on the wire.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, seq: u64, net: &mut Net) {
-        if self.is_straight {
-            self.send_straight(now, seq, net);
-        } else {
-            self.send_over_stages(now, seq, net);
+        match self.straight {
+            Some(straight) => self.send_straight(straight, now, seq, net),
+            None => self.send_over_stages(now, seq, net),
         }
     }
 
     /// The short way of [`Route::send`]: one hop, no elements, so all that follows is known at once.
     #[inline(always)]
-    fn send_straight(&mut self, now: Time, seq: u64, net: &mut Net) {
+    fn send_straight(&mut self, straight: Straight, now: Time, seq: u64, net: &mut Net) {
         let packet = Packet { seq, bytes: self.packet_bytes, sent: now, is_ecn_capable: self.is_ecn_capable };
-        let (at, is_marked) = match net.hops[self.stages[0].hop].arrive(now, &packet) {
+        let (at, is_marked) = match net.hops[straight.hop].arrive(now, &packet) {
             Verdict::Deliver(at) => (at, false),
             Verdict::Mark(at) => (at, true),
             Verdict::Drop => {
@@ -166,22 +171,22 @@ impl Route {
                 return;
             }
         };
-        let at = at + self.forward_delay;
+        let at = at + straight.forward;
         if self.receiver.deadline() <= at
             && let Some(ack) = self.receiver.overdue(at)
         {
-            self.return_straight(ack, net);
+            self.return_straight(straight, ack, net);
         }
         if let Some(ack) = self.receiver.arrive(seq, is_marked, at) {
-            self.return_straight(ack, net);
+            self.return_straight(straight, ack, net);
         } else if self.receiver.deadline().is_set() {
             net.schedule.bring_forward(self.flow_leaf, self.receiver.deadline());
         }
     }
 
     #[inline(always)]
-    fn return_straight(&mut self, ack: AckOut, net: &mut Net) {
-        let at = ack.at + self.reverse_delay;
+    fn return_straight(&mut self, straight: Straight, ack: AckOut, net: &mut Net) {
+        let at = ack.at + straight.reverse;
         if self.acks.is_empty() {
             net.schedule.bring_forward(self.flow_leaf, at);
         }
@@ -190,11 +195,13 @@ impl Route {
 
     #[inline(never)]
     fn send_over_stages(&mut self, now: Time, seq: u64, net: &mut Net) {
-        let item = Item { at: now, sent: now, seq: seq as u32, ce: 0, log: 0 };
-        match through(&mut self.ingress, item, self.packet_bytes, self.is_ecn_capable) {
-            Some(item) if item.at <= now && self.stages[0].coming.is_empty() => self.enter(0, item, now, net),
-            Some(item) => self.queue_for(0, item, net),
-            None => self.dropped += 1,
+        let mut item = Item { at: now, sent: now, seq: seq as u32, ce: 0, log: 0 };
+        if !through(&mut self.ingress, &mut item, self.packet_bytes, self.is_ecn_capable) {
+            self.dropped += 1;
+        } else if item.at <= now && self.stages[0].coming.is_empty() {
+            self.enter(0, item, now, net);
+        } else {
+            self.queue_for(0, item, net);
         }
     }
 
@@ -232,10 +239,10 @@ impl Route {
             self.queue_for(k + 1, item, net);
             return;
         }
-        item.at += self.forward_delay;
-        match through(&mut self.egress, item, self.packet_bytes, self.is_ecn_capable) {
-            Some(item) => self.receive(item, net),
-            None => self.dropped += 1,
+        if through(&mut self.egress, &mut item, self.packet_bytes, self.is_ecn_capable) {
+            self.receive(item, net);
+        } else {
+            self.dropped += 1;
         }
     }
 
@@ -265,17 +272,13 @@ impl Route {
     /// The receiver sends an ACK at `ack.at`.
     #[inline(always)]
     fn acknowledge(&mut self, ack: AckOut, net: &mut Net) {
-        let item = Item {
-            at: ack.at + self.reverse_delay,
-            sent: self.last_sent,
-            seq: ack.cum as u32,
-            ce: ack.ce,
-            log: ack.log,
-        };
-        match through(&mut self.reverse, item, self.ack_bytes, false) {
-            Some(item) if self.ack_stages.is_empty() => self.return_ack(item, net),
-            Some(item) => self.queue_ack_for(0, item, net),
-            None => self.acks_dropped += 1,
+        let mut item = Item { at: ack.at, sent: self.last_sent, seq: ack.cum as u32, ce: ack.ce, log: ack.log };
+        if !through(&mut self.reverse, &mut item, self.ack_bytes, false) {
+            self.acks_dropped += 1;
+        } else if self.ack_stages.is_empty() {
+            self.return_ack(item, net);
+        } else {
+            self.queue_ack_for(0, item, net);
         }
     }
 
@@ -302,9 +305,10 @@ impl Route {
             self.queue_ack_for(k + 1, item, net);
             return;
         }
-        match through(&mut self.reverse_egress, item, self.ack_bytes, false) {
-            Some(item) => self.return_ack(item, net),
-            None => self.acks_dropped += 1,
+        if through(&mut self.reverse_egress, &mut item, self.ack_bytes, false) {
+            self.return_ack(item, net);
+        } else {
+            self.acks_dropped += 1;
         }
     }
 
@@ -356,11 +360,7 @@ impl Route {
 
     /// Promises that elements could not keep.
     pub(crate) fn violations(&self) -> u64 {
-        [&self.ingress, &self.egress, &self.reverse, &self.reverse_egress]
-            .into_iter()
-            .flatten()
-            .map(|element| element.violations())
-            .sum()
+        [&self.ingress, &self.egress, &self.reverse, &self.reverse_egress].into_iter().map(Chain::violations).sum()
     }
 }
 

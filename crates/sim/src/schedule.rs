@@ -52,13 +52,16 @@ impl Schedule {
     pub(crate) fn set(&mut self, leaf: Leaf, at: Time) {
         let mut key = self.key(leaf, at);
         let mut node = self.first_leaf + leaf;
-        self.nodes[node] = key;
+        let nodes = self.nodes.as_mut_slice();
+        // Changes no index, but shows that all are in bounds.
+        let mask = nodes.len() - 1;
+        nodes[node & mask] = key;
         while node > 1 {
-            let rival = self.nodes[node ^ 1];
+            let rival = nodes[(node ^ 1) & mask];
             // Either may win with no pattern to it: a branch here would be mispredicted at every other level.
             key = std::hint::select_unpredictable(rival < key, rival, key);
             node >>= 1;
-            self.nodes[node] = key;
+            nodes[node & mask] = key;
         }
     }
 
