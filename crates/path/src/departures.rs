@@ -47,10 +47,8 @@ impl Departures {
     /// Everything has left, and a packet that arrives now will leave at `at`: no cost for those before it.
     #[inline]
     pub(crate) fn restart(&mut self, at: Time, bytes: Bytes) {
-        self.head = self.tail;
-        let slot = self.tail & (self.ring.len() - 1);
-        self.ring[slot] = Entry { at, bytes };
-        self.tail += 1;
+        self.ring[0] = Entry { at, bytes };
+        (self.head, self.tail) = (0, 1);
         self.inside = Backlog { bytes, packets: 1 };
     }
 

@@ -46,7 +46,13 @@ impl<T: Copy + Default> Ring<T> {
     /// Takes the oldest record.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        let value = *self.front()?;
+        self.pop_if(|_| true)
+    }
+
+    /// Takes the oldest record if it `is_due`.
+    #[inline]
+    pub(crate) fn pop_if(&mut self, is_due: impl FnOnce(&T) -> bool) -> Option<T> {
+        let value = *self.front().filter(|value| is_due(value))?;
         self.head += 1;
         Some(value)
     }

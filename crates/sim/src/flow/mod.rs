@@ -244,12 +244,9 @@ impl Flow {
     /// Handles what is due at `now`: one ACK, or the timers.
     #[inline]
     pub(crate) fn on_event(&mut self, now: Time, net: &mut Net) {
-        match self.route.acks.front() {
-            Some(&ack) if ack.at <= now => {
-                self.route.acks.pop();
-                self.on_ack(&ack, now, net);
-            }
-            _ => self.on_timer(now, net),
+        match self.route.acks.pop_if(|ack| ack.at <= now) {
+            Some(ack) => self.on_ack(&ack, now, net),
+            None => self.on_timer(now, net),
         }
         let next_ack = self.route.acks.front().map_or(Time::NEVER, |ack| ack.at);
         let next = next_ack.min(self.pacing_at).min(self.wake_at).min(self.route.receiver.deadline());
