@@ -61,6 +61,9 @@ fn check_flow(config: &Config, flow: &FlowSpec) -> Result<(), (&'static str, &'s
     if flow.ack_path.iter().any(|&link| link >= config.links.len()) {
         return Err(("ack_path", "names a link that does not exist"));
     }
+    if flow.ack_path.is_empty() && !flow.reverse_egress.is_empty() {
+        return Err(("reverse_egress", "comes after the last hop of ack_path, and there is none: use reverse"));
+    }
     if flow.start >= Time::ZERO + config.duration {
         return Err(("start", "the flow never starts"));
     }

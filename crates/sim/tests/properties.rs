@@ -235,3 +235,13 @@ fn reno_shares_evenly_over_seeds() {
         .collect();
     assert!(ratios.iter().all(|r| *r < 1.5), "{ratios:?}");
 }
+
+#[test]
+fn elements_after_a_hop_that_is_not_there_are_refused() {
+    let mut config = dumbbell(48, droptail(200), vec![flow("reno", 20)], 20, 2, 1);
+    config.flows[0].reverse_egress = vec![ElementConfig::IidLoss(IidLossConfig { per_billion: 1 })];
+    match run(&config) {
+        Err(SimError::BadConfig { key, .. }) => assert_eq!(key, "flows.0.reverse_egress"),
+        other => panic!("{other:?}"),
+    }
+}
