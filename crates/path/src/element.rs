@@ -94,6 +94,14 @@ impl ElementConfig {
         }
     }
 
+    /// The shortest that the element holds a packet, whatever arrives.
+    pub fn shortest_hold(&self) -> Dur {
+        match self {
+            ElementConfig::Delay(c) if c.from == Time::ZERO => c.by,
+            _ => Dur::ZERO,
+        }
+    }
+
     /// The longest that the element holds a packet, whatever arrives; `None` where that depends on the traffic.
     pub fn longest_hold(&self) -> Option<Dur> {
         match self {

@@ -142,6 +142,19 @@ impl Hop {
         Verdict::Deliver(departure)
     }
 
+    /// Departure of the last packet given to the link.
+    pub(crate) fn free_at(&self) -> Time {
+        self.free_at
+    }
+
+    /// How long a packet takes that finds the link idle; `None` if that is not always the same.
+    pub(crate) fn idle_transmission(&self, bytes: Bytes) -> Option<Dur> {
+        match &self.server {
+            Server::Constant(link) => Some(link.idle_transmission(bytes)),
+            Server::Other(_) => None,
+        }
+    }
+
     #[inline(never)]
     fn arrive_busy(&mut self, now: Time, packet: &Packet) -> Verdict {
         self.arrive(now, packet)

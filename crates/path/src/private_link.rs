@@ -3,8 +3,8 @@
 use crate::error::check_limit;
 use crate::hop::Hop;
 use crate::queue::{DroptailConfig, QueueConfig};
-use crate::{ConfigError, Element, HopConfig, Link, LinkConfig, Packet, Verdict};
-use fairweir_units::{Bytes, Time};
+use crate::{ConfigError, Element, HopConfig, LinkConfig, Packet, Verdict};
+use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -34,39 +34,62 @@ impl PrivateLinkConfig {
 }
 
 /// A link of one flow's own, with a droptail buffer. Fed by one flow it needs no event: departures are known at arrival.
+///
+/// Such a link is idle most of the time, and what an idle link of constant rate does is known without asking: it takes
+/// any packet, and needs the same time for each of one size. The hop behind hears of the last such packet only when one
+/// comes that finds the link busy.
 #[derive(Debug)]
 pub struct PrivateLink {
-    server: Server,
-}
-
-/// Without a limit there is no need to know the backlog.
-#[derive(Debug)]
-enum Server {
-    Unlimited(Box<dyn Link>),
-    Limited(Box<Hop>),
+    /// An idle link's time for a packet of `usual` bytes; a link of varying rate has none (`usual` is 0).
+    usual: Bytes,
+    transmission: Dur,
+    /// Departure of the last packet.
+    free_at: Time,
+    /// When the last packet came, if the hop does not know of it.
+    untold: Option<Time>,
+    hop: Box<Hop>,
 }
 
 impl PrivateLink {
     /// The element for `config`, which must be valid; `rng` is not drawn from.
     pub fn new(config: &PrivateLinkConfig, rng: ChaCha8Rng) -> PrivateLink {
-        let server = if config.limit.is_none() && config.limit_packets.is_none() {
-            Server::Unlimited(config.link.build())
-        } else {
-            let droptail = DroptailConfig { limit: config.limit, limit_packets: config.limit_packets };
-            let hop = HopConfig { link: config.link.clone(), queue: QueueConfig::Droptail(droptail) };
-            Server::Limited(Box::new(Hop::new(&hop, rng)))
-        };
-        PrivateLink { server }
+        let droptail = DroptailConfig { limit: config.limit, limit_packets: config.limit_packets };
+        let hop = HopConfig { link: config.link.clone(), queue: QueueConfig::Droptail(droptail) };
+        PrivateLink {
+            usual: Bytes::ZERO,
+            transmission: Dur::ZERO,
+            free_at: Time::ZERO,
+            untold: None,
+            hop: Box::new(Hop::new(&hop, rng)),
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_at_hop(&mut self, now: Time, packet: &Packet) -> Verdict {
+        let before = Packet { bytes: self.usual, ..*packet };
+        if let Some(at) = self.untold.take() {
+            self.hop.arrive_mostly_idle(at, &before);
+        }
+        let verdict = self.hop.arrive_mostly_idle(now, packet);
+        self.free_at = self.hop.free_at();
+        if packet.bytes != self.usual
+            && let Some(transmission) = self.hop.idle_transmission(packet.bytes)
+        {
+            (self.usual, self.transmission) = (packet.bytes, transmission);
+        }
+        verdict
     }
 }
 
 impl Element for PrivateLink {
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
-        match &mut self.server {
-            Server::Unlimited(link) => Verdict::Deliver(link.depart(now, packet.bytes)),
-            Server::Limited(hop) => hop.arrive_mostly_idle(now, packet),
+        if now > self.free_at && packet.bytes == self.usual {
+            self.untold = Some(now);
+            self.free_at = now + self.transmission;
+            return Verdict::Deliver(self.free_at);
         }
+        self.arrive_at_hop(now, packet)
     }
 }
 

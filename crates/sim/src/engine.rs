@@ -1,7 +1,9 @@
 //! The engine: builds a scenario's flows and hops, plays the events in order, and sums up.
 
+use crate::arrivals::Arrivals;
 use crate::config::{Config, FlowSpec};
 use crate::flow::{Flow, FlowStats};
+use crate::lookahead;
 use crate::net::{HopStats, Net, SharedHop};
 use crate::route::{Direction, Route, Stage};
 use crate::run::{Factory, Outcome, Progress, SimError};
@@ -22,8 +24,15 @@ const HEADER_BYTES: f64 = 52.0;
 /// What a leaf of the schedule stands for, beyond flows (which come first).
 #[derive(Clone, Copy, Debug)]
 enum Stream {
-    Stage { flow: usize, direction: Direction, stage: usize },
-    Hop(usize),
+    Stage {
+        flow: usize,
+        direction: Direction,
+        stage: usize,
+    },
+    /// A hop that decides on leave takes its head packet.
+    Service(usize),
+    /// A hop takes a batch of arrivals.
+    Batch(usize),
 }
 
 #[derive(Debug)]
@@ -33,12 +42,33 @@ pub(crate) struct Engine<'a> {
     net: Net,
     /// Streams after the flows'.
     streams: Vec<Stream>,
+    /// For the next batched stage, which has no place in the schedule but takes part in ties.
+    batched_leaf: Leaf,
     /// What a hop's tag stands for.
     tags: Vec<(usize, Direction, usize)>,
     sampler: Option<Sampler>,
     /// Delivered packets of each flow when the warm-up ended.
     base: Vec<Baseline>,
     events: u64,
+}
+
+/// A hop on a flow's way.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    direction: Direction,
+    stage: usize,
+    hop: usize,
+    /// Packets reach it as they are sent: it is the first, and nothing lies before it.
+    is_immediate: bool,
+}
+
+fn stages_of(spec: &FlowSpec) -> impl Iterator<Item = Place> + '_ {
+    [(Direction::Data, &spec.path), (Direction::Ack, &spec.ack_path)].into_iter().flat_map(move |(direction, hops)| {
+        hops.iter().enumerate().map(move |(stage, &hop)| {
+            let is_immediate = direction == Direction::Data && stage == 0 && spec.ingress.is_empty();
+            Place { direction, stage, hop, is_immediate }
+        })
+    })
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,41 +91,43 @@ const ELEMENT_STREAM: u64 = 3;
 
 impl<'a> Engine<'a> {
     pub(crate) fn new(config: &'a Config, factory: &Factory<'_>) -> Result<Engine<'a>, SimError> {
-        let waiting: usize =
-            config.flows.iter().map(|f| f.path.len() - usize::from(f.ingress.is_empty()) + f.ack_path.len()).sum();
-        let hops: Vec<SharedHop> = config
+        let mut hops: Vec<SharedHop> = config
             .links
             .iter()
             .enumerate()
             .map(|(index, spec)| SharedHop::new(spec, stream_of(config.seed, HOP_STREAM, index)))
             .collect();
-        let deciding = hops.iter().filter(|hop| hop.hop.decides_on_leave()).count();
-        let leaves = config.flows.len() + waiting + deciding;
-        let mut engine = Engine {
-            config,
-            flows: Vec::with_capacity(config.flows.len()),
-            net: Net { hops, schedule: Schedule::new(leaves, config.seed) },
-            streams: Vec::new(),
-            tags: Vec::new(),
-            sampler: config.interval.map(|interval| Sampler::new(interval, config)),
-            base: vec![Baseline::default(); config.flows.len()],
-            events: 0,
-        };
-        for index in 0..engine.net.hops.len() {
-            if engine.net.hops[index].hop.decides_on_leave() {
-                let leaf = engine.add_stream(Stream::Hop(index));
-                engine.net.hops[index].leaf = Some(leaf);
+        let decides_on_leave: Vec<bool> = hops.iter().map(|hop| hop.hop.decides_on_leave()).collect();
+        let mut streams = Vec::new();
+        let flows = config.flows.len();
+        for (index, timing) in lookahead::plan(config, &decides_on_leave).into_iter().enumerate() {
+            let leaf = flows + streams.len();
+            if decides_on_leave[index] {
+                streams.push(Stream::Service(index));
+                hops[index].leaf = Some(leaf);
+            } else if let Some(timing) = timing {
+                streams.push(Stream::Batch(index));
+                hops[index].arrivals = Some(Arrivals::new(leaf, timing));
             }
         }
+        let stages = config.flows.iter().flat_map(stages_of);
+        let own = stages.filter(|stage| !stage.is_immediate && hops[stage.hop].arrivals.is_none()).count();
+        let leaves = flows + streams.len() + own;
+        let mut engine = Engine {
+            config,
+            flows: Vec::with_capacity(flows),
+            net: Net { hops, schedule: Schedule::new(leaves, config.seed) },
+            streams,
+            batched_leaf: flows,
+            tags: Vec::new(),
+            sampler: config.interval.map(|interval| Sampler::new(interval, config)),
+            base: vec![Baseline::default(); flows],
+            events: 0,
+        };
         for (index, spec) in config.flows.iter().enumerate() {
             engine.add_flow(index, spec, factory)?;
         }
         Ok(engine)
-    }
-
-    fn add_stream(&mut self, stream: Stream) -> Leaf {
-        self.streams.push(stream);
-        self.config.flows.len() + self.streams.len() - 1
     }
 
     fn add_flow(&mut self, index: usize, spec: &FlowSpec, factory: &Factory<'_>) -> Result<(), SimError> {
@@ -105,21 +137,11 @@ impl<'a> Engine<'a> {
             elements += 1;
             stream_of(self.config.seed, ELEMENT_STREAM, index << 8 | elements)
         });
-        for (direction, hops) in [(Direction::Data, &spec.path), (Direction::Ack, &spec.ack_path)] {
-            for (k, &hop) in hops.iter().enumerate() {
-                // Packets reach the first hop as they are sent, unless something lies before it.
-                let is_immediate = direction == Direction::Data && k == 0 && spec.ingress.is_empty();
-                let leaf = if is_immediate {
-                    Leaf::MAX
-                } else {
-                    self.add_stream(Stream::Stage { flow: index, direction, stage: k })
-                };
-                let stage = Stage::new(hop, leaf, self.tags.len() as u32);
-                self.tags.push((index, direction, k));
-                match direction {
-                    Direction::Data => route.stages.push(stage),
-                    Direction::Ack => route.ack_stages.push(stage),
-                }
+        for place in stages_of(spec) {
+            let stage = self.add_stage(index, &place);
+            match place.direction {
+                Direction::Data => route.stages.push(stage),
+                Direction::Ack => route.ack_stages.push(stage),
             }
         }
         route.settle(&self.net);
@@ -128,6 +150,22 @@ impl<'a> Engine<'a> {
         self.net.schedule.set(index, flow.first_event());
         self.flows.push(flow);
         Ok(())
+    }
+
+    fn add_stage(&mut self, flow: usize, place: &Place) -> Stage {
+        let Place { direction, stage, hop, is_immediate } = *place;
+        let is_batched = self.net.hops[hop].arrivals.is_some();
+        let leaf = if is_immediate {
+            Leaf::MAX
+        } else if is_batched {
+            self.batched_leaf += 1;
+            self.batched_leaf - 1
+        } else {
+            self.streams.push(Stream::Stage { flow, direction, stage });
+            self.config.flows.len() + self.streams.len() - 1
+        };
+        self.tags.push((flow, direction, stage));
+        Stage::new(hop, leaf, self.tags.len() as u32 - 1, is_batched)
     }
 
     fn controller(
@@ -152,6 +190,7 @@ impl<'a> Engine<'a> {
         loop {
             let (now, leaf) = self.net.schedule.first();
             if now >= next_control {
+                self.settle_arrivals(next_control);
                 if next_control >= end {
                     break;
                 }
@@ -178,7 +217,8 @@ impl<'a> Engine<'a> {
                 Stream::Stage { flow, direction, stage } => {
                     self.flows[flow].route.arrive(direction, stage, now, &mut self.net);
                 }
-                Stream::Hop(hop) => self.service(hop, leaf, now),
+                Stream::Service(hop) => self.service(hop, leaf, now),
+                Stream::Batch(hop) => self.take_batch(hop, now, next_control),
             }
         }
         if let Some(sampler) = &mut self.sampler {
@@ -200,6 +240,43 @@ impl<'a> Engine<'a> {
             let (flow, direction, stage) = self.tags[departure.tag as usize];
             self.flows[flow].route.released(direction, stage, departure.verdict, &mut self.net);
         }
+    }
+
+    /// A hop takes the arrivals that no packet unknown yet can come before, up to `until`.
+    fn take_batch(&mut self, hop: usize, now: Time, until: Time) {
+        let Some(arrivals) = &self.net.hops[hop].arrivals else { return };
+        let limit = (now + arrivals.timing.lead).min(until);
+        while self.take_arrival(hop, limit) {}
+        self.reschedule_arrivals(hop);
+    }
+
+    /// A hop takes its next arrival, if that is before `limit`.
+    #[inline(always)]
+    fn take_arrival(&mut self, hop: usize, limit: Time) -> bool {
+        let Some(arrival) = self.net.hops[hop].arrivals.as_mut().and_then(|arrivals| arrivals.pop_before(limit)) else {
+            return false;
+        };
+        let (flow, direction, stage) = self.tags[arrival.tag as usize];
+        self.flows[flow].route.enter_batched(direction, stage, arrival.item, &mut self.net);
+        true
+    }
+
+    fn reschedule_arrivals(&mut self, hop: usize) {
+        if let Some(arrivals) = &self.net.hops[hop].arrivals {
+            self.net.schedule.set(arrivals.leaf, arrivals.due());
+        }
+    }
+
+    /// All arrivals before `limit` are handled, in the order of time over all hops: somebody looks at the hops then.
+    fn settle_arrivals(&mut self, limit: Time) {
+        let first = |net: &Net, hop: usize| net.hops[hop].arrivals.as_ref().map_or(Time::NEVER, Arrivals::first_at);
+        let hops = 0..self.net.hops.len();
+        while let Some(hop) = hops.clone().min_by_key(|&hop| first(&self.net, hop)) {
+            if !self.take_arrival(hop, limit) {
+                break;
+            }
+        }
+        hops.for_each(|hop| self.reschedule_arrivals(hop));
     }
 
     /// The end of the warm-up, and the time series' intervals.

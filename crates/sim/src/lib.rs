@@ -1,11 +1,13 @@
 //! The simulated world: virtual clock, transport, flows, topologies, traces.
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod check;
 mod config;
 mod engine;
 mod flow;
 mod histogram;
+mod lookahead;
 mod net;
 mod receiver;
 mod ring;

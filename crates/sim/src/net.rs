@@ -1,7 +1,9 @@
 //! What flows share: hops and the schedule.
 
+use crate::arrivals::{Arrival, Arrivals};
 use crate::config::LinkSpec;
 use crate::histogram::Histogram;
+use crate::route::Item;
 use crate::schedule::{Leaf, Schedule};
 use fairweir_path::{Hop, Packet, Verdict};
 use fairweir_units::{Bytes, Dur, Time};
@@ -14,12 +16,26 @@ pub(crate) struct Net {
     pub(crate) schedule: Schedule,
 }
 
+impl Net {
+    /// `item` is on its way to a `hop` that handles its arrivals in batches, from the stage with this `tag` and `leaf`.
+    #[inline(always)]
+    pub(crate) fn announce(&mut self, hop: usize, item: Item, tag: u32, leaf: Leaf) {
+        let Some(arrivals) = &mut self.hops[hop].arrivals else { return };
+        let arrival = Arrival { item, tag, tie: self.schedule.tie(leaf, item.at) };
+        if arrivals.insert(arrival) {
+            self.schedule.bring_forward(arrivals.leaf, arrivals.due());
+        }
+    }
+}
+
 /// A hop with its statistics.
 #[derive(Debug)]
 pub(crate) struct SharedHop {
     pub(crate) hop: Hop,
     /// Its own stream, if its queue decides when packets leave.
     pub(crate) leaf: Option<Leaf>,
+    /// All packets on their way to it, if it handles them in batches.
+    pub(crate) arrivals: Option<Arrivals>,
     /// Propagation to the next hop.
     pub(crate) delay: Dur,
     last_departure: Time,
@@ -45,6 +61,7 @@ impl SharedHop {
         SharedHop {
             hop: Hop::new(&spec.hop, rng),
             leaf: None,
+            arrivals: None,
             delay: spec.delay,
             last_departure: Time::ZERO,
             stats: HopStats::new(),

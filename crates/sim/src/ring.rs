@@ -32,6 +32,28 @@ impl<T: Copy + Default> Ring<T> {
         if self.is_empty() { None } else { Some(&self.slots[self.head & (self.slots.len() - 1)]) }
     }
 
+    /// The newest record.
+    #[inline]
+    pub(crate) fn back(&self) -> Option<&T> {
+        if self.is_empty() { None } else { Some(&self.slots[(self.tail - 1) & (self.slots.len() - 1)]) }
+    }
+
+    /// Adds `value` before all newer records that it `precedes`; does nothing and gives `false` if those are over `most`.
+    pub(crate) fn insert_sorted(&mut self, value: T, precedes: impl Fn(&T) -> bool, most: usize) -> bool {
+        let mask = self.slots.len() - 1;
+        let newer =
+            (0..self.len()).take_while(|i| precedes(&self.slots[(self.tail - 1 - i) & mask])).take(most + 1).count();
+        if newer > most {
+            return false;
+        }
+        self.push(value);
+        let mask = self.slots.len() - 1;
+        for i in 1..=newer {
+            self.slots.swap((self.tail - i) & mask, (self.tail - i - 1) & mask);
+        }
+        true
+    }
+
     /// Adds the newest record.
     #[inline]
     pub(crate) fn push(&mut self, value: T) {

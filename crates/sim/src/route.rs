@@ -46,7 +46,10 @@ pub(crate) enum Direction {
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) hop: usize,
+    /// Its place in the schedule; if batched only for ties, beyond the schedule's end.
     pub(crate) leaf: Leaf,
+    /// Does the hop itself keep its arrivals ([`crate::arrivals`])?
+    is_batched: bool,
     pub(crate) coming: Ring<Item>,
     /// Packets inside a hop that decides on leave.
     held: Ring<Item>,
@@ -55,8 +58,26 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn new(hop: usize, leaf: Leaf, tag: u32) -> Stage {
-        Stage { hop, leaf, coming: Ring::new(), held: Ring::new(), tag }
+    pub(crate) fn new(hop: usize, leaf: Leaf, tag: u32, is_batched: bool) -> Stage {
+        Stage { hop, leaf, is_batched, coming: Ring::new(), held: Ring::new(), tag }
+    }
+
+    /// `item` will reach the hop at its time.
+    #[inline(always)]
+    fn queue(&mut self, item: Item, net: &mut Net) {
+        if self.is_batched {
+            net.announce(self.hop, item, self.tag, self.leaf);
+        } else {
+            self.queue_here(item, net);
+        }
+    }
+
+    #[inline(never)]
+    fn queue_here(&mut self, item: Item, net: &mut Net) {
+        if self.coming.is_empty() {
+            net.schedule.bring_forward(self.leaf, item.at);
+        }
+        self.coming.push(item);
     }
 }
 
@@ -198,7 +219,7 @@ impl Route {
         let mut item = Item { at: now, sent: now, seq: seq as u32, ce: 0, log: 0 };
         if !through(&mut self.ingress, &mut item, self.packet_bytes, self.is_ecn_capable) {
             self.dropped += 1;
-        } else if item.at <= now && self.stages[0].coming.is_empty() {
+        } else if item.at <= now && !self.stages[0].is_batched && self.stages[0].coming.is_empty() {
             self.enter(0, item, now, net);
         } else {
             self.queue_for(0, item, net);
@@ -206,13 +227,9 @@ impl Route {
     }
 
     /// A data packet will reach hop `k` at `item.at`.
-    #[inline]
+    #[inline(always)]
     fn queue_for(&mut self, k: usize, item: Item, net: &mut Net) {
-        let stage = &mut self.stages[k];
-        if stage.coming.is_empty() {
-            net.schedule.bring_forward(stage.leaf, item.at);
-        }
-        stage.coming.push(item);
+        self.stages[k].queue(item, net);
     }
 
     /// A data packet enters hop `k` now.
@@ -282,12 +299,9 @@ impl Route {
         }
     }
 
+    #[inline(always)]
     fn queue_ack_for(&mut self, k: usize, item: Item, net: &mut Net) {
-        let stage = &mut self.ack_stages[k];
-        if stage.coming.is_empty() {
-            net.schedule.bring_forward(stage.leaf, item.at);
-        }
-        stage.coming.push(item);
+        self.ack_stages[k].queue(item, net);
     }
 
     fn enter_with_ack(&mut self, k: usize, item: Item, now: Time, net: &mut Net) {
@@ -336,6 +350,15 @@ impl Route {
         match direction {
             Direction::Data => self.enter(k, item, now, net),
             Direction::Ack => self.enter_with_ack(k, item, now, net),
+        }
+    }
+
+    /// A packet that the hop of stage `k` kept among its arrivals reaches it.
+    #[inline(always)]
+    pub(crate) fn enter_batched(&mut self, direction: Direction, k: usize, item: Item, net: &mut Net) {
+        match direction {
+            Direction::Data => self.enter(k, item, item.at, net),
+            Direction::Ack => self.enter_with_ack(k, item, item.at, net),
         }
     }
 

@@ -43,8 +43,13 @@ impl Schedule {
 
     #[inline]
     fn key(&self, leaf: Leaf, at: Time) -> Key {
-        let tie = (at.as_nanos() ^ (leaf as u64).wrapping_mul(MIX_LEAF) ^ self.seed).wrapping_mul(MIX) >> 32;
-        Key::from(at.as_nanos()) << 64 | Key::from(tie) << 32 | leaf as Key
+        Key::from(at.as_nanos()) << 64 | Key::from(self.tie(leaf, at)) << 32 | leaf as Key
+    }
+
+    /// The order of stream `leaf` among events at `at`.
+    #[inline]
+    pub(crate) fn tie(&self, leaf: Leaf, at: Time) -> u32 {
+        ((at.as_nanos() ^ (leaf as u64).wrapping_mul(MIX_LEAF) ^ self.seed).wrapping_mul(MIX) >> 32) as u32
     }
 
     /// Sets the time of `leaf`'s next event.

@@ -3,7 +3,7 @@
 use super::Link;
 use crate::ConfigError;
 use crate::error::check_rate;
-use fairweir_units::{Bytes, NANOS_PER_SEC, Rate, Time};
+use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`ConstantRate`].
@@ -67,6 +67,11 @@ impl ConstantRate {
     /// Its rate.
     pub fn rate(&self) -> Rate {
         Rate::from_bytes_per_sec(self.rate)
+    }
+
+    /// How long a packet of `bytes` takes that finds the link idle, whole nanoseconds.
+    pub(crate) fn idle_transmission(&self, bytes: Bytes) -> Dur {
+        Dur::from_nanos(Transmission::new(bytes.0, self.rate).whole)
     }
 
     /// How much later than the last departure returned the last bit really leaves, in 1/rate ns.

@@ -1,0 +1,197 @@
+//! The packets of all flows on their way to one shared hop, in the order in which they will reach it.
+//!
+//! A hop that decides on arrival needs no event for each packet: nothing that it causes is felt before the packet has
+//! travelled on for a while, and no packet that is unknown yet can reach it before it has travelled there. So the hop
+//! waits for its [`Timing::patience`] and then takes all packets that come within its [`Timing::lead`], in one go.
+
+use crate::ring::Ring;
+use crate::route::Item;
+use crate::schedule::Leaf;
+use fairweir_units::{Dur, Time};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+/// Flows with alike ways to a hop reach it nearly in the order they sent; where an arrival has to be put before so many
+/// others, a heap is the better order.
+const DEEPEST_INSERTION: usize = 64;
+
+/// How freely a hop may choose when it handles its arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timing {
+    /// No packet that is not among the arrivals yet will reach the hop sooner than so long from now.
+    pub(crate) lead: Dur,
+    /// Nothing that a packet causes at the hop is felt elsewhere within so long.
+    pub(crate) patience: Dur,
+}
+
+/// A packet or an ACK on its way to a hop.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrival {
+    pub(crate) item: Item,
+    /// Whose it is: the tag of its stage.
+    pub(crate) tag: u32,
+    /// Order among simultaneous arrivals, from [`crate::schedule::Schedule::tie`].
+    pub(crate) tie: u32,
+}
+
+impl Arrival {
+    fn key(&self) -> (Time, u32) {
+        (self.item.at, self.tie)
+    }
+}
+
+/// The packets on their way to one hop.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    pub(crate) leaf: Leaf,
+    pub(crate) timing: Timing,
+    order: Order,
+}
+
+#[derive(Debug)]
+enum Order {
+    Sorted(Ring<Arrival>),
+    Heap { heap: BinaryHeap<Reverse<Numbered>>, next: u64 },
+}
+
+/// Simultaneous packets of one flow keep their order.
+#[derive(Debug)]
+struct Numbered(u64, Arrival);
+
+impl Numbered {
+    fn key(&self) -> (Time, u32, u64) {
+        let (at, tie) = self.1.key();
+        (at, tie, self.0)
+    }
+}
+
+impl PartialEq for Numbered {
+    fn eq(&self, other: &Numbered) -> bool {
+        self.key() == other.key()
+    }
+}
+impl Eq for Numbered {}
+impl PartialOrd for Numbered {
+    fn partial_cmp(&self, other: &Numbered) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Numbered {
+    fn cmp(&self, other: &Numbered) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl Arrivals {
+    pub(crate) fn new(leaf: Leaf, timing: Timing) -> Arrivals {
+        Arrivals { leaf, timing, order: Order::Sorted(Ring::new()) }
+    }
+
+    /// Adds an arrival; `true` if it is now the first.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, arrival: Arrival) -> bool {
+        match &mut self.order {
+            Order::Sorted(ring) => match ring.back() {
+                Some(last) if arrival.key() < last.key() => self.insert_before_others(arrival),
+                last => {
+                    let is_first = last.is_none();
+                    ring.push(arrival);
+                    is_first
+                }
+            },
+            Order::Heap { .. } => self.insert_before_others(arrival),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert_before_others(&mut self, arrival: Arrival) -> bool {
+        if let Order::Sorted(ring) = &mut self.order {
+            let is_first = ring.front().is_none_or(|first| arrival.key() < first.key());
+            if ring.insert_sorted(arrival, |other| arrival.key() < other.key(), DEEPEST_INSERTION) {
+                return is_first;
+            }
+            let mut next = 0;
+            let number = |arrival| {
+                next += 1;
+                Reverse(Numbered(next, arrival))
+            };
+            let heap = std::iter::from_fn(|| ring.pop()).map(number).collect();
+            self.order = Order::Heap { heap, next: next + 1 };
+        }
+        let Order::Heap { heap, next } = &mut self.order else { return false };
+        let is_first = heap.peek().is_none_or(|Reverse(first)| arrival.key() < first.1.key());
+        heap.push(Reverse(Numbered(*next, arrival)));
+        *next += 1;
+        is_first
+    }
+
+    /// When the first arrives; [`Time::NEVER`] if none is on its way.
+    #[inline]
+    pub(crate) fn first_at(&self) -> Time {
+        match &self.order {
+            Order::Sorted(ring) => ring.front().map_or(Time::NEVER, |first| first.item.at),
+            Order::Heap { heap, .. } => heap.peek().map_or(Time::NEVER, |Reverse(first)| first.1.item.at),
+        }
+    }
+
+    /// When the hop has to look at its arrivals.
+    #[inline]
+    pub(crate) fn due(&self) -> Time {
+        match self.first_at() {
+            Time::NEVER => Time::NEVER,
+            at => at + self.timing.patience,
+        }
+    }
+
+    /// Takes the first if it arrives before `limit`.
+    #[inline(always)]
+    pub(crate) fn pop_before(&mut self, limit: Time) -> Option<Arrival> {
+        match &mut self.order {
+            Order::Sorted(ring) => ring.pop_if(|first| first.item.at < limit),
+            Order::Heap { heap, .. } => pop_heap_before(heap, limit),
+        }
+    }
+}
+
+#[inline(never)]
+fn pop_heap_before(heap: &mut BinaryHeap<Reverse<Numbered>>, limit: Time) -> Option<Arrival> {
+    if heap.peek()?.0.1.item.at >= limit {
+        return None;
+    }
+    heap.pop().map(|Reverse(first)| first.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn arrivals_leave_in_order_of_time_tie_and_insertion(
+            times in proptest::collection::vec((0..400u64, 0..3u32), 1..400),
+            step in 0..3u64,
+        ) {
+            let timing = Timing { lead: Dur::from_nanos(1), patience: Dur::ZERO };
+            let mut arrivals = Arrivals::new(0, timing);
+            let mut expected = Vec::new();
+            for (tag, (at, tie)) in times.into_iter().enumerate() {
+                // With a large step the order is nearly kept, with none it is random and a heap takes over.
+                let at = Time::from_nanos(at + tag as u64 * step * 100);
+                let is_least = expected.iter().all(|&(t, i, _)| (at, tie) < (t, i));
+                let arrival = Arrival { item: Item { at, ..Item::default() }, tag: tag as u32, tie };
+                prop_assert_eq!(arrivals.insert(arrival), is_least);
+                expected.push((at, tie, tag as u32));
+            }
+            expected.sort();
+            for (at, tie, tag) in expected {
+                prop_assert!(arrivals.pop_before(at).is_none());
+                prop_assert_eq!(arrivals.first_at(), at);
+                let got = arrivals.pop_before(Time::NEVER).unwrap();
+                prop_assert_eq!((got.item.at, got.tie, got.tag), (at, tie, tag));
+            }
+            prop_assert_eq!(arrivals.due(), Time::NEVER);
+        }
+    }
+}

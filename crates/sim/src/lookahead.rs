@@ -1,0 +1,80 @@
+//! What constant delays on the flows' ways allow: which hops may handle their arrivals in batches, and how freely.
+
+use crate::arrivals::Timing;
+use crate::config::{Config, FlowSpec};
+use fairweir_path::ElementConfig;
+use fairweir_units::Dur;
+
+/// Where a hop's packets come from or what they cause, and how long that takes at least.
+#[derive(Clone, Copy, Debug)]
+enum Edge {
+    /// A sender's, or a receiver's timer's, packet reaches `hop`.
+    Into { hop: usize, delay: Dur },
+    /// A packet at `from` causes something at a sender or at a receiver.
+    OutOf { from: usize, delay: Dur },
+    /// A packet that left `from` reaches `hop`.
+    Between { from: usize, hop: usize, delay: Dur },
+}
+
+/// The timing of each hop of `config` that may handle its arrivals in batches; `decides_on_leave` of each hop tells
+/// which have a say when packets leave, and so cannot.
+pub(crate) fn plan(config: &Config, decides_on_leave: &[bool]) -> Vec<Option<Timing>> {
+    let edges: Vec<Edge> = config.flows.iter().flat_map(edges_of(config)).collect();
+    // Half of a delay is the sender's to wait, half the receiver's to look ahead.
+    let mut patience = vec![Dur::MAX; config.links.len()];
+    for edge in &edges {
+        if let Edge::OutOf { from, delay } | Edge::Between { from, delay, .. } = *edge {
+            patience[from] = patience[from].min(delay / 2);
+        }
+    }
+    let mut lead = vec![Dur::MAX; config.links.len()];
+    for edge in &edges {
+        let (hop, delay) = match *edge {
+            Edge::Into { hop, delay } => (hop, delay),
+            Edge::Between { from, hop, delay } => (hop, delay.saturating_sub(patience[from])),
+            Edge::OutOf { .. } => continue,
+        };
+        lead[hop] = lead[hop].min(delay);
+    }
+    let timing = |hop: usize| {
+        let timing = Timing { lead: lead[hop], patience: patience[hop] };
+        let is_used = timing.lead < Dur::MAX;
+        (is_used && timing.lead > Dur::ZERO && !decides_on_leave[hop]).then_some(timing)
+    };
+    (0..config.links.len()).map(timing).collect()
+}
+
+fn edges_of(config: &Config) -> impl Fn(&FlowSpec) -> Vec<Edge> + '_ {
+    |flow| {
+        let mut edges = vec![Edge::Into { hop: flow.path[0], delay: least(Dur::ZERO, &flow.ingress) }];
+        for (&from, &hop) in flow.path.iter().zip(&flow.path[1..]) {
+            edges.push(Edge::Between { from, hop, delay: config.links[from].delay });
+        }
+        let last = flow.path[flow.path.len() - 1];
+        let to_receiver = least(flow.forward_delay, &flow.egress);
+        let back = least(flow.reverse_delay, &flow.reverse);
+        let to_sender = least(Dur::ZERO, &flow.reverse_egress);
+        let may_delay_acks = flow.receiver.ack_every > 1;
+        if may_delay_acks {
+            edges.push(Edge::OutOf { from: last, delay: to_receiver });
+        }
+        let Some(&first_back) = flow.ack_path.first() else {
+            edges.push(Edge::OutOf { from: last, delay: to_receiver + back + to_sender });
+            return edges;
+        };
+        edges.push(Edge::Between { from: last, hop: first_back, delay: to_receiver + back });
+        if may_delay_acks {
+            edges.push(Edge::Into { hop: first_back, delay: back });
+        }
+        for (&from, &hop) in flow.ack_path.iter().zip(&flow.ack_path[1..]) {
+            edges.push(Edge::Between { from, hop, delay: config.links[from].delay });
+        }
+        edges.push(Edge::OutOf { from: flow.ack_path[flow.ack_path.len() - 1], delay: to_sender });
+        edges
+    }
+}
+
+/// What a packet needs at least for `delay` and `elements`.
+fn least(delay: Dur, elements: &[ElementConfig]) -> Dur {
+    elements.iter().map(ElementConfig::shortest_hold).fold(delay, |sum, hold| sum + hold)
+}
