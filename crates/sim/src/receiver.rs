@@ -4,8 +4,8 @@
 //! it then and there, ahead of the clock, and its ACKs enter the return path with their own later times.
 
 use crate::config::Receiver as Config;
+use crate::ring::Ring;
 use fairweir_units::{Dur, Time};
-use std::collections::VecDeque;
 
 /// An ACK as it leaves the receiver. Everything in it is cumulative, so a lost ACK loses no information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct Receiver {
     ce: u32,
     above: Above,
     /// Out-of-order arrivals that the sender has not read yet; the first has the number `log_base`.
-    log: VecDeque<u64>,
+    log: Ring<u32>,
     log_base: u32,
     /// Packets that arrived twice.
     pub(crate) duplicates: u64,
@@ -48,8 +48,8 @@ impl Receiver {
             pending: 0,
             deadline: Time::NEVER,
             ce: 0,
-            above: Above::default(),
-            log: VecDeque::new(),
+            above: Above::new(),
+            log: Ring::new(),
             log_base: 0,
             duplicates: 0,
         }
@@ -74,17 +74,18 @@ impl Receiver {
     }
 
     /// Out of order, a duplicate, or filling a hole: acknowledged at once (RFC 5681 §4.2).
-    #[cold]
+    #[inline(never)]
     fn arrive_out_of_order(&mut self, seq: u64, at: Time) -> AckOut {
-        if seq < self.rcv_nxt || self.above.contains(seq) {
-            self.duplicates += 1;
+        if seq > self.rcv_nxt {
+            if !self.above.insert(seq, self.rcv_nxt) {
+                self.duplicates += 1;
+            } else if self.sack {
+                self.log.push(seq as u32);
+            }
         } else if seq == self.rcv_nxt {
             self.rcv_nxt = self.above.advance(seq + 1);
         } else {
-            self.above.insert(seq);
-            if self.sack {
-                self.log.push_back(seq);
-            }
+            self.duplicates += 1;
         }
         self.ack(at)
     }
@@ -115,60 +116,76 @@ impl Receiver {
             return None;
         }
         self.log_base = self.log_base.wrapping_add(1);
-        self.log.pop_front()
+        self.log.pop().map(u64::from)
     }
 }
 
-/// The set of packets above the first hole, as bits.
-#[derive(Debug, Default)]
+/// The set of packets above the first hole: a bit each, in a ring that all of them fit in.
+#[derive(Debug)]
 struct Above {
-    /// `words[i]` holds the packets `64 (first_word + i) ..`.
-    words: VecDeque<u64>,
-    first_word: u64,
+    /// A power of two of them; packet `seq` is bit `seq % 64` of word `seq / 64`, modulo their number.
+    words: Box<[u64]>,
     count: u64,
 }
 
 impl Above {
+    fn new() -> Above {
+        Above { words: vec![0; 4].into(), count: 0 }
+    }
+
     #[inline]
     fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    fn contains(&self, seq: u64) -> bool {
-        let Some(i) = (seq / 64).checked_sub(self.first_word) else { return false };
-        self.words.get(i as usize).is_some_and(|w| w >> (seq % 64) & 1 == 1)
+    /// The word of packet `seq`, and the packet's place in it.
+    #[inline]
+    fn word(&mut self, seq: u64) -> (&mut u64, u64) {
+        let mask = self.words.len() - 1;
+        (&mut self.words[(seq / 64) as usize & mask], seq % 64)
     }
 
-    fn insert(&mut self, seq: u64) {
-        if self.count == 0 {
-            self.words.clear();
-            self.first_word = seq / 64;
+    /// Adds packet `seq`, which is above the hole at `hole`; `false` if it was there.
+    #[inline]
+    fn insert(&mut self, seq: u64, hole: u64) -> bool {
+        if seq / 64 - hole / 64 >= self.words.len() as u64 {
+            self.grow(seq, hole);
         }
-        while seq / 64 < self.first_word {
-            self.words.push_front(0);
-            self.first_word -= 1;
+        let (word, place) = self.word(seq);
+        let is_new = *word >> place & 1 == 0;
+        *word |= 1 << place;
+        self.count += u64::from(is_new);
+        is_new
+    }
+
+    /// Makes room for `seq` above `hole`.
+    #[cold]
+    fn grow(&mut self, seq: u64, hole: u64) {
+        let (base, held) = (hole / 64, self.words.len() as u64);
+        let larger = (seq / 64 - base + 1).next_power_of_two();
+        let mut words = vec![0; larger as usize].into_boxed_slice();
+        for word in base..base + held {
+            words[(word & (larger - 1)) as usize] = self.words[(word & (held - 1)) as usize];
         }
-        let i = (seq / 64 - self.first_word) as usize;
-        if i >= self.words.len() {
-            self.words.resize(i + 1, 0);
-        }
-        self.words[i] |= 1 << (seq % 64);
-        self.count += 1;
+        self.words = words;
     }
 
     /// Takes out the run that starts at `seq`; returns the packet after it.
+    #[inline]
     fn advance(&mut self, mut seq: u64) -> u64 {
-        while self.contains(seq) {
-            let i = (seq / 64 - self.first_word) as usize;
-            self.words[i] &= !(1 << (seq % 64));
-            self.count -= 1;
-            seq += 1;
-            while self.words.front() == Some(&0) {
-                self.words.pop_front();
-                self.first_word += 1;
+        loop {
+            let (word, place) = self.word(seq);
+            let run = u64::from((*word >> place).trailing_ones());
+            if run == 0 {
+                return seq;
+            }
+            *word &= !(u64::MAX >> (64 - run) << place);
+            self.count -= run;
+            seq += run;
+            if place + run < 64 {
+                return seq;
             }
         }
-        seq
     }
 }
 

@@ -12,18 +12,23 @@ use fairweir_units::Time;
 /// A stream's place in the tree.
 pub(crate) type Leaf = usize;
 
-/// time, tie-break and leaf, most significant first, so that one comparison orders events.
-type Key = u128;
-
-const NEVER: Key = Key::MAX;
 /// Odd constants with well-mixed bits (the golden ratio's and its relatives, as in SplitMix64).
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 const MIX_LEAF: u64 = 0xBF58_476D_1CE4_E5B9;
 
+/// The first event of the streams below a node.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    at: u64,
+    leaf: u64,
+}
+
+const NEVER: First = First { at: u64::MAX, leaf: 0 };
+
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    /// `nodes[1]` is the root, `nodes[first_leaf + i]` stream `i`; each holds the smallest key below it.
-    nodes: Vec<Key>,
+    /// `nodes[1]` is the root, `nodes[first_leaf + i]` stream `i`.
+    nodes: Vec<First>,
     first_leaf: usize,
     seed: u64,
 }
@@ -37,13 +42,8 @@ impl Schedule {
     /// The stream with the earliest event, and when; [`Time::NEVER`] if there is none.
     #[inline]
     pub(crate) fn first(&self) -> (Time, Leaf) {
-        let key = self.nodes[1];
-        (Time::from_nanos((key >> 64) as u64), key as u32 as usize)
-    }
-
-    #[inline]
-    fn key(&self, leaf: Leaf, at: Time) -> Key {
-        Key::from(at.as_nanos()) << 64 | Key::from(self.tie(leaf, at)) << 32 | leaf as Key
+        let First { at, leaf } = self.nodes[1];
+        (Time::from_nanos(at), leaf as Leaf)
     }
 
     /// The order of stream `leaf` among events at `at`.
@@ -52,31 +52,47 @@ impl Schedule {
         ((at.as_nanos() ^ (leaf as u64).wrapping_mul(MIX_LEAF) ^ self.seed).wrapping_mul(MIX) >> 32) as u32
     }
 
+    #[cold]
+    #[inline(never)]
+    fn wins_tie(&self, one: u64, other: u64, at: u64) -> bool {
+        let key = |leaf: u64| (self.tie(leaf as Leaf, Time::from_nanos(at)), leaf);
+        key(one) < key(other)
+    }
+
+    #[inline(always)]
+    fn precedes(&self, one: First, other: First) -> bool {
+        if one.at == other.at {
+            return self.wins_tie(one.leaf, other.leaf, one.at);
+        }
+        one.at < other.at
+    }
+
     /// Sets the time of `leaf`'s next event.
     #[inline]
     pub(crate) fn set(&mut self, leaf: Leaf, at: Time) {
-        let mut key = self.key(leaf, at);
+        let mut first = First { at: at.as_nanos(), leaf: leaf as u64 };
         let mut node = self.first_leaf + leaf;
-        let nodes = self.nodes.as_mut_slice();
         // Changes no index, but shows that all are in bounds.
-        let mask = nodes.len() - 1;
-        nodes[node & mask] = key;
+        let mask = self.nodes.len() - 1;
+        self.nodes[node & mask] = first;
         while node > 1 {
-            let rival = nodes[(node ^ 1) & mask];
+            let rival = self.nodes[(node ^ 1) & mask];
             // Either may win with no pattern to it: a branch here would be mispredicted at every other level.
-            key = std::hint::select_unpredictable(rival < key, rival, key);
+            let rival_wins = self.precedes(rival, first);
+            first.at = std::hint::select_unpredictable(rival_wins, rival.at, first.at);
+            first.leaf = std::hint::select_unpredictable(rival_wins, rival.leaf, first.leaf);
             node >>= 1;
-            nodes[node & mask] = key;
+            self.nodes[node & mask] = first;
         }
     }
 
     /// Brings `leaf`'s next event forward to `at`; does nothing if it has an earlier one.
     #[inline]
     pub(crate) fn bring_forward(&mut self, leaf: Leaf, at: Time) {
-        let key = self.key(leaf, at);
+        let first = First { at: at.as_nanos(), leaf: leaf as u64 };
         let mut node = self.first_leaf + leaf;
-        while node > 0 && key < self.nodes[node] {
-            self.nodes[node] = key;
+        while node > 0 && self.precedes(first, self.nodes[node]) {
+            self.nodes[node] = first;
             node >>= 1;
         }
     }

@@ -107,6 +107,7 @@ impl Flow {
     }
 
     /// The general case: SACKs, duplicate ACKs, retransmissions, losses.
+    #[inline(always)]
     fn deliver(&mut self, ack: &AckItem, prior_inflight: u64, now: Time) -> Delivery {
         let prior_lost = self.sender.lost;
         let prior_una = self.sender.snd_una;
@@ -190,7 +191,7 @@ impl Flow {
     }
 
     /// Reads SACKs: the receiver's log up to `to`.
-    #[cold]
+    #[inline(always)]
     fn read_sacks(&mut self, to: u32, delivery: &mut Delivery) {
         self.log_read = to;
         while let Some(seq) = self.route.receiver.read_log(to) {

@@ -18,7 +18,7 @@ use crate::net::Net;
 use crate::route::Route;
 use crate::window::Window;
 use fairweir_cca::{Context, Controller, Interests, Sender};
-use fairweir_units::{Bytes, Dur, Time};
+use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Time};
 use rand_chacha::ChaCha8Rng;
 use source::AppSource;
 use std::collections::VecDeque;
@@ -99,6 +99,8 @@ pub(crate) struct Flow {
     cwnd_pkts: u64,
     /// Bytes per second; 0 does not pace.
     pacing_rate: u64,
+    /// A packet's time at `pacing_rate`, ns.
+    pacing_gap: u64,
     mss: u64,
     next_send: Time,
     /// Packets that may still leave in this burst.
@@ -176,6 +178,7 @@ impl Flow {
             cwnd: 0,
             cwnd_pkts: 1,
             pacing_rate: 0,
+            pacing_gap: 0,
             mss: config.packet.0,
             next_send: Time::ZERO,
             burst: 0,
@@ -308,7 +311,16 @@ impl Flow {
         if cwnd != self.cwnd {
             self.set_cwnd(cwnd);
         }
-        self.pacing_rate = self.cc.pacing_rate().map_or(0, |rate| rate.bytes_per_sec().max(1));
+        let pacing_rate = self.cc.pacing_rate().map_or(0, |rate| rate.bytes_per_sec().max(1));
+        if pacing_rate != self.pacing_rate {
+            self.set_pacing_rate(pacing_rate);
+        }
+    }
+
+    #[inline(never)]
+    fn set_pacing_rate(&mut self, pacing_rate: u64) {
+        self.pacing_rate = pacing_rate;
+        self.pacing_gap = (self.mss * NANOS_PER_SEC).checked_div(pacing_rate).unwrap_or(0);
     }
 
     fn set_cwnd(&mut self, cwnd: u64) {

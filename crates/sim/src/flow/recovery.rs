@@ -13,7 +13,7 @@ const INITIAL_RTO: Dur = Dur::from_secs(1);
 
 impl Flow {
     /// Looks for losses after an ACK, and moves through the states of recovery.
-    #[cold]
+    #[inline(always)]
     pub(super) fn recover(&mut self, cum_acked: u64, marked: u64, prior_inflight: u64, now: Time) {
         let was_lost = self.sender.lost;
         if self.sender.ca_state != CaState::Open && self.sender.snd_una >= self.high_seq {
@@ -44,6 +44,7 @@ impl Flow {
         }
     }
 
+    #[inline(never)]
     fn enter_episode(&mut self, state: CaState, cause: Cause, prior_inflight: u64, now: Time) {
         let prior_cwnd = (self.cwnd / self.mss).max(1);
         self.sender.ca_state = state;
@@ -65,6 +66,7 @@ impl Flow {
         }
     }
 
+    #[inline(never)]
     fn leave_episode(&mut self, now: Time) {
         self.sender.ca_state = CaState::Open;
         self.reduction = None;
@@ -96,6 +98,7 @@ impl Flow {
 
     /// RACK (RFC 8985 §6.2) on paths that do not reorder: a packet is lost if one sent after it was delivered, once
     /// three are SACKed or a recovery runs; before that, a quarter of the smallest RTT later.
+    #[inline(always)]
     fn judge_by_time(&mut self, now: Time) {
         if self.rack_sent == Time::ZERO && self.rack_seq == 0 {
             return;
@@ -176,6 +179,7 @@ impl Flow {
         }
     }
 
+    #[inline(never)]
     fn declare_lost(&mut self, seq: u64, now: Time) {
         let record = self.records.get_mut(seq);
         self.sender.lost_out += u64::from(!record.has(Record::LOST));

@@ -3,7 +3,7 @@
 use super::{Flow, MAX_OUTSTANDING, Misbehaviour, Record};
 use crate::net::Net;
 use fairweir_cca::Sent;
-use fairweir_units::{Bytes, NANOS_PER_SEC, Time};
+use fairweir_units::{Bytes, Time};
 
 impl Flow {
     /// Sends what window, pacing and application allow.
@@ -116,7 +116,7 @@ impl Flow {
             self.next_send = now;
         }
         self.burst -= 1;
-        self.next_send = Time::from_nanos(self.next_send.as_nanos() + self.mss * NANOS_PER_SEC / self.pacing_rate);
+        self.next_send = Time::from_nanos(self.next_send.as_nanos() + self.pacing_gap);
         true
     }
 
