@@ -277,12 +277,15 @@ impl Bbr {
             self.start_round(ack);
         }
         let is_app_limited = self.is_app_limited(ack);
-        if self.params.policer_detection && (ack.lost > 0 || self.policer.is_active()) {
+        let is_mere_time = ack.lost == 0 && !self.is_round_start && !is_app_limited && self.policer.is_only_counting();
+        if self.params.policer_detection && !is_mere_time && (ack.lost > 0 || self.policer.is_active()) {
             self.look_for_policer(ack.lost > 0, is_app_limited, ack.sender, cx);
         }
-        let sample = Bandwidth::of_sample(rate.delivered, rate.interval);
-        if !is_app_limited || sample >= self.max_bw.get() {
-            self.is_target_stale |= self.max_bw.update(sample);
+        if !self.max_bw.is_no_news(rate.delivered, rate.interval) {
+            let sample = Bandwidth::of_sample(rate.delivered, rate.interval);
+            if !is_app_limited || sample >= self.max_bw.get() {
+                self.is_target_stale |= self.max_bw.update(sample);
+            }
         }
         if self.params.ack_aggregation && ack.acked > 0 {
             self.is_target_stale |= self.aggregation.update(cx.now, ack.acked, self.bandwidth(), self.cwnd_pkts);

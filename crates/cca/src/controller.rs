@@ -32,6 +32,12 @@ pub trait Controller: Debug + Send {
         None
     }
 
+    /// [`on_ack`](Controller::on_ack) and the decisions after it, in one call: the transport's hot path.
+    fn answer(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) -> Decision {
+        self.on_ack(ack, cx);
+        Decision { cwnd: self.cwnd(), pacing_rate: self.pacing_rate() }
+    }
+
     /// The slow-start threshold, if the algorithm has one; the transport uses it in proportional rate reduction.
     fn ssthresh(&self) -> Option<Bytes> {
         None
@@ -49,6 +55,15 @@ pub trait Controller: Debug + Send {
 
     /// Named internal variables for traces and plots, in a fixed order, in the field's words.
     fn telemetry(&self, _emit: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// What a controller decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// [`Controller::cwnd`].
+    pub cwnd: Bytes,
+    /// [`Controller::pacing_rate`].
+    pub pacing_rate: Option<Rate>,
 }
 
 /// Optional calls and services that cost time, so that only those who need them pay.

@@ -23,6 +23,6 @@ pub mod reno;
 mod testing;
 
 pub use controller::{
-    Ack, CaState, Cause, Context, Controller, Fault, Interests, Loss, LostPacket, RateSample, Sender, Sent,
+    Ack, CaState, Cause, Context, Controller, Decision, Fault, Interests, Loss, LostPacket, RateSample, Sender, Sent,
 };
 pub use registry::{BuildError, Start};

@@ -54,6 +54,11 @@ impl<T: Copy + Default> Ring<T> {
         true
     }
 
+    /// Forgets all records.
+    pub(crate) fn clear(&mut self) {
+        (self.head, self.tail) = (0, 0);
+    }
+
     /// Adds the newest record.
     #[inline]
     pub(crate) fn push(&mut self, value: T) {

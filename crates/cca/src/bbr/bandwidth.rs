@@ -57,6 +57,13 @@ impl Bandwidth {
         Bandwidth(quotient.min(MAX_BANDWIDTH))
     }
 
+    /// Is [`Bandwidth::of_sample`] at most this? Without its division: most samples are no news.
+    #[inline]
+    pub(crate) fn covers_sample(self, delivered: u64, interval: Dur) -> bool {
+        let packets = u128::from(delivered.min(MAX_PKTS) << BANDWIDTH_BITS);
+        packets <= u128::from(self.0) * u128::from(interval.as_nanos())
+    }
+
     /// Whole packets in `d`.
     #[inline]
     pub(crate) fn packets_in(self, d: Dur) -> u64 {

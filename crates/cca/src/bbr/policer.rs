@@ -74,6 +74,12 @@ impl Policer {
         !matches!(self.state, State::Waiting)
     }
 
+    /// Does an ACK without losses only pass the time?
+    #[inline]
+    pub(crate) fn is_only_counting(&self) -> bool {
+        matches!(self.state, State::Sampling(Interval { rounds, .. }) if rounds <= 4 * MIN_ROUNDS)
+    }
+
     /// An ACK with losses, or any while active. True if a policer's rate was used long enough: probe anew.
     pub(crate) fn update(&mut self, e: &Evidence<'_>) -> bool {
         if let State::Policed { rounds } = &mut self.state {

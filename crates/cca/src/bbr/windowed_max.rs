@@ -1,6 +1,7 @@
 //! The largest bandwidth sample of the last rounds.
 
 use super::bandwidth::Bandwidth;
+use fairweir_units::Dur;
 
 /// Exact maximum over the current round and `window` rounds before it.
 ///
@@ -38,6 +39,12 @@ impl WindowedMax {
         self.is_stale = true;
     }
 
+    /// Would [`WindowedMax::update`] change nothing for a sample of `delivered` packets in `interval`?
+    #[inline]
+    pub(crate) fn is_no_news(&self, delivered: u64, interval: Dur) -> bool {
+        !self.is_stale && self.rounds[self.current].covers_sample(delivered, interval)
+    }
+
     /// Takes a sample; true if the maximum is another one now.
     #[inline]
     pub(crate) fn update(&mut self, sample: Bandwidth) -> bool {
@@ -57,7 +64,6 @@ impl WindowedMax {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairweir_units::Dur;
     use proptest::prelude::*;
 
     fn pps(n: u64) -> Bandwidth {

@@ -72,8 +72,8 @@ impl Flow {
             rate: delivery.rate,
             sender: &self.sender,
         };
-        self.cc.on_ack(&event, &mut Flow::context(now, &mut self.rng));
-        self.read_controller();
+        let decision = self.cc.answer(&event, &mut Flow::context(now, &mut self.rng));
+        self.obey(decision);
         if self.reduction.is_some() {
             self.reduce_proportionally(delivery.acked, delivery.lost, delivery.cum_acked);
         }

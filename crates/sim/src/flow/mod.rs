@@ -15,13 +15,13 @@ mod source;
 use crate::config::{Config, FlowSpec};
 use crate::histogram::Histogram;
 use crate::net::Net;
+use crate::ring::Ring;
 use crate::route::Route;
 use crate::window::Window;
-use fairweir_cca::{Context, Controller, Interests, Sender};
+use fairweir_cca::{Context, Controller, Decision, Interests, Sender};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Time};
 use rand_chacha::ChaCha8Rng;
 use source::AppSource;
-use std::collections::VecDeque;
 
 /// More than any sane window; a controller that asks for more is stopped. 2^40 bytes are 88 s at 100 Gbps.
 const ABSURD_CWND: u64 = 1 << 40;
@@ -136,9 +136,9 @@ pub(crate) struct Flow {
     /// Original transmissions below this have been judged by time order.
     judged: u64,
     /// Retransmissions in the order they left.
-    retransmitted: VecDeque<(u64, Time)>,
+    retransmitted: Ring<(u64, Time)>,
     /// Packets to retransmit.
-    to_retransmit: VecDeque<u64>,
+    to_retransmit: Ring<u64>,
     reduction: Option<RateReduction>,
     reorder_deadline: Time,
 
@@ -202,8 +202,8 @@ impl Flow {
             rack_seq: 0,
             rack_rtt: Dur::ZERO,
             judged: 0,
-            retransmitted: VecDeque::new(),
-            to_retransmit: VecDeque::new(),
+            retransmitted: Ring::new(),
+            to_retransmit: Ring::new(),
             reduction: None,
             reorder_deadline: Time::NEVER,
             min_rto: spec.min_rto,
@@ -307,11 +307,15 @@ impl Flow {
     /// Reads the controller's decisions after a call; an absurd one ends the run.
     #[inline]
     fn read_controller(&mut self) {
-        let cwnd = self.cc.cwnd().0;
-        if cwnd != self.cwnd {
-            self.set_cwnd(cwnd);
+        self.obey(Decision { cwnd: self.cc.cwnd(), pacing_rate: self.cc.pacing_rate() });
+    }
+
+    #[inline]
+    fn obey(&mut self, decision: Decision) {
+        if decision.cwnd.0 != self.cwnd {
+            self.set_cwnd(decision.cwnd.0);
         }
-        let pacing_rate = self.cc.pacing_rate().map_or(0, |rate| rate.bytes_per_sec().max(1));
+        let pacing_rate = decision.pacing_rate.map_or(0, |rate| rate.bytes_per_sec().max(1));
         if pacing_rate != self.pacing_rate {
             self.set_pacing_rate(pacing_rate);
         }

@@ -136,7 +136,7 @@ impl Flow {
                 }
                 self.declare_lost(seq, now);
             }
-            self.retransmitted.pop_front();
+            self.retransmitted.pop();
         }
     }
 
@@ -187,7 +187,7 @@ impl Flow {
         record.flags = record.flags & !Record::RETRANS | Record::LOST;
         let lost = LostPacket { seq, sent: record.sent };
         self.sender.lost += 1;
-        self.to_retransmit.push_back(seq);
+        self.to_retransmit.push(seq);
         if self.interests.lost {
             self.cc.on_packet_lost(&lost, &mut Flow::context(now, &mut self.rng));
         }
@@ -225,7 +225,7 @@ impl Flow {
                 continue;
             }
             if record.has(Record::LOST) && !record.has(Record::RETRANS) {
-                self.to_retransmit.push_back(seq);
+                self.to_retransmit.push(seq);
             } else {
                 self.declare_lost(seq, now);
             }

@@ -56,7 +56,7 @@ impl Flow {
             }
             match retransmission {
                 Some(seq) => {
-                    self.to_retransmit.pop_front();
+                    self.to_retransmit.pop();
                     self.retransmit(seq, now, net);
                 }
                 None => self.send_new(now, net),
@@ -99,7 +99,7 @@ impl Flow {
                     return Some(seq);
                 }
             }
-            self.to_retransmit.pop_front();
+            self.to_retransmit.pop();
         }
         None
     }
@@ -142,7 +142,7 @@ impl Flow {
     fn retransmit(&mut self, seq: u64, now: Time, net: &mut Net) {
         *self.records.get_mut(seq) = self.record(now, Record::LOST | Record::RETRANS | Record::EVER_RETRANS);
         self.sender.retrans_out += 1;
-        self.retransmitted.push_back((seq, now));
+        self.retransmitted.push((seq, now));
         self.stats.retransmits += 1;
         if seq == self.sender.snd_una {
             self.rto_base = now;
