@@ -188,7 +188,7 @@ impl<'a> Engine<'a> {
         let end = Time::ZERO + self.config.duration;
         let mut next_control = self.next_control(Time::ZERO);
         loop {
-            let (now, leaf) = self.net.schedule.first();
+            let (now, leaf, is_ack) = self.net.schedule.first();
             if now >= next_control {
                 self.settle_arrivals(next_control);
                 if next_control >= end {
@@ -206,7 +206,7 @@ impl<'a> Engine<'a> {
             }
             if leaf < flows {
                 let flow = &mut self.flows[leaf];
-                flow.on_event(now, &mut self.net);
+                flow.on_event(now, is_ack, &mut self.net);
                 if let Some(misbehaviour) = flow.misbehaviour() {
                     let (flow, reason) = (self.config.flows[leaf].id.clone(), misbehaviour.0.clone());
                     return Err(SimError::Controller { flow, at: now, reason });

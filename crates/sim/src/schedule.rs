@@ -20,10 +20,23 @@ const MIX_LEAF: u64 = 0xBF58_476D_1CE4_E5B9;
 #[derive(Clone, Copy, Debug)]
 struct First {
     at: u64,
-    leaf: u64,
+    /// Twice the leaf, plus one if the event is of the kind that [`Schedule::set_kind`] was told.
+    leaf_and_kind: u64,
 }
 
-const NEVER: First = First { at: u64::MAX, leaf: 0 };
+impl First {
+    #[inline(always)]
+    fn new(leaf: Leaf, at: Time, kind: bool) -> First {
+        First { at: at.as_nanos(), leaf_and_kind: (leaf as u64) << 1 | u64::from(kind) }
+    }
+
+    #[inline(always)]
+    fn leaf(self) -> Leaf {
+        (self.leaf_and_kind >> 1) as Leaf
+    }
+}
+
+const NEVER: First = First { at: u64::MAX, leaf_and_kind: 0 };
 
 #[derive(Debug)]
 pub(crate) struct Schedule {
@@ -39,11 +52,11 @@ impl Schedule {
         Schedule { nodes: vec![NEVER; 2 * first_leaf], first_leaf, seed: seed.wrapping_mul(MIX) | 1 }
     }
 
-    /// The stream with the earliest event, and when; [`Time::NEVER`] if there is none.
+    /// The stream with the earliest event, when, and of which kind; [`Time::NEVER`] if there is none.
     #[inline]
-    pub(crate) fn first(&self) -> (Time, Leaf) {
-        let First { at, leaf } = self.nodes[1];
-        (Time::from_nanos(at), leaf as Leaf)
+    pub(crate) fn first(&self) -> (Time, Leaf, bool) {
+        let first = self.nodes[1];
+        (Time::from_nanos(first.at), first.leaf(), first.leaf_and_kind & 1 == 1)
     }
 
     /// The order of stream `leaf` among events at `at`.
@@ -54,15 +67,15 @@ impl Schedule {
 
     #[cold]
     #[inline(never)]
-    fn wins_tie(&self, one: u64, other: u64, at: u64) -> bool {
-        let key = |leaf: u64| (self.tie(leaf as Leaf, Time::from_nanos(at)), leaf);
+    fn wins_tie(&self, one: First, other: First) -> bool {
+        let key = |first: First| (self.tie(first.leaf(), Time::from_nanos(first.at)), first.leaf());
         key(one) < key(other)
     }
 
     #[inline(always)]
     fn precedes(&self, one: First, other: First) -> bool {
         if one.at == other.at {
-            return self.wins_tie(one.leaf, other.leaf, one.at);
+            return self.wins_tie(one, other);
         }
         one.at < other.at
     }
@@ -70,7 +83,13 @@ impl Schedule {
     /// Sets the time of `leaf`'s next event.
     #[inline]
     pub(crate) fn set(&mut self, leaf: Leaf, at: Time) {
-        let mut first = First { at: at.as_nanos(), leaf: leaf as u64 };
+        self.set_kind(leaf, at, false);
+    }
+
+    /// [`Schedule::set`], and one of two kinds of event: known here, it need not be looked up when the event comes.
+    #[inline]
+    pub(crate) fn set_kind(&mut self, leaf: Leaf, at: Time, kind: bool) {
+        let mut first = First::new(leaf, at, kind);
         let mut node = self.first_leaf + leaf;
         // Changes no index, but shows that all are in bounds.
         let mask = self.nodes.len() - 1;
@@ -80,7 +99,7 @@ impl Schedule {
             // Either may win with no pattern to it: a branch here would be mispredicted at every other level.
             let rival_wins = self.precedes(rival, first);
             first.at = std::hint::select_unpredictable(rival_wins, rival.at, first.at);
-            first.leaf = std::hint::select_unpredictable(rival_wins, rival.leaf, first.leaf);
+            first.leaf_and_kind = std::hint::select_unpredictable(rival_wins, rival.leaf_and_kind, first.leaf_and_kind);
             node >>= 1;
             self.nodes[node & mask] = first;
         }
@@ -89,7 +108,7 @@ impl Schedule {
     /// Brings `leaf`'s next event forward to `at`; does nothing if it has an earlier one.
     #[inline]
     pub(crate) fn bring_forward(&mut self, leaf: Leaf, at: Time) {
-        let first = First { at: at.as_nanos(), leaf: leaf as u64 };
+        let first = First::new(leaf, at, false);
         let mut node = self.first_leaf + leaf;
         while node > 0 && self.precedes(first, self.nodes[node]) {
             self.nodes[node] = first;
@@ -117,7 +136,7 @@ mod tests {
                     schedule.set(leaf, Time::from_nanos(at));
                     model[leaf] = at;
                 }
-                let (first, winner) = schedule.first();
+                let (first, winner, _) = schedule.first();
                 prop_assert_eq!(first.as_nanos(), *model.iter().min().unwrap());
                 prop_assert_eq!(model[winner], first.as_nanos());
             }

@@ -45,6 +45,13 @@ impl Flow {
         }
     }
 
+    /// [`Flow::on_ack`] out of line.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn on_ack_now(&mut self, ack: &AckItem, now: Time, net: &mut Net) {
+        self.on_ack(ack, now, net);
+    }
+
     #[cold]
     #[inline(never)]
     fn on_troubled_ack(&mut self, ack: &AckItem, now: Time, net: &mut Net) {

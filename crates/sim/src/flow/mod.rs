@@ -244,19 +244,29 @@ impl Flow {
         self.wake_at
     }
 
-    /// Handles what is due at `now`: one ACK, or the timers.
+    /// Handles what is due at `now`: one ACK, or the timers. `is_ack` is what the schedule knows.
     #[inline]
-    pub(crate) fn on_event(&mut self, now: Time, net: &mut Net) {
-        match self.route.acks.pop_if(|ack| ack.at <= now) {
-            Some(ack) => self.on_ack(&ack, now, net),
-            None => self.on_timer(now, net),
+    pub(crate) fn on_event(&mut self, now: Time, is_ack: bool, net: &mut Net) {
+        if is_ack && let Some(ack) = self.route.acks.pop() {
+            self.on_ack(&ack, now, net);
+        } else {
+            self.on_other_event(now, net);
         }
         let next_ack = self.route.acks.front().map_or(Time::NEVER, |ack| ack.at);
-        let next = next_ack.min(self.pacing_at).min(self.wake_at).min(self.route.receiver.deadline());
-        net.schedule.set(self.route.flow_leaf, next);
+        let next_timer = self.pacing_at.min(self.wake_at).min(self.route.receiver.deadline());
+        net.schedule.set_kind(self.route.flow_leaf, next_ack.min(next_timer), next_ack <= next_timer);
     }
 
+    /// A timer, or the first ACK after a while.
     #[inline(never)]
+    fn on_other_event(&mut self, now: Time, net: &mut Net) {
+        match self.route.acks.pop_if(|ack| ack.at <= now) {
+            Some(ack) => self.on_ack_now(&ack, now, net),
+            None => self.on_timer(now, net),
+        }
+    }
+
+    #[inline(always)]
     fn on_timer(&mut self, now: Time, net: &mut Net) {
         if self.pacing_at <= now {
             self.pacing_at = Time::NEVER;
