@@ -8,6 +8,7 @@
 //! insertion, lets one of two synchronised senders win every tie and manufactures starvation.
 
 use fairweir_units::Time;
+use std::hint::select_unpredictable;
 
 /// A stream's place in the tree.
 pub(crate) type Leaf = usize;
@@ -33,6 +34,18 @@ impl First {
     #[inline(always)]
     fn leaf(self) -> Leaf {
         (self.leaf_and_kind >> 1) as Leaf
+    }
+
+    #[inline(always)]
+    fn precedes(self, other: First, seed: u64) -> bool {
+        if self.at == other.at { self.wins_tie(other, seed) } else { self.at < other.at }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wins_tie(self, other: First, seed: u64) -> bool {
+        let key = |first: First| (tie(seed, first.leaf(), first.at), first.leaf());
+        key(self) < key(other)
     }
 }
 
@@ -62,22 +75,7 @@ impl Schedule {
     /// The order of stream `leaf` among events at `at`.
     #[inline]
     pub(crate) fn tie(&self, leaf: Leaf, at: Time) -> u32 {
-        ((at.as_nanos() ^ (leaf as u64).wrapping_mul(MIX_LEAF) ^ self.seed).wrapping_mul(MIX) >> 32) as u32
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn wins_tie(&self, one: First, other: First) -> bool {
-        let key = |first: First| (self.tie(first.leaf(), Time::from_nanos(first.at)), first.leaf());
-        key(one) < key(other)
-    }
-
-    #[inline(always)]
-    fn precedes(&self, one: First, other: First) -> bool {
-        if one.at == other.at {
-            return self.wins_tie(one, other);
-        }
-        one.at < other.at
+        tie(self.seed, leaf, at.as_nanos())
     }
 
     /// Sets the time of `leaf`'s next event.
@@ -91,17 +89,19 @@ impl Schedule {
     pub(crate) fn set_kind(&mut self, leaf: Leaf, at: Time, kind: bool) {
         let mut first = First::new(leaf, at, kind);
         let mut node = self.first_leaf + leaf;
+        let nodes = self.nodes.as_mut_slice();
         // Changes no index, but shows that all are in bounds.
-        let mask = self.nodes.len() - 1;
-        self.nodes[node & mask] = first;
+        let mask = nodes.len() - 1;
+        nodes[node & mask] = first;
         while node > 1 {
-            let rival = self.nodes[(node ^ 1) & mask];
-            // Either may win with no pattern to it: a branch here would be mispredicted at every other level.
-            let rival_wins = self.precedes(rival, first);
-            first.at = std::hint::select_unpredictable(rival_wins, rival.at, first.at);
-            first.leaf_and_kind = std::hint::select_unpredictable(rival_wins, rival.leaf_and_kind, first.leaf_and_kind);
+            let rival = nodes[(node ^ 1) & mask];
+            // Either may win with no pattern to it: a branch here would be mispredicted at every other level. For 128-bit
+            // keys, tie-break included, the compiler makes one in spite of the hint.
+            let rival_wins = rival.precedes(first, self.seed);
+            first.at = select_unpredictable(rival_wins, rival.at, first.at);
+            first.leaf_and_kind = select_unpredictable(rival_wins, rival.leaf_and_kind, first.leaf_and_kind);
             node >>= 1;
-            self.nodes[node & mask] = first;
+            nodes[node & mask] = first;
         }
     }
 
@@ -110,11 +110,16 @@ impl Schedule {
     pub(crate) fn bring_forward(&mut self, leaf: Leaf, at: Time) {
         let first = First::new(leaf, at, false);
         let mut node = self.first_leaf + leaf;
-        while node > 0 && self.precedes(first, self.nodes[node]) {
+        while node > 0 && first.precedes(self.nodes[node], self.seed) {
             self.nodes[node] = first;
             node >>= 1;
         }
     }
+}
+
+#[inline]
+fn tie(seed: u64, leaf: Leaf, at: u64) -> u32 {
+    ((at ^ (leaf as u64).wrapping_mul(MIX_LEAF) ^ seed).wrapping_mul(MIX) >> 32) as u32
 }
 
 #[cfg(test)]
