@@ -180,7 +180,8 @@ mod tests {
                 // With a large step the order is nearly kept, with none it is random and a heap takes over.
                 let at = Time::from_nanos(at + tag as u64 * step * 100);
                 let is_least = expected.iter().all(|&(t, i, _)| (at, tie) < (t, i));
-                let arrival = Arrival { item: Item { at, ..Item::default() }, tag: tag as u32, tie };
+                let mut arrival = Arrival { tag: tag as u32, tie, ..Arrival::default() };
+                arrival.item.at = at;
                 prop_assert_eq!(arrivals.insert(arrival), is_least);
                 expected.push((at, tie, tag as u32));
             }

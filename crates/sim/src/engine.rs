@@ -1,11 +1,11 @@
 //! The engine: builds a scenario's flows and hops, plays the events in order, and sums up.
 
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, Timing};
 use crate::config::{Config, FlowSpec};
 use crate::flow::{Flow, FlowStats};
 use crate::lookahead;
 use crate::net::{HopStats, Net, SharedHop};
-use crate::route::{Direction, Route, Stage};
+use crate::route::{Direction, Place, Route, Stage};
 use crate::run::{Factory, Outcome, Progress, SimError};
 use crate::sampler::Sampler;
 use crate::schedule::{Leaf, Schedule};
@@ -42,8 +42,8 @@ pub(crate) struct Engine<'a> {
     net: Net,
     /// Streams after the flows'.
     streams: Vec<Stream>,
-    /// For the next batched stage, which has no place in the schedule but takes part in ties.
-    batched_leaf: Leaf,
+    /// What the next stream goes by in ties.
+    next_name: u32,
     /// What a hop's tag stands for.
     tags: Vec<(usize, Direction, usize)>,
     sampler: Option<Sampler>,
@@ -54,7 +54,7 @@ pub(crate) struct Engine<'a> {
 
 /// A hop on a flow's way.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Visit {
     direction: Direction,
     stage: usize,
     hop: usize,
@@ -62,11 +62,11 @@ struct Place {
     is_immediate: bool,
 }
 
-fn stages_of(spec: &FlowSpec) -> impl Iterator<Item = Place> + '_ {
+fn visits(spec: &FlowSpec) -> impl Iterator<Item = Visit> + '_ {
     [(Direction::Data, &spec.path), (Direction::Ack, &spec.ack_path)].into_iter().flat_map(move |(direction, hops)| {
         hops.iter().enumerate().map(move |(stage, &hop)| {
             let is_immediate = direction == Direction::Data && stage == 0 && spec.ingress.is_empty();
-            Place { direction, stage, hop, is_immediate }
+            Visit { direction, stage, hop, is_immediate }
         })
     })
 }
@@ -91,39 +91,51 @@ const ELEMENT_STREAM: u64 = 3;
 
 impl<'a> Engine<'a> {
     pub(crate) fn new(config: &'a Config, factory: &Factory<'_>) -> Result<Engine<'a>, SimError> {
+        Engine::with_timings(config, factory, &lookahead::plan(config))
+    }
+
+    /// The engine for `config`; a hop with a timing takes its arrivals in batches, if it decides on arrival.
+    fn with_timings(
+        config: &'a Config,
+        factory: &Factory<'_>,
+        timings: &[Option<Timing>],
+    ) -> Result<Engine<'a>, SimError> {
         let mut hops: Vec<SharedHop> = config
             .links
             .iter()
             .enumerate()
             .map(|(index, spec)| SharedHop::new(spec, stream_of(config.seed, HOP_STREAM, index)))
             .collect();
-        let decides_on_leave: Vec<bool> = hops.iter().map(|hop| hop.hop.decides_on_leave()).collect();
         let mut streams = Vec::new();
         let flows = config.flows.len();
-        for (index, timing) in lookahead::plan(config, &decides_on_leave).into_iter().enumerate() {
+        for (index, (hop, timing)) in hops.iter_mut().zip(timings).enumerate() {
             let leaf = flows + streams.len();
-            if decides_on_leave[index] {
+            if hop.hop.decides_on_leave() {
                 streams.push(Stream::Service(index));
-                hops[index].leaf = Some(leaf);
-            } else if let Some(timing) = timing {
+                hop.leaf = Some(leaf);
+            } else if let Some(timing) = *timing {
                 streams.push(Stream::Batch(index));
-                hops[index].arrivals = Some(Arrivals::new(leaf, timing));
+                hop.arrivals = Some(Arrivals::new(leaf, timing));
             }
         }
-        let stages = config.flows.iter().flat_map(stages_of);
-        let own = stages.filter(|stage| !stage.is_immediate && hops[stage.hop].arrivals.is_none()).count();
+        let own = config.flows.iter().flat_map(visits);
+        let own = own.filter(|visit| !visit.is_immediate && hops[visit.hop].arrivals.is_none()).count();
         let leaves = flows + streams.len() + own;
         let mut engine = Engine {
             config,
             flows: Vec::with_capacity(flows),
             net: Net { hops, schedule: Schedule::new(leaves, config.seed) },
             streams,
-            batched_leaf: flows,
+            next_name: flows as u32,
             tags: Vec::new(),
             sampler: config.interval.map(|interval| Sampler::new(interval, config)),
             base: vec![Baseline::default(); flows],
             events: 0,
         };
+        for leaf in engine.net.hops.iter().filter_map(|hop| hop.leaf) {
+            engine.net.schedule.rename(leaf, engine.next_name);
+            engine.next_name += 1;
+        }
         for (index, spec) in config.flows.iter().enumerate() {
             engine.add_flow(index, spec, factory)?;
         }
@@ -137,9 +149,9 @@ impl<'a> Engine<'a> {
             elements += 1;
             stream_of(self.config.seed, ELEMENT_STREAM, index << 8 | elements)
         });
-        for place in stages_of(spec) {
-            let stage = self.add_stage(index, &place);
-            match place.direction {
+        for visit in visits(spec) {
+            let stage = self.add_stage(index, &visit);
+            match visit.direction {
                 Direction::Data => route.stages.push(stage),
                 Direction::Ack => route.ack_stages.push(stage),
             }
@@ -152,20 +164,24 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    fn add_stage(&mut self, flow: usize, place: &Place) -> Stage {
-        let Place { direction, stage, hop, is_immediate } = *place;
-        let is_batched = self.net.hops[hop].arrivals.is_some();
-        let leaf = if is_immediate {
-            Leaf::MAX
-        } else if is_batched {
-            self.batched_leaf += 1;
-            self.batched_leaf - 1
+    fn add_stage(&mut self, flow: usize, visit: &Visit) -> Stage {
+        let Visit { direction, stage, hop, is_immediate } = *visit;
+        let place = if is_immediate {
+            Place::Immediate
         } else {
-            self.streams.push(Stream::Stage { flow, direction, stage });
-            self.config.flows.len() + self.streams.len() - 1
+            let name = self.next_name;
+            self.next_name += 1;
+            if self.net.hops[hop].arrivals.is_some() {
+                Place::AtHop { name }
+            } else {
+                let leaf = self.config.flows.len() + self.streams.len();
+                self.streams.push(Stream::Stage { flow, direction, stage });
+                self.net.schedule.rename(leaf, name);
+                Place::Own(leaf)
+            }
         };
         self.tags.push((flow, direction, stage));
-        Stage::new(hop, leaf, self.tags.len() as u32 - 1, is_batched)
+        Stage::new(hop, place, self.tags.len() as u32 - 1)
     }
 
     fn controller(
@@ -373,4 +389,103 @@ fn ratio(part: u64, whole: u64) -> f64 {
 /// `bytes` over `time`, Mbps.
 pub(crate) fn mbps(bytes: u64, time: Dur) -> f64 {
     if time == Dur::ZERO { 0.0 } else { bytes as f64 * 8e-6 / time.as_secs_f64() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LinkSpec;
+    use fairweir_path::link::ConstantConfig;
+    use fairweir_path::queue::{CodelConfig, DroptailConfig};
+    use fairweir_path::{ElementConfig, HopConfig, LinkConfig, PrivateLinkConfig, QueueConfig, jitter};
+    use fairweir_units::{Bytes, Rate};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// Times with odd nanoseconds.
+    fn odd(us: u64, salt: u64) -> Dur {
+        Dur::from_nanos(us * 1000 + salt * 37 % 991)
+    }
+
+    fn elements() -> impl Strategy<Value = Vec<ElementConfig>> {
+        let delay = (0..20_000u64, any::<u16>()).prop_map(|(us, salt)| {
+            ElementConfig::Delay(jitter::DelayConfig { by: odd(us, salt.into()), from: Time::ZERO })
+        });
+        let uniform = (1..5_000u64).prop_map(|us| ElementConfig::Uniform(jitter::UniformConfig { max: odd(us, us) }));
+        let link = (5_000_000..40_000_000u64, 2..50u64).prop_map(|(rate, limit)| {
+            ElementConfig::Link(PrivateLinkConfig {
+                link: LinkConfig::Constant(ConstantConfig { rate: Rate::from_bytes_per_sec(rate) }),
+                limit: None,
+                limit_packets: Some(limit),
+            })
+        });
+        proptest::collection::vec(prop_oneof![delay, uniform, link], 0..3)
+    }
+
+    fn flow() -> impl Strategy<Value = FlowSpec> {
+        let hops = (proptest::collection::vec(0..3usize, 1..3), proptest::collection::vec(0..3usize, 0..3));
+        let cca = prop_oneof![Just("reno"), Just("bbr")];
+        let own = (elements(), elements(), elements(), elements());
+        (hops, own, cca, 0..30_000u64, 0..30_000u64, 1..3u64).prop_map(
+            |((path, ack_path), (ingress, egress, reverse, last), cca, forward, back, ack_every)| {
+                let mut flow: FlowSpec = serde_json::from_value(json!({
+                    "id": "f", "cca": cca, "path": path, "forward_delay": 0, "reverse_delay": 0, "rtprop": 1,
+                    "ack_path": ack_path, "receiver": {"ack_every": ack_every},
+                }))
+                .expect("a flow");
+                (flow.forward_delay, flow.reverse_delay) = (odd(forward, forward), odd(back, 7 * back));
+                (flow.ingress, flow.egress, flow.reverse) = (ingress, egress, reverse);
+                flow.reverse_egress = if flow.ack_path.is_empty() { Vec::new() } else { last };
+                flow
+            },
+        )
+    }
+
+    fn link() -> impl Strategy<Value = LinkSpec> {
+        let queue = prop_oneof![
+            3 => (5..200u64).prop_map(|n| {
+                QueueConfig::Droptail(DroptailConfig { limit: None, limit_packets: Some(n) })
+            }),
+            1 => Just(QueueConfig::Codel(CodelConfig { limit_packets: Some(300), ..CodelConfig::default() })),
+        ];
+        (250_000..3_000_000u64, queue, 0..5_000u64).prop_map(|(rate, queue, delay)| LinkSpec {
+            name: String::new(),
+            hop: HopConfig {
+                link: LinkConfig::Constant(ConstantConfig { rate: Rate::from_bytes_per_sec(rate) }),
+                queue,
+            },
+            delay: odd(delay, delay),
+        })
+    }
+
+    /// As text, because a series has NaNs.
+    fn outcome(config: &Config, timings: &[Option<Timing>]) -> String {
+        let factory = |flow: &FlowSpec, start: &Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
+        let engine = Engine::with_timings(config, &factory, timings).expect("a valid scenario");
+        let mut outcome = engine.run(&mut |_| ControlFlow::Continue(())).expect("a run");
+        outcome.summary.events = 0;
+        format!("{outcome:?}")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn batches_change_nothing_but_the_number_of_events(
+            links in proptest::collection::vec(link(), 3..=3),
+            mut flows in proptest::collection::vec(flow(), 1..4),
+            seed: u64,
+        ) {
+            for (i, flow) in flows.iter_mut().enumerate() {
+                flow.start = Time::ZERO + odd(1_000 * i as u64, 3 * i as u64);
+            }
+            let config = Config {
+                duration: Dur::from_secs(3), warmup: Dur::from_secs(1), seed, packet: Bytes(1500), ack: Bytes(52),
+                links, flows, interval: Some(Dur::from_millis(130)),
+            };
+            let timings = lookahead::plan(&config);
+            let batched = outcome(&config, &timings);
+            let one_by_one = outcome(&config, &vec![None; timings.len()]);
+            prop_assert_eq!(batched, one_by_one);
+        }
+    }
 }

@@ -16,9 +16,8 @@ enum Edge {
     Between { from: usize, hop: usize, delay: Dur },
 }
 
-/// The timing of each hop of `config` that may handle its arrivals in batches; `decides_on_leave` of each hop tells
-/// which have a say when packets leave, and so cannot.
-pub(crate) fn plan(config: &Config, decides_on_leave: &[bool]) -> Vec<Option<Timing>> {
+/// The timing of each hop of `config` that may handle its arrivals in batches.
+pub(crate) fn plan(config: &Config) -> Vec<Option<Timing>> {
     let edges: Vec<Edge> = config.flows.iter().flat_map(edges_of(config)).collect();
     // Half of a delay is the sender's to wait, half the receiver's to look ahead.
     let mut patience = vec![Dur::MAX; config.links.len()];
@@ -39,7 +38,7 @@ pub(crate) fn plan(config: &Config, decides_on_leave: &[bool]) -> Vec<Option<Tim
     let timing = |hop: usize| {
         let timing = Timing { lead: lead[hop], patience: patience[hop] };
         let is_used = timing.lead < Dur::MAX;
-        (is_used && timing.lead > Dur::ZERO && !decides_on_leave[hop]).then_some(timing)
+        (is_used && timing.lead > Dur::ZERO).then_some(timing)
     };
     (0..config.links.len()).map(timing).collect()
 }

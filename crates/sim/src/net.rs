@@ -17,11 +17,12 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// `item` is on its way to a `hop` that handles its arrivals in batches, from the stage with this `tag` and `leaf`.
+    /// `item` is on its way to a `hop` that handles its arrivals in batches, from the stage with this `tag`, which goes by `name`
+    /// in ties.
     #[inline(always)]
-    pub(crate) fn announce(&mut self, hop: usize, item: Item, tag: u32, leaf: Leaf) {
+    pub(crate) fn announce(&mut self, hop: usize, item: Item, tag: u32, name: u32) {
         let Some(arrivals) = &mut self.hops[hop].arrivals else { return };
-        let arrival = Arrival { item, tag, tie: self.schedule.tie(leaf, item.at) };
+        let arrival = Arrival { item, tag, tie: self.schedule.tie(name, item.at) };
         if arrivals.insert(arrival) {
             self.schedule.bring_forward(arrivals.leaf, arrivals.due());
         }

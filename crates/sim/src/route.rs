@@ -42,14 +42,22 @@ pub(crate) enum Direction {
     Ack,
 }
 
+/// Where a stage's packets wait for their time to enter the hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nowhere: they enter as they are sent.
+    Immediate,
+    /// With the stage, which has this leaf of the schedule.
+    Own(Leaf),
+    /// With the hop ([`crate::arrivals`]); in ties the stage goes by this name.
+    AtHop { name: u32 },
+}
+
 /// A shared hop on the way, and the flow's packets that have yet to reach it.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) hop: usize,
-    /// Its place in the schedule; if batched only for ties, beyond the schedule's end.
-    pub(crate) leaf: Leaf,
-    /// Does the hop itself keep its arrivals ([`crate::arrivals`])?
-    is_batched: bool,
+    pub(crate) place: Place,
     pub(crate) coming: Ring<Item>,
     /// Packets inside a hop that decides on leave.
     held: Ring<Item>,
@@ -58,24 +66,33 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn new(hop: usize, leaf: Leaf, tag: u32, is_batched: bool) -> Stage {
-        Stage { hop, leaf, is_batched, coming: Ring::new(), held: Ring::new(), tag }
+    pub(crate) fn new(hop: usize, place: Place, tag: u32) -> Stage {
+        Stage { hop, place, coming: Ring::new(), held: Ring::new(), tag }
     }
 
     /// `item` will reach the hop at its time.
     #[inline(always)]
     fn queue(&mut self, item: Item, net: &mut Net) {
-        if self.is_batched {
-            net.announce(self.hop, item, self.tag, self.leaf);
-        } else {
-            self.queue_here(item, net);
+        match self.place {
+            Place::AtHop { name } => net.announce(self.hop, item, self.tag, name),
+            Place::Own(leaf) => self.queue_here(leaf, item, net),
+            Place::Immediate => debug_assert!(false, "packets enter as they are sent"),
+        }
+    }
+
+    /// May a packet that is there enter the hop?
+    fn enters_at_once(&self) -> bool {
+        match self.place {
+            Place::Immediate => true,
+            Place::Own(_) => self.coming.is_empty(),
+            Place::AtHop { .. } => false,
         }
     }
 
     #[inline(never)]
-    fn queue_here(&mut self, item: Item, net: &mut Net) {
+    fn queue_here(&mut self, leaf: Leaf, item: Item, net: &mut Net) {
         if self.coming.is_empty() {
-            net.schedule.bring_forward(self.leaf, item.at);
+            net.schedule.bring_forward(leaf, item.at);
         }
         self.coming.push(item);
     }
@@ -219,7 +236,7 @@ impl Route {
         let mut item = Item { at: now, sent: now, seq: seq as u32, ce: 0, log: 0 };
         if !through(&mut self.ingress, &mut item, self.packet_bytes, self.is_ecn_capable) {
             self.dropped += 1;
-        } else if item.at <= now && !self.stages[0].is_batched && self.stages[0].coming.is_empty() {
+        } else if item.at <= now && self.stages[0].enters_at_once() {
             self.enter(0, item, now, net);
         } else {
             self.queue_for(0, item, net);
@@ -346,7 +363,9 @@ impl Route {
     pub(crate) fn arrive(&mut self, direction: Direction, k: usize, now: Time, net: &mut Net) {
         let stage = &mut self.stages_mut(direction)[k];
         let Some(item) = stage.coming.pop() else { return };
-        net.schedule.set(stage.leaf, stage.coming.front().map_or(Time::NEVER, |next| next.at));
+        if let Place::Own(leaf) = stage.place {
+            net.schedule.set(leaf, stage.coming.front().map_or(Time::NEVER, |next| next.at));
+        }
         match direction {
             Direction::Data => self.enter(k, item, now, net),
             Direction::Ack => self.enter_with_ack(k, item, now, net),

@@ -15,7 +15,7 @@ pub(crate) type Leaf = usize;
 
 /// Odd constants with well-mixed bits (the golden ratio's and its relatives, as in SplitMix64).
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
-const MIX_LEAF: u64 = 0xBF58_476D_1CE4_E5B9;
+const MIX_NAME: u64 = 0xBF58_476D_1CE4_E5B9;
 
 /// The first event of the streams below a node.
 #[derive(Clone, Copy, Debug)]
@@ -37,15 +37,8 @@ impl First {
     }
 
     #[inline(always)]
-    fn precedes(self, other: First, seed: u64) -> bool {
-        if self.at == other.at { self.wins_tie(other, seed) } else { self.at < other.at }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn wins_tie(self, other: First, seed: u64) -> bool {
-        let key = |first: First| (tie(seed, first.leaf(), first.at), first.leaf());
-        key(self) < key(other)
+    fn precedes(self, other: First, ties: &Ties) -> bool {
+        if self.at == other.at { ties.won_by(self, other) } else { self.at < other.at }
     }
 }
 
@@ -56,13 +49,44 @@ pub(crate) struct Schedule {
     /// `nodes[1]` is the root, `nodes[first_leaf + i]` stream `i`.
     nodes: Vec<First>,
     first_leaf: usize,
+    ties: Ties,
+}
+
+/// The order of simultaneous events.
+#[derive(Debug)]
+struct Ties {
     seed: u64,
+    /// What stands for each leaf: itself, unless it was renamed.
+    names: Vec<u32>,
+}
+
+impl Ties {
+    #[inline]
+    fn rank(&self, name: u32, at: u64) -> u32 {
+        ((at ^ u64::from(name).wrapping_mul(MIX_NAME) ^ self.seed).wrapping_mul(MIX) >> 32) as u32
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn won_by(&self, one: First, other: First) -> bool {
+        let key = |first: First| {
+            let name = self.names[first.leaf()];
+            (self.rank(name, first.at), name)
+        };
+        key(one) < key(other)
+    }
 }
 
 impl Schedule {
     pub(crate) fn new(streams: usize, seed: u64) -> Schedule {
         let first_leaf = streams.max(2).next_power_of_two();
-        Schedule { nodes: vec![NEVER; 2 * first_leaf], first_leaf, seed: seed.wrapping_mul(MIX) | 1 }
+        let ties = Ties { seed: seed.wrapping_mul(MIX) | 1, names: (0..first_leaf as u32).collect() };
+        Schedule { nodes: vec![NEVER; 2 * first_leaf], first_leaf, ties }
+    }
+
+    /// In ties `leaf` goes by this name, so that its place does not matter.
+    pub(crate) fn rename(&mut self, leaf: Leaf, name: u32) {
+        self.ties.names[leaf] = name;
     }
 
     /// The stream with the earliest event, when, and of which kind; [`Time::NEVER`] if there is none.
@@ -72,10 +96,10 @@ impl Schedule {
         (Time::from_nanos(first.at), first.leaf(), first.leaf_and_kind & 1 == 1)
     }
 
-    /// The order of stream `leaf` among events at `at`.
+    /// The rank of what goes by `name` among events at `at`.
     #[inline]
-    pub(crate) fn tie(&self, leaf: Leaf, at: Time) -> u32 {
-        tie(self.seed, leaf, at.as_nanos())
+    pub(crate) fn tie(&self, name: u32, at: Time) -> u32 {
+        self.ties.rank(name, at.as_nanos())
     }
 
     /// Sets the time of `leaf`'s next event.
@@ -97,7 +121,7 @@ impl Schedule {
             let rival = nodes[(node ^ 1) & mask];
             // Either may win with no pattern to it: a branch here would be mispredicted at every other level. For 128-bit
             // keys, tie-break included, the compiler makes one in spite of the hint.
-            let rival_wins = rival.precedes(first, self.seed);
+            let rival_wins = rival.precedes(first, &self.ties);
             first.at = select_unpredictable(rival_wins, rival.at, first.at);
             first.leaf_and_kind = select_unpredictable(rival_wins, rival.leaf_and_kind, first.leaf_and_kind);
             node >>= 1;
@@ -110,16 +134,11 @@ impl Schedule {
     pub(crate) fn bring_forward(&mut self, leaf: Leaf, at: Time) {
         let first = First::new(leaf, at, false);
         let mut node = self.first_leaf + leaf;
-        while node > 0 && first.precedes(self.nodes[node], self.seed) {
+        while node > 0 && first.precedes(self.nodes[node], &self.ties) {
             self.nodes[node] = first;
             node >>= 1;
         }
     }
-}
-
-#[inline]
-fn tie(seed: u64, leaf: Leaf, at: u64) -> u32 {
-    ((at ^ (leaf as u64).wrapping_mul(MIX_LEAF) ^ seed).wrapping_mul(MIX) >> 32) as u32
 }
 
 #[cfg(test)]
