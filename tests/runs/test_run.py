@@ -108,7 +108,6 @@ def test_without_an_interval_there_is_no_series(tmp_path: Path) -> None:
     [
         ({"interval": "0s"}, "interval must be positive"),
         ({"interval": "100"}, "time `100` has no unit"),
-        ({"on": "kernel"}, "world `kernel` is not available"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
