@@ -264,14 +264,21 @@ def _play_on_kernel(
     return played.result, played.series
 
 
+#: What the simulator's configuration calls some keys of a flow.
+_KEYS_IN_FILE = {"receiver.ack_every": "delayed_ack", "receiver.ack_timer": "delayed_ack", "receiver.sack": "sack"}
+
+
 def _key_in_file(scenario: Scenario, key: str) -> str:
-    """Give ``flow.3.sack``, the third of all flows, as the file has it: the table that counts that flow."""
+    """Give ``flows.3.receiver.sack`` (the fourth of all flows) as the file has it: the table that counts that flow."""
     noun, _, rest = key.partition(".")
     number, _, name = rest.partition(".")
-    if noun != "flow" or not number.isdigit():
-        return key
+    name = _KEYS_IN_FILE.get(name, name)
+    if noun == "links" and number.isdigit() and int(number) < len(scenario.link):
+        return f"link.{list(scenario.link)[int(number)]}.{name}".rstrip(".")
     tables = [i for i, flow in enumerate(scenario.flow) for _ in range(flow.count)]
-    return f"flow.{tables[int(number)]}.{name}" if int(number) < len(tables) else key
+    if noun == "flows" and number.isdigit() and int(number) < len(tables):
+        return f"flow.{tables[int(number)]}.{name}".rstrip(".")
+    return key
 
 
 def _key_of(scenario: Scenario, flow_id: str) -> str | None:

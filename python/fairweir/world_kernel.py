@@ -61,7 +61,9 @@ class Options:
 
     def words(self) -> list[str]:
         """Give the options as ``fairweir-kernel run`` takes them."""
-        words = ["--mode", self.mode, "--traffic", self.traffic]
+        words = [] if self.mode == "mtu" else ["--mode", self.mode]
+        if self.traffic != "own":
+            words += ["--traffic", self.traffic]
         if self.record is not None:
             words += ["--record", str(self.record)]
         return [*words, "--cost"] if self.cost else words

@@ -65,7 +65,11 @@ def main() -> int:
     does = (config["flows"][0]["params"] or {}).get("does", "play")
     say("progress 0.5")
     if does == "refuse":
-        error = {"message": "only 1 or 2 packets an ACK", "key": "flow.1.delayed_ack", "hint": "write delayed_ack = 2"}
+        error = {
+            "message": "only 1 or 2 packets an ACK",
+            "key": "flows.1.receiver.ack_every",
+            "hint": "write delayed_ack = 2",
+        }
         say(json.dumps({"error": error}))
         return 2
     if does == "fail":

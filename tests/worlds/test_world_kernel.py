@@ -121,5 +121,5 @@ def test_options_are_for_the_kernel_world() -> None:
     with pytest.raises(ConfigError, match="only the kernel world has such options"):
         run(dumbbell("reno", duration="1s"), options=world_kernel.Options(cost=True))
     assert world_kernel.Options("tso", record=Path("r"), cost=True).words() == [
-        *("--mode", "tso", "--traffic", "own", "--record", "r", "--cost")
+        *("--mode", "tso", "--record", "r", "--cost")
     ]
