@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from fairweir import _core, cca
+from fairweir import _core, cca, world_sim
 from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.scenario import Scenario, flow_ids
 
@@ -208,7 +208,7 @@ def run(
     started = time.perf_counter()
     try:
         if on == "sim":
-            result, series = _simulate(scenario, config, on_progress)
+            result, series = world_sim.play(config, scenario.base, on_progress)
         else:
             result, series = _play_on_kernel(config, options, on_progress)
     except ConfigError as error:
@@ -218,38 +218,16 @@ def run(
         elif on == "kernel" and error.key is not None:
             error.key = _key_in_file(scenario, error.key)
         raise
+    except InvariantError as error:
+        error.source = scenario.source
+        raise
     wall_s = time.perf_counter() - started
     return Run(scenario, _summary(scenario, on, result, wall_s), series)
 
 
-Columns = dict[str, bytes]
-Result = tuple[dict[str, Any], tuple[Columns, Columns] | None]
-
-
-def _simulate(scenario: Scenario, config: dict[str, Any], on_progress: Callable[[float], object] | None) -> Result:
-    classes = {
-        flow["cca"]: cca.load_class(flow["cca"], base=scenario.base)
-        for flow in config["flows"]
-        if cca.is_python(flow["cca"])
-    }
-    duration = config["duration"]
-    report = (lambda ns: on_progress(min(ns / duration, 1.0))) if on_progress else None
-    try:
-        summary_json, series = _core.run(json.dumps(config), classes, report)
-    except BaseException as error:
-        # Not an Exception, so that nobody takes it for an ordinary failure; but an audit must go on.
-        if type(error).__name__ == "PanicException":
-            hint = "this is a bug of fairweir: please report it with the scenario"
-            raise InvariantError(
-                f"the simulator broke an invariant: {error}", hint=hint, source=scenario.source
-            ) from None
-        raise
-    return json.loads(summary_json), series
-
-
 def _play_on_kernel(
     config: dict[str, Any], options: Options | None, on_progress: Callable[[float], object] | None
-) -> Result:
+) -> world_sim.Result:
     from fairweir import world_kernel
 
     for flow in config["flows"]:

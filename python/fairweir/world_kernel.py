@@ -9,7 +9,6 @@ its own file descriptors, so that ending it, in whatever way, undoes all of it.
 from __future__ import annotations
 
 import base64
-import ctypes
 import json
 import os
 import shutil
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from fairweir.errors import ConfigError, KernelError
+from fairweir.process import die_with_parent
 
 HELPER = "fairweir-kernel"
 #: Names another helper than the one beside the interpreter.
@@ -35,7 +35,6 @@ INTERRUPTED = 130
 SETUP_S = 60.0
 #: Seconds that the helper has to end by itself when it is asked to.
 PATIENCE_S = 5.0
-_PR_SET_PDEATHSIG = 1
 #: Lines of the helper's messages that an error without a better text shows.
 _LAST_LINES = 5
 
@@ -164,19 +163,6 @@ def _decode(columns: Mapping[str, str]) -> Columns:
     return {name: base64.b64decode(text) for name, text in columns.items()}
 
 
-def _die_with_parent() -> Callable[[], None]:
-    """Give what makes a child end when this process is killed: it must not outlive the one who asked for it."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    parent = os.getpid()
-
-    def prepare() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return prepare
-
-
 def _call(words: Sequence[str], text: str, limit_s: float, on_progress: Callable[[float], object] | None) -> Any:
     """Run the helper to its end, whatever that is, and give its document."""
     with tempfile.TemporaryFile() as out:
@@ -188,7 +174,7 @@ def _call(words: Sequence[str], text: str, limit_s: float, on_progress: Callable
             encoding="utf-8",
             errors="replace",
             process_group=0,  # so that Ctrl-C reaches it through us, once
-            preexec_fn=_die_with_parent(),  # noqa: PLW1509 - one system call, and its library is loaded already
+            preexec_fn=die_with_parent(),  # noqa: PLW1509 - one system call, and its library is loaded already
         )
         timed_out = threading.Event()
 
