@@ -60,7 +60,15 @@ enum sk_pacing {
 	SK_PACING_FQ = 2,
 };
 
+struct sock_common {
+	u32 skc_daddr; /* network order */
+	u32 skc_rcv_saddr;
+	u16 skc_dport; /* network order */
+	u16 skc_num;
+} CC_CORE;
+
 struct sock {
+	struct sock_common __sk_common;
 	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;
 	u32 sk_pacing_status;
@@ -187,6 +195,16 @@ static __always_inline u32 tcp_min_rtt(const struct tcp_sock *tp)
 	return tp->rtt_min.s[0].v;
 }
 
+/* Only a scenario can grant an oracle. */
+static __always_inline u32 cc_oracle_rtprop_us(const struct sock *sk)
+{
+	return 0;
+}
+
+#ifdef CC_RECORD
+#include "record.h"
+#else
+
 /* This host's monotonic clock, ns. */
 static __always_inline u64 cc_now_ns(const struct sock *sk)
 {
@@ -204,11 +222,12 @@ static __always_inline u32 cc_rand(struct sock *sk)
 	return bpf_get_prandom_u32();
 }
 
-/* Only a scenario can grant an oracle. */
-static __always_inline u32 cc_oracle_rtprop_us(const struct sock *sk)
-{
-	return 0;
-}
+/* Where record.h stands when hooks are recorded. */
+#define CC_CONTROL_ENTER(sk, rs)
+#define CC_CONTROL_LEAVE(sk)
+#define CC_NOTE_PARAMS(sk, p)
+
+#endif
 
 /* Since Linux 6.10 cong_control has four arguments, before it had two; the dead branch is pruned at load time. */
 extern int LINUX_KERNEL_VERSION __kconfig;
@@ -227,7 +246,10 @@ extern int LINUX_KERNEL_VERSION __kconfig;
 			sample = (void *)ctx[1];                                                                       \
 			asm volatile("" : "+r"(sample));                                                               \
 		}                                                                                                      \
-		prog##_body((void *)ctx[0], sample);                                                                   \
+		struct sock *flow = (void *)ctx[0];                                                                    \
+		CC_CONTROL_ENTER(flow, sample);                                                                        \
+		prog##_body(flow, sample);                                                                             \
+		CC_CONTROL_LEAVE(flow);                                                                                \
 	}                                                                                                              \
 	static __always_inline void prog##_body(struct sock *sk, const struct rate_sample *rs)
 
@@ -236,6 +258,7 @@ extern int LINUX_KERNEL_VERSION __kconfig;
 
 #define CC_SK_STORAGE 24 /* BPF_MAP_TYPE_SK_STORAGE */
 #define CC_NO_PREALLOC 1 /* BPF_F_NO_PREALLOC */
+#define CC_CLONE (1 << 9) /* BPF_F_CLONE: accepted connections take what their listener has */
 
 #define CC_PARAMS(cc, LIST)                                                                                            \
 	struct cc##_params {                                                                                           \
@@ -244,14 +267,16 @@ extern int LINUX_KERNEL_VERSION __kconfig;
 	const volatile struct cc##_params cc##_defaults = {LIST(CC_PARAM_DEFAULT)};                                    \
 	struct {                                                                                                       \
 		__uint(type, CC_SK_STORAGE);                                                                           \
-		__uint(map_flags, CC_NO_PREALLOC);                                                                     \
+		__uint(map_flags, CC_NO_PREALLOC | CC_CLONE);                                                                   \
 		__type(key, int);                                                                                      \
 		__type(value, struct cc##_params);                                                                     \
 	} cc##_of_flow SEC(".maps");                                                                                   \
 	static __always_inline const struct cc##_params *cc_params(struct sock *sk)                                    \
 	{                                                                                                              \
 		const struct cc##_params *p = bpf_sk_storage_get(&cc##_of_flow, sk, 0, 0);                             \
-		return p ? p : (const struct cc##_params *)&cc##_defaults;                                             \
+		p = p ? p : (const struct cc##_params *)&cc##_defaults;                                                \
+		CC_NOTE_PARAMS(sk, p);                                                                                 \
+		return p;                                                                                              \
 	}                                                                                                              \
 	_Static_assert(sizeof(struct cc##_params) > 0, "no parameters")
 

@@ -66,6 +66,7 @@ struct List {
     externs: String,
     modules: String,
     rows: String,
+    sources: String,
 }
 
 impl List {
@@ -99,6 +100,13 @@ impl List {
             let summary = summary_of(&name, &text)
                 .unwrap_or_else(|| panic!("{}: the header has no line ` * {name}: ...`", source.display()));
             let module = name.to_uppercase();
+            let file = source.file_name().and_then(|f| f.to_str()).expect("a source's name is UTF-8");
+            writeln!(
+                self.sources,
+                "    Builtin {{ name: \"{name}\", file: {file:?}, text: include_str!({:?}), module: &{module} }},",
+                source.display().to_string()
+            )
+            .expect("a string grows");
             writeln!(self.externs, "    static {name}: RawOps;").expect("a string grows");
             writeln!(
                 self.modules,
@@ -129,9 +137,10 @@ impl List {
             "unsafe extern \"C\" {{\n{}}}\n\n{}\n\
              /// Algorithms written in kernel C: what `bpf/*.bpf.c` holds.\n\
              pub static ALGORITHMS: &[Algorithm] = &[\n{}];\n\n\
-         /// The headers of `bpf/`, by name, for users' sources.\n\
-             pub(super) static HEADERS: &[(&str, &str)] = &[\n{embedded}];\n",
-            self.externs, self.modules, self.rows
+             /// The headers of `bpf/`, by name, for users' sources.\n\
+             pub static HEADERS: &[(&str, &str)] = &[\n{embedded}];\n\n\
+             pub(super) static BUILTIN: &[Builtin] = &[\n{}];\n",
+            self.externs, self.modules, self.rows, self.sources
         )
     }
 }

@@ -91,6 +91,10 @@ class InvariantError(FairweirError):
     """The simulator found itself in a state that cannot be: a bug of ours."""
 
 
+class KernelError(FairweirError):
+    """The kernel world cannot do this here: no helper, no root, no BPF, or the kernel refused."""
+
+
 class MissingExtraError(FairweirError):
     """An optional dependency is not installed."""
 

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar
 
 from fairweir.errors import FairweirError, describe_exception
+from fairweir.process import describe_exit
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -126,7 +127,10 @@ def iter_jobs(
     server = _ForkServer() if fn.__module__ != "__main__" else context.ForkServerContext()
     server.set_forkserver_preload(["fairweir.run"])
     pool = ProcessPool(
-        max_workers=min(workers or default_workers(), len(jobs)), initializer=_ignore_interrupts, context=server
+        max_workers=min(workers or default_workers(), len(jobs)),
+        initializer=_become_worker,
+        initargs=(timeout_s is not None,),
+        context=server,
     )
     finished = False
     try:
@@ -164,8 +168,18 @@ class _ForkServer(context.ForkServerContext):
     Process = _Worker
 
 
-def _ignore_interrupts() -> None:
+_is_guarded = False
+
+
+def is_guarded() -> bool:
+    """Is this a worker whose job may crash, and loop until its time is up, without harm to others?"""
+    return _is_guarded
+
+
+def _become_worker(has_time_limit: bool) -> None:
     """Leave Ctrl-C to the parent, which ends its workers."""
+    global _is_guarded  # noqa: PLW0603 - of the whole process, once
+    _is_guarded = has_time_limit
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -177,7 +191,7 @@ def _outcome(index: int, job: Job, future: Future[Result], timeout_s: float | No
     except JobTimeoutError:
         return Failed(index, job, "timeout", f"did not end within {timeout_s:g} s")
     except ProcessExpired as error:
-        return Failed(index, job, "crash", f"its process died (exit code {error.exitcode})")
+        return Failed(index, job, "crash", f"its process died ({describe_exit(error.exitcode)})")
     except CancelledError:
         return Failed(index, job, "cancelled", "cancelled")
     except FairweirError as error:

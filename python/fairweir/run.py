@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from fairweir import _core, cca
+from fairweir import _core, cca, world_sim
 from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.scenario import Scenario, flow_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from fairweir.world_kernel import Options
 
 World = Literal["sim", "kernel"]
 
@@ -49,7 +51,8 @@ class Run:
     Attributes
     ----------
     scenario : Scenario
-    summary : dict; what ``fairweir run --json`` prints: scenario, world, seed, flows, links, fairness, packets, wall_s
+    summary : dict; what ``fairweir run --json`` prints: scenario, world, seed, flows, links, fairness, packets, wall_s;
+        of the kernel world also ``emulator``
     """
 
     scenario: Scenario
@@ -60,6 +63,12 @@ class Run:
     def has_series(self) -> bool:
         """Were time series recorded (`interval` given)?"""
         return self._series is not None
+
+    @property
+    def is_judged(self) -> bool:
+        """May conclusions be drawn? Not if the kernel world's emulator was later than its budget allows."""
+        emulator = self.summary.get("emulator")
+        return emulator is None or bool(emulator["judged"])
 
     @property
     def flows(self) -> pa.Table:
@@ -160,6 +169,7 @@ def run(
     seed: int | None = None,
     interval: str | None = None,
     on: World = "sim",
+    options: Options | None = None,
     on_progress: Callable[[float], object] | None = None,
 ) -> Run:
     """Play `scenario`.
@@ -170,7 +180,8 @@ def run(
     seed : int; replaces the scenario's
     interval : str, time with unit; of the time series, none are recorded without it
     on : "sim" or "kernel"; the world
-    on_progress : called now and then with the fraction of simulated time that is done, 0 to 1
+    options : how the kernel world plays
+    on_progress : called now and then with the fraction of the scenario's time that is done, 0 to 1
 
     Returns
     -------
@@ -178,16 +189,13 @@ def run(
 
     Raises
     ------
-    ConfigError : the scenario cannot be played
+    ConfigError : the scenario cannot be played in this world
+    KernelError : the kernel world is not to be had here (helper, root, BPF)
     CcaError : a controller does not exist or refuses its parameters
     ControllerError : a controller misbehaved; names the flow, the simulated time and what it did
     InvariantError : a bug of the simulator
     KeyboardInterrupt : Ctrl-C, at once even in the middle of a run
     """
-    if on != "sim":
-        raise ConfigError(
-            f"world `{on}` is not available in this version", hint="leave out `--on`, or write `--on sim`"
-        )
     if seed is not None:
         scenario = scenario.model_copy(update={"seed": seed})
     config = scenario.resolve()
@@ -195,31 +203,60 @@ def run(
         config["interval"] = _core.parse_time(interval)
         if config["interval"] == 0:
             raise ConfigError("interval must be positive: `0`", hint='write "100ms"', key="interval")
-    classes = {
-        flow["cca"]: cca.load_class(flow["cca"], base=scenario.base)
-        for flow in config["flows"]
-        if cca.is_python(flow["cca"])
-    }
-    duration = config["duration"]
-    report = (lambda ns: on_progress(min(ns / duration, 1.0))) if on_progress else None
+    if options is not None and on != "kernel":
+        raise ConfigError("only the kernel world has such options", hint="write `--on kernel`", key="--on")
     started = time.perf_counter()
     try:
-        summary_json, series = _core.run(json.dumps(config), classes, report)
+        if on == "sim":
+            result, series = world_sim.play(config, scenario.base, on_progress)
+        else:
+            result, series = _play_on_kernel(config, options, on_progress)
     except ConfigError as error:
         error.source = error.source or scenario.source
         if isinstance(error, CcaError) and error.key is None:
             error.key = _key_of(scenario, error.flow)
+        elif on == "kernel" and error.key is not None:
+            error.key = _key_in_file(scenario, error.key)
         raise
-    except BaseException as error:
-        # Not an Exception, so that nobody takes it for an ordinary failure; but an audit must go on.
-        if type(error).__name__ == "PanicException":
-            hint = "this is a bug of fairweir: please report it with the scenario"
-            raise InvariantError(
-                f"the simulator broke an invariant: {error}", hint=hint, source=scenario.source
-            ) from None
+    except InvariantError as error:
+        error.source = scenario.source
         raise
     wall_s = time.perf_counter() - started
-    return Run(scenario, _summary(scenario, on, json.loads(summary_json), wall_s), series)
+    return Run(scenario, _summary(scenario, on, result, wall_s), series)
+
+
+def _play_on_kernel(
+    config: dict[str, Any], options: Options | None, on_progress: Callable[[float], object] | None
+) -> world_sim.Result:
+    from fairweir import world_kernel
+
+    for flow in config["flows"]:
+        if cca.is_python(flow["cca"]):
+            raise CcaError(
+                f"the kernel cannot run a Python class: `{flow['cca']}`",
+                hint="write it in kernel C (`fairweir new cca NAME --c`), or leave out `--on kernel`",
+                cca=flow["cca"],
+                flow=flow["id"],
+            )
+    played = world_kernel.play(config, options=options, on_progress=on_progress)
+    return played.result, played.series
+
+
+#: What the simulator's configuration calls some keys of a flow.
+_KEYS_IN_FILE = {"receiver.ack_every": "delayed_ack", "receiver.ack_timer": "delayed_ack", "receiver.sack": "sack"}
+
+
+def _key_in_file(scenario: Scenario, key: str) -> str:
+    """Give ``flows.3.receiver.sack`` (the fourth of all flows) as the file has it: the table that counts that flow."""
+    noun, _, rest = key.partition(".")
+    number, _, name = rest.partition(".")
+    name = _KEYS_IN_FILE.get(name, name)
+    if noun == "links" and number.isdigit() and int(number) < len(scenario.link):
+        return f"link.{list(scenario.link)[int(number)]}.{name}".rstrip(".")
+    tables = [i for i, flow in enumerate(scenario.flow) for _ in range(flow.count)]
+    if noun == "flows" and number.isdigit() and int(number) < len(tables):
+        return f"flow.{tables[int(number)]}.{name}".rstrip(".")
+    return key
 
 
 def _key_of(scenario: Scenario, flow_id: str) -> str | None:
@@ -237,10 +274,9 @@ def _summary(scenario: Scenario, world: World, result: dict[str, Any], wall_s: f
         "seed": scenario.seed,
         "version": _core.__version__,
         "flows": flows,
-        "links": result["links"],
+        "links": result.pop("links"),
         "fairness": fairness([flow["throughput_mbps"] for flow in flows]),
-        "packets": result["packets"],
-        "events": result["events"],
+        **{key: value for key, value in result.items() if key != "flows"},
         "wall_s": wall_s,
     }
 

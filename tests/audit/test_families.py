@@ -141,9 +141,7 @@ def test_metrics_of_pairs_are_silent_about_lone_flows() -> None:
     family = FAMILIES["random-loss"]
     lone = Reading(
         summary={
-            "flows": [
-                {"throughput_mbps": 5.0, "rtt_ms": {"mean": 1.0}, "loss_rate": 0.0, "sent_pkts": 1, "delivered_pkts": 1}
-            ],
+            "flows": [{"throughput_mbps": 5.0, "rtt_ms": {"mean": 1.0}, "lost_pkts": 0, "delivered_pkts": 1}],
             "links": [{"utilization": 0.7, "queue_ms": {"mean": 0.0}}],
         },
         place=Place(0.0, "alone"),

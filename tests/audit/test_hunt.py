@@ -41,10 +41,9 @@ class World:
         share = self.share(kind, d_ms, rate, float(s["duration"].removesuffix("s")))
         # Seeds move the share by a per cent or two, up and down.
         share *= 1.0 + 0.02 * math.sin(float(s["seed"]))
-        flows = [(share, rate), (1.0 - share, rate)]
-        return {
-            "flows": [{"throughput_mbps": part * r, "loss_rate": self.loss, "sent_pkts": 1000} for part, r in flows],
-        }
+        lost = round(1000 * self.loss)
+        settled = {"lost_pkts": lost, "delivered_pkts": 1000 - lost}
+        return {"flows": [{"throughput_mbps": part * rate, **settled} for part in (share, 1.0 - share)]}
 
     @property
     def packets(self) -> int:

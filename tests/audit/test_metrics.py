@@ -9,14 +9,13 @@ import pytest
 from fairweir.audit import metrics
 
 
-def summary(*rates_mbps: float, utilization: float = 0.5, loss: float = 0.0) -> dict[str, Any]:
+def summary(*rates_mbps: float, utilization: float = 0.5) -> dict[str, Any]:
     return {
         "flows": [
             {
                 "throughput_mbps": rate,
                 "rtt_ms": {"mean": 10.0 + i},
-                "loss_rate": loss,
-                "sent_pkts": 100,
+                "lost_pkts": 0,
                 "delivered_pkts": 0 if rate == 0 else 100,
             }
             for i, rate in enumerate(rates_mbps)
@@ -51,8 +50,13 @@ def test_the_mean_rtt_leaves_out_flows_without_samples() -> None:
     assert metrics.mean_rtt_ms(summary(0.0)) is None
 
 
-def test_loss_is_weighed_by_what_each_flow_sent() -> None:
+def test_loss_is_weighed_by_what_became_of_each_flows_packets() -> None:
     mixed = summary(1.0, 1.0)
-    mixed["flows"][0] |= {"loss_rate": 0.5, "sent_pkts": 10}
-    mixed["flows"][1] |= {"loss_rate": 0.0, "sent_pkts": 90}
+    mixed["flows"][0] |= {"lost_pkts": 5, "delivered_pkts": 5}
+    mixed["flows"][1] |= {"lost_pkts": 0, "delivered_pkts": 90}
+    assert metrics.lost_pkts(mixed) == 5
     assert metrics.loss_rate(mixed) == pytest.approx(0.05)
+
+
+def test_a_flow_of_which_nothing_is_settled_has_lost_nothing() -> None:
+    assert metrics.loss_rate(summary(0.0)) == 0.0

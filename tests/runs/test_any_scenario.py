@@ -115,8 +115,7 @@ def test_any_scenario_plays(document: dict[str, Any]) -> None:
         return
     summary = record.summary
     for flow, spec in zip(summary["flows"], scenario.resolve()["flows"], strict=True):
-        # What is lost after the warm-up may have been sent before it.
-        assert 0 <= flow["loss_rate"] <= 1 or scenario.warmup != "0s"
+        assert 0 <= flow["loss_rate"] <= 1
         assert 0 <= flow["mark_rate"] <= 1
         assert 0 <= flow["goodput_mbps"] <= flow["throughput_mbps"]
         assert flow["delivered_pkts"] <= flow["sent_pkts"] or scenario.warmup != "0s"

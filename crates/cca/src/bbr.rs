@@ -48,6 +48,7 @@ pub use params::Params;
 
 pub(crate) use aggregation::Aggregation;
 pub(crate) use bandwidth::{Bandwidth, Gain, Pacer};
+pub(crate) use probe_rtt::{ProbeRtt, Step, cwnd_to_restore};
 pub(crate) use windowed_max::WindowedMax;
 
 use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
@@ -103,11 +104,7 @@ enum Mode {
         phase: u32,
         since: Time,
     },
-    ProbeRtt {
-        /// Since inflight has been small: when to leave.
-        done_at: Option<Time>,
-        is_round_done: bool,
-    },
+    ProbeRtt(ProbeRtt),
 }
 
 /// Gains in 256ths, from the parameters.
@@ -229,7 +226,7 @@ impl Bbr {
             Mode::ProbeBw { phase: 0, .. } => self.gains.probe_up,
             Mode::ProbeBw { phase: 1, .. } => self.gains.probe_down,
             Mode::ProbeBw { .. } => self.gains.cruise,
-            Mode::ProbeRtt { .. } => Gain::UNIT,
+            Mode::ProbeRtt(_) => Gain::UNIT,
         }
     }
 
@@ -238,7 +235,7 @@ impl Bbr {
         match self.mode {
             Mode::Startup | Mode::Drain => self.gains.startup,
             Mode::ProbeBw { .. } => self.gains.cwnd,
-            Mode::ProbeRtt { .. } => Gain::UNIT,
+            Mode::ProbeRtt(_) => Gain::UNIT,
         }
     }
 
@@ -408,7 +405,7 @@ impl Bbr {
             }
             self.cwnd_pkts = self.cwnd_pkts.max(MIN_CWND);
         }
-        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+        if matches!(self.mode, Mode::ProbeRtt(_)) {
             self.cwnd_pkts = self.cwnd_pkts.min(MIN_CWND);
         }
     }
@@ -452,8 +449,8 @@ impl Bbr {
         }
         self.is_idle_restart = true;
         self.aggregation.restart(ack.newest_sent);
-        if let Mode::ProbeRtt { done_at: Some(at), .. } = self.mode
-            && ack.newest_sent > at
+        if let Mode::ProbeRtt(probe) = self.mode
+            && probe.is_over_at(ack.newest_sent)
         {
             self.leave_probe_rtt(cx);
         }
@@ -518,7 +515,7 @@ impl Controller for Bbr {
             Mode::Startup => 0.0,
             Mode::Drain => 1.0,
             Mode::ProbeBw { .. } => 2.0,
-            Mode::ProbeRtt { .. } => 3.0,
+            Mode::ProbeRtt(_) => 3.0,
         };
         emit("mode", mode);
         emit("pacing_gain", self.pacing_gain().as_f64());

@@ -43,7 +43,9 @@ mod signals;
 
 pub use params::Params;
 
-use crate::bbr::{AGGREGATION_ROUNDS, Aggregation, Bandwidth, Gain, MIN_CWND, NOMINAL_RTT, Pacer, WindowedMax};
+use crate::bbr::{
+    AGGREGATION_ROUNDS, Aggregation, Bandwidth, Gain, MIN_CWND, NOMINAL_RTT, Pacer, ProbeRtt, WindowedMax,
+};
 use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, Sender, Sent};
 use cycle::{AckPhase, Phase, Probing};
@@ -86,11 +88,7 @@ enum Mode {
     Startup,
     Drain,
     ProbeBw(Phase),
-    ProbeRtt {
-        /// Since inflight has been small: when to leave.
-        done_at: Option<Time>,
-        is_round_done: bool,
-    },
+    ProbeRtt(ProbeRtt),
 }
 
 /// Factors in 256ths, from the parameters.
@@ -235,7 +233,7 @@ impl Bbr3 {
             Mode::Drain => self.gains.drain,
             Mode::ProbeBw(Phase::Up(_)) => self.gains.up,
             Mode::ProbeBw(Phase::Down(_)) => self.gains.down,
-            Mode::ProbeBw(_) | Mode::ProbeRtt { .. } => Gain::UNIT,
+            Mode::ProbeBw(_) | Mode::ProbeRtt(_) => Gain::UNIT,
         }
     }
 
@@ -244,7 +242,7 @@ impl Bbr3 {
             Mode::Startup | Mode::Drain => self.gains.startup_cwnd,
             Mode::ProbeBw(Phase::Up(_)) => self.gains.up_cwnd,
             Mode::ProbeBw(_) => self.gains.cwnd,
-            Mode::ProbeRtt { .. } => Gain::UNIT,
+            Mode::ProbeRtt(_) => Gain::UNIT,
         }
     }
 
@@ -386,11 +384,11 @@ impl Bbr3 {
             }
             self.cwnd_pkts = self.cwnd_pkts.max(MIN_CWND);
         }
-        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+        if matches!(self.mode, Mode::ProbeRtt(_)) {
             self.cwnd_pkts = self.cwnd_pkts.min(self.probe_rtt_cwnd());
         }
         let hi = match self.mode {
-            Mode::ProbeBw(Phase::Cruise(_)) | Mode::ProbeRtt { .. } => self.inflight_with_headroom(),
+            Mode::ProbeBw(Phase::Cruise(_)) | Mode::ProbeRtt(_) => self.inflight_with_headroom(),
             Mode::ProbeBw(_) => self.probing.inflight_hi,
             Mode::Startup | Mode::Drain => None,
         };
@@ -406,8 +404,8 @@ impl Bbr3 {
         }
         self.is_idle_restart = true;
         self.aggregation.restart(ack.newest_sent);
-        if let Mode::ProbeRtt { done_at: Some(at), .. } = self.mode
-            && ack.newest_sent > at
+        if let Mode::ProbeRtt(probe) = self.mode
+            && probe.is_over_at(ack.newest_sent)
         {
             self.leave_probe_rtt(cx);
         }
@@ -515,7 +513,7 @@ impl Controller for Bbr3 {
             Mode::Startup => 0.0,
             Mode::Drain => 1.0,
             Mode::ProbeBw(_) => 2.0,
-            Mode::ProbeRtt { .. } => 3.0,
+            Mode::ProbeRtt(_) => 3.0,
         };
         let or_nan = |x: Option<u64>| x.map_or(f64::NAN, |n| n as f64);
         emit("mode", mode);

@@ -144,7 +144,7 @@ impl Controller for Dctcp {
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
         // RFC 8257 §3.4: packet loss halves the window, as in Reno
-        self.window.cut(self.window.cwnd_pkts / 2, loss.cause);
+        self.window.halve(loss.cause);
     }
 
     fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {

@@ -15,6 +15,7 @@ pub mod math;
 mod monitor_interval;
 pub mod native;
 pub mod pcc_allegro;
+mod pcc_sender;
 pub mod pcc_vivace;
 mod quantity;
 pub mod registry;

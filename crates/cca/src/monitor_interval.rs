@@ -9,20 +9,12 @@
 //! are themselves lost, do not blur them.
 
 use crate::{Ack, LostPacket};
-use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
+use fairweir_units::{Bytes, Dur, Rate, Time};
 use std::collections::VecDeque;
 
 /// An interval's feedback is complete when so many packets sent after it are delivered: the transport has then
 /// declared its losses (RFC 6675 §2, DupThresh).
 const REORDERING_PKTS: u64 = 3;
-
-/// cwnd, in rate times srtt (the authors' kernel modules).
-const CWND_GAIN: f64 = 2.0;
-
-/// The window that goes with `rate`: what a path that falls silent can swallow. Read at every event, so no 128-bit division.
-pub(crate) fn window(rate: Rate, srtt: Dur) -> Bytes {
-    Bytes((rate.bytes_per_sec() as f64 * (srtt.as_nanos() as f64 * (CWND_GAIN / NANOS_PER_SEC as f64))) as u64)
-}
 
 /// Experiments under way.
 #[derive(Clone, Debug)]
@@ -266,12 +258,6 @@ mod tests {
                 monitor.on_ack(ms(t) + rtt(t), &ack(&sender, ms(t), rtt(t)));
             }
         }
-    }
-
-    #[test]
-    fn the_window_is_two_rtts_of_the_rate() {
-        assert_eq!(window(Rate::from_mbps(12), Dur::from_millis(100)), Bytes(300_000));
-        assert_eq!(window(Rate::MAX, Dur::MAX), Bytes::MAX);
     }
 
     #[test]

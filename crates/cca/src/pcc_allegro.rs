@@ -25,16 +25,14 @@
 //! leave of it: of 10 packets, one lost at random is 10 %, and would end the doubling at a hundredth of the link. eps_min,
 //! not the eps of the decision, scales the steps of ADJUSTING.
 
-use crate::monitor_interval::{self, Monitor, Report};
+use crate::monitor_interval::Report;
+use crate::pcc_sender::Sender;
 use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Context, Controller, Interests, LostPacket, Sent, math};
-use fairweir_units::{Bytes, Dur, Rate};
+use fairweir_units::{Bytes, Rate};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// Smallest window, packets (the kernel modules').
-const MIN_CWND_PKTS: u64 = 4;
 
 /// Parameters of PCC Allegro.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -153,30 +151,18 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct PccAllegro {
     params: Params,
-    mss: Bytes,
-    initial_cwnd: Bytes,
-    srtt: Dur,
-    /// The rate that trials are made around, and that is sent while none is.
-    rate: Rate,
+    sender: Sender,
     phase: Phase,
-    monitor: Monitor,
     utility: f64,
 }
 
 impl PccAllegro {
     /// A connection that starts.
     pub fn new(params: Params, start: &Start) -> PccAllegro {
-        let rate = params.initial_rate;
-        let mut monitor = Monitor::new(start.mss, params.interval_min_pkts);
-        monitor.plan([rate]);
         PccAllegro {
+            sender: Sender::new(start, params.initial_rate, params.interval_min_pkts),
             params,
-            mss: start.mss,
-            initial_cwnd: start.initial_cwnd,
-            srtt: Dur::ZERO,
-            rate,
             phase: Phase::Starting { last: None },
-            monitor,
             utility: 0.0,
         }
     }
@@ -193,8 +179,7 @@ impl PccAllegro {
     }
 
     fn floor(&self) -> Rate {
-        let per_rtt = self.mss.0 as f64 * self.params.min_pkts_per_rtt;
-        Rate::from_bytes_per_sec((per_rtt / self.srtt.as_secs_f64()) as u64).max(Rate::from_bytes_per_sec(1))
+        Rate::from_bytes_per_sec((self.sender.per_rtt(self.params.min_pkts_per_rtt) as u64).max(1))
     }
 
     fn scaled(&self, rate: Rate, by: f64) -> Rate {
@@ -217,28 +202,29 @@ impl PccAllegro {
         match last {
             // The comparison is by rate, so the utility kept is too.
             Some(tried) if per_rate < tried.utility * self.params.starting_threshold => {
-                self.rate = tried.rate;
+                self.sender.rate = tried.rate;
                 self.begin_deciding(self.params.eps_min, cx);
             }
             _ => {
-                self.phase = Phase::Starting { last: Some(Tried { rate: self.rate, utility: per_rate }) };
-                self.rate = self.scaled(self.rate, 2.0);
-                self.monitor.plan([self.rate]);
+                self.phase = Phase::Starting { last: Some(Tried { rate: self.sender.rate, utility: per_rate }) };
+                self.sender.rate = self.scaled(self.sender.rate, 2.0);
+                self.sender.plan([self.sender.rate]);
             }
         }
     }
 
     fn begin_deciding(&mut self, eps: f64, cx: &mut Context<'_>) {
         self.phase = Phase::Deciding { eps };
-        let (up, down) = (self.scaled(self.rate, 1.0 + eps), self.scaled(self.rate, 1.0 - eps));
+        let (up, down) = (self.scaled(self.sender.rate, 1.0 + eps), self.scaled(self.sender.rate, 1.0 - eps));
         let coins = cx.rng.next_u32();
         let pair = |is_up_first: bool| if is_up_first { [up, down] } else { [down, up] };
-        self.monitor.plan([pair(coins & 1 == 0), pair(coins & 2 == 0)].into_iter().flatten());
+        self.sender.plan([pair(coins & 1 == 0), pair(coins & 2 == 0)].into_iter().flatten());
     }
 
     fn decide_deciding(&mut self, reports: &[Report], eps: f64, cx: &mut Context<'_>) {
         let mut votes = 0;
-        let (mut up, mut down) = (Tried { rate: self.rate, utility: 0.0 }, Tried { rate: self.rate, utility: 0.0 });
+        let (mut up, mut down) =
+            (Tried { rate: self.sender.rate, utility: 0.0 }, Tried { rate: self.sender.rate, utility: 0.0 });
         for pair in reports.chunks_exact(2) {
             let (high, low) =
                 if pair[0].target >= pair[1].target { (&pair[0], &pair[1]) } else { (&pair[1], &pair[0]) };
@@ -262,9 +248,9 @@ impl PccAllegro {
     fn decide_adjusting(&mut self, report: &Report, direction: Direction, n: u32, last: Tried, cx: &mut Context<'_>) {
         self.utility = self.utility_of(report);
         if self.utility > last.utility {
-            self.step(direction, n + 1, Tried { rate: self.rate, utility: self.utility });
+            self.step(direction, n + 1, Tried { rate: self.sender.rate, utility: self.utility });
         } else {
-            self.rate = last.rate;
+            self.sender.rate = last.rate;
             self.begin_deciding(self.params.eps_min, cx);
         }
     }
@@ -273,39 +259,29 @@ impl PccAllegro {
     fn step(&mut self, direction: Direction, n: u32, last: Tried) {
         let change = f64::from(n) * self.params.eps_min;
         let by = if direction == Direction::Up { 1.0 + change } else { (1.0 - change).max(0.5) };
-        self.rate = self.scaled(last.rate, by);
+        self.sender.rate = self.scaled(last.rate, by);
         self.phase = Phase::Adjusting { direction, n, last };
-        self.monitor.plan([self.rate]);
-    }
-
-    fn sending_rate(&self) -> Rate {
-        self.monitor.rate().unwrap_or(self.rate)
+        self.sender.plan([self.sender.rate]);
     }
 }
 
 impl Controller for PccAllegro {
     fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
-        self.srtt = ack.sender.srtt;
-        self.monitor.on_ack(cx.now, ack);
-        if let Some(reports) = self.monitor.take_reports() {
+        if let Some(reports) = self.sender.on_ack(ack, cx) {
             self.decide(&reports, cx);
         }
     }
 
     fn on_send(&mut self, _sent: &Sent<'_>, cx: &mut Context<'_>) {
-        if self.srtt == Dur::ZERO {
-            return; // the length of an interval is not known yet
-        }
-        let (params, srtt, rng) = (&self.params, self.srtt, &mut *cx.rng);
-        self.monitor.on_send(cx.now, || {
+        let (min, max) = (self.params.interval_rtts_min, self.params.interval_rtts_max);
+        self.sender.on_send(cx, |rng| {
             let uniform = f64::from(rng.next_u32()) / 4_294_967_296.0;
-            let rtts = params.interval_rtts_min + uniform * (params.interval_rtts_max - params.interval_rtts_min);
-            Dur::from_nanos((srtt.as_nanos() as f64 * rtts) as u64)
+            min + uniform * (max - min)
         });
     }
 
     fn on_packet_lost(&mut self, lost: &LostPacket, _cx: &mut Context<'_>) {
-        self.monitor.on_packet_lost(lost);
+        self.sender.on_packet_lost(lost);
     }
 
     fn on_loss(&mut self, _loss: &crate::Loss<'_>, _cx: &mut Context<'_>) {
@@ -313,22 +289,19 @@ impl Controller for PccAllegro {
     }
 
     fn cwnd(&self) -> Bytes {
-        if self.srtt == Dur::ZERO {
-            return self.initial_cwnd;
-        }
-        monitor_interval::window(self.sending_rate(), self.srtt).max(self.mss * MIN_CWND_PKTS)
+        self.sender.cwnd()
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        Some(self.sending_rate())
+        Some(self.sender.pacing_rate())
     }
 
     fn interests(&self) -> Interests {
-        Interests { sent: true, lost: true, own_recovery: true, ..Interests::default() }
+        Sender::INTERESTS
     }
 
     fn telemetry(&self, emit: &mut dyn FnMut(&'static str, f64)) {
-        emit("base_rate_mbps", self.rate.as_mbps_f64());
+        emit("base_rate_mbps", self.sender.rate.as_mbps_f64());
         emit("utility", self.utility);
         let (phase, eps) = match self.phase {
             Phase::Starting { .. } => (0.0, 0.0),
@@ -344,7 +317,7 @@ impl Controller for PccAllegro {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Path};
-    use fairweir_units::Time;
+    use fairweir_units::{Dur, Time};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
@@ -402,12 +375,12 @@ mod tests {
     #[test]
     fn a_sender_that_cannot_use_its_rate_stops_doubling() {
         let mut allegro = PccAllegro::new(Params::default(), &start());
-        allegro.srtt = Dur::from_millis(40);
+        allegro.sender.srtt = Dur::from_millis(40);
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut cx = Context { now: Time::ZERO, rng: &mut rng };
         // The application has half a Mbps to send, whatever the rate.
         let report = |allegro: &PccAllegro| Report {
-            target: allegro.rate,
+            target: allegro.sender.rate,
             rate_mbps: 0.5,
             sent: 10,
             loss_rate: 0.0,
@@ -417,7 +390,7 @@ mod tests {
         allegro.decide(&[report(&allegro)], &mut cx);
         allegro.decide(&[report(&allegro)], &mut cx);
         assert!(matches!(allegro.phase, Phase::Deciding { .. }));
-        assert_eq!(allegro.rate, Params::default().initial_rate);
+        assert_eq!(allegro.sender.rate, Params::default().initial_rate);
     }
 
     #[test]

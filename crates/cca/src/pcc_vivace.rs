@@ -29,16 +29,15 @@
 //! sees nothing but falling RTTs, and the sender is blind. The released code makes two pairs of trials and asks them to
 //! agree: `pairs = 2`. Its smallest step (500 kbps) is `min_step`, off here.
 
-use crate::monitor_interval::{self, Monitor, Report};
+use crate::monitor_interval::Report;
+use crate::pcc_sender::Sender;
 use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Context, Controller, Interests, LostPacket, Sent, math};
-use fairweir_units::{Bytes, Dur, Rate};
+use fairweir_units::{Bytes, Rate};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Smallest window, packets (the kernel module's).
-const MIN_CWND_PKTS: u64 = 4;
 /// Bytes/s in a Mbps.
 const MBPS: f64 = 125_000.0;
 
@@ -181,14 +180,9 @@ struct Momentum {
 #[derive(Clone, Debug)]
 pub struct PccVivace {
     params: Params,
-    mss: Bytes,
-    initial_cwnd: Bytes,
-    srtt: Dur,
-    /// The rate that trials are made around, and that is sent while none is.
-    rate: Rate,
+    sender: Sender,
     phase: Phase,
     momentum: Momentum,
-    monitor: Monitor,
     utility: f64,
     gradient: f64,
 }
@@ -196,18 +190,11 @@ pub struct PccVivace {
 impl PccVivace {
     /// A connection that starts.
     pub fn new(params: Params, start: &Start) -> PccVivace {
-        let rate = params.initial_rate;
-        let mut monitor = Monitor::new(start.mss, params.interval_min_pkts);
-        monitor.plan([rate]);
         PccVivace {
+            sender: Sender::new(start, params.initial_rate, params.interval_min_pkts),
             params,
-            mss: start.mss,
-            initial_cwnd: start.initial_cwnd,
-            srtt: Dur::ZERO,
-            rate,
             phase: Phase::Starting { last: None },
             momentum: Momentum::default(),
-            monitor,
             utility: 0.0,
             gradient: 0.0,
         }
@@ -223,33 +210,32 @@ impl PccVivace {
     }
 
     fn set_rate(&mut self, bytes_per_sec: f64) {
-        let per_rtt = self.mss.0 as f64 * self.params.min_pkts_per_rtt / self.srtt.as_secs_f64();
-        let floor = per_rtt.max(self.params.min_rate.bytes_per_sec() as f64);
-        self.rate = Rate::from_bytes_per_sec(bytes_per_sec.max(floor) as u64);
+        let floor = self.sender.per_rtt(self.params.min_pkts_per_rtt).max(self.params.min_rate.bytes_per_sec() as f64);
+        self.sender.rate = Rate::from_bytes_per_sec(bytes_per_sec.max(floor) as u64);
     }
 
     fn decide_starting(&mut self, report: &Report, last: Option<(Rate, f64)>, cx: &mut Context<'_>) {
         self.utility = self.utility_of(report);
         match last {
             Some((rate, utility)) if self.utility <= utility => {
-                self.rate = rate;
+                self.sender.rate = rate;
                 self.begin_probing(cx);
             }
             _ => {
-                self.phase = Phase::Starting { last: Some((self.rate, self.utility)) };
-                self.set_rate(self.rate.bytes_per_sec() as f64 * 2.0);
-                self.monitor.plan([self.rate]);
+                self.phase = Phase::Starting { last: Some((self.sender.rate, self.utility)) };
+                self.set_rate(self.sender.rate.bytes_per_sec() as f64 * 2.0);
+                self.sender.plan([self.sender.rate]);
             }
         }
     }
 
     fn begin_probing(&mut self, cx: &mut Context<'_>) {
         self.phase = Phase::Probing;
-        let at = |by: f64| Rate::from_bytes_per_sec((self.rate.bytes_per_sec() as f64 * by) as u64);
+        let at = |by: f64| Rate::from_bytes_per_sec((self.sender.rate.bytes_per_sec() as f64 * by) as u64);
         let (up, down) = (at(1.0 + self.params.eps), at(1.0 - self.params.eps));
         let coins = cx.rng.next_u32();
         let trials = (0..self.params.pairs).flat_map(|i| if coins >> i & 1 == 0 { [up, down] } else { [down, up] });
-        self.monitor.plan(trials);
+        self.sender.plan(trials);
     }
 
     /// du/dx over a pair of trials, or nothing if the trials were not far enough apart.
@@ -281,23 +267,17 @@ impl PccVivace {
         momentum.same_way += 1;
         let amplifier = math::pow(f64::from(momentum.same_way + 1) / 2.0, p.amplifier_exponent);
         let wanted = p.theta * amplifier * self.gradient.abs() * MBPS;
-        let rate = self.rate.bytes_per_sec() as f64;
+        let rate = self.sender.rate.bytes_per_sec() as f64;
         let bound = rate * (p.omega_base + p.omega_step * f64::from(momentum.cut));
         momentum.cut = if wanted > bound { momentum.cut + 1 } else { 0 };
         let change = wanted.min(bound).max(p.min_step.bytes_per_sec() as f64);
         self.set_rate(if is_up { rate + change } else { rate - change });
     }
-
-    fn sending_rate(&self) -> Rate {
-        self.monitor.rate().unwrap_or(self.rate)
-    }
 }
 
 impl Controller for PccVivace {
     fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
-        self.srtt = ack.sender.srtt;
-        self.monitor.on_ack(cx.now, ack);
-        if let Some(reports) = self.monitor.take_reports() {
+        if let Some(reports) = self.sender.on_ack(ack, cx) {
             match self.phase {
                 Phase::Starting { last } => self.decide_starting(&reports[0], last, cx),
                 Phase::Probing => self.decide_probing(&reports, cx),
@@ -306,15 +286,12 @@ impl Controller for PccVivace {
     }
 
     fn on_send(&mut self, _sent: &Sent<'_>, cx: &mut Context<'_>) {
-        if self.srtt == Dur::ZERO {
-            return; // the length of an interval is not known yet
-        }
-        let (srtt, rtts) = (self.srtt, self.params.interval_rtts);
-        self.monitor.on_send(cx.now, || Dur::from_nanos((srtt.as_nanos() as f64 * rtts) as u64));
+        let rtts = self.params.interval_rtts;
+        self.sender.on_send(cx, |_| rtts);
     }
 
     fn on_packet_lost(&mut self, lost: &LostPacket, _cx: &mut Context<'_>) {
-        self.monitor.on_packet_lost(lost);
+        self.sender.on_packet_lost(lost);
     }
 
     fn on_loss(&mut self, _loss: &crate::Loss<'_>, _cx: &mut Context<'_>) {
@@ -322,22 +299,19 @@ impl Controller for PccVivace {
     }
 
     fn cwnd(&self) -> Bytes {
-        if self.srtt == Dur::ZERO {
-            return self.initial_cwnd;
-        }
-        monitor_interval::window(self.sending_rate(), self.srtt).max(self.mss * MIN_CWND_PKTS)
+        self.sender.cwnd()
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        Some(self.sending_rate())
+        Some(self.sender.pacing_rate())
     }
 
     fn interests(&self) -> Interests {
-        Interests { sent: true, lost: true, own_recovery: true, ..Interests::default() }
+        Sender::INTERESTS
     }
 
     fn telemetry(&self, emit: &mut dyn FnMut(&'static str, f64)) {
-        emit("base_rate_mbps", self.rate.as_mbps_f64());
+        emit("base_rate_mbps", self.sender.rate.as_mbps_f64());
         emit("utility", self.utility);
         emit("utility_gradient", self.gradient);
         emit("same_way", f64::from(self.momentum.same_way));
@@ -348,7 +322,7 @@ impl Controller for PccVivace {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Path};
-    use fairweir_units::Time;
+    use fairweir_units::{Dur, Time};
     use serde_json::json;
 
     fn start() -> Start {
@@ -362,7 +336,7 @@ mod tests {
 
     fn vivace() -> PccVivace {
         let mut vivace = PccVivace::new(Params::default(), &start());
-        vivace.srtt = Dur::from_millis(50);
+        vivace.sender.srtt = Dur::from_millis(50);
         vivace
     }
 
@@ -380,24 +354,24 @@ mod tests {
     #[test]
     fn steps_grow_while_they_agree_and_are_bounded() {
         let mut vivace = vivace();
-        vivace.rate = Rate::from_mbps(100);
+        vivace.sender.rate = Rate::from_mbps(100);
         vivace.gradient = 0.5;
         let mut steps = Vec::new();
         for _ in 0..3 {
-            let before = vivace.rate.as_mbps_f64();
+            let before = vivace.sender.rate.as_mbps_f64();
             vivace.step();
-            steps.push(vivace.rate.as_mbps_f64() - before);
+            steps.push(vivace.sender.rate.as_mbps_f64() - before);
         }
         for (step, n) in steps.iter().zip([1.0f64, 2.0, 3.0]) {
             assert!((step - 0.5 * ((n + 1.0) / 2.0).powf(1.2)).abs() < 1e-4, "{steps:?}");
         }
         // The other way: amplifier and bound start over; 5 %, then 10 % of what is left.
-        let top = vivace.rate.as_mbps_f64();
+        let top = vivace.sender.rate.as_mbps_f64();
         vivace.gradient = -1000.0;
         vivace.step();
-        assert!((vivace.rate.as_mbps_f64() - 0.95 * top).abs() < 1e-4);
+        assert!((vivace.sender.rate.as_mbps_f64() - 0.95 * top).abs() < 1e-4);
         vivace.step();
-        assert!((vivace.rate.as_mbps_f64() - 0.9 * 0.95 * top).abs() < 1e-4);
+        assert!((vivace.sender.rate.as_mbps_f64() - 0.9 * 0.95 * top).abs() < 1e-4);
     }
 
     #[test]
@@ -420,7 +394,7 @@ mod tests {
     #[test]
     fn an_application_that_cannot_keep_up_changes_nothing() {
         let mut vivace = vivace();
-        vivace.rate = Rate::from_mbps(100);
+        vivace.sender.rate = Rate::from_mbps(100);
         let (mut high, mut low) = (report(105.0, 0.0, 0.0), report(95.0, 0.0, 0.0));
         (high.rate_mbps, low.rate_mbps) = (10.0, 9.9);
         assert_eq!(vivace.gradient_of(&[high, low]), None);

@@ -93,6 +93,11 @@ impl Window {
         }
     }
 
+    /// Falls to half, or to one packet after a timeout.
+    pub(crate) fn halve(&mut self, cause: Cause) {
+        self.cut(self.cwnd_pkts / 2, cause);
+    }
+
     /// Falls to `ssthresh` packets, or to one after a timeout.
     pub(crate) fn cut(&mut self, ssthresh: u64, cause: Cause) {
         // RFC 5681 §3.1: a timeout of a packet that timed out before leaves ssthresh alone
@@ -144,7 +149,7 @@ impl Controller for Reno {
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
-        self.window.cut(self.window.cwnd_pkts / 2, loss.cause);
+        self.window.halve(loss.cause);
     }
 
     fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
@@ -200,11 +205,11 @@ mod tests {
     #[test]
     fn a_second_timeout_of_the_same_packet_leaves_ssthresh() {
         let mut w = window(40);
-        w.cut(20, Cause::Timeout);
-        w.cut(w.cwnd_pkts / 2, Cause::Timeout);
+        w.halve(Cause::Timeout);
+        w.halve(Cause::Timeout);
         assert_eq!((w.cwnd_pkts, w.ssthresh_pkts), (1, 20));
         w.recovered();
-        w.cut(w.cwnd_pkts / 2, Cause::Timeout);
+        w.halve(Cause::Timeout);
         assert_eq!(w.ssthresh_pkts, MIN_SSTHRESH_PKTS);
     }
 

@@ -6,9 +6,11 @@ use fairweir_units::{Dur, Time};
 /// The data packet must hold its own headers.
 const MIN_PACKET_BYTES: u64 = 64;
 
+/// Is this a scenario that can be played?
+///
 /// # Errors
 /// [`SimError::BadConfig`], naming the key.
-pub(crate) fn check(config: &Config) -> Result<(), SimError> {
+pub fn check(config: &Config) -> Result<(), SimError> {
     let bad = |key: &str, reason: &str| Err(refused(key.into(), reason.into()));
     if config.duration == Dur::ZERO {
         return bad("duration", "must be positive");

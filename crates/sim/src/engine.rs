@@ -346,6 +346,7 @@ impl<'a> Engine<'a> {
         let until = end.min(flow.stop()).min(flow.completed_at.unwrap_or(Time::NEVER));
         let active = until.since(from);
         let delivered = sender.delivered - base.delivered;
+        let lost = sender.lost - base.lost;
         let throughput_mbps = mbps(flow.wire_bytes(delivered).0, active);
         let packet = self.config.packet.0 as f64;
         FlowSummary {
@@ -355,10 +356,11 @@ impl<'a> Engine<'a> {
             goodput_mbps: throughput_mbps * (packet - HEADER_BYTES).max(0.0) / packet,
             rtt_ms: stats.rtt.stats_less(Dur::ZERO),
             qdelay_ms: stats.rtt.stats_less(spec.rtprop),
-            loss_rate: ratio(sender.lost - base.lost, stats.sent),
+            loss_rate: ratio(lost, lost + delivered),
+            lost_pkts: lost,
             retransmits: stats.retransmits,
             timeouts: stats.timeouts,
-            mark_rate: ratio(sender.delivered_ce - base.delivered_ce, delivered),
+            mark_rate: ratio(sender.delivered_ce - base.delivered_ce, delivered).min(1.0),
             sent_pkts: stats.sent,
             delivered_pkts: delivered,
             completion_s: flow.completed_at.map(|at| at.since(flow.start()).as_secs_f64()),

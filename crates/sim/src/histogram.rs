@@ -8,7 +8,7 @@ const SUB_BUCKETS_LOG2: u32 = 6;
 
 /// Counts durations in buckets whose width grows with the value; sum, minimum and maximum are exact.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Histogram {
+pub struct Histogram {
     counts: Vec<u32>,
     samples: u64,
     sum_ns: u128,
@@ -17,12 +17,14 @@ pub(crate) struct Histogram {
 }
 
 impl Histogram {
-    pub(crate) fn new() -> Histogram {
+    /// An empty one.
+    pub fn new() -> Histogram {
         Histogram { min_ns: u64::MAX, ..Histogram::default() }
     }
 
+    /// Counts `value`.
     #[inline]
-    pub(crate) fn record(&mut self, value: Dur) {
+    pub fn record(&mut self, value: Dur) {
         let ns = value.as_nanos();
         let bucket = bucket_of(ns);
         if bucket >= self.counts.len() {
@@ -47,12 +49,12 @@ impl Histogram {
     }
 
     /// Sum and number of the values.
-    pub(crate) fn total(&self) -> (Dur, u64) {
+    pub fn total(&self) -> (Dur, u64) {
         (Dur::from_nanos(self.sum_ns as u64), self.samples)
     }
 
     /// Mean and percentiles in ms, each less `offset` and at least 0; all zero without samples.
-    pub(crate) fn stats_less(&self, offset: Dur) -> DelayStats {
+    pub fn stats_less(&self, offset: Dur) -> DelayStats {
         if self.samples == 0 {
             return DelayStats::default();
         }
@@ -60,15 +62,21 @@ impl Histogram {
         DelayStats {
             mean: ms(self.sum_ns as f64 / self.samples as f64),
             min: ms(self.min_ns as f64),
-            p50: ms(self.quantile(50)),
-            p95: ms(self.quantile(95)),
-            p99: ms(self.quantile(99)),
+            p50: ms(self.quantile_ns(500)),
+            p95: ms(self.quantile_ns(950)),
+            p99: ms(self.quantile_ns(990)),
             max: ms(self.max_ns as f64),
         }
     }
 
-    fn quantile(&self, percent: u64) -> f64 {
-        let rank = (self.samples * percent).div_ceil(100).max(1);
+    /// The largest value; zero without samples.
+    pub fn max(&self) -> Dur {
+        Dur::from_nanos(self.max_ns)
+    }
+
+    /// The value that `per_mille` of the samples do not exceed, ns, to within 1 %; zero without samples.
+    pub fn quantile_ns(&self, per_mille: u64) -> f64 {
+        let rank = (self.samples * per_mille).div_ceil(1000).max(1);
         let mut seen = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
             seen += u64::from(*count);

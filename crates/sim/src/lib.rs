@@ -16,10 +16,14 @@ mod run;
 mod sampler;
 mod schedule;
 mod series;
+mod streams;
 mod summary;
 mod window;
 
+pub use check::check;
 pub use config::{Config, FlowSpec, LinkSpec, Receiver, Source};
+pub use histogram::Histogram;
 pub use run::{Factory, Outcome, Progress, SimError, run, run_with};
 pub use series::{FlowSeries, LinkSeries, Series};
+pub use streams::{element_stream, hop_stream};
 pub use summary::{DelayStats, FlowSummary, LinkSummary, Summary};

@@ -47,13 +47,16 @@ pub struct FlowSummary {
     pub rtt_ms: DelayStats,
     /// RTT samples less rtprop.
     pub qdelay_ms: DelayStats,
-    /// Packets declared lost, by packets sent.
+    /// Packets declared lost, by packets lost or delivered: at most 1, also when a loss was sent before the warm-up's end.
     pub loss_rate: f64,
+    /// Packets declared lost, each loss once; some may have been sent before the warm-up's end.
+    pub lost_pkts: u64,
     /// Packets sent more than once.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Congestion-experienced marks, by packets delivered.
+    /// Congestion-experienced marks, by packets delivered; at most 1, though a packet that arrives twice may be marked
+    /// twice.
     pub mark_rate: f64,
     /// Data packets sent, retransmissions included.
     pub sent_pkts: u64,

@@ -52,8 +52,8 @@ fn loss_grows_with_the_square_of_the_flow_count() {
     let loss = |n: usize| {
         let outcome = run(&dumbbell(120, droptail(400), vec![flow("reno", 40); n], 200, 40, 1)).expect("a run");
         let flows = &outcome.summary.flows;
-        flows.iter().map(|f| f.loss_rate * f.sent_pkts as f64).sum::<f64>()
-            / flows.iter().map(|f| f.sent_pkts as f64).sum::<f64>()
+        let lost: u64 = flows.iter().map(|f| f.lost_pkts).sum();
+        lost as f64 / flows.iter().map(|f| f.lost_pkts + f.delivered_pkts).sum::<u64>() as f64
     };
     let (two, eight) = (loss(2), loss(8));
     println!("reno, loss of 2 and 8 flows: {two:.2e} {eight:.2e}, ratio {:.1}", eight / two);

@@ -127,6 +127,8 @@ proptest! {
             prop_assert!(f.completion_s.is_some(), "flow {} delivered {} of {}", f.id, f.delivered_pkts, shape.packets);
             prop_assert_eq!(f.delivered_pkts, shape.packets);
             prop_assert_eq!(f.sent_pkts, shape.packets + f.retransmits);
+            prop_assert!(f.lost_pkts >= f.retransmits, "{} lost, {} sent again", f.lost_pkts, f.retransmits);
+            prop_assert_eq!(f.loss_rate, f.lost_pkts as f64 / (f.lost_pkts + f.delivered_pkts) as f64);
             sent += f.sent_pkts;
         }
         prop_assert!(sent >= drops + 2 * shape.packets);

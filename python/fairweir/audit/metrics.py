@@ -64,10 +64,15 @@ def p95_queue_ms(summary: Summary) -> float:
 
 
 def loss_rate(summary: Summary) -> float:
-    """Packets lost by packets sent, over all flows."""
-    sent = sum(int(flow["sent_pkts"]) for flow in summary["flows"])
-    lost = sum(float(flow["loss_rate"]) * int(flow["sent_pkts"]) for flow in summary["flows"])
-    return lost / sent if sent else 0.0
+    """Packets lost by packets lost or delivered, over all flows."""
+    lost = lost_pkts(summary)
+    settled = lost + sum(int(flow["delivered_pkts"]) for flow in summary["flows"])
+    return lost / settled if settled else 0.0
+
+
+def lost_pkts(summary: Summary) -> int:
+    """Packets lost after the warm-up, over all flows."""
+    return sum(int(flow["lost_pkts"]) for flow in summary["flows"])
 
 
 def share_of_fair(summary: Summary, flow: int, capacity_mbps: float) -> float:

@@ -27,6 +27,7 @@ COMMANDS = {
     "audit": "fairweir.audit.command:audit",
     "run": "fairweir.cli.run:run",
     "sweep": "fairweir.cli.sweep:sweep",
+    "agree": "fairweir.cli.agree:agree",
     "list": "fairweir.cli.list:list_all",
     "new": "fairweir.cli.new:new_app",
     "doctor": "fairweir.cli.doctor:doctor",

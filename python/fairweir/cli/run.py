@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
 from fairweir.run import World
 from fairweir.run import run as play
+from fairweir.world_kernel import Options
 
 if TYPE_CHECKING:
     from fairweir.run import Run
@@ -35,9 +37,19 @@ def run(
     plot: Annotated[
         list[Path] | None, typer.Option(help="Draw throughput, cwnd, RTT and queue over time; .png, .svg or .pdf.")
     ] = None,
+    mode: Annotated[
+        Literal["mtu", "tso"], typer.Option(help="Kernel world: one packet at a time, or super-packets (for Gbit/s).")
+    ] = "mtu",
+    traffic: Annotated[Literal["own", "iperf3"], typer.Option(help="Kernel world: who sends.")] = "own",
+    record: Annotated[
+        Path | None,
+        typer.Option(help="Kernel world: keep every call of BPF controllers here, and replay them natively."),
+    ] = None,
+    cost: Annotated[bool, typer.Option("--cost", help="Kernel world: measure what BPF controllers cost.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Play one scenario and show what each flow got."""
+    options = Options(mode, traffic, record, cost)
     if plot:
         from fairweir.report.plots import check_plot_path
 
@@ -48,21 +60,29 @@ def run(
         interval = default_interval(loaded.resolve()["duration"])
     with output.progress_bar(counts=False) as bar:
         task = bar.add_task(loaded.name, total=1.0)
-        record = play(
-            loaded, interval=interval, on=world, on_progress=lambda fraction: bar.update(task, completed=fraction)
+        played = play(
+            loaded,
+            interval=interval,
+            on=world,
+            options=options if options != Options() or world == "kernel" else None,
+            on_progress=lambda fraction: bar.update(task, completed=fraction),
         )
     if out is not None:
-        record.save(out)
+        played.save(out)
         output.stderr.print(f"kept in {out}/", soft_wrap=True)
     for path in plot or ():
         from fairweir.report.plots import save_run_plot
 
-        save_run_plot(record, path)
+        save_run_plot(played, path)
         output.stderr.print(f"drawn to {path}", soft_wrap=True)
     if as_json:
-        output.print_json(record.summary)
+        output.print_json(played.summary)
     else:
-        show(record)
+        show(played)
+    if not played.is_judged:
+        reason = played.summary["emulator"]["reason"]
+        output.stderr.print(f"[bold red]NOT JUDGED[/bold red]: {escape(reason)}", soft_wrap=True)
+        output.stderr.print("conclude nothing from this run; play it again when the machine is quieter", soft_wrap=True)
 
 
 def default_interval(duration_ns: int) -> str:
@@ -92,6 +112,18 @@ def show(record: Run) -> None:
     output.stdout.print(links)
     output.stdout.print()
     output.stdout.print(_closing(summary), soft_wrap=True)
+    if "emulator" in summary:
+        output.stdout.print(lateness(summary["emulator"]), soft_wrap=True)
+
+
+def lateness(emulator: dict[str, Any]) -> str:
+    """Say in a line how late the kernel world's emulator released packets, and whether that is little enough."""
+    error = emulator["release_error_us"]
+    parts = ", ".join(f"{name} {error[name]:.0f}" for name in ("p50", "p99", "max"))
+    verdict = "within" if emulator["judged"] else "NOT JUDGED: beyond"
+    return (
+        f"real TCP, {emulator['mode']} mode; packets left late by {parts} us, {verdict} {emulator['budget_us']:.0f} us"
+    )
 
 
 def _flow_cells(flow: dict[str, Any]) -> tuple[str, ...]:
@@ -108,10 +140,11 @@ def _flow_cells(flow: dict[str, Any]) -> tuple[str, ...]:
 
 def _closing(summary: dict[str, Any]) -> str:
     jain, ratio = summary["fairness"]["jain"], summary["fairness"]["max_min_ratio"]
-    speed = summary["packets"] / max(summary["wall_s"], 1e-9) / 1e6
     parts = [f"{summary['scenario']['name']}, seed {summary['seed']}"]
     if len(summary["flows"]) > 1:
         parts.append(f"Jain {jain:.3f}" if jain is not None else "nothing delivered")
         parts.append(f"max/min {ratio:.2f}" if ratio is not None else "max/min infinite: a flow got nothing")
-    parts.append(f"{summary['packets']:,} packets in {summary['wall_s']:.2f} s ({speed:.1f} M/s)")
+    packets, wall_s = summary["packets"], summary["wall_s"]
+    speed = f" ({packets / max(wall_s, 1e-9) / 1e6:.1f} M/s)" if summary["world"] == "sim" else ""
+    parts.append(f"{packets:,} packets in {wall_s:.2f} s{speed}")
     return "; ".join(parts)

@@ -6,7 +6,7 @@ import math
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
@@ -39,19 +39,30 @@ def write_report(results: AuditResults, path: Path) -> Path:
 
 def render_report(results: AuditResults) -> str:
     """Give the report of `results` as HTML; the same results give the same bytes."""
+    return render_page("report.html.j2", page=Page(results, sections_of(results)))
+
+
+def render_page(template: str, *, package: str = "fairweir.report", **values: Any) -> str:
+    """Give a page of the report's style as HTML: one file that needs no other.
+
+    Parameters
+    ----------
+    template : str, a file in the ``templates`` of `package`; the report's own parts can be imported in it
+    values : what the template shows, beside ``css``, ``js`` and ``plotly``
+    """
     environment = Environment(
-        loader=PackageLoader("fairweir.report"),
+        loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, "fairweir.report"))]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters["embed"] = _embed
-    return environment.get_template("report.html.j2").render(
-        page=Page(results, sections_of(results)),
+    return environment.get_template(template).render(
         css=Markup(_text("report.css")),  # noqa: S704 - our own file
         js=Markup(_text("report.js")),  # noqa: S704 - our own file
         plotly=Markup(_plotly()),  # noqa: S704 - plotly's own file
+        **values,
     )
 
 

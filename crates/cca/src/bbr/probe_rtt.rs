@@ -1,8 +1,53 @@
-//! min_rtt of BBR version 1, and PROBE_RTT, which measures it anew.
+//! PROBE_RTT, which measures min_rtt anew, as both versions have it; min_rtt of BBR version 1.
 
 use super::{Bbr, MIN_CWND, Mode};
 use crate::{Ack, CaState, Context};
-use fairweir_units::Dur;
+use fairweir_units::{Dur, Time};
+
+/// PROBE_RTT under way: inflight falls to a small window, which is kept for a while and a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ProbeRtt {
+    /// Since inflight has been small: when to leave.
+    done_at: Option<Time>,
+    is_round_done: bool,
+}
+
+/// What comes next in PROBE_RTT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Stay,
+    /// Inflight has become small: the round that it must last begins.
+    StartRound,
+    Leave,
+}
+
+impl ProbeRtt {
+    /// An ACK arrives; `is_drained` tells whether inflight is small.
+    pub(crate) fn advance(&mut self, is_drained: bool, is_round_start: bool, duration: Dur, now: Time) -> Step {
+        match self.done_at {
+            None if is_drained => {
+                *self = ProbeRtt { done_at: Some(now + duration), is_round_done: false };
+                Step::StartRound
+            }
+            None => Step::Stay,
+            Some(at) => {
+                self.is_round_done |= is_round_start;
+                if self.is_round_done && now > at { Step::Leave } else { Step::Stay }
+            }
+        }
+    }
+
+    /// Had inflight been small for long enough at `time`?
+    pub(crate) fn is_over_at(&self, time: Time) -> bool {
+        self.done_at.is_some_and(|done_at| time > done_at)
+    }
+}
+
+/// cwnd to come back to after recovery or PROBE_RTT: what it was before either cut it.
+pub(crate) fn cwnd_to_restore(prior: u64, cwnd: u64, state: CaState, is_in_probe_rtt: bool) -> u64 {
+    let is_cut = is_in_probe_rtt || matches!(state, CaState::Recovery | CaState::Loss);
+    if is_cut { prior.max(cwnd) } else { cwnd }
+}
 
 impl Bbr {
     #[inline]
@@ -20,13 +65,13 @@ impl Bbr {
             self.min_rtt = rtt;
             self.min_rtt_stamp = cx.now;
         }
-        let is_in_probe_rtt = matches!(self.mode, Mode::ProbeRtt { .. });
+        let is_in_probe_rtt = matches!(self.mode, Mode::ProbeRtt(_));
         if has_expired && !is_in_probe_rtt && !self.is_idle_restart && self.params.probe_rtt_duration > Dur::ZERO {
             self.save_cwnd();
-            self.set_mode(Mode::ProbeRtt { done_at: None, is_round_done: false });
+            self.set_mode(Mode::ProbeRtt(ProbeRtt::default()));
             self.probe_rtt_span = (ack.sender.delivered, ack.sender.delivered);
         }
-        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+        if matches!(self.mode, Mode::ProbeRtt(_)) {
             self.run_probe_rtt(ack, cx);
         }
         if ack.rate.delivered > 0 {
@@ -36,21 +81,13 @@ impl Bbr {
 
     #[cold]
     fn run_probe_rtt(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
-        let Mode::ProbeRtt { done_at, is_round_done } = &mut self.mode else { return };
+        let Mode::ProbeRtt(probe) = &mut self.mode else { return };
         self.probe_rtt_span.1 = ack.sender.delivered + ack.sender.inflight();
-        match done_at {
-            None if ack.sender.inflight() <= MIN_CWND => {
-                *done_at = Some(cx.now + self.params.probe_rtt_duration);
-                *is_round_done = false;
-                self.next_round_delivered = ack.sender.delivered;
-            }
-            None => {}
-            Some(at) => {
-                *is_round_done |= self.is_round_start;
-                if *is_round_done && cx.now > *at {
-                    self.leave_probe_rtt(cx);
-                }
-            }
+        let is_drained = ack.sender.inflight() <= MIN_CWND;
+        match probe.advance(is_drained, self.is_round_start, self.params.probe_rtt_duration, cx.now) {
+            Step::StartRound => self.next_round_delivered = ack.sender.delivered,
+            Step::Leave => self.leave_probe_rtt(cx),
+            Step::Stay => {}
         }
     }
 
@@ -65,8 +102,7 @@ impl Bbr {
     }
 
     pub(super) fn save_cwnd(&mut self) {
-        let is_cut = matches!(self.prev_ca_state, CaState::Recovery | CaState::Loss)
-            || matches!(self.mode, Mode::ProbeRtt { .. });
-        self.prior_cwnd = if is_cut { self.prior_cwnd.max(self.cwnd_pkts) } else { self.cwnd_pkts };
+        let is_in_probe_rtt = matches!(self.mode, Mode::ProbeRtt(_));
+        self.prior_cwnd = cwnd_to_restore(self.prior_cwnd, self.cwnd_pkts, self.prev_ca_state, is_in_probe_rtt);
     }
 }

@@ -1,7 +1,8 @@
 //! min_rtt of BBR version 3, and PROBE_RTT, which measures it anew.
 
 use super::{AckPhase, Bbr3, Mode, ShortTerm};
-use crate::{Ack, CaState, Context};
+use crate::bbr::{ProbeRtt, Step, cwnd_to_restore};
+use crate::{Ack, Context};
 use fairweir_units::Dur;
 
 impl Bbr3 {
@@ -24,16 +25,16 @@ impl Bbr3 {
             self.min_rtt = self.probe_rtt_min;
             self.min_rtt_stamp = self.probe_rtt_min_stamp;
         }
-        let is_in_probe_rtt = matches!(self.mode, Mode::ProbeRtt { .. });
+        let is_in_probe_rtt = matches!(self.mode, Mode::ProbeRtt(_));
         if has_probe_expired && !is_in_probe_rtt && !self.is_idle_restart && self.params.probe_rtt_duration > Dur::ZERO
         {
             self.save_cwnd();
-            self.mode = Mode::ProbeRtt { done_at: None, is_round_done: false };
+            self.mode = Mode::ProbeRtt(ProbeRtt::default());
             self.probing.ack_phase = AckPhase::ProbeStopping;
             self.next_round_delivered = ack.sender.delivered;
             self.probe_rtt_span = (ack.sender.delivered, ack.sender.delivered);
         }
-        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+        if matches!(self.mode, Mode::ProbeRtt(_)) {
             self.run_probe_rtt(ack, cx);
         }
         if ack.rate.delivered > 0 {
@@ -43,21 +44,13 @@ impl Bbr3 {
 
     fn run_probe_rtt(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
         let cwnd = self.probe_rtt_cwnd();
-        let Mode::ProbeRtt { done_at, is_round_done } = &mut self.mode else { return };
+        let Mode::ProbeRtt(probe) = &mut self.mode else { return };
         self.probe_rtt_span.1 = ack.sender.delivered + ack.sender.inflight();
-        match done_at {
-            None if ack.sender.inflight() <= cwnd => {
-                *done_at = Some(cx.now + self.params.probe_rtt_duration);
-                *is_round_done = false;
-                self.next_round_delivered = ack.sender.delivered;
-            }
-            None => {}
-            Some(at) => {
-                *is_round_done |= self.is_round_start;
-                if *is_round_done && cx.now > *at {
-                    self.leave_probe_rtt(cx);
-                }
-            }
+        let is_drained = ack.sender.inflight() <= cwnd;
+        match probe.advance(is_drained, self.is_round_start, self.params.probe_rtt_duration, cx.now) {
+            Step::StartRound => self.next_round_delivered = ack.sender.delivered,
+            Step::Leave => self.leave_probe_rtt(cx),
+            Step::Stay => {}
         }
     }
 
@@ -73,8 +66,7 @@ impl Bbr3 {
     }
 
     pub(super) fn save_cwnd(&mut self) {
-        let is_cut = matches!(self.prev_ca_state, CaState::Recovery | CaState::Loss)
-            || matches!(self.mode, Mode::ProbeRtt { .. });
-        self.prior_cwnd = if is_cut { self.prior_cwnd.max(self.cwnd_pkts) } else { self.cwnd_pkts };
+        let is_in_probe_rtt = matches!(self.mode, Mode::ProbeRtt(_));
+        self.prior_cwnd = cwnd_to_restore(self.prior_cwnd, self.cwnd_pkts, self.prev_ca_state, is_in_probe_rtt);
     }
 }

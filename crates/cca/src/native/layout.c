@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes and offsets of native.h's structs, for the test that abi.rs mirrors them; in the order of abi.rs's list. */
 #include "tcp.h"
+#include "record.h"
 
 #define TCP(field) offsetof(struct tcp_sock, field)
 #define RS(field) offsetof(struct rate_sample, field)
@@ -40,3 +41,26 @@ const size_t fairweir_layout[] = {
 	offsetof(struct cc_param, unit),
 };
 const size_t fairweir_layout_len = sizeof(fairweir_layout) / sizeof(fairweir_layout[0]);
+
+#define RECORD(field) offsetof(struct cc_record, field)
+
+const size_t fairweir_record_layout[] = {
+	sizeof(struct cc_record),
+	sizeof(struct cc_record_params),
+	RECORD(local_ip4),
+	RECORD(now_ns),
+	RECORD(returned),
+	RECORD(args),
+	RECORD(sample),
+	RECORD(sample.last_end_seq),
+	RECORD(socket),
+	RECORD(socket.rtt_min),
+	RECORD(socket.lost),
+	RECORD(before),
+	RECORD(before.icsk_ca_priv),
+	RECORD(after),
+	offsetof(struct cc_record_params, values),
+	CC_RECORD_RELEASE,
+	CC_RECORD_PARAMS,
+};
+const size_t fairweir_record_layout_len = sizeof(fairweir_record_layout) / sizeof(fairweir_record_layout[0]);

@@ -23,9 +23,15 @@ pub const SUFFIX: &str = ".bpf.c";
 /// Lines of the compiler's complaint that are shown.
 const SHOWN_LINES: usize = 12;
 
-/// A user's algorithm, compiled and in memory. It stays there: what hooks point to must outlive every controller.
+/// An algorithm in C, compiled and in memory. It stays there: what hooks point to must outlive every controller.
 #[derive(Clone, Debug)]
-pub struct Loaded(Arc<Module>);
+pub struct Loaded(pub(super) Arc<Module>);
+
+impl From<&Module> for Loaded {
+    fn from(module: &Module) -> Loaded {
+        Loaded(Arc::new(module.clone()))
+    }
+}
 
 impl Loaded {
     /// The algorithm's name: that of its `struct tcp_congestion_ops`.
@@ -41,6 +47,14 @@ impl Loaded {
     /// Name and line of documentation of each parameter.
     pub fn param_docs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.docs()
+    }
+
+    /// The numbers that the hooks read for `params` (an object, or null), in the order of the algorithm's list.
+    ///
+    /// # Errors
+    /// If the algorithm refuses its parameters.
+    pub fn param_words(&self, params: &Value) -> Result<Box<[u64]>, BuildError> {
+        self.0.read_params(params)
     }
 
     /// A controller with `params` (an object, or null).

@@ -10,11 +10,22 @@ mod controller;
 mod load;
 mod module;
 mod params;
+pub mod replay;
 #[cfg(test)]
 mod tests;
 
-pub use list::ALGORITHMS;
+pub use list::{ALGORITHMS, HEADERS};
 pub use load::{Loaded, SUFFIX, load};
+
+/// An algorithm of `bpf/`, by its name.
+pub fn builtin(name: &str) -> Option<Loaded> {
+    list::BUILTIN.iter().find(|b| b.name == name).map(|b| Loaded::from(&**b.module))
+}
+
+/// File name and text of the source in `bpf/` that holds the algorithm `name`.
+pub fn source(name: &str) -> Option<(&'static str, &'static str)> {
+    list::BUILTIN.iter().find(|b| b.name == name).map(|b| (b.file, b.text))
+}
 
 /// What the build found in `bpf/`.
 mod list {
@@ -35,6 +46,14 @@ mod list {
             // SAFETY: build.rs compiled both against bpf/tcp.h.
             unsafe { Module::new(name, ops, table) }.unwrap_or_else(|reason| panic!("bpf/: {reason}"))
         }
+    }
+
+    /// An algorithm and where it comes from.
+    pub(super) struct Builtin {
+        pub(super) name: &'static str,
+        pub(super) file: &'static str,
+        pub(super) text: &'static str,
+        pub(super) module: &'static LazyLock<Module>,
     }
 
     fn build(module: &Module, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {

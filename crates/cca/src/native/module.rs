@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::ffi::{CStr, c_char};
 
 /// Hooks and parameters of an algorithm, checked once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Module {
     pub(super) name: String,
     pub(super) ops: &'static RawOps,

@@ -74,9 +74,7 @@ def _family(rate_mbps: float, rtprop_ms: float) -> Family:
         )
 
     def lost_per_rtprop(reading: Reading) -> float:
-        summary = reading.summary
-        lost = metrics.loss_rate(summary) * sum(int(f["sent_pkts"]) for f in summary["flows"])
-        return lost * rtprop_ms / (reading.measured_s * 1e3)
+        return metrics.lost_pkts(reading.summary) * rtprop_ms / (reading.measured_s * 1e3)
 
     return Family(
         name=name,

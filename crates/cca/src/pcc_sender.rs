@@ -1,0 +1,98 @@
+//! The sending side of the PCC family: packets leave at the rate on trial, or else at the one that trials are made around.
+
+use crate::monitor_interval::{Monitor, Report};
+use crate::{Ack, Context, Interests, LostPacket, Start};
+use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate};
+use rand::Rng;
+
+/// cwnd, in rate times srtt (the authors' kernel modules): what a path that falls silent can swallow.
+const CWND_GAIN: f64 = 2.0;
+
+/// Smallest window, packets (the kernel modules').
+const MIN_CWND_PKTS: u64 = 4;
+
+/// A connection that sends at rates on trial.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    mss: Bytes,
+    initial_cwnd: Bytes,
+    pub srtt: Dur,
+    /// The rate that trials are made around, and that is sent while none is.
+    pub rate: Rate,
+    monitor: Monitor,
+}
+
+impl Sender {
+    /// What the family asks of the transport.
+    pub const INTERESTS: Interests =
+        Interests { sent: true, lost: true, rate_sample: false, own_recovery: true, own_ecn: false };
+
+    /// A connection that starts with a trial of `rate`, whose trials have at least `min_packets`.
+    pub fn new(start: &Start, rate: Rate, min_packets: u64) -> Sender {
+        let mut monitor = Monitor::new(start.mss, min_packets);
+        monitor.plan([rate]);
+        Sender { mss: start.mss, initial_cwnd: start.initial_cwnd, srtt: Dur::ZERO, rate, monitor }
+    }
+
+    /// The next trials; what is under way is dropped.
+    pub fn plan(&mut self, rates: impl IntoIterator<Item = Rate>) {
+        self.monitor.plan(rates);
+    }
+
+    /// `packets` in an RTT, bytes/s.
+    pub fn per_rtt(&self, packets: f64) -> f64 {
+        self.mss.0 as f64 * packets / self.srtt.as_secs_f64()
+    }
+
+    /// An ACK arrives: the reports of all trials planned, once they are in.
+    pub fn on_ack(&mut self, ack: &Ack<'_>, cx: &Context<'_>) -> Option<Vec<Report>> {
+        self.srtt = ack.sender.srtt;
+        self.monitor.on_ack(cx.now, ack);
+        self.monitor.take_reports()
+    }
+
+    /// A packet leaves. `rtts` is asked for the length of a trial that begins with it, in RTTs.
+    pub fn on_send(&mut self, cx: &mut Context<'_>, rtts: impl FnOnce(&mut dyn Rng) -> f64) {
+        if self.srtt == Dur::ZERO {
+            return; // the length of a trial is not known yet
+        }
+        let (srtt, rng) = (self.srtt, &mut *cx.rng);
+        self.monitor.on_send(cx.now, || Dur::from_nanos((srtt.as_nanos() as f64 * rtts(rng)) as u64));
+    }
+
+    pub fn on_packet_lost(&mut self, lost: &LostPacket) {
+        self.monitor.on_packet_lost(lost);
+    }
+
+    /// Read at every event, so no 128-bit division.
+    pub fn cwnd(&self) -> Bytes {
+        if self.srtt == Dur::ZERO {
+            return self.initial_cwnd;
+        }
+        let srtts = self.srtt.as_nanos() as f64 * (CWND_GAIN / NANOS_PER_SEC as f64);
+        Bytes((self.pacing_rate().bytes_per_sec() as f64 * srtts) as u64).max(self.mss * MIN_CWND_PKTS)
+    }
+
+    pub fn pacing_rate(&self) -> Rate {
+        self.monitor.rate().unwrap_or(self.rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::MSS;
+
+    fn sender(rate: Rate, srtt: Dur) -> Sender {
+        let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 0 };
+        Sender { srtt, ..Sender::new(&start, rate, 10) }
+    }
+
+    #[test]
+    fn the_window_is_two_rate_srtt_and_four_packets_at_least() {
+        assert_eq!(sender(Rate::from_mbps(12), Dur::from_millis(100)).cwnd(), Bytes(300_000));
+        assert_eq!(sender(Rate::MAX, Dur::MAX).cwnd(), Bytes::MAX);
+        assert_eq!(sender(Rate::from_mbps(1), Dur::from_millis(1)).cwnd(), MSS * 4);
+        assert_eq!(sender(Rate::from_mbps(12), Dur::ZERO).cwnd(), MSS * 10);
+    }
+}

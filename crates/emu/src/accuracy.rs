@@ -1,0 +1,96 @@
+//! How exact an emulation was: the histogram of its lateness against its budget.
+
+use crate::record::{Accuracy, ReleaseError};
+use fairweir_sim::{Config, Histogram};
+use fairweir_units::Dur;
+
+/// 5 % of the smallest rtprop, within these bounds.
+const BUDGET_DIVISOR: u64 = 20;
+const SMALLEST_BUDGET: Dur = Dur::from_micros(200);
+const LARGEST_BUDGET: Dur = Dur::from_millis(1);
+
+/// What the 99th percentile of the release error may be if nobody says otherwise.
+pub(crate) fn default_budget(config: &Config) -> Dur {
+    let rtprop = config.flows.iter().map(|flow| flow.rtprop).min().unwrap_or(Dur::MAX);
+    Dur::from_nanos(rtprop.as_nanos() / BUDGET_DIVISOR).clamp(SMALLEST_BUDGET, LARGEST_BUDGET)
+}
+
+/// Lateness as it is measured.
+#[derive(Debug)]
+pub(crate) struct Lateness {
+    /// Release: write less intention.
+    pub(crate) release: Histogram,
+    /// Wake-up: return from sleep less the alarm.
+    pub(crate) wake: Histogram,
+    /// Frames that a device refused or that belong to no flow.
+    pub(crate) strays: u64,
+}
+
+impl Lateness {
+    pub(crate) fn new() -> Lateness {
+        Lateness { release: Histogram::new(), wake: Histogram::new(), strays: 0 }
+    }
+
+    /// The verdict on it.
+    pub(crate) fn judge(&self, budget: Dur, mode: &'static str, cpu_fraction: f64, not_granted: &str) -> Accuracy {
+        let release_error_us = percentiles(&self.release);
+        let budget_us = budget.as_nanos() as f64 / 1e3;
+        let packets = self.release.total().1;
+        let mut reason = String::new();
+        if packets == 0 {
+            reason = "no packet passed".into();
+        } else if release_error_us.p99 > budget_us {
+            let p99 = release_error_us.p99;
+            reason = format!("the release error's 99th percentile is {p99:.0} µs, its budget {budget_us:.0} µs");
+            if !not_granted.is_empty() {
+                reason = format!("{reason} (the emulator's thread could not: {not_granted})");
+            }
+        }
+        Accuracy {
+            release_error_us,
+            wake_error_us: percentiles(&self.wake),
+            packets,
+            budget_us,
+            judged: reason.is_empty(),
+            reason,
+            mode,
+            cpu_fraction,
+            strays: self.strays,
+        }
+    }
+}
+
+fn percentiles(histogram: &Histogram) -> ReleaseError {
+    let us = |per_mille| histogram.quantile_ns(per_mille) / 1e3;
+    let max = histogram.max().as_nanos() as f64 / 1e3;
+    ReleaseError { p50: us(500), p90: us(900), p99: us(990), p999: us(999), max }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn late_by(us: &[u64]) -> Lateness {
+        let mut lateness = Lateness::new();
+        us.iter().for_each(|&us| lateness.release.record(Dur::from_micros(us)));
+        lateness
+    }
+
+    #[test]
+    fn a_run_over_its_budget_is_not_judged() {
+        let mut us = vec![10; 985];
+        us.extend([5_000; 15]);
+        let accuracy = late_by(&us).judge(Dur::from_micros(200), "mtu", 0.5, "");
+        assert!(!accuracy.judged);
+        assert!(accuracy.reason.contains("budget 200 µs"), "{}", accuracy.reason);
+        assert_eq!((accuracy.packets, accuracy.release_error_us.max), (1000, 5000.0));
+        us.truncate(990);
+        let accuracy = late_by(&us).judge(Dur::from_micros(200), "mtu", 0.5, "run it with SCHED_FIFO (EPERM)");
+        assert!(accuracy.judged && accuracy.reason.is_empty());
+    }
+
+    #[test]
+    fn a_run_without_packets_is_not_judged() {
+        assert_eq!(late_by(&[]).judge(Dur::from_millis(1), "mtu", 0.0, "").reason, "no packet passed");
+    }
+}

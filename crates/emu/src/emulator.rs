@@ -1,0 +1,360 @@
+//! The emulator: one thread that takes packets out of one namespace, holds them as long as the network would, and hands
+//! them to the other.
+//!
+//! It sleeps in epoll until a device has a packet or the next one is due (a timerfd with an absolute deadline), under
+//! SCHED_FIFO on a CPU of its own choice. It never spins: under SCHED_FIFO the kernel stalls a loop that does for some
+//! 50 ms a second. Writing a packet runs the receiving TCP before the write returns, so what that TCP answers is read at
+//! once, while it is fresh.
+
+use crate::accuracy::{Lateness, default_budget};
+use crate::clock::{monotonic_ns, thread_cpu_time, time_spec};
+use crate::error::During;
+use crate::frames::Frames;
+use crate::realtime::make_punctual;
+use crate::recorder::Recorder;
+use crate::relay::{Direction, Item, Relay, Release, packet};
+use crate::tun::Tun;
+use crate::wire::{View, mark_ce};
+use crate::{Clock, EmuError, EmulatorRecord, Network};
+use fairweir_sim::Config;
+use fairweir_units::{Dur, Time};
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::{Builder, JoinHandle};
+
+/// Packets read from a device before the clock is looked at again.
+const READ_BATCH: usize = 16;
+/// What epoll's events are told by.
+const SENDERS: u64 = 0;
+const RECEIVERS: u64 = 1;
+const TIMER: u64 = 2;
+const STOP: u64 = 3;
+
+/// How the emulator runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EmulatorOptions {
+    /// What the 99th percentile of the release error may be; absent: 1 ms or 5 % of the smallest rtprop, whichever is
+    /// smaller, but no less than 0.2 ms.
+    pub budget: Option<Dur>,
+}
+
+/// Starts emulators.
+#[derive(Debug)]
+pub struct Emulator;
+
+/// An emulator at work; dropping it stops it.
+#[derive(Debug)]
+pub struct Running {
+    thread: Option<JoinHandle<Result<EmulatorRecord, EmuError>>>,
+    stop: Arc<EventFd>,
+    go: Sender<Clock>,
+    clock: OnceLock<Clock>,
+}
+
+impl Emulator {
+    /// Starts the thread that moves the packets of `network`; they wait until [`Running::go`].
+    ///
+    /// # Errors
+    /// A scenario that cannot be played, or what the system refuses.
+    pub fn start(config: &Config, network: &Network, options: EmulatorOptions) -> Result<Running, EmuError> {
+        fairweir_sim::check(config)?;
+        let stop = Arc::new(
+            EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).during(|| "make an eventfd".into())?,
+        );
+        let bell = Bell::new(network, &stop)?;
+        let frame_bytes = network.sender_tun.frame_bytes(config.packet.0 as usize);
+        let worker = Worker {
+            senders: network.sender_tun.try_clone()?,
+            receivers: network.receiver_tun.try_clone()?,
+            relay: Relay::new(config),
+            recorder: Recorder::new(config),
+            frames: Frames::new(frame_bytes),
+            lateness: Lateness::new(),
+            clock: Clock::starting_at(u64::MAX),
+            bell,
+            stop: stop.clone(),
+            budget: options.budget.unwrap_or_else(|| default_budget(config)),
+            mode: network.mode.name(),
+        };
+        let (go, gone) = channel();
+        let thread = Builder::new()
+            .name("emulator".into())
+            .spawn(move || worker.run(&gone))
+            .during(|| "start the emulator's thread".into())?;
+        Ok(Running { thread: Some(thread), stop, go, clock: OnceLock::new() })
+    }
+}
+
+impl Running {
+    /// Time zero is now: packets move, and flows' start times count from here. Later calls give the same clock.
+    pub fn go(&self) -> Clock {
+        *self.clock.get_or_init(|| {
+            let clock = Clock::starting_now();
+            // Nobody listens if the thread has failed; `stop` tells why.
+            let _ = self.go.send(clock);
+            clock
+        })
+    }
+
+    /// Has the emulator ended of itself? It does only when it fails; [`Running::stop`] tells why.
+    pub fn has_failed(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Stops the emulator and takes what it measured. What passed after the scenario's duration does not count; a run
+    /// that is stopped sooner is recorded as far as it came.
+    ///
+    /// # Errors
+    /// If a device failed.
+    pub fn stop(mut self) -> Result<EmulatorRecord, EmuError> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<EmulatorRecord, EmuError> {
+        self.go();
+        let thread = self.thread.take().expect("the emulator is stopped once");
+        self.stop.write(1).during(|| "ring the emulator's bell".into())?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.thread.is_some() && !std::thread::panicking() {
+            let _ = self.join();
+        }
+    }
+}
+
+/// What wakes the emulator: packets, the time, the end.
+#[derive(Debug)]
+struct Bell {
+    epoll: Epoll,
+    timer: TimerFd,
+    /// What the timer is set to, `CLOCK_MONOTONIC` ns.
+    alarm_ns: u64,
+}
+
+impl Bell {
+    fn new(network: &Network, stop: &EventFd) -> Result<Bell, EmuError> {
+        let make = || -> Result<Bell, Errno> {
+            let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+            let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
+            let readable = |data| EpollEvent::new(EpollFlags::EPOLLIN, data);
+            epoll.add(&network.sender_tun, readable(SENDERS))?;
+            epoll.add(&network.receiver_tun, readable(RECEIVERS))?;
+            // Setting the timer again takes the old alarm back: it need not be read.
+            epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER))?;
+            epoll.add(stop, readable(STOP))?;
+            Ok(Bell { epoll, timer, alarm_ns: u64::MAX })
+        };
+        make().during(|| "make the emulator's alarm".into())
+    }
+
+    /// Sleeps until `alarm_ns` or until something else comes up.
+    fn sleep(&mut self, alarm_ns: u64) -> Result<Woken, Errno> {
+        if alarm_ns != self.alarm_ns {
+            self.alarm_ns = alarm_ns;
+            if alarm_ns == u64::MAX {
+                self.timer.unset()?;
+            } else {
+                self.timer.set(Expiration::OneShot(time_spec(alarm_ns)), TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
+            }
+        }
+        let mut events = [EpollEvent::empty(); 4];
+        let count = match self.epoll.wait(&mut events, EpollTimeout::NONE) {
+            Err(Errno::EINTR) => 0,
+            result => result?,
+        };
+        let mut woken = Woken::default();
+        for event in &events[..count] {
+            match event.data() {
+                SENDERS => woken.senders = true,
+                RECEIVERS => woken.receivers = true,
+                STOP => woken.stop = true,
+                _ => woken.alarm = true,
+            }
+        }
+        Ok(woken)
+    }
+}
+
+/// Why the emulator woke up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Woken {
+    senders: bool,
+    receivers: bool,
+    alarm: bool,
+    stop: bool,
+}
+
+/// The emulator's thread.
+#[derive(Debug)]
+struct Worker {
+    senders: Tun,
+    receivers: Tun,
+    relay: Relay,
+    recorder: Recorder,
+    frames: Frames,
+    lateness: Lateness,
+    clock: Clock,
+    bell: Bell,
+    stop: Arc<EventFd>,
+    budget: Dur,
+    mode: &'static str,
+}
+
+impl Worker {
+    fn run(mut self, go: &Receiver<Clock>) -> Result<EmulatorRecord, EmuError> {
+        let not_granted = make_punctual().err().unwrap_or_default();
+        // The sender is gone only if the emulator was dropped before it went.
+        self.clock = go.recv().unwrap_or_else(|_| Clock::starting_now());
+        let cpu = thread_cpu_time();
+        self.relay_until_stopped().during(|| "move packets between the TUN devices".into())?;
+        let end = self.clock.now();
+        let cpu_time = thread_cpu_time().saturating_sub(cpu);
+        let cpu_fraction = cpu_time.as_secs_f64() / end.as_secs_f64().max(f64::MIN_POSITIVE);
+        let recorded = self.recorder.finish(end, &self.relay);
+        Ok(EmulatorRecord {
+            accuracy: self.lateness.judge(self.budget, self.mode, cpu_fraction, &not_granted),
+            flows: recorded.flows,
+            links: recorded.links,
+            delivered_pkts: recorded.delivered_pkts,
+            series: recorded.series,
+            end: recorded.end,
+        })
+    }
+
+    fn relay_until_stopped(&mut self) -> io::Result<()> {
+        let mut woken = Woken { senders: true, receivers: true, ..Woken::default() };
+        while !woken.stop {
+            if woken.alarm {
+                let late_ns = monotonic_ns().saturating_sub(self.bell.alarm_ns);
+                self.lateness.wake.record(Dur::from_nanos(late_ns));
+            }
+            self.release_due()?;
+            if woken.senders {
+                self.read_from(Direction::Data)?;
+            }
+            if woken.receivers {
+                self.read_from(Direction::Ack)?;
+            }
+            let next = self.relay.next_event().min(self.recorder.due());
+            woken = if next > self.clock.now() {
+                self.bell.sleep(if next.is_set() { self.clock.monotonic_ns(next) } else { u64::MAX })?
+            } else {
+                Woken { senders: true, receivers: true, ..self.look()? }
+            };
+        }
+        // The stop stays readable until it is read.
+        self.stop.read()?;
+        Ok(())
+    }
+
+    /// What has come up, without sleeping.
+    fn look(&self) -> Result<Woken, Errno> {
+        let mut events = [EpollEvent::empty(); 4];
+        let count = self.bell.epoll.wait(&mut events, EpollTimeout::ZERO)?;
+        let stop = events[..count].iter().any(|event| event.data() == STOP);
+        Ok(Woken { stop, ..Woken::default() })
+    }
+
+    /// Plays what was to happen inside the network up to `now`.
+    fn catch_up(&mut self, now: Time) {
+        while self.recorder.due() <= now {
+            let due = self.recorder.due();
+            self.relay.advance(due);
+            self.recorder.close(due, &mut self.relay);
+        }
+        self.relay.advance(now);
+        while let Some(frame) = self.relay.next_lost() {
+            self.frames.release(frame);
+        }
+    }
+
+    /// Writes all packets that are due, and reads what is answered to each.
+    fn release_due(&mut self) -> io::Result<()> {
+        loop {
+            let now = self.clock.now();
+            self.catch_up(now);
+            let Some(release) = self.relay.next_release(now) else { return Ok(()) };
+            self.release(&release, now);
+            self.frames.release(release.frame);
+            let answers = match release.item.direction {
+                Direction::Data => Direction::Ack,
+                Direction::Ack => Direction::Data,
+            };
+            self.read_from(answers)?;
+        }
+    }
+
+    fn release(&mut self, release: &Release, now: Time) {
+        let (item, frame) = (&release.item, self.frames.get_mut(release.frame));
+        let header_bytes = self.senders.header_bytes();
+        let tun = match item.direction {
+            Direction::Data => &self.receivers,
+            Direction::Ack => &self.senders,
+        };
+        self.lateness.release.record(now.since(release.at));
+        let meter = &mut self.recorder.meters[item.flow];
+        match item.direction {
+            Direction::Data if item.is_marked => {
+                mark_ce(&mut frame[header_bytes..]);
+                meter.on_mark(item.packets);
+            }
+            Direction::Data => {}
+            Direction::Ack => {
+                if let Some(view) = View::new(frame, header_bytes) {
+                    meter.on_ack(now, &view);
+                }
+            }
+        }
+        if tun.write(frame).is_err() {
+            self.lateness.strays += 1;
+        }
+    }
+
+    /// Takes what waits at a device into the network, up to a batch.
+    fn read_from(&mut self, direction: Direction) -> io::Result<()> {
+        for _ in 0..READ_BATCH {
+            let frame = self.frames.take();
+            let tun = match direction {
+                Direction::Data => &self.senders,
+                Direction::Ack => &self.receivers,
+            };
+            let Some(length) = tun.read(self.frames.buffer(frame))? else {
+                self.frames.release(frame);
+                break;
+            };
+            self.frames.keep(frame, length);
+            let now = self.clock.now();
+            self.catch_up(now);
+            let Some(view) = View::new(self.frames.get_mut(frame), self.senders.header_bytes()) else {
+                self.lateness.strays += 1;
+                self.frames.release(frame);
+                continue;
+            };
+            let Some(meter) = self.recorder.meters.get_mut(view.flow) else {
+                self.lateness.strays += 1;
+                self.frames.release(frame);
+                continue;
+            };
+            let number = match direction {
+                Direction::Data => meter.on_send(now, &view),
+                Direction::Ack => 0,
+            };
+            let packet = packet(number, view.bytes, now, view.is_ecn_capable);
+            let item = Item::new(view.flow, direction, packet, view.packets);
+            self.relay.arrive(now, frame, item);
+            while let Some(lost) = self.relay.next_lost() {
+                self.frames.release(lost);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! The store of the frames that are in the network, whose memory is used again and again.
+
+use crate::relay::Frame;
+
+/// Frames by number. The slot freed last is used next: its memory is warm.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    slots: Vec<Slot>,
+    free: Vec<Frame>,
+    frame_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    buffer: Box<[u8]>,
+    length: usize,
+}
+
+impl Frames {
+    /// A store of frames that have at most `frame_bytes`.
+    pub(crate) fn new(frame_bytes: usize) -> Frames {
+        Frames { slots: Vec::new(), free: Vec::new(), frame_bytes }
+    }
+
+    /// A slot whose buffer can be written to; [`Frames::keep`] or [`Frames::release`] it.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Frame {
+        match self.free.pop() {
+            Some(frame) => frame,
+            None => self.grow(),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) -> Frame {
+        self.slots.push(Slot { buffer: vec![0; self.frame_bytes].into_boxed_slice(), length: 0 });
+        (self.slots.len() - 1) as Frame
+    }
+
+    /// All of a slot's memory.
+    #[inline]
+    pub(crate) fn buffer(&mut self, frame: Frame) -> &mut [u8] {
+        &mut self.slots[frame as usize].buffer
+    }
+
+    /// The slot holds a frame of `length` bytes.
+    #[inline]
+    pub(crate) fn keep(&mut self, frame: Frame, length: usize) {
+        self.slots[frame as usize].length = length;
+    }
+
+    /// What the slot holds.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, frame: Frame) -> &mut [u8] {
+        let slot = &mut self.slots[frame as usize];
+        &mut slot.buffer[..slot.length]
+    }
+
+    /// The slot is free again.
+    #[inline]
+    pub(crate) fn release(&mut self, frame: Frame) {
+        self.free.push(frame);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_used_again_once_it_is_free() {
+        let mut frames = Frames::new(8);
+        let (first, second) = (frames.take(), frames.take());
+        assert_ne!(first, second);
+        frames.buffer(first)[..3].copy_from_slice(b"abc");
+        frames.keep(first, 3);
+        frames.keep(second, 0);
+        assert_eq!((frames.get_mut(first).to_vec(), frames.get_mut(second).len()), (b"abc".to_vec(), 0));
+        frames.release(first);
+        assert_eq!(frames.take(), first);
+    }
+}

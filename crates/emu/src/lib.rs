@@ -1,0 +1,30 @@
+//! The kernel world: real TCP between two namespaces, with the elements of [`fairweir_path`] between them, driven by
+//! the real clock over TUN devices.
+//!
+//! [`Network`] makes the namespaces, [`Emulator`] moves the packets. Everything hangs on file descriptors and threads
+//! of this process: when it ends, however it ends, nothing is left.
+
+mod accuracy;
+pub mod address;
+mod clock;
+mod emulator;
+mod error;
+mod frames;
+mod hop;
+mod meter;
+mod namespace;
+mod netlink;
+mod network;
+mod realtime;
+mod record;
+mod recorder;
+mod relay;
+mod tun;
+mod wire;
+
+pub use clock::Clock;
+pub use emulator::{Emulator, EmulatorOptions, Running};
+pub use error::EmuError;
+pub use namespace::Namespace;
+pub use network::{Network, PacketMode};
+pub use record::{Accuracy, EmulatorRecord, FlowRecord, MeasuredSeries, ReleaseError};

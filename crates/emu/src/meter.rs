@@ -1,0 +1,320 @@
+//! What one flow gets out of the network, measured where the sender meets it: so every controller is measured alike,
+//! whatever its own idea of an RTT.
+
+mod intervals;
+
+use crate::wire::View;
+use etherparse::TcpHeaderSlice;
+use fairweir_sim::Histogram;
+use fairweir_units::{Dur, Time};
+use intervals::Intervals;
+use std::collections::VecDeque;
+
+/// Data that entered the network in one frame and is not yet covered by a cumulative ACK.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// Sequence numbers `[start, end)`, counted from the first data byte without wrapping.
+    start: u64,
+    end: u64,
+    at: Time,
+    packets: u32,
+    /// Bytes of headers of all packets together.
+    header_bytes: u32,
+    /// Part of it was sent again: whose ACK it is, nobody knows (Karn).
+    is_ambiguous: bool,
+}
+
+/// Counters of the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlowCounts {
+    /// Data packets that entered, and those among them that had entered before.
+    pub(crate) sent: u64,
+    pub(crate) retransmits: u64,
+    /// Packets newly covered by ACKs, and their wire bytes.
+    pub(crate) delivered: u64,
+    pub(crate) delivered_bytes: u64,
+    /// Data packets that arrived with a mark.
+    pub(crate) marked: u64,
+}
+
+impl std::ops::Sub for FlowCounts {
+    type Output = FlowCounts;
+    fn sub(self, earlier: FlowCounts) -> FlowCounts {
+        FlowCounts {
+            sent: self.sent - earlier.sent,
+            retransmits: self.retransmits - earlier.retransmits,
+            delivered: self.delivered - earlier.delivered,
+            delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
+            marked: self.marked - earlier.marked,
+        }
+    }
+}
+
+/// The connection that is measured: the last one that the flow opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Connection {
+    sender_port: u16,
+    receiver_port: u16,
+    /// The sequence number of the first data byte.
+    origin: u32,
+}
+
+/// One flow's measurements.
+#[derive(Debug)]
+pub(crate) struct FlowMeter {
+    /// Data bytes of a full packet.
+    packet_data: u64,
+    connection: Option<Connection>,
+    /// Everything below is covered by a cumulative ACK.
+    una: u64,
+    sent: VecDeque<Sent>,
+    /// Covered by SACK blocks, above `una`.
+    sacked: Intervals,
+    /// RTT samples; starts afresh with the warm-up's end.
+    pub(crate) rtt: Histogram,
+    pub(crate) counts: FlowCounts,
+    pub(crate) first_sent: Option<Time>,
+    pub(crate) last_delivered: Option<Time>,
+}
+
+impl FlowMeter {
+    /// The meter of a flow whose full packets carry `packet_data` bytes.
+    pub(crate) fn new(packet_data: u64) -> FlowMeter {
+        FlowMeter {
+            packet_data,
+            connection: None,
+            una: 0,
+            sent: VecDeque::new(),
+            sacked: Intervals::new(),
+            rtt: Histogram::new(),
+            counts: FlowCounts::default(),
+            first_sent: None,
+            last_delivered: None,
+        }
+    }
+
+    /// The sender puts `view` on the wire at `now`; the number of its first packet within the flow.
+    pub(crate) fn on_send(&mut self, now: Time, view: &View<'_>) -> u64 {
+        let Some(tcp) = &view.tcp else { return 0 };
+        if tcp.syn() {
+            self.open(tcp);
+            return 0;
+        }
+        let ports = (tcp.source_port(), tcp.destination_port());
+        let Some(origin) = self.origin_of(ports) else { return 0 };
+        let sequence = tcp.sequence_number();
+        let next = self.next();
+        let start = unwrap(sequence.wrapping_sub(origin), next);
+        let number = start / self.packet_data;
+        if view.data_bytes == 0 {
+            return number;
+        }
+        let end = start + u64::from(view.data_bytes);
+        self.first_sent.get_or_insert(now);
+        self.counts.sent += u64::from(view.packets);
+        if start < next {
+            self.counts.retransmits += u64::from(view.packets);
+            self.make_ambiguous(start, end);
+        }
+        if end > next {
+            self.sent.push_back(Sent {
+                start: start.max(next),
+                end,
+                at: now,
+                packets: view.packets,
+                header_bytes: (view.bytes - u64::from(view.data_bytes)) as u32,
+                is_ambiguous: start < next,
+            });
+        }
+        number
+    }
+
+    /// `view` reaches the sender at `now`.
+    pub(crate) fn on_ack(&mut self, now: Time, view: &View<'_>) {
+        let Some(tcp) = &view.tcp else { return };
+        let ports = (tcp.destination_port(), tcp.source_port());
+        let Some(origin) = self.origin_of(ports).filter(|_| tcp.ack() && !tcp.syn()) else { return };
+        let next = self.next();
+        let place = |sequence: u32| unwrap(sequence.wrapping_sub(origin), next).min(next);
+        let mut newest: Option<Sent> = None;
+        let mut gains = Gains::default();
+        for (start, end) in view.sacks() {
+            let (start, end) = (place(start).max(self.una), place(end));
+            if start < end {
+                let sent = &self.sent;
+                self.sacked.insert(start, end, |start, end| gains.add(sent, start, end, &mut newest));
+            }
+        }
+        let cumulative = place(tcp.acknowledgment_number());
+        if cumulative > self.una {
+            let sent = &self.sent;
+            self.sacked.insert(self.una, cumulative, |start, end| gains.add(sent, start, end, &mut newest));
+            self.sacked.forget_below(cumulative);
+            self.una = cumulative;
+            while self.sent.front().is_some_and(|sent| sent.end <= cumulative) {
+                self.sent.pop_front();
+            }
+        }
+        if gains.bytes > 0 {
+            self.last_delivered = Some(now);
+            self.counts.delivered += gains.packets;
+            self.counts.delivered_bytes += gains.bytes;
+        }
+        if let Some(newest) = newest.filter(|sent| !sent.is_ambiguous) {
+            self.rtt.record(now.since(newest.at));
+        }
+    }
+
+    /// A data packet reaches the receiver with a mark.
+    pub(crate) fn on_mark(&mut self, packets: u32) {
+        self.counts.marked += u64::from(packets);
+    }
+
+    /// Sum and number of the RTT samples since the warm-up's end.
+    pub(crate) fn rtt_total(&self) -> (Dur, u64) {
+        self.rtt.total()
+    }
+
+    /// One past the last sequence number sent.
+    fn next(&self) -> u64 {
+        self.sent.back().map_or(self.una, |sent| sent.end)
+    }
+
+    /// A connection that is opened takes the place of the one before.
+    fn open(&mut self, syn: &TcpHeaderSlice<'_>) {
+        self.connection = Some(Connection {
+            sender_port: syn.source_port(),
+            receiver_port: syn.destination_port(),
+            origin: syn.sequence_number().wrapping_add(1),
+        });
+        (self.una, self.sent, self.sacked) = (0, VecDeque::new(), Intervals::new());
+    }
+
+    /// Where the data of the measured connection start; `None` if these are not its ports.
+    fn origin_of(&self, (sender_port, receiver_port): (u16, u16)) -> Option<u32> {
+        let connection = self.connection?;
+        (connection.sender_port == sender_port && connection.receiver_port == receiver_port)
+            .then_some(connection.origin)
+    }
+
+    fn make_ambiguous(&mut self, start: u64, end: u64) {
+        let first = self.sent.partition_point(|sent| sent.end <= start);
+        self.sent.range_mut(first..).take_while(|sent| sent.start < end).for_each(|sent| sent.is_ambiguous = true);
+    }
+}
+
+/// What an ACK newly covers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gains {
+    packets: u64,
+    /// On the wire: headers count with the last byte of a frame's data.
+    bytes: u64,
+}
+
+impl Gains {
+    /// `[start, end)` is newly covered; `newest` becomes the frame that entered last among those fully covered.
+    fn add(&mut self, sent: &VecDeque<Sent>, start: u64, end: u64, newest: &mut Option<Sent>) {
+        self.bytes += end - start;
+        let first = sent.partition_point(|sent| sent.end <= start);
+        for sent in sent.range(first..).take_while(|sent| sent.end <= end) {
+            self.packets += u64::from(sent.packets);
+            self.bytes += u64::from(sent.header_bytes);
+            if newest.is_none_or(|newest| newest.at <= sent.at) {
+                *newest = Some(*sent);
+            }
+        }
+    }
+}
+
+/// The number nearest to `near` whose low 32 bits are `low`, at least 0.
+fn unwrap(low: u32, near: u64) -> u64 {
+    let distance = i64::from(low.wrapping_sub(near as u32) as i32);
+    near.checked_add_signed(distance).unwrap_or(u64::from(low))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::tests::{ack_packet, data_packet};
+    use etherparse::{TcpHeader, TcpHeaderSlice};
+
+    const DATA: usize = 1000;
+
+    fn ms(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    /// A meter whose connection starts at `origin`.
+    fn meter(origin: u32) -> FlowMeter {
+        let mut meter = FlowMeter::new(DATA as u64);
+        let mut syn = TcpHeader::new(40_000, crate::address::PORT, origin.wrapping_sub(1), 1000);
+        syn.syn = true;
+        let syn = syn.to_bytes();
+        meter.open(&TcpHeaderSlice::from_slice(&syn).unwrap());
+        meter
+    }
+
+    fn send(meter: &mut FlowMeter, at: u64, sequence: u32) -> u64 {
+        let packet = data_packet(0, sequence, DATA, 0);
+        meter.on_send(ms(at), &View::new(&packet, 0).unwrap())
+    }
+
+    fn ack(meter: &mut FlowMeter, at: u64, number: u32, sacks: &[(u32, u32)]) {
+        let packet = ack_packet(0, number, sacks);
+        meter.on_ack(ms(at), &View::new(&packet, 0).unwrap());
+    }
+
+    fn rtts(meter: &FlowMeter) -> (u64, f64) {
+        let (sum, samples) = meter.rtt_total();
+        (samples, sum.as_millis_f64())
+    }
+
+    #[test]
+    fn an_rtt_lasts_from_entry_to_the_ack_that_newly_covers() {
+        // The sequence numbers wrap on the way.
+        let origin = 5000u32.wrapping_sub(6000);
+        let at = |packet: u32| origin.wrapping_add(1000 * packet);
+        let mut meter = meter(origin);
+        assert_eq!((0..4).map(|k| send(&mut meter, u64::from(k), at(k))).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        ack(&mut meter, 20, at(1), &[]);
+        assert_eq!(rtts(&meter), (1, 20.0));
+        // The third is SACKed (18 ms), a duplicate says nothing new, then all is covered (fourth: 19 ms).
+        ack(&mut meter, 20, at(1), &[(at(2), at(3))]);
+        ack(&mut meter, 21, at(1), &[(at(2), at(3))]);
+        assert_eq!(rtts(&meter), (2, 38.0));
+        ack(&mut meter, 22, at(4), &[]);
+        assert_eq!(rtts(&meter), (3, 57.0));
+        assert_eq!((meter.counts.delivered, meter.counts.delivered_bytes), (4, 4 * 1040));
+        assert_eq!((meter.first_sent, meter.last_delivered), (Some(ms(0)), Some(ms(22))));
+    }
+
+    #[test]
+    fn what_was_sent_twice_gives_no_sample_and_is_delivered_once() {
+        let mut meter = meter(0);
+        assert_eq!((0..3).map(|k| send(&mut meter, 0, 1000 * k)).collect::<Vec<_>>(), [0, 1, 2]);
+        ack(&mut meter, 10, 0, &[(1000, 3000)]);
+        assert_eq!(rtts(&meter), (1, 10.0));
+        assert_eq!(send(&mut meter, 11, 0), 0);
+        ack(&mut meter, 20, 3000, &[]);
+        ack(&mut meter, 21, 3000, &[(0, 1000)]);
+        assert_eq!(rtts(&meter), (1, 10.0));
+        assert_eq!(
+            meter.counts,
+            FlowCounts { sent: 4, retransmits: 1, delivered: 3, delivered_bytes: 3120, marked: 0 }
+        );
+        assert!(meter.sent.is_empty());
+    }
+
+    #[test]
+    fn other_connections_of_the_flow_do_not_count() {
+        let mut meter = meter(0);
+        let tcp = TcpHeader::new(40_001, crate::address::PORT, 77, 1000).to_bytes();
+        assert_eq!(meter.origin_of((40_001, crate::address::PORT)), None);
+        assert_eq!(TcpHeaderSlice::from_slice(&tcp).unwrap().source_port(), 40_001);
+        send(&mut meter, 0, 0);
+        let packet = ack_packet(1, 1000, &[]);
+        assert_eq!(View::new(&packet, 0).unwrap().flow, 1);
+        ack(&mut meter, 5, 1000, &[]);
+        assert_eq!(meter.counts.delivered, 1);
+    }
+}

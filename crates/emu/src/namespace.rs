@@ -1,0 +1,76 @@
+//! Network namespaces without a name: they end with the last descriptor, socket or device that belongs to them.
+
+use crate::EmuError;
+use crate::error::During;
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::{fs, thread};
+
+/// A network namespace of this process's own. Nothing of it is in the file system.
+#[derive(Debug)]
+pub struct Namespace {
+    fd: OwnedFd,
+}
+
+impl Namespace {
+    /// A new namespace; its loopback device is up.
+    ///
+    /// # Errors
+    /// If the system refuses it (it takes CAP_SYS_ADMIN).
+    pub fn new() -> Result<Namespace, EmuError> {
+        let fd = on_own_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET).during(|| "make a network namespace".into())?;
+            File::open("/proc/thread-self/ns/net").during(|| "open the new network namespace".into())
+        })?;
+        let namespace = Namespace { fd: fd.into() };
+        namespace.enter(|| crate::netlink::Netlink::open()?.set_up("lo"))??;
+        Ok(namespace)
+    }
+
+    /// Runs `work` on a thread of its own inside the namespace. Sockets that it opens stay inside for good.
+    ///
+    /// # Errors
+    /// If the namespace cannot be entered.
+    ///
+    /// # Panics
+    /// If `work` does.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, EmuError> {
+        on_own_thread(|| {
+            self.join()?;
+            Ok(work())
+        })
+    }
+
+    /// Moves the calling thread into the namespace, for good.
+    ///
+    /// # Errors
+    /// If the namespace cannot be entered.
+    pub fn join(&self) -> Result<(), EmuError> {
+        setns(&self.fd, CloneFlags::CLONE_NEWNET).during(|| "enter a network namespace".into())
+    }
+
+    /// Sets `net.`-sysctl `key`, as `ipv4/tcp_sack`.
+    ///
+    /// # Errors
+    /// If the kernel has no such key or refuses the value.
+    pub fn set_sysctl(&self, key: &str, value: &str) -> Result<(), EmuError> {
+        let path = Path::new("/proc/sys/net").join(key);
+        self.enter(|| fs::write(&path, value).during(|| format!("write `{value}` to {}", path.display())))?
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A thread's namespace cannot be given back: the thread ends with the work.
+fn on_own_thread<T: Send>(work: impl FnOnce() -> Result<T, EmuError> + Send) -> Result<T, EmuError> {
+    thread::scope(|scope| match scope.spawn(work).join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}

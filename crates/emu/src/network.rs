@@ -1,0 +1,191 @@
+//! The two namespaces of a run: senders in one, receivers in the other, a TUN device in each.
+
+use crate::EmuError;
+use crate::address::{MAX_FLOWS, receiver, sender};
+use crate::namespace::Namespace;
+use crate::netlink::{LinkSettings, Metrics, Netlink};
+use crate::tun::Tun;
+use fairweir_sim::{Config, FlowSpec};
+
+/// The device's name in both namespaces.
+const DEVICE: &str = "path";
+/// Packets that may wait for the emulator: more than all windows together, so that none is dropped before the path.
+const TX_QUEUE_PACKETS: u32 = 200_000;
+/// Most bytes of a socket's buffers; the scenario's windows bind, not these.
+const BUFFER_BYTES: u64 = 512 << 20;
+/// A sender's buffer before the kernel lets it grow with the window: what an application writes ahead.
+const INITIAL_SEND_BUFFER_BYTES: u64 = 1 << 20;
+/// A window advertised at once, packets: the receiver's buffer shall not hold a sender back.
+const INITIAL_RWND: u32 = 65_535;
+/// 20 B IP, 20 B TCP and 12 B timestamps: what a packet holds beside data.
+pub(crate) const HEADER_BYTES: u64 = 52;
+/// TCP's option kinds, timestamps included, need a packet larger than this.
+const MIN_MTU: u64 = 576;
+
+/// How packets pass between the namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketMode {
+    /// One packet of the wire at a time: the accurate mode.
+    Mtu {
+        /// Most packets that TCP hands down at once, as [`FlowSpec::gso`].
+        burst: u32,
+    },
+    /// Up to `segments` packets in one piece, which queues take, mark and drop as a whole: the fast mode.
+    Tso {
+        /// At most 44 of 1500 B fit.
+        segments: u32,
+    },
+}
+
+impl PacketMode {
+    /// As records name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            PacketMode::Mtu { .. } => "mtu",
+            PacketMode::Tso { .. } => "tso",
+        }
+    }
+
+    fn segments(self) -> u32 {
+        match self {
+            PacketMode::Mtu { burst } => burst,
+            PacketMode::Tso { segments } => segments,
+        }
+    }
+}
+
+/// Two namespaces, whose flows find each other over the TUN devices between them.
+#[derive(Debug)]
+pub struct Network {
+    senders: Namespace,
+    receivers: Namespace,
+    pub(crate) sender_tun: Tun,
+    pub(crate) receiver_tun: Tun,
+    pub(crate) mode: PacketMode,
+}
+
+impl Network {
+    /// The network for the flows of `config`: addresses, routes that carry each flow's settings, sysctls.
+    ///
+    /// # Errors
+    /// What the kernel world cannot do, or what the system refuses.
+    pub fn new(config: &Config, mode: PacketMode) -> Result<Network, EmuError> {
+        let has_sack = check(config)?;
+        let (senders, receivers) = (Namespace::new()?, Namespace::new()?);
+        for namespace in [&senders, &receivers] {
+            set_sysctls(namespace, has_sack)?;
+        }
+        let plan = Plan { config, mode };
+        let sender_tun = senders.enter(|| plan.lay(sender, receiver, sender_metrics))??;
+        let receiver_tun = receivers.enter(|| plan.lay(receiver, sender, receiver_metrics))??;
+        Ok(Network { senders, receivers, sender_tun, receiver_tun, mode })
+    }
+
+    /// Where senders live.
+    pub fn senders(&self) -> &Namespace {
+        &self.senders
+    }
+
+    /// Where receivers live.
+    pub fn receivers(&self) -> &Namespace {
+        &self.receivers
+    }
+}
+
+/// Refuses what no route or sysctl can express; tells whether the flows use SACK.
+fn check(config: &Config) -> Result<bool, EmuError> {
+    fairweir_sim::check(config)?;
+    let no = |key: String, reason: &str| Err(EmuError::unsupported(key, reason));
+    if config.flows.len() > MAX_FLOWS {
+        return no("flows".into(), &format!("{} flows, and addresses for {MAX_FLOWS}", config.flows.len()));
+    }
+    if !(MIN_MTU..=65_535).contains(&config.packet.0) {
+        return no("packet".into(), &format!("the kernel takes packets of {MIN_MTU} to 65535 B: `{}`", config.packet));
+    }
+    let has_sack = config.flows[0].receiver.sack;
+    for (index, flow) in config.flows.iter().enumerate() {
+        if flow.receiver.sack != has_sack {
+            return no(format!("flows.{index}.receiver.sack"), "SACK is a setting of all flows: they must agree");
+        }
+        if flow.receiver.ack_every > 2 {
+            return no(
+                format!("flows.{index}.receiver.ack_every"),
+                "Linux acknowledges every packet (1) or every second one (2)",
+            );
+        }
+    }
+    Ok(has_sack)
+}
+
+fn set_sysctls(namespace: &Namespace, has_sack: bool) -> Result<(), EmuError> {
+    let receive_buffers = format!("4096 {BUFFER_BYTES} {BUFFER_BYTES}");
+    let send_buffers = format!("4096 {INITIAL_SEND_BUFFER_BYTES} {BUFFER_BYTES}");
+    for (key, value) in [
+        ("ipv4/tcp_sack", if has_sack { "1" } else { "0" }),
+        // A finished connection leaves its RTT and ssthresh to the next one otherwise.
+        ("ipv4/tcp_no_metrics_save", "1"),
+        ("ipv4/tcp_rmem", &receive_buffers),
+        ("ipv4/tcp_wmem", &send_buffers),
+        // The limit of pure ACKs out of window is made for the open internet.
+        ("ipv4/tcp_invalid_ratelimit", "0"),
+        ("ipv6/conf/all/disable_ipv6", "1"),
+        ("ipv6/conf/default/disable_ipv6", "1"),
+    ] {
+        namespace.set_sysctl(key, value)?;
+    }
+    Ok(())
+}
+
+/// What one side's device, addresses and routes are made of.
+struct Plan<'a> {
+    config: &'a Config,
+    mode: PacketMode,
+}
+
+impl Plan<'_> {
+    /// Makes the device of the namespace that the calling thread is in.
+    fn lay(
+        &self,
+        own: fn(usize) -> std::net::Ipv4Addr,
+        other: fn(usize) -> std::net::Ipv4Addr,
+        metrics: fn(&Config, &FlowSpec) -> Metrics,
+    ) -> Result<Tun, EmuError> {
+        let tun = Tun::new(DEVICE, matches!(self.mode, PacketMode::Tso { .. }))?;
+        let mut netlink = Netlink::open()?;
+        let settings = LinkSettings {
+            mtu: self.config.packet.0 as u32,
+            txqueuelen: TX_QUEUE_PACKETS,
+            gso_max_segs: self.mode.segments().max(1),
+        };
+        netlink.configure(DEVICE, settings)?;
+        for (index, flow) in self.config.flows.iter().enumerate() {
+            netlink.add_address(DEVICE, own(index))?;
+            netlink.add_route(DEVICE, other(index), own(index), metrics(self.config, flow))?;
+        }
+        Ok(tun)
+    }
+}
+
+fn sender_metrics(_config: &Config, flow: &FlowSpec) -> Metrics {
+    Metrics {
+        initcwnd: Some(clamp(flow.initial_cwnd)),
+        // The kernel counts whole ms, and none is no minimum.
+        rto_min_ms: Some(clamp(flow.min_rto.as_nanos().div_ceil(1_000_000).max(1))),
+        ecn: flow.ecn,
+        ..Metrics::default()
+    }
+}
+
+fn receiver_metrics(config: &Config, flow: &FlowSpec) -> Metrics {
+    Metrics {
+        window: flow.rwnd.map(|packets| clamp(packets.saturating_mul(config.packet.0 - HEADER_BYTES))),
+        initrwnd: Some(flow.rwnd.map_or(INITIAL_RWND, |packets| clamp(packets).min(INITIAL_RWND))),
+        quickack: flow.receiver.ack_every == 1,
+        ecn: flow.ecn,
+        ..Metrics::default()
+    }
+}
+
+fn clamp(value: u64) -> u32 {
+    value.min(u64::from(u32::MAX)) as u32
+}

@@ -1,0 +1,220 @@
+//! Turns counters into the record: the warm-up's cut, the time series, the summary.
+
+use crate::hop::HopCounts;
+use crate::meter::{FlowCounts, FlowMeter};
+use crate::network::HEADER_BYTES;
+use crate::record::{FlowRecord, MeasuredSeries};
+use crate::relay::Relay;
+use fairweir_sim::{Config, Histogram, LinkSummary};
+use fairweir_units::{Dur, Time};
+
+/// Everything that a run's record is made of but the emulation's accuracy.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    warmup: Time,
+    end: Time,
+    interval: Option<Dur>,
+    rtprops: Vec<Dur>,
+    link_names: Vec<String>,
+    pub(crate) meters: Vec<FlowMeter>,
+    /// When the recorder next has something to do; [`Time::NEVER`] after the end.
+    due: Time,
+    /// End of the interval that is open.
+    interval_end: Time,
+    /// End of the last one.
+    closed: Time,
+    /// Counters at the warm-up's end.
+    base: Snapshot,
+    /// Counters and RTT sums at the end of the last interval.
+    last: Snapshot,
+    series: MeasuredSeries,
+    /// Once the run's end is reached; what passes later does not count.
+    recorded: Option<Recorded>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Snapshot {
+    at: Time,
+    flows: Vec<FlowSnapshot>,
+    hops: Vec<HopCounts>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct FlowSnapshot {
+    counts: FlowCounts,
+    dropped: [u64; 2],
+    rtt: (Dur, u64),
+}
+
+impl Recorder {
+    pub(crate) fn new(config: &Config) -> Recorder {
+        let start = Snapshot {
+            at: Time::ZERO,
+            flows: vec![FlowSnapshot::default(); config.flows.len()],
+            hops: vec![HopCounts::default(); config.links.len()],
+        };
+        let packet_data = config.packet.0 - HEADER_BYTES;
+        let mut recorder = Recorder {
+            warmup: Time::ZERO + config.warmup,
+            end: Time::ZERO + config.duration,
+            interval: config.interval,
+            rtprops: config.flows.iter().map(|flow| flow.rtprop).collect(),
+            link_names: config.links.iter().map(|link| link.name.clone()).collect(),
+            meters: config.flows.iter().map(|_| FlowMeter::new(packet_data)).collect(),
+            due: Time::ZERO,
+            interval_end: config.interval.map_or(Time::NEVER, |interval| Time::ZERO + interval),
+            closed: Time::ZERO,
+            base: start.clone(),
+            last: start,
+            series: MeasuredSeries::default(),
+            recorded: None,
+        };
+        recorder.due = recorder.next_due(Time::ZERO);
+        recorder
+    }
+
+    /// When [`Recorder::close`] is next due; [`Time::NEVER`] after the end.
+    pub(crate) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// The warm-up, an interval or the run ends at `at`, to which `relay` has advanced.
+    pub(crate) fn close(&mut self, at: Time, relay: &mut Relay) {
+        if at == self.warmup && at > Time::ZERO {
+            self.end_warmup(at, relay);
+        }
+        if at == self.interval_end || (at == self.end && self.interval.is_some()) {
+            self.end_interval(at, relay);
+        }
+        self.due = self.next_due(at);
+        if at >= self.end {
+            self.recorded = Some(self.record(at, relay));
+            self.due = Time::NEVER;
+        }
+    }
+
+    fn next_due(&self, now: Time) -> Time {
+        let warmup = if self.warmup > now { self.warmup } else { Time::NEVER };
+        self.interval_end.min(warmup).min(self.end)
+    }
+
+    fn end_warmup(&mut self, at: Time, relay: &mut Relay) {
+        self.base = self.snapshot(at, relay);
+        self.meters.iter_mut().for_each(|meter| meter.rtt = Histogram::new());
+        relay.hops.iter_mut().for_each(|hop| hop.wait = Histogram::new());
+        self.last.flows.iter_mut().for_each(|flow| flow.rtt = Default::default());
+    }
+
+    fn snapshot(&self, at: Time, relay: &Relay) -> Snapshot {
+        let flow = |(index, meter): (usize, &FlowMeter)| FlowSnapshot {
+            counts: meter.counts,
+            dropped: relay.dropped(index),
+            rtt: meter.rtt_total(),
+        };
+        Snapshot {
+            at,
+            flows: self.meters.iter().enumerate().map(flow).collect(),
+            hops: relay.hops.iter().map(|hop| hop.counts).collect(),
+        }
+    }
+
+    fn end_interval(&mut self, at: Time, relay: &mut Relay) {
+        let length = at.since(self.closed);
+        if length == Dur::ZERO {
+            return;
+        }
+        let now = self.snapshot(at, relay);
+        let rows = &mut self.series;
+        for (index, (new, old)) in now.flows.iter().zip(&self.last.flows).enumerate() {
+            let samples = new.rtt.1 - old.rtt.1;
+            let rtt_ms = new.rtt.0.saturating_sub(old.rtt.0).as_millis_f64() / samples as f64;
+            rows.t_ns.push(at.as_nanos());
+            rows.flow.push(index as u32);
+            let bytes = new.counts.delivered_bytes - old.counts.delivered_bytes;
+            rows.throughput_mbps.push(mbps(bytes, length));
+            rows.rtt_ms.push(if samples == 0 { f64::NAN } else { rtt_ms });
+        }
+        let rows = &mut self.series.links;
+        for (index, (hop, old)) in relay.hops.iter_mut().zip(&self.last.hops).enumerate() {
+            let new = hop.counts - *old;
+            rows.t_ns.push(at.as_nanos());
+            rows.link.push(index as u32);
+            rows.queue_bytes.push(hop.hop.backlog(at).bytes.0);
+            rows.arrival_rate_mbps.push(mbps(new.served_bytes, length));
+            rows.drops.push(new.drops);
+            rows.marks.push(new.marks);
+        }
+        self.last = now;
+        self.closed = at;
+        self.interval_end = self.interval.map_or(Time::NEVER, |interval| at + interval);
+    }
+
+    /// The record: of the whole run, or of one that was stopped at `now`.
+    pub(crate) fn finish(mut self, now: Time, relay: &Relay) -> Recorded {
+        match self.recorded.take() {
+            Some(recorded) => recorded,
+            None => self.record(now, relay),
+        }
+    }
+
+    fn record(&mut self, at: Time, relay: &Relay) -> Recorded {
+        let total = self.snapshot(at, relay);
+        Recorded {
+            flows: (0..self.meters.len()).map(|flow| self.flow_record(flow, &total, relay)).collect(),
+            links: (0..relay.hops.len()).map(|hop| self.link_summary(hop, &total, relay)).collect(),
+            delivered_pkts: total.flows.iter().map(|flow| flow.counts.delivered).sum(),
+            series: self.interval.map(|_| std::mem::take(&mut self.series)),
+            end: at,
+        }
+    }
+
+    fn flow_record(&self, flow: usize, total: &Snapshot, relay: &Relay) -> FlowRecord {
+        let (meter, new, old) = (&self.meters[flow], &total.flows[flow], &self.base.flows[flow]);
+        let counts = new.counts - old.counts;
+        FlowRecord {
+            rtt_ms: meter.rtt.stats_less(Dur::ZERO),
+            qdelay_ms: meter.rtt.stats_less(self.rtprops[flow]),
+            sent_pkts: counts.sent,
+            retransmits: counts.retransmits,
+            delivered_pkts: counts.delivered,
+            delivered_bytes: counts.delivered_bytes,
+            marked_pkts: counts.marked,
+            dropped_pkts: new.dropped[0] - old.dropped[0],
+            dropped_acks: new.dropped[1] - old.dropped[1],
+            violations: relay.violations(flow),
+            first_sent: meter.first_sent,
+            last_delivered: meter.last_delivered,
+        }
+    }
+
+    fn link_summary(&self, hop: usize, total: &Snapshot, relay: &Relay) -> LinkSummary {
+        let (metered, counts) = (&relay.hops[hop], total.hops[hop] - self.base.hops[hop]);
+        let (from, to) = (self.base.at, total.at);
+        let possible = metered.hop.link().mean_rate(from, to) * to.since(from);
+        let utilization = if possible.0 == 0 { 0.0 } else { counts.served_bytes as f64 / possible.0 as f64 };
+        LinkSummary {
+            name: self.link_names[hop].clone(),
+            // Packets taken in just before the end are served after it: no more than all of the link is used.
+            utilization: utilization.min(1.0),
+            queue_ms: metered.wait.stats_less(Dur::ZERO),
+            drops: counts.drops,
+            marks: counts.marks,
+            arrivals: counts.arrivals,
+        }
+    }
+}
+
+/// What [`Recorder::finish`] gives: [`crate::EmulatorRecord`] without the accuracy.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) flows: Vec<FlowRecord>,
+    pub(crate) links: Vec<LinkSummary>,
+    pub(crate) delivered_pkts: u64,
+    pub(crate) series: Option<MeasuredSeries>,
+    pub(crate) end: Time,
+}
+
+/// `bytes` over `time`, Mbps.
+fn mbps(bytes: u64, time: Dur) -> f64 {
+    if time == Dur::ZERO { 0.0 } else { bytes as f64 * 8e-6 / time.as_secs_f64() }
+}

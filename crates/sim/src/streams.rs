@@ -1,0 +1,23 @@
+//! Random streams: every component of a scenario has its own, chosen by its kind and index from the scenario's seed.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+const HOP: u64 = 2;
+const ELEMENT: u64 = 3;
+
+/// The stream of link number `hop`.
+pub fn hop_stream(seed: u64, hop: usize) -> ChaCha8Rng {
+    stream_of(seed, HOP, hop)
+}
+
+/// The stream of a flow's element number `element`, from 1, in the order ingress, egress, reverse, reverse egress.
+pub fn element_stream(seed: u64, flow: usize, element: usize) -> ChaCha8Rng {
+    stream_of(seed, ELEMENT, flow << 8 | element)
+}
+
+fn stream_of(seed: u64, kind: u64, index: usize) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(kind << 48 | index as u64);
+    rng
+}

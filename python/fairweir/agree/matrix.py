@@ -1,0 +1,166 @@
+"""The matrix: which controllers in which scenarios, played and compared."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from fairweir import __version__
+from fairweir.agree.compare import Cell, Standing, compare
+from fairweir.errors import ConfigError
+from fairweir.scenario import Scenario, flow_ids
+from fairweir.worlds import Archive, Outcome, Task, play_all
+
+CCAS = ("reno", "cubic", "bbr", "vegas", "copa", "frcc")
+#: Share of the judged cells that must agree.
+BOUND = 0.80
+SEEDS, QUICK_SEEDS = 5, 3
+#: A quick matrix plays every third scenario.
+QUICK_STRIDE = 3
+#: Simulated starts are moved by up to so much, so that seeds differ in more than ties.
+START_SPREAD_MS = 100
+
+
+class Agreement(BaseModel):
+    """A whole matrix.
+
+    Attributes
+    ----------
+    cells : list of Cell, a row a scenario, in the order of `scenarios` and `ccas`
+    share : float; agreeing by judged cells, None if none was judged
+    holds : bool; is the share at least the bound?
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: str = __version__
+    kernel: str
+    ccas: list[str]
+    scenarios: list[str]
+    seeds: list[int]
+    kernel_runs: int
+    cells: list[Cell]
+    bound: float = BOUND
+
+    @property
+    def judged(self) -> list[Cell]:
+        """The cells that count."""
+        return [cell for cell in self.cells if cell.standing in (Standing.AGREES, Standing.DIFFERS)]
+
+    @property
+    def share(self) -> float | None:
+        """Agreeing cells by judged ones."""
+        judged = self.judged
+        return sum(cell.standing is Standing.AGREES for cell in judged) / len(judged) if judged else None
+
+    @property
+    def holds(self) -> bool:
+        """Do enough cells agree?"""
+        return self.share is not None and self.share >= self.bound
+
+    def count(self, standing: Standing) -> int:
+        """How many cells stand so."""
+        return sum(cell.standing is standing for cell in self.cells)
+
+    def cell(self, cca: str, scenario: str) -> Cell:
+        """The cell of a controller in a scenario."""
+        return next(c for c in self.cells if (c.cca, c.scenario) == (cca, scenario))
+
+    def document(self) -> dict[str, Any]:
+        """Give what ``--json`` prints."""
+        counts = {standing.value.replace(" ", "_"): self.count(standing) for standing in Standing}
+        return {**self.model_dump(mode="json"), "share": self.share, "holds": self.holds, "counts": counts}
+
+
+def load_scenarios(directory: Path) -> list[Scenario]:
+    """Read every scenario of a directory, in the order of names.
+
+    Raises
+    ------
+    ConfigError : no such directory, none in it, or one that is wrong
+    """
+    files = sorted(directory.glob("*.toml"))
+    if not files:
+        raise ConfigError(
+            "no scenarios", source=str(directory), hint="give a directory of .toml files: --scenarios DIR"
+        )
+    return [Scenario.load(file) for file in files]
+
+
+def agree(
+    scenarios: Sequence[Scenario],
+    ccas: Sequence[str] = CCAS,
+    *,
+    seeds: Sequence[int] = tuple(range(1, SEEDS + 1)),
+    kernel_runs: int = 1,
+    archive: Archive | None = None,
+    workers: int | None = None,
+    on_done: Callable[[Task, Outcome, float, float], object] | None = None,
+) -> Agreement:
+    """Play every controller in every scenario in both worlds, and compare.
+
+    Parameters
+    ----------
+    scenarios : each flow's controller is replaced by those of `ccas`
+    seeds : of the simulator's runs
+    kernel_runs : int; runs of each cell on the kernel
+    archive : finished runs found there are not repeated
+    workers : int, processes for simulations
+
+    Raises
+    ------
+    KernelError : the kernel world cannot be had here
+    KeyboardInterrupt : Ctrl-C; what had ended is in the archive
+    """
+    import platform
+
+    plan: dict[tuple[str, str], tuple[list[Task], list[Task]]] = {}
+    for scenario in scenarios:
+        for cca in ccas:
+            changed = scenario.override({"flow.*.cca": cca})
+            plan[cca, scenario.name] = (
+                [Task(spread_starts(changed, seed)) for seed in seeds],
+                [Task(changed.override({"seed": seed}), "kernel") for seed in range(1, kernel_runs + 1)],
+            )
+    tasks = [task for pair in plan.values() for part in pair for task in part]
+    outcomes = play_all(tasks, archive or Archive(None), workers=workers, on_done=on_done)
+    cells = [
+        _cell(cca, name, [outcomes[t.key] for t in sims], [outcomes[t.key] for t in kernels])
+        for (cca, name), (sims, kernels) in plan.items()
+    ]
+    return Agreement(
+        kernel=platform.release(),
+        ccas=list(ccas),
+        scenarios=[scenario.name for scenario in scenarios],
+        seeds=list(seeds),
+        kernel_runs=kernel_runs,
+        cells=cells,
+    )
+
+
+def _cell(cca: str, scenario: str, sims: Sequence[Outcome], kernels: Sequence[Outcome]) -> Cell:
+    for world, outcomes in (("sim", sims), ("kernel", kernels)):
+        failure = next((o.failure for o in outcomes if o.summary is None), None)
+        if failure is not None:
+            return Cell(cca=cca, scenario=scenario, standing=Standing.NOT_PLAYED, why=f"{world}: {failure}")
+    return compare(cca, scenario, [o.summary for o in sims if o.summary], [o.summary for o in kernels if o.summary])
+
+
+def spread_starts(scenario: Scenario, seed: int) -> Scenario:
+    """Give the scenario with another seed and each table of flows starting up to :data:`START_SPREAD_MS` later.
+
+    Real flows never start on the nanosecond; without this, seeds of a scenario without randomness would differ only in
+    the order of ties, and their spread would claim a certainty that no machine has.
+    """
+    from fairweir import _core
+
+    dice = random.Random(seed)  # noqa: S311
+    changes: dict[str, Any] = {"seed": seed}
+    for i, _ in enumerate(flow_ids(scenario.flow)):
+        start = _core.parse_time(scenario.flow[i].start) + dice.randrange(START_SPREAD_MS * 1_000_000)
+        changes[f"flow.{i}.start"] = _core.format_time(start)
+    return scenario.override(changes)

@@ -1,0 +1,151 @@
+"""``agreement.html``: the matrix as a page, in the style of the audit's report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from fairweir.agree.compare import Cell, Comparison, Standing
+from fairweir.agree.table import closing
+from fairweir.report import formats, style
+from fairweir.report.figure import Figure, rounded, slug
+from fairweir.report.page import render_page
+from fairweir.report.view import Word
+from fairweir.verdict import Outcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fairweir.agree.matrix import Agreement
+
+WORDS = {
+    Standing.AGREES: Outcome.HOLDS,
+    Standing.DIFFERS: Outcome.FAILS,
+    Standing.NOT_JUDGED: Outcome.UNKNOWN,
+    Standing.NOT_PLAYED: Outcome.INFO,
+}
+QUANTITIES: dict[Literal["throughput_mbps", "rtt_ms"], tuple[str, str]] = {
+    "throughput_mbps": ("Throughput of each flow (Mbit/s)", "%{x:.3g} Mbit/s simulated, %{y:.3g} on the kernel"),
+    "rtt_ms": ("Mean RTT of each flow (ms)", "%{x:.3g} ms simulated, %{y:.3g} on the kernel"),
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """A cell as the page shows it."""
+
+    cell: Cell
+
+    @property
+    def anchor(self) -> str:
+        """HTML id of its details."""
+        return slug("cell", self.cell.cca, self.cell.scenario)
+
+    @property
+    def word(self) -> Word:
+        """Its standing as a verdict's word, for colours."""
+        return Word(WORDS[self.cell.standing])
+
+    @property
+    def short(self) -> str:
+        """What stands in the matrix."""
+        worst = self.cell.worst
+        if worst is None or self.cell.standing is Standing.NOT_JUDGED:
+            return str(self.cell.standing)
+        return f"{worst.off:+.0%}".replace("-", "−") + (" by chance" if self.cell.only_by_seeds else "")
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """Every comparison as cells of a table."""
+        return [_row(comparison) for comparison in self.cell.comparisons]
+
+
+def write_page(agreement: Agreement, path: Path) -> Path:
+    """Write the page; a reader never sees half of one."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(render(agreement), encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def render(agreement: Agreement) -> str:
+    """Give the page as HTML; the same agreement gives the same bytes."""
+    return render_page(
+        "agreement.html.j2",
+        package="fairweir.agree",
+        agreement=agreement,
+        closing=closing(agreement),
+        outcome=Word(Outcome.HOLDS if agreement.holds else Outcome.FAILS),
+        rows=[(name, [View(agreement.cell(cca, name)) for cca in agreement.ccas]) for name in agreement.scenarios],
+        by_cca=[_score(agreement, cca) for cca in agreement.ccas],
+        figures=[_figure(agreement, quantity) for quantity in QUANTITIES],
+        legend=[(Word(WORDS[standing]), str(standing)) for standing in Standing],
+    )
+
+
+def _score(agreement: Agreement, cca: str) -> tuple[str, str, Word]:
+    counts = Counter(cell.standing for cell in agreement.cells if cell.cca == cca)
+    judged = counts[Standing.AGREES] + counts[Standing.DIFFERS]
+    good = judged > 0 and counts[Standing.AGREES] >= agreement.bound * judged
+    word = Word(Outcome.UNKNOWN if judged == 0 else Outcome.HOLDS if good else Outcome.FAILS)
+    return cca, f"{counts[Standing.AGREES]} of {judged}", word
+
+
+def _row(comparison: Comparison) -> tuple[str, ...]:
+    unit = "Mbit/s" if comparison.quantity == "throughput_mbps" else "ms, RTT"
+    return (
+        f"{comparison.flow}, {unit}",
+        formats.number(comparison.sim),
+        formats.interval(comparison.lo, comparison.hi, comparison.sim),
+        formats.number(comparison.kernel),
+        f"{comparison.off:+.1%}".replace("-", "−"),
+        {"tolerance": "yes", "seeds": "by chance", "": "no"}[comparison.by],
+    )
+
+
+def _figure(agreement: Agreement, quantity: Literal["throughput_mbps", "rtt_ms"]) -> Figure:
+    """Every flow a point, the simulator across, the kernel up; on the diagonal they agree."""
+    title, hover = QUANTITIES[quantity]
+    data: list[dict[str, Any]] = []
+    everything: list[float] = []
+    for i, cca in enumerate(agreement.ccas):
+        found = [
+            (cell.scenario, c)
+            for cell in agreement.judged
+            if cell.cca == cca
+            for c in cell.comparisons
+            if c.quantity == quantity and c.sim > 0 and c.kernel > 0
+        ]
+        everything += [value for _, c in found for value in (c.sim, c.kernel)]
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": cca,
+                "x": rounded(c.sim for _, c in found),
+                "y": rounded(c.kernel for _, c in found),
+                "text": [f"{scenario}, {c.flow}" for scenario, c in found],
+                "marker": {"color": style.colour(i), "symbol": style.marker(i), "size": 8, "opacity": 0.8},
+                "hovertemplate": f"{cca}, %{{text}}: {hover}<extra></extra>",
+            }
+        )
+    if everything:
+        ends = [min(everything) * 0.8, max(everything) * 1.25]
+        line = {"type": "scatter", "mode": "lines", "x": ends, "hoverinfo": "skip", "showlegend": False}
+        for factor, dash in ((1.0, "solid"), (0.9, "dot"), (1.1, "dot")):
+            data.append(
+                {**line, "y": [e * factor for e in ends], "line": {"color": "#888888", "dash": dash, "width": 1}}
+            )
+    return Figure(
+        id=slug("figure", quantity),
+        title=title,
+        data=data,
+        layout={
+            "xaxis": {"type": "log", "title": {"text": "simulator"}},
+            "yaxis": {"type": "log", "title": {"text": "kernel"}},
+            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        },
+        caption="Each point is a flow of a cell that was judged. Dotted: 10 % either way.",
+        height=480,
+    )

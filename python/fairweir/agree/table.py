@@ -1,0 +1,62 @@
+"""The matrix on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.table import Table
+
+from fairweir.agree.compare import Cell, Standing
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fairweir.agree.matrix import Agreement
+
+MARKS = {
+    Standing.AGREES: "[green]✓[/green]",
+    Standing.DIFFERS: "[red]✗[/red]",
+    Standing.NOT_JUDGED: "[yellow]late[/yellow]",
+    Standing.NOT_PLAYED: "[yellow]-[/yellow]",
+}
+
+
+def show(agreement: Agreement, console: Console) -> None:
+    """Print the matrix, every cell that differs with how far, and the share that agrees."""
+    matrix = Table("scenario", *agreement.ccas, box=None, header_style="bold")
+    for scenario in agreement.scenarios:
+        matrix.add_row(scenario, *(_mark(agreement.cell(cca, scenario)) for cca in agreement.ccas))
+    console.print(matrix)
+    console.print("[dim]✓ within 10 % (RTT: or 2 ms); ~ within what chance explains; % the worst that is not[/dim]")
+    for standing in (Standing.DIFFERS, Standing.NOT_JUDGED, Standing.NOT_PLAYED):
+        cells = [cell for cell in agreement.cells if cell.standing is standing]
+        if cells:
+            console.print(f"\n[bold]{standing}[/bold]")
+            for cell in cells:
+                console.print(f"  {cell.scenario}, {cell.cca}: {escape(cell.why)}", soft_wrap=True)
+    console.print()
+    console.print(closing(agreement), soft_wrap=True)
+
+
+def closing(agreement: Agreement) -> str:
+    """Say the outcome in a line."""
+    judged, agreeing = len(agreement.judged), agreement.count(Standing.AGREES)
+    rest = f"; {late} not judged" if (late := agreement.count(Standing.NOT_JUDGED)) else ""
+    rest += f"; {missing} not played" if (missing := agreement.count(Standing.NOT_PLAYED)) else ""
+    if agreement.share is None:
+        return f"no cell was judged{rest}"
+    chance = sum(cell.only_by_seeds for cell in agreement.cells)
+    bound = f"{'at least' if agreement.holds else 'less than'} {agreement.bound:.0%}"
+    return (
+        f"{agreeing} of {judged} cells agree ({agreement.share:.0%}, {bound}), {chance} of them by chance alone{rest}"
+    )
+
+
+def _mark(cell: Cell) -> str:
+    mark = MARKS[cell.standing]
+    if cell.only_by_seeds:
+        return mark.replace("✓", "~")
+    if cell.standing is Standing.DIFFERS and cell.worst is not None:
+        return f"{mark} [red]{cell.worst.off:+.0%}[/red]"
+    return mark

@@ -1,0 +1,155 @@
+"""A simulation in a process of its own: a user's C that crashes or loops there costs an error message, no more."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from typing import Any, Literal
+
+from fairweir import _core, cca
+from fairweir.errors import ControllerError, FairweirError, describe_exception
+from fairweir.process import describe_exit, die_with_parent
+from fairweir.world_sim import Result, simulate
+
+#: s of wall time without a sign of life after which a controller is taken to loop. Signs come every 32,768 events (tens
+#: of milliseconds); before the first one the C is compiled.
+PATIENCE_S = 30
+#: How many times longer it may take where a Python class, which is slow and may think for long, shares the run.
+PYTHON_PATIENCE = 10
+
+#: Flows that a message names.
+SHOWN_FLOWS = 3
+
+_HINTS: dict[int, str] = {
+    signal.SIGFPE: "check divisors before dividing: times, rates and windows can be 0 (in the kernel BPF then gives 0)",
+    signal.SIGSEGV: "a flow's state is the struct at inet_csk_ca(sk), at most 104 bytes; check pointers and indices",
+}
+_HINTS[signal.SIGBUS] = _HINTS[signal.SIGSEGV]
+
+
+@dataclass(frozen=True)
+class _Tidings:
+    """What the child sends: where it is, ns of simulated time; then how it ended."""
+
+    kind: Literal["at", "done", "failed"]
+    value: Any
+
+
+def play(config: dict[str, Any], base: Path | None, on_progress: Callable[[int], object] | None) -> Result:
+    """Play `config` as :func:`fairweir.world_sim.simulate` does, in a child process.
+
+    Parameters
+    ----------
+    config : dict, ``fairweir_sim::Config``
+    base : Path; where the files of Python controllers are looked up after the working directory
+    on_progress : called now and then with the simulated time reached, ns
+
+    Raises
+    ------
+    ControllerError : also for a crash and for a loop without end
+    """
+    ours, theirs = Pipe()
+    # The child finds modules where this process does, and never runs the user's main script.
+    code = f"import sys; sys.path[:] = {sys.path!r}; from fairweir.apart import serve; serve({theirs.fileno()})"
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-P", "-c", code],
+        stdin=subprocess.DEVNULL,
+        pass_fds=[theirs.fileno()],
+        process_group=0,  # so that Ctrl-C does not reach it, and the compiler that it calls ends with it
+        preexec_fn=die_with_parent(),  # noqa: PLW1509 - one system call, and its library is loaded already
+    )
+    theirs.close()
+    reached = 0
+
+    def report(at_ns: int) -> None:
+        nonlocal reached
+        reached = at_ns
+        if on_progress is not None:
+            on_progress(at_ns)
+
+    try:
+        return _follow(ours, config, base, report)
+    except (EOFError, ConnectionError):
+        raise _fault(config, reached, *_death(process.wait())) from None
+    except TimeoutError as error:
+        hint = "look for a loop whose end depends on what it computes; the kernel's verifier refuses those"
+        raise _fault(config, reached, str(error), hint) from None
+    finally:
+        ours.close()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _follow(child: Connection, config: dict[str, Any], base: Path | None, report: Callable[[int], object]) -> Result:
+    """Give the child its work, and what it finds.
+
+    Raises
+    ------
+    EOFError, ConnectionError : the child died
+    TimeoutError : it has not given a sign of life for too long
+    FairweirError : as the simulation had it
+    """
+    child.send((config, base))
+    has_classes = any(cca.is_python(flow["cca"]) for flow in config["flows"])
+    patience = PATIENCE_S * (PYTHON_PATIENCE if has_classes else 1)
+    silent = 0
+    while True:
+        # Counted second by second: a time during which both processes were stopped (Ctrl-Z) counts as one.
+        if not child.poll(1.0):
+            silent += 1
+            if silent >= patience:
+                raise TimeoutError(f"does not return (for {patience} s)")
+            continue
+        silent = 0
+        tidings: _Tidings = child.recv()
+        if tidings.kind == "done":
+            result: Result = tidings.value
+            return result
+        if tidings.kind == "failed":
+            raise tidings.value
+        report(tidings.value)
+
+
+def _death(code: int) -> tuple[str, str | None]:
+    """Give what a process died of, and what to do about it."""
+    return f"crashed ({describe_exit(code)})", _HINTS.get(-code)
+
+
+def _fault(config: dict[str, Any], reached_ns: int, what: str, hint: str | None) -> ControllerError:
+    """Blame the flows of the user's C, one of which it was."""
+    suspects = [flow for flow in config["flows"] if cca.is_bpf_source(flow["cca"])]
+    ids = [str(flow["id"]) for flow in suspects]
+    files = " or ".join(f"`{file}`" for file in sorted({flow["cca"] for flow in suspects}))
+    shown = ", ".join(f"`{flow}`" for flow in ids[:SHOWN_FLOWS])
+    more = f" and {len(ids) - SHOWN_FLOWS} more" if len(ids) > SHOWN_FLOWS else ""
+    flows = f"flow {shown}" if len(ids) == 1 else f"one of the flows {shown}{more}"
+    reason = f"{files} {what}"
+    return ControllerError(
+        f"{flows} at {_core.format_time(reached_ns)} or later: {reason}",
+        hint=hint,
+        flow=ids[0],
+        at_s=reached_ns / 1e9,
+        reason=reason,
+    )
+
+
+def serve(fd: int) -> None:
+    """Be the child: take the work from the connection `fd`, tell how far it is, and give the result."""
+    parent = Connection(fd)
+    config, base = parent.recv()
+    try:
+        result = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)))
+    except FairweirError as error:
+        parent.send(_Tidings("failed", error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the parent is to raise it
+        parent.send(_Tidings("failed", RuntimeError(describe_exception(error))))
+    else:
+        parent.send(_Tidings("done", result))

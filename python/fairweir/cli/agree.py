@@ -1,0 +1,93 @@
+"""``fairweir agree``: do the simulator and the kernel say the same?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairweir import cca
+from fairweir.agree.matrix import CCAS, QUICK_SEEDS, QUICK_STRIDE, SEEDS, Agreement, load_scenarios
+from fairweir.agree.matrix import agree as play
+from fairweir.cli import output
+from fairweir.cli.options import AsJson
+from fairweir.errors import KernelError
+from fairweir.worlds import Archive
+
+if TYPE_CHECKING:
+    from fairweir.worlds import Outcome, Task
+
+DIFFERS = 1
+
+
+def agree(
+    ccas: Annotated[str, typer.Option("--ccas", metavar="A,B", help="Controllers.")] = ",".join(CCAS),
+    scenarios: Annotated[
+        Path, typer.Option(metavar="DIR", help="Scenario files; each flow's controller is replaced.")
+    ] = Path("scenarios/agree"),
+    quick: Annotated[bool, typer.Option("--quick", help="Every third scenario, fewer seeds.")] = False,
+    runs: Annotated[int, typer.Option(min=1, max=100, help="Runs of each cell on the kernel.")] = 1,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Results and finished runs; those there are not repeated.")
+    ] = Path("agreement"),
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes for simulations; default one a core.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play a matrix of controllers and scenarios in both worlds, and show where they differ and by how much.
+
+    Exit 0: at least 80 % of the judged cells agree; 1: fewer; 2: could not play, or nothing was judged; 130:
+    interrupted, and the same command goes on.
+    """
+    names = [name.strip() for name in ccas.split(",") if name.strip()]
+    for name in names:
+        cca.check(name)
+    chosen = load_scenarios(scenarios)[:: QUICK_STRIDE if quick else 1]
+    try:
+        with output.progress_bar(counts=False) as bar:
+            task = bar.add_task("agree", total=1.0)
+
+            def on_done(played: Task, outcome: Outcome, done: float, total: float) -> None:
+                bar.update(task, description=f"{played.world}: {played.scenario.name}"[:40], completed=done / total)
+                if problem := outcome.failure or outcome.not_judged:
+                    what = f"{played.scenario.name}, {played.scenario.flow[0].cca.label}, {played.world}"
+                    output.stderr.print(f"{what}: {problem}", markup=False, soft_wrap=True)
+
+            agreement = play(
+                chosen,
+                names,
+                seeds=range(1, 1 + (QUICK_SEEDS if quick else SEEDS)),
+                kernel_runs=runs,
+                archive=Archive(out),
+                workers=workers,
+                on_done=on_done,
+            )
+    except KeyboardInterrupt:
+        output.stderr.print(f"finished runs are kept in {out}/; the same command goes on", soft_wrap=True)
+        raise
+    keep(agreement, out)
+    if as_json:
+        output.print_json(agreement.document())
+    else:
+        from fairweir.agree.table import show
+
+        show(agreement, output.stdout)
+        output.stdout.print(f"{out}/agreement.html, agreement.json", soft_wrap=True)
+    if agreement.share is None:
+        raise KernelError(
+            "no cell could be judged", hint="play again when the machine is quieter; see `fairweir doctor`"
+        )
+    if not agreement.holds:
+        raise typer.Exit(DIFFERS)
+
+
+def keep(agreement: Agreement, folder: Path) -> None:
+    """Write ``agreement.json`` and ``agreement.html`` to `folder`."""
+    import json
+
+    from fairweir.agree.page import write_page
+
+    folder.mkdir(parents=True, exist_ok=True)
+    document = json.dumps(output.finite(agreement.document()), indent=2, allow_nan=False)
+    (folder / "agreement.json").write_text(document + "\n", encoding="utf-8")
+    write_page(agreement, folder / "agreement.html")

@@ -1,0 +1,268 @@
+"""The kernel world's door: the helper ``fairweir-kernel``, which alone needs root, libelf and BPF, as a subprocess.
+
+The helper gets ``fairweir_sim::Config`` as JSON on stdin and prints one JSON document on stdout: the same summary as
+the simulator's, ``series`` (columns as base64 of little-endian numbers) and ``emulator`` (how late packets were
+released, and whether the run may be judged). Progress and errors come as lines on stderr. Everything it makes hangs on
+its own file descriptors, so that ending it, in whatever way, undoes all of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from fairweir.errors import ConfigError, KernelError
+from fairweir.process import die_with_parent
+
+HELPER = "fairweir-kernel"
+#: Names another helper than the one beside the interpreter.
+HELPER_VARIABLE = "FAIRWEIR_KERNEL"
+INTERRUPTED = 130
+#: Seconds that compiling and loading controllers, and the end of a run, may take beyond its duration.
+SETUP_S = 60.0
+#: Seconds that the helper has to end by itself when it is asked to.
+PATIENCE_S = 5.0
+#: Lines of the helper's messages that an error without a better text shows.
+_LAST_LINES = 5
+
+Columns = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the kernel world plays.
+
+    Attributes
+    ----------
+    mode : "mtu" (every packet of its own, accurate) or "tso" (super-packets: for Gbit/s; drops take 64 KB at once)
+    traffic : "own" or "iperf3"
+    record : Path; every call of the BPF controllers is kept here and played again natively
+    cost : measure what the controllers' programs cost
+    """
+
+    mode: Literal["mtu", "tso"] = "mtu"
+    traffic: Literal["own", "iperf3"] = "own"
+    record: Path | None = None
+    cost: bool = False
+
+    def words(self) -> list[str]:
+        """Give the options as ``fairweir-kernel run`` takes them."""
+        words = [] if self.mode == "mtu" else ["--mode", self.mode]
+        if self.traffic != "own":
+            words += ["--traffic", self.traffic]
+        if self.record is not None:
+            words += ["--record", str(self.record)]
+        return [*words, "--cost"] if self.cost else words
+
+
+@dataclass(frozen=True)
+class Played:
+    """What the helper leaves of a run.
+
+    Attributes
+    ----------
+    result : dict; ``flows``, ``links``, ``packets``, ``emulator`` and whatever else it reports
+    series : columns of flows and of links as raw little-endian bytes, or None
+    """
+
+    result: dict[str, Any]
+    series: tuple[Columns, Columns] | None
+
+
+def find_helper() -> Path:
+    """Give the path of ``fairweir-kernel``: the environment's, else beside the interpreter, else on the PATH.
+
+    Raises
+    ------
+    KernelError : there is none
+    """
+    if named := os.environ.get(HELPER_VARIABLE):
+        if os.access(named, os.X_OK) and Path(named).is_file():
+            return Path(named)
+        raise KernelError(f"not a program: `{named}`", hint=f"{HELPER_VARIABLE} names the helper", key=HELPER_VARIABLE)
+    beside = Path(sys.executable).parent / HELPER
+    if beside.is_file():
+        return beside
+    if on_path := shutil.which(HELPER):
+        return Path(on_path)
+    raise KernelError(
+        f"the kernel world's helper `{HELPER}` is not built",
+        hint="as root: apt-get install libelf-dev zlib1g-dev pkg-config clang libbpf-dev, then make",
+    )
+
+
+def need_root(what: str) -> None:
+    """Refuse before anything is started what only root may do.
+
+    Raises
+    ------
+    KernelError : this is not root
+    """
+    if os.geteuid() != 0:
+        raise KernelError(
+            f"{what} needs root", hint="it makes network namespaces, TUN devices and BPF programs: use sudo"
+        )
+
+
+def play(
+    config: Mapping[str, Any],
+    *,
+    options: Options | None = None,
+    on_progress: Callable[[float], object] | None = None,
+) -> Played:
+    """Play a resolved scenario on the kernel's TCP, in real time.
+
+    Parameters
+    ----------
+    config : dict, ``fairweir_sim::Config``
+    options : Options
+    on_progress : called with the fraction of the duration that has passed, 0 to 1
+
+    Returns
+    -------
+    Played
+
+    Raises
+    ------
+    KernelError : no helper, no root, or something that this kernel cannot do
+    ConfigError : the scenario asks for what this world does not have; its ``key`` says where
+    KeyboardInterrupt : Ctrl-C; the helper has undone everything when this is raised
+    """
+    helper = find_helper()
+    need_root("the kernel world")
+    limit_s = config["duration"] / 1e9 + SETUP_S
+    document = _call([str(helper), "run", *(options or Options()).words()], json.dumps(config), limit_s, on_progress)
+    series = document.pop("series", None)
+    return Played(document, (_decode(series["flows"]), _decode(series["links"])) if series else None)
+
+
+def ask(words: Sequence[str], *, limit_s: float = SETUP_S) -> Any:
+    """Give the JSON that another command of the helper prints, as ``ask(["list"])``.
+
+    Raises
+    ------
+    KernelError, ConfigError : as for :func:`play`
+    """
+    return _call([str(find_helper()), *words], "", limit_s, None)
+
+
+def _decode(columns: Mapping[str, str]) -> Columns:
+    return {name: base64.b64decode(text) for name, text in columns.items()}
+
+
+def _call(words: Sequence[str], text: str, limit_s: float, on_progress: Callable[[float], object] | None) -> Any:
+    """Run the helper to its end, whatever that is, and give its document."""
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(  # noqa: S603
+            words,
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            process_group=0,  # so that Ctrl-C reaches it through us, once
+            preexec_fn=die_with_parent(),  # noqa: PLW1509 - one system call, and its library is loaded already
+        )
+        timed_out = threading.Event()
+
+        def expire() -> None:
+            timed_out.set()
+            process.kill()
+
+        timer = threading.Timer(limit_s, expire)
+        timer.start()
+        try:
+            lines = _talk(process, text, on_progress)
+            code = process.wait()
+        except BaseException:
+            _stop(process)
+            raise
+        finally:
+            timer.cancel()
+            for pipe in (process.stdin, process.stderr):
+                if pipe is not None:
+                    with suppress(OSError):
+                        pipe.close()
+        if timed_out.is_set():
+            raise KernelError(f"`{Path(words[0]).name} {words[1]}` did not end within {limit_s:.0f} s")
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        if code != 0:
+            raise _error(code, lines)
+        out.seek(0)
+        return _document(out)
+
+
+def _talk(process: subprocess.Popen[str], text: str, on_progress: Callable[[float], object] | None) -> deque[str]:
+    """Hand over `text`, follow what the helper tells, and give its last lines that are not progress."""
+    assert process.stdin is not None and process.stderr is not None  # noqa: S101, PT018
+    with suppress(BrokenPipeError):
+        process.stdin.write(text)
+        process.stdin.close()
+    last: deque[str] = deque(maxlen=_LAST_LINES)
+    for raw in process.stderr:
+        line = raw.strip()
+        fraction = _fraction(line)
+        if fraction is None:
+            last.append(line)
+        elif on_progress is not None:
+            on_progress(min(max(fraction, 0.0), 1.0))
+    return last
+
+
+def _fraction(line: str) -> float | None:
+    """Give the number of a line ``progress 0.25``; None for any other line."""
+    word, _, number = line.partition(" ")
+    if word != "progress":
+        return None
+    try:
+        return float(number)
+    except ValueError:
+        return None
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    """End the helper: politely first, so that it can say what it had."""
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _error(code: int, lines: deque[str]) -> KernelError | ConfigError:
+    """Turn the helper's last line, ``{"error": {"message", "key", "hint"}}``, into ours."""
+    told: dict[str, Any] = {}
+    if lines:
+        with suppress(ValueError, AttributeError):
+            told = json.loads(lines[-1]).get("error", {})
+    if message := told.get("message"):
+        kind = ConfigError if told.get("key") else KernelError
+        return kind(message, hint=told.get("hint"), key=told.get("key"))
+    reason = f"signal {-code}" if code < 0 else f"exit code {code}"
+    text = "; ".join(line for line in lines if line)
+    return KernelError(f"`{HELPER}` failed ({reason}){f': {text}' if text else ''}", hint="fairweir doctor")
+
+
+def _document(out: IO[bytes]) -> Any:
+    raw = out.read()
+    try:
+        return json.loads(raw)
+    except ValueError:
+        start = raw[:60].decode("utf-8", "replace").strip()
+        raise KernelError(f"`{HELPER}` printed no JSON document: `{start}`", hint="build it again: make") from None

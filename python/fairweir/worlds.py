@@ -1,0 +1,204 @@
+"""Many scenarios in both worlds: the simulator on all cores, the kernel one after another, resumable.
+
+A run on the kernel has the machine to itself, so it is never started while simulations run.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fairweir import _core, world_kernel
+from fairweir.errors import FairweirError
+from fairweir.pool import Done, map_jobs
+from fairweir.run import Run, World, run
+from fairweir.scenario import Scenario
+from fairweir.sweep import fingerprint
+
+
+@dataclass(frozen=True)
+class Task:
+    """A scenario to be played.
+
+    Attributes
+    ----------
+    scenario : Scenario, its seed included
+    world : "sim" or "kernel"
+    interval : str, time with unit; the outcome then has throughputs over time
+    picture : Path; a drawing of the run goes there
+    """
+
+    scenario: Scenario
+    world: World = "sim"
+    interval: str | None = None
+    picture: Path | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """A name for what is played; a run on another kernel is another one."""
+        parts = [fingerprint(self.scenario), self.world]
+        if self.world == "kernel":
+            parts.append(platform.release())
+        return "-".join([*parts, self.interval] if self.interval else parts)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a task.
+
+    Attributes
+    ----------
+    summary : dict, of the run without its scenario, None if it did not end; with an interval it has ``over_time``:
+        ``t_s`` and ``throughput_mbps``, a list a flow
+    failure : str, why there is none
+    """
+
+    summary: dict[str, Any] | None
+    failure: str = ""
+
+    @property
+    def not_judged(self) -> str:
+        """Why nothing may be concluded from the run, empty if something may."""
+        emulator = (self.summary or {}).get("emulator")
+        return "" if emulator is None or emulator["judged"] else str(emulator["reason"])
+
+
+def play(task: Task) -> dict[str, Any]:
+    """Play one task and give its summary."""
+    record = run(task.scenario, interval=_interval(task), on=task.world)
+    if task.picture is not None:
+        from fairweir.report.plots import save_run_plot
+
+        save_run_plot(record, task.picture)
+    summary = {key: value for key, value in record.summary.items() if key != "scenario"}
+    return {**summary, "over_time": _over_time(record)} if task.interval else summary
+
+
+#: A name of its own, so that tests can put something else in the kernel's place.
+_play_kernel = play
+
+
+def _interval(task: Task) -> str | None:
+    return task.interval or ("100ms" if task.picture is not None else None)
+
+
+def _over_time(record: Run) -> dict[str, Any]:
+    table = record.flows
+    flow = table["flow"].to_numpy()
+    t_s, throughput = table["t_ns"].to_numpy() / 1e9, table["throughput_mbps"].to_numpy()
+    number = len(record.summary["flows"])
+    return {
+        "t_s": t_s[flow == 0].tolist(),
+        "throughput_mbps": [throughput[flow == i].round(4).tolist() for i in range(number)],
+    }
+
+
+@dataclass(frozen=True)
+class Archive:
+    """Finished runs in a directory, one file each; without a directory nothing is kept."""
+
+    directory: Path | None
+
+    def get(self, task: Task) -> dict[str, Any] | None:
+        """Give the kept summary of a task, None if there is none or its picture is missing."""
+        if self.directory is None or (task.picture is not None and not task.picture.exists()):
+            return None
+        try:
+            kept: dict[str, Any] = json.loads(self._file(task).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return kept
+
+    def put(self, task: Task, summary: dict[str, Any]) -> None:
+        """Keep a summary; a file is whole or not there."""
+        if self.directory is None:
+            return
+        file = self._file(task)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_suffix(".partial")
+        partial.write_text(json.dumps(summary), encoding="utf-8")
+        partial.replace(file)
+
+    def _file(self, task: Task) -> Path:
+        return (self.directory or Path()) / "runs" / f"{task.key}.json"
+
+
+def play_all(
+    tasks: Iterable[Task],
+    archive: Archive,
+    *,
+    workers: int | None = None,
+    timeout_s: float = 600.0,
+    on_done: Callable[[Task, Outcome, float, float], object] | None = None,
+) -> dict[str, Outcome]:
+    """Play tasks, except for those whose outcome is kept: first all simulations, then the kernel's.
+
+    Parameters
+    ----------
+    archive : Archive; gets each run as it ends, unless it failed or may not be judged: those are played again
+    workers : int, processes for simulations; default one a core
+    timeout_s : float, s of wall time that a simulation may take
+    on_done : called with a task, its outcome, and the seconds of work done and in all (a simulation counts one)
+
+    Returns
+    -------
+    dict from a task's key to its Outcome
+
+    Raises
+    ------
+    KernelError : a task is for the kernel, which cannot be had here; found before anything is played
+    KeyboardInterrupt : Ctrl-C; what had ended is in the archive
+    """
+    unique = list({task.key: task for task in tasks}.values())
+    if any(task.world == "kernel" for task in unique):
+        world_kernel.find_helper()
+        world_kernel.need_root("the kernel world")
+    outcomes: dict[str, Outcome] = {}
+    total = sum(map(_work_s, unique))
+    done = 0.0
+
+    def settle(task: Task, outcome: Outcome) -> None:
+        nonlocal done
+        done += _work_s(task)
+        outcomes[task.key] = outcome
+        if outcome.summary is not None and not outcome.not_judged:
+            archive.put(task, outcome.summary)
+        if on_done is not None:
+            on_done(task, outcome, done, total)
+
+    missing: list[Task] = []
+    for task in unique:
+        kept = archive.get(task)
+        if kept is None:
+            missing.append(task)
+        else:
+            settle(task, Outcome(kept))
+    simulations = [task for task in missing if task.world == "sim"]
+    map_jobs(
+        play,
+        simulations,
+        workers=workers,
+        timeout_s=timeout_s,
+        on_done=lambda o: settle(o.job, Outcome(o.value) if isinstance(o, Done) else Outcome(None, o.reason)),
+    )
+    for task in missing:
+        if task.world == "kernel":
+            settle(task, _on_kernel(task))
+    return outcomes
+
+
+def _on_kernel(task: Task) -> Outcome:
+    try:
+        return Outcome(_play_kernel(task))
+    except FairweirError as error:
+        return Outcome(None, str(error))
+
+
+def _work_s(task: Task) -> float:
+    """What a task costs, for progress: the kernel plays in real time."""
+    return _core.parse_time(task.scenario.duration) / 1e9 if task.world == "kernel" else 1.0

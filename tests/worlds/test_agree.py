@@ -1,0 +1,166 @@
+"""Agreement of the worlds: what counts as agreeing, and what becomes of runs that are late or fail."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairweir import world_kernel, worlds
+from fairweir.agree.compare import Standing, compare, prediction_half_width
+from fairweir.agree.matrix import Agreement, agree, load_scenarios, spread_starts
+from fairweir.agree.page import render
+from fairweir.agree.table import closing
+from fairweir.errors import ConfigError, FairweirError, KernelError
+from fairweir.run import run
+from fairweir.scenario import Scenario, dumbbell
+from fairweir.worlds import Archive, Task, play_all
+
+ROOT = Path(__file__).parents[2]
+
+
+def summary(throughputs: list[float], rtts: list[float], *, judged: bool = True) -> dict[str, Any]:
+    emulator = {"judged": judged, "reason": "" if judged else "too late", "release_error_us": {"p99": 80.0}}
+    flows = [
+        {"id": f"flow-{i}", "throughput_mbps": throughput, "rtt_ms": {"mean": rtt}}
+        for i, (throughput, rtt) in enumerate(zip(throughputs, rtts, strict=True))
+    ]
+    return {"flows": flows, "emulator": emulator}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "standing"),
+    [
+        (([6.0, 6.0], [40.0, 40.0]), Standing.AGREES),
+        (([6.59, 5.41], [40.0, 40.0]), Standing.AGREES),
+        (([6.61, 5.39], [40.0, 40.0]), Standing.DIFFERS),
+        (([6.0, 6.0], [43.9, 36.1]), Standing.AGREES),
+        (([6.0, 6.0], [44.1, 40.0]), Standing.DIFFERS),
+    ],
+)
+def test_a_tenth_is_the_tolerance(kernel: tuple[list[float], list[float]], standing: Standing) -> None:
+    cell = compare("reno", "s", [summary([6.0, 6.0], [40.0, 40.0])], [summary(*kernel)])
+    assert cell.standing is standing
+    assert cell.release_p99_us == 80.0
+
+
+def test_a_starved_flow_is_measured_by_its_fair_share() -> None:
+    sims = [summary([11.9, 0.1], [40.0, 40.0])]
+    assert compare("bbr", "s", sims, [summary([11.5, 0.5], [40.0, 40.0])]).standing is Standing.AGREES
+    starved_less = compare("bbr", "s", sims, [summary([11.2, 0.8], [40.0, 40.0])])
+    assert starved_less.standing is Standing.DIFFERS
+    assert starved_less.worst is not None
+    assert starved_less.worst.off == pytest.approx(0.7 / 6.0)
+    assert "flow-1: throughput 0.8 Mbit/s on the kernel, 0.1 simulated" in starved_less.why
+
+
+def test_small_rtts_may_differ_by_two_ms() -> None:
+    sims = [summary([6.0], [5.0])]
+    assert compare("reno", "s", sims, [summary([6.0], [6.9])]).standing is Standing.AGREES
+    assert compare("reno", "s", sims, [summary([6.0], [7.1])]).standing is Standing.DIFFERS
+
+
+def test_chance_that_the_seeds_show_is_no_disagreement_and_is_told() -> None:
+    sims = [summary([x], [40.0]) for x in (4.0, 6.0, 8.0)]
+    by_chance = compare("bbr", "s", sims, [summary([9.0], [40.0])])
+    assert by_chance.standing is Standing.AGREES
+    assert by_chance.only_by_seeds
+    # Student's t with two degrees of freedom: 4.30 deviations of 2, by sqrt(1 + 1/3).
+    assert prediction_half_width([4.0, 6.0, 8.0], 1) == pytest.approx(4.303 * 2 * (4 / 3) ** 0.5, rel=1e-3)
+    assert compare("bbr", "s", sims, [summary([16.1], [40.0])]).standing is Standing.DIFFERS
+    assert prediction_half_width([4.0], 1) == 0.0
+
+
+def test_a_late_run_is_not_judged_whatever_it_shows() -> None:
+    same = summary([6.0], [40.0])
+    cell = compare("reno", "s", [same], [same, summary([6.0], [40.0], judged=False)])
+    assert (cell.standing, cell.why) == (Standing.NOT_JUDGED, "too late")
+
+
+def test_seeds_move_starts_but_nothing_else() -> None:
+    scenario = dumbbell(["reno", "cubic"], duration="5s")
+    first, second = spread_starts(scenario, 1), spread_starts(scenario, 2)
+    assert first == spread_starts(scenario, 1) != second
+    assert first.override({"flow.*.start": "0s", "seed": 1}) == second.override({"flow.*.start": "0s", "seed": 1})
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let the simulator stand in for the kernel; scenarios named so are late, fail, or get another flow's share."""
+    played: list[str] = []
+
+    def play(task: Task) -> dict[str, Any]:
+        played.append(f"{task.scenario.name} {task.scenario.flow[0].cca.name}")
+        if task.scenario.name == "fails":
+            raise KernelError("no such controller here")
+        result = copy.deepcopy({k: v for k, v in run(task.scenario).summary.items() if k != "scenario"})
+        judged = task.scenario.name != "late"
+        result["emulator"] = {
+            "judged": judged,
+            "reason": "" if judged else "p99 9 ms",
+            "release_error_us": {"p99": 71.0},
+        }
+        if task.scenario.name == "differs":
+            result["flows"][0]["throughput_mbps"] /= 2
+        return result
+
+    def find() -> Path:
+        return Path("/bin/true")
+
+    monkeypatch.setattr(worlds, "_play_kernel", play)
+    monkeypatch.setattr(world_kernel, "find_helper", find)
+    monkeypatch.setattr(world_kernel, "need_root", lambda _what: None)
+    return played
+
+
+def matrix(tmp_path: Path, *names: str) -> Agreement:
+    scenarios = [
+        dumbbell("reno", rate=f"{12 + i}Mbps", rtprop="10ms", duration="4s", warmup="1s", name=name)
+        for i, name in enumerate(names)
+    ]
+    return agree(scenarios, ["reno", "cubic"], seeds=[1, 2], archive=Archive(tmp_path), workers=1)
+
+
+def test_a_matrix_counts_only_what_was_judged(kernel: list[str], tmp_path: Path) -> None:
+    found = matrix(tmp_path, "same", "differs", "late", "fails")
+    assert len(kernel) == 8
+    assert [found.count(standing) for standing in Standing] == [2, 2, 2, 2]
+    assert (found.share, found.holds) == (0.5, False)
+    assert found.cell("cubic", "fails").why == "kernel: no such controller here"
+    assert closing(found).startswith("2 of 4 cells agree (50%, less than 80%)")
+    page = render(found)
+    assert all(word in page for word in ("differs", "p99 9 ms", "−50%", "no such controller here"))
+    assert found.document()["counts"] == {"agrees": 2, "differs": 2, "not_judged": 2, "not_played": 2}
+
+
+def test_finished_runs_are_not_repeated_but_late_and_failed_ones_are(kernel: list[str], tmp_path: Path) -> None:
+    first = matrix(tmp_path, "same", "late", "fails")
+    kernel.clear()
+    assert matrix(tmp_path, "same", "late", "fails") == first
+    assert sorted(kernel) == ["fails cubic", "fails reno", "late cubic", "late reno"]
+
+
+def test_nothing_is_simulated_if_there_is_no_kernel_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Path:
+        raise KernelError("not built")
+
+    monkeypatch.setattr(world_kernel, "find_helper", missing)
+    monkeypatch.setattr(worlds, "map_jobs", lambda *_args, **_kw: pytest.fail("simulated"))
+    with pytest.raises(FairweirError, match="not built"):
+        play_all([Task(dumbbell("reno")), Task(dumbbell("reno"), "kernel")], Archive(None))
+
+
+def test_the_shipped_scenarios_are_many_short_and_take_any_controller() -> None:
+    scenarios = load_scenarios(ROOT / "scenarios" / "agree")
+    assert len(scenarios) >= 12
+    assert len({scenario.name for scenario in scenarios}) == len(scenarios)
+    for scenario in scenarios:
+        assert Scenario.from_dict(scenario.to_dict()).resolve()["duration"] <= 30_000_000_000
+        scenario.override({"flow.*.cca": "frcc"}).resolve()
+
+
+def test_an_empty_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no scenarios"):
+        load_scenarios(tmp_path)

@@ -1,0 +1,125 @@
+"""The kernel world's door: what becomes of the helper's words, errors and silence. tests/kernel plays for real."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from fairweir import world_kernel
+from fairweir.cli.main import main
+from fairweir.errors import CcaError, ConfigError, KernelError
+from fairweir.run import run
+from fairweir.scenario import Scenario, dumbbell
+
+FAKE = Path(__file__).with_name("fake_helper.py")
+
+
+@pytest.fixture(autouse=True)
+def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a helper in place that obeys the scenario, and pretend to be root."""
+    program = tmp_path / "helper"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv(world_kernel.HELPER_VARIABLE, str(program))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.chdir(tmp_path)
+    return program
+
+
+def scenario(does: str) -> Scenario:
+    return dumbbell({"name": "frcc", "does": does}, rate="12Mbps", rtprop="10ms", duration="5s", seed=4)
+
+
+def test_the_record_is_that_of_any_world() -> None:
+    seen: list[float] = []
+    record = run(scenario("play"), on="kernel", interval="1s", on_progress=seen.append)
+    assert (record.summary["world"], record.summary["seed"], record.is_judged) == ("kernel", 4, True)
+    assert record.summary["emulator"]["release_error_us"]["p99"] == 71.0
+    assert record.summary["fairness"] == {"jain": 1.0, "max_min_ratio": 1.0}
+    assert record.flows["throughput_mbps"].to_pylist() == [2.5]
+    assert record.links["queue_bytes"].to_pylist() == [7]
+    assert seen == [0.5, 1.0]
+    assert "series" not in record.summary
+
+
+def test_without_an_interval_there_is_no_series() -> None:
+    assert not run(scenario("play"), on="kernel").has_series
+
+
+def test_a_late_emulator_is_not_judged_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "late.toml"
+    file.write_text(scenario("lag").to_toml())
+    assert main(["run", str(file), "--on", "kernel"]) == 0
+    shown = capsys.readouterr()
+    assert "NOT JUDGED" in shown.out
+    assert "NOT JUDGED: p99 release error 9.1 ms exceeds the budget" in shown.err
+
+
+def test_a_refusal_names_the_key_of_the_scenario() -> None:
+    many = scenario("refuse").override({"flow.0.count": 2})
+    with pytest.raises(ConfigError, match="only 1 or 2 packets an ACK") as caught:
+        run(many, on="kernel")
+    assert (caught.value.key, caught.value.hint) == ("flow.0.delayed_ack", "write delayed_ack = 2")
+    assert caught.value.source == "dumbbell"
+
+
+@pytest.mark.parametrize(
+    ("does", "message"),
+    [("fail", r"failed \(exit code 1\): TUN: no such device"), ("babble", "printed no JSON document: `not json`")],
+)
+def test_other_failures_are_told(does: str, message: str) -> None:
+    with pytest.raises(KernelError, match=message):
+        run(scenario(does), on="kernel")
+
+
+def test_a_helper_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world_kernel, "SETUP_S", -4.0)
+    with pytest.raises(KernelError, match="did not end within 1 s"):
+        run(scenario("hang"), on="kernel")
+
+
+def test_an_interrupt_reaches_the_helper(tmp_path: Path) -> None:
+    def interrupt() -> None:
+        while not (tmp_path / "started").exists():
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        run(scenario("hang"), on="kernel")
+    assert (tmp_path / "interrupted").exists()
+
+
+def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(KernelError, match="the kernel world needs root"):
+        run(scenario("play"), on="kernel")
+    monkeypatch.setenv(world_kernel.HELPER_VARIABLE, "nowhere")
+    with pytest.raises(KernelError, match="not a program: `nowhere`"):
+        run(scenario("play"), on="kernel")
+    monkeypatch.delenv(world_kernel.HELPER_VARIABLE)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(KernelError, match="is not built"):
+        run(scenario("play"), on="kernel")
+
+
+def test_python_classes_stay_in_the_simulator(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import fairweir\nclass Mine(fairweir.Cca):\n    pass\n")
+    with pytest.raises(CcaError, match="cannot run a Python class") as caught:
+        run(dumbbell("mine.py:Mine", duration="5s", base=tmp_path), on="kernel")
+    assert caught.value.key == "flow.0.cca"
+
+
+def test_options_are_for_the_kernel_world() -> None:
+    with pytest.raises(ConfigError, match="only the kernel world has such options"):
+        run(dumbbell("reno", duration="1s"), options=world_kernel.Options(cost=True))
+    assert world_kernel.Options("tso", record=Path("r"), cost=True).words() == [
+        *("--mode", "tso", "--record", "r", "--cost")
+    ]
