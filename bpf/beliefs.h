@@ -195,6 +195,12 @@ static __always_inline bool belief_update(struct sock *sk, struct beliefs *b, co
 	return true;
 }
 
+/* ACKs that fail to come for so long are not in the model: the link is not what it was believed to be. */
+static __always_inline void belief_doubt(struct beliefs *b)
+{
+	b->c_l /= 2;
+}
+
 /* What cc_qdel sends at, bytes/s: twice C_L until there is a queue, half of it while there is one. */
 static __always_inline u64 belief_qdel_rate(const struct beliefs *b, u32 mss)
 {

@@ -326,7 +326,11 @@ void BPF_PROG(cc_probe_slow_set_state, struct sock *sk, u8 new_state)
 {
 	struct cc_probe_slow *ca = inet_csk_ca(sk);
 
-	if (new_state == TCP_CA_Loss && ca->phase != PROBE_START)
+	if (new_state != TCP_CA_Loss)
+		return;
+	if (ca->phase == PROBE_START)
+		belief_doubt(&ca->start);
+	else
 		ca->has_timed_out = true;
 }
 

@@ -16,7 +16,7 @@
  *
  * Deviations: bounds come from whole slots of length R, as in the proofs, while the rate follows each RTT. Time-outs are
  * those of the synthesis code without its margins of 10 %. The cap on cwnd is the prototype's; it takes a C_U that is
- * not known for 4 C_L. Retransmission timeouts change no belief.
+ * not known for 4 C_L. A retransmission timeout halves C_L: ACKs that fail to come are not in the model.
  */
 #include "beliefs.h"
 
@@ -53,6 +53,13 @@ u32 BPF_PROG(cc_qdel_ssthresh, struct sock *sk)
 	return TCP_INFINITE_SSTHRESH;
 }
 
+SEC("struct_ops/cc_qdel_set_state")
+void BPF_PROG(cc_qdel_set_state, struct sock *sk, u8 new_state)
+{
+	if (new_state == TCP_CA_Loss)
+		belief_doubt(inet_csk_ca(sk));
+}
+
 SEC("struct_ops/cc_qdel_undo_cwnd")
 u32 BPF_PROG(cc_qdel_undo_cwnd, struct sock *sk)
 {
@@ -70,6 +77,7 @@ struct tcp_congestion_ops cc_qdel = {
 	.init = (void *)cc_qdel_init,
 	.ssthresh = (void *)cc_qdel_ssthresh,
 	.undo_cwnd = (void *)cc_qdel_undo_cwnd,
+	.set_state = (void *)cc_qdel_set_state,
 	.cong_control = (void *)cc_qdel_cong_control,
 	.min_tso_segs = (void *)cc_qdel_min_tso_segs,
 	.flags = TCP_CONG_NON_RESTRICTED,

@@ -90,13 +90,12 @@ void BPF_PROG(copa_init, struct sock *sk)
 	const struct copa_params *p = cc_params(sk);
 	u32 now_us = tcp_sk(sk)->tcp_mstamp;
 
+	__builtin_memset(ca, 0, sizeof(*ca)); /* Linux calls cong_control for the SYN's ACK, before init */
 	window_min_reset(&ca->rtt_min, now_us, COPA_NO_RTT);
 	window_min_reset(&ca->standing, now_us, COPA_NO_RTT);
 	ca->inverse_delta_fp = copa_default_inverse(p);
 	ca->mode_start_us = now_us;
 	ca->mode_min_rtt_us = COPA_NO_RTT;
-	ca->mode_max_rtt_us = 0;
-	ca->is_competitive = false;
 	copa_restart(sk);
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	sk->sk_pacing_status = SK_PACING_NEEDED;

@@ -260,11 +260,12 @@ extern int LINUX_KERNEL_VERSION __kconfig;
 #define CC_NO_PREALLOC 1 /* BPF_F_NO_PREALLOC */
 #define CC_CLONE (1 << 9) /* BPF_F_CLONE: accepted connections take what their listener has */
 
+/* The defaults are data, not constants: the loader may change them at any time, for all flows without their own. */
 #define CC_PARAMS(cc, LIST)                                                                                            \
 	struct cc##_params {                                                                                           \
 		LIST(CC_PARAM_FIELD)                                                                                   \
 	};                                                                                                             \
-	const volatile struct cc##_params cc##_defaults = {LIST(CC_PARAM_DEFAULT)};                                    \
+	volatile struct cc##_params cc##_defaults SEC(".data") = {LIST(CC_PARAM_DEFAULT)};                             \
 	struct {                                                                                                       \
 		__uint(type, CC_SK_STORAGE);                                                                           \
 		__uint(map_flags, CC_NO_PREALLOC | CC_CLONE);                                                                   \

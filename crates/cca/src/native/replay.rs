@@ -4,6 +4,10 @@
 //! Before each hook the connection's fields are set to what the kernel's program read; the algorithm's private state is
 //! the native build's own from init on. So a difference in any decision, or in the state behind it, is seen at the hook
 //! that made it.
+//!
+//! Linux calls hooks before init, since a connection's SYN is acknowledged before it is a connection, and once more after
+//! it has cleared the private state of one that is reset. Those calls are counted, not compared; what they leave in the
+//! private state is init's to deal with, and taken from its record.
 
 mod format;
 #[cfg(test)]
@@ -53,6 +57,8 @@ pub struct Tally {
     pub acks: u64,
     /// Records that were lost on the way. A flow's comparison ends at its first lost record.
     pub lost: u64,
+    /// Calls before init or after the end, which are not compared.
+    pub outside: u64,
     /// Records that were not compared, since records before them were lost or differ.
     pub skipped: u64,
 }
@@ -80,6 +86,9 @@ struct Flow {
     is_whole: bool,
     has_started: bool,
 }
+
+// SAFETY: the only pointer is to the flow's own parameters, and is set anew before each hook.
+unsafe impl Send for Flow {}
 
 impl Replay {
     /// A comparison with `native`, of no records yet.
@@ -120,12 +129,15 @@ impl Replay {
         match view {
             View::Params(params) => flow.take_params(&params),
             View::Hook(hook, record) => {
-                // A connection that starts over brings nothing along.
                 if hook == Hook::Init {
-                    flow.start();
+                    flow.start(&record);
+                } else if record.before.icsk_ca_priv.iter().all(|word| *word == 0) {
+                    // No state: none yet, or none any more (tcp_disconnect). Or the algorithm has none, or all zero.
+                    flow.has_started &= flow.tp.icsk.icsk_ca_priv.iter().all(|word| *word == 0);
                 }
                 if !(flow.is_whole && flow.has_started) {
-                    self.tally.skipped += 1;
+                    let missed = if flow.is_whole { &mut self.tally.outside } else { &mut self.tally.skipped };
+                    *missed += 1;
                     return Ok(());
                 }
                 let returned = flow.call(&self.native, hook, &record);
@@ -148,8 +160,9 @@ impl Flow {
         Flow { tp: TcpSock::zeroed(), params: Box::new([]), next_seq: 0, is_whole: true, has_started: false }
     }
 
-    fn start(&mut self) {
+    fn start(&mut self, init: &Record) {
         self.tp = TcpSock::zeroed();
+        self.tp.icsk.icsk_ca_priv = init.before.icsk_ca_priv;
         self.has_started = true;
         self.is_whole = true;
     }

@@ -1,0 +1,272 @@
+//! A controller in the kernel, for as long as the value lives.
+
+use crate::compile::Compiled;
+use crate::cost::{self, Cost};
+use crate::error::KernelError;
+use crate::libbpf;
+use crate::records::Records;
+use crate::source::{NAME_MAX, Source};
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::Path;
+
+/// Holds a struct_ops map by a link, which goes with its last descriptor (`BPF_F_LINK`, since Linux 6.4).
+const BY_LINK: u32 = 1 << 13;
+/// `TCP_CONG_NON_RESTRICTED`: any user may choose it, and it may become a network namespace's default.
+const NON_RESTRICTED: u32 = 1;
+/// Attempts at a name that nobody has.
+const NAME_ATTEMPTS: u32 = 8;
+
+/// A congestion controller that is registered in the running kernel, in every network namespace at once.
+///
+/// It is unregistered when the value is dropped, or when the process ends in whatever way (on Linux before 6.4: not by
+/// `kill -9`). Connections that use it keep it until they close.
+#[derive(Debug)]
+pub struct Cca {
+    // Before the object: the link refers to it.
+    pub(crate) link: Link,
+    pub(crate) object: Object,
+    name: String,
+    compiled: Compiled,
+}
+
+impl Cca {
+    /// Loads and registers `compiled` under a name that no other has, with `defaults` (an object, or null) for flows that
+    /// are given no parameters of their own.
+    ///
+    /// # Errors
+    /// If the parameters are refused, or the kernel refuses the program.
+    pub fn load(compiled: &Compiled, defaults: &Value) -> Result<Cca, KernelError> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match Cca::load_as(compiled, &unique_name(&compiled.source.cca), defaults) {
+                Err(KernelError::Conflict { .. }) if attempt < NAME_ATTEMPTS => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Loads and registers `compiled` as `name`.
+    ///
+    /// # Errors
+    /// As [`Cca::load`]; and [`KernelError::Conflict`] if there is a controller of that name, or it cannot be one.
+    pub fn load_as(compiled: &Compiled, name: &str, defaults: &Value) -> Result<Cca, KernelError> {
+        let conflict =
+            |reason: &str, hint| KernelError::Conflict { name: name.to_owned(), reason: reason.to_owned(), hint };
+        let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(is_valid) {
+            return Err(conflict("the kernel takes no such name", "at most 15 letters, digits, `_` and `.`"));
+        }
+        if is_available(name) {
+            return Err(conflict("there is a congestion controller of that name", "choose another name"));
+        }
+        let words = compiled.source.param_words(defaults)?;
+        let (outcome, said) = libbpf::listening(|| register(compiled, name, &words));
+        let (link, object) = outcome.map_err(|e| KernelError::Refused {
+            cca: compiled.source.cca.clone(),
+            reason: if said.is_empty() { e } else { format!("{e}\n{}", libbpf::gist(&said)) },
+            hint: hint_for(&said),
+        })?;
+        Ok(Cca { link, object, name: name.to_owned(), compiled: compiled.clone() })
+    }
+
+    /// What `TCP_CONGESTION` takes.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it was compiled from.
+    pub fn source(&self) -> &Source {
+        &self.compiled.source
+    }
+
+    /// Gives the socket `fd` parameters of its own (an object, or null for the algorithm's defaults).
+    ///
+    /// Algorithms may read them at a connection's start alone, so they are to be set before it connects. Sockets that a
+    /// listener accepts take what the listener has.
+    ///
+    /// # Errors
+    /// If the algorithm refuses them, or `fd` is no TCP socket.
+    pub fn set_params(&self, fd: BorrowedFd<'_>, params: &Value) -> Result<(), KernelError> {
+        let words = self.compiled.source.param_words(params)?;
+        let Some(map) = self.compiled.anatomy.of_flow.as_ref().and_then(|name| self.map(name)) else { return Ok(()) };
+        let what = || format!("parameters of a flow of `{}`", self.compiled.source.cca);
+        map.update(&fd.as_raw_fd().to_ne_bytes(), &bytes_of(&words), MapFlags::ANY).map_err(KernelError::bpf(what()))
+    }
+
+    /// Reads the records of its hooks, if it was compiled to record them: `sink` gets each, in the order of calls, whenever
+    /// [`Records::drain`] is called.
+    ///
+    /// # Errors
+    /// If it was not compiled to record.
+    pub fn records(&self, sink: impl FnMut(&[u8]) + Send + 'static) -> Result<Records, KernelError> {
+        let ring =
+            self.map("cc_records").filter(|_| self.compiled.is_recording).ok_or_else(|| KernelError::Missing {
+                what: format!("`{}` was not compiled to record its hooks", self.name),
+                hint: "Source::compile(true)",
+            })?;
+        Records::of(&ring, sink)
+    }
+
+    /// Records that were lost since it was loaded: the reader was too slow.
+    pub fn lost_records(&self) -> u64 {
+        let count = || {
+            let range = self.compiled.anatomy.lost.clone()?;
+            let counters =
+                self.object.maps().find(|m| ends_with(m.name(), ".bss"))?.lookup(&[0; 4], MapFlags::ANY).ok()??;
+            counters.get(range)?.try_into().ok().map(u64::from_ne_bytes)
+        };
+        count().unwrap_or(0)
+    }
+
+    /// What its hooks have cost so far, while [`cost::measure`]'s value lived.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn cost(&self) -> Result<BTreeMap<String, Cost>, KernelError> {
+        let programs: BTreeMap<String, Cost> = self
+            .object
+            .progs()
+            .filter(|program| program.autoload())
+            .map(|program| Ok((program.name().to_string_lossy().into_owned(), cost::of(program.as_fd())?)))
+            .collect::<Result<_, KernelError>>()?;
+        let hooks = &self.compiled.anatomy.hooks;
+        Ok(hooks.iter().filter_map(|(hook, program)| Some((hook.name().to_owned(), *programs.get(program)?))).collect())
+    }
+
+    /// Pins what holds it, and the map of its defaults, in `directory`: then it outlives this process.
+    pub(crate) fn pin(mut self, directory: &Path) -> Result<(), KernelError> {
+        let what = || directory.display().to_string();
+        if !has_links() {
+            return Err(KernelError::Missing {
+                what: "controllers can be loaded for good since Linux 6.4".to_owned(),
+                hint: "`bpftool struct_ops register` does it on older kernels",
+            });
+        }
+        fs::create_dir_all(directory).map_err(KernelError::io(what()))?;
+        if let Some(mut defaults) = self.object.maps_mut().find(|m| ends_with(m.name(), ".data")) {
+            defaults.pin(directory.join("defaults")).map_err(KernelError::bpf(what()))?;
+        }
+        self.link.pin(directory.join("link")).map_err(KernelError::bpf(what()))
+    }
+
+    fn map(&self, name: &str) -> Option<libbpf_rs::Map<'_>> {
+        self.object.maps().find(|map| map.name() == name)
+    }
+}
+
+/// Can a registration hang on a descriptor?
+fn has_links() -> bool {
+    libbpf::kernel_version() >= (6, 4)
+}
+
+/// Is there a congestion controller of that name?
+pub(crate) fn is_available(name: &str) -> bool {
+    fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        .is_ok_and(|names| names.split_whitespace().any(|n| n == name))
+}
+
+/// `frcc_3f8a20`: concurrent runs do not meet.
+fn unique_name(cca: &str) -> String {
+    // Seeded anew by the system for each value.
+    let suffix = RandomState::new().hash_one(std::process::id()) & 0xff_ffff;
+    let stem: String = cca.chars().take(NAME_MAX - 7).collect();
+    format!("{stem}_{suffix:06x}")
+}
+
+fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+fn ends_with(name: &OsStr, suffix: &str) -> bool {
+    name.as_encoded_bytes().ends_with(suffix.as_bytes())
+}
+
+fn register(compiled: &Compiled, name: &str, defaults: &[u64]) -> Result<(Link, Object), String> {
+    let mut object =
+        ObjectBuilder::default().name("fairweir").and_then(|b| b.open_memory(&compiled.object)).map_err(text)?;
+    prepare(&mut object, compiled, name, defaults)?;
+    let mut object = object.load().map_err(text)?;
+    let ops = OsStr::new(&compiled.anatomy.ops);
+    let link =
+        object.maps_mut().find(|m| m.name() == ops).ok_or("its ops are gone")?.attach_struct_ops().map_err(text)?;
+    Ok((link, object))
+}
+
+fn text(e: libbpf_rs::Error) -> String {
+    format!("{e:#}")
+}
+
+/// All that is decided between reading an object and loading it.
+fn prepare(object: &mut OpenObject, compiled: &Compiled, name: &str, defaults: &[u64]) -> Result<(), String> {
+    let anatomy = &compiled.anatomy;
+    let kinds = if compiled.is_recording { anatomy.kinds()? } else { Vec::new() };
+    for mut map in object.maps_mut() {
+        let map_name = map.name().to_string_lossy().into_owned();
+        if anatomy.other_ops.contains(&map_name) {
+            map.set_autocreate(false).map_err(text)?;
+        } else if map_name == anatomy.ops {
+            if has_links() {
+                map.set_map_flags(map.map_flags() | BY_LINK).map_err(text)?;
+            }
+            let mut field = [0; NAME_MAX + 1];
+            field[..name.len()].copy_from_slice(name.as_bytes());
+            patch(&mut map, anatomy.name.clone(), &field)?;
+            if let Some(flags) = anatomy.flags.clone() {
+                let given = map
+                    .initial_value()
+                    .and_then(|v| v.get(flags.clone())?.try_into().ok())
+                    .map_or(0, u32::from_ne_bytes);
+                patch(&mut map, flags, &(given | NON_RESTRICTED).to_ne_bytes())?;
+            }
+        } else if map_name.ends_with(".data") {
+            if let Some(range) = anatomy.defaults.clone() {
+                patch(&mut map, range, &bytes_of(defaults))?;
+            }
+        } else if map_name.ends_with(".rodata") {
+            for (range, kind) in &kinds {
+                patch(&mut map, range.clone(), &kind.to_ne_bytes())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn patch(map: &mut OpenMapMut<'_>, range: std::ops::Range<usize>, bytes: &[u8]) -> Result<(), String> {
+    let place = map.initial_value_mut().and_then(|value| value.get_mut(range)).filter(|p| p.len() == bytes.len());
+    place.ok_or("the compiled object is not laid out as its symbols say")?.copy_from_slice(bytes);
+    Ok(())
+}
+
+fn hint_for(said: &str) -> Option<&'static str> {
+    if said.contains("EPERM") || said.contains("Operation not permitted") {
+        Some("loading programs needs root (CAP_BPF and CAP_NET_ADMIN)")
+    } else if said.contains("no write support") {
+        Some(
+            "a CCA may write snd_cwnd, snd_cwnd_cnt, snd_cwnd_stamp, snd_ssthresh, app_limited, sk_pacing_rate and \
+              sk_pacing_status, and its own state",
+        )
+    } else if said.contains("kernel BTF") || said.contains("vmlinux") {
+        Some("the kernel must have type information: CONFIG_DEBUG_INFO_BTF, /sys/kernel/btf/vmlinux")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unique_names_fit_and_differ() {
+        let names: Vec<String> = (0..4).map(|_| unique_name("exponential_with_a_long_name")).collect();
+        assert!(names.iter().all(|name| name.len() == NAME_MAX && name.starts_with("exponent_")), "{names:?}");
+        assert!(names.windows(2).any(|pair| pair[0] != pair[1]));
+    }
+}

@@ -1,0 +1,103 @@
+//! From C to BPF: clang, `bpf/`'s headers and libbpf's, which this crate brings along.
+
+use crate::anatomy::Anatomy;
+use crate::error::KernelError;
+use crate::source::Source;
+use fairweir_cca::native::HEADERS;
+use libbpf_rs::libbpf_sys::API_HEADERS;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// Lines of clang's complaint that are shown.
+const SHOWN_LINES: usize = 12;
+
+/// A source compiled for the kernel.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    pub(crate) source: Source,
+    pub(crate) object: Vec<u8>,
+    pub(crate) anatomy: Anatomy,
+    pub(crate) is_recording: bool,
+}
+
+impl Compiled {
+    /// What it was compiled from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+}
+
+pub(crate) fn compile(source: &Source, record: bool) -> Result<Compiled, KernelError> {
+    let object = object_of(&source.file, &source.text, record)?;
+    let wrong = |reason: String, hint| KernelError::Source { path: source.file.clone(), reason, hint };
+    let anatomy = Anatomy::of(&object, &source.cca)
+        .map_err(|reason| wrong(reason, "write `SEC(\".struct_ops\") struct tcp_congestion_ops mine = {...};`"))?;
+    if record && !anatomy.can_record() {
+        return Err(wrong("its hooks cannot be recorded".to_owned(), "write them with bpf/tcp.h's BPF_PROG"));
+    }
+    Ok(Compiled { source: source.clone(), object, anatomy, is_recording: record })
+}
+
+/// The object file that clang makes of `text`; `file` is what it is called.
+pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>, KernelError> {
+    let io =
+        |e: io::Error| KernelError::Io { what: "the directory for what is compiled (TMPDIR)".to_owned(), source: e };
+    let scratch = tempfile::tempdir().map_err(io)?;
+    let include = scratch.path().join("include");
+    write_headers(&include).map_err(io)?;
+    // A user's own headers stand beside the source, so that is where it must be compiled.
+    let input = if file.is_file() { file.to_owned() } else { scratch.path().join(file) };
+    if !file.is_file() {
+        fs::write(&input, text).map_err(io)?;
+    }
+    let output = scratch.path().join("cca.o");
+    let clang = env::var_os("CLANG").filter(|c| !c.is_empty()).unwrap_or_else(|| "clang".into());
+    let run = Command::new(&clang)
+        .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-fno-color-diagnostics", "-Wno-unknown-attributes"])
+        .args(record.then_some("-DCC_RECORD"))
+        .arg("-I")
+        .arg(&include)
+        .arg("-I")
+        .arg(include.join("compat"))
+        .arg("-x")
+        .arg("c")
+        .arg("-c")
+        .arg(&input)
+        .arg("-o")
+        .arg(&output)
+        .output()
+        .map_err(|e| match e.kind() {
+            ErrorKind::NotFound => KernelError::Missing {
+                what: format!("there is no `{}`, which compiles for the kernel", clang.display()),
+                hint: "install it (`apt-get install clang`), 14 or later, or name one in the environment variable CLANG",
+            },
+            _ => KernelError::Io { what: clang.display().to_string(), source: e },
+        })?;
+    if !run.status.success() {
+        let complaint = String::from_utf8_lossy(&run.stderr);
+        let shown: Vec<&str> = complaint.lines().take(SHOWN_LINES).collect();
+        return Err(KernelError::Source {
+            path: file.to_owned(),
+            reason: format!("clang refuses it:\n{}", shown.join("\n")),
+            hint: "include \"tcp.h\"; it has what a CCA may use of the kernel",
+        });
+    }
+    fs::read(&output).map_err(io)
+}
+
+/// `bpf/`'s headers and, as `bpf/...`, libbpf's. Of `compat/` only what names the kernel's own: libbpf's true headers
+/// come first.
+fn write_headers(include: &Path) -> io::Result<()> {
+    let ours = HEADERS.iter().filter(|(name, _)| !name.starts_with("compat/bpf/")).copied();
+    let libbpf = API_HEADERS.iter().map(|(name, text)| (format!("bpf/{name}"), *text));
+    let all: Vec<(PathBuf, &str)> =
+        ours.map(|(name, text)| (name.into(), text)).chain(libbpf.map(|(name, text)| (name.into(), text))).collect();
+    for (name, text) in all {
+        let header = include.join(name);
+        fs::create_dir_all(header.parent().unwrap_or(include))?;
+        fs::write(header, text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! What this machine can do with BPF controllers.
+
+use crate::{Cca, Source, libbpf};
+use nix::unistd::geteuid;
+use serde::Serialize;
+use serde_json::Value;
+use std::path::Path;
+
+/// One thing that is needed, and whether it is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What is needed.
+    pub name: &'static str,
+    /// Is it there?
+    pub ok: bool,
+    /// What was found.
+    pub detail: String,
+}
+
+/// Everything between a source and a registered controller, tried where that is harmless.
+pub fn checks() -> Vec<Check> {
+    let (major, minor) = libbpf::kernel_version();
+    let is_root = geteuid().is_root();
+    let compiled = Source::named("expo").and_then(|source| source.compile(false));
+    let outcome = |ok: bool, yes: &str, no: &str| (ok, if ok { yes } else { no }.to_owned());
+    let check = |name, (ok, detail)| Check { name, ok, detail };
+    let told = |e: &crate::KernelError| match e.hint() {
+        Some(hint) => format!("{e} ({hint})"),
+        None => e.to_string(),
+    };
+    let mut checks = vec![
+        check("root", outcome(is_root, "yes", "no: programs are loaded as root")),
+        check("Linux 6.1 or later", ((major, minor) >= (6, 1), format!("{major}.{minor}"))),
+        check(
+            "kernel type information",
+            outcome(
+                Path::new("/sys/kernel/btf/vmlinux").exists(),
+                "/sys/kernel/btf/vmlinux",
+                "CONFIG_DEBUG_INFO_BTF is off",
+            ),
+        ),
+        check("clang for BPF", compiled.as_ref().map_or_else(|e| (false, told(e)), |_| (true, "compiles".to_owned()))),
+    ];
+    if let (true, Ok(compiled)) = (is_root, &compiled) {
+        let loaded = Cca::load(compiled, &Value::Null);
+        checks.push(check(
+            "BPF struct_ops",
+            loaded.map_or_else(|e| (false, told(&e)), |_| (true, "a controller was registered and removed".to_owned())),
+        ));
+    }
+    checks
+}

@@ -1,0 +1,29 @@
+//! BPF congestion controllers in the running kernel.
+//!
+//! A [`Source`] (an algorithm of `bpf/`, or a user's `.bpf.c`) is compiled by clang, and loaded as a [`Cca`] under a name
+//! of its own: sockets choose it by `TCP_CONGESTION` and take parameters by their descriptors. Everything hangs on
+//! descriptors of this process and is gone with it; [`permanent`] alone leaves something behind, on purpose, and undoes it.
+//!
+//! What an algorithm does can be watched from outside: [`Records`] of its hooks, which the native build replays
+//! (`fairweir_cca::native::replay`), and a [`Probe`] of any TCP flow. Needs root.
+#![warn(missing_docs)]
+
+mod anatomy;
+mod cca;
+mod compile;
+pub mod cost;
+pub mod doctor;
+mod error;
+mod libbpf;
+pub mod permanent;
+mod probe;
+mod records;
+mod source;
+
+pub use cca::Cca;
+pub use compile::Compiled;
+pub use cost::Cost;
+pub use error::KernelError;
+pub use probe::{Probe, ProbeFilter, ProbeSample};
+pub use records::Records;
+pub use source::Source;

@@ -1,0 +1,244 @@
+//! Controllers that stay: loaded for every program on this machine until they are unloaded.
+//!
+//! What holds them is pinned in a BPF file system (the one at `/sys/fs/bpf`, or else one that is mounted for this purpose
+//! alone), and a state file says what was done, so that [`unload`] and [`clean`] can undo it. Nothing survives a reboot.
+
+mod namespaces;
+mod place;
+mod state;
+
+pub use place::Place;
+
+use crate::cca::is_available;
+use crate::error::KernelError;
+use crate::{Cca, Source};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use serde::Serialize;
+use serde_json::Value;
+use state::{Entry, State};
+use std::path::Path;
+use std::time::Duration;
+
+/// Which controller new connections of this network namespace take.
+const DEFAULT_CCA: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
+/// A controller that stays.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Permanent {
+    /// What `TCP_CONGESTION` takes.
+    pub name: String,
+    /// The algorithm.
+    pub cca: String,
+    /// Where its source stands.
+    pub source: String,
+    /// What flows without parameters of their own use.
+    pub params: Value,
+    /// Is it registered, as the state file says?
+    pub is_loaded: bool,
+    /// Network namespaces whose default it is, each by a process that lives there.
+    pub default_of: Vec<String>,
+    /// The default of this network namespace before `load --default`.
+    pub previous_default: Option<String>,
+}
+
+/// What [`unload`] and [`clean`] did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Undone {
+    /// Controllers that are gone. Connections that used them keep them until they close.
+    pub unloaded: Vec<String>,
+    /// What became the default of this network namespace again.
+    pub default_restored: Option<String>,
+    /// Network namespaces whose default is gone; the kernel gives new connections there Reno.
+    pub left_without_default: Vec<String>,
+}
+
+/// Loads `source` as `name` (or as the algorithm's own name), with `params` (an object, or null) for flows without
+/// parameters of their own; with `as_default`, new connections of this network namespace take it.
+///
+/// # Errors
+/// If it does not compile, or the kernel refuses it or the name; then nothing is left behind.
+pub fn load(
+    place: &Place,
+    source: &Source,
+    name: Option<&str>,
+    params: &Value,
+    as_default: bool,
+) -> Result<Permanent, KernelError> {
+    let name = name.unwrap_or(source.cca());
+    let compiled = source.compile(false)?;
+    let mut state = State::lock(place)?;
+    let cca = Cca::load_as(&compiled, name, params)?;
+    let pins = state.pins(place)?;
+    let mut entry = Entry::new(&compiled, params);
+    if let Err(e) = cca.pin(&pins.join(name)) {
+        remove_pins(&pins.join(name))?;
+        state.release_if_empty()?;
+        return Err(e);
+    }
+    if as_default {
+        entry.previous_default = match make_default(name) {
+            Ok(previous) => Some(previous),
+            Err(e) => {
+                remove_pins(&pins.join(name))?;
+                state.release_if_empty()?;
+                return Err(e);
+            }
+        };
+    }
+    state.file.ccas.insert(name.to_owned(), entry);
+    state.write()?;
+    Ok(describe(&state, name))
+}
+
+/// Unloads `name`. If it is the default that [`load`] made it, the one before is the default again.
+///
+/// # Errors
+/// If it was not loaded by [`load`]; and, unless `force`, if it is a default that others have made it.
+pub fn unload(place: &Place, name: &str, force: bool) -> Result<Undone, KernelError> {
+    let mut state = State::lock(place)?;
+    let Some(entry) = state.file.ccas.get(name).cloned() else {
+        return Err(KernelError::Conflict {
+            name: name.to_owned(),
+            reason: "it was not loaded by `fairweir kernel load`".to_owned(),
+            hint: "`fairweir kernel list` shows what was",
+        });
+    };
+    let mut undone = Undone::default();
+    if let Some(previous) = entry.previous_default.filter(|_| default_here().as_deref() == Some(name)) {
+        make_default(&previous)?;
+        undone.default_restored = Some(previous);
+    }
+    undone.left_without_default = namespaces::with_default(name);
+    if !undone.left_without_default.is_empty() && !force {
+        if undone.default_restored.is_some() {
+            make_default(name)?;
+        }
+        return Err(KernelError::Conflict {
+            name: name.to_owned(),
+            reason: format!("it is the default of {}", undone.left_without_default.join(", ")),
+            hint: "set net.ipv4.tcp_congestion_control there to another one first, or use --force",
+        });
+    }
+    remove_pins(&state.pins(place)?.join(name))?;
+    await_gone(name);
+    state.file.ccas.remove(name);
+    undone.unloaded.push(name.to_owned());
+    state.release_if_empty()?;
+    state.write()?;
+    Ok(undone)
+}
+
+/// Everything that [`load`] has left.
+///
+/// # Errors
+/// If the state cannot be read.
+pub fn list(place: &Place) -> Result<Vec<Permanent>, KernelError> {
+    let state = State::lock(place)?;
+    Ok(state.file.ccas.keys().map(|name| describe(&state, name)).collect())
+}
+
+/// What flows of `name` without parameters of their own use, after a change to `new` (an object, or null for none).
+/// Connections that run follow as far as the algorithm reads its parameters after the start.
+///
+/// # Errors
+/// If it was not loaded by [`load`], or refuses `new`.
+pub fn params(place: &Place, name: &str, new: &Value) -> Result<Value, KernelError> {
+    let mut state = State::lock(place)?;
+    let pins = state.pins(place)?;
+    let Some(entry) = state.file.ccas.get_mut(name) else {
+        return Err(KernelError::Conflict {
+            name: name.to_owned(),
+            reason: "it was not loaded by `fairweir kernel load`".to_owned(),
+            hint: "`fairweir kernel list` shows what was",
+        });
+    };
+    if let Value::Object(changes) = new {
+        let source = Source::find(&entry.source)?;
+        let mut merged = entry.params.as_object().cloned().unwrap_or_default();
+        merged.extend(changes.clone());
+        let merged = Value::Object(merged);
+        let words = source.param_words(&merged)?;
+        let what = || format!("parameters of `{name}`");
+        let map = MapHandle::from_pinned_path(pins.join(name).join("defaults")).map_err(KernelError::bpf(what()))?;
+        let mut data = map.lookup(&[0; 4], MapFlags::ANY).map_err(KernelError::bpf(what()))?.unwrap_or_default();
+        for (word, place) in words.iter().zip(data.get_mut(entry.defaults_at..).unwrap_or_default().chunks_exact_mut(8))
+        {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        map.update(&[0; 4], &data, MapFlags::ANY).map_err(KernelError::bpf(what()))?;
+        entry.params = merged;
+    }
+    let shown = describe(&state, name).params;
+    state.write()?;
+    Ok(shown)
+}
+
+/// Unloads everything that [`load`] has left, and restores the default.
+///
+/// # Errors
+/// At the first step that fails; a repetition goes on there.
+pub fn clean(place: &Place) -> Result<Undone, KernelError> {
+    let names: Vec<String> = State::lock(place)?.file.ccas.keys().cloned().collect();
+    let mut undone = Undone::default();
+    for name in names {
+        let one = unload(place, &name, true)?;
+        undone.unloaded.extend(one.unloaded);
+        undone.default_restored = undone.default_restored.or(one.default_restored);
+        undone.left_without_default.extend(one.left_without_default);
+    }
+    let mut state = State::lock(place)?;
+    state.release_if_empty()?;
+    Ok(undone)
+}
+
+fn describe(state: &State, name: &str) -> Permanent {
+    let entry = state.file.ccas.get(name).cloned().unwrap_or_default();
+    let mut params = Source::find(&entry.source).map_or(Value::Null, |source| source.defaults());
+    if let (Value::Object(all), Value::Object(given)) = (&mut params, &entry.params) {
+        all.extend(given.clone());
+    }
+    Permanent {
+        name: name.to_owned(),
+        cca: entry.cca,
+        source: entry.source,
+        params,
+        is_loaded: is_available(name),
+        default_of: namespaces::with_default(name),
+        previous_default: entry.previous_default,
+    }
+}
+
+fn default_here() -> Option<String> {
+    std::fs::read_to_string(DEFAULT_CCA).ok().map(|name| name.trim().to_owned())
+}
+
+/// Makes `name` the default of this network namespace; the one before.
+fn make_default(name: &str) -> Result<String, KernelError> {
+    let previous = default_here().unwrap_or_default();
+    std::fs::write(DEFAULT_CCA, name).map_err(KernelError::io(format!("{DEFAULT_CCA} = {name}")))?;
+    Ok(previous)
+}
+
+/// The kernel unregisters what was pinned a moment after its pin is removed.
+fn await_gone(name: &str) {
+    for _ in 0..200 {
+        if !is_available(name) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn remove_pins(pins: &Path) -> Result<(), KernelError> {
+    let what = || format!("{}", pins.display());
+    match std::fs::read_dir(pins) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(KernelError::io(what())(e)),
+        Ok(entries) => {
+            for pin in entries {
+                std::fs::remove_file(pin.map_err(KernelError::io(what()))?.path()).map_err(KernelError::io(what()))?;
+            }
+        }
+    }
+    std::fs::remove_dir(pins).map_err(KernelError::io(what()))
+}

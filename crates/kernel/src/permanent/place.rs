@@ -1,0 +1,49 @@
+//! Where it is kept what stays.
+
+use crate::error::KernelError;
+use nix::mount::{MsFlags, mount};
+use nix::sys::statfs::statfs;
+use std::path::{Path, PathBuf};
+
+/// `BPF_FS_MAGIC`.
+const BPF_FS_MAGIC: i128 = 0xcafe_4a11;
+
+/// A directory for the state file, and a BPF file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub(super) state: PathBuf,
+    shared_bpffs: Option<PathBuf>,
+}
+
+impl Place {
+    /// The machine's: `/run/fairweir`, and `/sys/fs/bpf` where that is mounted.
+    pub fn system() -> Place {
+        Place { state: "/run/fairweir".into(), shared_bpffs: Some("/sys/fs/bpf".into()) }
+    }
+
+    /// One of its own below `directory`, with its own BPF file system.
+    pub fn at(directory: &Path) -> Place {
+        Place { state: directory.to_owned(), shared_bpffs: None }
+    }
+
+    /// A directory to pin in, and whether a file system was mounted for it.
+    pub(super) fn pins(&self) -> Result<(PathBuf, bool), KernelError> {
+        if let Some(shared) = self.shared_bpffs.as_ref().filter(|path| is_bpffs(path)) {
+            let pins = shared.join("fairweir");
+            std::fs::create_dir_all(&pins).map_err(KernelError::io(pins.display().to_string()))?;
+            return Ok((pins, false));
+        }
+        let own = self.state.join("bpf");
+        std::fs::create_dir_all(&own).map_err(KernelError::io(own.display().to_string()))?;
+        if !is_bpffs(&own) {
+            let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+            mount(Some("fairweir"), &own, Some("bpf"), flags, Some("mode=0700"))
+                .map_err(|e| KernelError::io(format!("a BPF file system at {}", own.display()))(e.into()))?;
+        }
+        Ok((own, true))
+    }
+}
+
+fn is_bpffs(path: &Path) -> bool {
+    statfs(path).is_ok_and(|fs| i128::from(fs.filesystem_type().0) & 0xffff_ffff == BPF_FS_MAGIC)
+}

@@ -1,0 +1,126 @@
+//! The state file: what was left behind, so that it can be undone.
+
+use super::Place;
+use crate::error::KernelError;
+use crate::{Compiled, Source};
+use nix::fcntl::{Flock, FlockArg};
+use nix::mount::{MntFlags, umount2};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// What is known of a controller that stays.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) cca: String,
+    /// A name of `bpf/`, or a path.
+    pub(super) source: String,
+    pub(super) params: Value,
+    /// Where in the pinned map the defaults stand, bytes.
+    pub(super) defaults_at: usize,
+    pub(super) previous_default: Option<String>,
+}
+
+impl Entry {
+    pub(super) fn new(compiled: &Compiled, params: &Value) -> Entry {
+        let source = compiled.source();
+        let is_ours = Source::named(source.cca()).is_ok_and(|ours| ours.file == source.file);
+        let path = || fs::canonicalize(&source.file).unwrap_or_else(|_| source.file.clone()).display().to_string();
+        Entry {
+            cca: source.cca().to_owned(),
+            source: if is_ours { source.cca().to_owned() } else { path() },
+            params: params.clone(),
+            defaults_at: compiled.anatomy.defaults.as_ref().map_or(0, |range| range.start),
+            previous_default: None,
+        }
+    }
+}
+
+/// The file's content.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Content {
+    pub(super) ccas: BTreeMap<String, Entry>,
+    /// Where things are pinned, and whether a file system was mounted for it.
+    pins: Option<(PathBuf, bool)>,
+}
+
+/// The state, which one process changes at a time.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) file: Content,
+    path: PathBuf,
+    _lock: Flock<File>,
+}
+
+impl State {
+    pub(super) fn lock(place: &Place) -> Result<State, KernelError> {
+        let directory = &place.state;
+        let what = || directory.display().to_string();
+        fs::create_dir_all(directory).map_err(|e| match e.kind() {
+            ErrorKind::PermissionDenied => KernelError::Missing {
+                what: format!("no right to write to {}", directory.display()),
+                hint: "controllers are loaded for good as root",
+            },
+            _ => KernelError::io(what())(e),
+        })?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join("lock"));
+        let lock = lock.map_err(KernelError::io(what()))?;
+        let lock = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, e)| KernelError::io(what())(e.into()))?;
+        let path = directory.join("kernel.json");
+        let file = match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text)
+                .map_err(|e| KernelError::io(path.display().to_string())(std::io::Error::other(e)))?,
+            Err(e) if e.kind() == ErrorKind::NotFound => Content::default(),
+            Err(e) => return Err(KernelError::io(path.display().to_string())(e)),
+        };
+        Ok(State { file, path, _lock: lock })
+    }
+
+    /// Where to pin. What is mounted for it is noted before anything is pinned there.
+    pub(super) fn pins(&mut self, place: &Place) -> Result<PathBuf, KernelError> {
+        if let Some((pins, _)) = self.file.pins.as_ref().filter(|(path, _)| path.is_dir()) {
+            return Ok(pins.clone());
+        }
+        let pins = place.pins()?;
+        self.file.pins = Some(pins.clone());
+        self.write()?;
+        Ok(pins.0)
+    }
+
+    /// Takes away what was made for pins, if there are none left.
+    pub(super) fn release_if_empty(&mut self) -> Result<(), KernelError> {
+        let Some((pins, is_mounted)) = self.file.pins.clone().filter(|_| self.file.ccas.is_empty()) else {
+            return Ok(());
+        };
+        let what = || pins.display().to_string();
+        if is_mounted {
+            umount2(&pins, MntFlags::MNT_DETACH).map_err(|e| KernelError::io(what())(e.into()))?;
+        }
+        fs::remove_dir(&pins).map_err(KernelError::io(what()))?;
+        self.file.pins = None;
+        self.write()
+    }
+
+    /// Writes the file anew, or removes it if there is nothing to say.
+    pub(super) fn write(&self) -> Result<(), KernelError> {
+        let what = || self.path.display().to_string();
+        if self.file.ccas.is_empty() && self.file.pins.is_none() {
+            return match fs::remove_file(&self.path) {
+                Err(e) if e.kind() != ErrorKind::NotFound => Err(KernelError::io(what())(e)),
+                _ => Ok(()),
+            };
+        }
+        let text = serde_json::to_vec_pretty(&self.file).map_err(|e| KernelError::io(what())(e.into()))?;
+        write_whole(&self.path, &text).map_err(KernelError::io(what()))
+    }
+}
+
+/// So that a reader after a crash finds the old text or the new one.
+fn write_whole(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    let new = path.with_extension("new");
+    fs::write(&new, text)?;
+    fs::rename(new, path)
+}
