@@ -6,11 +6,14 @@
 
 mod accuracy;
 pub mod address;
+pub mod cca;
 mod clock;
+pub mod doctor;
 mod emulator;
 mod error;
 mod frames;
 mod hop;
+mod limits;
 mod meter;
 mod namespace;
 mod netlink;
@@ -18,9 +21,16 @@ mod network;
 mod realtime;
 mod record;
 mod recorder;
+pub mod recording;
+pub mod refusal;
 mod relay;
+mod report;
+pub mod tcp_info;
+pub mod traffic;
 mod tun;
+mod watch;
 mod wire;
+pub mod world;
 
 pub use clock::Clock;
 pub use emulator::{Emulator, EmulatorOptions, Running};

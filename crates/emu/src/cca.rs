@@ -1,0 +1,218 @@
+//! What the flows' controllers are in the kernel.
+//!
+//! Algorithms of `bpf/` and paths of `.bpf.c` sources are compiled and loaded for the run alone, under names that nobody
+//! else has; other names are the kernel's own.
+
+use crate::refusal::Refusal;
+use fairweir_cca::native;
+use fairweir_kernel::{Cca, KernelError, Source};
+use fairweir_sim::{Config, FlowSpec};
+use serde_json::Value;
+use socket2::SockRef;
+use std::collections::BTreeSet;
+use std::os::fd::BorrowedFd;
+use std::{fs, io};
+
+/// Congestion controls that can be chosen now, in any network namespace.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+/// The kernel's own that pace; what it computes for the others is not used.
+const PACED: [&str; 2] = ["bbr", "bbr3"];
+/// What a source writes to switch pacing on.
+const PACING_SWITCH: &str = "sk_pacing_status";
+
+/// The controllers of a scenario's flows, ready to be used. Dropped, they are gone from the kernel.
+#[derive(Debug)]
+pub struct Choice {
+    flows: Vec<Chosen>,
+    loaded: Vec<Loaded>,
+}
+
+#[derive(Debug)]
+enum Chosen {
+    /// The kernel's own, by its name.
+    Stock(String),
+    /// The one at this place of `loaded`.
+    Bpf(usize, Value),
+}
+
+#[derive(Debug)]
+struct Loaded {
+    /// As the scenario names it.
+    name: String,
+    cca: Cca,
+    is_paced: bool,
+}
+
+impl Choice {
+    /// Finds the controller of each flow, and loads those that are to be loaded; with `is_recorded`, so that they record
+    /// what their hooks do.
+    ///
+    /// # Errors
+    /// If there is none of that name, it does not take its parameters, or the kernel refuses it.
+    pub fn of(config: &Config, is_recorded: bool) -> Result<Choice, Refusal> {
+        let mut choice = Choice { flows: Vec::new(), loaded: Vec::new() };
+        for (index, flow) in config.flows.iter().enumerate() {
+            let chosen = if is_bpf(&flow.cca) {
+                let told = |e: KernelError| refusal(&e, index, flow);
+                let place = match choice.loaded.iter().position(|loaded| loaded.name == flow.cca) {
+                    Some(place) => place,
+                    None => choice.load(&flow.cca, is_recorded).map_err(told)?,
+                };
+                check_params(choice.loaded[place].cca.source(), index, flow)?;
+                Chosen::Bpf(place, flow.params.clone())
+            } else {
+                stock(index, flow)?
+            };
+            choice.flows.push(chosen);
+        }
+        Ok(choice)
+    }
+
+    /// Loads `name`; gives its place.
+    fn load(&mut self, name: &str, is_recorded: bool) -> Result<usize, KernelError> {
+        let compiled = Source::find(name)?.compile(is_recorded)?;
+        let cca = Cca::load(&compiled, &Value::Null)?;
+        self.loaded.push(Loaded { name: name.to_owned(), cca, is_paced: switches_pacing_on(name) });
+        Ok(self.loaded.len() - 1)
+    }
+
+    /// Gives flow `flow`'s fresh socket its congestion control.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn apply(&self, flow: usize, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let name = match &self.flows[flow] {
+            Chosen::Stock(name) => name,
+            Chosen::Bpf(place, params) => {
+                let cca = &self.loaded[*place].cca;
+                // Before the algorithm is chosen: its init reads them.
+                cca.set_params(socket, params).map_err(io::Error::other)?;
+                cca.name()
+            }
+        };
+        SockRef::from(&socket).set_tcp_congestion(name.as_bytes())
+    }
+
+    /// Does flow `flow`'s controller pace?
+    pub fn is_paced(&self, flow: usize) -> bool {
+        match &self.flows[flow] {
+            Chosen::Stock(name) => PACED.contains(&name.as_str()),
+            Chosen::Bpf(place, _) => self.loaded[*place].is_paced,
+        }
+    }
+
+    /// Those that were loaded, by their names in the scenario.
+    pub(crate) fn loaded(&self) -> impl Iterator<Item = (&str, &Cca)> + Clone {
+        self.loaded.iter().map(|loaded| (loaded.name.as_str(), &loaded.cca))
+    }
+}
+
+/// The names that `TCP_CONGESTION` takes.
+pub(crate) fn available() -> BTreeSet<String> {
+    fs::read_to_string(AVAILABLE).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Is it ours to load? What stands in `bpf/` goes before a module of the same name: it is what the simulator plays.
+fn is_bpf(name: &str) -> bool {
+    name.ends_with(native::SUFFIX) || native::source(name).is_some()
+}
+
+fn switches_pacing_on(name: &str) -> bool {
+    match native::source(name) {
+        Some((_, text)) => text.contains(PACING_SWITCH),
+        None => fs::read_to_string(name).is_ok_and(|text| text.contains(PACING_SWITCH)),
+    }
+}
+
+/// Refuses now what the algorithm would refuse when the flow starts.
+fn check_params(source: &Source, index: usize, flow: &FlowSpec) -> Result<(), Refusal> {
+    let refused =
+        |reason: String| Err(Refusal::new(format!("flow `{}`: {reason}", flow.id)).at(format!("flows.{index}.params")));
+    match source.native() {
+        Some(native) => native.param_words(&flow.params).map_or_else(|e| refused(e.to_string()), |_| Ok(())),
+        None if has_params(flow) => refused("only a source that also builds for this host takes parameters".into()),
+        None => Ok(()),
+    }
+}
+
+/// The kernel's own controller.
+fn stock(index: usize, flow: &FlowSpec) -> Result<Chosen, Refusal> {
+    let available = available();
+    if !available.contains(&flow.cca) {
+        let mut known: Vec<&str> = available.iter().map(String::as_str).collect();
+        known.extend(native::ALGORITHMS.iter().map(|algorithm| algorithm.name));
+        known.sort_unstable();
+        return Err(Refusal::new(format!("flow `{}`: this kernel has no congestion control `{}`", flow.id, flow.cca))
+            .at(format!("flows.{index}.cca"))
+            .hint(format!("there are {}, or the path of a .bpf.c; the simulator has more", known.join(", "))));
+    }
+    if has_params(flow) {
+        return Err(Refusal::new(format!("flow `{}`: the kernel's own `{}` takes no parameters", flow.id, flow.cca))
+            .at(format!("flows.{index}.params"))
+            .hint("leave them out, or play it in the simulator"));
+    }
+    Ok(Chosen::Stock(flow.cca.clone()))
+}
+
+fn has_params(flow: &FlowSpec) -> bool {
+    !flow.params.is_null() && flow.params.as_object().is_none_or(|params| !params.is_empty())
+}
+
+/// A controller's own fault is told at its flow's key, the machine's is not.
+fn refusal(error: &KernelError, index: usize, flow: &FlowSpec) -> Refusal {
+    let refusal = Refusal::from(error);
+    match error {
+        KernelError::Missing { .. } | KernelError::Io { .. } => refusal,
+        _ => Refusal { message: format!("flow `{}`: {}", flow.id, refusal.message), ..refusal }
+            .at(format!("flows.{index}.cca")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn config(cca: &str, params: Value) -> Config {
+        serde_json::from_value(json!({
+            "duration": 1_000_000_000, "seed": 1,
+            "links": [{"name": "l", "hop": {
+                "link": {"kind": "constant", "rate": 1_000_000}, "queue": {"kind": "droptail", "limit": 100_000}}}],
+            "flows": [{"id": "f", "cca": cca, "params": params, "path": [0], "forward_delay": 1_000_000,
+                "reverse_delay": 1_000_000, "rtprop": 2_000_000}],
+        }))
+        .unwrap()
+    }
+
+    fn refused(cca: &str, params: Value) -> Refusal {
+        Choice::of(&config(cca, params), false).unwrap_err()
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_what_there_is() {
+        let refusal = refused("nobody", Value::Null);
+        assert_eq!(refusal.key.as_deref(), Some("flows.0.cca"));
+        let hint = refusal.hint.unwrap();
+        assert!(hint.contains("cubic") && hint.contains("frcc"), "{hint}");
+    }
+
+    #[test]
+    fn the_kernels_own_take_no_parameters() {
+        let refusal = refused("cubic", json!({"beta": 0.5}));
+        assert_eq!(refusal.key.as_deref(), Some("flows.0.params"));
+        assert!(Choice::of(&config("cubic", json!({})), false).is_ok());
+    }
+
+    #[test]
+    fn a_missing_source_is_told_by_its_path() {
+        let refusal = refused("/nowhere/mine.bpf.c", Value::Null);
+        assert_eq!(refusal.key.as_deref(), Some("flows.0.cca"));
+        assert!(refusal.message.contains("/nowhere/mine.bpf.c"), "{refusal}");
+    }
+
+    #[test]
+    fn the_sources_tell_who_paces() {
+        assert!(switches_pacing_on("copa") && switches_pacing_on("frcc"));
+        assert!(!switches_pacing_on("multcp"));
+    }
+}

@@ -1,0 +1,61 @@
+//! What this world cannot do: each a clear no that names the key.
+
+use crate::refusal::Refusal;
+use crate::world::Mode;
+use fairweir_sim::Config;
+use fairweir_units::Dur;
+
+/// Runs take real time.
+const LONGEST: Dur = Dur::from_secs(3_600);
+/// Flows that two threads and one emulator can serve.
+const MOST_FLOWS: usize = 240;
+/// Linux `TCP_DELACK_MIN`, which no route or sysctl changes.
+const DELAYED_ACK_TIMER: Dur = Dur::from_millis(40);
+
+/// Refuses what this world cannot do; gives the burst that all flows' segmentation offload is to have, in packets.
+///
+/// # Errors
+/// See above.
+pub(crate) fn check(config: &Config, mode: Mode) -> Result<u32, Refusal> {
+    fairweir_sim::check(config).map_err(crate::EmuError::from)?;
+    if config.duration > LONGEST {
+        return Err(Refusal::new(format!("a run takes real time, and {} is long", config.duration))
+            .at("duration")
+            .hint(format!("up to {LONGEST}; longer runs are for the simulator")));
+    }
+    if config.flows.len() > MOST_FLOWS {
+        return Err(Refusal::new(format!("{} flows are more than this world can serve", config.flows.len()))
+            .at("flows")
+            .hint(format!("up to {MOST_FLOWS}; more are for the simulator")));
+    }
+    let burst = config.flows[0].gso;
+    for (index, flow) in config.flows.iter().enumerate() {
+        let key = |key: &str| format!("flows.{index}.{key}");
+        if flow.oracle_rtprop.is_some() {
+            return Err(Refusal::new("no real CCA is told the true propagation delay")
+                .at(key("oracle_rtprop"))
+                .hint("leave it out, or play it in the simulator"));
+        }
+        if flow.receiver.ack_every > 2 {
+            return Err(Refusal::new(format!(
+                "Linux acknowledges every packet or every second one, not every {}th",
+                flow.receiver.ack_every
+            ))
+            .at(key("receiver.ack_every"))
+            .hint("1 or 2; more is for the simulator"));
+        }
+        if flow.receiver.ack_every == 2 && flow.receiver.ack_timer != DELAYED_ACK_TIMER {
+            return Err(Refusal::new(format!(
+                "Linux delays ACKs by up to {DELAYED_ACK_TIMER}, and it cannot be told otherwise"
+            ))
+            .at(key("receiver.ack_timer"))
+            .hint(format!("{DELAYED_ACK_TIMER}, or ack_every = 1")));
+        }
+        if flow.gso != burst && mode == Mode::Mtu {
+            return Err(
+                Refusal::new("segmentation offload is a setting of the device: all flows must agree").at(key("gso"))
+            );
+        }
+    }
+    Ok(u32::try_from(burst).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,208 @@
+//! `fairweir-kernel`: the kernel world as a program of its own, the only part that needs root.
+//!
+//! `run` reads a [`fairweir_sim::Config`] as JSON from stdin and prints one JSON document (see
+//! [`fairweir_emu::world`]) on stdout. The other commands print one JSON document too. On stderr lines `progress 0.25` tell how far it is. Exit code 0: done; 2: not
+//! done, and the last line on stderr is `{"error": {"message", "key", "hint"}}`; 130: interrupted.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use fairweir_emu::doctor;
+use fairweir_emu::refusal::Refusal;
+use fairweir_emu::world::{self, Ending, Mode, WorldOptions};
+use fairweir_kernel::Source;
+use fairweir_kernel::permanent::{self, Place};
+use fairweir_sim::Config;
+use fairweir_units::Dur;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Exit code of what could not be done.
+const REFUSED: u8 = 2;
+/// Exit code of what was interrupted, as shells give it.
+const INTERRUPTED: u8 = 130;
+/// How often progress is told.
+const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+
+/// Real TCP over an emulated network, and BPF congestion controllers.
+#[derive(Debug, Parser)]
+#[command(name = "fairweir-kernel", version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Play the configuration (JSON) on stdin; the result goes to stdout
+    Run(RunArguments),
+    /// Load a controller for good: for every program on this machine, until it is unloaded
+    Load(LoadArguments),
+    /// Unload a controller that was loaded for good
+    Unload {
+        /// As `list` shows it
+        name: String,
+        /// Even if it is the default of a network namespace
+        #[arg(long)]
+        force: bool,
+    },
+    /// Show the controllers that were loaded for good
+    List,
+    /// Show, or change, what flows without parameters of their own use
+    Params {
+        /// As `list` shows it
+        name: String,
+        /// The parameters to change: a JSON object
+        #[arg(value_name = "JSON", value_parser = object)]
+        params: Option<Value>,
+    },
+    /// Tell what works on this machine
+    Doctor {
+        /// Unload what was loaded for good, and restore the defaults
+        #[arg(long)]
+        clean: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct LoadArguments {
+    /// A controller of bpf/, or the path of a .bpf.c
+    cca: String,
+    /// What TCP_CONGESTION is to call it; absent: the controller's own name
+    #[arg(long)]
+    name: Option<String>,
+    /// Parameters: a JSON object
+    #[arg(long, value_name = "JSON", default_value = "null", value_parser = object)]
+    params: Value,
+    /// New connections take it
+    #[arg(long)]
+    default: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct RunArguments {
+    /// Packets of the wire's size (accurate), or super-packets (for 1 Gbps)
+    #[arg(long, value_enum, default_value_t = ModeName::Mtu)]
+    mode: ModeName,
+    /// Segments of a super-packet
+    #[arg(long, default_value_t = 44, value_parser = clap::value_parser!(u32).range(1..=44))]
+    tso_segments: u32,
+    /// Write the time series here instead of into the result
+    #[arg(long, value_name = "FILE")]
+    series: Option<PathBuf>,
+    /// Record every call of the BPF controllers' hooks here, and replay them in the native build of the same source
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Measure what the BPF controllers' hooks cost
+    #[arg(long)]
+    cost: bool,
+    /// When interrupted, print the record of what there was
+    #[arg(long)]
+    keep_partial: bool,
+    /// What the 99th percentile of the release error may be for the run to be judged, µs
+    #[arg(long, value_name = "US")]
+    budget_us: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ModeName {
+    Mtu,
+    Tso,
+}
+
+fn main() -> ExitCode {
+    perform(Arguments::parse().command).unwrap_or_else(|refusal| {
+        eprintln!("{}", json!({ "error": refusal }));
+        ExitCode::from(REFUSED)
+    })
+}
+
+fn perform(command: Command) -> Result<ExitCode, Refusal> {
+    let place = Place::system();
+    let document = match command {
+        Command::Run(arguments) => return run(&arguments),
+        Command::Load(LoadArguments { cca, name, params, default }) => {
+            json!(permanent::load(&place, &Source::find(&cca)?, name.as_deref(), &params, default)?)
+        }
+        Command::Unload { name, force } => json!(permanent::unload(&place, &name, force)?),
+        Command::List => json!(permanent::list(&place)?),
+        Command::Params { name, params } => permanent::params(&place, &name, &params.unwrap_or(Value::Null))?,
+        Command::Doctor { clean } => {
+            let undone = clean.then(|| permanent::clean(&place)).transpose()?;
+            let left = permanent::list(&place).unwrap_or_default();
+            json!({ "checks": doctor::examine(), "left": left, "undone": undone })
+        }
+    };
+    print(&document).map(|()| ExitCode::SUCCESS)
+}
+
+/// A JSON object, or null.
+fn object(text: &str) -> Result<Value, String> {
+    match serde_json::from_str(text) {
+        Ok(value @ (Value::Object(_) | Value::Null)) => Ok(value),
+        Ok(_) => Err("a JSON object is wanted".to_owned()),
+        Err(e) => Err(format!("no JSON: {e}")),
+    }
+}
+
+fn run(arguments: &RunArguments) -> Result<ExitCode, Refusal> {
+    let signals = Signals::block()?;
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|e| Refusal::new(format!("read the configuration: {e}")))?;
+    let config: Config = serde_json::from_str(&text).map_err(|e| Refusal::new(format!("the configuration: {e}")))?;
+    let options = WorldOptions {
+        mode: match arguments.mode {
+            ModeName::Mtu => Mode::Mtu,
+            ModeName::Tso => Mode::Tso(arguments.tso_segments),
+        },
+        series_file: arguments.series.clone(),
+        record: arguments.record.clone(),
+        cost: arguments.cost,
+        keep_partial: arguments.keep_partial,
+        budget: arguments.budget_us.map(Dur::from_micros),
+    };
+    let mut told = Instant::now();
+    let duration_s = config.duration.as_secs_f64();
+    let ending = world::play(&config, &options, &mut |at| {
+        if told.elapsed() >= PROGRESS_EVERY {
+            told = Instant::now();
+            // Nobody may be listening; that is no reason to stop.
+            let _ = writeln!(std::io::stderr(), "progress {:.4}", (at.as_secs_f64() / duration_s).min(1.0));
+        }
+        if signals.has_come() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    match ending {
+        Ending::Complete(document) => print(&document).map(|()| ExitCode::SUCCESS),
+        Ending::Interrupted(document) => {
+            document.iter().try_for_each(print)?;
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+    }
+}
+
+fn print(document: &Value) -> Result<(), Refusal> {
+    writeln!(std::io::stdout().lock(), "{document}").map_err(|e| Refusal::new(format!("write the result: {e}")))
+}
+
+/// Ctrl-C and polite requests to end, which wait until somebody looks.
+struct Signals(SignalFd);
+
+impl Signals {
+    /// Keeps them from ending the process; threads that start later inherit that.
+    fn block() -> Result<Signals, Refusal> {
+        let mut set = SigSet::empty();
+        [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
+        set.thread_block()
+            .and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC))
+            .map(Signals)
+            .map_err(|e| Refusal::new(format!("block signals: {e}")))
+    }
+
+    fn has_come(&self) -> bool {
+        matches!(self.0.read_signal(), Ok(Some(_)))
+    }
+}

@@ -1,0 +1,153 @@
+//! Puts together what the emulator and the senders saw: the same document that the simulator gives.
+
+use crate::EmulatorRecord;
+use crate::refusal::Refusal;
+use crate::traffic::SenderRecord;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use fairweir_sim::{Config, FlowSeries, FlowSummary, LinkSeries, Summary};
+use fairweir_units::{Dur, Time};
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::path::Path;
+
+/// Bytes of headers in a data packet: 20 IP + 32 TCP with timestamps, for goodput.
+const HEADER_BYTES: f64 = 52.0;
+
+/// Where time series go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SeriesTo<'a> {
+    /// Into the document, as base64.
+    Text,
+    /// Into a file of their own.
+    File(&'a Path),
+}
+
+/// All that is known about a run.
+pub(crate) struct Document<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) measured: &'a EmulatorRecord,
+    pub(crate) sent: &'a SenderRecord,
+}
+
+impl Document<'_> {
+    /// The document; a connection that broke makes the run one that is not judged.
+    pub(crate) fn render(&self, to: SeriesTo<'_>) -> Result<Value, Refusal> {
+        let summary = Summary {
+            flows: (0..self.config.flows.len()).map(|index| self.flow(index)).collect(),
+            links: self.measured.links.clone(),
+            packets: self.measured.delivered_pkts,
+            events: self.measured.accuracy.packets,
+        };
+        let mut accuracy = self.measured.accuracy.clone();
+        for (spec, connection) in self.config.flows.iter().zip(&self.sent.flows) {
+            if let Some(reason) = &connection.broken {
+                accuracy.judged = false;
+                let separator = if accuracy.reason.is_empty() { "" } else { "; " };
+                accuracy.reason += &format!("{separator}flow `{}` broke: {reason}", spec.id);
+            }
+        }
+        let failed = |e: serde_json::Error| Refusal::new(format!("write the result: {e}"));
+        let mut document = serde_json::to_value(summary).map_err(failed)?;
+        document["emulator"] = serde_json::to_value(accuracy).map_err(failed)?;
+        if let Some((flows, links)) = self.series() {
+            document["series"] = render_series(&flows, &links, to)?;
+        }
+        Ok(document)
+    }
+
+    fn flow(&self, index: usize) -> FlowSummary {
+        let (spec, measured, connection) =
+            (&self.config.flows[index], &self.measured.flows[index], &self.sent.flows[index]);
+        let completed_at = measured.last_delivered.filter(|_| connection.is_complete);
+        // The handshake before the first data is no time in which it could have sent.
+        let began = measured.first_sent.unwrap_or(spec.start);
+        let from = (Time::ZERO + self.config.warmup).max(began);
+        let until = self.measured.end.min(spec.stop.unwrap_or(Time::NEVER)).min(completed_at.unwrap_or(Time::NEVER));
+        let throughput_mbps = mbps(measured.delivered_bytes, until.since(from));
+        let packet = self.config.packet.0 as f64;
+        let lost = connection.counted.lost;
+        FlowSummary {
+            id: spec.id.clone(),
+            cca: spec.cca.clone(),
+            throughput_mbps,
+            goodput_mbps: throughput_mbps * (packet - HEADER_BYTES).max(0.0) / packet,
+            rtt_ms: measured.rtt_ms,
+            qdelay_ms: measured.qdelay_ms,
+            loss_rate: ratio(lost, lost + measured.delivered_pkts),
+            lost_pkts: lost,
+            retransmits: measured.retransmits,
+            timeouts: connection.counted.timeouts,
+            mark_rate: ratio(measured.marked_pkts, measured.delivered_pkts),
+            sent_pkts: measured.sent_pkts,
+            delivered_pkts: measured.delivered_pkts,
+            completion_s: completed_at.map(|at| at.since(began).as_secs_f64()),
+            violations: measured.violations,
+        }
+    }
+
+    /// The series with the simulator's columns. A run that was cut short has the rows that both sides have.
+    fn series(&self) -> Option<(FlowSeries, LinkSeries)> {
+        let (network, sockets) = (self.measured.series.as_ref()?, self.sent.series.as_ref()?);
+        let rows = network.t_ns.len().min(sockets.t_ns.len());
+        let flows = FlowSeries {
+            t_ns: network.t_ns[..rows].to_vec(),
+            flow: network.flow[..rows].to_vec(),
+            throughput_mbps: network.throughput_mbps[..rows].to_vec(),
+            cwnd_bytes: sockets.cwnd_bytes[..rows].to_vec(),
+            inflight_bytes: sockets.inflight_bytes[..rows].to_vec(),
+            pacing_rate_mbps: sockets.pacing_rate_mbps[..rows].to_vec(),
+            rtt_ms: network.rtt_ms[..rows].to_vec(),
+            lost_pkts: sockets.lost_pkts[..rows].to_vec(),
+        };
+        Some((flows, network.links.clone()))
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+fn mbps(bytes: u64, time: Dur) -> f64 {
+    if time == Dur::ZERO { 0.0 } else { bytes as f64 * 8e-6 / time.as_secs_f64() }
+}
+
+/// Name and little-endian numbers of each column.
+type Columns = Vec<(&'static str, Vec<u8>)>;
+
+macro_rules! columns {
+    ($table:expr; $($column:ident),*) => {
+        vec![$((stringify!($column), $table.$column.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())),*]
+    };
+}
+
+fn render_series(flows: &FlowSeries, links: &LinkSeries, to: SeriesTo<'_>) -> Result<Value, Refusal> {
+    let flows: Columns = columns!(
+        flows; t_ns, flow, throughput_mbps, cwnd_bytes, inflight_bytes, pacing_rate_mbps, rtt_ms, lost_pkts
+    );
+    let links: Columns = columns!(links; t_ns, link, queue_bytes, arrival_rate_mbps, drops, marks);
+    let tables = [("flows", flows), ("links", links)];
+    let mut document = Map::new();
+    match to {
+        SeriesTo::Text => {
+            for (table, columns) in tables {
+                let texts = columns.into_iter().map(|(name, bytes)| (name.to_owned(), STANDARD.encode(bytes).into()));
+                document.insert(table.to_owned(), Value::Object(texts.collect()));
+            }
+        }
+        SeriesTo::File(path) => {
+            let mut all = Vec::new();
+            for (table, columns) in tables {
+                let mut places = Map::new();
+                for (name, bytes) in columns {
+                    places.insert(name.to_owned(), json!([all.len(), bytes.len()]));
+                    all.extend_from_slice(&bytes);
+                }
+                document.insert(table.to_owned(), Value::Object(places));
+            }
+            fs::write(path, all).map_err(|e| Refusal::new(format!("write the series to `{}`: {e}", path.display())))?;
+            document.insert("file".to_owned(), json!(path));
+        }
+    }
+    Ok(Value::Object(document))
+}

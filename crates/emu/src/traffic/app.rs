@@ -1,0 +1,138 @@
+//! The application behind a sender: how much it has to send by now, and when that changes.
+
+use fairweir_sim::Source;
+use fairweir_units::{Bytes, Dur, Time};
+
+/// What a sender may write.
+#[derive(Clone, Debug)]
+pub struct App {
+    source: Source,
+    start: Time,
+    stop: Time,
+    /// Size on the wire of a full packet, in which sources count.
+    packet: Bytes,
+    /// Payload of a full packet, bytes.
+    mss: u64,
+}
+
+impl App {
+    /// The application that begins at `start` and writes nothing more from `stop` on.
+    pub fn new(source: Source, start: Time, stop: Time, packet: Bytes, mss: u64) -> App {
+        App { source, start, stop, packet, mss }
+    }
+
+    /// Payload bytes that are there at `now`, from the start on; `written` are out already.
+    pub fn available(&self, now: Time, written: u64) -> u64 {
+        if now < self.start || now >= self.stop {
+            return self.limit().map_or(written, |limit| written.min(limit));
+        }
+        match self.source {
+            Source::Bulk => u64::MAX,
+            Source::Finite { .. } => self.limit().unwrap_or(u64::MAX),
+            // Packet k is there after k packet times; the first one at once.
+            Source::Rate { rate } => ((rate * now.since(self.start)).packets(self.packet) + 1) * self.mss,
+            Source::OnOff { on, off } => {
+                let phase = now.since(self.start).as_nanos() % (on + off).as_nanos();
+                if phase < on.as_nanos() { u64::MAX } else { written }
+            }
+        }
+    }
+
+    /// When more becomes available, or less; `written` payload bytes are out.
+    pub fn next_change(&self, now: Time, written: u64) -> Time {
+        if now < self.start {
+            return self.start;
+        }
+        if now >= self.stop {
+            return Time::NEVER;
+        }
+        let change = match self.source {
+            Source::Bulk | Source::Finite { .. } => Time::NEVER,
+            Source::Rate { rate } => {
+                let packets = written / self.mss;
+                self.start + self.packet * packets / rate + Dur::from_nanos(1)
+            }
+            Source::OnOff { on, off } => {
+                let period = on + off;
+                let into = Dur::from_nanos(now.since(self.start).as_nanos() % period.as_nanos());
+                now + if into < on {
+                    Dur::from_nanos(on.as_nanos() - into.as_nanos())
+                } else {
+                    period.saturating_sub(into)
+                }
+            }
+        };
+        change.min(self.stop)
+    }
+
+    /// Payload bytes of the whole transfer, if that is known.
+    fn limit(&self) -> Option<u64> {
+        match self.source {
+            Source::Finite { bytes } => Some(bytes.0.div_ceil(self.packet.0) * self.mss),
+            _ => None,
+        }
+    }
+
+    /// Was this a transfer of known length, and is all of it written?
+    pub fn has_finished(&self, written: u64) -> bool {
+        self.limit().is_some_and(|limit| written >= limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairweir_units::Rate;
+
+    const PACKET: Bytes = Bytes(1500);
+    const MSS: u64 = 1448;
+
+    fn at_ms(ms: u64) -> Time {
+        Time::ZERO + Dur::from_millis(ms)
+    }
+
+    fn app(source: Source) -> App {
+        App::new(source, at_ms(100), at_ms(1_100), PACKET, MSS)
+    }
+
+    #[test]
+    fn nothing_before_the_start_and_after_the_stop() {
+        for source in [Source::Bulk, Source::Finite { bytes: Bytes(1_000_000) }] {
+            let app = app(source);
+            assert_eq!(app.available(at_ms(99), 0), 0);
+            assert!(app.available(at_ms(100), 0) > 0);
+            assert_eq!(app.available(at_ms(1_100), 5_000), 5_000);
+            assert_eq!(app.next_change(at_ms(0), 0), at_ms(100));
+            assert_eq!(app.next_change(at_ms(100), 0), at_ms(1_100));
+            assert_eq!(app.next_change(at_ms(1_100), 0), Time::NEVER);
+        }
+    }
+
+    #[test]
+    fn a_finite_transfer_is_whole_packets() {
+        let app = app(Source::Finite { bytes: Bytes(1_501) });
+        assert_eq!(app.available(at_ms(100), 0), 2 * MSS);
+        assert!(!app.has_finished(MSS) && app.has_finished(2 * MSS));
+    }
+
+    #[test]
+    fn a_rate_gives_a_packet_every_packet_time() {
+        // 12 Mbps: one packet a millisecond.
+        let app = app(Source::Rate { rate: Rate::from_bytes_per_sec(1_500_000) });
+        assert_eq!(app.available(at_ms(100), 0), MSS);
+        assert_eq!(app.available(at_ms(110), 0), 11 * MSS);
+        let next = app.next_change(at_ms(110), 11 * MSS);
+        assert_eq!(next, at_ms(111) + Dur::from_nanos(1));
+        assert_eq!(app.available(next, 11 * MSS), 12 * MSS);
+    }
+
+    #[test]
+    fn on_and_off_take_turns() {
+        let app = app(Source::OnOff { on: Dur::from_millis(30), off: Dur::from_millis(70) });
+        assert_eq!(app.available(at_ms(129), 7), u64::MAX);
+        assert_eq!(app.next_change(at_ms(129), 7), at_ms(130));
+        assert_eq!(app.available(at_ms(130), 7), 7);
+        assert_eq!(app.next_change(at_ms(130), 7), at_ms(200));
+        assert_eq!(app.available(at_ms(200), 7), u64::MAX);
+    }
+}

@@ -1,0 +1,22 @@
+//! Real TCP in the two namespaces: senders that play a scenario's sources, receivers that drain them.
+//!
+//! One thread serves all senders and one all receivers, both kept off the emulator's CPU. A flow is an ordinary
+//! non-blocking socket; its congestion control is chosen before it connects. Connections are set up at the flow's start,
+//! so a flow's data begin one RTT later than in the simulator, which has no handshake; `completion_s` of a finite flow
+//! therefore counts from the moment the connection stands.
+//!
+//! What a flow has not sent yet waits in its socket, where it cannot be taken back: a flow that stops, or pauses, still
+//! sends that rest. `TCP_NOTSENT_LOWAT` keeps it short.
+
+mod app;
+mod receiver;
+mod record;
+mod sender;
+mod socket;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+pub use receiver::{Listening, Receivers};
+pub use record::{Connection, Counters, SenderRecord, SocketSeries};
+pub use sender::{Prepare, SenderError, SenderPlan, Senders, Timeline};

@@ -1,0 +1,58 @@
+//! What is learnt about BPF controllers beside their traffic.
+
+use crate::cca::Choice;
+use crate::recording::Recording;
+use crate::refusal::Refusal;
+use fairweir_kernel::cost::{self, Measuring};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// A look over the shoulders of a run's BPF controllers.
+#[derive(Debug)]
+pub(crate) struct Watch<'a> {
+    choice: &'a Choice,
+    recording: Option<Recording>,
+    measuring: Option<Measuring>,
+}
+
+impl<'a> Watch<'a> {
+    /// Records in `record`, and takes the time of programs with `has_cost`.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or the kernel refuses.
+    pub(crate) fn start(choice: &'a Choice, record: Option<&Path>, has_cost: bool) -> Result<Watch<'a>, Refusal> {
+        Ok(Watch {
+            choice,
+            recording: record.map(|path| Recording::start(path, choice.loaded())).transpose()?,
+            measuring: has_cost.then(cost::measure).transpose().map_err(|e| Refusal::from(&e))?,
+        })
+    }
+
+    /// Takes what was recorded since the last call; to be called every 20 ms or so.
+    ///
+    /// # Errors
+    /// If the records cannot be read or written.
+    pub(crate) fn drain(&self) -> Result<(), Refusal> {
+        self.recording.as_ref().map_or(Ok(()), Recording::drain)
+    }
+
+    /// `replay` and `cost` where asked for, by the controllers' names in the scenario.
+    ///
+    /// # Errors
+    /// If the records cannot be written, or the kernel does not tell.
+    pub(crate) fn finish(self) -> Result<Map<String, Value>, Refusal> {
+        let mut learnt = Map::new();
+        if self.measuring.is_some() {
+            let costs = self.choice.loaded().map(|(name, cca)| {
+                let cost = cca.cost().map_err(|e| Refusal::from(&e))?;
+                Ok((name.to_owned(), json!(cost)))
+            });
+            learnt.insert("cost".into(), Value::Object(costs.collect::<Result<_, Refusal>>()?));
+        }
+        if let Some(recording) = self.recording {
+            let lost = self.choice.loaded().map(|(_, cca)| cca.lost_records());
+            learnt.insert("replay".into(), recording.finish(lost)?);
+        }
+        Ok(learnt)
+    }
+}

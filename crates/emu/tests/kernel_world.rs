@@ -1,0 +1,115 @@
+//! Scenarios on the real TCP stack, through the helper binary.
+
+mod common;
+
+use common::{alone, flow, is_unprivileged, number, play, scenario};
+use serde_json::{Value, json};
+
+#[test]
+fn two_cubic_flows_fill_the_link_and_wait_at_least_rtprop() {
+    if is_unprivileged() {
+        return;
+    }
+    let _turn = alone();
+    let result = play(&scenario(20, 5, &[flow("a", "cubic"), flow("b", "cubic")]), &[]);
+    let throughput: f64 = (0..2).map(|i| number(&result, &format!("/flows/{i}/throughput_mbps"))).sum();
+    assert!((18.0..20.1).contains(&throughput), "{throughput} Mbps");
+    for i in 0..2 {
+        assert!(number(&result, &format!("/flows/{i}/rtt_ms/min")) >= 20.0, "{result}");
+        assert!(number(&result, &format!("/flows/{i}/lost_pkts")) > 0.0, "a short buffer overflows: {result}");
+    }
+    assert!(number(&result, "/links/0/drops") > 0.0);
+    assert!(number(&result, "/emulator/packets") > 5_000.0);
+}
+
+#[test]
+fn a_finite_transfer_completes_and_an_application_keeps_its_rate() {
+    if is_unprivileged() {
+        return;
+    }
+    let _turn = alone();
+    let mut finite = flow("finite", "reno");
+    finite["source"] = json!({"kind": "finite", "bytes": 150_000});
+    finite["start"] = json!(1_000_000_000);
+    let mut limited = flow("limited", "cubic");
+    limited["source"] = json!({"kind": "rate", "rate": 250_000});
+    let mut config = scenario(20, 4, &[finite, limited]);
+    config["warmup"] = json!(0);
+    let result = play(&config, &[]);
+    assert_eq!(result["flows"][0]["delivered_pkts"], 100);
+    // 10, 20, 40, 30 packets: four rounds of 20 ms at least, and no second lost on a timer.
+    let completion = number(&result, "/flows/0/completion_s");
+    assert!((0.08..0.5).contains(&completion), "{completion} s");
+    let rate = number(&result, "/flows/1/throughput_mbps");
+    assert!((1.9..2.1).contains(&rate), "{rate} Mbps");
+    assert_eq!(result["flows"][1]["completion_s"], Value::Null);
+}
+
+#[test]
+fn on_and_off_and_stop_are_seen_in_the_series() {
+    if is_unprivileged() {
+        return;
+    }
+    let _turn = alone();
+    let mut pausing = flow("pausing", "reno");
+    pausing["source"] = json!({"kind": "on-off", "on": 1_000_000_000, "off": 1_000_000_000});
+    pausing["stop"] = json!(3_500_000_000_u64);
+    let mut config = scenario(20, 4, &[pausing]);
+    config["interval"] = json!(500_000_000);
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    let result = play(&config, &["--series", file.path().to_str().expect("UTF-8")]);
+    let bytes = std::fs::read(file.path()).expect("the series");
+    let column = |name: &str| {
+        let place = result.pointer(&format!("/series/flows/{name}")).expect("the column");
+        let (offset, length) = (number(place, "/0") as usize, number(place, "/1") as usize);
+        bytes[offset..offset + length].chunks_exact(8).map(|x| x.try_into().expect("8 bytes")).collect::<Vec<[u8; 8]>>()
+    };
+    let ends: Vec<u64> = column("t_ns").into_iter().map(u64::from_le_bytes).collect();
+    assert_eq!(ends, (1..=8).map(|k| k * 500_000_000).collect::<Vec<u64>>());
+    let throughput: Vec<f64> = column("throughput_mbps").into_iter().map(f64::from_le_bytes).collect();
+    // On for a second, off for a second, on until the stop; the second half of each is clear of what was under way.
+    assert!(throughput[1] > 15.0 && throughput[5] > 15.0, "{throughput:?}");
+    assert!(throughput[3] < 0.1 && throughput[7] < 2.0, "{throughput:?}");
+}
+
+#[test]
+fn bpf_controllers_take_parameters_by_flow_and_decide_as_natively() {
+    if is_unprivileged() {
+        return;
+    }
+    let _turn = alone();
+    let with = |id: &str, weight: f64| {
+        let mut flow = flow(id, "multcp");
+        flow["params"] = json!({ "weight": weight });
+        flow
+    };
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    let path = file.path().to_str().expect("UTF-8");
+    let config = scenario(20, 8, &[with("one", 1.0), with("four", 4.0), flow("frcc", "frcc")]);
+    let result = play(&config, &["--record", path, "--cost"]);
+    for cca in ["multcp", "frcc"] {
+        let replay = &result["replay"][cca];
+        assert_eq!(replay["first_difference"], Value::Null, "{replay}");
+        assert!(number(replay, "/acks") > 1_000.0 && number(replay, "/skipped") == 0.0, "{replay}");
+    }
+    assert!(number(&result, "/cost/frcc/cong_control/calls") > 1_000.0, "{result}");
+    assert!(number(&result, "/cost/frcc/cong_control/ns") > 0.0);
+    let [one, four] = [0, 1].map(|i| number(&result, &format!("/flows/{i}/throughput_mbps")));
+    assert!(four > 1.5 * one, "a weight of four against one: {four} and {one} Mbps");
+}
+
+#[test]
+fn concurrent_runs_do_not_meet() {
+    if is_unprivileged() {
+        return;
+    }
+    let _turn = alone();
+    let config = scenario(8, 4, &[flow("a", "vegas"), flow("b", "reno")]);
+    let runs: Vec<_> = (0..2).map(|_| common::start(&config, &[])).collect();
+    for run in runs {
+        let (code, result) = common::end(run);
+        assert_eq!(code, Some(0), "{result}");
+        let throughput: f64 = (0..2).map(|i| number(&result, &format!("/flows/{i}/throughput_mbps"))).sum();
+        assert!((7.2..8.1).contains(&throughput), "each has a link of its own: {throughput} Mbps");
+    }
+}
