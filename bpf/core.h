@@ -54,6 +54,12 @@ enum tcp_ca_event {
 	CA_EVENT_ECN_IS_CE = 5,
 };
 
+enum tcp_ca_ack_event_flags {
+	CA_ACK_SLOWPATH = 1,
+	CA_ACK_WIN_UPDATE = 2,
+	CA_ACK_ECE = 4,
+};
+
 enum sk_pacing {
 	SK_PACING_NONE = 0,
 	SK_PACING_NEEDED = 1,
@@ -81,6 +87,8 @@ struct inet_sock {
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 	u8 icsk_ca_state : 5;
+	u8 icsk_retransmits;
+	u32 icsk_rto; /* jiffies */
 	u64 icsk_ca_priv[13];
 } CC_CORE;
 
@@ -97,6 +105,7 @@ struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u64 tcp_mstamp;
 	u64 tcp_clock_cache;
+	u64 tcp_wstamp_ns;
 	u32 snd_cwnd;
 	u32 snd_cwnd_cnt;
 	u32 snd_cwnd_clamp;
@@ -107,6 +116,8 @@ struct tcp_sock {
 	u32 mss_cache;
 	u32 snd_una;
 	u32 snd_nxt;
+	u32 write_seq;
+	u32 high_seq;
 	u32 srtt_us;
 	u32 mdev_us;
 	u32 rttvar_us;
@@ -120,7 +131,10 @@ struct tcp_sock {
 	u32 delivered_ce;
 	u32 lost;
 	u32 app_limited;
+	u32 lsndtime;
+	u32 reordering;
 	u8 is_cwnd_limited : 1;
+	u8 ecn_flags;
 } CC_CORE;
 
 struct ack_sample {
@@ -130,11 +144,14 @@ struct ack_sample {
 } CC_CORE;
 
 struct rate_sample {
+	u64 prior_mstamp;
 	u32 prior_delivered;
 	u32 prior_delivered_ce;
 	s32 delivered;
 	s32 delivered_ce;
 	long interval_us;
+	u32 snd_interval_us;
+	u32 rcv_interval_us;
 	long rtt_us;
 	int losses;
 	u32 acked_sacked;

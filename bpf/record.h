@@ -38,6 +38,7 @@ struct cc_record_head {
 
 /* struct ack_sample or struct rate_sample, of which the latter has all. */
 struct cc_record_sample {
+	u64 prior_mstamp;
 	s64 interval_us;
 	s64 rtt_us;
 	u32 prior_delivered;
@@ -51,6 +52,8 @@ struct cc_record_sample {
 	u32 is_app_limited;
 	u32 is_retrans;
 	u32 is_ack_delayed;
+	u32 snd_interval_us;
+	u32 rcv_interval_us;
 	u32 pad;
 };
 
@@ -71,7 +74,11 @@ struct cc_record_socket {
 	u64 sk_max_pacing_rate;
 	u64 tcp_mstamp;
 	u64 tcp_clock_cache;
+	u64 tcp_wstamp_ns;
 	u32 icsk_ca_state;
+	u32 icsk_retransmits;
+	u32 icsk_rto;
+	u32 ecn_flags;
 	u32 is_cwnd_limited;
 	u32 snd_cwnd_clamp;
 	u32 prior_cwnd;
@@ -79,6 +86,8 @@ struct cc_record_socket {
 	u32 mss_cache;
 	u32 snd_una;
 	u32 snd_nxt;
+	u32 write_seq;
+	u32 high_seq;
 	u32 srtt_us;
 	u32 mdev_us;
 	u32 rttvar_us;
@@ -91,6 +100,8 @@ struct cc_record_socket {
 	u32 delivered;
 	u32 delivered_ce;
 	u32 lost;
+	u32 lsndtime;
+	u32 reordering;
 };
 
 struct cc_record {
@@ -208,7 +219,11 @@ static __always_inline void cc_record_socket(struct cc_record_socket *s, const s
 	s->sk_max_pacing_rate = sk->sk_max_pacing_rate;
 	s->tcp_mstamp = tp->tcp_mstamp;
 	s->tcp_clock_cache = tp->tcp_clock_cache;
+	s->tcp_wstamp_ns = tp->tcp_wstamp_ns;
 	s->icsk_ca_state = cc_ca_state(sk);
+	s->icsk_retransmits = inet_csk(sk)->icsk_retransmits;
+	s->icsk_rto = inet_csk(sk)->icsk_rto;
+	s->ecn_flags = tp->ecn_flags;
 	s->is_cwnd_limited = cc_is_cwnd_limited(tp);
 	s->snd_cwnd_clamp = tp->snd_cwnd_clamp;
 	s->prior_cwnd = tp->prior_cwnd;
@@ -216,6 +231,8 @@ static __always_inline void cc_record_socket(struct cc_record_socket *s, const s
 	s->mss_cache = tp->mss_cache;
 	s->snd_una = tp->snd_una;
 	s->snd_nxt = tp->snd_nxt;
+	s->write_seq = tp->write_seq;
+	s->high_seq = tp->high_seq;
 	s->srtt_us = tp->srtt_us;
 	s->mdev_us = tp->mdev_us;
 	s->rttvar_us = tp->rttvar_us;
@@ -231,11 +248,16 @@ static __always_inline void cc_record_socket(struct cc_record_socket *s, const s
 	s->delivered = tp->delivered;
 	s->delivered_ce = tp->delivered_ce;
 	s->lost = tp->lost;
+	s->lsndtime = tp->lsndtime;
+	s->reordering = tp->reordering;
 }
 
 static __always_inline void cc_record_rate_sample(struct cc_record_sample *s, const struct rate_sample *rs)
 {
+	s->prior_mstamp = rs->prior_mstamp;
 	s->interval_us = rs->interval_us;
+	s->snd_interval_us = rs->snd_interval_us;
+	s->rcv_interval_us = rs->rcv_interval_us;
 	s->rtt_us = rs->rtt_us;
 	s->prior_delivered = rs->prior_delivered;
 	s->prior_delivered_ce = rs->prior_delivered_ce;

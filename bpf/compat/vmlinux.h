@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * For sources that were written against the kernel's own headers: what they find in vmlinux.h, libbpf's headers and the
- * kernel's BPF self-tests, as far as a CCA needs it. Only the native door looks here; clang takes the true ones.
+ * kernel's BPF self-tests, as far as a CCA needs it. libbpf's headers are for the native door; clang takes the true ones.
  * Maps and helpers beyond these are not there, and the linker says so.
  */
 #ifndef FAIRWEIR_COMPAT_VMLINUX_H
 #define FAIRWEIR_COMPAT_VMLINUX_H
 
 #include "tcp.h"
+
+#ifdef __bpf__
+
+/* clang brings libbpf's true headers; of the kernel there is what core.h has, and its functions are tcp.h's. */
+#ifdef CC_RECORD
+#error "hooks are recorded of sources that include tcp.h, whose clocks and random numbers can be"
+#endif
+#undef __ksym
+#define __ksym
+#define tcp_jiffies32 ((u32)bpf_jiffies64())
+
+#else
 
 #define __ksym
 #define __kconfig
@@ -61,4 +73,5 @@ static __always_inline u64 bpf_jiffies64(void)
 
 #define tcp_jiffies32 ((u32)bpf_jiffies64())
 
+#endif
 #endif

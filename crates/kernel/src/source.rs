@@ -34,6 +34,20 @@ impl Source {
         Ok(Source { cca: name.to_owned(), file: file.into(), text: text.to_owned(), native })
     }
 
+    /// The kernel's own `cubic` or `bbr`, called from BPF: the same decisions, but its hooks' cost is told, and cubic's calls
+    /// can be recorded, as for ours.
+    ///
+    /// # Errors
+    /// [`KernelError::Unknown`] for other names.
+    pub fn of_kernel(name: &str) -> Result<Source, KernelError> {
+        let text = match name {
+            "cubic" => include_str!("../../../bpf/telemetry/cubic.bpf.c"),
+            "bbr" => include_str!("../../../bpf/telemetry/bbr.bpf.c"),
+            _ => return Err(KernelError::Unknown { name: name.to_owned(), known: vec!["cubic", "bbr"] }),
+        };
+        Ok(Source { cca: name.to_owned(), file: format!("{name}.bpf.c").into(), text: text.to_owned(), native: None })
+    }
+
     /// A user's `.bpf.c`. If it holds several controllers, the one that bears the file's name is meant.
     ///
     /// # Errors

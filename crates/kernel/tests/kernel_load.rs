@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{flow, in_namespace, is_unprivileged, registered, transfer};
+use common::{flow, in_namespace, is_unprivileged, narrow_loopback, registered, transfer};
 use fairweir_cca::native::ALGORITHMS;
 use fairweir_kernel::{Cca, KernelError, Probe, ProbeFilter, Source, cost, doctor};
 use nix::sys::socket::sockopt::TcpCongestion;
@@ -161,6 +161,85 @@ fn costs_and_telemetry_of_a_flow() {
     assert!(acks > 100, "{acks} samples of ACKs");
     assert!(samples.windows(2).all(|pair| pair[0].t_ns <= pair[1].t_ns || pair[0].local != pair[1].local));
     assert!(samples.iter().all(|s| s.local.ip().is_loopback() && s.mss > 0));
+}
+
+/// What an ACK costs in all its hooks, ns.
+fn ns_per_ack(source: &Source) -> f64 {
+    let cca = Arc::new(Cca::load(&source.compile(false).expect("clang takes it"), &Value::Null).expect("it loads"));
+    let measuring = cost::measure().expect("root");
+    let used = cca.clone();
+    in_namespace(move || {
+        narrow_loopback("200mbit", "200000");
+        transfer(1, Duration::from_secs(1), |_: usize, to| flow(used.name(), to, |_| ()), || ())
+    });
+    drop(measuring);
+    let cost = cca.cost().expect("root");
+    let per_ack: Vec<_> = ["pkts_acked", "cong_avoid", "cong_control"].iter().filter_map(|h| cost.get(*h)).collect();
+    let acks = per_ack.iter().map(|c| c.calls).max().expect("a hook for each ACK");
+    assert!(acks > 100, "{cost:?}");
+    per_ack.iter().map(|c| c.ns).sum::<u64>() as f64 / acks as f64
+}
+
+#[test]
+fn the_kernels_own_are_measured_beside_ours() {
+    if is_unprivileged() {
+        return;
+    }
+    let ours = ns_per_ack(&Source::named("frcc").expect("it is in bpf/"));
+    let cubic = ns_per_ack(&Source::of_kernel("cubic").expect("it is called from bpf/"));
+    let bbr = ns_per_ack(&Source::of_kernel("bbr").expect("it is called from bpf/"));
+    println!("an ACK costs {ours:.0} ns in frcc, {cubic:.0} ns in cubic, {bbr:.0} ns in bbr");
+    assert!(Source::of_kernel("vegas").is_err());
+}
+
+/// As for the kernel's BPF self-tests: their headers and kfuncs, a helper without a socket, a bit-field, HZ.
+const KERNEL_STYLE: &str = r#"
+#include "vmlinux.h"
+#include "bpf_tracing_net.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+char _license[] SEC("license") = "GPL";
+extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
+extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) __ksym;
+extern unsigned long CONFIG_HZ __kconfig;
+SEC("struct_ops") void BPF_PROG(k_init, struct sock *sk) { *(__u32 *)inet_csk_ca(sk) = tcp_jiffies32 / CONFIG_HZ; }
+SEC("struct_ops") void BPF_PROG(k_avoid, struct sock *sk, __u32 ack, __u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	if (tcp_in_slow_start(tp)) {
+		acked = tcp_slow_start(tp, acked);
+		if (!acked)
+			return;
+	}
+	if (BPF_CORE_READ_BITFIELD(inet_csk(sk), icsk_ca_state) == TCP_CA_Open && bpf_ktime_get_ns())
+		tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked);
+}
+SEC("struct_ops") __u32 BPF_PROG(k_ssthresh, struct sock *sk) { return max(tcp_sk(sk)->snd_cwnd / 2, 2U); }
+SEC("struct_ops") __u32 BPF_PROG(k_undo, struct sock *sk) { return max(tcp_sk(sk)->snd_cwnd, tcp_sk(sk)->prior_cwnd); }
+SEC(".struct_ops.link") struct tcp_congestion_ops kernelish = {
+	.init = (void *)k_init, .cong_avoid = (void *)k_avoid, .ssthresh = (void *)k_ssthresh,
+	.undo_cwnd = (void *)k_undo, .name = "bpf_kernelish",
+};
+"#;
+
+#[test]
+fn a_users_source_against_the_kernels_headers_loads_as_it_is() {
+    if is_unprivileged() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("kernelish.bpf.c");
+    std::fs::write(&path, KERNEL_STYLE).expect("a file");
+    let source = Source::file(&path).expect("a source");
+    let refused = source.compile(true).unwrap_err().to_string();
+    assert!(refused.contains("hooks are recorded of sources that include tcp.h"), "{refused}");
+    let compiled = source.compile(false).unwrap_or_else(|e| panic!("{e}"));
+    let cca = Cca::load(&compiled, &Value::Null).unwrap_or_else(|e| panic!("{e}"));
+    let received = in_namespace(move || {
+        transfer(1, Duration::from_millis(300), |_: usize, to| flow(cca.name(), to, |_| ()), || ())
+    });
+    assert!(received > 100_000, "{received} bytes");
 }
 
 #[test]

@@ -55,7 +55,7 @@ const size_t fairweir_record_layout[] = {
 	RECORD(sample.last_end_seq),
 	RECORD(socket),
 	RECORD(socket.rtt_min),
-	RECORD(socket.lost),
+	RECORD(socket.reordering),
 	RECORD(before),
 	RECORD(before.icsk_ca_priv),
 	RECORD(after),

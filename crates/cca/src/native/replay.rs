@@ -243,8 +243,11 @@ impl Flow {
 fn set_socket(tp: &mut TcpSock, s: &Socket) {
     tp.icsk.sk.sk_max_pacing_rate = s.sk_max_pacing_rate;
     tp.icsk.icsk_ca_state = s.icsk_ca_state as u8;
+    tp.icsk.icsk_retransmits = s.icsk_retransmits as u8;
+    tp.icsk.icsk_rto = s.icsk_rto;
     tp.tcp_mstamp = s.tcp_mstamp;
     tp.tcp_clock_cache = s.tcp_clock_cache;
+    tp.tcp_wstamp_ns = s.tcp_wstamp_ns;
     tp.is_cwnd_limited = s.is_cwnd_limited as u8;
     tp.snd_cwnd_clamp = s.snd_cwnd_clamp;
     tp.prior_cwnd = s.prior_cwnd;
@@ -252,6 +255,8 @@ fn set_socket(tp: &mut TcpSock, s: &Socket) {
     tp.mss_cache = s.mss_cache;
     tp.snd_una = s.snd_una;
     tp.snd_nxt = s.snd_nxt;
+    tp.write_seq = s.write_seq;
+    tp.high_seq = s.high_seq;
     tp.srtt_us = s.srtt_us;
     tp.mdev_us = s.mdev_us;
     tp.rttvar_us = s.rttvar_us;
@@ -264,6 +269,9 @@ fn set_socket(tp: &mut TcpSock, s: &Socket) {
     tp.delivered = s.delivered;
     tp.delivered_ce = s.delivered_ce;
     tp.lost = s.lost;
+    tp.lsndtime = s.lsndtime;
+    tp.reordering = s.reordering;
+    tp.ecn_flags = s.ecn_flags as u8;
 }
 
 /// What a hook may write, but for the private state: the transport writes it too.
@@ -285,14 +293,14 @@ fn ack_sample(record: &Record) -> AckSample {
 fn rate_sample(record: &Record) -> RateSample {
     let s = &record.sample;
     RateSample {
-        prior_mstamp: 0,
+        prior_mstamp: s.prior_mstamp,
         prior_delivered: s.prior_delivered,
         prior_delivered_ce: s.prior_delivered_ce,
         delivered: s.delivered,
         delivered_ce: s.delivered_ce,
         interval_us: s.interval_us,
-        snd_interval_us: 0,
-        rcv_interval_us: 0,
+        snd_interval_us: s.snd_interval_us,
+        rcv_interval_us: s.rcv_interval_us,
         rtt_us: s.rtt_us,
         losses: s.losses,
         acked_sacked: s.acked_sacked,

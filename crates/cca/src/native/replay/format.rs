@@ -95,6 +95,7 @@ pub(super) struct Head {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
+    pub(super) prior_mstamp: u64,
     pub(super) interval_us: i64,
     pub(super) rtt_us: i64,
     pub(super) prior_delivered: u32,
@@ -108,6 +109,8 @@ pub(super) struct Sample {
     pub(super) is_app_limited: u32,
     pub(super) is_retrans: u32,
     pub(super) is_ack_delayed: u32,
+    pub(super) snd_interval_us: u32,
+    pub(super) rcv_interval_us: u32,
     pub(super) pad: u32,
 }
 
@@ -132,7 +135,11 @@ pub(super) struct Socket {
     pub(super) sk_max_pacing_rate: u64,
     pub(super) tcp_mstamp: u64,
     pub(super) tcp_clock_cache: u64,
+    pub(super) tcp_wstamp_ns: u64,
     pub(super) icsk_ca_state: u32,
+    pub(super) icsk_retransmits: u32,
+    pub(super) icsk_rto: u32,
+    pub(super) ecn_flags: u32,
     pub(super) is_cwnd_limited: u32,
     pub(super) snd_cwnd_clamp: u32,
     pub(super) prior_cwnd: u32,
@@ -140,6 +147,8 @@ pub(super) struct Socket {
     pub(super) mss_cache: u32,
     pub(super) snd_una: u32,
     pub(super) snd_nxt: u32,
+    pub(super) write_seq: u32,
+    pub(super) high_seq: u32,
     pub(super) srtt_us: u32,
     pub(super) mdev_us: u32,
     pub(super) rttvar_us: u32,
@@ -152,6 +161,8 @@ pub(super) struct Socket {
     pub(super) delivered: u32,
     pub(super) delivered_ce: u32,
     pub(super) lost: u32,
+    pub(super) lsndtime: u32,
+    pub(super) reordering: u32,
 }
 
 /// `struct cc_record`.

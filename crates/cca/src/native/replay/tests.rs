@@ -22,7 +22,7 @@ fn records_are_laid_out_as_the_c_compiler_does() {
         offset_of!(Record, sample.last_end_seq),
         offset_of!(Record, socket),
         offset_of!(Record, socket.rtt_min),
-        offset_of!(Record, socket.lost),
+        offset_of!(Record, socket.reordering),
         offset_of!(Record, before),
         offset_of!(Record, before.icsk_ca_priv),
         offset_of!(Record, after),
