@@ -201,12 +201,18 @@ static __always_inline void belief_doubt(struct beliefs *b)
 	b->c_l /= 2;
 }
 
+/* A packet in `us`, bytes/s. */
+static __always_inline u64 belief_packet_rate(u64 us, u32 mss)
+{
+	return max(mss * USEC_PER_SEC / max(us, 1ULL), 1ULL);
+}
+
 /* What cc_qdel sends at, bytes/s: twice C_L until there is a queue, half of it while there is one. */
 static __always_inline u64 belief_qdel_rate(const struct beliefs *b, u32 mss)
 {
 	u64 rate = b->has_qdelay ? b->c_l / 2 : b->c_l * 2;
 
-	return max(rate, mss * USEC_PER_SEC / max(b->rtprop_us, 1U));
+	return max(rate, belief_packet_rate(b->rtprop_us, mss));
 }
 
 /* Packets of 2 C_U (R + D): what may be in flight if ACKs fail to come. A distant C_U says no more than 4 C_L. */

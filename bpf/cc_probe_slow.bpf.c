@@ -106,15 +106,9 @@ static __always_inline void probe_set_cwnd(struct tcp_sock *tp, u64 cwnd)
 	tp->snd_cwnd = clamp(cwnd, 1ULL, (u64)tp->snd_cwnd_clamp);
 }
 
-/* A packet per T* + D is the least that a belief says. */
-static __always_inline u64 probe_least_rate(const struct probing *s, u32 mss)
-{
-	return mss * USEC_PER_SEC / max(2 * s->rtprop_us, 1U);
-}
-
 static __always_inline void probe_disbelieve(struct probing *s, const struct tcp_sock *tp)
 {
-	s->rate = max(s->rate / 2, probe_least_rate(s, tp->mss_cache));
+	s->rate = max(s->rate / 2, belief_packet_rate(2ULL * s->rtprop_us, tp->mss_cache));
 	s->queue = (u64)tcp_packets_in_flight(tp) * tp->mss_cache;
 	s->is_judged = true;
 }
@@ -127,10 +121,9 @@ static __always_inline void probe_start_draining(struct sock *sk, struct cc_prob
 	u32 interval_us = probe_interval_us(rtprop_us, p);
 	u32 jitter_us = belief_jitter_us(rtprop_us, p->d_fp);
 	u64 rate = ca->start.c_l * interval_us / max(interval_us + jitter_us, 1U);
-	struct probing *s = &ca->probing;
 
-	*s = (struct probing){
-		.rate = rate,
+	ca->probing = (struct probing){
+		.rate = max(rate, belief_packet_rate(2ULL * rtprop_us, tp->mss_cache)),
 		.queue = (u64)tcp_packets_in_flight(tp) * tp->mss_cache,
 		.rtprop_us = rtprop_us,
 		.seen_us = now_us,
@@ -138,7 +131,6 @@ static __always_inline void probe_start_draining(struct sock *sk, struct cc_prob
 		.step_us = now_us - rtprop_us,
 		.is_judged = true,
 	};
-	s->rate = max(rate, probe_least_rate(s, tp->mss_cache));
 	ca->phase = PROBE_DRAIN;
 }
 
@@ -206,7 +198,7 @@ static __always_inline void probe_begin(struct sock *sk, struct cc_probe_slow *c
 	s->was_queue = false;
 	s->is_app_limited = false;
 	ca->phase = PROBE_PROBE;
-	sk->sk_pacing_rate = bytes * USEC_PER_SEC / s->probe_length_us;
+	sk->sk_pacing_rate = max(bytes * USEC_PER_SEC / s->probe_length_us, 1ULL);
 	probe_set_cwnd(tp, (u64)tcp_packets_in_flight(tp) + s->probe_pkts);
 }
 
@@ -246,7 +238,7 @@ static __always_inline void probe_drain(struct sock *sk, struct cc_probe_slow *c
 		s->drain_rate = s->rate - min(s->rate, excess_rate);
 	}
 	sk->sk_pacing_rate = s->rate;
-	if (s->drain_rate <= mss * USEC_PER_SEC / rtprop_us) {
+	if (s->drain_rate <= belief_packet_rate(rtprop_us, mss)) {
 		probe_set_cwnd(tp, inflight + is_new_step);
 		return;
 	}

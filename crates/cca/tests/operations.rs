@@ -328,6 +328,9 @@ fn extremes() -> Vec<(&'static str, Value)> {
                 "loss_thresh": 0.5, "beta": 0.01, "headroom": 0.0, "probe_rtt_cwnd_gain": 1.0,
                 "probe_rtt_duration": "0s"}),
         ),
+        ("cc_qdel", json!({"d": 8.0})),
+        ("cc_probe_slow", json!({"k": 0.25, "alpha": 1, "d": 0.01})),
+        ("cc_probe_slow", json!({"k": 64.0, "alpha": 10_000, "loss_share": 1.0, "d": 8.0})),
     ]
 }
 
