@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
+import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,9 @@ from fairweir.pool import Done, map_jobs
 from fairweir.run import Run, World, run
 from fairweir.scenario import Scenario
 from fairweir.sweep import fingerprint
+
+#: Simulated starts are moved by up to so much, so that seeds differ in more than ties.
+START_SPREAD_MS = 100
 
 
 @dataclass(frozen=True)
@@ -202,3 +206,17 @@ def _on_kernel(task: Task) -> Outcome:
 def _work_s(task: Task) -> float:
     """What a task costs, for progress: the kernel plays in real time."""
     return _core.parse_time(task.scenario.duration) / 1e9 if task.world == "kernel" else 1.0
+
+
+def spread_starts(scenario: Scenario, seed: int) -> Scenario:
+    """Give the scenario with another seed and each table of flows starting up to :data:`START_SPREAD_MS` later.
+
+    Real flows never start on the nanosecond; without this, seeds of a scenario without randomness would differ only in
+    the order of ties, and their spread would claim a certainty that no machine has.
+    """
+    dice = random.Random(seed)  # noqa: S311
+    changes: dict[str, Any] = {"seed": seed}
+    for i, flow in enumerate(scenario.flow):
+        start = _core.parse_time(flow.start) + dice.randrange(START_SPREAD_MS * 1_000_000)
+        changes[f"flow.{i}.start"] = _core.format_time(start)
+    return scenario.override(changes)

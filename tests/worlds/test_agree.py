@@ -10,13 +10,13 @@ import pytest
 
 from fairweir import world_kernel, worlds
 from fairweir.agree.compare import Standing, compare, prediction_half_width
-from fairweir.agree.matrix import Agreement, agree, load_scenarios, spread_starts
+from fairweir.agree.matrix import Agreement, agree, load_scenarios
 from fairweir.agree.page import render
 from fairweir.agree.table import closing
 from fairweir.errors import ConfigError, FairweirError, KernelError
 from fairweir.run import run
 from fairweir.scenario import Scenario, dumbbell
-from fairweir.worlds import Archive, Task, play_all
+from fairweir.worlds import Archive, Task, play_all, spread_starts
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ from pydantic import BaseModel, ConfigDict
 from fairweir import __version__
 from fairweir.agree.compare import Cell, Standing, compare
 from fairweir.errors import ConfigError
-from fairweir.scenario import Scenario, flow_ids
-from fairweir.worlds import Archive, Outcome, Task, play_all
+from fairweir.scenario import Scenario
+from fairweir.worlds import Archive, Outcome, Task, play_all, spread_starts
 
 CCAS = ("reno", "cubic", "bbr", "vegas", "copa", "frcc")
 #: Share of the judged cells that must agree.
@@ -21,8 +20,6 @@ BOUND = 0.80
 SEEDS, QUICK_SEEDS = 5, 3
 #: A quick matrix plays every third scenario.
 QUICK_STRIDE = 3
-#: Simulated starts are moved by up to so much, so that seeds differ in more than ties.
-START_SPREAD_MS = 100
 
 
 class Agreement(BaseModel):
@@ -148,19 +145,3 @@ def _cell(cca: str, scenario: str, sims: Sequence[Outcome], kernels: Sequence[Ou
         if failure is not None:
             return Cell(cca=cca, scenario=scenario, standing=Standing.NOT_PLAYED, why=f"{world}: {failure}")
     return compare(cca, scenario, [o.summary for o in sims if o.summary], [o.summary for o in kernels if o.summary])
-
-
-def spread_starts(scenario: Scenario, seed: int) -> Scenario:
-    """Give the scenario with another seed and each table of flows starting up to :data:`START_SPREAD_MS` later.
-
-    Real flows never start on the nanosecond; without this, seeds of a scenario without randomness would differ only in
-    the order of ties, and their spread would claim a certainty that no machine has.
-    """
-    from fairweir import _core
-
-    dice = random.Random(seed)  # noqa: S311
-    changes: dict[str, Any] = {"seed": seed}
-    for i, _ in enumerate(flow_ids(scenario.flow)):
-        start = _core.parse_time(scenario.flow[i].start) + dice.randrange(START_SPREAD_MS * 1_000_000)
-        changes[f"flow.{i}.start"] = _core.format_time(start)
-    return scenario.override(changes)

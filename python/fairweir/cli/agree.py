@@ -11,7 +11,7 @@ from fairweir import cca
 from fairweir.agree.matrix import CCAS, QUICK_SEEDS, QUICK_STRIDE, SEEDS, Agreement, load_scenarios
 from fairweir.agree.matrix import agree as play
 from fairweir.cli import output
-from fairweir.cli.options import AsJson
+from fairweir.cli.options import AsJson, shipped
 from fairweir.errors import KernelError
 from fairweir.worlds import Archive
 
@@ -24,8 +24,11 @@ DIFFERS = 1
 def agree(
     ccas: Annotated[str, typer.Option("--ccas", metavar="A,B", help="Controllers.")] = ",".join(CCAS),
     scenarios: Annotated[
-        Path, typer.Option(metavar="DIR", help="Scenario files; each flow's controller is replaced.")
-    ] = Path("scenarios/agree"),
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Scenario files, each flow's controller is replaced; default scenarios/agree."
+        ),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Every third scenario, fewer seeds.")] = False,
     runs: Annotated[int, typer.Option(min=1, max=100, help="Runs of each cell on the kernel.")] = 1,
     out: Annotated[
@@ -42,7 +45,7 @@ def agree(
     names = [name.strip() for name in ccas.split(",") if name.strip()]
     for name in names:
         cca.check(name)
-    chosen = load_scenarios(scenarios)[:: QUICK_STRIDE if quick else 1]
+    chosen = load_scenarios(scenarios or shipped("agree"))[:: QUICK_STRIDE if quick else 1]
     try:
         with output.progress_bar(counts=False) as bar:
             task = bar.add_task("agree", total=1.0)

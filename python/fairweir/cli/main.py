@@ -28,6 +28,7 @@ COMMANDS = {
     "run": "fairweir.cli.run:run",
     "sweep": "fairweir.cli.sweep:sweep",
     "agree": "fairweir.cli.agree:agree",
+    "reproduce": "fairweir.cli.reproduce:reproduce",
     "list": "fairweir.cli.list:list_all",
     "new": "fairweir.cli.new:new_app",
     "doctor": "fairweir.cli.doctor:doctor",

@@ -27,3 +27,9 @@ def load(path: Path, settings: Sequence[str] | None, seed: int | None = None) ->
     if seed is not None:
         changes["seed"] = seed
     return scenario.override(changes) if changes else scenario
+
+
+def shipped(folder: str) -> Path:
+    """Give ``scenarios/FOLDER``: that of the working directory, else that of the clone this package is part of."""
+    here = Path("scenarios") / folder
+    return here if here.is_dir() else Path(__file__).parents[3] / "scenarios" / folder

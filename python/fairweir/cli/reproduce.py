@@ -1,0 +1,90 @@
+"""``fairweir reproduce``: published experiments, the published value beside ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from fairweir.cli import output
+from fairweir.cli.options import AsJson, shipped
+from fairweir.reproduce.conduct import Reproduction
+from fairweir.reproduce.conduct import reproduce as play
+from fairweir.reproduce.experiment import load_all
+from fairweir.reproduce.table import list_rows, show, show_list
+from fairweir.worlds import Archive
+
+if TYPE_CHECKING:
+    from fairweir.run import World
+    from fairweir.worlds import Outcome, Task
+
+CLAIM_FAILS = 1
+WORLDS: dict[str, list[World]] = {"sim": ["sim"], "kernel": ["kernel"], "both": ["sim", "kernel"]}
+
+
+def reproduce(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID...]", help="Which; the start of a name means all that begin so.")
+    ] = None,
+    world: Annotated[Literal["sim", "kernel", "both"], typer.Option("--on", help="Where to play them.")] = "sim",
+    list_only: Annotated[bool, typer.Option("--list", help="Show what there is, and play nothing.")] = False,
+    directory: Annotated[
+        Path | None, typer.Option("--experiments", metavar="DIR", help="Default scenarios/published.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Draw the first run of every setting there (PNG).")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Results and finished runs; those there are not repeated.")
+    ] = Path("reproduced"),
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes for simulations; default one a core.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play published experiments, and show the published outcome, ours, and a verdict.
+
+    Exit 0: no check fails, or only for a reason that is known and told; 1: one does; 2: could not play; 130:
+    interrupted, and the same command goes on.
+    """
+    experiments = load_all(directory or shipped("published"), ids or [])
+    if list_only:
+        if as_json:
+            output.print_json(list_rows(experiments))
+        else:
+            show_list(experiments, output.stdout)
+        return
+    if plot is not None:
+        plot.mkdir(parents=True, exist_ok=True)
+    try:
+        with output.progress_bar(counts=False) as bar:
+            task = bar.add_task("reproduce", total=1.0)
+
+            def on_done(played: Task, outcome: Outcome, done: float, total: float) -> None:
+                bar.update(task, description=f"{played.world}: {played.scenario.name}"[:40], completed=done / total)
+                if problem := outcome.failure or outcome.not_judged:
+                    output.stderr.print(
+                        f"{played.scenario.name}, {played.world}: {problem}", markup=False, soft_wrap=True
+                    )
+
+            result = play(
+                experiments, WORLDS[world], archive=Archive(out), pictures=plot, workers=workers, on_done=on_done
+            )
+    except KeyboardInterrupt:
+        output.stderr.print(f"finished runs are kept in {out}/; the same command goes on", soft_wrap=True)
+        raise
+    keep(result, out)
+    if as_json:
+        output.print_json(result.document())
+    else:
+        show(result, output.stdout)
+    if result.unexplained:
+        raise typer.Exit(CLAIM_FAILS)
+
+
+def keep(result: Reproduction, folder: Path) -> None:
+    """Write ``reproduced.json`` to `folder`."""
+    import json
+
+    folder.mkdir(parents=True, exist_ok=True)
+    document = json.dumps(output.finite(result.document()), indent=2, allow_nan=False)
+    (folder / "reproduced.json").write_text(document + "\n", encoding="utf-8")

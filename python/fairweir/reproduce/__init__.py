@@ -1,0 +1,1 @@
+"""Published experiments, with the published outcome beside ours."""

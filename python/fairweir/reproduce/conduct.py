@@ -1,0 +1,133 @@
+"""Playing published experiments, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from fairweir import __version__
+from fairweir.audit.evidence import slug
+from fairweir.reproduce.experiment import Experiment, Setting
+from fairweir.reproduce.judge import Finding, Samples, judge
+from fairweir.reproduce.readings import read
+from fairweir.run import World
+from fairweir.verdict import Outcome
+from fairweir.worlds import Archive, Task, play_all, spread_starts
+from fairweir.worlds import Outcome as Played
+
+
+class Reproduction(BaseModel):
+    """What came of the experiments.
+
+    Attributes
+    ----------
+    experiments : dict from id to title, source, what was published, and how our set-up differs
+    findings : list of Finding
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: str = __version__
+    experiments: dict[str, dict[str, str]]
+    findings: list[Finding]
+
+    def count(self, outcome: Outcome) -> int:
+        """How many checks came out so."""
+        return sum(finding.outcome is outcome for finding in self.findings)
+
+    @property
+    def unexplained(self) -> list[Finding]:
+        """Checks that fail without a reason that is known."""
+        return [f for f in self.findings if f.outcome is Outcome.FAILS and not f.is_known]
+
+    def document(self) -> dict[str, Any]:
+        """Give what ``--json`` prints."""
+        counts = {outcome.value: self.count(outcome) for outcome in Outcome if outcome is not Outcome.INFO}
+        return {**self.model_dump(mode="json"), "counts": {**counts, "unexplained": len(self.unexplained)}}
+
+
+def reproduce(
+    experiments: Sequence[Experiment],
+    worlds: Sequence[World],
+    *,
+    archive: Archive | None = None,
+    pictures: Path | None = None,
+    workers: int | None = None,
+    on_done: Callable[[Task, Played, float, float], object] | None = None,
+) -> Reproduction:
+    """Play experiments and judge their checks.
+
+    Parameters
+    ----------
+    worlds : where; cases that a world cannot play are left out of it
+    archive : finished runs found there are not repeated
+    pictures : Path; every setting's first run is drawn there
+    workers : int, processes for simulations
+
+    Raises
+    ------
+    KernelError : the kernel world cannot be had here
+    KeyboardInterrupt : Ctrl-C; what had ended is in the archive
+    """
+    plan = [
+        (experiment, setting, _tasks(experiment, setting, pictures))
+        for experiment in experiments
+        for setting in experiment.settings(worlds)
+    ]
+    tasks = [task for _, _, several in plan for task in several]
+    outcomes = play_all(tasks, archive or Archive(None), workers=workers, on_done=on_done)
+    findings = []
+    for experiment in experiments:
+        own = [(setting, several) for other, setting, several in plan if other is experiment]
+        for number, case in enumerate(experiment.case):
+            for check in case.check:
+                for world in worlds:
+                    here = [row for row in own if (row[0].case, row[0].world) == (number, world)]
+                    if here and world in check.worlds:
+                        results = [(setting, [outcomes[task.key] for task in several]) for setting, several in here]
+                        samples: Samples = {
+                            setting.place: (
+                                setting.label,
+                                [read(check, setting.scenario, p.summary) for p in played if p.summary is not None],
+                            )
+                            for setting, played in results
+                            if any(p.summary is not None for p in played)
+                        }
+                        trouble = next((t for _, played in results for p in played if (t := _trouble(p))), "")
+                        findings.append(judge(experiment.id, case, check, world, samples, trouble))
+    return Reproduction(experiments={e.id: _about(e, worlds) for e in experiments}, findings=findings)
+
+
+def _tasks(experiment: Experiment, setting: Setting, pictures: Path | None) -> list[Task]:
+    """Give a setting's runs: one a seed, with starts a little apart, or as many as the kernel is asked for."""
+    seeds = range(1, 1 + (experiment.seeds if setting.world == "sim" else experiment.kernel.runs))
+    name = slug("-".join(filter(None, [experiment.id, experiment.case[setting.case].name, setting.label])))
+    drawn = pictures / f"{name}-{setting.world}.png" if pictures is not None else None
+    return [
+        Task(
+            spread_starts(setting.scenario, seed)
+            if setting.world == "sim"
+            else setting.scenario.override({"seed": seed}),
+            setting.world,
+            interval=experiment.interval,
+            picture=drawn if seed == 1 else None,
+        )
+        for seed in seeds
+    ]
+
+
+def _trouble(played: Played) -> str:
+    return played.failure or (f"not judged: {played.not_judged}" if played.not_judged else "")
+
+
+def _about(experiment: Experiment, worlds: Sequence[World]) -> dict[str, str]:
+    about = {
+        "title": experiment.title,
+        "source": experiment.source,
+        "published": experiment.published,
+        "setup": experiment.setup,
+    }
+    return {**about, "kernel_setup": experiment.kernel.setup} if "kernel" in worlds else about

@@ -1,0 +1,231 @@
+"""A published experiment as a file: a scenario, the cases it is varied in, what was published, and what we check.
+
+``scenarios/published/ID.toml``; docs/reproduce.md describes the keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+
+from fairweir import _core
+from fairweir.complaints import explain
+from fairweir.errors import ConfigError
+from fairweir.quantities import complain
+from fairweir.run import World
+from fairweir.scenario import Scenario, read_document
+
+Reading = Literal[
+    "ratio", "gain", "throughput_mbps", "jain", "utilization", "rtt_ms", "qdelay_ms", "loss_rate", "late_jain"
+]
+Place = Literal["each", "first", "last", "growth"]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Axis(_Table):
+    """One value after another at a dotted key of the scenario, or the same at several.
+
+    `kernel` are the values in the kernel world where they differ, in the same order; "" leaves one out.
+    """
+
+    key: str | list[str] = Field(min_length=1)
+    values: list[Any] = Field(min_length=1)
+    kernel: list[Any] | None = None
+
+    @model_validator(mode="after")
+    def _parallel(self) -> Axis:
+        if self.kernel is not None and len(self.kernel) != len(self.values):
+            raise complain("{noun} has not as many values for the kernel", len(self.kernel), f"give {len(self.values)}")
+        return self
+
+    def changes(self, value: Any) -> dict[str, Any]:
+        """Give the overrides that put `value` in place."""
+        return dict.fromkeys([self.key] if isinstance(self.key, str) else self.key, value)
+
+    def places(self, world: World) -> list[tuple[int, Any]]:
+        """Give index and value of every place that is played in `world`."""
+        values = self.kernel if world == "kernel" and self.kernel is not None else self.values
+        return [(i, value) for i, value in enumerate(values) if value != ""]
+
+
+class Check(_Table):
+    """A claim of the publication, and what we hold it to.
+
+    `reading` of the flows `of` (all, unless given; ids, ``*`` stands for anything) is judged at each place of the axis,
+    the first, the last, or as growth from the first to the last. For ``gain``, `of` is compared with `by`. Where
+    numbers were published, `within` bounds our value relative to them; otherwise `at_least` and `at_most` do, and
+    `reason` says why there.
+    """
+
+    claim: str = Field(min_length=1)
+    reading: Reading
+    of: list[str] = ["*"]
+    by: list[str] = []
+    at: Place = "each"
+    published: str | float | list[float] = ""
+    within: float | None = Field(default=None, gt=0)
+    at_least: float | None = None
+    at_most: float | None = None
+    reason: str = ""
+    differs: dict[World, str] = {}
+    worlds: list[World] = ["sim", "kernel"]
+
+    @model_validator(mode="after")
+    def _is_bounded(self) -> Check:
+        if self.within is None and self.at_least is None and self.at_most is None:
+            raise complain("{noun} has no bound", hint="give within, at_least or at_most")
+        if self.within is not None and (isinstance(self.published, str) or self.at == "growth"):
+            raise complain("{noun} is relative to nothing", hint="within needs a published number, and no growth")
+        if (self.reading == "gain") != bool(self.by):
+            raise complain("{noun} compares flows", hint='gain, and only gain, needs by = ["..."]')
+        return self
+
+    def published_at(self, index: int) -> float | None:
+        """The published number at a place of the axis, if there is one."""
+        if isinstance(self.published, str):
+            return None
+        return self.published[index] if isinstance(self.published, list) else self.published
+
+
+class Case(_Table):
+    """One setting of the experiment: values at dotted keys, perhaps an axis, and its checks."""
+
+    name: str = Field(min_length=1)
+    set: dict[str, Any] = {}
+    axis: Axis | None = None
+    worlds: list[World] = ["sim", "kernel"]
+    why_not: str = ""
+    check: list[Check] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _says_why_not(self) -> Case:
+        if len(self.worlds) < 2 and not self.why_not:
+            raise complain("{noun} is not played in both worlds", hint="say why: why_not = ...")
+        for check in self.check:
+            places = len(self.axis.values) if self.axis else 1
+            if isinstance(check.published, list) and len(check.published) != places:
+                raise complain(
+                    "{noun} has not as many published values as places", len(check.published), f"give {places}"
+                )
+        return self
+
+
+class InKernel(_Table):
+    """What differs in the kernel world, where time is real: shorter runs, rates that this machine holds."""
+
+    set: dict[str, Any] = {}
+    setup: str = ""
+    runs: int = Field(default=1, ge=1, le=100)
+
+
+class Experiment(_Table):
+    """One published figure, table or experiment."""
+
+    title: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+    published: str = Field(min_length=1)
+    setup: str = ""
+    seeds: int = Field(default=3, ge=2, le=100)
+    interval: str | None = None
+    kernel: InKernel = InKernel()
+    scenario: dict[str, Any]
+    case: list[Case] = Field(min_length=1)
+
+    _id: str = PrivateAttr(default="")
+    _source: Path = PrivateAttr(default=Path())
+
+    @property
+    def id(self) -> str:
+        """Its name on the command line: the file's."""
+        return self._id
+
+    @property
+    def worlds(self) -> list[World]:
+        """Where some case of it is played."""
+        return [world for world in ("sim", "kernel") if any(world in case.worlds for case in self.case)]
+
+    @property
+    def kernel_s(self) -> float:
+        """Seconds that the kernel world takes for it."""
+        durations = [_core.parse_time(setting.scenario.duration) / 1e9 for setting in self.settings(["kernel"])]
+        return sum(durations) * self.kernel.runs
+
+    @classmethod
+    def load(cls, path: Path) -> Experiment:
+        """Read a file, and make sure that every scenario it stands for can be played.
+
+        Raises
+        ------
+        ConfigError : it cannot be read, or a key or a value is wrong
+        """
+        document = read_document(path)
+        try:
+            found = cls.model_validate(document)
+        except ValidationError as error:
+            raise explain(error, cls, document, str(path)) from None
+        found._id, found._source = path.stem, path
+        for setting in found.settings(found.worlds):
+            setting.scenario.resolve()
+        return found
+
+    def settings(self, worlds: Sequence[World]) -> Iterator[Setting]:
+        """Give every scenario that is played in `worlds`."""
+        name = str(self._source)
+        base = Scenario.from_dict(self.scenario, source=name, base=self._source.parent, name=self._id)
+        for number, case in enumerate(self.case):
+            for world in worlds:
+                if world not in case.worlds:
+                    continue
+                changed = base.override({**case.set, **(self.kernel.set if world == "kernel" else {})})
+                if case.axis is None:
+                    yield Setting(number, world, 0, "", changed)
+                    continue
+                for index, value in case.axis.places(world):
+                    yield Setting(number, world, index, str(value), changed.override(case.axis.changes(value)))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One scenario of an experiment.
+
+    Attributes
+    ----------
+    case : int, index in the experiment
+    world : "sim" or "kernel"
+    place : int, index on the case's axis; 0 without one
+    label : str, the value there
+    scenario : Scenario
+    """
+
+    case: int
+    world: World
+    place: int
+    label: str
+    scenario: Scenario
+
+
+def load_all(directory: Path, ids: Sequence[str] = ()) -> list[Experiment]:
+    """Read the experiments `ids` (all, if none is named; the start of a name means all that begin so).
+
+    Raises
+    ------
+    ConfigError : none there, or none of that name
+    """
+    files = sorted(directory.glob("*.toml"))
+    if not files:
+        raise ConfigError("no published experiments", source=str(directory), hint="run it in a clone of the repository")
+    chosen: dict[str, Path] = {}
+    for wanted in ids or [""]:
+        found = [file for file in files if file.stem == wanted] or [f for f in files if f.stem.startswith(wanted)]
+        if not found:
+            known = ", ".join(file.stem for file in files)
+            raise ConfigError(f"no published experiment `{wanted}`", hint=f"known are {known}", source=str(directory))
+        chosen |= {file.stem: file for file in found}
+    return [Experiment.load(file) for file in chosen.values()]

@@ -1,0 +1,169 @@
+"""From readings to verdicts: the published value, ours with its interval over seeds, and whether they go together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from fairweir.audit.intervals import Scale, interval
+from fairweir.reproduce.experiment import Case, Check
+from fairweir.reproduce.readings import SCALES
+from fairweir.run import World
+from fairweir.verdict import Interval, Outcome
+
+
+class Finding(BaseModel):
+    """A check in one world.
+
+    Attributes
+    ----------
+    experiment, case, claim : str
+    world : "sim" or "kernel"
+    reading : str; "growth of ..." where the growth along the axis is judged
+    at : str, the value on the axis that decided; empty without one
+    published : str, what was published, as printed
+    value, lo, hi : float; ours with its interval over seeds. With `is_relative`, by the published value. One run alone
+        has no interval: lo and hi are its value.
+    bound : str
+    runs : int, that the value is made of
+    outcome : Outcome
+    why : str; why it is not judged, or the reason that is known for a difference
+    is_known : bool; it differs, and the experiment says why
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    experiment: str
+    case: str
+    claim: str
+    world: World
+    reading: str
+    at: str = ""
+    published: str = ""
+    value: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+    is_relative: bool = False
+    bound: str = ""
+    runs: int = 0
+    outcome: Outcome = Outcome.UNKNOWN
+    why: str = ""
+    is_known: bool = False
+
+
+#: Beyond this factor, as a logarithm, an interval says nothing.
+_LOG_LIMIT = math.log(1e6)
+
+#: Readings at one place of an axis: its label, and one number a run.
+Samples = Mapping[int, tuple[str, Sequence[float]]]
+
+
+def judge(experiment: str, case: Case, check: Check, world: World, samples: Samples, trouble: str = "") -> Finding:
+    """Judge one check in one world.
+
+    Parameters
+    ----------
+    samples : dict from the index of a place on the axis to its label and readings, one a run
+    trouble : str; why some run did not end or may not be judged: the check is then unknown
+    """
+    finding = Finding(
+        experiment=experiment,
+        case=case.name,
+        claim=check.claim,
+        world=world,
+        reading=f"growth of {check.reading}" if check.at == "growth" else check.reading,
+        published=_published(check),
+        is_relative=check.within is not None,
+        bound=bound_text(check),
+    )
+    estimates = _estimates(check, samples)
+    if not estimates:
+        finding.why = trouble or "nothing was played"
+        return finding
+    judged = [(outcome_of(check, estimate), label, estimate, runs) for label, estimate, runs in estimates]
+    for wanted in (Outcome.FAILS, Outcome.UNKNOWN, Outcome.HOLDS):
+        having = [row for row in judged if row[0] is wanted]
+        if having:
+            _, finding.at, estimate, finding.runs = max(having, key=lambda row: _distance(check, row[2].value))
+            finding.value, finding.lo, finding.hi, finding.outcome = estimate.value, estimate.lo, estimate.hi, wanted
+            break
+    if trouble:
+        finding.outcome, finding.why = Outcome.UNKNOWN, trouble
+    elif finding.outcome is not Outcome.HOLDS and world in check.differs:
+        finding.why, finding.is_known = check.differs[world], True
+    return finding
+
+
+def _estimates(check: Check, samples: Samples) -> list[tuple[str, Interval, int]]:
+    places = sorted(samples)
+    if check.at == "growth":
+        if len(places) < 2:
+            return []
+        (first, early), (last, late) = samples[places[0]], samples[places[-1]]
+        growths = [b / a for a, b in zip(early, late, strict=False) if a > 0]
+        return [(f"{first} to {last}", _interval(growths, None), len(growths))] if growths else []
+    if check.at != "each":
+        places = places[:1] if check.at == "first" else places[-1:]
+    found = []
+    for place in places:
+        label, readings = samples[place]
+        published = check.published_at(place)
+        scale = SCALES.get(check.reading)
+        if check.within is not None and published:
+            readings, scale = [value / published for value in readings], None
+        found.append((label, _interval(readings, scale), len(readings)))
+    return found
+
+
+def _interval(readings: Sequence[float], scale: Scale | None) -> Interval:
+    """Give the mean and its 95 % interval; without a scale errors multiply, as those of rates and their ratios do."""
+    if len(readings) == 1:
+        return Interval(value=readings[0], lo=readings[0], hi=readings[0])
+    if scale is not None or min(readings) <= 0:
+        return interval(readings, scale or Scale.POSITIVE)
+    logarithms = interval([math.log(value) for value in readings], Scale.REAL)
+    lo, hi = max(logarithms.lo, -_LOG_LIMIT), min(logarithms.hi, _LOG_LIMIT)
+    return Interval(value=math.exp(logarithms.value), lo=math.exp(lo), hi=math.exp(hi))
+
+
+def limits(check: Check) -> tuple[float, float]:
+    """Give the smallest and the largest value that a check admits."""
+    if check.within is not None:
+        return 1 - check.within, 1 + check.within
+    low = check.at_least if check.at_least is not None else float("-inf")
+    high = check.at_most if check.at_most is not None else float("inf")
+    return low, high
+
+
+def outcome_of(check: Check, estimate: Interval) -> Outcome:
+    """Judge a whole interval: it holds if all of it is admitted, and fails if none of it is."""
+    low, high = limits(check)
+    if low <= estimate.lo and estimate.hi <= high:
+        return Outcome.HOLDS
+    if estimate.hi < low or estimate.lo > high:
+        return Outcome.FAILS
+    return Outcome.UNKNOWN
+
+
+def _distance(check: Check, value: float) -> float:
+    """How far beyond the nearer bound a value is; negative inside."""
+    low, high = limits(check)
+    return max(low - value, value - high)
+
+
+def bound_text(check: Check) -> str:
+    """Give a check's bound as printed."""
+    if check.within is not None:
+        return f"±{check.within:.0%}"
+    low, high = limits(check)
+    if low == float("-inf"):
+        return f"≤ {high:g}"
+    return f"≥ {low:g}" if high == float("inf") else f"{low:g} to {high:g}"
+
+
+def _published(check: Check) -> str:
+    if isinstance(check.published, list):
+        return ", ".join(f"{value:g}" for value in check.published)
+    return check.published if isinstance(check.published, str) else f"{check.published:g}"

@@ -1,0 +1,105 @@
+"""Published outcomes beside ours, on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from fairweir.report import formats
+from fairweir.verdict import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from fairweir.reproduce.conduct import Reproduction
+    from fairweir.reproduce.experiment import Experiment
+    from fairweir.reproduce.judge import Finding
+
+COLOURS = {Outcome.HOLDS: "green", Outcome.FAILS: "red", Outcome.UNKNOWN: "yellow"}
+
+
+def show(reproduction: Reproduction, console: Console) -> None:
+    """Print every experiment: what was published, each check in each world, and why it differs where that is known."""
+    for name, about in reproduction.experiments.items():
+        console.print(
+            f"[bold]{name}[/bold]: {escape(about['title'])} [dim]({escape(about['source'])})[/dim]", soft_wrap=True
+        )
+        console.print(f"  published: {escape(about['published'])}", soft_wrap=True)
+        for key, word in (("setup", "set-up"), ("kernel_setup", "on the kernel")):
+            if about.get(key):
+                console.print(f"  [dim]{word}: {escape(about[key])}[/dim]", soft_wrap=True)
+        findings = [finding for finding in reproduction.findings if finding.experiment == name]
+        table = Table("", "case", "claim", "world", "published", "ours", "bound", "at", box=None, header_style="bold")
+        for finding in findings:
+            table.add_row(*map(escape, _cells(finding)), style=None)
+        console.print(table)
+        for finding in findings:
+            if finding.why:
+                where = f"{finding.case}, {finding.world}"
+                console.print(f"  {finding.outcome.symbol} {escape(where)}: {escape(finding.why)}", soft_wrap=True)
+        console.print()
+    console.print(closing(reproduction), soft_wrap=True)
+
+
+def _cells(finding: Finding) -> tuple[str, ...]:
+    times = "×" if finding.is_relative else ""
+    ours = f"{times}{formats.number(finding.value)} {_interval(finding)}".strip()
+    claim = f"{finding.claim} ({finding.reading})"
+    return (
+        finding.outcome.symbol,
+        finding.case,
+        claim,
+        finding.world,
+        finding.published,
+        ours,
+        finding.bound,
+        finding.at,
+    )
+
+
+def _interval(finding: Finding) -> str:
+    if finding.runs <= 1:
+        return "(one run)" if finding.runs else ""
+    return formats.interval(finding.lo, finding.hi, finding.value)
+
+
+def closing(reproduction: Reproduction) -> str:
+    """Say the outcome in a line."""
+    holds, fails = reproduction.count(Outcome.HOLDS), reproduction.count(Outcome.FAILS)
+    known = fails - len(reproduction.unexplained)
+    text = (
+        f"{len(reproduction.experiments)} experiments, {len(reproduction.findings)} checks: {holds} hold, {fails} fail"
+    )
+    if fails:
+        text += f" ({known} for a reason that is known)"
+    return f"{text}, {reproduction.count(Outcome.UNKNOWN)} unknown"
+
+
+def show_list(experiments: Sequence[Experiment], console: Console) -> None:
+    """Print what there is: id, title, source, worlds, and how long the kernel takes."""
+    table = Table(box=None, header_style="bold")
+    for heading in ("id", "what", "published in", "worlds", "kernel"):
+        table.add_column(heading, no_wrap=heading == "id")
+    for row in list_rows(experiments):
+        minutes = f"{row['kernel_minutes']:.0f} min" if row["kernel_minutes"] else "-"
+        table.add_row(row["id"], row["title"], row["source"], ", ".join(row["worlds"]), minutes)
+    console.print(table)
+
+
+def list_rows(experiments: Sequence[Experiment]) -> list[dict[str, Any]]:
+    """Give what ``--list --json`` prints."""
+    return [
+        {
+            "id": experiment.id,
+            "title": experiment.title,
+            "source": experiment.source,
+            "published": experiment.published,
+            "worlds": list(experiment.worlds),
+            "kernel_minutes": round(experiment.kernel_s / 60, 1),
+        }
+        for experiment in experiments
+    ]
