@@ -285,7 +285,7 @@ extern int LINUX_KERNEL_VERSION __kconfig;
 	volatile struct cc##_params cc##_defaults SEC(".data") = {LIST(CC_PARAM_DEFAULT)};                             \
 	struct {                                                                                                       \
 		__uint(type, CC_SK_STORAGE);                                                                           \
-		__uint(map_flags, CC_NO_PREALLOC | CC_CLONE);                                                                   \
+		__uint(map_flags, CC_NO_PREALLOC | CC_CLONE);                                                          \
 		__type(key, int);                                                                                      \
 		__type(value, struct cc##_params);                                                                     \
 	} cc##_of_flow SEC(".maps");                                                                                   \

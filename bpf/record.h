@@ -363,6 +363,7 @@ static __always_inline void cc_record_params(struct sock *sk, const volatile u64
 
 /* Which hook a program is for only the loader knows: it sets cc_kind_<prog>, and the verifier prunes what that rules
  * out. Both sides of __builtin_choose_expr are checked, one is taken: void has no value to keep. */
+#pragma GCC diagnostic ignored "-Wint-conversion" /* as libbpf's BPF_PROG: words of the context are cast to void * */
 #define CC_IS_VOID(prog) __builtin_types_compatible_p(typeof(prog(0)), void)
 #undef BPF_PROG
 #define BPF_PROG(prog, args...)                                                                                        \
@@ -375,10 +376,9 @@ static __always_inline void cc_record_params(struct sock *sk, const volatile u64
 		u32 kind = cc_kind_##prog;                                                                             \
 		struct cc_recorder *recorder = cc_record_enter(flow, kind);                                            \
 		cc_record_args(recorder, ctx, kind, ___bpf_narg(args));                                                \
-		_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wint-conversion\"")                  \
 		u32 returned = __builtin_choose_expr(CC_IS_VOID(prog), (____##prog(___bpf_ctx_cast(args)), 0U),        \
-						     ____##prog(___bpf_ctx_cast(args)));                       \
-		_Pragma("GCC diagnostic pop") cc_record_leave(recorder, flow, returned);                               \
+						     ____##prog(___bpf_ctx_cast(args)));                               \
+		cc_record_leave(recorder, flow, returned);                                                             \
 		return __builtin_choose_expr(CC_IS_VOID(prog), (void)0, returned);                                     \
 	}                                                                                                              \
 	static __always_inline typeof(prog(0)) ____##prog(unsigned long long *ctx, ##args)

@@ -52,7 +52,6 @@ struct {
 	__uint(max_entries, 1 << 22);
 } probe_samples SEC(".maps");
 
-
 SEC("tp_btf/tcp_probe")
 int probe(unsigned long long *ctx)
 {

@@ -79,3 +79,13 @@ fn wcc_ai() {
 fn wcc_md() {
     replayed("wcc_md", json!({"weight": 2}));
 }
+
+#[test]
+fn cc_qdel() {
+    replayed("cc_qdel", Value::Null);
+}
+
+#[test]
+fn cc_probe_slow() {
+    replayed("cc_probe_slow", Value::Null);
+}
