@@ -321,6 +321,7 @@ impl Route {
         self.ack_stages[k].queue(item, net);
     }
 
+    #[inline(always)]
     fn enter_with_ack(&mut self, k: usize, item: Item, now: Time, net: &mut Net) {
         let packet = Packet { seq: u64::from(item.seq), bytes: self.ack_bytes, sent: item.sent, is_ecn_capable: false };
         match pass_hop(&mut self.ack_stages[k], item, &packet, now, net) {
@@ -330,6 +331,7 @@ impl Route {
         }
     }
 
+    #[inline(always)]
     fn leave_with_ack(&mut self, k: usize, mut item: Item, net: &mut Net) {
         if k + 1 < self.ack_stages.len() {
             item.at += net.hops[self.ack_stages[k].hop].delay;
