@@ -9,10 +9,9 @@ import subprocess
 import time
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from fairweir import __version__
+from fairweir import __version__, world_kernel
 from fairweir.errors import FairweirError
 
 
@@ -44,12 +43,25 @@ def examine() -> list[Check]:
         _simulator(),
         _package("distributed", "sweep --cluster", "pip install 'fairweir[cluster]'"),
         _compiler(),
-        _bpf_compiler(),
-        _struct_ops(),
-        _root(),
-        _tun(),
-        _algorithms(),
+        *_kernel_world(),
     ]
+
+
+def clean() -> dict[str, Any]:
+    """Unload every controller that was loaded for good, and restore defaults, also after a crash.
+
+    Returns
+    -------
+    dict; ``unloaded``, ``default_restored``, ``left_without_default`` (network namespaces)
+
+    Raises
+    ------
+    KernelError : no helper, no root, or something that the kernel keeps
+    """
+    world_kernel.find_helper()
+    world_kernel.need_root("undoing what was loaded")
+    undone: dict[str, Any] = world_kernel.ask(["doctor", "--clean"])["undone"]
+    return undone
 
 
 def _cores() -> str:
@@ -98,43 +110,39 @@ def _compiler() -> Check:
     return _program(("cc", "gcc", "clang"), "C compiler", "your own .bpf.c in the simulator", "apt-get install gcc")
 
 
-def _bpf_compiler() -> Check:
-    return _program(("clang",), "clang", "compiling .bpf.c for the kernel", "apt-get install clang")
+#: How to get what the helper finds missing, by the name of its check.
+_HINTS = {
+    "root": "use sudo for those commands",
+    "Linux 6.1 or later": "a newer kernel",
+    "kernel type information": "a kernel with CONFIG_DEBUG_INFO_BTF",
+    "clang for BPF": "apt-get install clang libbpf-dev",
+    "BPF struct_ops": "a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT",
+    "TUN devices": "modprobe tun",
+}
+#: What needs each of them; everything else is for ``--on kernel``.
+_SERVES = {
+    "root": "--on kernel, kernel load",
+    "Linux 6.1 or later": "BPF controllers",
+    "kernel type information": "BPF controllers",
+    "clang for BPF": "BPF controllers",
+    "BPF struct_ops": "BPF controllers",
+}
 
 
-def _struct_ops() -> Check:
-    """Loading a congestion controller needs the kernel's own types and, in its configuration, BPF struct_ops."""
-    if not Path("/sys/kernel/btf/vmlinux").exists():
-        return Check(
-            "kernel types",
-            "missing",
-            "no /sys/kernel/btf/vmlinux",
-            "kernel load",
-            "a kernel with CONFIG_DEBUG_INFO_BTF",
-        )
-    return Check("kernel types", "ok", "/sys/kernel/btf/vmlinux", "kernel load")
-
-
-def _root() -> Check:
-    is_root = os.geteuid() == 0
-    return Check(
-        "root",
-        "ok" if is_root else "missing",
-        "yes" if is_root else "no",
-        "--on kernel, kernel load, guard",
-        "" if is_root else "use sudo for those commands",
-    )
-
-
-def _tun() -> Check:
-    if Path("/dev/net/tun").exists():
-        return Check("TUN devices", "ok", "/dev/net/tun", "--on kernel")
-    return Check("TUN devices", "missing", "no /dev/net/tun", "--on kernel", "modprobe tun")
-
-
-def _algorithms() -> Check:
-    path = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+def _kernel_world() -> list[Check]:
+    """Let the helper try everything; without it, say so."""
+    name, serves = "kernel world", "--on kernel, agree, kernel load"
     try:
-        return Check("kernel's CCAs", "ok", path.read_text(encoding="ascii").strip(), "--on kernel")
-    except OSError:
-        return Check("kernel's CCAs", "missing", f"cannot read {path}", "--on kernel", "this needs Linux")
+        helper = world_kernel.find_helper()
+        told = world_kernel.ask(["doctor"])
+    except FairweirError as error:
+        return [Check(name, "missing", str(error), serves, error.hint or "")]
+    checks = [Check(name, "ok", str(helper), serves)]
+    for row in told["checks"]:
+        status: Literal["ok", "missing"] = "ok" if row["ok"] else "missing"
+        hint = "" if row["ok"] else _HINTS.get(row["name"], "")
+        checks.append(Check(row["name"], status, row["detail"], _SERVES.get(row["name"], "--on kernel"), hint))
+    if told["left"]:
+        names = ", ".join(entry["name"] for entry in told["left"])
+        checks.append(Check("loaded for good", "ok", names, "every program", "fairweir doctor --clean unloads them"))
+    return checks

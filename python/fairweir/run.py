@@ -243,7 +243,12 @@ def _play_on_kernel(
 
 
 #: What the simulator's configuration calls some keys of a flow.
-_KEYS_IN_FILE = {"receiver.ack_every": "delayed_ack", "receiver.ack_timer": "delayed_ack", "receiver.sack": "sack"}
+_KEYS_IN_FILE = {
+    "params": "cca",
+    "receiver.ack_every": "delayed_ack",
+    "receiver.ack_timer": "delayed_ack",
+    "receiver.sack": "sack",
+}
 
 
 def _key_in_file(scenario: Scenario, key: str) -> str:

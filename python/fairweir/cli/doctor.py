@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from fairweir.cli import output
+from fairweir.cli.kernel import show_undone
 from fairweir.cli.options import AsJson
-from fairweir.doctor import examine
+from fairweir.doctor import clean, examine
 
 MARKS = {"ok": "[green]ok[/green]", "missing": "[yellow]missing[/yellow]", "broken": "[red]broken[/red]"}
 
 
-def doctor(as_json: AsJson = False) -> None:
+def doctor(
+    undo: Annotated[
+        bool, typer.Option("--clean", help="Unload what `kernel load` or a crash has left, and restore defaults.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Tell what this machine can do, and what to install for the rest; exit 1 if the simulator is broken."""
+    if undo:
+        undone = clean()
+        if as_json:
+            output.print_json(undone)
+        else:
+            show_undone(undone)
+        return
     checks = examine()
     if as_json:
         output.print_json([asdict(check) for check in checks])

@@ -30,6 +30,7 @@ COMMANDS = {
     "agree": "fairweir.cli.agree:agree",
     "reproduce": "fairweir.cli.reproduce:reproduce",
     "list": "fairweir.cli.list:list_all",
+    "kernel": "fairweir.cli.kernel:kernel_app",
     "new": "fairweir.cli.new:new_app",
     "doctor": "fairweir.cli.doctor:doctor",
 }

@@ -1,0 +1,119 @@
+"""``fairweir kernel``: BPF controllers in this kernel, for every program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from fairweir import cca as ccas
+from fairweir import world_kernel
+from fairweir.cli import output
+from fairweir.cli.options import AsJson
+from fairweir.overrides import parse_setting
+
+kernel_app = typer.Typer(no_args_is_help=True, help="BPF controllers in this kernel, for every program.")
+
+LoadedName = Annotated[str, typer.Argument(metavar="NAME", help="As `fairweir kernel list` shows it.")]
+Params = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter, as --set theta=5ms; may repeat.")
+]
+
+
+@kernel_app.callback()
+def _kernel() -> None:
+    """BPF controllers in this kernel, for every program."""
+
+
+@kernel_app.command("load")
+def load(
+    name: Annotated[str, typer.Argument(metavar="CCA", help="A controller of bpf/ (frcc, copa, ...), or mine.bpf.c.")],
+    called: Annotated[
+        str | None, typer.Option("--name", help="What TCP_CONGESTION is to call it; default the controller's name.")
+    ] = None,
+    settings: Params = None,
+    default: Annotated[bool, typer.Option("--default", help="Make it what new connections use.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Load a controller until it is unloaded or the machine restarts: any program may then use it by its name."""
+    source = str(ccas.locate(name)) if ccas.is_bpf_source(name) else name
+    words = ["load", source, *(["--name", called] if called else []), *(["--default"] if default else [])]
+    loaded = _ask("loading a controller", [*words, "--params", json.dumps(_params(settings))])
+    if as_json:
+        output.print_json(loaded)
+        return
+    use = loaded["name"]
+    output.stdout.print(
+        f"loaded {use}; a program uses it by setsockopt TCP_CONGESTION, iperf3 by -C {use}", soft_wrap=True
+    )
+    if loaded["previous_default"]:
+        output.stdout.print(f"new connections use it; before, they used {loaded['previous_default']}", soft_wrap=True)
+    output.stdout.print(f"undo: fairweir kernel unload {use}", soft_wrap=True)
+
+
+@kernel_app.command("unload")
+def unload(
+    name: LoadedName,
+    force: Annotated[bool, typer.Option("--force", help="Even if a network namespace has it as default.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Unload what `load` has loaded; connections that use it keep it until they close."""
+    undone = _ask("unloading a controller", ["unload", name, *(["--force"] if force else [])])
+    if as_json:
+        output.print_json(undone)
+    else:
+        show_undone(undone)
+
+
+@kernel_app.command("list")
+def list_loaded(as_json: AsJson = False) -> None:
+    """Show what `load` has loaded."""
+    loaded = _ask("looking at what is loaded", ["list"])
+    if as_json:
+        output.print_json(loaded)
+        return
+    if not loaded:
+        output.stdout.print("nothing is loaded")
+        return
+    table = Table("name", "cca", "state", "default of", "parameters", box=None, header_style="bold")
+    for row in loaded:
+        state = "loaded" if row["is_loaded"] else "gone: fairweir doctor --clean"
+        table.add_row(row["name"], row["cca"], state, ", ".join(row["default_of"]), _shown(row["params"]))
+    output.stdout.print(table)
+
+
+@kernel_app.command("params")
+def params(name: LoadedName, settings: Params = None, as_json: AsJson = False) -> None:
+    """Show, or with --set change, the parameters that flows use unless they have their own."""
+    change = [json.dumps(_params(settings))] if settings else []
+    found = _ask("a loaded controller's parameters", ["params", name, *change])
+    if as_json:
+        output.print_json(found)
+    else:
+        output.stdout.print(_shown(found), soft_wrap=True)
+
+
+def show_undone(undone: dict[str, Any]) -> None:
+    """Say what is gone, and what new connections use now."""
+    output.stdout.print(f"unloaded {', '.join(undone['unloaded'])}" if undone["unloaded"] else "nothing was loaded")
+    if undone["default_restored"]:
+        output.stdout.print(f"new connections use {undone['default_restored']} again", soft_wrap=True)
+    for namespace in undone["left_without_default"]:
+        output.stdout.print(f"{namespace} has lost its default: the kernel uses reno there", soft_wrap=True)
+
+
+def _ask(what: str, words: Sequence[str]) -> Any:
+    world_kernel.find_helper()
+    world_kernel.need_root(what)
+    return world_kernel.ask(words)
+
+
+def _params(settings: Sequence[str] | None) -> dict[str, Any] | None:
+    return dict(map(parse_setting, settings)) if settings else None
+
+
+def _shown(params: dict[str, Any] | None) -> str:
+    return ", ".join(f"{key}={json.dumps(value)}" for key, value in (params or {}).items())

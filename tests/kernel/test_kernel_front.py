@@ -1,0 +1,136 @@
+"""The kernel world through its front: records, refusals, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from fairweir.cli.main import main
+from fairweir.errors import ConfigError, KernelError
+from fairweir.run import run
+from fairweir.scenario import Scenario, dumbbell
+from fairweir.world_kernel import ask
+
+pytestmark = [pytest.mark.kernel, pytest.mark.timeout(120)]
+
+
+def short(cca: str) -> Scenario:
+    return dumbbell(cca, rate="12Mbps", rtprop="20ms", buffer="4bdp", duration="4s", warmup="1s")
+
+
+@pytest.mark.parametrize("cca", ["cubic", "frcc"])
+def test_a_run_has_the_simulators_columns(cca: str) -> None:
+    scenario = short(cca)
+    there, here = run(scenario, on="kernel", interval="100ms"), run(scenario, interval="100ms")
+    assert there.flows.schema == here.flows.schema
+    assert there.links.schema == here.links.schema
+    assert there.flows.num_rows == here.flows.num_rows
+    assert there.summary["flows"][0].keys() >= here.summary["flows"][0].keys() - {"lost_pkts"}
+    assert there.summary["links"][0].keys() == here.summary["links"][0].keys()
+    [flow] = there.summary["flows"]
+    assert 0.8 * 12 < flow["throughput_mbps"] <= 12.01
+    assert flow["rtt_ms"]["min"] >= 20.0
+    assert (there.summary["world"], there.summary["emulator"]["mode"]) == ("kernel", "mtu")
+
+
+def test_parameters_reach_the_controller() -> None:
+    # The queue of weighted additive increase does not tell; that of Vegas does: alpha to beta packets.
+    few = run(short("vegas"), on="kernel").summary["links"][0]["queue_ms"]["mean"]
+    many = run(short("vegas").override({"flow.*.cca": {"name": "vegas", "alpha": 14, "beta": 16}}), on="kernel")
+    assert many.summary["links"][0]["queue_ms"]["mean"] > few + 5.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"flow.0.cca": "bbr3"}, "flow.0.cca"),
+        ({"flow.0.cca": "pcc_vivace"}, "flow.0.cca"),
+        ({"flow.0.cca": {"name": "cubic", "beta": 0.5}}, "flow.0.cca"),
+        ({"flow.0.delayed_ack": 4}, "flow.0.delayed_ack"),
+        ({"flow.0.oracle_rtprop": True}, "flow.0.oracle_rtprop"),
+    ],
+)
+def test_what_this_world_cannot_do_is_refused(changes: dict[str, object], key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        run(short("cubic").override(changes), on="kernel")
+    assert caught.value.key is not None
+    assert caught.value.key.startswith(key)
+
+
+def controllers() -> set[str]:
+    """Give what TCP_CONGESTION takes now, in every network namespace."""
+    return set(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split())
+
+
+def children(pid: int) -> list[int]:
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
+    return [int(line) for line in found.stdout.split()]
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_outlives_an_end_that_comes_early(number: signal.Signals, tmp_path: Path) -> None:
+    file = tmp_path / "long.toml"
+    file.write_text(short("expo").override({"duration": "60s"}).to_toml())
+    before = controllers()
+    words = [sys.executable, "-m", "fairweir", "run", str(file), "--on", "kernel"]
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: any(name.startswith("expo") for name in controllers() - before))
+        [helper] = children(process.pid)
+        process.send_signal(number)
+        assert process.wait(30) == (130 if number == signal.SIGINT else -number)
+        wait_for(lambda: not Path(f"/proc/{helper}").exists())
+        wait_for(lambda: not any(name.startswith("expo") for name in controllers() - before))
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_two_runs_at_once_do_not_meet() -> None:
+    scenario = short("frcc").override({"duration": "5s"})
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(run, scenario, on="kernel"), pool.submit(run, scenario, on="kernel")]
+        rates = [record.result().summary["flows"][0]["throughput_mbps"] for record in both]
+    # Each has the link to itself.
+    assert all(rate > 0.7 * 12 for rate in rates)
+
+
+def test_a_controller_is_loaded_for_good_and_unloaded(capsys: pytest.CaptureFixture[str]) -> None:
+    name = f"fw_test_{os.getpid() % 100_000}"
+    assert main(["kernel", "load", "vegas", "--name", name, "--set", "alpha=3", "--json"]) == 0
+    try:
+        loaded = json.loads(capsys.readouterr().out)
+        assert (loaded["name"], loaded["params"]["alpha"]) == (name, 3)
+        assert name in controllers()
+        assert main(["kernel", "params", name, "--set", "beta=5"]) == 0
+        assert "alpha=3, beta=5" in capsys.readouterr().out
+        assert main(["kernel", "list", "--json"]) == 0
+        assert name in [row["name"] for row in json.loads(capsys.readouterr().out)]
+        assert main(["doctor", "--json"]) == 0
+        left = next(row for row in json.loads(capsys.readouterr().out) if row["name"] == "loaded for good")
+        assert name in left["detail"]
+    finally:
+        assert main(["kernel", "unload", name]) == 0
+    assert name not in controllers()
+    assert main(["kernel", "unload", name]) == 2
+
+
+def test_a_source_that_is_not_there_is_told() -> None:
+    with pytest.raises(KernelError):
+        ask(["load", "no_such_cca"])
