@@ -15,7 +15,7 @@ use crate::{Cca, Source};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use serde::Serialize;
 use serde_json::Value;
-use state::{Entry, State};
+use state::{Content, Entry, State};
 use std::path::Path;
 use std::time::Duration;
 
@@ -70,24 +70,17 @@ pub fn load(
     let cca = Cca::load_as(&compiled, name, params)?;
     let pins = state.pins(place)?;
     let mut entry = Entry::new(&compiled, params);
-    if let Err(e) = cca.pin(&pins.join(name)) {
-        remove_pins(&pins.join(name))?;
-        state.release_if_empty()?;
-        return Err(e);
-    }
-    if as_default {
-        entry.previous_default = match make_default(name) {
-            Ok(previous) => Some(previous),
-            Err(e) => {
-                remove_pins(&pins.join(name))?;
-                state.release_if_empty()?;
-                return Err(e);
-            }
-        };
-    }
+    entry.previous_default = default_here().filter(|_| as_default);
+    let shown = describe(name, &entry);
+    // Noted before it is done: what is left of a load that was killed can be undone.
     state.file.ccas.insert(name.to_owned(), entry);
     state.write()?;
-    Ok(describe(&state, name))
+    let pinned = cca.pin(&pins.join(name));
+    if let Err(e) = pinned.and_then(|()| if as_default { make_default(name) } else { Ok(()) }) {
+        forget(&mut state, place, name)?;
+        return Err(e);
+    }
+    Ok(Permanent { is_loaded: true, default_of: namespaces::with_default(name), ..shown })
 }
 
 /// Unloads `name`. If it is the default that [`load`] made it, the one before is the default again.
@@ -95,14 +88,9 @@ pub fn load(
 /// # Errors
 /// If it was not loaded by [`load`]; and, unless `force`, if it is a default that others have made it.
 pub fn unload(place: &Place, name: &str, force: bool) -> Result<Undone, KernelError> {
+    not_empty(place, name)?;
     let mut state = State::lock(place)?;
-    let Some(entry) = state.file.ccas.get(name).cloned() else {
-        return Err(KernelError::Conflict {
-            name: name.to_owned(),
-            reason: "it was not loaded by `fairweir kernel load`".to_owned(),
-            hint: "`fairweir kernel list` shows what was",
-        });
-    };
+    let entry = state.file.ccas.get(name).cloned().ok_or_else(|| unknown(name))?;
     let mut undone = Undone::default();
     if let Some(previous) = entry.previous_default.filter(|_| default_here().as_deref() == Some(name)) {
         make_default(&previous)?;
@@ -119,22 +107,27 @@ pub fn unload(place: &Place, name: &str, force: bool) -> Result<Undone, KernelEr
             hint: "set net.ipv4.tcp_congestion_control there to another one first, or use --force",
         });
     }
-    remove_pins(&state.pins(place)?.join(name))?;
-    await_gone(name);
-    state.file.ccas.remove(name);
+    forget(&mut state, place, name)?;
     undone.unloaded.push(name.to_owned());
-    state.release_if_empty()?;
-    state.write()?;
     Ok(undone)
 }
 
-/// Everything that [`load`] has left.
+/// Removes what holds `name`, and every note of it.
+fn forget(state: &mut State, place: &Place, name: &str) -> Result<(), KernelError> {
+    remove_pins(&state.pins(place)?.join(name))?;
+    await_gone(name);
+    state.file.ccas.remove(name);
+    state.release_if_empty()?;
+    state.write()
+}
+
+/// Everything that [`load`] has left. Needs no privilege; but without it other network namespaces' defaults are not seen.
 ///
 /// # Errors
 /// If the state cannot be read.
 pub fn list(place: &Place) -> Result<Vec<Permanent>, KernelError> {
-    let state = State::lock(place)?;
-    Ok(state.file.ccas.keys().map(|name| describe(&state, name)).collect())
+    let content = Content::read(place)?;
+    Ok(content.ccas.iter().map(|(name, entry)| describe(name, entry)).collect())
 }
 
 /// What flows of `name` without parameters of their own use, after a change to `new` (an object, or null for none).
@@ -143,15 +136,10 @@ pub fn list(place: &Place) -> Result<Vec<Permanent>, KernelError> {
 /// # Errors
 /// If it was not loaded by [`load`], or refuses `new`.
 pub fn params(place: &Place, name: &str, new: &Value) -> Result<Value, KernelError> {
+    not_empty(place, name)?;
     let mut state = State::lock(place)?;
     let pins = state.pins(place)?;
-    let Some(entry) = state.file.ccas.get_mut(name) else {
-        return Err(KernelError::Conflict {
-            name: name.to_owned(),
-            reason: "it was not loaded by `fairweir kernel load`".to_owned(),
-            hint: "`fairweir kernel list` shows what was",
-        });
-    };
+    let entry = state.file.ccas.get_mut(name).ok_or_else(|| unknown(name))?;
     if let Value::Object(changes) = new {
         let source = Source::find(&entry.source)?;
         let mut merged = entry.params.as_object().cloned().unwrap_or_default();
@@ -168,7 +156,7 @@ pub fn params(place: &Place, name: &str, new: &Value) -> Result<Value, KernelErr
         map.update(&[0; 4], &data, MapFlags::ANY).map_err(KernelError::bpf(what()))?;
         entry.params = merged;
     }
-    let shown = describe(&state, name).params;
+    let shown = describe(name, entry).params;
     state.write()?;
     Ok(shown)
 }
@@ -178,9 +166,11 @@ pub fn params(place: &Place, name: &str, new: &Value) -> Result<Value, KernelErr
 /// # Errors
 /// At the first step that fails; a repetition goes on there.
 pub fn clean(place: &Place) -> Result<Undone, KernelError> {
-    let names: Vec<String> = State::lock(place)?.file.ccas.keys().cloned().collect();
     let mut undone = Undone::default();
-    for name in names {
+    if place.is_untouched() {
+        return Ok(undone);
+    }
+    for name in Content::read(place)?.ccas.into_keys() {
         let one = unload(place, &name, true)?;
         undone.unloaded.extend(one.unloaded);
         undone.default_restored = undone.default_restored.or(one.default_restored);
@@ -191,20 +181,32 @@ pub fn clean(place: &Place) -> Result<Undone, KernelError> {
     Ok(undone)
 }
 
-fn describe(state: &State, name: &str) -> Permanent {
-    let entry = state.file.ccas.get(name).cloned().unwrap_or_default();
+/// An error unless something is loaded for good: so that asking leaves no lock behind.
+fn not_empty(place: &Place, name: &str) -> Result<(), KernelError> {
+    if place.is_untouched() { Err(unknown(name)) } else { Ok(()) }
+}
+
+fn unknown(name: &str) -> KernelError {
+    KernelError::Conflict {
+        name: name.to_owned(),
+        reason: "it was not loaded by `fairweir kernel load`".to_owned(),
+        hint: "`fairweir kernel list` shows what was",
+    }
+}
+
+fn describe(name: &str, entry: &Entry) -> Permanent {
     let mut params = Source::find(&entry.source).map_or(Value::Null, |source| source.defaults());
     if let (Value::Object(all), Value::Object(given)) = (&mut params, &entry.params) {
         all.extend(given.clone());
     }
     Permanent {
         name: name.to_owned(),
-        cca: entry.cca,
-        source: entry.source,
+        cca: entry.cca.clone(),
+        source: entry.source.clone(),
         params,
         is_loaded: is_available(name),
         default_of: namespaces::with_default(name),
-        previous_default: entry.previous_default,
+        previous_default: entry.previous_default.clone(),
     }
 }
 
@@ -212,11 +214,9 @@ fn default_here() -> Option<String> {
     std::fs::read_to_string(DEFAULT_CCA).ok().map(|name| name.trim().to_owned())
 }
 
-/// Makes `name` the default of this network namespace; the one before.
-fn make_default(name: &str) -> Result<String, KernelError> {
-    let previous = default_here().unwrap_or_default();
-    std::fs::write(DEFAULT_CCA, name).map_err(KernelError::io(format!("{DEFAULT_CCA} = {name}")))?;
-    Ok(previous)
+/// Makes `name` the default of this network namespace.
+fn make_default(name: &str) -> Result<(), KernelError> {
+    std::fs::write(DEFAULT_CCA, name).map_err(KernelError::io(format!("{DEFAULT_CCA} = {name}")))
 }
 
 /// The kernel unregisters what was pinned a moment after its pin is removed.

@@ -95,6 +95,35 @@ fn parameters_change_while_it_stays() {
 }
 
 #[test]
+fn a_load_that_fails_leaves_nothing_behind() {
+    if is_unprivileged() {
+        return;
+    }
+    let own = Own::new();
+    let place = own.place();
+    let wrong = permanent::load(&place, &source("wcc_ai"), Some("fw_test_fails"), &json!({"weight": 0}), false);
+    assert!(wrong.unwrap_err().to_string().contains("`weight` must be from"));
+    // A directory where the link is to be pinned.
+    permanent::load(&place, &source("wcc_ai"), Some("fw_test_first"), &Value::Null, false).expect("it loads");
+    fs::create_dir_all(own.0.path().join("bpf/fw_test_fails/link")).expect("a directory");
+    let blocked = permanent::load(&place, &source("wcc_ai"), Some("fw_test_fails"), &Value::Null, false).unwrap_err();
+    assert_eq!(registered("fw_test_fails"), Vec::<String>::new(), "{blocked}");
+    fs::remove_dir(own.0.path().join("bpf/fw_test_fails/link")).expect("a directory");
+    permanent::clean(&place).expect("the first was loaded");
+    assert_eq!(registered("fw_test_first"), Vec::<String>::new());
+}
+
+#[test]
+fn asking_leaves_nothing_behind() {
+    let own = Own::new();
+    assert_eq!(permanent::list(&own.place()).expect("nothing"), []);
+    assert_eq!(permanent::clean(&own.place()).expect("nothing"), permanent::Undone::default());
+    assert!(permanent::unload(&own.place(), "frcc", true).is_err());
+    assert!(permanent::params(&own.place(), "frcc", &Value::Null).is_err());
+    assert_eq!(fs::read_dir(own.0.path()).expect("it is there").count(), 0);
+}
+
+#[test]
 fn a_default_is_restored() {
     if is_unprivileged() {
         return;

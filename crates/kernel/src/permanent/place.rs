@@ -26,6 +26,16 @@ impl Place {
         Place { state: directory.to_owned(), shared_bpffs: None }
     }
 
+    /// The state file.
+    pub(super) fn file(&self) -> PathBuf {
+        self.state.join("kernel.json")
+    }
+
+    /// Is there nothing to undo?
+    pub(super) fn is_untouched(&self) -> bool {
+        !self.file().exists()
+    }
+
     /// A directory to pin in, and whether a file system was mounted for it.
     pub(super) fn pins(&self) -> Result<(PathBuf, bool), KernelError> {
         if let Some(shared) = self.shared_bpffs.as_ref().filter(|path| is_bpffs(path)) {

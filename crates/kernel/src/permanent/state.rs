@@ -47,6 +47,19 @@ pub(super) struct Content {
     pins: Option<(PathBuf, bool)>,
 }
 
+impl Content {
+    /// What the file says; nothing, if there is none.
+    pub(super) fn read(place: &Place) -> Result<Content, KernelError> {
+        let path = place.file();
+        match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text)
+                .map_err(|e| KernelError::io(path.display().to_string())(std::io::Error::other(e))),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(Content::default()),
+            Err(e) => Err(KernelError::io(path.display().to_string())(e)),
+        }
+    }
+}
+
 /// The state, which one process changes at a time.
 #[derive(Debug)]
 pub(super) struct State {
@@ -69,14 +82,7 @@ impl State {
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join("lock"));
         let lock = lock.map_err(KernelError::io(what()))?;
         let lock = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, e)| KernelError::io(what())(e.into()))?;
-        let path = directory.join("kernel.json");
-        let file = match fs::read(&path) {
-            Ok(text) => serde_json::from_slice(&text)
-                .map_err(|e| KernelError::io(path.display().to_string())(std::io::Error::other(e)))?,
-            Err(e) if e.kind() == ErrorKind::NotFound => Content::default(),
-            Err(e) => return Err(KernelError::io(path.display().to_string())(e)),
-        };
-        Ok(State { file, path, _lock: lock })
+        Ok(State { file: Content::read(place)?, path: place.file(), _lock: lock })
     }
 
     /// Where to pin. What is mounted for it is noted before anything is pinned there.
