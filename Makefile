@@ -7,16 +7,19 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-# cargo's own output directory, so that other CARGO_TARGET_DIRs work too.
-RUST_SOURCES := $(shell find crates bpf -type f \( -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml \))
+# The compiled module knows nothing of the kernel world, whose program is built apart.
+SOURCE_FILES := -type f \( -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml \)
+RUST_SOURCES := $(shell find crates bpf \( -path crates/kernel -o -path crates/emu \) -prune -o $(SOURCE_FILES) -print)
+KERNEL_SOURCES := $(shell find crates/kernel crates/emu $(SOURCE_FILES))
+KERNEL_PACKAGES := libelf-dev zlib1g-dev pkg-config clang libbpf-dev iproute2
 
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := build
 .PHONY: build audit test check bench format lock doctor clean
 
-## build: the command .venv/bin/fairweir
-build: $(VENV)/.core
+## build: the command .venv/bin/fairweir, and where it can be built .venv/bin/fairweir-kernel, which plays on real TCP
+build: $(VENV)/.core $(VENV)/.kernel
 	@echo "ready: $(BIN)/fairweir"
 
 ## audit: a verdict on a controller, CCA=bbr (several: CCA="frcc bbr"), further options in ARGS
@@ -25,12 +28,12 @@ audit: $(VENV)/.core
 	$(BIN)/fairweir audit $(CCA) $(ARGS) || [ $$? -eq 1 ]
 
 ## test: formatters, linters, type checks, all tests; closes with a total
-test: $(VENV)/.core $(VENV)/.clang
+test: $(VENV)/.core $(VENV)/.kernel
 	bash .ci/checks
 
 ## bench: the simulator's speed
 bench: $(VENV)/.core
-	cargo bench --workspace --exclude fairweir-py
+	cargo bench --workspace --exclude fairweir-py --exclude fairweir-kernel --exclude fairweir-emu
 	$(BIN)/python benches/python_cca.py
 
 ## format: rewrite sources as the formatters want them
@@ -70,8 +73,16 @@ $(VENV)/.core: $(VENV)/.packages pyproject.toml Cargo.toml Cargo.lock $(RUST_SOU
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_QUIET=1 $(BIN)/maturin develop --quiet --release --locked
 	touch $@
 
-# Only to check that bpf/ compiles for the kernel; without root and without clang that check is counted as skipped.
-$(VENV)/.clang: | $(VENV)/.venv
-	@if { ! command -v clang || [ ! -e /usr/include/bpf/bpf_helpers.h ]; } >/dev/null && [ "$$(id -u)" = 0 ]; then \
-		apt-get update -qq && apt-get install -y -qq clang libbpf-dev || true; fi
+# What the kernel world is built with and runs with; without root it must be there already.
+$(VENV)/.kernel-packages: | $(VENV)/.venv
+	@if { ! pkg-config --exists libelf zlib || ! command -v clang ip || [ ! -e /usr/include/bpf/bpf_helpers.h ]; } \
+		>/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && apt-get install -y -qq $(KERNEL_PACKAGES) || true; fi
+	touch $@
+
+# cargo finds its own output directory, whatever CARGO_TARGET_DIR says.
+$(VENV)/.kernel: $(VENV)/.core $(VENV)/.kernel-packages $(KERNEL_SOURCES)
+	@if pkg-config --exists libelf zlib 2>/dev/null; then \
+		cargo install --quiet --path crates/emu --root $(VENV) --no-track --force --locked; \
+	else echo "left out: fairweir-kernel, for which these are missing: $(KERNEL_PACKAGES)"; fi
 	touch $@
