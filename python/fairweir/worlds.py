@@ -21,6 +21,8 @@ from fairweir.run import Run, World, run
 from fairweir.scenario import Scenario
 from fairweir.sweep import fingerprint
 
+#: How often a run on the kernel that was late is played again.
+LATE_RETRIES = 1
 #: Simulated starts are moved by up to so much, so that seeds differ in more than ties.
 START_SPREAD_MS = 100
 
@@ -197,10 +199,15 @@ def play_all(
 
 
 def _on_kernel(task: Task) -> Outcome:
-    try:
-        return Outcome(_play_kernel(task))
-    except FairweirError as error:
-        return Outcome(None, str(error))
+    """Play on the kernel; a run that was late gets further chances, for what held it up may have passed."""
+    for _ in range(1 + LATE_RETRIES):
+        try:
+            outcome = Outcome(_play_kernel(task))
+        except FairweirError as error:
+            return Outcome(None, str(error))
+        if not outcome.not_judged:
+            break
+    return outcome
 
 
 def _work_s(task: Task) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from fairweir.agree.compare import Standing, compare, prediction_half_width
 from fairweir.agree.matrix import Agreement, agree, load_scenarios
 from fairweir.agree.page import render
 from fairweir.agree.table import closing
+from fairweir.cli.main import main
 from fairweir.errors import ConfigError, FairweirError, KernelError
 from fairweir.run import run
 from fairweir.scenario import Scenario, dumbbell
@@ -125,7 +127,8 @@ def matrix(tmp_path: Path, *names: str) -> Agreement:
 
 def test_a_matrix_counts_only_what_was_judged(kernel: list[str], tmp_path: Path) -> None:
     found = matrix(tmp_path, "same", "differs", "late", "fails")
-    assert len(kernel) == 8
+    # Late runs are played twice.
+    assert len(kernel) == 10
     assert [found.count(standing) for standing in Standing] == [2, 2, 2, 2]
     assert (found.share, found.holds) == (0.5, False)
     assert found.cell("cubic", "fails").why == "kernel: no such controller here"
@@ -139,7 +142,57 @@ def test_finished_runs_are_not_repeated_but_late_and_failed_ones_are(kernel: lis
     first = matrix(tmp_path, "same", "late", "fails")
     kernel.clear()
     assert matrix(tmp_path, "same", "late", "fails") == first
-    assert sorted(kernel) == ["fails cubic", "fails reno", "late cubic", "late reno"]
+    assert set(kernel) == {"fails cubic", "fails reno", "late cubic", "late reno"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two scenarios that agree in a folder."""
+    for i, name in enumerate(("one", "same")):
+        scenario = dumbbell("reno", rate=f"{12 + i}Mbps", rtprop="10ms", duration="4s", warmup="1s", name=name)
+        (tmp_path / f"{name}.toml").write_text(scenario.to_toml())
+    return tmp_path
+
+
+def command(folder: Path, *more: str) -> list[str]:
+    return ["agree", "--ccas", "reno,vegas", "--scenarios", str(folder), "--out", str(folder / "out"), *more]
+
+
+def test_the_command_shows_keeps_and_judges(
+    kernel: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command(folder, "--json")) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["share"], document["holds"], len(document["cells"])) == (1.0, True, 4)
+    assert json.loads((folder / "out" / "agreement.json").read_text()) == document
+    assert "Does the simulator say what Linux does?" in (folder / "out" / "agreement.html").read_text()
+    assert main(command(folder)) == 0
+    assert "4 of 4 cells agree (100%, at least 80%)" in capsys.readouterr().out
+    (folder / "one.toml").rename(folder / "differs.toml")
+    (folder / "differs.toml").write_text((folder / "differs.toml").read_text().replace('"one"', '"differs"'))
+    (folder / "out" / "runs").rename(folder / "old")
+    assert main(command(folder)) == 1
+    assert "differs, reno: reno-1: throughput" in capsys.readouterr().out
+
+
+def test_nothing_judged_is_no_verdict(kernel: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for file in folder.glob("*.toml"):
+        file.write_text(file.read_text().replace(f'"{file.stem}"', '"late"', 1))
+    (folder / "same.toml").unlink()
+    assert main(command(folder)) == 2
+    assert "error: no cell could be judged" in capsys.readouterr().err
+
+
+def test_an_interrupt_keeps_what_was_finished(
+    kernel: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(_task: Task) -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(worlds, "_play_kernel", interrupt)
+    assert main(command(folder)) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+    assert len(list((folder / "out" / "runs").iterdir())) == 2 * 2 * 5
 
 
 def test_nothing_is_simulated_if_there_is_no_kernel_world(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ PUBLISHED = Path(__file__).parents[2] / "scenarios" / "published"
 REQUIRED = {
     *("thesis-2.1", "thesis-2.2", "thesis-6.7", "thesis-7.17", "thesis-7.18", "thesis-7.19", "thesis-7.20"),
     *("thesis-7.21", "thesis-d.1", "thesis-d.2", "thesis-d.3"),
+    *("thesis-4.6", "thesis-b.3", "thesis-b.4", "thesis-b.5", "thesis-b.6", "thesis-b.7"),
     *("starvation-5.1", "starvation-5.2", "starvation-5.3", "starvation-5.4-allegro", "starvation-5.4-delayed-acks"),
     *("wcc-figure-2", "wcc-table-1", "wcc-table-2", "wcc-table-3"),
 }

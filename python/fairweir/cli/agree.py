@@ -29,7 +29,7 @@ def agree(
             metavar="DIR", help="Scenario files, each flow's controller is replaced; default scenarios/agree."
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Every third scenario, fewer seeds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Every fourth scenario, fewer seeds.")] = False,
     runs: Annotated[int, typer.Option(min=1, max=100, help="Runs of each cell on the kernel.")] = 1,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Results and finished runs; those there are not repeated.")
