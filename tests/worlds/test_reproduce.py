@@ -168,6 +168,23 @@ def test_gains_compare_groups_of_flows() -> None:
     assert read(check, scenario, summary(long=2.0, short_1=0.0)) == 1e6
 
 
+def test_losses_are_counted_in_each_flows_own_rtprop() -> None:
+    check = Check(claim="c", reading="lost_per_rtprop", at_most=1.0)
+    scenario = Scenario.from_dict(
+        {
+            "duration": "30s",
+            "warmup": "10s",
+            "link": {"l": {"rate": "12Mbps"}},
+            "flow": [
+                {"id": "near", "cca": "reno", "rtprop": "10ms"},
+                {"id": "far", "cca": "reno", "rtprop": "40ms"},
+            ],
+        }
+    )
+    flows = [{"id": "near", "lost_pkts": 2000}, {"id": "far", "lost_pkts": 1000}]
+    assert read(check, scenario, {"flows": flows}) == pytest.approx((1.0 + 2.0) / 2)
+
+
 def test_late_fairness_looks_at_the_end_of_each_time_between_changes() -> None:
     check = Check(claim="c", reading="late_jain", at_least=0.9)
     scenario = Scenario.from_dict(

@@ -20,7 +20,17 @@ from fairweir.run import World
 from fairweir.scenario import Scenario, read_document
 
 Reading = Literal[
-    "ratio", "gain", "throughput_mbps", "jain", "utilization", "rtt_ms", "qdelay_ms", "loss_rate", "late_jain"
+    "ratio",
+    "gain",
+    "throughput_mbps",
+    "jain",
+    "utilization",
+    "rtt_ms",
+    "rtt_p99_ms",
+    "qdelay_ms",
+    "loss_rate",
+    "lost_per_rtprop",
+    "late_jain",
 ]
 Place = Literal["each", "first", "last", "growth"]
 

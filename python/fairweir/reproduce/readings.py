@@ -42,6 +42,8 @@ def read(check: Check, scenario: Scenario, summary: Mapping[str, Any]) -> float:
     if check.reading == "utilization":
         return metrics.utilization(summary)
     flows = chosen(summary, check.of)
+    if check.reading == "lost_per_rtprop":
+        return _lost_per_rtprop(scenario, flows)
     if check.reading in _OF_A_FLOW:
         return _mean(_OF_A_FLOW[check.reading](flow) for flow in flows)
     throughputs = [_throughput(flow) for flow in flows]
@@ -78,6 +80,14 @@ def late_jain(scenario: Scenario, over_time: Mapping[str, Any]) -> float:
     return worst
 
 
+def _lost_per_rtprop(scenario: Scenario, flows: Sequence[Mapping[str, Any]]) -> float:
+    """Packets that a flow loses in its rtprop, mean over the time that counts and over flows."""
+    config = scenario.resolve()
+    rtprops = {flow["id"]: flow["rtprop"] for flow in config["flows"]}
+    counted_ns = config["duration"] - config["warmup"]
+    return _mean(flow["lost_pkts"] * rtprops[flow["id"]] / counted_ns for flow in flows)
+
+
 def _throughput(flow: Mapping[str, Any]) -> float:
     return float(flow["throughput_mbps"])
 
@@ -85,6 +95,7 @@ def _throughput(flow: Mapping[str, Any]) -> float:
 _OF_A_FLOW: dict[Reading, Callable[[Mapping[str, Any]], float]] = {
     "throughput_mbps": _throughput,
     "rtt_ms": lambda flow: float(flow["rtt_ms"]["mean"]),
+    "rtt_p99_ms": lambda flow: float(flow["rtt_ms"]["p99"]),
     "qdelay_ms": lambda flow: float(flow["qdelay_ms"]["mean"]),
     "loss_rate": lambda flow: float(flow["loss_rate"]),
 }
