@@ -1,4 +1,4 @@
-//! How exact the emulator is on this machine: `cargo run --release -p fairweir-emu --example precision [seconds]`.
+//! How exact the emulator is on this machine: `cargo run --release -p fairweir-emu --example precision [seconds [mbps]]`.
 //!
 //! The goals (a quiet machine): at 100 Mbps a 99th percentile of the release error of 0.1 ms at most, at 300 Mbps 0.2 ms;
 //! 900 Mbps of goodput at 1 Gbps in the TSO mode; an added RTT with a median under 0.1 ms and a 99th percentile under
@@ -6,16 +6,23 @@
 
 use fairweir_emu::{EmuError, Emulator, EmulatorOptions, EmulatorRecord, Network, PacketMode, address};
 use fairweir_sim::Config;
-use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
-use socket2::SockRef;
+use nix::sys::socket::sockopt::{ReceiveTimestampns, TcpCongestion};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
+use nix::sys::time::{TimeSpec, TimeValLike};
+use nix::time::{ClockId, clock_gettime};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::ffi::OsString;
-use std::io::{Read, Write};
-use std::net::{SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::io::{IoSliceMut, Read, Write};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
 const MTU: PacketMode = PacketMode::Mtu { burst: 1 };
 const TSO: PacketMode = PacketMode::Tso { segments: 44 };
+
+/// Between two reads of a receiver.
+const READ_PAUSE: Duration = Duration::from_millis(2);
 
 /// What a row of the table is about.
 struct Trial {
@@ -59,8 +66,11 @@ fn bulk(trial: &Trial, seconds: u64) -> Result<EmulatorRecord, EmuError> {
         for listener in listeners {
             scope.spawn(move || {
                 let (mut stream, _) = listener.accept().expect("the sender connects");
-                let mut buffer = vec![0; 1 << 18];
-                while stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
+                let mut buffer = vec![0; 1 << 20];
+                // Nobody waits in `read`: waking up for every packet would cost the emulator more than the packet.
+                while stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
+                    thread::sleep(READ_PAUSE);
+                }
             });
         }
         for k in 0..trial.flows {
@@ -81,44 +91,55 @@ fn bulk(trial: &Trial, seconds: u64) -> Result<EmulatorRecord, EmuError> {
 }
 
 /// RTTs of single packets through an otherwise idle path of 100 Mbps and 20 ms, less what the path is to take, µs.
+///
+/// The receiver's kernel answers (ICMP echo), and the sender's stamps the answer: no process's wake-up is in it.
 fn pings(count: usize) -> Result<Vec<f64>, EmuError> {
     let trial = Trial { mode: MTU, mbps: 100, cca: "reno", flows: 1 };
     let config = config(&trial, count as u64 / 20 + 5, 20);
     let network = Network::new(&config, trial.mode)?;
     let running = Emulator::start(&config, &network, EmulatorOptions::default())?;
-    let bind = |address| UdpSocket::bind(SocketAddrV4::new(address, address::PORT)).expect("the port is free");
-    let echo = network.receivers().enter(|| bind(address::receiver(0)))?;
-    let ping = network.senders().enter(|| bind(address::sender(0)))?;
-    ping.connect(SocketAddrV4::new(address::receiver(0), address::PORT)).expect("the route is there");
-    for socket in [&echo, &ping] {
-        socket.set_read_timeout(Some(Duration::from_secs(2))).expect("a timeout can be set");
-    }
+    let socket = network.senders().enter(|| Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)))?;
+    let socket = socket.expect("root may open a raw socket");
+    socket.connect(&SocketAddrV4::new(address::receiver(0), 0).into()).expect("the route is there");
+    setsockopt(&socket, ReceiveTimestampns, &true).expect("arrivals can be stamped");
+    socket.set_read_timeout(Some(Duration::from_secs(2))).expect("a timeout can be set");
     running.go();
     // 1500 B at 100 Mbps, and 20 ms.
     let intended_us = 1500.0 * 8.0 / 100.0 + 20_000.0;
-    let payload = [0; 1500 - 28];
+    // An echo request: type 8, its checksum, and zeros.
+    let mut request = [0; 1500 - 20];
+    (request[0], request[2]) = (8, !8);
+    request[3] = 0xFF;
     let mut errors_us = Vec::new();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut buffer = [0; 2048];
-            while let Ok((bytes, from)) = echo.recv_from(&mut buffer) {
-                echo.send_to(&buffer[..bytes], from).expect("the answer leaves");
-            }
-        });
-        for _ in 0..count {
-            let sent = Instant::now();
-            ping.send(&payload).expect("the packet leaves");
-            ping.recv(&mut [0; 2048]).expect("the echo comes back");
-            errors_us.push(sent.elapsed().as_secs_f64() * 1e6 - intended_us);
-        }
-    });
+    for _ in 0..count {
+        let sent = clock_gettime(ClockId::CLOCK_REALTIME).expect("there is a clock");
+        socket.send(&request).expect("the packet leaves");
+        let arrived = arrival(&socket);
+        errors_us.push((arrived - sent).num_nanoseconds() as f64 / 1e3 - intended_us);
+        thread::sleep(Duration::from_micros(errors_us.len() as u64 * 37 % 1000));
+    }
     running.stop()?;
     errors_us.sort_by(f64::total_cmp);
     Ok(errors_us)
 }
 
+/// When the next packet reached the socket, by the kernel's stamp.
+fn arrival(socket: &Socket) -> TimeSpec {
+    let mut buffer = [0; 2048];
+    let mut slices = [IoSliceMut::new(&mut buffer)];
+    let mut control = nix::cmsg_space!(TimeSpec);
+    let received = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut control), MsgFlags::empty());
+    let messages = received.expect("the echo comes back");
+    let stamp = messages.cmsgs().expect("the stamp fits").find_map(|message| match message {
+        ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp),
+        _ => None,
+    });
+    stamp.expect("the arrival is stamped")
+}
+
 fn main() -> Result<(), EmuError> {
-    let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(10);
+    let argument = |k| std::env::args().nth(k).and_then(|text| text.parse::<u64>().ok());
+    let seconds = argument(1).unwrap_or(10);
     let trials = [
         Trial { mode: MTU, mbps: 20, cca: "cubic", flows: 1 },
         Trial { mode: MTU, mbps: 100, cca: "cubic", flows: 1 },
@@ -130,8 +151,8 @@ fn main() -> Result<(), EmuError> {
         Trial { mode: TSO, mbps: 1000, cca: "bbr", flows: 4 },
     ];
     println!("mode  mbps  cca    flows  goodput_mbps  p50_us  p90_us  p99_us  p999_us  max_us  wake_p99_us  cpu");
-    for trial in trials {
-        let record = bulk(&trial, seconds)?;
+    for trial in trials.iter().filter(|trial| argument(2).is_none_or(|mbps| mbps == trial.mbps)) {
+        let record = bulk(trial, seconds)?;
         let bytes: u64 = record.flows.iter().map(|flow| flow.delivered_bytes - 52 * flow.delivered_pkts).sum();
         let goodput = bytes as f64 * 8e-6 / (record.end.as_secs_f64() - 1.0);
         let (error, accuracy) = (record.accuracy.release_error_us, &record.accuracy);
@@ -150,7 +171,7 @@ fn main() -> Result<(), EmuError> {
             accuracy.cpu_fraction,
         );
     }
-    let errors = pings(50 * seconds as usize)?;
+    let errors = pings(40 * seconds as usize)?;
     let at = |share: f64| errors[((errors.len() - 1) as f64 * share) as usize];
     println!(
         "added RTT, {} pings: median {:.1} us, p99 {:.1} us, max {:.1} us",

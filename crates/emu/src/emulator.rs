@@ -1,13 +1,13 @@
 //! The emulator: one thread that takes packets out of one namespace, holds them as long as the network would, and hands
 //! them to the other.
 //!
-//! It sleeps in epoll until a device has a packet or the next one is due (a timerfd with an absolute deadline), under
-//! SCHED_FIFO on a CPU of its own choice. It never spins: under SCHED_FIFO the kernel stalls a loop that does for some
-//! 50 ms a second. Writing a packet runs the receiving TCP before the write returns, so what that TCP answers is read at
-//! once, while it is fresh.
+//! It sleeps until a device has a packet or the next one is due, under SCHED_FIFO on a CPU of its own choice. It does not
+//! spin: under SCHED_FIFO the kernel stalls a loop that does for some 50 ms a second. Writing a packet runs the receiving
+//! TCP before the write returns, so what that TCP answers is read at once, while it is fresh.
 
 use crate::accuracy::{Lateness, default_budget};
-use crate::clock::{monotonic_ns, thread_cpu_time, time_spec};
+use crate::bell::{Rhythm, Stop, Woken, sleep};
+use crate::clock::thread_cpu_time;
 use crate::error::During;
 use crate::frames::Frames;
 use crate::realtime::make_punctual;
@@ -19,9 +19,6 @@ use crate::{Clock, EmuError, EmulatorRecord, Network};
 use fairweir_sim::Config;
 use fairweir_units::{Dur, Time};
 use nix::errno::Errno;
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -29,12 +26,6 @@ use std::thread::{Builder, JoinHandle};
 
 /// Packets read from a device before the clock is looked at again.
 const READ_BATCH: usize = 16;
-/// What epoll's events are told by.
-const SENDERS: u64 = 0;
-const RECEIVERS: u64 = 1;
-const TIMER: u64 = 2;
-const STOP: u64 = 3;
-
 /// How the emulator runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EmulatorOptions {
@@ -51,7 +42,7 @@ pub struct Emulator;
 #[derive(Debug)]
 pub struct Running {
     thread: Option<JoinHandle<Result<EmulatorRecord, EmuError>>>,
-    stop: Arc<EventFd>,
+    stop: Arc<Stop>,
     go: Sender<Clock>,
     clock: OnceLock<Clock>,
 }
@@ -63,10 +54,7 @@ impl Emulator {
     /// A scenario that cannot be played, or what the system refuses.
     pub fn start(config: &Config, network: &Network, options: EmulatorOptions) -> Result<Running, EmuError> {
         fairweir_sim::check(config)?;
-        let stop = Arc::new(
-            EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).during(|| "make an eventfd".into())?,
-        );
-        let bell = Bell::new(network, &stop)?;
+        let stop = Arc::new(Stop::new()?);
         let frame_bytes = network.sender_tun.frame_bytes(config.packet.0 as usize);
         let worker = Worker {
             senders: network.sender_tun.try_clone()?,
@@ -76,7 +64,7 @@ impl Emulator {
             frames: Frames::new(frame_bytes),
             lateness: Lateness::new(),
             clock: Clock::starting_at(u64::MAX),
-            bell,
+            rhythm: Rhythm::new(),
             stop: stop.clone(),
             budget: options.budget.unwrap_or_else(|| default_budget(config)),
             mode: network.mode.name(),
@@ -118,7 +106,7 @@ impl Running {
     fn join(&mut self) -> Result<EmulatorRecord, EmuError> {
         self.go();
         let thread = self.thread.take().expect("the emulator is stopped once");
-        self.stop.write(1).during(|| "ring the emulator's bell".into())?;
+        self.stop.set()?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
@@ -131,68 +119,6 @@ impl Drop for Running {
     }
 }
 
-/// What wakes the emulator: packets, the time, the end.
-#[derive(Debug)]
-struct Bell {
-    epoll: Epoll,
-    timer: TimerFd,
-    /// What the timer is set to, `CLOCK_MONOTONIC` ns.
-    alarm_ns: u64,
-}
-
-impl Bell {
-    fn new(network: &Network, stop: &EventFd) -> Result<Bell, EmuError> {
-        let make = || -> Result<Bell, Errno> {
-            let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-            let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
-            let readable = |data| EpollEvent::new(EpollFlags::EPOLLIN, data);
-            epoll.add(&network.sender_tun, readable(SENDERS))?;
-            epoll.add(&network.receiver_tun, readable(RECEIVERS))?;
-            // Setting the timer again takes the old alarm back: it need not be read.
-            epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER))?;
-            epoll.add(stop, readable(STOP))?;
-            Ok(Bell { epoll, timer, alarm_ns: u64::MAX })
-        };
-        make().during(|| "make the emulator's alarm".into())
-    }
-
-    /// Sleeps until `alarm_ns` or until something else comes up.
-    fn sleep(&mut self, alarm_ns: u64) -> Result<Woken, Errno> {
-        if alarm_ns != self.alarm_ns {
-            self.alarm_ns = alarm_ns;
-            if alarm_ns == u64::MAX {
-                self.timer.unset()?;
-            } else {
-                self.timer.set(Expiration::OneShot(time_spec(alarm_ns)), TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
-            }
-        }
-        let mut events = [EpollEvent::empty(); 4];
-        let count = match self.epoll.wait(&mut events, EpollTimeout::NONE) {
-            Err(Errno::EINTR) => 0,
-            result => result?,
-        };
-        let mut woken = Woken::default();
-        for event in &events[..count] {
-            match event.data() {
-                SENDERS => woken.senders = true,
-                RECEIVERS => woken.receivers = true,
-                STOP => woken.stop = true,
-                _ => woken.alarm = true,
-            }
-        }
-        Ok(woken)
-    }
-}
-
-/// Why the emulator woke up.
-#[derive(Clone, Copy, Debug, Default)]
-struct Woken {
-    senders: bool,
-    receivers: bool,
-    alarm: bool,
-    stop: bool,
-}
-
 /// The emulator's thread.
 #[derive(Debug)]
 struct Worker {
@@ -203,8 +129,8 @@ struct Worker {
     frames: Frames,
     lateness: Lateness,
     clock: Clock,
-    bell: Bell,
-    stop: Arc<EventFd>,
+    rhythm: Rhythm,
+    stop: Arc<Stop>,
     budget: Dur,
     mode: &'static str,
 }
@@ -231,37 +157,34 @@ impl Worker {
     }
 
     fn relay_until_stopped(&mut self) -> io::Result<()> {
-        let mut woken = Woken { senders: true, receivers: true, ..Woken::default() };
-        while !woken.stop {
-            if woken.alarm {
-                let late_ns = monotonic_ns().saturating_sub(self.bell.alarm_ns);
-                self.lateness.wake.record(Dur::from_nanos(late_ns));
-            }
+        let mut woken = Woken::UNKNOWN;
+        while !self.stop.is_set() {
             self.release_due()?;
-            if woken.senders {
+            let [senders, receivers] = woken.has_packets;
+            if senders {
                 self.read_from(Direction::Data)?;
             }
-            if woken.receivers {
+            if receivers {
                 self.read_from(Direction::Ack)?;
             }
-            let next = self.relay.next_event().min(self.recorder.due());
-            woken = if next > self.clock.now() {
-                self.bell.sleep(if next.is_set() { self.clock.monotonic_ns(next) } else { u64::MAX })?
-            } else {
-                Woken { senders: true, receivers: true, ..self.look()? }
-            };
+            woken = self.sleep()?;
         }
-        // The stop stays readable until it is read.
-        self.stop.read()?;
         Ok(())
     }
 
-    /// What has come up, without sleeping.
-    fn look(&self) -> Result<Woken, Errno> {
-        let mut events = [EpollEvent::empty(); 4];
-        let count = self.bell.epoll.wait(&mut events, EpollTimeout::ZERO)?;
-        let stop = events[..count].iter().any(|event| event.data() == STOP);
-        Ok(Woken { stop, ..Woken::default() })
+    /// Sleeps until the next packet is due, or does not if that is soon.
+    fn sleep(&mut self) -> Result<Woken, Errno> {
+        let next = self.relay.next_event().min(self.recorder.due());
+        let now_ns = self.clock.monotonic_ns(self.clock.now());
+        let due_ns = if next.is_set() { self.clock.monotonic_ns(next) } else { u64::MAX };
+        let Some(alarm_ns) = self.rhythm.alarm(now_ns, due_ns) else { return Ok(Woken::UNKNOWN) };
+        let woken = sleep([&self.senders, &self.receivers], &self.stop, now_ns, alarm_ns)?;
+        let awake_ns = self.clock.monotonic_ns(self.clock.now());
+        self.rhythm.slept(now_ns, awake_ns, woken);
+        if let Some(late_by) = woken.late_by {
+            self.lateness.wake.record(late_by);
+        }
+        Ok(woken)
     }
 
     /// Plays what was to happen inside the network up to `now`.
@@ -282,7 +205,7 @@ impl Worker {
         loop {
             let now = self.clock.now();
             self.catch_up(now);
-            let Some(release) = self.relay.next_release(now) else { return Ok(()) };
+            let Some(release) = self.relay.next_release(now, now + self.rhythm.grain()) else { return Ok(()) };
             self.release(&release, now);
             self.frames.release(release.frame);
             let answers = match release.item.direction {
@@ -300,7 +223,7 @@ impl Worker {
             Direction::Data => &self.receivers,
             Direction::Ack => &self.senders,
         };
-        self.lateness.release.record(now.since(release.at));
+        self.lateness.release.record(now.since(release.at).max(release.at.since(now)));
         let meter = &mut self.recorder.meters[item.flow];
         match item.direction {
             Direction::Data if item.is_marked => {

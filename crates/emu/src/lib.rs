@@ -6,6 +6,7 @@
 
 mod accuracy;
 pub mod address;
+mod bell;
 pub mod cca;
 mod clock;
 pub mod doctor;

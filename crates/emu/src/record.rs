@@ -71,7 +71,7 @@ pub struct MeasuredSeries {
 /// How exact the emulation was, and whether a run is worth a judgement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Accuracy {
-    /// How much later than intended packets left the emulator.
+    /// How much later (or, by a few µs, earlier) than intended packets left the emulator.
     pub release_error_us: ReleaseError,
     /// How much later than asked for the emulator woke up: about what a packet's arrival is read late.
     pub wake_error_us: ReleaseError,

@@ -172,10 +172,10 @@ impl Relay {
         }
     }
 
-    /// The next frame that was to leave by `now`.
-    pub(crate) fn next_release(&mut self, now: Time) -> Option<Release> {
+    /// The next frame that, as far as is settled at `now`, is to leave by `until`.
+    pub(crate) fn next_release(&mut self, now: Time, until: Time) -> Option<Release> {
         self.advance(now);
-        let Reverse(entry) = *self.leaving.peek().filter(|Reverse(entry)| entry.at <= now)?;
+        let Reverse(entry) = *self.leaving.peek().filter(|Reverse(entry)| entry.at <= until)?;
         self.leaving.pop();
         let item = self.items[entry.frame as usize];
         if item.direction == Direction::Data {
@@ -306,3 +306,6 @@ fn ways(config: &Config, index: usize, spec: &FlowSpec) -> [Way; 2] {
 pub(crate) fn packet(seq: u64, bytes: u64, sent: Time, is_ecn_capable: bool) -> Packet {
     Packet { seq, bytes: Bytes(bytes), sent, is_ecn_capable }
 }
+
+#[cfg(test)]
+mod tests;

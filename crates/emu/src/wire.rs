@@ -99,7 +99,12 @@ pub(crate) mod tests {
 
     /// A data packet of `flow`, as the sender's kernel makes it.
     pub(crate) fn data_packet(flow: usize, seq: u32, bytes: usize, ecn: u8) -> Vec<u8> {
-        let tcp = TcpHeader::new(40_000, crate::address::PORT, seq, 65_535);
+        data_packet_of(40_000, flow, seq, bytes, ecn)
+    }
+
+    /// The same, sent from `port`.
+    pub(crate) fn data_packet_of(port: u16, flow: usize, seq: u32, bytes: usize, ecn: u8) -> Vec<u8> {
+        let tcp = TcpHeader::new(port, crate::address::PORT, seq, 65_535);
         packet(sender(flow).octets(), receiver(flow).octets(), &tcp, bytes, ecn)
     }
 

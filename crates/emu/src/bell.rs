@@ -1,0 +1,178 @@
+//! What the emulator sleeps on, and when it is worth its while.
+//!
+//! To sleep and wake up costs about as much as to pass a packet on, in a virtual machine more: the timer has to be
+//! programmed and the CPU to be given back. Far below capacity that does not matter and every packet gets a wake-up of
+//! its own; the busier the emulator is, the wider it opens the window ([`Rhythm::grain`]) in which packets leave
+//! together.
+
+use crate::EmuError;
+use crate::clock::{monotonic_ns, time_spec};
+use crate::error::During;
+use fairweir_units::Dur;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Tells the emulator's thread to stop, from another one.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    bell: EventFd,
+    is_set: AtomicBool,
+}
+
+impl Stop {
+    pub(crate) fn new() -> Result<Stop, EmuError> {
+        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
+        let bell = EventFd::from_flags(flags).during(|| "make an eventfd".into())?;
+        Ok(Stop { bell, is_set: AtomicBool::new(false) })
+    }
+
+    pub(crate) fn set(&self) -> Result<(), EmuError> {
+        self.is_set.store(true, Ordering::Relaxed);
+        self.bell.write(1).during(|| "ring the emulator's bell".into())?;
+        Ok(())
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Relaxed)
+    }
+}
+
+/// What woke the emulator up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Woken {
+    /// Packets wait at the first device, and at the second.
+    pub(crate) has_packets: [bool; 2],
+    /// It was time, and the alarm is so long past.
+    pub(crate) late_by: Option<Dur>,
+}
+
+impl Woken {
+    /// Nothing is known: look everywhere.
+    pub(crate) const UNKNOWN: Woken = Woken { has_packets: [true, true], late_by: None };
+}
+
+/// Sleeps until `alarm_ns` of `CLOCK_MONOTONIC`, until a device has a packet, or until `stop` is set.
+pub(crate) fn sleep(devices: [&impl AsFd; 2], stop: &Stop, now_ns: u64, alarm_ns: u64) -> Result<Woken, Errno> {
+    let readable = PollFlags::POLLIN;
+    let mut fds = [
+        PollFd::new(devices[0].as_fd(), readable),
+        PollFd::new(devices[1].as_fd(), readable),
+        PollFd::new(stop.bell.as_fd(), readable),
+    ];
+    let timeout = (alarm_ns != u64::MAX).then(|| time_spec(alarm_ns.saturating_sub(now_ns)));
+    match ppoll(&mut fds, timeout, None) {
+        Ok(0) => {
+            let late_by = Dur::from_nanos(monotonic_ns().saturating_sub(alarm_ns));
+            Ok(Woken { has_packets: [false, false], late_by: Some(late_by) })
+        }
+        Ok(_) => {
+            let is_ready = |fd: &PollFd<'_>| fd.any().unwrap_or(true);
+            Ok(Woken { has_packets: [is_ready(&fds[0]), is_ready(&fds[1])], late_by: None })
+        }
+        Err(Errno::EINTR) => Ok(Woken::UNKNOWN),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The emulator's habits of sleep, learned as it goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rhythm {
+    /// Median of the time between an alarm and the return from sleep, tracked in small steps.
+    lag_ns: u64,
+    grain_ns: u64,
+    /// Since when the share of time awake is counted, and how long it slept since.
+    since_ns: u64,
+    asleep_ns: u64,
+}
+
+impl Rhythm {
+    const LAG_STEP_NS: u64 = 100;
+    /// A longer lag is not the timer's but somebody else's work.
+    const LONGEST_LAG_NS: u64 = 40_000;
+    const FINEST_GRAIN_NS: u64 = 2_000;
+    const COARSEST_GRAIN_NS: u64 = 24_000;
+    /// How long the share of time awake is counted.
+    const PERIOD_NS: u64 = 5_000_000;
+    /// Under SCHED_FIFO the kernel takes a CPU away for 50 ms from who is awake for 95 % of a second. % of the time:
+    const BUSY: u64 = 60;
+    const IDLE: u64 = 40;
+    /// A sleep shorter than this is not worth its price.
+    const SHORTEST_SLEEP_NS: u64 = 2_000;
+
+    pub(crate) fn new() -> Rhythm {
+        Rhythm { lag_ns: 0, grain_ns: Rhythm::FINEST_GRAIN_NS, since_ns: monotonic_ns(), asleep_ns: 0 }
+    }
+
+    /// How much too early or too late a packet may leave for company.
+    pub(crate) fn grain(&self) -> Dur {
+        Dur::from_nanos(self.grain_ns)
+    }
+
+    /// When to wake up for a packet that is due at `due_ns`; `None` if it is not worth sleeping.
+    pub(crate) fn alarm(&self, now_ns: u64, due_ns: u64) -> Option<u64> {
+        if due_ns == u64::MAX {
+            return Some(due_ns);
+        }
+        let patience = self.grain_ns - Rhythm::FINEST_GRAIN_NS;
+        let alarm = (due_ns + patience).saturating_sub(self.lag_ns);
+        (alarm >= now_ns + Rhythm::SHORTEST_SLEEP_NS).then_some(alarm)
+    }
+
+    /// The emulator slept from `asleep_ns` to `awake_ns`.
+    pub(crate) fn slept(&mut self, asleep_ns: u64, awake_ns: u64, woken: Woken) {
+        if let Some(lag) = woken.late_by {
+            self.lag_ns = match lag.as_nanos() > self.lag_ns {
+                true => (self.lag_ns + Rhythm::LAG_STEP_NS).min(Rhythm::LONGEST_LAG_NS),
+                false => self.lag_ns.saturating_sub(Rhythm::LAG_STEP_NS),
+            };
+        }
+        self.asleep_ns += awake_ns.saturating_sub(asleep_ns);
+        let period = awake_ns.saturating_sub(self.since_ns);
+        if period >= Rhythm::PERIOD_NS {
+            let awake = period.saturating_sub(self.asleep_ns);
+            if awake * 100 > Rhythm::BUSY * period {
+                self.grain_ns = (self.grain_ns * 2).min(Rhythm::COARSEST_GRAIN_NS);
+            } else if awake * 100 < Rhythm::IDLE * period {
+                self.grain_ns = (self.grain_ns / 2).max(Rhythm::FINEST_GRAIN_NS);
+            }
+            (self.since_ns, self.asleep_ns) = (awake_ns, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lives through `periods` in which it is awake for `awake` % of the time.
+    fn live(rhythm: &mut Rhythm, periods: u64, awake: u64) {
+        for _ in 0..periods {
+            let start = rhythm.since_ns;
+            let woken = Woken { has_packets: [false, false], late_by: Some(Dur::from_micros(12)) };
+            rhythm.slept(start + Rhythm::PERIOD_NS * awake / 100, start + Rhythm::PERIOD_NS, woken);
+        }
+    }
+
+    #[test]
+    fn the_grain_widens_with_load_and_narrows_again() {
+        let mut rhythm = Rhythm::new();
+        live(&mut rhythm, 100, 80);
+        assert_eq!(rhythm.grain(), Dur::from_micros(24));
+        live(&mut rhythm, 100, 50);
+        assert_eq!(rhythm.grain(), Dur::from_micros(24));
+        live(&mut rhythm, 100, 20);
+        assert_eq!(rhythm.grain(), Dur::from_micros(2));
+    }
+
+    #[test]
+    fn the_alarm_is_ahead_by_the_usual_lag() {
+        let mut rhythm = Rhythm::new();
+        live(&mut rhythm, 1000, 10);
+        assert_eq!(rhythm.alarm(0, 1_000_000), Some(988_000));
+        assert_eq!(rhythm.alarm(990_000, 1_000_000), None);
+        assert_eq!(rhythm.alarm(0, u64::MAX), Some(u64::MAX));
+    }
+}

@@ -1,0 +1,234 @@
+//! The relay against the elements it is made of, composed by hand.
+
+use super::*;
+use fairweir_path::Hop;
+use fairweir_sim::{element_stream, hop_stream};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const SEED: u64 = 7;
+const FLOWS: usize = 3;
+
+/// `FLOWS` flows over `links`, whose names do not matter, with `flow` laid over the defaults.
+fn config(links: &[Value], path: &[usize], ack_path: &[usize], flow: &Value) -> Config {
+    let hops: Vec<Value> = links.iter().map(|hop| json!({"name": "hop", "hop": hop, "delay": 700_000})).collect();
+    let flows: Vec<Value> = (0..FLOWS)
+        .map(|id| {
+            let mut spec = json!({
+                "id": id.to_string(), "cca": "reno", "path": path, "ack_path": ack_path,
+                "forward_delay": 8_000_000, "reverse_delay": 16_000_000, "rtprop": 24_000_000,
+            });
+            spec.as_object_mut().unwrap().extend(flow.as_object().unwrap().clone());
+            spec
+        })
+        .collect();
+    let config = json!({"duration": 1_000_000_000u64, "seed": SEED, "links": hops, "flows": flows});
+    let config = serde_json::from_value(config).unwrap();
+    fairweir_sim::check(&config).unwrap();
+    config
+}
+
+fn link(mbps: u64, queue: Value) -> Value {
+    json!({"link": {"kind": "constant", "rate": mbps * 125_000}, "queue": queue})
+}
+
+fn droptail() -> Value {
+    json!({"kind": "droptail", "limit": 20_000})
+}
+
+/// Data packets: time, flow. Times of flow `f` are `f` modulo 8, so no two are equal.
+fn arrivals(gaps: &[(u64, usize)]) -> Vec<(Time, usize)> {
+    let mut ns = 0;
+    gaps.iter()
+        .map(|&(gap, flow)| {
+            ns += (gap / 8 + 1) * 8;
+            (Time::from_nanos(ns + flow as u64), flow)
+        })
+        .collect()
+}
+
+/// What leaves: time, flow, frame. The clock is looked at whenever a packet arrives, and at `looks`.
+fn relayed(
+    config: &Config,
+    direction: Direction,
+    arrivals: &[(Time, usize)],
+    looks: &[u64],
+) -> Vec<(Time, usize, Frame)> {
+    let mut relay = Relay::new(config);
+    let mut events: Vec<(Time, Option<(usize, Frame)>)> =
+        arrivals.iter().enumerate().map(|(frame, &(at, flow))| (at, Some((flow, frame as Frame)))).collect();
+    events.extend(looks.iter().map(|&ns| (Time::from_nanos(ns), None)));
+    events.sort();
+    let mut left = Vec::new();
+    let mut take = |relay: &mut Relay, now| {
+        while let Some(release) = relay.next_release(now, now) {
+            left.push((release.at, release.item.flow, release.frame));
+        }
+    };
+    for (now, arrival) in events {
+        take(&mut relay, now);
+        if let Some((flow, frame)) = arrival {
+            let item = Item::new(flow, direction, packet(u64::from(frame), 1500, now, false), 1);
+            relay.arrive(now, frame, item);
+        }
+    }
+    take(&mut relay, Time::from_nanos(u64::MAX - 1));
+    assert_eq!(relay.next_event(), Time::NEVER);
+    let lost = std::iter::from_fn(|| relay.next_lost()).count();
+    let dropped: u64 = (0..FLOWS).flat_map(|flow| relay.dropped(flow)).sum();
+    assert_eq!((left.len() + lost, lost as u64), (arrivals.len(), dropped));
+    left
+}
+
+fn deliver(verdict: Verdict) -> Option<Time> {
+    match verdict {
+        Verdict::Deliver(at) | Verdict::Mark(at) => Some(at),
+        Verdict::Drop => None,
+    }
+}
+
+/// A data packet as the model carries it.
+struct Carried {
+    at: Time,
+    flow: usize,
+    frame: Frame,
+    sent: Time,
+}
+
+/// The same by hand: ingress, the hops one after the other, egress.
+fn composed(config: &Config, arrivals: &[(Time, usize)]) -> Vec<(Time, usize, Frame)> {
+    let mut chains: Vec<[Chain; 2]> = config
+        .flows
+        .iter()
+        .enumerate()
+        .map(|(flow, spec)| {
+            let mut element = 0;
+            let mut stream = || {
+                element += 1;
+                element_stream(SEED, flow, element)
+            };
+            [
+                Chain::new(Dur::ZERO, &spec.ingress, &mut stream),
+                Chain::new(spec.forward_delay, &spec.egress, &mut stream),
+            ]
+        })
+        .collect();
+    let packet_of = |p: &Carried| packet(u64::from(p.frame), 1500, p.sent, false);
+    let mut packets: Vec<Carried> = arrivals
+        .iter()
+        .enumerate()
+        .filter_map(|(frame, &(at, flow))| {
+            let carried = Carried { at, flow, frame: frame as Frame, sent: at };
+            Some(Carried { at: deliver(chains[flow][0].arrive(at, &packet_of(&carried)))?, ..carried })
+        })
+        .collect();
+    for &index in &config.flows[0].path {
+        packets.sort_by_key(|p| p.at);
+        packets = through_hop(&mut Hop::new(&config.links[index].hop, hop_stream(SEED, index)), packets);
+        let is_last = Some(&index) == config.flows[0].path.last();
+        packets.iter_mut().filter(|_| !is_last).for_each(|p| p.at += config.links[index].delay);
+    }
+    let mut left: Vec<(Time, usize, Frame)> = packets
+        .into_iter()
+        .filter_map(|p| Some((deliver(chains[p.flow][1].arrive(p.at, &packet_of(&p)))?, p.flow, p.frame)))
+        .collect();
+    left.sort();
+    left
+}
+
+fn through_hop(hop: &mut Hop, packets: Vec<Carried>) -> Vec<Carried> {
+    let mut left = Vec::new();
+    let mut inside = std::collections::VecDeque::new();
+    let mut serve = |hop: &mut Hop, inside: &mut std::collections::VecDeque<Carried>, until: Time| {
+        while hop.service_at() <= until && hop.service_at().is_set() {
+            let departure = hop.service(hop.service_at()).unwrap();
+            let carried = inside.pop_front().unwrap();
+            left.extend(deliver(departure.verdict).map(|at| Carried { at, ..carried }));
+        }
+    };
+    if hop.decides_on_leave() {
+        for p in packets {
+            serve(hop, &mut inside, p.at);
+            if hop.wait(p.at, &packet(0, 1500, p.sent, false), 0) {
+                inside.push_back(p);
+            }
+        }
+        serve(hop, &mut inside, Time::from_nanos(u64::MAX - 1));
+        return left;
+    }
+    packets
+        .into_iter()
+        .filter_map(|p| Some(Carried { at: deliver(hop.arrive(p.at, &packet(0, 1500, p.sent, false)))?, ..p }))
+        .collect()
+}
+
+fn any_gaps() -> impl Strategy<Value = Vec<(u64, usize)>> {
+    proptest::collection::vec((0..250_000u64, 0..FLOWS), 1..120)
+}
+
+proptest! {
+    #[test]
+    fn packets_leave_as_from_the_elements_by_themselves(
+        gaps in any_gaps(),
+        looks in proptest::collection::vec(0..60_000_000u64, 0..40),
+        deciding in any::<bool>(),
+    ) {
+        let queue = if deciding {
+            json!({"kind": "codel", "target": 1_000_000, "interval": 5_000_000, "limit": 60_000})
+        } else {
+            droptail()
+        };
+        let flow = json!({
+            "ingress": [{"kind": "iid-loss", "per_billion": 100_000_000}],
+            "egress": [{"kind": "uniform", "max": 3_000_000}, {"kind": "iid-loss", "per_billion": 50_000_000}],
+        });
+        let config = config(&[link(90, queue), link(70, droptail())], &[0, 1], &[], &flow);
+        let arrivals = arrivals(&gaps);
+        let mut left = relayed(&config, Direction::Data, &arrivals, &looks);
+        left.sort();
+        prop_assert_eq!(left, composed(&config, &arrivals));
+    }
+
+    #[test]
+    fn a_flow_is_never_reordered(gaps in any_gaps(), looks in proptest::collection::vec(0..60_000_000u64, 0..40)) {
+        let jitter = json!([{"kind": "uniform", "max": 3_000_000}]);
+        let flow = json!({"ingress": jitter, "egress": jitter, "reverse": jitter, "reverse_egress": jitter});
+        let config = config(&[link(90, droptail())], &[0], &[0], &flow);
+        for direction in [Direction::Data, Direction::Ack] {
+            let left = relayed(&config, direction, &arrivals(&gaps), &looks);
+            for flow in 0..FLOWS {
+                let frames: Vec<Frame> = left.iter().filter(|left| left.1 == flow).map(|left| left.2).collect();
+                prop_assert!(frames.is_sorted(), "flow {}: {:?}", flow, frames);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_ack_is_delayed_by_the_reverse_path_and_echoes_the_last_data() {
+    let config = config(&[link(12, droptail())], &[0], &[], &json!({}));
+    let mut relay = Relay::new(&config);
+    let at = Time::from_nanos;
+    relay.arrive(at(1_000_000), 0, Item::new(1, Direction::Data, packet(0, 1500, at(1_000_000), false), 1));
+    // 1 ms of transmission, 8 ms of propagation.
+    assert_eq!(relay.next_event(), at(10_000_000));
+    assert!(relay.next_release(at(9_999_999), at(9_999_999)).is_none());
+    assert!(relay.next_release(at(9_999_999), at(10_000_000)).is_some_and(|release| release.at == at(10_000_000)));
+    relay.arrive(at(10_100_000), 0, Item::new(1, Direction::Ack, packet(1, 52, at(10_100_000), false), 1));
+    let release = relay.next_release(at(40_000_000), at(40_000_000)).unwrap();
+    assert_eq!((release.at, release.item.packet.sent), (at(26_100_000), at(1_000_000)));
+}
+
+#[test]
+fn a_marked_packet_says_so() {
+    let queue = json!({"kind": "ecn-threshold", "mark_above": 3_000, "limit": 60_000});
+    let config = config(&[link(12, queue)], &[0], &[], &json!({"ecn": true}));
+    let mut relay = Relay::new(&config);
+    for frame in 0..4 {
+        relay.arrive(Time::ZERO, frame, Item::new(0, Direction::Data, packet(0, 1500, Time::ZERO, true), 1));
+    }
+    let marks: Vec<bool> =
+        std::iter::from_fn(|| relay.next_release(Time::NEVER, Time::NEVER)).map(|left| left.item.is_marked).collect();
+    assert_eq!(marks.iter().filter(|marked| **marked).count() as u64, relay.hops[0].counts.marks);
+    assert!(!marks[0] && marks[3], "{marks:?}");
+}
