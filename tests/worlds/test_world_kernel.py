@@ -61,6 +61,18 @@ def test_a_late_emulator_is_not_judged_and_says_so(tmp_path: Path, capsys: pytes
     assert "NOT JUDGED: p99 release error 9.1 ms exceeds the budget" in shown.err
 
 
+def test_costs_and_replays_are_told_and_a_difference_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "replay.toml"
+    file.write_text(scenario("play").to_toml())
+    assert main(["run", str(file), "--on", "kernel", "--record", "calls", "--cost"]) == 0
+    shown = capsys.readouterr().out
+    assert "frcc, mean cost of a call: cong_control 1250 ns" in shown
+    assert "frcc, 1,000 ACKs of 1 flows played again natively: the same decisions" in shown
+    file.write_text(scenario("diverge").to_toml())
+    assert main(["run", str(file), "--on", "kernel", "--record", "calls"]) == 1
+    assert "DIFFERENT DECISIONS: ACK 7: cwnd 10 and 11" in capsys.readouterr().out
+
+
 def test_a_refusal_names_the_key_of_the_scenario() -> None:
     many = scenario("refuse").override({"flow.0.count": 2})
     with pytest.raises(ConfigError, match="only 1 or 2 packets an ACK") as caught:

@@ -18,6 +18,8 @@ from fairweir.world_kernel import Options
 if TYPE_CHECKING:
     from fairweir.run import Run
 
+#: A recorded controller that decides otherwise when it is played again.
+CLAIM_FAILS = 1
 #: Intervals of the time series, unless told: enough for a figure, few enough for a file.
 DEFAULT_INTERVALS = 600
 
@@ -83,6 +85,8 @@ def run(
         reason = played.summary["emulator"]["reason"]
         output.stderr.print(f"[bold red]NOT JUDGED[/bold red]: {escape(reason)}", soft_wrap=True)
         output.stderr.print("conclude nothing from this run; play it again when the machine is quieter", soft_wrap=True)
+    if not replays_alike(played.summary):
+        raise typer.Exit(CLAIM_FAILS)
 
 
 def default_interval(duration_ns: int) -> str:
@@ -112,8 +116,26 @@ def show(record: Run) -> None:
     output.stdout.print(links)
     output.stdout.print()
     output.stdout.print(_closing(summary), soft_wrap=True)
-    if "emulator" in summary:
-        output.stdout.print(lateness(summary["emulator"]), soft_wrap=True)
+    for line in kernel_lines(summary):
+        output.stdout.print(line, markup=False, soft_wrap=True)
+
+
+def kernel_lines(summary: dict[str, Any]) -> list[str]:
+    """Say what a run in the kernel world has beside the tables: lateness, what controllers cost, and their replay."""
+    lines = [lateness(summary["emulator"])] if "emulator" in summary else []
+    for cca, hooks in summary.get("cost", {}).items():
+        means = [f"{hook} {row['ns'] / row['calls']:.0f} ns" for hook, row in hooks.items() if row["calls"]]
+        lines.append(f"{cca}, mean cost of a call: {', '.join(means)}")
+    for cca, replay in summary.get("replay", {}).items():
+        difference = replay["first_difference"]
+        outcome = "the same decisions" if difference is None else f"DIFFERENT DECISIONS: {difference}"
+        lines.append(f"{cca}, {replay['acks']:,} ACKs of {replay['flows']} flows played again natively: {outcome}")
+    return lines
+
+
+def replays_alike(summary: dict[str, Any]) -> bool:
+    """Did the native build decide as the kernel's did, where that was tried?"""
+    return all(replay["first_difference"] is None for replay in summary.get("replay", {}).values())
 
 
 def lateness(emulator: dict[str, Any]) -> str:
