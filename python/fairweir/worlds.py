@@ -216,14 +216,18 @@ def _work_s(task: Task) -> float:
 
 
 def spread_starts(scenario: Scenario, seed: int) -> Scenario:
-    """Give the scenario with another seed and each table of flows starting up to :data:`START_SPREAD_MS` later.
+    """Give the scenario with another seed and flows starting up to :data:`START_SPREAD_MS` later or further apart.
 
     Real flows never start on the nanosecond; without this, seeds of a scenario without randomness would differ only in
     the order of ties, and their spread would claim a certainty that no machine has.
     """
     dice = random.Random(seed)  # noqa: S311
+    spread_ns = START_SPREAD_MS * 1_000_000
     changes: dict[str, Any] = {"seed": seed}
     for i, flow in enumerate(scenario.flow):
-        start = _core.parse_time(flow.start) + dice.randrange(START_SPREAD_MS * 1_000_000)
+        start = _core.parse_time(flow.start) + dice.randrange(spread_ns)
         changes[f"flow.{i}.start"] = _core.format_time(start)
+        if flow.count > 1:
+            stagger = _core.parse_time(flow.stagger) + dice.randrange(spread_ns) // (flow.count - 1)
+            changes[f"flow.{i}.stagger"] = _core.format_time(stagger)
     return scenario.override(changes)
