@@ -20,6 +20,7 @@
 use crate::address;
 use crate::cca::Choice;
 use crate::limits;
+use crate::network::HEADER_BYTES;
 use crate::refusal::Refusal;
 use crate::report::{Document, SeriesTo};
 use crate::traffic::{Listening, Receivers, SenderPlan, Senders, Timeline};
@@ -45,6 +46,8 @@ const CHECK: Duration = Duration::from_millis(20);
 const UNSENT: Dur = Dur::from_millis(100);
 /// The same for flows that stop or pause, and then still send it.
 const UNSENT_OF_STOPPING: Dur = Dur::from_millis(10);
+/// TCP's own: 16 bits, scaled by 14.
+const LARGEST_WINDOW_BYTES: u32 = 65_535 << 14;
 /// At least a burst of super-packets.
 const LEAST_UNSENT_BYTES: u64 = 64 << 10;
 
@@ -180,7 +183,10 @@ fn listening(config: &Config) -> Vec<Listening> {
         .enumerate()
         .map(|(index, flow)| Listening {
             address: SocketAddrV4::new(address::receiver(index), address::PORT),
-            has_limited_window: flow.rwnd.is_some(),
+            window: flow.rwnd.map(|packets| {
+                let bytes = packets.saturating_mul(config.packet.0 - HEADER_BYTES);
+                bytes.min(u64::from(LARGEST_WINDOW_BYTES)) as u32
+            }),
         })
         .collect()
 }

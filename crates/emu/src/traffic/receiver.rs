@@ -27,8 +27,8 @@ const DISCARD_BYTES: usize = 1 << 20;
 pub struct Listening {
     /// Own address and port.
     pub address: SocketAddrV4,
-    /// Is the window that it advertises limited? It then reads whatever is there, to keep it open.
-    pub has_limited_window: bool,
+    /// Largest window that it advertises, bytes; absent: no limit.
+    pub window: Option<u32>,
 }
 
 /// The receivers of all flows.
@@ -37,6 +37,13 @@ pub struct Receivers {
     epoll: Epoll,
     listeners: Vec<Socket>,
     accepted: Vec<Option<Socket>>,
+    /// Limits of the windows, by flow.
+    windows: Vec<Option<u32>>,
+}
+
+/// The largest window that `socket` advertises.
+fn clamp_window(socket: &Socket, bytes: u32) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as libc::c_int)
 }
 
 impl Receivers {
@@ -49,15 +56,16 @@ impl Receivers {
         let mut listeners = Vec::with_capacity(plan.len());
         for (index, at) in plan.iter().enumerate() {
             let socket = bound(at.address)?;
-            if !at.has_limited_window {
-                set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, WAKE_UP_BYTES)?;
+            match at.window {
+                Some(bytes) => clamp_window(&socket, bytes)?,
+                None => set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, WAKE_UP_BYTES)?,
             }
             socket.listen(1)?;
             epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, index as u64))?;
             listeners.push(socket);
         }
         let accepted = plan.iter().map(|_| None).collect();
-        Ok(Receivers { epoll, listeners, accepted })
+        Ok(Receivers { epoll, listeners, accepted, windows: plan.iter().map(|at| at.window).collect() })
     }
 
     /// Receives until `stop` is set.
@@ -95,6 +103,11 @@ impl Receivers {
     /// Throws away what is there; at the end of the stream it ends its own, but stays: closing would reset the connection.
     fn drain(&mut self, flow: usize) {
         let Some(socket) = &self.accepted[flow] else { return };
+        if let Some(bytes) = self.windows[flow] {
+            // The kernel (6.6 and later) widens it with each change in its estimate of what a packet costs in memory.
+            // A window that stays wide shows in the run; a broken connection shows below.
+            let _ = clamp_window(socket, bytes);
+        }
         loop {
             // SAFETY: with MSG_TRUNC a TCP socket discards and writes nothing to the (null) buffer.
             let got = unsafe {
