@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.reproduce.conduct import reproduce
-from fairweir.reproduce.experiment import Axis, Case, Check, Experiment, load_all
+from fairweir.reproduce.experiment import Axis, Case, Check, Experiment, Reading, load_all
 from fairweir.reproduce.judge import judge
 from fairweir.reproduce.readings import read
 from fairweir.scenario import Scenario, dumbbell
@@ -86,6 +87,14 @@ def test_everything_that_was_promised_is_there_and_can_be_played() -> None:
                 if check.reading in ("gain", "ratio", "jain"):
                     assert read(check, scenario, summary) == pytest.approx(1.0)
                 assert check.within is not None or check.reason, (experiment.id, check.claim)
+
+
+def test_the_page_shows_a_file_that_can_be_played_and_every_reading(tmp_path: Path) -> None:
+    page = (PUBLISHED.parents[1] / "docs" / "reproduce.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "example.toml").write_text(example)
+    assert Experiment.load(tmp_path / "example.toml").worlds == ["sim", "kernel"]
+    assert all(f"`{reading}`" in page for reading in get_args(Reading))
 
 
 def test_an_experiment_from_file_to_verdict(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
