@@ -137,7 +137,7 @@ struct Worker {
 
 impl Worker {
     fn run(mut self, go: &Receiver<Clock>) -> Result<EmulatorRecord, EmuError> {
-        let not_granted = make_punctual().err().unwrap_or_default();
+        let post = make_punctual();
         // The sender is gone only if the emulator was dropped before it went.
         self.clock = go.recv().unwrap_or_else(|_| Clock::starting_now());
         let cpu = thread_cpu_time();
@@ -147,7 +147,7 @@ impl Worker {
         let cpu_fraction = cpu_time.as_secs_f64() / end.as_secs_f64().max(f64::MIN_POSITIVE);
         let recorded = self.recorder.finish(end, &self.relay);
         Ok(EmulatorRecord {
-            accuracy: self.lateness.judge(self.budget, self.mode, cpu_fraction, &not_granted),
+            accuracy: self.lateness.judge(self.budget, self.mode, cpu_fraction, &post.not_granted),
             flows: recorded.flows,
             links: recorded.links,
             delivered_pkts: recorded.delivered_pkts,
