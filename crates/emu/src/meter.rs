@@ -235,8 +235,7 @@ fn unwrap(low: u32, near: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::tests::{ack_packet, data_packet, data_packet_of};
-    use etherparse::{TcpHeader, TcpHeaderSlice};
+    use crate::wire::tests::{ack_packet, data_packet, data_packet_of, syn_packet};
 
     const DATA: usize = 1000;
 
@@ -247,10 +246,7 @@ mod tests {
     /// A meter whose connection starts at `origin`.
     fn meter(origin: u32) -> FlowMeter {
         let mut meter = FlowMeter::new(DATA as u64);
-        let mut syn = TcpHeader::new(40_000, crate::address::PORT, origin.wrapping_sub(1), 1000);
-        syn.syn = true;
-        let syn = syn.to_bytes();
-        meter.open(&TcpHeaderSlice::from_slice(&syn).unwrap());
+        meter.on_send(ms(0), &View::new(&syn_packet(0, origin.wrapping_sub(1)), 0).unwrap());
         meter
     }
 

@@ -108,6 +108,13 @@ pub(crate) mod tests {
         packet(sender(flow).octets(), receiver(flow).octets(), &tcp, bytes, ecn)
     }
 
+    /// What opens the connection of `flow`: its data start behind `seq`.
+    pub(crate) fn syn_packet(flow: usize, seq: u32) -> Vec<u8> {
+        let mut tcp = TcpHeader::new(40_000, crate::address::PORT, seq, 65_535);
+        tcp.syn = true;
+        packet(sender(flow).octets(), receiver(flow).octets(), &tcp, 0, 0)
+    }
+
     /// An ACK of `flow`.
     pub(crate) fn ack_packet(flow: usize, ack: u32, sacks: &[(u32, u32)]) -> Vec<u8> {
         let mut tcp = TcpHeader::new(crate::address::PORT, 40_000, 1, 65_535);
