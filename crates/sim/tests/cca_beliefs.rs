@@ -198,6 +198,26 @@ fn cc_probe_slow_follows_a_rising_rate_linearly_and_a_falling_one_exponentially(
 }
 
 #[test]
+fn losses_in_proportion_buy_exponential_convergence() {
+    // f(C) = C / 10 (4.2.2): each cycle raises C_Ll by a twentieth and alpha / 2 R, at the price of 2 f(C) of loss.
+    let [constant, share] = [0.0, 0.1].map(|share| {
+        let up = changing_link("cc_probe_slow", json!({"loss_share": share}), [24, 48, 96]);
+        mean_rate(&up, 46, 50)
+    });
+    println!("cc_probe_slow, 6 to 10 s after 48 to 96 Mbps: {constant:.1} Mbps; {share:.1} with a share of 0.1");
+    assert!(constant < 70.0 && share > 85.0);
+    let mut most_lost = 0;
+    for mbps in [24, 96, 192] {
+        let link = Link { mbps, rtprop_ms: 40, buffer_bdp: 0.25, has_jitter: false };
+        let steady = link.play("cc_probe_slow", &json!({"loss_share": 0.1}));
+        println!("{mbps} Mbps, a share of 0.1: {steady:.3?}");
+        assert!(steady.most_lost <= 10 + bdp(mbps, 40) / 5);
+        most_lost = most_lost.max(steady.most_lost);
+    }
+    assert!(most_lost > 10, "no more than 2 alpha: {most_lost}");
+}
+
+#[test]
 fn cc_qdel_follows_changes_within_seconds() {
     for mbps in [[24, 48, 96], [96, 48, 24]] {
         let config = changing_link("cc_qdel", Value::Null, mbps);
