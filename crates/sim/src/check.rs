@@ -6,6 +6,18 @@ use fairweir_units::{Dur, Time};
 /// The data packet must hold its own headers.
 const MIN_PACKET_BYTES: u64 = 64;
 
+/// Of an IP packet.
+const MAX_PACKET_BYTES: u64 = 65_535;
+
+/// A year, as for the elements of a path: sums of such times fit into 64 bits.
+const MAX_TIME: Dur = Dur::from_secs(366 * 86_400);
+
+/// Most packets of an initial window, which leaves in one event; a TCP window has no more (RFC 7323 §2.3: 1 GiB).
+const MAX_INITIAL_CWND: u64 = 1 << 20;
+
+/// Most packets that leave back to back.
+const MAX_GSO: u64 = 1_000;
+
 /// Is this a scenario that can be played?
 ///
 /// # Errors
@@ -18,11 +30,14 @@ pub fn check(config: &Config) -> Result<(), SimError> {
     if config.warmup >= config.duration {
         return bad("warmup", "must end before the run does");
     }
-    if config.packet.0 < MIN_PACKET_BYTES {
-        return bad("packet", "must be at least 64 bytes");
+    if config.duration > MAX_TIME {
+        return bad("duration", "must be at most a year");
     }
-    if config.ack.0 == 0 {
-        return bad("ack", "must be positive");
+    if !(MIN_PACKET_BYTES..=MAX_PACKET_BYTES).contains(&config.packet.0) {
+        return bad("packet", "must have 64 to 65535 bytes");
+    }
+    if !(1..=MAX_PACKET_BYTES).contains(&config.ack.0) {
+        return bad("ack", "must have 1 to 65535 bytes");
     }
     if config.interval == Some(Dur::ZERO) {
         return bad("interval", "must be positive");
@@ -32,6 +47,9 @@ pub fn check(config: &Config) -> Result<(), SimError> {
     }
     for (index, link) in config.links.iter().enumerate() {
         link.hop.validate().map_err(|e| refused(format!("links.{index}.hop.{}", e.key), e.reason))?;
+        if link.delay > MAX_TIME {
+            return bad(&format!("links.{index}.delay"), "must be at most a year");
+        }
     }
     for (index, flow) in config.flows.iter().enumerate() {
         for (side, elements) in [
@@ -75,8 +93,23 @@ fn check_flow(config: &Config, flow: &FlowSpec) -> Result<(), (&'static str, &'s
     if flow.receiver.ack_every == 0 {
         return Err(("receiver.ack_every", "must be at least 1"));
     }
-    if flow.initial_cwnd == 0 {
-        return Err(("initial_cwnd", "must be at least 1"));
+    if !(1..=MAX_INITIAL_CWND).contains(&flow.initial_cwnd) {
+        return Err(("initial_cwnd", "must be 1 to 1048576 packets"));
+    }
+    if !(1..=MAX_GSO).contains(&flow.gso) {
+        return Err(("gso", "must be 1 to 1000 packets"));
+    }
+    for (key, time) in [
+        ("forward_delay", flow.forward_delay),
+        ("reverse_delay", flow.reverse_delay),
+        ("min_rto", flow.min_rto),
+        ("receiver.ack_timer", flow.receiver.ack_timer),
+        ("rtprop", flow.rtprop),
+        ("oracle_rtprop", flow.oracle_rtprop.unwrap_or(Dur::ZERO)),
+    ] {
+        if time > MAX_TIME {
+            return Err((key, "must be at most a year"));
+        }
     }
     match flow.source {
         Source::Finite { bytes } if bytes.0 == 0 => Err(("source.bytes", "must be positive")),

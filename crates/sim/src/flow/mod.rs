@@ -23,8 +23,9 @@ use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Time};
 use rand_chacha::ChaCha8Rng;
 use source::AppSource;
 
-/// More than any sane window; a controller that asks for more is stopped. 2^40 bytes are 88 s at 100 Gbps.
-const ABSURD_CWND: u64 = 1 << 40;
+/// More than any window; a controller that asks for more is stopped. The kernel counts packets in 32 bits, and an
+/// application-limited FRCC uses them all; a packet has at most 2^16 bytes.
+const ABSURD_CWND: u64 = 1 << 48;
 /// Most packets one flow may have outstanding (5 s at 10 Gbps): bounds memory where nothing else does.
 const MAX_OUTSTANDING: u64 = 1 << 22;
 

@@ -1,0 +1,9 @@
+//! Any bytes, into whatever reads text or plays scenarios. Each function takes what a fuzzer makes up and panics if
+//! something does not hold; the tests beside them try a bounded number, the targets of `fuzz/` as many as are wanted.
+
+mod parsers;
+mod parts;
+mod scenario;
+
+pub use parsers::{trace, units};
+pub use scenario::scenario;

@@ -1,0 +1,249 @@
+//! A scenario put together and bent by whatever bytes come: refused with a key, or played without a panic, and then
+//! packets are conserved and a second run gives the same.
+
+use crate::parts;
+use arbitrary::{Result, Unstructured};
+use fairweir_sim::{Config, SimError, Summary, run_with};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+
+const MS: u64 = 1_000_000;
+
+/// Looks at a run's progress before it is given up; there are 32,768 events between two.
+const LOOKS: u32 = 2;
+
+/// Most packets of an initial window: all of it leaves in one event, which nothing can interrupt.
+const MAX_INITIAL_CWND: u64 = 1_000;
+
+/// Numbers at which things break.
+const EDGES: [u64; 14] =
+    [0, 1, 2, 63, 64, 1500, 65_536, 1_000_000, 1_000_000_000, 1 << 31, 1 << 32, 1 << 53, u64::MAX / 2, u64::MAX];
+
+/// Plays what `bytes` describe.
+///
+/// # Panics
+/// If the simulator does, or what it gives cannot be.
+pub fn scenario(bytes: &[u8]) {
+    if let Ok(document) = document(&mut Unstructured::new(bytes)) {
+        play_text(&document.to_string());
+    }
+}
+
+fn play_text(text: &str) {
+    let _told = ToldIfItPanics(text);
+    let Ok(mut config) = serde_json::from_str::<Config>(text) else { return };
+    for flow in &mut config.flows {
+        flow.initial_cwnd = flow.initial_cwnd.min(MAX_INITIAL_CWND);
+    }
+    match play(&config) {
+        Ok(summary) => {
+            check(&config, &summary);
+            assert_eq!(play(&config).as_ref(), Ok(&summary), "a second run differs");
+        }
+        Err(e) => assert!(!e.is_empty()),
+    }
+}
+
+/// The scenario that broke something, as `fairweir_sim::Config` reads it.
+struct ToldIfItPanics<'a>(&'a str);
+
+impl Drop for ToldIfItPanics<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("scenario: {}", self.0);
+        }
+    }
+}
+
+/// The summary, or why there is none.
+fn play(config: &Config) -> std::result::Result<Summary, String> {
+    let mut looks = 0;
+    let build = |flow: &fairweir_sim::FlowSpec, start: &fairweir_cca::Start| {
+        fairweir_cca::registry::build(&flow.cca, &flow.params, start)
+    };
+    let outcome = run_with(config, &build, &mut |_| {
+        looks += 1;
+        if looks < LOOKS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    match outcome {
+        Ok(outcome) => Ok(outcome.summary),
+        Err(SimError::Controller { flow, at, reason }) => panic!("flow {flow} at {at}: {reason}"),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// What must hold of any run.
+fn check(config: &Config, summary: &Summary) {
+    for (flow, spec) in summary.flows.iter().zip(&config.flows) {
+        let numbers = [flow.throughput_mbps, flow.goodput_mbps, flow.rtt_ms.mean, flow.qdelay_ms.mean];
+        assert!(numbers.iter().all(|x| x.is_finite() && *x >= 0.0), "{flow:?}");
+        assert!((0.0..=1.0).contains(&flow.loss_rate) && (0.0..=1.0).contains(&flow.mark_rate), "{flow:?}");
+        let propagation = spec.forward_delay + spec.reverse_delay;
+        assert!(flow.rtt_ms.max == 0.0 || flow.rtt_ms.min >= propagation.as_millis_f64() * (1.0 - 1e-9), "{flow:?}");
+    }
+    // Counted from the warm-up's end, packets may have been sent before it.
+    if config.warmup == fairweir_units::Dur::ZERO {
+        for flow in &summary.flows {
+            // What a timeout gives up may be delivered all the same.
+            assert!(flow.delivered_pkts <= flow.sent_pkts && flow.lost_pkts <= flow.sent_pkts, "{flow:?}");
+        }
+        let delivered: u64 = summary.flows.iter().map(|flow| flow.delivered_pkts).sum();
+        assert_eq!(summary.packets, delivered);
+        let has_acks_in_queues = config.flows.iter().any(|flow| !flow.ack_path.is_empty());
+        for (index, link) in summary.links.iter().enumerate() {
+            let visits = |path: &[usize]| path.iter().filter(|&&hop| hop == index).count() as u64;
+            let sent: u64 = summary.flows.iter().zip(&config.flows).map(|(f, s)| f.sent_pkts * visits(&s.path)).sum();
+            assert!(has_acks_in_queues || link.arrivals <= sent, "{link:?} for {sent}");
+        }
+    }
+    for link in &summary.links {
+        assert!((0.0..=1.0).contains(&link.utilization) && link.drops <= link.arrivals, "{link:?}");
+    }
+}
+
+/// A scenario of parts, some of whose numbers are then others.
+fn document(u: &mut Unstructured<'_>) -> Result<Value> {
+    let (links, queues, names) = (parts::links(), parts::queues(), names());
+    let hops = u.int_in_range(1..=3usize)?;
+    let mut link_tables = Vec::new();
+    for i in 0..hops {
+        let hop = json!({"link": u.choose(&links)?, "queue": u.choose(&queues)?});
+        link_tables.push(json!({"name": format!("l{i}"), "hop": hop, "delay": i as u64 * MS}));
+    }
+    let mut flow_tables = Vec::new();
+    for i in 0..u.int_in_range(1..=3u64)? {
+        let mut flow = json!({
+            "id": format!("f{i}"), "cca": u.choose(&names)?, "source": u.choose(&parts::sources())?,
+            "path": (0..u.int_in_range(1..=hops)?).collect::<Vec<_>>(),
+            "forward_delay": 10 * MS, "reverse_delay": 10 * MS, "rtprop": 20 * MS, "start": i * MS,
+            "initial_cwnd": 10, "ecn": u.arbitrary::<bool>()?, "gso": u.int_in_range(1..=8u64)?, "min_rto": 200 * MS,
+            "receiver": {"ack_every": u.int_in_range(1..=4u64)?, "ack_timer": 40 * MS, "sack": u.arbitrary::<bool>()?},
+        });
+        for side in ["ingress", "egress", "reverse"] {
+            flow[side] = elements(u)?.into();
+        }
+        if u.ratio(1, 4)? {
+            flow["ack_path"] = json!([u.int_in_range(0..=hops - 1)?]);
+            flow["reverse_egress"] = elements(u)?.into();
+        }
+        if u.ratio(1, 4)? {
+            flow["rwnd"] = json!(20);
+            flow["oracle_rtprop"] = json!(20 * MS);
+            flow["stop"] = json!(300 * MS);
+        }
+        flow_tables.push(flow);
+    }
+    let duration = 500 * MS;
+    let mut whole = json!({
+        "duration": duration, "warmup": if u.arbitrary()? { 100 * MS } else { 0 }, "seed": u.arbitrary::<u64>()?,
+        "packet": 1500, "ack": 52, "links": link_tables, "flows": flow_tables,
+    });
+    for _ in 0..u.int_in_range(0..=6)? {
+        bend(&mut whole, u)?;
+    }
+    // A series of more intervals than events would take the run's time, and has no place to be interrupted.
+    if u.ratio(1, 4)? {
+        let duration = whole["duration"].as_u64().unwrap_or(duration);
+        whole["interval"] = json!((duration / u.int_in_range(1..=100u64)?).max(1));
+    }
+    Ok(whole)
+}
+
+fn names() -> Vec<&'static str> {
+    fairweir_cca::registry::algorithms().map(|algorithm| algorithm.name).collect()
+}
+
+fn elements(u: &mut Unstructured<'_>) -> Result<Vec<Value>> {
+    let all = parts::elements();
+    (0..u.int_in_range(0..=2)?).map(|_| u.choose(&all).cloned()).collect()
+}
+
+/// Changes a number somewhere in `value`, or, rarely, what holds it.
+fn bend(value: &mut Value, u: &mut Unstructured<'_>) -> Result<()> {
+    match value {
+        Value::Array(items) if !items.is_empty() => {
+            let index = u.choose_index(items.len())?;
+            if u.ratio(1, 32)? {
+                let item = items[index].clone();
+                items.push(item);
+                return Ok(());
+            }
+            bend(&mut items[index], u)
+        }
+        Value::Object(table) if !table.is_empty() => {
+            let keys: Vec<String> = table.keys().cloned().collect();
+            let key = u.choose(&keys)?;
+            if u.ratio(1, 64)? {
+                table.remove(key);
+                return Ok(());
+            }
+            bend(table.get_mut(key).unwrap_or(&mut Value::Null), u)
+        }
+        Value::Number(number) => {
+            let old = number.as_u64().unwrap_or(0);
+            *value = json!(match u.int_in_range(0..=4)? {
+                0 => *u.choose(&EDGES)?,
+                1 => old.saturating_mul(u.int_in_range(2..=64)?),
+                2 => old / u.int_in_range(2..=64)?,
+                3 => u.int_in_range(0..=old.saturating_mul(4).max(16))?,
+                _ => u.arbitrary()?,
+            });
+            Ok(())
+        }
+        other => {
+            if u.ratio(1, 32)? {
+                *other = Value::Null;
+            }
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_bytes_are_a_scenario_that_plays_or_a_refusal(bytes in proptest::collection::vec(any::<u8>(), 64..512)) {
+            scenario(&bytes);
+        }
+    }
+
+    /// What once went wrong: `found` has the scenarios that a target printed.
+    #[test]
+    fn what_was_found_plays() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/found");
+        let mut played = 0;
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let text = std::fs::read_to_string(entry.expect("a file").path()).expect("text");
+            serde_json::from_str::<Config>(&text).expect("a configuration");
+            play_text(&text);
+            played += 1;
+        }
+        assert!(played > 0);
+    }
+
+    #[test]
+    fn most_of_what_is_made_up_plays() {
+        let mut rng = 1u64;
+        let (mut played, mut all) = (0, 0);
+        for _ in 0..100 {
+            let bytes: Vec<u8> = (0..400)
+                .map(|_| {
+                    rng = rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    (rng >> 56) as u8
+                })
+                .collect();
+            let Ok(document) = document(&mut Unstructured::new(&bytes)) else { continue };
+            all += 1;
+            let config = serde_json::from_value::<Config>(document);
+            played += u32::from(config.is_ok_and(|config| play(&config).is_ok()));
+        }
+        assert!(all > 90 && played > 30, "{played} of {all}");
+    }
+}
