@@ -82,7 +82,8 @@ fn a_marking_queue_marks_ecn_flows_and_drops_nothing() {
     let record = play(&config, MTU, "reno", Bulk::UntilTheEnd);
     let marked: u64 = record.flows.iter().map(|flow| flow.marked_pkts).sum();
     assert!(record.links[0].marks > 0 && record.links[0].drops == 0, "{:?}", record.links);
-    assert!(marked.abs_diff(record.links[0].marks) <= 40, "{marked} of {}", record.links[0].marks);
+    // Marks are given at the link and counted at the receiver: a queue and 10 ms apart.
+    assert!(marked.abs_diff(record.links[0].marks) <= 70, "{marked} of {}", record.links[0].marks);
     assert!(record.flows.iter().all(|flow| flow.retransmits == 0), "{:?}", record.flows);
 }
 
