@@ -76,21 +76,24 @@ impl Choice {
         Ok(self.loaded.len() - 1)
     }
 
+    /// What `TCP_CONGESTION` calls flow `flow`'s controller.
+    pub fn name(&self, flow: usize) -> &str {
+        match &self.flows[flow] {
+            Chosen::Stock(name) => name,
+            Chosen::Bpf(place, _) => self.loaded[*place].cca.name(),
+        }
+    }
+
     /// Gives flow `flow`'s fresh socket its congestion control.
     ///
     /// # Errors
     /// If the kernel refuses it.
     pub fn apply(&self, flow: usize, socket: BorrowedFd<'_>) -> io::Result<()> {
-        let name = match &self.flows[flow] {
-            Chosen::Stock(name) => name,
-            Chosen::Bpf(place, params) => {
-                let cca = &self.loaded[*place].cca;
-                // Before the algorithm is chosen: its init reads them.
-                cca.set_params(socket, params).map_err(io::Error::other)?;
-                cca.name()
-            }
-        };
-        SockRef::from(&socket).set_tcp_congestion(name.as_bytes())
+        if let Chosen::Bpf(place, params) = &self.flows[flow] {
+            // Before the algorithm is chosen: its init reads them.
+            self.loaded[*place].cca.set_params(socket, params).map_err(io::Error::other)?;
+        }
+        SockRef::from(&socket).set_tcp_congestion(self.name(flow).as_bytes())
     }
 
     /// Does flow `flow`'s controller pace?

@@ -19,6 +19,7 @@ mod meter;
 mod namespace;
 mod netlink;
 mod network;
+mod parties;
 mod realtime;
 mod record;
 mod recorder;

@@ -2,7 +2,7 @@
 
 use crate::refusal::Refusal;
 use crate::world::Mode;
-use fairweir_sim::Config;
+use fairweir_sim::{Config, Source};
 use fairweir_units::Dur;
 
 /// Runs take real time.
@@ -58,4 +58,29 @@ pub(crate) fn check(config: &Config, mode: Mode) -> Result<u32, Refusal> {
         }
     }
     Ok(u32::try_from(burst).unwrap_or(u32::MAX))
+}
+
+/// Refuses what iperf3 cannot do.
+///
+/// # Errors
+/// See above.
+pub(crate) fn check_iperf3(config: &Config) -> Result<(), Refusal> {
+    for (index, flow) in config.flows.iter().enumerate() {
+        let no = |key: &str, reason: &str| {
+            Err(Refusal::new(reason).at(format!("flows.{index}.{key}")).hint("leave out `--traffic iperf3`"))
+        };
+        match flow.source {
+            Source::OnOff { .. } => return no("source", "iperf3 does not pause"),
+            // Its server leaves when the client has written all, acknowledged or not.
+            Source::Finite { .. } => return no("source", "iperf3 ends a transfer before all of it has arrived"),
+            Source::Bulk | Source::Rate { .. } => {}
+        }
+        if flow.rwnd.is_some() {
+            return no("rwnd", "iperf3 does not limit its window");
+        }
+        if flow.params.as_object().is_some_and(|params| !params.is_empty()) {
+            return no("params", "iperf3 chooses a controller by its name alone");
+        }
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use fairweir_emu::doctor;
 use fairweir_emu::refusal::Refusal;
-use fairweir_emu::world::{self, Ending, Mode, WorldOptions};
+use fairweir_emu::world::{self, Ending, Mode, Traffic, WorldOptions};
 use fairweir_kernel::Source;
 use fairweir_kernel::permanent::{self, Place};
 use fairweir_sim::Config;
@@ -88,6 +88,9 @@ struct RunArguments {
     /// Packets of the wire's size (accurate), or super-packets (for 1 Gbps)
     #[arg(long, value_enum, default_value_t = ModeName::Mtu)]
     mode: ModeName,
+    /// Who sends and receives
+    #[arg(long, value_enum, default_value_t = TrafficName::Own)]
+    traffic: TrafficName,
     /// Segments of a super-packet
     #[arg(long, default_value_t = 44, value_parser = clap::value_parser!(u32).range(1..=44))]
     tso_segments: u32,
@@ -112,6 +115,12 @@ struct RunArguments {
 enum ModeName {
     Mtu,
     Tso,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TrafficName {
+    Own,
+    Iperf3,
 }
 
 fn main() -> ExitCode {
@@ -158,6 +167,10 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Refusal> {
         mode: match arguments.mode {
             ModeName::Mtu => Mode::Mtu,
             ModeName::Tso => Mode::Tso(arguments.tso_segments),
+        },
+        traffic: match arguments.traffic {
+            TrafficName::Own => Traffic::Own,
+            TrafficName::Iperf3 => Traffic::Iperf3,
         },
         series_file: arguments.series.clone(),
         record: arguments.record.clone(),

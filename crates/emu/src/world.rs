@@ -17,45 +17,35 @@
 //! What is measured where: RTTs, throughput, sent and delivered packets by the emulator on the sender's side of the
 //! network, alike for all controllers; cwnd, inflight, pacing rate, losses and timeouts by `TCP_INFO`.
 
-use crate::address;
 use crate::cca::Choice;
 use crate::limits;
-use crate::network::HEADER_BYTES;
+use crate::parties::Parties;
+pub use crate::parties::Traffic;
 use crate::refusal::Refusal;
 use crate::report::{Document, SeriesTo};
-use crate::traffic::{Listening, Receivers, SenderPlan, Senders, Timeline};
+use crate::traffic::SenderRecord;
 use crate::watch::Watch;
 use crate::{Emulator, EmulatorOptions, Network, PacketMode};
-use fairweir_sim::{Config, FlowSpec, Source};
-use fairweir_units::{Dur, Rate, Time};
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::unistd::Pid;
+use fairweir_sim::Config;
+use fairweir_units::{Dur, Time};
 use serde_json::Value;
-use std::net::SocketAddrV4;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
-use std::{io, thread};
 
 /// How often progress is told and an interrupt looked for: well under what a person notices.
 /// Records of hooks are fetched as often.
 const CHECK: Duration = Duration::from_millis(20);
-/// What may wait unsent in a socket, as time at the rate of the path: a thread that is held up for long shall not make
-/// a bulk flow application-limited, nor a burst of ACKs that opens the window at once.
-const UNSENT: Dur = Dur::from_millis(100);
-/// The same for flows that stop or pause, and then still send it.
-const UNSENT_OF_STOPPING: Dur = Dur::from_millis(10);
-/// TCP's own: 16 bits, scaled by 14.
-const LARGEST_WINDOW_BYTES: u32 = 65_535 << 14;
-/// At least a burst of super-packets.
-const LEAST_UNSENT_BYTES: u64 = 64 << 10;
-
 /// How a scenario is played.
 #[derive(Clone, Debug)]
 pub struct WorldOptions {
     /// How packets pass between the namespaces.
     pub mode: Mode,
+    /// Who makes the traffic.
+    pub traffic: Traffic,
     /// Where the series go.
     pub series_file: Option<PathBuf>,
     /// Is the record of an interrupted run kept?
@@ -96,6 +86,9 @@ pub fn play(
     watch: &mut dyn FnMut(Time) -> ControlFlow<()>,
 ) -> Result<Ending, Refusal> {
     let burst = limits::check(config, options.mode)?;
+    if options.traffic == Traffic::Iperf3 {
+        limits::check_iperf3(config)?;
+    }
     let choice = Choice::of(config, options.record.is_some())?;
     let about = Watch::start(&choice, options.record.as_deref(), options.cost)?;
     let mode = match options.mode {
@@ -103,49 +96,42 @@ pub fn play(
         Mode::Tso(segments) => PacketMode::Tso { segments },
     };
     let network = Network::new(config, mode)?;
+    if options.traffic == Traffic::Iperf3 {
+        // Its control connections, which nobody resets, shall not hold the namespaces for minutes.
+        for namespace in [network.senders(), network.receivers()] {
+            namespace.set_sysctl("ipv4/tcp_orphan_retries", "1")?;
+            namespace.set_sysctl("ipv4/tcp_fin_timeout", "1")?;
+        }
+    }
     let emulator = Emulator::start(config, &network, EmulatorOptions { budget: options.budget })?;
 
-    let timeline = Timeline {
-        warmup: Time::ZERO + config.warmup,
-        end: Time::ZERO + config.duration,
-        interval: config.interval,
-        packet: config.packet,
-    };
     let stop = AtomicBool::new(false);
-    let (sent, received, is_interrupted) = thread::scope(|scope| -> Result<_, Refusal> {
-        let receivers = network
-            .receivers()
-            .enter(|| Receivers::listen(&listening(config)))?
-            .map_err(|e| Refusal::new(format!("listen for the flows: {e}")))?;
-        let stop = &stop;
+    let parties = Parties { config, network: &network, choice: &choice, traffic: options.traffic, stop: &stop };
+    let (sent, received, is_interrupted) = thread::scope(|scope| {
+        let (is_ready, ready) = mpsc::channel();
         let receiving = scope.spawn(move || {
-            keep_off_the_emulators_cpu();
-            receivers.run(stop)
+            parties.receive(move || {
+                // The one who waits is there as long as this thread is.
+                let _ = is_ready.send(());
+            })
         });
+        if ready.recv().is_err() {
+            // It ended without being ready: with an error.
+            return (Ok(SenderRecord::default()), join(receiving), Ok(false));
+        }
         let clock = emulator.go();
-        let (choice, network) = (&choice, &network);
-        let sending = scope.spawn(move || {
-            keep_off_the_emulators_cpu();
-            network.senders().join()?;
-            let prepare = |flow: usize, fd: std::os::fd::BorrowedFd<'_>| choice.apply(flow, fd);
-            Senders::new(senders(config, choice), timeline, clock, &prepare)
-                .map_err(|e| Refusal::new(format!("start the senders: {e}")))?
-                .run(stop)
-                .map_err(|e| Refusal::of_senders(&e, config))
-        });
-        let (mut is_interrupted, mut drained) = (false, Ok(()));
-        while !(sending.is_finished() || receiving.is_finished() || is_interrupted || drained.is_err()) {
+        let sending = scope.spawn(move || parties.send(clock));
+        let mut is_interrupted = Ok(false);
+        while !(sending.is_finished() || receiving.is_finished() || !matches!(is_interrupted, Ok(false))) {
             thread::sleep(CHECK);
-            drained = about.drain();
-            is_interrupted = watch(clock.now()).is_break();
+            is_interrupted = about.drain().map(|()| watch(clock.now()).is_break());
         }
         stop.store(true, Ordering::Relaxed);
-        let (sent, received) = (join(sending), join(receiving));
-        drained.map(|()| (sent, received, is_interrupted))
-    })?;
+        (join(sending), join(receiving), is_interrupted)
+    });
+    received?;
+    let (sent, is_interrupted) = (sent?, is_interrupted?);
     let measured = emulator.stop()?;
-    let sent = sent?;
-    received.map_err(|e: io::Error| Refusal::new(format!("receive: {e}")))?;
     if is_interrupted && !options.keep_partial {
         return Ok(Ending::Interrupted(None));
     }
@@ -163,57 +149,4 @@ pub fn play(
 
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// The emulator has the last CPU; where there is another, everything else shall use that.
-fn keep_off_the_emulators_cpu() {
-    let count = thread::available_parallelism().map_or(1, usize::from);
-    let mut set = CpuSet::new();
-    let is_complete = (0..count.saturating_sub(1)).all(|cpu| set.set(cpu).is_ok());
-    if count > 1 && is_complete {
-        // Only precision is lost if it is refused, and the release error shows that.
-        let _ = sched_setaffinity(Pid::from_raw(0), &set);
-    }
-}
-
-fn listening(config: &Config) -> Vec<Listening> {
-    config
-        .flows
-        .iter()
-        .enumerate()
-        .map(|(index, flow)| Listening {
-            address: SocketAddrV4::new(address::receiver(index), address::PORT),
-            window: flow.rwnd.map(|packets| {
-                let bytes = packets.saturating_mul(config.packet.0 - HEADER_BYTES);
-                bytes.min(u64::from(LARGEST_WINDOW_BYTES)) as u32
-            }),
-        })
-        .collect()
-}
-
-fn senders(config: &Config, choice: &Choice) -> Vec<SenderPlan> {
-    config
-        .flows
-        .iter()
-        .enumerate()
-        .map(|(index, flow)| SenderPlan {
-            local: SocketAddrV4::new(address::sender(index), 0),
-            remote: SocketAddrV4::new(address::receiver(index), address::PORT),
-            source: flow.source.clone(),
-            start: flow.start,
-            stop: flow.stop.unwrap_or(Time::NEVER),
-            initial_cwnd: flow.initial_cwnd,
-            is_paced: choice.is_paced(index),
-            unsent_bytes: unsent_bytes(config, flow),
-        })
-        .collect()
-}
-
-fn unsent_bytes(config: &Config, flow: &FlowSpec) -> u32 {
-    let end = Time::ZERO + config.duration;
-    let rate = flow.path.iter().map(|&link| config.links[link].hop.link.build().mean_rate(Time::ZERO, end)).min();
-    let ends_early = flow.stop.is_some() || matches!(flow.source, Source::OnOff { .. });
-    let time = if ends_early { UNSENT_OF_STOPPING } else { UNSENT };
-    let bytes = rate.unwrap_or(Rate::from_bytes_per_sec(0)) * time;
-    bytes.0.clamp(LEAST_UNSENT_BYTES, u64::from(u32::MAX / 4)) as u32
 }

@@ -113,3 +113,20 @@ fn concurrent_runs_do_not_meet() {
         assert!((7.2..8.1).contains(&throughput), "each has a link of its own: {throughput} Mbps");
     }
 }
+
+#[test]
+fn iperf3_in_the_place_of_our_senders_sees_the_same_link() {
+    let has_iperf3 = std::process::Command::new("iperf3").arg("--version").output().is_ok();
+    if is_unprivileged() || !has_iperf3 {
+        println!("not run: needs root and iperf3");
+        return;
+    }
+    let _turn = alone();
+    let mut limited = flow("limited", "reno");
+    limited["source"] = json!({"kind": "rate", "rate": 250_000});
+    limited["stop"] = json!(4_000_000_000_u64);
+    let result = play(&scenario(20, 5, &[flow("bulk", "cubic"), limited]), &["--traffic", "iperf3"]);
+    let [bulk, limited] = [0, 1].map(|i| number(&result, &format!("/flows/{i}/throughput_mbps")));
+    assert!((16.0..19.0).contains(&bulk) && (1.5..2.2).contains(&limited), "{bulk} and {limited} Mbps");
+    assert!(number(&result, "/flows/0/lost_pkts") > 0.0, "the borrowed socket tells of losses: {result}");
+}

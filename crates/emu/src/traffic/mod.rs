@@ -5,18 +5,25 @@
 //! so a flow's data begin one RTT later than in the simulator, which has no handshake; `completion_s` of a finite flow
 //! therefore counts from the moment the connection stands.
 //!
+//! iperf3 can take their place ([`Clients`], [`Servers`]).
+//!
 //! What a flow has not sent yet waits in its socket, where it cannot be taken back: a flow that stops, or pauses, still
 //! sends that rest. `TCP_NOTSENT_LOWAT` keeps it short.
 
 mod app;
+mod iperf3;
+mod process;
 mod receiver;
 mod record;
+mod sampler;
 mod sender;
 mod socket;
 #[cfg(test)]
 mod tests;
 mod wait;
 
+pub use iperf3::{Clients, Servers};
 pub use receiver::{Listening, Receivers};
 pub use record::{Connection, Counters, SenderRecord, SocketSeries};
-pub use sender::{Prepare, SenderError, SenderPlan, Senders, Timeline};
+pub use sampler::Timeline;
+pub use sender::{Prepare, SenderError, SenderPlan, Senders};

@@ -1,7 +1,8 @@
 //! The senders of all flows: one thread, one socket each.
 
 use super::app::App;
-use super::record::{Connection, Counters, Reading, SenderRecord, SeriesWriter};
+use super::record::SenderRecord;
+use super::sampler::{Gauge, Sampler, Timeline};
 use super::socket::{bound, connect, set_notsent_lowat};
 use super::wait::wait;
 use crate::Clock;
@@ -42,19 +43,8 @@ pub struct SenderPlan {
     pub is_paced: bool,
     /// Most bytes that wait unsent in the socket.
     pub unsent_bytes: u32,
-}
-
-/// When to look.
-#[derive(Clone, Copy, Debug)]
-pub struct Timeline {
-    /// Counters count from here on.
-    pub warmup: Time,
-    /// The senders' work ends.
-    pub end: Time,
-    /// Of the time series.
-    pub interval: Option<Dur>,
-    /// Size of a full packet on the wire.
-    pub packet: Bytes,
+    /// Payload of a full packet, where it must be known before there is a connection.
+    pub segment_bytes: u64,
 }
 
 /// Chooses a fresh socket's congestion control; told the flow's number.
@@ -73,7 +63,7 @@ pub struct SenderError {
 }
 
 /// Names the step that an error belongs to.
-fn failed(flow: Option<usize>, action: &'static str) -> impl Fn(io::Error) -> SenderError {
+pub(super) fn failed(flow: Option<usize>, action: &'static str) -> impl Fn(io::Error) -> SenderError {
     move |source| SenderError { flow, action, source }
 }
 
@@ -84,10 +74,7 @@ pub struct Senders<'a> {
     timeline: Timeline,
     prepare: &'a Prepare<'a>,
     flows: Vec<Flow>,
-    series: Option<SeriesWriter>,
-    /// When the next interval ends.
-    interval_ends: Time,
-    is_warm: bool,
+    sampler: Sampler,
     zeros: Vec<u8>,
 }
 
@@ -113,11 +100,6 @@ struct Flow {
     /// Known with the connection: it depends on the segment's size.
     app: Option<App>,
     written: u64,
-    /// As the connection stood.
-    handshake: TcpInfo,
-    last: TcpInfo,
-    base: Counters,
-    result: Connection,
     next_look: Time,
 }
 
@@ -132,16 +114,14 @@ impl<'a> Senders<'a> {
         clock: Clock,
         prepare: &'a Prepare<'a>,
     ) -> io::Result<Senders<'a>> {
-        let series = timeline.interval.map(|_| SeriesWriter::new(timeline.packet, plan.len()));
+        let gauges = plan.iter().map(|plan| Gauge::new(plan.initial_cwnd, plan.is_paced)).collect();
         Ok(Senders {
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
             clock,
             timeline,
             prepare,
             flows: plan.into_iter().map(Flow::new).collect(),
-            series,
-            interval_ends: timeline.interval.map_or(Time::NEVER, |interval| Time::ZERO + interval),
-            is_warm: false,
+            sampler: Sampler::new(timeline, gauges),
             zeros: Vec::new(),
         })
     }
@@ -155,7 +135,7 @@ impl<'a> Senders<'a> {
         let mut events = [EpollEvent::empty(); 64];
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
-            self.look(now);
+            self.sampler.look(now, |index| self.flows[index].info());
             if now >= self.timeline.end {
                 break;
             }
@@ -165,46 +145,19 @@ impl<'a> Senders<'a> {
                 }
             }
             let next = self.flows.iter().map(Flow::deadline).min().unwrap_or(Time::NEVER);
-            let next = next.min(self.interval_ends).min(self.timeline.end);
-            let next = if self.is_warm { next } else { next.min(self.timeline.warmup) };
+            let next = next.min(self.sampler.due());
             let count = wait(&self.epoll, &mut events, next.since(self.clock.now()).min(STOP_CHECK))
                 .map_err(failed(None, "wait for the senders' sockets"))?;
             for event in &events[..count] {
                 self.advance(event.data() as usize, self.clock.now())?;
             }
         }
-        Ok(self.finish())
-    }
-
-    /// Takes the counters at the warm-up's end, and closes intervals.
-    fn look(&mut self, now: Time) {
-        let is_warm = now >= self.timeline.warmup;
-        let end = self.timeline.end;
-        let is_interval_over = now >= self.interval_ends || (now >= end && self.series.is_some());
-        if is_warm == self.is_warm && !is_interval_over {
-            return;
-        }
-        self.flows.iter_mut().for_each(Flow::refresh);
-        if is_warm && !self.is_warm {
-            self.flows.iter_mut().for_each(|flow| flow.base = flow.counters());
-            self.is_warm = true;
-        }
-        let (Some(series), Some(interval)) = (&mut self.series, self.timeline.interval) else { return };
-        // A thread that was late closes all intervals that are over, with what it sees now.
-        while self.interval_ends <= now.min(end) {
-            series.push(self.interval_ends, self.flows.iter().map(Flow::reading));
-            self.interval_ends += interval;
-        }
-        let last_end = Time::from_nanos(self.interval_ends.as_nanos() - interval.as_nanos());
-        if now >= end && last_end < end {
-            series.push(end, self.flows.iter().map(Flow::reading));
-            self.interval_ends = Time::NEVER;
-        }
+        Ok(self.sampler.finish(|index| self.flows[index].info()))
     }
 
     /// Takes flow `index` a step further.
     fn advance(&mut self, index: usize, now: Time) -> Result<(), SenderError> {
-        let flow = &mut self.flows[index];
+        let (flow, gauge) = (&mut self.flows[index], &mut self.sampler.gauges[index]);
         match std::mem::replace(&mut flow.phase, Phase::Over) {
             Phase::Waiting => {
                 let socket = bound(flow.plan.local).map_err(failed(Some(index), "make a socket"))?;
@@ -218,44 +171,30 @@ impl<'a> Senders<'a> {
             }
             Phase::Connecting(socket) => {
                 if let Ok(Some(e)) | Err(e) = socket.take_error() {
-                    flow.break_off(&e);
+                    gauge.result.broken = Some(e.to_string());
                 } else if socket.peer_addr().is_err() {
                     flow.phase = Phase::Connecting(socket);
                 } else {
-                    flow.establish(&socket, now, self.timeline.packet)
-                        .map_err(failed(Some(index), "read the connection's state"))?;
-                    self.zeros.resize((WRITE_SEGMENTS * u64::from(flow.handshake.snd_mss)) as usize, 0);
-                    flow.send(socket, now, &self.zeros);
+                    let handshake =
+                        TcpInfo::read(socket.as_fd()).map_err(failed(Some(index), "read the connection's state"))?;
+                    gauge.establish(now, handshake);
+                    let mss = u64::from(handshake.snd_mss);
+                    self.zeros.resize((WRITE_SEGMENTS * mss) as usize, 0);
+                    flow.establish(self.timeline.packet, mss);
+                    flow.send(socket, now, &self.zeros, gauge);
                 }
             }
-            Phase::Sending(socket) => flow.send(socket, now, &self.zeros),
-            Phase::Finishing(socket) => flow.finish(socket, now),
+            Phase::Sending(socket) => flow.send(socket, now, &self.zeros, gauge),
+            Phase::Finishing(socket) => flow.finish(socket, now, gauge),
             Phase::Over => {}
         }
         Ok(())
-    }
-
-    fn finish(mut self) -> SenderRecord {
-        self.flows.iter_mut().for_each(Flow::refresh);
-        let flows =
-            self.flows.into_iter().map(|flow| Connection { counted: flow.counters().since(&flow.base), ..flow.result });
-        SenderRecord { flows: flows.collect(), series: self.series.map(SeriesWriter::finish) }
     }
 }
 
 impl Flow {
     fn new(plan: SenderPlan) -> Flow {
-        Flow {
-            phase: Phase::Waiting,
-            app: None,
-            written: 0,
-            handshake: TcpInfo::default(),
-            last: TcpInfo::default(),
-            base: Counters::default(),
-            result: Connection::default(),
-            next_look: Time::NEVER,
-            plan,
-        }
+        Flow { phase: Phase::Waiting, app: None, written: 0, next_look: Time::NEVER, plan }
     }
 
     /// When there is something to do without being told by epoll.
@@ -267,17 +206,12 @@ impl Flow {
         }
     }
 
-    fn establish(&mut self, socket: &Socket, now: Time, packet: Bytes) -> io::Result<()> {
-        self.handshake = TcpInfo::read(socket.as_fd())?;
-        self.last = self.handshake;
-        self.result.established_at = Some(now);
-        let mss = u64::from(self.handshake.snd_mss);
+    fn establish(&mut self, packet: Bytes, mss: u64) {
         self.app = Some(App::new(self.plan.source.clone(), self.plan.start, self.plan.stop, packet, mss));
-        Ok(())
     }
 
     /// Writes what the application has and the socket takes.
-    fn send(&mut self, socket: Socket, now: Time, zeros: &[u8]) {
+    fn send(&mut self, socket: Socket, now: Time, zeros: &[u8], gauge: &mut Gauge) {
         let Some(app) = &self.app else { return };
         let available = app.available(now, self.written);
         let mut is_blocked = false;
@@ -290,7 +224,10 @@ impl Flow {
                     break;
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return self.break_off(&e),
+                Err(e) => {
+                    gauge.result.broken = Some(e.to_string());
+                    return;
+                }
             }
         }
         if app.has_finished(self.written) || now >= self.plan.stop {
@@ -306,47 +243,24 @@ impl Flow {
     }
 
     /// All is written: is it acknowledged?
-    fn finish(&mut self, socket: Socket, now: Time) {
+    fn finish(&mut self, socket: Socket, now: Time, gauge: &mut Gauge) {
         self.next_look = now + COMPLETION_CHECK;
-        match TcpInfo::read(socket.as_fd()) {
-            Ok(info) => self.last = info,
-            Err(e) => return self.break_off(&e),
-        }
-        if !self.last.is_all_acknowledged() {
+        let Ok(info) = TcpInfo::read(socket.as_fd()) else { return };
+        gauge.update(info);
+        if !info.is_all_acknowledged() {
             self.phase = Phase::Finishing(socket);
         } else if let Ok(Some(e)) = socket.take_error() {
-            self.break_off(&e);
+            gauge.result.broken = Some(e.to_string());
         } else {
-            self.result.is_complete = self.app.as_ref().is_some_and(|app| app.has_finished(self.written));
+            gauge.result.is_complete = self.app.as_ref().is_some_and(|app| app.has_finished(self.written));
         }
     }
 
-    fn break_off(&mut self, error: &io::Error) {
-        self.result.broken = Some(error.to_string());
-        self.phase = Phase::Over;
-    }
-
-    fn refresh(&mut self) {
-        if let Phase::Sending(socket) | Phase::Finishing(socket) = &self.phase
-            && let Ok(info) = TcpInfo::read(socket.as_fd())
-        {
-            self.last = info;
-        }
-    }
-
-    fn counters(&self) -> Counters {
-        Counters::new(&self.last, &self.handshake)
-    }
-
-    fn reading(&self) -> Reading {
-        let info = &self.last;
-        let is_connected = self.result.established_at.is_some();
-        Reading {
-            counters: self.counters(),
-            cwnd: if is_connected { u64::from(info.snd_cwnd) } else { self.plan.initial_cwnd },
-            inflight: u64::from(info.inflight()),
-            pacing_rate: (self.plan.is_paced && is_connected && info.pacing_rate != u64::MAX)
-                .then_some(info.pacing_rate),
+    /// The state of its connection; none before and after there is one.
+    fn info(&self) -> Option<TcpInfo> {
+        match &self.phase {
+            Phase::Sending(socket) | Phase::Finishing(socket) => TcpInfo::read(socket.as_fd()).ok(),
+            _ => None,
         }
     }
 }

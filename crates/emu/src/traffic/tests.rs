@@ -32,6 +32,7 @@ fn plan(remote: SocketAddrV4, source: Source) -> SenderPlan {
         initial_cwnd: 10,
         is_paced: false,
         unsent_bytes: 256 << 10,
+        segment_bytes: PACKET.0 - 52,
     }
 }
 

@@ -1,0 +1,170 @@
+//! Who sends and who receives in a run: plans from the configuration, and the work of the two threads.
+
+use crate::cca::Choice;
+use crate::network::HEADER_BYTES;
+use crate::refusal::Refusal;
+use crate::traffic::{Clients, Listening, Receivers, SenderPlan, SenderRecord, Senders, Servers, Timeline};
+use crate::{Clock, Network, address};
+use fairweir_sim::{Config, FlowSpec, Source};
+use fairweir_units::{Dur, Rate, Time};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How often iperf3's servers are asked to stop.
+const STOP_CHECK: Duration = Duration::from_millis(20);
+/// What may wait unsent in a socket, as time at the rate of the path: a thread that is held up for long shall not make
+/// a bulk flow application-limited, nor a burst of ACKs that opens the window at once.
+const UNSENT: Dur = Dur::from_millis(100);
+/// The same for flows that stop or pause, and then still send it.
+const UNSENT_OF_STOPPING: Dur = Dur::from_millis(10);
+/// TCP's own: 16 bits, scaled by 14.
+const LARGEST_WINDOW_BYTES: u32 = 65_535 << 14;
+/// At least a burst of super-packets.
+const LEAST_UNSENT_BYTES: u64 = 64 << 10;
+
+/// Who makes the traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// Our own senders and receivers.
+    Own,
+    /// iperf3.
+    Iperf3,
+}
+
+/// What both threads of a run's traffic share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parties<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) network: &'a Network,
+    pub(crate) choice: &'a Choice,
+    pub(crate) traffic: Traffic,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Parties<'_> {
+    /// Receives until `stop` is set; calls `ready` when senders may connect.
+    ///
+    /// # Errors
+    /// If nobody can listen, or the system fails later on.
+    pub(crate) fn receive(&self, ready: impl FnOnce()) -> Result<(), Refusal> {
+        keep_off_the_emulators_cpu();
+        self.network.receivers().join()?;
+        let failed = |e: io::Error| Refusal::new(format!("receive: {e}"));
+        match self.traffic {
+            Traffic::Own => {
+                let receivers = Receivers::listen(&self.listening()).map_err(failed)?;
+                ready();
+                receivers.run(self.stop).map_err(failed)
+            }
+            Traffic::Iperf3 => {
+                let addresses: Vec<SocketAddrV4> = self.listening().iter().map(|at| at.address).collect();
+                let _servers = Servers::listen(&addresses).map_err(without_iperf3)?;
+                ready();
+                while !self.stop.load(Ordering::Relaxed) {
+                    thread::sleep(STOP_CHECK);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends by `clock` until the run's end, or `stop` is set.
+    ///
+    /// # Errors
+    /// If a sender cannot do what its flow asks for.
+    pub(crate) fn send(&self, clock: Clock) -> Result<SenderRecord, Refusal> {
+        keep_off_the_emulators_cpu();
+        self.network.senders().join()?;
+        let timeline = Timeline {
+            warmup: Time::ZERO + self.config.warmup,
+            end: Time::ZERO + self.config.duration,
+            interval: self.config.interval,
+            packet: self.config.packet,
+        };
+        let plans = self.plans();
+        let sent = match self.traffic {
+            Traffic::Own => {
+                let prepare = |flow: usize, socket: BorrowedFd<'_>| self.choice.apply(flow, socket);
+                let senders = Senders::new(plans, timeline, clock, &prepare)
+                    .map_err(|e| Refusal::new(format!("start the senders: {e}")))?;
+                senders.run(self.stop)
+            }
+            Traffic::Iperf3 => {
+                let named = plans.into_iter().enumerate().map(|(i, plan)| (plan, self.choice.name(i).to_owned()));
+                Clients::new(named.collect(), timeline, clock).run(self.stop)
+            }
+        };
+        sent.map_err(|e| Refusal::of_senders(&e, self.config))
+    }
+
+    fn listening(&self) -> Vec<Listening> {
+        let flows = self.config.flows.iter().enumerate();
+        flows
+            .map(|(index, flow)| Listening {
+                address: SocketAddrV4::new(address::receiver(index), address::PORT),
+                window: flow.rwnd.map(|packets| {
+                    let bytes = packets.saturating_mul(self.segment_bytes());
+                    bytes.min(u64::from(LARGEST_WINDOW_BYTES)) as u32
+                }),
+            })
+            .collect()
+    }
+
+    fn plans(&self) -> Vec<SenderPlan> {
+        let flows = self.config.flows.iter().enumerate();
+        flows
+            .map(|(index, flow)| SenderPlan {
+                local: SocketAddrV4::new(address::sender(index), 0),
+                remote: SocketAddrV4::new(address::receiver(index), address::PORT),
+                source: flow.source.clone(),
+                start: flow.start,
+                stop: flow.stop.unwrap_or(Time::NEVER),
+                initial_cwnd: flow.initial_cwnd,
+                is_paced: self.choice.is_paced(index),
+                unsent_bytes: unsent_bytes(self.config, flow),
+                segment_bytes: self.segment_bytes(),
+            })
+            .collect()
+    }
+
+    /// Payload of a full packet.
+    fn segment_bytes(&self) -> u64 {
+        self.config.packet.0 - HEADER_BYTES
+    }
+}
+
+fn without_iperf3(error: io::Error) -> Refusal {
+    let refusal = Refusal::new(format!("iperf3's servers: {error}"));
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            refusal.hint("install it (`apt-get install iperf3`), or leave out `--traffic iperf3`")
+        }
+        _ => refusal,
+    }
+}
+
+/// The emulator has the last CPU; where there is another, everything else shall use that.
+fn keep_off_the_emulators_cpu() {
+    let count = thread::available_parallelism().map_or(1, usize::from);
+    let mut set = CpuSet::new();
+    let is_complete = (0..count.saturating_sub(1)).all(|cpu| set.set(cpu).is_ok());
+    if count > 1 && is_complete {
+        // Only precision is lost if it is refused, and the release error shows that.
+        let _ = sched_setaffinity(Pid::from_raw(0), &set);
+    }
+}
+
+fn unsent_bytes(config: &Config, flow: &FlowSpec) -> u32 {
+    let end = Time::ZERO + config.duration;
+    let rate = flow.path.iter().map(|&link| config.links[link].hop.link.build().mean_rate(Time::ZERO, end)).min();
+    let ends_early = flow.stop.is_some() || matches!(flow.source, Source::OnOff { .. });
+    let time = if ends_early { UNSENT_OF_STOPPING } else { UNSENT };
+    let bytes = rate.unwrap_or(Rate::from_bytes_per_sec(0)) * time;
+    bytes.0.clamp(LEAST_UNSENT_BYTES, u64::from(u32::MAX / 4)) as u32
+}
