@@ -215,7 +215,7 @@ def run(
         error.source = error.source or scenario.source
         if isinstance(error, CcaError) and error.key is None:
             error.key = _key_of(scenario, error.flow)
-        elif on == "kernel" and error.key is not None:
+        elif error.key is not None:
             error.key = _key_in_file(scenario, error.key)
         raise
     except InvariantError as error:
@@ -255,7 +255,7 @@ def _key_in_file(scenario: Scenario, key: str) -> str:
     """Give ``flows.3.receiver.sack`` (the fourth of all flows) as the file has it: the table that counts that flow."""
     noun, _, rest = key.partition(".")
     number, _, name = rest.partition(".")
-    name = _KEYS_IN_FILE.get(name, name)
+    name = _KEYS_IN_FILE.get(name, name).removeprefix("hop.").removeprefix("link.")
     if noun == "links" and number.isdigit() and int(number) < len(scenario.link):
         return f"link.{list(scenario.link)[int(number)]}.{name}".rstrip(".")
     tables = [i for i, flow in enumerate(scenario.flow) for _ in range(flow.count)]

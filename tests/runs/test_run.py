@@ -63,6 +63,19 @@ def test_the_summary_has_what_the_command_line_promises() -> None:
     json.dumps(summary, allow_nan=False)
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"flow.1.initial_cwnd": "10GB"}, r"initial_cwnd must be 1 to 1048576 packets \(dumbbell: flow\.1\.initial_cwnd\)"),
+        ({"flow.0.count": 3, "flow.1.initial_cwnd": "10GB"}, r"\(dumbbell: flow\.1\.initial_cwnd\)"),
+    ],
+)
+def test_what_only_the_simulator_refuses_is_told_by_the_files_key(settings: dict[str, Any], told: str) -> None:
+    scenario = dumbbell(["reno", "reno"], rate="24Mbps", rtprop="20ms", duration="1s").override(settings)
+    with pytest.raises(ConfigError, match=told):
+        run(scenario)
+
+
 def test_series_have_units_and_add_up_to_the_summary() -> None:
     record = run(dumbbell("reno", rate="24Mbps", rtprop="20ms", duration="5s"), interval="250ms")
     assert record.flows.num_rows == record.links.num_rows == 20
