@@ -66,7 +66,7 @@ def test_the_summary_has_what_the_command_line_promises() -> None:
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"flow.1.initial_cwnd": "10GB"}, r"initial_cwnd must be 1 to 1048576 packets \(dumbbell: flow\.1\.initial_cwnd\)"),
+        ({"flow.1.initial_cwnd": "10GB"}, r"must be 1 to 1048576 packets \(dumbbell: flow\.1\.initial_cwnd\)"),
         ({"flow.0.count": 3, "flow.1.initial_cwnd": "10GB"}, r"\(dumbbell: flow\.1\.initial_cwnd\)"),
     ],
 )
