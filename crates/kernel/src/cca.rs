@@ -212,9 +212,9 @@ fn prepare(object: &mut OpenObject, compiled: &Compiled, name: &str, defaults: &
         if anatomy.other_ops.contains(&map_name) {
             map.set_autocreate(false).map_err(text)?;
         } else if map_name == anatomy.ops {
-            if has_links() {
-                map.set_map_flags(map.map_flags() | BY_LINK).map_err(text)?;
-            }
+            // Whatever the source says: older kernels know no links.
+            let flags = if has_links() { map.map_flags() | BY_LINK } else { map.map_flags() & !BY_LINK };
+            map.set_map_flags(flags).map_err(text)?;
             let mut field = [0; NAME_MAX + 1];
             field[..name.len()].copy_from_slice(name.as_bytes());
             patch(&mut map, anatomy.name.clone(), &field)?;

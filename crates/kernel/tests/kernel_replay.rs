@@ -37,7 +37,7 @@ fn replayed(name: &'static str, other_params: Value) {
     let tally = replay.tally();
     assert_eq!((tally.lost, tally.skipped, cca.lost_records()), (0, 0, 0));
     assert_eq!(tally.flows, 2);
-    assert!(tally.acks > 1_000 && received > 1_000_000, "{tally:?}, {received} bytes");
+    assert!(tally.acks > 100 && received > 100_000, "{tally:?}, {received} bytes");
 }
 
 #[test]
