@@ -247,3 +247,27 @@ fn elements_after_a_hop_that_is_not_there_are_refused() {
         other => panic!("{other:?}"),
     }
 }
+
+/// A key, and a change that gives it a value beyond what can be played.
+type Excess = (&'static str, fn(&mut Config));
+
+#[test]
+fn numbers_beyond_what_can_be_played_are_refused_by_key() {
+    let cases: [Excess; 7] = [
+        ("packet", |c| c.packet = Bytes(65_536)),
+        ("ack", |c| c.ack = Bytes(1 << 40)),
+        ("duration", |c| c.duration = Dur::MAX),
+        ("links.0.delay", |c| c.links[0].delay = Dur::MAX),
+        ("flows.0.initial_cwnd", |c| c.flows[0].initial_cwnd = u64::MAX),
+        ("flows.0.gso", |c| c.flows[0].gso = 0),
+        ("flows.0.min_rto", |c| c.flows[0].min_rto = Dur::MAX),
+    ];
+    for (expected, change) in cases {
+        let mut config = dumbbell(48, droptail(200), vec![flow("reno", 20)], 20, 2, 1);
+        change(&mut config);
+        match run(&config) {
+            Err(SimError::BadConfig { key, .. }) => assert_eq!(key, expected),
+            other => panic!("{expected}: {other:?}"),
+        }
+    }
+}
