@@ -10,7 +10,7 @@ use crate::bell::{Rhythm, Stop, Woken, sleep};
 use crate::clock::thread_cpu_time;
 use crate::error::During;
 use crate::frames::Frames;
-use crate::realtime::make_punctual;
+use crate::realtime::{EmulatorCpu, Post};
 use crate::recorder::Recorder;
 use crate::relay::{Direction, Item, Relay, Release, packet};
 use crate::tun::Tun;
@@ -42,6 +42,7 @@ pub struct Emulator;
 #[derive(Debug)]
 pub struct Running {
     thread: Option<JoinHandle<Result<EmulatorRecord, EmuError>>>,
+    cpu: EmulatorCpu,
     stop: Arc<Stop>,
     go: Sender<Clock>,
     clock: OnceLock<Clock>,
@@ -55,6 +56,8 @@ impl Emulator {
     pub fn start(config: &Config, network: &Network, options: EmulatorOptions) -> Result<Running, EmuError> {
         fairweir_sim::check(config)?;
         let stop = Arc::new(Stop::new()?);
+        let post = Post::find().during(|| "look for a CPU".into())?;
+        let cpu = post.cpu;
         let frame_bytes = network.sender_tun.frame_bytes(config.packet.0 as usize);
         let worker = Worker {
             senders: network.sender_tun.try_clone()?,
@@ -65,6 +68,7 @@ impl Emulator {
             lateness: Lateness::new(),
             clock: Clock::starting_at(u64::MAX),
             rhythm: Rhythm::new(),
+            post,
             stop: stop.clone(),
             budget: options.budget.unwrap_or_else(|| default_budget(config)),
             mode: network.mode.name(),
@@ -74,7 +78,7 @@ impl Emulator {
             .name("emulator".into())
             .spawn(move || worker.run(&gone))
             .during(|| "start the emulator's thread".into())?;
-        Ok(Running { thread: Some(thread), stop, go, clock: OnceLock::new() })
+        Ok(Running { thread: Some(thread), cpu, stop, go, clock: OnceLock::new() })
     }
 }
 
@@ -87,6 +91,11 @@ impl Running {
             let _ = self.go.send(clock);
             clock
         })
+    }
+
+    /// Where the emulator runs: what else the caller has to do shall be done elsewhere ([`EmulatorCpu::avoid`]).
+    pub fn cpu(&self) -> EmulatorCpu {
+        self.cpu
     }
 
     /// Has the emulator ended of itself? It does only when it fails; [`Running::stop`] tells why.
@@ -130,6 +139,7 @@ struct Worker {
     lateness: Lateness,
     clock: Clock,
     rhythm: Rhythm,
+    post: Post,
     stop: Arc<Stop>,
     budget: Dur,
     mode: &'static str,
@@ -137,7 +147,7 @@ struct Worker {
 
 impl Worker {
     fn run(mut self, go: &Receiver<Clock>) -> Result<EmulatorRecord, EmuError> {
-        let post = make_punctual();
+        let not_granted = self.post.take();
         // The sender is gone only if the emulator was dropped before it went.
         self.clock = go.recv().unwrap_or_else(|_| Clock::starting_now());
         let cpu = thread_cpu_time();
@@ -147,7 +157,7 @@ impl Worker {
         let cpu_fraction = cpu_time.as_secs_f64() / end.as_secs_f64().max(f64::MIN_POSITIVE);
         let recorded = self.recorder.finish(end, &self.relay);
         Ok(EmulatorRecord {
-            accuracy: self.lateness.judge(self.budget, self.mode, cpu_fraction, &post.not_granted),
+            accuracy: self.lateness.judge(self.budget, self.mode, cpu_fraction, &not_granted),
             flows: recorded.flows,
             links: recorded.links,
             delivered_pkts: recorded.delivered_pkts,

@@ -39,4 +39,5 @@ pub use emulator::{Emulator, EmulatorOptions, Running};
 pub use error::EmuError;
 pub use namespace::Namespace;
 pub use network::{Network, PacketMode};
+pub use realtime::EmulatorCpu;
 pub use record::{Accuracy, EmulatorRecord, FlowRecord, MeasuredSeries, ReleaseError};

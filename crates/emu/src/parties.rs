@@ -4,11 +4,9 @@ use crate::cca::Choice;
 use crate::network::HEADER_BYTES;
 use crate::refusal::Refusal;
 use crate::traffic::{Clients, Listening, Receivers, SenderPlan, SenderRecord, Senders, Servers, Timeline};
-use crate::{Clock, Network, address};
+use crate::{Clock, EmulatorCpu, Network, address};
 use fairweir_sim::{Config, FlowSpec, Source};
 use fairweir_units::{Dur, Rate, Time};
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::unistd::Pid;
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::BorrowedFd;
@@ -45,6 +43,8 @@ pub(crate) struct Parties<'a> {
     pub(crate) choice: &'a Choice,
     pub(crate) traffic: Traffic,
     pub(crate) stop: &'a AtomicBool,
+    /// Where neither sends nor receives.
+    pub(crate) emulator_cpu: EmulatorCpu,
 }
 
 impl Parties<'_> {
@@ -53,7 +53,7 @@ impl Parties<'_> {
     /// # Errors
     /// If nobody can listen, or the system fails later on.
     pub(crate) fn receive(&self, ready: impl FnOnce()) -> Result<(), Refusal> {
-        keep_off_the_emulators_cpu();
+        self.emulator_cpu.avoid();
         self.network.receivers().join()?;
         let failed = |e: io::Error| Refusal::new(format!("receive: {e}"));
         match self.traffic {
@@ -79,7 +79,7 @@ impl Parties<'_> {
     /// # Errors
     /// If a sender cannot do what its flow asks for.
     pub(crate) fn send(&self, clock: Clock) -> Result<SenderRecord, Refusal> {
-        keep_off_the_emulators_cpu();
+        self.emulator_cpu.avoid();
         self.network.senders().join()?;
         let timeline = Timeline {
             warmup: Time::ZERO + self.config.warmup,
@@ -146,17 +146,6 @@ fn without_iperf3(error: io::Error) -> Refusal {
             refusal.hint("install it (`apt-get install iperf3`), or leave out `--traffic iperf3`")
         }
         _ => refusal,
-    }
-}
-
-/// The emulator has the last CPU; where there is another, everything else shall use that.
-fn keep_off_the_emulators_cpu() {
-    let count = thread::available_parallelism().map_or(1, usize::from);
-    let mut set = CpuSet::new();
-    let is_complete = (0..count.saturating_sub(1)).all(|cpu| set.set(cpu).is_ok());
-    if count > 1 && is_complete {
-        // Only precision is lost if it is refused, and the release error shows that.
-        let _ = sched_setaffinity(Pid::from_raw(0), &set);
     }
 }
 

@@ -14,48 +14,75 @@ const PRIORITY: libc::c_int = 10;
 /// ns; the default lets timers be 50 µs late.
 const TIMER_SLACK_NS: u64 = 1;
 
+/// The CPU of an emulator.
+#[derive(Clone, Copy, Debug)]
+pub struct EmulatorCpu {
+    cpu: usize,
+    /// Those that this process may use.
+    allowed: CpuSet,
+}
+
+impl EmulatorCpu {
+    /// Keeps the calling thread, and those that it starts, off the emulator's CPU, if there is another.
+    ///
+    /// Only precision is lost where the system refuses that, and the release error shows it.
+    pub fn avoid(&self) {
+        let mut others = self.allowed;
+        if others.unset(self.cpu).is_ok() && (0..CpuSet::count()).any(|cpu| others.is_set(cpu) == Ok(true)) {
+            let _ = sched_setaffinity(this_thread(), &others);
+        }
+    }
+}
+
 /// A punctual thread's place.
 #[derive(Debug)]
 pub(crate) struct Post {
-    /// Its CPU, claimed among all emulators of this machine; `None` if they are all taken.
+    pub(crate) cpu: EmulatorCpu,
+    /// It has the CPU for itself among all emulators of this machine; `None` if they are all taken.
     _claim: Option<UnixListener>,
-    /// What the system did not grant; empty if it granted all.
-    pub(crate) not_granted: String,
 }
 
-/// Lets the calling thread run as soon as it wants to, on a CPU that no other emulator has, its memory kept in place.
-pub(crate) fn make_punctual() -> Post {
-    let (claim, pinned) = match take_a_cpu() {
-        Ok(claim) => (claim, Ok(())),
-        Err(errno) => (None, Err(errno)),
-    };
-    let steps = [
-        ("pin it to a CPU", pinned),
-        ("shorten its timer slack", set_timerslack(TIMER_SLACK_NS)),
-        // Only what is there: locking all that is to come can make other threads' allocations fail.
-        ("lock its memory", mlockall(MlockAllFlags::MCL_CURRENT)),
-        ("run it with SCHED_FIFO", schedule_first()),
-    ];
-    let refused: Vec<String> =
-        steps.into_iter().filter_map(|(what, result)| result.err().map(|errno| format!("{what} ({errno})"))).collect();
-    Post { _claim: claim, not_granted: refused.join(", ") }
+impl Post {
+    /// The last CPU that no other emulator has claimed: interrupts and daemons like the first ones. If all are claimed,
+    /// the last one has to do.
+    ///
+    /// # Errors
+    /// If the system does not tell what CPUs there are.
+    pub(crate) fn find() -> Result<Post, Errno> {
+        let allowed = sched_getaffinity(this_thread())?;
+        let cpus: Vec<usize> = (0..CpuSet::count()).rev().filter(|&cpu| allowed.is_set(cpu) == Ok(true)).collect();
+        let claimed = cpus.iter().find_map(|&cpu| Some((cpu, claim(cpu)?)));
+        let (cpu, claim) = match claimed {
+            Some((cpu, claim)) => (cpu, Some(claim)),
+            None => (*cpus.first().ok_or(Errno::EINVAL)?, None),
+        };
+        Ok(Post { cpu: EmulatorCpu { cpu, allowed }, _claim: claim })
+    }
+
+    /// Lets the calling thread run here as soon as it wants to, its memory kept in place; what the system does not
+    /// grant, or nothing.
+    pub(crate) fn take(&self) -> String {
+        let steps = [
+            ("pin it to a CPU", self.pin()),
+            ("shorten its timer slack", set_timerslack(TIMER_SLACK_NS)),
+            // Only what is there: locking all that is to come can make other threads' allocations fail.
+            ("lock its memory", mlockall(MlockAllFlags::MCL_CURRENT)),
+            ("run it with SCHED_FIFO", schedule_first()),
+        ];
+        let refused =
+            steps.into_iter().filter_map(|(what, result)| result.err().map(|errno| format!("{what} ({errno})")));
+        refused.collect::<Vec<_>>().join(", ")
+    }
+
+    fn pin(&self) -> Result<(), Errno> {
+        let mut one = CpuSet::new();
+        one.set(self.cpu.cpu)?;
+        sched_setaffinity(this_thread(), &one)
+    }
 }
 
-/// Pins the calling thread to the last CPU that no other emulator has claimed: interrupts and daemons like the first
-/// ones. If all are claimed, the last one has to do.
-fn take_a_cpu() -> Result<Option<UnixListener>, Errno> {
-    let this_thread = Pid::from_raw(0);
-    let allowed = sched_getaffinity(this_thread)?;
-    let cpus: Vec<usize> = (0..CpuSet::count()).rev().filter(|&cpu| allowed.is_set(cpu).unwrap_or(false)).collect();
-    let claimed = cpus.iter().find_map(|&cpu| Some((cpu, claim(cpu)?)));
-    let (cpu, claim) = match claimed {
-        Some((cpu, claim)) => (cpu, Some(claim)),
-        None => (*cpus.first().ok_or(Errno::EINVAL)?, None),
-    };
-    let mut one = CpuSet::new();
-    one.set(cpu)?;
-    sched_setaffinity(this_thread, &one)?;
-    Ok(claim)
+fn this_thread() -> Pid {
+    Pid::from_raw(0)
 }
 
 /// An address without a file: whoever binds it has the CPU, until the process ends or gives it back.
@@ -73,6 +100,22 @@ fn schedule_first() -> Result<(), Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_avoids_the_emulators_cpu_runs_on_the_others() {
+        let post = Post::find().unwrap();
+        std::thread::spawn(move || {
+            let has_others =
+                |cpus: &CpuSet| (0..CpuSet::count()).any(|cpu| cpu != post.cpu.cpu && cpus.is_set(cpu) == Ok(true));
+            let is_alone = !has_others(&post.cpu.allowed);
+            post.cpu.avoid();
+            let cpus = sched_getaffinity(this_thread()).unwrap();
+            // On a machine with one CPU there is nowhere else to go.
+            assert_eq!((cpus.is_set(post.cpu.cpu), has_others(&cpus)), (Ok(is_alone), !is_alone));
+        })
+        .join()
+        .unwrap();
+    }
 
     #[test]
     fn a_cpu_has_one_emulator_at_a_time() {

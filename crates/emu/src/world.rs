@@ -106,7 +106,9 @@ pub fn play(
     let emulator = Emulator::start(config, &network, EmulatorOptions { budget: options.budget })?;
 
     let stop = AtomicBool::new(false);
-    let parties = Parties { config, network: &network, choice: &choice, traffic: options.traffic, stop: &stop };
+    let emulator_cpu = emulator.cpu();
+    let parties =
+        Parties { config, network: &network, choice: &choice, traffic: options.traffic, stop: &stop, emulator_cpu };
     let (sent, received, is_interrupted) = thread::scope(|scope| {
         let (is_ready, ready) = mpsc::channel();
         let receiving = scope.spawn(move || {
