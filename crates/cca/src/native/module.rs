@@ -51,6 +51,11 @@ impl Module {
         params::defaults(&self.params)
     }
 
+    /// Every parameter's default, as the hooks read it.
+    pub(super) fn default_words(&self) -> Box<[u64]> {
+        self.params.iter().map(|param| param.default).collect()
+    }
+
     /// A flow's parameters as the hooks read them.
     ///
     /// # Errors

@@ -120,14 +120,14 @@ impl Replay {
             std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
             std::collections::btree_map::Entry::Vacant(new) => {
                 self.tally.flows += 1;
-                new.insert(Flow::new())
+                new.insert(Flow::new(&self.native))
             }
         };
         self.tally.lost += head.seq.saturating_sub(flow.next_seq);
         flow.is_whole &= head.seq == flow.next_seq;
-        flow.next_seq = head.seq + 1;
+        flow.next_seq = head.seq.wrapping_add(1);
         match view {
-            View::Params(params) => flow.take_params(&params),
+            View::Params(params) => flow.take_params(&params)?,
             View::Hook(hook, record) => {
                 if hook == Hook::Init {
                     flow.start(&record);
@@ -156,8 +156,9 @@ impl Replay {
 }
 
 impl Flow {
-    fn new() -> Flow {
-        Flow { tp: TcpSock::zeroed(), params: Box::new([]), next_seq: 0, is_whole: true, has_started: false }
+    fn new(native: &Loaded) -> Flow {
+        let params = native.0.default_words();
+        Flow { tp: TcpSock::zeroed(), params, next_seq: 0, is_whole: true, has_started: false }
     }
 
     fn start(&mut self, init: &Record) {
@@ -168,8 +169,13 @@ impl Flow {
     }
 
     /// Parameters come within a hook, before its record.
-    fn take_params(&mut self, params: &Params) {
-        self.params = params.values[..params.words as usize].into();
+    fn take_params(&mut self, params: &Params) -> Result<(), Malformed> {
+        let known = self.params.len();
+        if params.words as usize != known {
+            return Err(Malformed(format!("{} parameters of an algorithm that has {known}", params.words)));
+        }
+        self.params.copy_from_slice(&params.values[..known]);
+        Ok(())
     }
 
     /// Calls `hook` on the connection as the kernel's program found it; what it returned, if it does.

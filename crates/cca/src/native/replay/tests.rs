@@ -48,8 +48,8 @@ fn recording(cca: &str, acks: u64) -> Vec<Vec<u8>> {
     let mut values = [0; MAX_PARAMS];
     values[..words.len()].copy_from_slice(&words);
     let params = Params { head: Head { kind: 13, flow: 7, seq: 0 }, words: words.len() as u64, values };
-    let mut flow = Flow::new();
-    flow.take_params(&params);
+    let mut flow = Flow::new(&native);
+    flow.take_params(&params).expect("as many as there are");
     let mut stream = vec![bytes_of(&params)];
     let mut before = Decision { snd_cwnd: 10, snd_ssthresh: abi::INFINITE_SSTHRESH, ..Decision::default() };
     for i in 0..=acks {
@@ -181,4 +181,9 @@ fn what_is_no_record_is_refused() {
         assert!(replay.feed(bytes).is_err());
     }
     assert_eq!(*replay.tally(), Tally::default());
+    let foreign = replay.feed(&recording("copa", 1)[0]).unwrap_err().to_string();
+    assert!(
+        foreign.starts_with("not a record of a hook: ") && foreign.ends_with("of an algorithm that has 15"),
+        "{foreign}"
+    );
 }
