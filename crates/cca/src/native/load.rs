@@ -4,6 +4,7 @@ use super::abi::{Hook, RawOps, RawParam};
 use super::controller::NativeController;
 use super::list::HEADERS;
 use super::module::Module;
+use super::scratch::scratch;
 use crate::Controller;
 use crate::registry::{BuildError, Start};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -107,7 +108,7 @@ impl From<Error> for Refusal {
 
 /// The shared object made from `source`: its bytes, and itself in the process.
 fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
-    let scratch = tempfile::tempdir()?;
+    let scratch = scratch()?;
     let include = scratch.path().join("include");
     for (name, text) in HEADERS {
         let header = include.join(name);

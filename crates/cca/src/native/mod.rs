@@ -11,11 +11,13 @@ mod load;
 mod module;
 mod params;
 pub mod replay;
+mod scratch;
 #[cfg(test)]
 mod tests;
 
 pub use list::{ALGORITHMS, HEADERS};
 pub use load::{Loaded, SUFFIX, load};
+pub use scratch::scratch;
 
 /// An algorithm of `bpf/`, by its name.
 pub fn builtin(name: &str) -> Option<Loaded> {

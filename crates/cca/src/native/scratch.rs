@@ -1,0 +1,78 @@
+//! Directories for what is compiled while the program runs.
+
+use std::fs::{self, DirEntry};
+use std::path::Path;
+use std::time::Duration;
+use std::{env, io, process};
+use tempfile::TempDir;
+
+/// How the directories' names begin; the process that made one follows.
+const PREFIX: &str = "fairweir-";
+/// Younger ones are left alone: in a container that shares the directory, the process has another number.
+const LEFT_BEHIND: Duration = Duration::from_secs(60);
+
+/// A directory that is gone when the value is dropped. What killed processes left behind goes with this call.
+///
+/// # Errors
+/// If the temporary directory cannot be written.
+pub fn scratch() -> io::Result<TempDir> {
+    sweep(&env::temp_dir());
+    tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", process::id())).tempdir()
+}
+
+/// Removes from `directory` what processes made that are no more. It may be another's: then it stays.
+fn sweep(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    entries.flatten().filter(is_left_behind).for_each(|entry| drop(fs::remove_dir_all(entry.path())));
+}
+
+fn is_left_behind(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let process = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split_once('-')?.0.parse::<u32>().ok());
+    let is_dead = |pid| Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists();
+    let is_old = || {
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > LEFT_BEHIND))
+    };
+    process.is_some_and(is_dead) && is_old()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::time::SystemTime;
+
+    #[test]
+    fn what_the_dead_left_is_swept_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let make = |name: &str, age_s: u64| {
+            let path = directory.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("cca.o"), "").unwrap();
+            File::open(&path).unwrap().set_modified(SystemTime::now() - Duration::from_secs(age_s)).unwrap();
+            path
+        };
+        // Numbers of processes end far below this one.
+        let dead = u32::MAX;
+        let swept = make(&format!("fairweir-{dead}-a"), 120);
+        let kept = [
+            make(&format!("fairweir-{dead}-b"), 1),
+            make(&format!("fairweir-{}-c", process::id()), 120),
+            make("fairweir-notes-d", 120),
+            make(&format!("other-{dead}-e"), 120),
+        ];
+        sweep(directory.path());
+        assert!(!swept.exists());
+        assert!(kept.iter().all(|path| path.exists()));
+    }
+
+    #[test]
+    fn a_scratch_directory_is_gone_with_its_value() {
+        let scratch = scratch().unwrap();
+        let path = scratch.path().to_owned();
+        assert!(path.is_dir());
+        drop(scratch);
+        assert!(!path.exists());
+    }
+}
