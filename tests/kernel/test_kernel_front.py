@@ -14,13 +14,31 @@ from pathlib import Path
 
 import pytest
 
+from fairweir import world_kernel
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, KernelError
 from fairweir.run import run
 from fairweir.scenario import Scenario, dumbbell
-from fairweir.world_kernel import ask
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(120)]
+
+
+def missing() -> str:
+    """Say what keeps the kernel world from working here, empty if nothing does."""
+    if os.geteuid() != 0:
+        return "no root"
+    try:
+        checks = world_kernel.ask(["doctor"])["checks"]
+    except KernelError as error:
+        return error.message
+    return "; ".join(f"{check['name']}: {check['detail']}" for check in checks if not check["ok"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kernel_world() -> None:
+    """Without root or the helper nothing here can run; the summary says so and why."""
+    if why := missing():
+        pytest.skip(f"not run: {why}")
 
 
 def short(cca: str) -> Scenario:
@@ -133,4 +151,4 @@ def test_a_controller_is_loaded_for_good_and_unloaded(capsys: pytest.CaptureFixt
 
 def test_a_source_that_is_not_there_is_told() -> None:
     with pytest.raises(KernelError):
-        ask(["load", "no_such_cca"])
+        world_kernel.ask(["load", "no_such_cca"])
