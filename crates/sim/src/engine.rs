@@ -9,11 +9,10 @@ use crate::route::{Direction, Place, Route, Stage};
 use crate::run::{Factory, Outcome, Progress, SimError};
 use crate::sampler::Sampler;
 use crate::schedule::{Leaf, Schedule};
+use crate::streams::{controller_stream, element_stream, hop_stream};
 use crate::summary::{FlowSummary, LinkSummary, Summary};
 use fairweir_cca::{Controller, Start};
 use fairweir_units::{Dur, Time};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use std::ops::ControlFlow;
 
 /// Events between two calls of the progress callback: about a millisecond of work.
@@ -78,17 +77,6 @@ struct Baseline {
     delivered_ce: u64,
 }
 
-/// A component's own random stream: its kind and index choose the stream of the scenario's seed.
-fn stream_of(seed: u64, kind: u64, index: usize) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(kind << 48 | index as u64);
-    rng
-}
-
-const CONTROLLER_STREAM: u64 = 1;
-const HOP_STREAM: u64 = 2;
-const ELEMENT_STREAM: u64 = 3;
-
 impl<'a> Engine<'a> {
     pub(crate) fn new(config: &'a Config, factory: &Factory<'_>) -> Result<Engine<'a>, SimError> {
         Engine::with_timings(config, factory, &lookahead::plan(config))
@@ -104,7 +92,7 @@ impl<'a> Engine<'a> {
             .links
             .iter()
             .enumerate()
-            .map(|(index, spec)| SharedHop::new(spec, stream_of(config.seed, HOP_STREAM, index)))
+            .map(|(index, spec)| SharedHop::new(spec, hop_stream(config.seed, index)))
             .collect();
         let mut streams = Vec::new();
         let flows = config.flows.len();
@@ -147,7 +135,7 @@ impl<'a> Engine<'a> {
         let mut elements = 0;
         let mut route = Route::new(self.config, spec, index, || {
             elements += 1;
-            stream_of(self.config.seed, ELEMENT_STREAM, index << 8 | elements)
+            element_stream(self.config.seed, index, elements)
         });
         for visit in visits(spec) {
             let stage = self.add_stage(index, &visit);
@@ -157,7 +145,7 @@ impl<'a> Engine<'a> {
             }
         }
         route.settle(&self.net);
-        let rng = stream_of(self.config.seed, CONTROLLER_STREAM, index);
+        let rng = controller_stream(self.config.seed, index);
         let flow = Flow::new(self.config, spec, controller, route, rng);
         self.net.schedule.set(index, flow.first_event());
         self.flows.push(flow);
@@ -316,6 +304,9 @@ impl<'a> Engine<'a> {
     }
 
     fn end_warmup(&mut self) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.carry_over(&self.flows, &self.net);
+        }
         for (flow, base) in self.flows.iter_mut().zip(&mut self.base) {
             let sender = flow.sender();
             *base = Baseline { delivered: sender.delivered, lost: sender.lost, delivered_ce: sender.delivered_ce };
@@ -323,9 +314,6 @@ impl<'a> Engine<'a> {
         }
         for hop in &mut self.net.hops {
             hop.stats = HopStats::new();
-        }
-        if let Some(sampler) = &mut self.sampler {
-            sampler.rebase();
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::engine::mbps;
 use crate::flow::Flow;
-use crate::net::Net;
+use crate::net::{Net, SharedHop};
 use crate::series::Series;
 use fairweir_units::{Dur, Time};
 
@@ -22,7 +22,25 @@ pub(crate) struct Sampler {
 struct FlowBase {
     delivered: u64,
     lost: u64,
-    rtt: (Dur, u64),
+    rtt: RttSum,
+}
+
+/// RTT samples so far; modulo 2^64, as are the counters of [`LinkBase`], so that a base may lie below zero.
+#[derive(Clone, Copy, Debug, Default)]
+struct RttSum {
+    ns: u64,
+    samples: u64,
+}
+
+impl RttSum {
+    fn of(flow: &Flow) -> RttSum {
+        let (sum, samples) = flow.stats.rtt.total();
+        RttSum { ns: sum.as_nanos(), samples }
+    }
+
+    fn since(self, base: RttSum) -> RttSum {
+        RttSum { ns: self.ns.wrapping_sub(base.ns), samples: self.samples.wrapping_sub(base.samples) }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +48,20 @@ struct LinkBase {
     served: u64,
     drops: u64,
     marks: u64,
+}
+
+impl LinkBase {
+    fn of(hop: &SharedHop) -> LinkBase {
+        LinkBase { served: hop.stats.served.0, drops: hop.stats.drops, marks: hop.stats.marks }
+    }
+
+    fn since(self, base: LinkBase) -> LinkBase {
+        LinkBase {
+            served: self.served.wrapping_sub(base.served),
+            drops: self.drops.wrapping_sub(base.drops),
+            marks: self.marks.wrapping_sub(base.marks),
+        }
+    }
 }
 
 impl Sampler {
@@ -48,10 +80,14 @@ impl Sampler {
         self.due
     }
 
-    /// The statistics behind histograms and link counters were reset.
-    pub(crate) fn rebase(&mut self) {
-        self.flows.iter_mut().for_each(|base| base.rtt = Default::default());
-        self.links.iter_mut().for_each(|base| *base = LinkBase::default());
+    /// The statistics behind histograms and link counters are about to start anew: an interval goes on across that.
+    pub(crate) fn carry_over(&mut self, flows: &[Flow], net: &Net) {
+        for (flow, base) in flows.iter().zip(&mut self.flows) {
+            base.rtt = RttSum::default().since(RttSum::of(flow).since(base.rtt));
+        }
+        for (hop, base) in net.hops.iter().zip(&mut self.links) {
+            *base = LinkBase::default().since(LinkBase::of(hop).since(*base));
+        }
     }
 
     /// Closes the interval that ends at `now`.
@@ -70,9 +106,9 @@ impl Sampler {
         let rows = &mut self.series.flows;
         for (index, (flow, base)) in flows.iter().zip(&mut self.flows).enumerate() {
             let sender = flow.sender();
-            let rtt = flow.stats.rtt.total();
-            let samples = rtt.1 - base.rtt.1;
-            let rtt_ms = rtt.0.saturating_sub(base.rtt.0).as_millis_f64() / samples as f64;
+            let rtt = RttSum::of(flow);
+            let RttSum { ns, samples } = rtt.since(base.rtt);
+            let rtt_ms = Dur::from_nanos(ns).as_millis_f64() / samples as f64;
             rows.t_ns.push(now.as_nanos());
             rows.flow.push(index as u32);
             rows.throughput_mbps.push(mbps(flow.wire_bytes(sender.delivered - base.delivered).0, length));
@@ -88,13 +124,14 @@ impl Sampler {
     fn sample_links(&mut self, now: Time, length: Dur, net: &mut Net) {
         let rows = &mut self.series.links;
         for (index, (hop, base)) in net.hops.iter_mut().zip(&mut self.links).enumerate() {
-            let new = LinkBase { served: hop.stats.served.0, drops: hop.stats.drops, marks: hop.stats.marks };
+            let new = LinkBase::of(hop);
+            let LinkBase { served, drops, marks } = new.since(*base);
             rows.t_ns.push(now.as_nanos());
             rows.link.push(index as u32);
             rows.queue_bytes.push(hop.hop.backlog(now).bytes.0);
-            rows.arrival_rate_mbps.push(mbps(new.served - base.served, length));
-            rows.drops.push(new.drops - base.drops);
-            rows.marks.push(new.marks - base.marks);
+            rows.arrival_rate_mbps.push(mbps(served, length));
+            rows.drops.push(drops);
+            rows.marks.push(marks);
             *base = new;
         }
     }

@@ -3,8 +3,14 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+const CONTROLLER: u64 = 1;
 const HOP: u64 = 2;
 const ELEMENT: u64 = 3;
+
+/// The stream of a flow's controller.
+pub(crate) fn controller_stream(seed: u64, flow: usize) -> ChaCha8Rng {
+    stream_of(seed, CONTROLLER, flow)
+}
 
 /// The stream of link number `hop`.
 pub fn hop_stream(seed: u64, hop: usize) -> ChaCha8Rng {

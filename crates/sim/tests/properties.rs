@@ -179,6 +179,21 @@ fn the_same_scenario_gives_the_same_bytes_and_another_seed_does_not() {
 }
 
 #[test]
+fn a_series_does_not_know_when_the_warm_up_ended() {
+    let mut config = dumbbell(12, droptail(20), vec![flow("reno", 20), flow("cubic", 30)], 4, 0, 1);
+    config.interval = Some(Dur::from_millis(250));
+    // As text, because of the NaNs before the first sample.
+    let mut series = |warmup_ms| {
+        config.warmup = Dur::from_millis(warmup_ms);
+        format!("{:?}", run(&config).unwrap().series)
+    };
+    let whole = series(0);
+    // at the end of an interval, and within one
+    assert_eq!(series(1_000), whole);
+    assert_eq!(series(1_130), whole);
+}
+
+#[test]
 fn ties_between_identical_flows_favour_nobody_over_seeds() {
     // Four identical flows that start at once, in perfect phase: each wins about as often as the others.
     let seeds = 40;
