@@ -11,6 +11,7 @@ import pytest
 
 from fairweir import world_kernel, worlds
 from fairweir.agree.compare import Standing, compare, prediction_half_width
+from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import Agreement, agree, load_scenarios
 from fairweir.agree.page import render
 from fairweir.agree.table import closing
@@ -172,7 +173,20 @@ def test_the_command_shows_keeps_and_judges(
     (folder / "differs.toml").write_text((folder / "differs.toml").read_text().replace('"one"', '"differs"'))
     (folder / "out" / "runs").rename(folder / "old")
     assert main(command(folder)) == 1
-    assert "differs, reno: reno-1: throughput" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "differs, reno: reno-1: throughput" in shown
+    assert "known:" not in shown
+    (folder / "known").mkdir()
+    file = folder / "known" / "differences.toml"
+    file.write_text('[[difference]]\ncca = "re*"\nscenario = "differs"\nwhy = "it was told to"\n')
+    assert main(command(folder)) == 1
+    shown = capsys.readouterr().out
+    assert shown.count("known: it was told to") == 1
+    assert "the reason for 1 of those that differ is known" in shown
+    assert "it was told to" in (folder / "out" / "agreement.html").read_text()
+    file.write_text('[[difference]]\ncca = "reno"\n')
+    assert main(command(folder)) == 2
+    assert "difference.0" in capsys.readouterr().err
 
 
 def test_nothing_judged_is_no_verdict(kernel: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,6 +223,8 @@ def test_the_shipped_scenarios_are_many_short_and_take_any_controller() -> None:
     scenarios = load_scenarios(ROOT / "scenarios" / "agree")
     assert len(scenarios) >= 12
     assert len({scenario.name for scenario in scenarios}) == len(scenarios)
+    names = {scenario.name for scenario in scenarios}
+    assert all(difference.scenario in {*names, "*"} for difference in load_known(ROOT / "scenarios" / "agree"))
     for scenario in scenarios:
         assert Scenario.from_dict(scenario.to_dict()).resolve()["duration"] <= 30_000_000_000
         scenario.override({"flow.*.cca": "frcc"}).resolve()

@@ -74,6 +74,7 @@ class Cell(BaseModel):
     cca, scenario : str
     standing : Standing
     why : str; the worst difference, or why there is no judgement
+    known : str; the reason for a difference, where one has been found
     comparisons : list of Comparison; two a flow, empty if nothing was compared
     release_p99_us : float; the emulator's lateness, the largest over the kernel's runs
     """
@@ -84,6 +85,7 @@ class Cell(BaseModel):
     scenario: str
     standing: Standing
     why: str = ""
+    known: str = ""
     comparisons: list[Comparison] = []
     release_p99_us: float | None = None
 

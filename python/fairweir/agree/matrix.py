@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fairweir import __version__
 from fairweir.agree.compare import Cell, Standing, compare
+from fairweir.agree.known import Difference, annotate
 from fairweir.errors import ConfigError
 from fairweir.scenario import Scenario
 from fairweir.worlds import Archive, Outcome, Task, play_all, spread_starts
@@ -94,6 +95,7 @@ def agree(
     *,
     seeds: Sequence[int] = tuple(range(1, SEEDS + 1)),
     kernel_runs: int = 1,
+    known: Sequence[Difference] = (),
     archive: Archive | None = None,
     workers: int | None = None,
     on_done: Callable[[Task, Outcome, float, float], object] | None = None,
@@ -105,6 +107,7 @@ def agree(
     scenarios : each flow's controller is replaced by those of `ccas`
     seeds : of the simulator's runs
     kernel_runs : int; runs of each cell on the kernel
+    known : reasons for differences, to be told beside them
     archive : finished runs found there are not repeated
     workers : int, processes for simulations
 
@@ -129,6 +132,7 @@ def agree(
         _cell(cca, name, [outcomes[t.key] for t in sims], [outcomes[t.key] for t in kernels])
         for (cca, name), (sims, kernels) in plan.items()
     ]
+    annotate(cells, known)
     return Agreement(
         kernel=platform.release(),
         ccas=list(ccas),

@@ -35,6 +35,8 @@ def show(agreement: Agreement, console: Console) -> None:
             console.print(f"\n[bold]{standing}[/bold]")
             for cell in cells:
                 console.print(f"  {cell.scenario}, {cell.cca}: {escape(cell.why)}", soft_wrap=True)
+                if cell.known:
+                    console.print(f"    [dim]known: {escape(cell.known)}[/dim]", soft_wrap=True)
     console.print()
     console.print(closing(agreement), soft_wrap=True)
 
@@ -46,6 +48,8 @@ def closing(agreement: Agreement) -> str:
     rest += f"; {missing} not played" if (missing := agreement.count(Standing.NOT_PLAYED)) else ""
     if agreement.share is None:
         return f"no cell was judged{rest}"
+    if known := sum(bool(cell.known) for cell in agreement.cells):
+        rest = f"; the reason for {known} of those that differ is known{rest}"
     chance = sum(cell.only_by_seeds for cell in agreement.cells)
     bound = f"{'at least' if agreement.holds else 'less than'} {agreement.bound:.0%}"
     return (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairweir import cca
+from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import CCAS, QUICK_SEEDS, QUICK_STRIDE, SEEDS, Agreement, load_scenarios
 from fairweir.agree.matrix import agree as play
 from fairweir.cli import output
@@ -45,7 +46,9 @@ def agree(
     names = [name.strip() for name in ccas.split(",") if name.strip()]
     for name in names:
         cca.check(name)
-    chosen = load_scenarios(scenarios or shipped("agree"))[:: QUICK_STRIDE if quick else 1]
+    directory = scenarios or shipped("agree")
+    known = load_known(directory)
+    chosen = load_scenarios(directory)[:: QUICK_STRIDE if quick else 1]
     try:
         with output.progress_bar(counts=False) as bar:
             task = bar.add_task("agree", total=1.0)
@@ -61,6 +64,7 @@ def agree(
                 names,
                 seeds=range(1, 1 + (QUICK_SEEDS if quick else SEEDS)),
                 kernel_runs=runs,
+                known=known,
                 archive=Archive(out),
                 workers=workers,
                 on_done=on_done,

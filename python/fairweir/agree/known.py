@@ -1,0 +1,57 @@
+"""Differences between the worlds whose reason has been found: data, shown beside the cells that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fairweir.agree.compare import Cell, Standing
+from fairweir.complaints import explain
+from fairweir.scenario import read_document
+
+#: Where they stand, in a directory of scenarios.
+FILE = Path("known") / "differences.toml"
+
+
+class Difference(BaseModel):
+    """Why a controller differs in a scenario; ``*`` stands for anything in either name."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    cca: str = Field(min_length=1)
+    scenario: str = Field(min_length=1)
+    why: str = Field(min_length=1)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    difference: list[Difference] = []
+
+
+def load(directory: Path) -> list[Difference]:
+    """Read the known differences that belong to a directory of scenarios; none, if there is no such file.
+
+    Raises
+    ------
+    ConfigError : the file is wrong
+    """
+    path = directory / FILE
+    if not path.exists():
+        return []
+    document = read_document(path)
+    try:
+        return _File.model_validate(document).difference
+    except ValidationError as error:
+        raise explain(error, _File, document, str(path)) from None
+
+
+def annotate(cells: Iterable[Cell], known: Sequence[Difference]) -> None:
+    """Put the reason beside each cell that differs, where it is known."""
+    for cell in cells:
+        if cell.standing is Standing.DIFFERS:
+            matching = (d.why for d in known if fnmatchcase(cell.cca, d.cca) and fnmatchcase(cell.scenario, d.scenario))
+            cell.known = next(matching, "")
