@@ -2,7 +2,7 @@
 
 use crate::libbpf;
 use fairweir_cca::native::replay::Hook;
-use libbpf_rs::btf::types::{MemberAttr, Struct};
+use libbpf_rs::btf::types::{Array, Int, MemberAttr, Struct};
 use libbpf_rs::btf::{Btf, BtfType};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SymbolKind};
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ fn members(object: &[u8]) -> Result<BTreeMap<String, Range<usize>>, String> {
     let mut members = BTreeMap::new();
     for member in ops.iter() {
         let (Some(name), MemberAttr::Normal { offset }) = (member.name, member.attr) else { continue };
-        let bytes = btf.type_by_id::<BtfType<'_>>(member.ty).map_or(8, |ty| size_of_member(&btf, ty));
+        let bytes = btf.type_by_id::<BtfType<'_>>(member.ty).map_or(8, size_of_member);
         let start = offset as usize / 8;
         members.insert(name.to_string_lossy().into_owned(), start..start + bytes);
     }
@@ -142,13 +142,11 @@ fn members(object: &[u8]) -> Result<BTreeMap<String, Range<usize>>, String> {
 }
 
 /// Of the members that are written: a name (16 characters) and flags (32 bits).
-fn size_of_member(btf: &Btf<'_>, ty: BtfType<'_>) -> usize {
-    use libbpf_rs::btf::types::{Array, Int};
+fn size_of_member(ty: BtfType<'_>) -> usize {
     let ty = ty.skip_mods_and_typedefs();
     if let Ok(array) = Array::try_from(ty) {
         return array.capacity();
     }
-    let _ = btf;
     Int::try_from(ty).map_or(8, |int| usize::from(int.bits) / 8)
 }
 

@@ -3,7 +3,7 @@
 use crate::anatomy::Anatomy;
 use crate::error::KernelError;
 use crate::source::Source;
-use fairweir_cca::native::HEADERS;
+use fairweir_cca::native::{self, HEADERS};
 use libbpf_rs::libbpf_sys::API_HEADERS;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub(crate) fn compile(source: &Source, record: bool) -> Result<Compiled, KernelE
 pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>, KernelError> {
     let io =
         |e: io::Error| KernelError::Io { what: "the directory for what is compiled (TMPDIR)".to_owned(), source: e };
-    let scratch = fairweir_cca::native::scratch().map_err(io)?;
+    let scratch = native::scratch().map_err(io)?;
     let include = scratch.path().join("include");
     write_headers(&include).map_err(io)?;
     // A user's own headers stand beside the source, so that is where it must be compiled.
