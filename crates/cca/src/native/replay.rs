@@ -68,7 +68,7 @@ pub struct Tally {
 #[error("not a record of a hook: {0}")]
 pub struct Malformed(String);
 
-/// The comparison of a stream of records with the native build.
+/// The comparison of a stream of records with the native build, whose C runs in this process: a trap in it is the process's.
 #[derive(Debug)]
 pub struct Replay {
     native: Loaded,
