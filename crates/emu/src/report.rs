@@ -151,3 +151,123 @@ fn render_series(flows: &FlowSeries, links: &LinkSeries, to: SeriesTo<'_>) -> Re
     }
     Ok(Value::Object(document))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::{Connection, Counters, SocketSeries};
+    use crate::{Accuracy, FlowRecord, MeasuredSeries, ReleaseError};
+
+    fn second(s: u64) -> Time {
+        Time::ZERO + Dur::from_secs(s)
+    }
+
+    /// One flow of 10 s that starts after 1 s; the warm-up takes 2 s.
+    fn config() -> Config {
+        serde_json::from_value(json!({
+            "duration": 10_000_000_000_u64, "warmup": 2_000_000_000_u64, "seed": 1, "interval": 5_000_000_000_u64,
+            "links": [{"name": "l", "hop": {
+                "link": {"kind": "constant", "rate": 1_000_000}, "queue": {"kind": "droptail", "limit": 100_000}}}],
+            "flows": [{"id": "f", "cca": "reno", "path": [0], "forward_delay": 1_000_000, "reverse_delay": 1_000_000,
+                "rtprop": 2_000_000, "start": 1_000_000_000}],
+        }))
+        .unwrap()
+    }
+
+    fn measured() -> EmulatorRecord {
+        let flow = FlowRecord {
+            delivered_pkts: 990,
+            delivered_bytes: 1_000_000,
+            sent_pkts: 1_000,
+            first_sent: Some(second(1)),
+            last_delivered: Some(second(6)),
+            ..FlowRecord::default()
+        };
+        let series = MeasuredSeries {
+            t_ns: vec![5, 10],
+            flow: vec![0, 0],
+            throughput_mbps: vec![1.5, 2.5],
+            rtt_ms: vec![20.0, f64::NAN],
+            links: LinkSeries::default(),
+        };
+        EmulatorRecord {
+            accuracy: Accuracy {
+                release_error_us: ReleaseError::default(),
+                wake_error_us: ReleaseError::default(),
+                packets: 2_000,
+                budget_us: 1_000.0,
+                judged: true,
+                reason: String::new(),
+                mode: "mtu",
+                cpu_fraction: 0.1,
+                strays: 0,
+            },
+            flows: vec![flow],
+            links: Vec::new(),
+            delivered_pkts: 1_500,
+            series: Some(series),
+            end: second(10),
+        }
+    }
+
+    fn sent(connection: Connection) -> SenderRecord {
+        let series = SocketSeries {
+            t_ns: vec![5, 10],
+            cwnd_bytes: vec![15_000, 30_000],
+            inflight_bytes: vec![1_500, 3_000],
+            pacing_rate_mbps: vec![f64::NAN, 8.0],
+            lost_pkts: vec![0, 10],
+        };
+        SenderRecord { flows: vec![connection], series: Some(series) }
+    }
+
+    fn rendered(connection: Connection, to: SeriesTo<'_>) -> Value {
+        Document { config: &config(), measured: &measured(), sent: &sent(connection) }.render(to).unwrap()
+    }
+
+    #[test]
+    fn rates_count_over_the_time_that_the_flow_was_active() {
+        let lossy = Connection { counted: Counters { lost: 10, ..Counters::default() }, ..Connection::default() };
+        let document = rendered(lossy, SeriesTo::Text);
+        let flow = &document["flows"][0];
+        // From the warm-up's end to the run's: 8 s.
+        assert_eq!(flow["throughput_mbps"], 1.0);
+        assert_eq!(flow["loss_rate"], 0.01);
+        assert_eq!(flow["completion_s"], Value::Null);
+        assert_eq!((&document["packets"], &document["events"]), (&json!(1_500), &json!(2_000)));
+        assert_eq!(document["emulator"]["judged"], true);
+    }
+
+    #[test]
+    fn a_finite_flow_is_active_until_its_last_ack() {
+        let done = Connection { is_complete: true, ..Connection::default() };
+        let document = rendered(done, SeriesTo::Text);
+        // Since its first packet, not since its handshake; over the 4 s after the warm-up.
+        assert_eq!(document["flows"][0]["completion_s"], 5.0);
+        assert_eq!(document["flows"][0]["throughput_mbps"], 2.0);
+    }
+
+    #[test]
+    fn a_run_with_a_broken_connection_is_not_judged() {
+        let broken = Connection { broken: Some("timed out".into()), ..Connection::default() };
+        let emulator = &rendered(broken, SeriesTo::Text)["emulator"];
+        assert_eq!(emulator["judged"], false);
+        assert_eq!(emulator["reason"], "flow `f` broke: timed out");
+    }
+
+    #[test]
+    fn series_are_the_same_numbers_as_text_and_in_a_file() {
+        let text = rendered(Connection::default(), SeriesTo::Text);
+        let column = STANDARD.decode(text["series"]["flows"]["cwnd_bytes"].as_str().unwrap()).unwrap();
+        assert_eq!(column, [15_000_u64, 30_000].map(u64::to_le_bytes).concat());
+
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let document = rendered(Connection::default(), SeriesTo::File(file.path()));
+        let bytes = fs::read(file.path()).unwrap();
+        for (name, place) in document["series"]["flows"].as_object().unwrap() {
+            let [offset, length] = [0, 1].map(|i| place[i].as_u64().unwrap() as usize);
+            let expected = STANDARD.decode(text["series"]["flows"][name].as_str().unwrap()).unwrap();
+            assert_eq!(bytes[offset..offset + length], expected, "{name}");
+        }
+    }
+}

@@ -89,13 +89,13 @@ pub fn play(
     if options.traffic == Traffic::Iperf3 {
         limits::check_iperf3(config)?;
     }
-    let choice = Choice::of(config, options.record.is_some())?;
-    let about = Watch::start(&choice, options.record.as_deref(), options.cost)?;
     let mode = match options.mode {
         Mode::Mtu => PacketMode::Mtu { burst },
         Mode::Tso(segments) => PacketMode::Tso { segments },
     };
     let network = Network::new(config, mode)?;
+    let choice = Choice::of(config, options.record.is_some())?;
+    let about = Watch::start(&choice, options.record.as_deref(), options.cost)?;
     if options.traffic == Traffic::Iperf3 {
         // Its control connections, which nobody resets, shall not hold the namespaces for minutes.
         for namespace in [network.senders(), network.receivers()] {
