@@ -115,6 +115,28 @@ fn concurrent_runs_do_not_meet() {
 }
 
 #[test]
+fn windows_and_marks_reach_the_stack() {
+    if is_unprivileged() {
+        return;
+    }
+    let _turn = alone();
+    let mut limited = flow("limited", "cubic");
+    limited["rwnd"] = json!(10);
+    let mut marked = flow("marked", "reno");
+    marked["ecn"] = json!(true);
+    let mut config = scenario(20, 5, &[limited, marked]);
+    config["links"][0]["hop"]["queue"] = json!({"kind": "ecn-threshold", "mark_above": 20_000, "limit": 1_000_000});
+    let result = play(&config, &[]);
+    // Ten packets a round trip of 20 ms at least.
+    let limited = number(&result, "/flows/0/throughput_mbps");
+    assert!((3.0..6.1).contains(&limited), "{limited} Mbps");
+    // One mark a round halves the window: the queue stays near the threshold (8 ms), and nothing is lost.
+    assert!((0.001..0.5).contains(&number(&result, "/flows/1/mark_rate")), "{result}");
+    assert_eq!(result["flows"][1]["lost_pkts"], 0);
+    assert!(number(&result, "/flows/1/rtt_ms/p95") < 35.0, "{result}");
+}
+
+#[test]
 fn iperf3_in_the_place_of_our_senders_sees_the_same_link() {
     let has_iperf3 = std::process::Command::new("iperf3").arg("--version").output().is_ok();
     if is_unprivileged() || !has_iperf3 {
