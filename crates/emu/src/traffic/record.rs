@@ -1,7 +1,7 @@
 //! What the senders saw: counters from the warm-up's end on, and the time series.
 
 use crate::tcp_info::TcpInfo;
-use fairweir_units::{Bytes, Time};
+use fairweir_units::{Bytes, Rate, Time};
 
 /// Counters of one connection, from its establishment on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub struct SocketSeries {
     pub cwnd_bytes: Vec<u64>,
     /// In flight at its end, as TCP counts it, wire bytes.
     pub inflight_bytes: Vec<u64>,
-    /// Pacing rate at its end; NaN where the controller does not pace.
+    /// Pacing rate of wire bytes at its end; NaN where the controller does not pace.
     pub pacing_rate_mbps: Vec<f64>,
     /// Segments held for lost in the interval.
     pub lost_pkts: Vec<u64>,
@@ -92,8 +92,8 @@ pub(super) struct Reading {
     pub(super) cwnd: u64,
     /// Segments.
     pub(super) inflight: u64,
-    /// Bytes per second.
-    pub(super) pacing_rate: Option<u64>,
+    /// Of wire bytes.
+    pub(super) pacing_rate: Option<Rate>,
 }
 
 /// The time series while it grows.
@@ -119,7 +119,7 @@ impl SeriesWriter {
             rows.t_ns.push(due.as_nanos());
             rows.cwnd_bytes.push((self.packet * reading.cwnd).0);
             rows.inflight_bytes.push((self.packet * reading.inflight).0);
-            rows.pacing_rate_mbps.push(reading.pacing_rate.map_or(f64::NAN, |rate| rate as f64 * 8e-6));
+            rows.pacing_rate_mbps.push(reading.pacing_rate.map_or(f64::NAN, Rate::as_mbps_f64));
             rows.lost_pkts.push(lost_by_now - *lost);
             *lost = lost_by_now;
         }

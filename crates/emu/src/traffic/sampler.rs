@@ -2,7 +2,7 @@
 
 use super::record::{Connection, Counters, Reading, SenderRecord, SeriesWriter};
 use crate::tcp_info::TcpInfo;
-use fairweir_units::{Bytes, Dur, Time};
+use fairweir_units::{Bytes, Dur, Rate, Time};
 
 /// When to look.
 #[derive(Clone, Copy, Debug)]
@@ -68,14 +68,17 @@ impl Gauge {
         Counters::new(&self.last, &self.handshake)
     }
 
-    fn reading(&self) -> Reading {
+    /// `packet` is the size of a full packet on the wire: the kernel paces payload.
+    fn reading(&self, packet: Bytes) -> Reading {
         let info = &self.last;
+        let segment = u64::from(info.snd_mss.max(1));
         let is_connected = self.result.established_at.is_some();
         Reading {
             counters: self.counters(),
             cwnd: if is_connected { u64::from(info.snd_cwnd) } else { self.initial_cwnd },
             inflight: u64::from(info.inflight()),
-            pacing_rate: (self.is_paced && is_connected && info.pacing_rate != u64::MAX).then_some(info.pacing_rate),
+            pacing_rate: (self.is_paced && is_connected && info.pacing_rate != u64::MAX)
+                .then(|| Rate::from_bytes_per_sec(info.pacing_rate).mul_ratio(packet.0, segment)),
         }
     }
 }
@@ -95,7 +98,7 @@ impl Sampler {
 
     /// Takes the counters at the warm-up's end, and closes intervals. `read` gives the state of a flow's connection.
     pub(super) fn look(&mut self, now: Time, read: impl Fn(usize) -> Option<TcpInfo>) {
-        let end = self.timeline.end;
+        let Timeline { end, packet, .. } = self.timeline;
         if now < self.due() {
             return;
         }
@@ -107,11 +110,11 @@ impl Sampler {
         let (Some(series), Some(interval)) = (&mut self.series, self.timeline.interval) else { return };
         // A thread that was late closes all intervals that are over, with what it sees now.
         while self.interval_ends <= now.min(end) {
-            series.push(self.interval_ends, self.gauges.iter().map(Gauge::reading));
+            series.push(self.interval_ends, self.gauges.iter().map(|gauge| gauge.reading(packet)));
             self.interval_ends += interval;
         }
         if now >= end && self.interval_ends.since(end) < interval {
-            series.push(end, self.gauges.iter().map(Gauge::reading));
+            series.push(end, self.gauges.iter().map(|gauge| gauge.reading(packet)));
             self.interval_ends = Time::NEVER;
         }
     }
@@ -164,6 +167,16 @@ mod tests {
         assert_eq!(sampler.due(), ms(15));
         sampler.look(ms(16), |_| sent(7));
         assert_eq!(sampler.finish(|_| sent(12)).flows[0].counted.sent, 5);
+    }
+
+    #[test]
+    fn the_pacing_rate_is_the_wires() {
+        let mut gauge = Gauge::new(10, true);
+        assert_eq!(gauge.reading(Bytes(1500)).pacing_rate, None);
+        gauge.establish(ms(1), TcpInfo { snd_mss: 1448, pacing_rate: 1_448_000, ..TcpInfo::default() });
+        assert_eq!(gauge.reading(Bytes(1500)).pacing_rate, Some(Rate::from_bytes_per_sec(1_500_000)));
+        gauge.update(TcpInfo { snd_mss: 1448, pacing_rate: u64::MAX, ..TcpInfo::default() });
+        assert_eq!(gauge.reading(Bytes(1500)).pacing_rate, None);
     }
 
     #[test]
