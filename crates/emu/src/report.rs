@@ -1,6 +1,7 @@
 //! Puts together what the emulator and the senders saw: the same document that the simulator gives.
 
 use crate::EmulatorRecord;
+use crate::network::HEADER_BYTES;
 use crate::refusal::Refusal;
 use crate::traffic::SenderRecord;
 use base64::Engine;
@@ -10,9 +11,6 @@ use fairweir_units::{Dur, Time};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::Path;
-
-/// Bytes of headers in a data packet: 20 IP + 32 TCP with timestamps, for goodput.
-const HEADER_BYTES: f64 = 52.0;
 
 /// Where time series go.
 #[derive(Clone, Copy, Debug)]
@@ -65,13 +63,13 @@ impl Document<'_> {
         let from = (Time::ZERO + self.config.warmup).max(began);
         let until = self.measured.end.min(spec.stop.unwrap_or(Time::NEVER)).min(completed_at.unwrap_or(Time::NEVER));
         let throughput_mbps = mbps(measured.delivered_bytes, until.since(from));
-        let packet = self.config.packet.0 as f64;
+        let packet = self.config.packet.0;
         let lost = connection.counted.lost;
         FlowSummary {
             id: spec.id.clone(),
             cca: spec.cca.clone(),
             throughput_mbps,
-            goodput_mbps: throughput_mbps * (packet - HEADER_BYTES).max(0.0) / packet,
+            goodput_mbps: throughput_mbps * (packet - HEADER_BYTES) as f64 / packet as f64,
             rtt_ms: measured.rtt_ms,
             qdelay_ms: measured.qdelay_ms,
             loss_rate: ratio(lost, lost + measured.delivered_pkts),

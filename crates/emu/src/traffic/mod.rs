@@ -2,8 +2,8 @@
 //!
 //! One thread serves all senders and one all receivers, both kept off the emulator's CPU. A flow is an ordinary
 //! non-blocking socket; its congestion control is chosen before it connects. Connections are set up at the flow's start,
-//! so a flow's data begin one RTT later than in the simulator, which has no handshake; `completion_s` of a finite flow
-//! therefore counts from the moment the connection stands.
+//! so a flow's data begin one RTT later than in the simulator, which has no handshake: what a record tells of a flow's
+//! time counts from its first data packet.
 //!
 //! iperf3 can take their place ([`Clients`], [`Servers`]).
 //!
