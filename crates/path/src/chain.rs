@@ -56,7 +56,7 @@ impl Chain {
     /// `packet` arrives at `now`: when does it leave, if at all?
     #[inline]
     pub fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
-        let mut at = now + self.delay;
+        let mut at = now.after(self.delay);
         let mut is_marked = false;
         for step in &mut self.steps {
             let verdict = match &mut step.part {
@@ -70,7 +70,8 @@ impl Chain {
                     at
                 }
                 Verdict::Drop => return Verdict::Drop,
-            } + step.delay;
+            }
+            .after(step.delay);
         }
         if is_marked { Verdict::Mark(at) } else { Verdict::Deliver(at) }
     }

@@ -116,8 +116,19 @@ impl Hop {
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
         debug_assert!(!self.decides_on_leave, "packets of this queue leave by `service`");
+        if now >= self.free_at && matches!(self.discipline, Discipline::Droptail(_)) {
+            return self.arrive_idle(now, packet);
+        }
         let admission = self.admit(now, packet);
         self.pass(admission, now, packet.bytes)
+    }
+
+    /// [`Hop::arrive`] at an idle link behind a droptail queue, which takes any packet.
+    #[inline(always)]
+    fn arrive_idle(&mut self, now: Time, packet: &Packet) -> Verdict {
+        let departure = self.transmit(now, packet.bytes);
+        self.inside.restart(departure, packet.bytes);
+        Verdict::Deliver(departure)
     }
 
     /// What becomes of a packet of `bytes` after the queue's decision.
@@ -131,17 +142,6 @@ impl Hop {
         if admission == Admission::Mark { Verdict::Mark(departure) } else { Verdict::Deliver(departure) }
     }
 
-    /// [`Hop::arrive`] for a droptail queue that is mostly empty, such as an access link's: an idle link takes any packet.
-    #[inline(always)]
-    pub(crate) fn arrive_mostly_idle(&mut self, now: Time, packet: &Packet) -> Verdict {
-        if now < self.free_at {
-            return self.arrive_busy(now, packet);
-        }
-        let departure = self.transmit(now, packet.bytes);
-        self.inside.restart(departure, packet.bytes);
-        Verdict::Deliver(departure)
-    }
-
     /// Departure of the last packet given to the link.
     pub(crate) fn free_at(&self) -> Time {
         self.free_at
@@ -153,11 +153,6 @@ impl Hop {
             Server::Constant(link) => Some(link.idle_transmission(bytes)),
             Server::Other(_) => None,
         }
-    }
-
-    #[inline(never)]
-    fn arrive_busy(&mut self, now: Time, packet: &Packet) -> Verdict {
-        self.arrive(now, packet)
     }
 
     /// The link, to ask for its rate.

@@ -68,9 +68,9 @@ impl PrivateLink {
     fn arrive_at_hop(&mut self, now: Time, packet: &Packet) -> Verdict {
         let before = Packet { bytes: self.usual, ..*packet };
         if let Some(at) = self.untold.take() {
-            self.hop.arrive_mostly_idle(at, &before);
+            self.hop.arrive(at, &before);
         }
-        let verdict = self.hop.arrive_mostly_idle(now, packet);
+        let verdict = self.hop.arrive(now, packet);
         self.free_at = self.hop.free_at();
         if packet.bytes != self.usual
             && let Some(transmission) = self.hop.idle_transmission(packet.bytes)
@@ -86,7 +86,7 @@ impl Element for PrivateLink {
     fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
         if now > self.free_at && packet.bytes == self.usual {
             self.untold = Some(now);
-            self.free_at = now + self.transmission;
+            self.free_at = now.after(self.transmission);
             return Verdict::Deliver(self.free_at);
         }
         self.arrive_at_hop(now, packet)

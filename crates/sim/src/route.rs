@@ -209,7 +209,7 @@ impl Route {
                 return;
             }
         };
-        let at = at + straight.forward;
+        let at = at.after(straight.forward);
         if self.receiver.deadline() <= at
             && let Some(ack) = self.receiver.overdue(at)
         {
@@ -224,7 +224,7 @@ impl Route {
 
     #[inline(always)]
     fn return_straight(&mut self, straight: Straight, ack: AckOut, net: &mut Net) {
-        let at = ack.at + straight.reverse;
+        let at = ack.at.after(straight.reverse);
         if self.acks.is_empty() {
             net.schedule.bring_forward(self.flow_leaf, at);
         }
@@ -269,7 +269,7 @@ impl Route {
     #[inline(always)]
     fn leave(&mut self, k: usize, mut item: Item, net: &mut Net) {
         if k + 1 < self.stages.len() {
-            item.at += net.hops[self.stages[k].hop].delay;
+            item.at = item.at.after(net.hops[self.stages[k].hop].delay);
             self.queue_for(k + 1, item, net);
             return;
         }
@@ -334,7 +334,7 @@ impl Route {
     #[inline(always)]
     fn leave_with_ack(&mut self, k: usize, mut item: Item, net: &mut Net) {
         if k + 1 < self.ack_stages.len() {
-            item.at += net.hops[self.ack_stages[k].hop].delay;
+            item.at = item.at.after(net.hops[self.ack_stages[k].hop].delay);
             self.queue_ack_for(k + 1, item, net);
             return;
         }
