@@ -31,7 +31,7 @@
 //! **Source**: Cardwell et al., ACM Queue 14(5), 2016; facts of the kernel's `tcp_bbr.c` (version 1); Arun et al.,
 //! SIGCOMM 2022, §5.2 for alpha.
 //!
-//! **Deviations**: alpha is a constant number of packets (`quanta_pkts`), not three send quanta of pacing_rate x 1 ms,
+//! **Deviations**: alpha is a constant number of packets (`quanta_pkts`); `send_quanta` has the kernel's, pacing_rate x 3 ms,
 //! so that the fixed point is testable. The windowed maximum is exact, not the kernel's three best samples. Time is in
 //! ns, bandwidth in packets/ns with 34 fraction bits. Packets that wait for pacing are not in flight here, so inflight is
 //! taken as it is, not at the next departure time. A restart after idle is noticed at the ACK that drains the pipe, with
@@ -57,7 +57,12 @@ use fairweir_units::{Bytes, Dur, Rate, Time};
 use policer::{Evidence, Policer};
 use rand::RngExt;
 use serde_json::Value;
-
+/// `sk_pacing_shift` is 10: a quantum is 1/1024 s of sending.
+const QUANTA_PER_SEC: u64 = 1024;
+/// Largest quantum, packets (`bbr_tso_segs_goal`).
+const MAX_QUANTUM_PKTS: u64 = 127;
+/// Below this a quantum is one packet: 1.2 Mbps in bytes per second (`bbr_min_tso_rate`).
+const SLOW_PACING_RATE: u64 = 150_000;
 /// Smallest window, packets: two ACKs that each acknowledge two packets keep the pipe busy (`bbr_cwnd_min_target`).
 pub(crate) const MIN_CWND: u64 = 4;
 
@@ -245,15 +250,31 @@ impl Bbr {
         if self.min_rtt == Dur::MAX { INITIAL_DELIVERED } else { bandwidth.bdp(self.min_rtt, gain) }
     }
 
+    /// alpha, packets.
+    #[inline]
+    fn quanta(&self) -> u64 {
+        if self.params.send_quanta { self.send_quanta() } else { self.params.quanta_pkts }
+    }
+
+    /// `bbr_quantization_budget` and `bbr_tso_segs_goal`.
+    #[inline(never)]
+    fn send_quanta(&self) -> u64 {
+        let rate = self.pacing_rate.bytes_per_sec();
+        let least = if rate < SLOW_PACING_RATE { 1 } else { 2 };
+        let quantum = (rate / QUANTA_PER_SEC / self.mss).clamp(least, MAX_QUANTUM_PKTS);
+        (3 * quantum).max(self.params.quanta_pkts)
+    }
+
     /// Adds alpha: enough to keep sending and receiving hosts busy.
     #[inline]
     fn with_quanta(&self, pkts: u64) -> u64 {
-        let mut pkts = pkts + self.params.quanta_pkts;
+        let quanta = self.quanta();
+        let mut pkts = pkts + quanta;
         if self.params.round_to_even {
             pkts = (pkts + 1) & !1;
         }
         // small BDPs: probing must get inflight above them
-        if self.params.quanta_pkts > 0 && matches!(self.mode, Mode::ProbeBw { phase: 0, .. }) {
+        if quanta > 0 && matches!(self.mode, Mode::ProbeBw { phase: 0, .. }) {
             pkts += 2;
         }
         pkts

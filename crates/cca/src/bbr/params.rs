@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Params {
     /// alpha, what cwnd holds beyond gain x BDP, packets. Without it the shares of cwnd-limited flows are arbitrary.
     pub quanta_pkts: u64,
+    /// alpha is three send quanta as the kernel has them, at least `quanta_pkts`: a quantum is what pacing_rate lets out
+    /// in 1 ms, at least two packets (one below 1.2 Mbps), at most 127.
+    pub send_quanta: bool,
     /// cwnd is an even number of packets, for receivers that acknowledge every other one.
     pub round_to_even: bool,
     /// What ACKs deliver at once beyond the bandwidth is added to cwnd.
@@ -44,6 +47,7 @@ impl Default for Params {
     fn default() -> Params {
         Params {
             quanta_pkts: 3,
+            send_quanta: false,
             round_to_even: true,
             ack_aggregation: true,
             policer_detection: true,

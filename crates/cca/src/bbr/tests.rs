@@ -33,6 +33,27 @@ fn one_flow_fills_the_link_and_keeps_rtt_below_five_quarters() {
 }
 
 #[test]
+fn send_quanta_are_a_millisecond_of_pacing() {
+    // 1/1024 s at 1, 12, 96 and 9600 Mbps is 0.08, 0.98, 7.8 and 781 packets
+    for (mbps, quantum) in [(1, 1), (12, 2), (96, 7), (9600, 127)] {
+        let cwnd = |send_quanta| {
+            let params = json!({"quanta_pkts": 0, "send_quanta": send_quanta, "round_to_even": false,
+                "ack_aggregation": false, "first_phase": 2});
+            let mut bench = Bench::of("bbr", &params, Path::droptail(mbps, 40, 10));
+            // cruising: the gain cycle's first phase, with two packets more, comes after 6 rtprops
+            let mut cwnd = 0;
+            bench.run_until(after(5), |b| {
+                if b.telemetry("pacing_gain") == 1.0 {
+                    cwnd = b.cwnd();
+                }
+            });
+            cwnd
+        };
+        assert!(cwnd(true).abs_diff(cwnd(false) + 3 * quantum) <= 1, "{mbps} Mbps: {} {}", cwnd(true), cwnd(false));
+    }
+}
+
+#[test]
 fn startup_drains_its_queue_and_ends() {
     let mut bench = Bench::of("bbr", &Value::Null, Path::droptail(96, 40, 10));
     let mut modes = vec![];
