@@ -58,6 +58,10 @@ impl Emulator {
         let stop = Arc::new(Stop::new()?);
         let post = Post::find().during(|| "look for a CPU".into())?;
         let cpu = post.cpu;
+        if let Some(others) = cpu.others() {
+            // Only precision is lost where the system does not grant it, and the release error shows that.
+            let _ = network.steer(&others);
+        }
         let frame_bytes = network.sender_tun.frame_bytes(config.packet.0 as usize);
         let worker = Worker {
             senders: network.sender_tun.try_clone()?,

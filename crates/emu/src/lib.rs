@@ -27,6 +27,7 @@ pub mod recording;
 pub mod refusal;
 mod relay;
 mod report;
+mod steering;
 pub mod tcp_info;
 pub mod traffic;
 mod tun;

@@ -4,8 +4,10 @@ use crate::EmuError;
 use crate::address::{MAX_FLOWS, receiver, sender};
 use crate::namespace::Namespace;
 use crate::netlink::{LinkSettings, Metrics, Netlink};
+use crate::steering::steer;
 use crate::tun::Tun;
 use fairweir_sim::{Config, FlowSpec};
+use nix::sched::CpuSet;
 
 /// The device's name in both namespaces.
 const DEVICE: &str = "path";
@@ -79,6 +81,14 @@ impl Network {
         let sender_tun = senders.enter(|| plan.lay(sender, receiver, sender_metrics))??;
         let receiver_tun = receivers.enter(|| plan.lay(receiver, sender, receiver_metrics))??;
         Ok(Network { senders, receivers, sender_tun, receiver_tun, mode })
+    }
+
+    /// Lets `cpus` do what TCP makes of the packets that come out of the emulator.
+    pub(crate) fn steer(&self, cpus: &CpuSet) -> Result<(), EmuError> {
+        for namespace in [&self.senders, &self.receivers] {
+            namespace.enter(|| steer(DEVICE, cpus))??;
+        }
+        Ok(())
     }
 
     /// Where senders live.

@@ -5,6 +5,8 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use nix::sys::prctl::set_timerslack;
 use nix::unistd::Pid;
+use std::fs::File;
+use std::io::Write as _;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
@@ -27,10 +29,16 @@ impl EmulatorCpu {
     ///
     /// Only precision is lost where the system refuses that, and the release error shows it.
     pub fn avoid(&self) {
-        let mut others = self.allowed;
-        if others.unset(self.cpu).is_ok() && (0..CpuSet::count()).any(|cpu| others.is_set(cpu) == Ok(true)) {
+        if let Some(others) = self.others() {
             let _ = sched_setaffinity(this_thread(), &others);
         }
+    }
+
+    /// The other CPUs that this process may use, if there are any.
+    pub(crate) fn others(&self) -> Option<CpuSet> {
+        let mut others = self.allowed;
+        others.unset(self.cpu).ok()?;
+        (0..CpuSet::count()).any(|cpu| others.is_set(cpu) == Ok(true)).then_some(others)
     }
 }
 
@@ -40,6 +48,8 @@ pub(crate) struct Post {
     pub(crate) cpu: EmulatorCpu,
     /// It has the CPU for itself among all emulators of this machine; `None` if they are all taken.
     _claim: Option<UnixListener>,
+    /// While it is open no CPU sleeps deeply; `None` where the system does not offer that.
+    _wakefulness: Option<File>,
 }
 
 impl Post {
@@ -56,7 +66,7 @@ impl Post {
             Some((cpu, claim)) => (cpu, Some(claim)),
             None => (*cpus.first().ok_or(Errno::EINVAL)?, None),
         };
-        Ok(Post { cpu: EmulatorCpu { cpu, allowed }, _claim: claim })
+        Ok(Post { cpu: EmulatorCpu { cpu, allowed }, _claim: claim, _wakefulness: stay_awake().ok() })
     }
 
     /// Lets the calling thread run here as soon as it wants to, its memory kept in place; what the system does not
@@ -89,6 +99,15 @@ fn this_thread() -> Pid {
 fn claim(cpu: usize) -> Option<UnixListener> {
     let name = SocketAddr::from_abstract_name(format!("fairweir-emulator-on-cpu-{cpu}")).ok()?;
     UnixListener::bind_addr(&name).ok()
+}
+
+/// Asks for CPUs that wake at once (the kernel's PM QoS): from deep sleep, and in virtual machines from any, it takes them
+/// tens of microseconds. It holds as long as the file is open.
+fn stay_awake() -> std::io::Result<File> {
+    const WAKE_LATENCY_US: i32 = 0;
+    let mut file = File::options().write(true).open("/dev/cpu_dma_latency")?;
+    file.write_all(&WAKE_LATENCY_US.to_ne_bytes())?;
+    Ok(file)
 }
 
 fn schedule_first() -> Result<(), Errno> {
