@@ -17,8 +17,8 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// `item` is on its way to a `hop` that handles its arrivals in batches, from the stage with this `tag`, which goes by `name`
-    /// in ties.
+    /// `item` is on its way to a `hop` that handles its arrivals in batches, from the stage with this `tag`, which goes
+    /// by `name` in ties.
     #[inline(always)]
     pub(crate) fn announce(&mut self, hop: usize, item: Item, tag: u32, name: u32) {
         let Some(arrivals) = &mut self.hops[hop].arrivals else { return };
