@@ -28,6 +28,7 @@ COMMANDS = {
     "run": "fairweir.cli.run:run",
     "sweep": "fairweir.cli.sweep:sweep",
     "agree": "fairweir.cli.agree:agree",
+    "prove": "fairweir.cli.prove:prove",
     "reproduce": "fairweir.cli.reproduce:reproduce",
     "list": "fairweir.cli.list:list_all",
     "kernel": "fairweir.cli.kernel:kernel_app",

@@ -1,0 +1,139 @@
+"""``fairweir prove``: published sets of lemmas, checked again, the published constants beside ours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fairweir.cli import output
+from fairweir.cli.options import AsJson
+from fairweir.errors import ConfigError
+from fairweir.formal.lemmas.result import LemmaResult, Outcome, conclude
+from fairweir.formal.lemmas.suites import SUITES, Progress, Request, Suite, find
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+#: The shortest trace that says anything: a start, a step, an end.
+FEWEST_POINTS = 3
+EXIT_CODES = {Outcome.PROVED: 0, Outcome.REFUTED: 1, Outcome.UNKNOWN: 1}
+
+
+def prove(
+    suite: Annotated[str | None, typer.Argument(metavar="SUITE", help="Which; --list shows them.")] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="Show what there is, and prove nothing.")] = False,
+    points: Annotated[
+        int | None, typer.Option(min=FEWEST_POINTS, help="Sample points of a trace; default the suite's own.")
+    ] = None,
+    budget: Annotated[float, typer.Option(min=1.0, help="CPU seconds for each question.")] = 120.0,
+    search: Annotated[bool, typer.Option("--search", help="Look for the best constants; takes longer.")] = False,
+    certificate: Annotated[
+        bool, typer.Option("--certificate", help="Write proofs that another program checks.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep answers and traces there; those there are not asked again.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Prove a suite of lemmas over every behaviour of a network model, and show our constants beside the published.
+
+    Exit 0: every lemma came out as the suite needs it; 1: one did not, or was not settled; 2: could not run; 130:
+    interrupted, and with --out the same command goes on.
+    """
+    if list_only:
+        _show_list(as_json)
+        return
+    if suite is None:
+        raise ConfigError("which suite of lemmas?", hint=f"known are {', '.join(SUITES)}")
+    chosen = find(suite)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    request = Request(points, budget, search, certificate, out)
+    finished: list[LemmaResult] = []
+    try:
+        with output.progress_bar(counts=True) as bar:
+            task = bar.add_task(chosen.name, total=None)
+
+            def on_progress(at: Progress, result: LemmaResult | None) -> None:
+                bar.update(task, description=at.doing[:48], completed=at.done, total=at.total)
+                if result is not None:
+                    finished.append(result)
+
+            results = chosen.load()(request, on_progress)
+    except KeyboardInterrupt:
+        _keep(chosen, finished, out)
+        if finished and not as_json:
+            output.stdout.print(_table(chosen, finished))
+        raise
+    _keep(chosen, results, out)
+    if as_json:
+        output.print_json(_document(chosen, results))
+    else:
+        _show(chosen, results)
+    if code := EXIT_CODES[conclude(results)]:
+        raise typer.Exit(code)
+
+
+def _document(suite: Suite, results: list[LemmaResult]) -> dict[str, Any]:
+    return {
+        "suite": suite.name,
+        "shows": suite.shows,
+        "source": suite.source,
+        "outcome": conclude(results).value,
+        "cpu_s": round(sum(result.cpu_s for result in results), 3),
+        "lemmas": [result.document() for result in results],
+    }
+
+
+def _keep(suite: Suite, results: list[LemmaResult], out: Path | None) -> None:
+    """Write ``SUITE.json`` to the folder, if there is one."""
+    if out is not None:
+        document = json.dumps(output.finite(_document(suite, results)), indent=2, allow_nan=False)
+        (out / f"{suite.name}.json").write_text(document + "\n", encoding="utf-8")
+
+
+def _show_list(as_json: bool) -> None:
+    if as_json:
+        output.print_json([{"name": s.name, "shows": s.shows, "source": s.source} for s in SUITES.values()])
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("suite", "shows", "source"):
+        table.add_column(heading, overflow="fold")
+    for suite in SUITES.values():
+        table.add_row(suite.name, suite.shows, suite.source)
+    output.stdout.print(table)
+
+
+def _show(suite: Suite, results: list[LemmaResult]) -> None:
+    output.stdout.print(_table(suite, results))
+    for result in results:
+        if result.note:
+            output.stdout.print(f"{result.name}: {result.note}", markup=False, soft_wrap=True)
+    spent = sum(result.cpu_s for result in results)
+    stand = sum(result.stands for result in results)
+    output.stdout.print(
+        f"{suite.name}: {conclude(results).value}; {stand} of {len(results)} as needed, {spent:.1f} s of CPU"
+    )
+
+
+def _table(suite: Suite, results: list[LemmaResult]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, title=suite.shows, title_justify="left")
+    for heading in ("", "lemma", "claim", "ours", "published", "outcome", "solver"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("CPU s", justify="right")
+    for result in results:
+        ours = "\n".join(f"{c.name} {c.ours}{' ' + c.unit if c.unit else ''}" for c in result.constants)
+        published = "\n".join("" if c.published is None else str(c.published) for c in result.constants)
+        outcome = result.outcome.value
+        if result.expects is Outcome.REFUTED:
+            outcome += " (as expected)" if result.stands else ", expected refuted"
+        mark = "✓" if result.stands else "?" if result.outcome is Outcome.UNKNOWN else "✗"
+        table.add_row(mark, result.name, result.claim, ours, published, outcome, result.solver, f"{result.cpu_s:.1f}")
+    return table

@@ -1,0 +1,1 @@
+"""Lemmas as objects: states, transitions, progress, and the check that they fit together."""

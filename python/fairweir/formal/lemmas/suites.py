@@ -1,0 +1,88 @@
+"""The suites that ``fairweir prove`` knows: sets of lemmas that together say something.
+
+A suite is a function ``run(request, on_progress) -> list[LemmaResult]``, in a module that is imported only when the
+suite is run. To add one: write the function, add its line to `SUITES`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairweir.errors import ConfigError
+from fairweir.formal.lemmas.result import LemmaResult
+
+
+@dataclass(frozen=True)
+class Request:
+    """How a suite is to be run.
+
+    Attributes
+    ----------
+    points : int, sample points of the traces; None: the suite's own
+    budget_s : float, CPU seconds for each question; what it does not settle is ``unknown``
+    search : bool, look for the best constants instead of checking the known ones
+    certificate : bool, write checkable proofs where that is possible
+    out : Path, folder for questions, traces and certificates; None: keep nothing
+    """
+
+    points: int | None = None
+    budget_s: float = 120.0
+    search: bool = False
+    certificate: bool = False
+    out: Path | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a suite is: the lemma it is at, how many are done, how many there are."""
+
+    doing: str
+    done: int
+    total: int
+
+
+#: Called before each lemma with None, and after it with its result.
+OnProgress = Callable[[Progress, LemmaResult | None], None]
+Run = Callable[[Request, OnProgress], list[LemmaResult]]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite's name, what it shows, where it was published, and where its function is ("module:function")."""
+
+    name: str
+    shows: str
+    source: str
+    where: str
+
+    def load(self) -> Run:
+        """Import the suite's function."""
+        module, _, function = self.where.partition(":")
+        run: Run = getattr(importlib.import_module(module), function)
+        return run
+
+
+_HERE = "fairweir.formal.lemmas"
+
+_ALL: tuple[Suite, ...] = ()
+
+#: By name, in the order of ``fairweir prove --list``.
+SUITES: dict[str, Suite] = {suite.name: suite for suite in _ALL}
+
+
+def find(name: str) -> Suite:
+    """Give the suite of that name.
+
+    Raises
+    ------
+    ConfigError : there is none
+    """
+    if name in SUITES:
+        return SUITES[name]
+    close = difflib.get_close_matches(name, SUITES, n=1, cutoff=0.5)
+    hint = f"did you mean `{close[0]}`?" if close else f"known are {', '.join(SUITES)}"
+    raise ConfigError(f"no suite of lemmas has that name: `{name}`", hint=hint)
