@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
+from fairweir.reproduce.computed import COMPUTED, Number, judge_number
 from fairweir.reproduce.conduct import reproduce
-from fairweir.reproduce.experiment import Axis, Case, Check, Experiment, Reading, load_all
+from fairweir.reproduce.experiment import Axis, Bound, Case, Check, Experiment, Reading, load_all
 from fairweir.reproduce.judge import judge
 from fairweir.reproduce.readings import read
 from fairweir.scenario import Scenario, dumbbell
@@ -134,6 +136,38 @@ def test_the_list_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None
     assert rows.keys() >= REQUIRED
     assert rows["starvation-5.3"]["worlds"] == ["sim"]
     assert rows["thesis-2.1"]["kernel_minutes"] == 4.0
+    assert rows["thesis-7.12"]["worlds"] == ["computed"]
+
+
+def test_a_computed_figure_from_name_to_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["reproduce", "thesis-7.12", "--out", str(tmp_path / "out"), "--plot", str(tmp_path / "drawn")]
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["counts"] == {"holds": len(document["findings"]), "fails": 0, "unknown": 0, "unexplained": 0}
+    assert {finding["world"] for finding in document["findings"]} == {"computed"}
+    assert (tmp_path / "drawn" / "thesis-7.12.png").stat().st_size > 10_000
+    # There is nothing of it to play on the kernel.
+    assert main([*words, "--on", "kernel"]) == 2
+
+
+def test_a_computed_number_is_held_to_its_bound() -> None:
+    def found(value: float | None, **keys: Any) -> tuple[Outcome, float | None, bool]:
+        why = keys.pop("why", "")
+        finding = judge_number("e", Number("c", "claim", "reading", value, Bound(**keys), 4.0, why))
+        return finding.outcome, finding.value, finding.is_known
+
+    assert found(5.0, within=0.5) == (Outcome.HOLDS, 1.25, False)
+    assert found(5.0, within=0.2) == (Outcome.FAILS, 1.25, False)
+    assert found(5.0, at_most=4.5, why="a misprint") == (Outcome.FAILS, 5.0, True)
+    assert found(None, at_most=4.5, why="no solver") == (Outcome.UNKNOWN, None, False)
+
+
+def test_ids_are_unique_and_computed_ones_say_where_they_are() -> None:
+    ids = [entry.id for entry in COMPUTED]
+    assert len({*ids, *(file.stem for file in PUBLISHED.glob("*.toml"))}) == len(ids) + len(list(PUBLISHED.iterdir()))
+    for entry in COMPUTED:
+        module, _, function = entry.home.partition(":")
+        assert callable(getattr(importlib.import_module(module), function)), entry.id
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,16 @@ import typer
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, shipped
+from fairweir.reproduce.computed import COMPUTED, Computed
 from fairweir.reproduce.conduct import Reproduction
 from fairweir.reproduce.conduct import reproduce as play
-from fairweir.reproduce.experiment import load_all
+from fairweir.reproduce.experiment import Experiment, known_ids, load_all, named
 from fairweir.reproduce.table import list_rows, show, show_list
 from fairweir.worlds import Archive
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fairweir.run import World
     from fairweir.worlds import Outcome, Task
 
@@ -41,17 +44,17 @@ def reproduce(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes for simulations; default one a core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play published experiments, and show the published outcome, ours, and a verdict.
+    """Play (or compute) what was published, and show the published outcome, ours, and a verdict.
 
     Exit 0: no check fails, or only for a reason that is known and told; 1: one does; 2: could not play; 130:
     interrupted, and the same command goes on.
     """
-    experiments = load_all(directory or shipped("published"), ids or [])
+    experiments, computed = choose(directory, ids or [], has_sim=world != "kernel")
     if list_only:
         if as_json:
-            output.print_json(list_rows(experiments))
+            output.print_json(list_rows(experiments, computed))
         else:
-            show_list(experiments, output.stdout)
+            show_list(experiments, computed, output.stdout)
         return
     if plot is not None:
         plot.mkdir(parents=True, exist_ok=True)
@@ -67,7 +70,14 @@ def reproduce(
                     )
 
             result = play(
-                experiments, WORLDS[world], archive=Archive(out), pictures=plot, workers=workers, on_done=on_done
+                experiments,
+                WORLDS[world],
+                computed=computed,
+                archive=Archive(out),
+                pictures=plot,
+                workers=workers,
+                on_done=on_done,
+                on_compute=lambda entry: bar.update(task, description=f"computes {entry.id}", completed=1.0),
             )
     except KeyboardInterrupt:
         output.stderr.print(f"finished runs are kept in {out}/; the same command goes on", soft_wrap=True)
@@ -79,6 +89,22 @@ def reproduce(
         show(result, output.stdout)
     if result.unexplained:
         raise typer.Exit(CLAIM_FAILS)
+
+
+def choose(directory: Path | None, ids: Sequence[str], *, has_sim: bool) -> tuple[list[Experiment], list[Computed]]:
+    """Give the experiments of `ids` and, beside the shipped ones, what is computed; that needs no kernel.
+
+    Raises
+    ------
+    ConfigError : no such name, or a file that cannot be used
+    """
+    folder = directory or shipped("published")
+    computed = {} if directory is not None or not has_sim else {entry.id: entry for entry in COMPUTED}
+    if not ids:
+        return load_all(folder), list(computed.values())
+    chosen = named([*known_ids(folder), *computed], ids, source=str(folder))
+    played = [name for name in chosen if name not in computed]
+    return load_all(folder, played) if played else [], [computed[name] for name in chosen if name in computed]
 
 
 def keep(result: Reproduction, folder: Path) -> None:

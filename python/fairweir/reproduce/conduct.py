@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fairweir import __version__
 from fairweir.audit.evidence import slug
+from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, Setting
 from fairweir.reproduce.judge import Finding, Samples, judge
 from fairweir.reproduce.readings import read
@@ -53,12 +54,14 @@ def reproduce(
     experiments: Sequence[Experiment],
     worlds: Sequence[World],
     *,
+    computed: Sequence[Computed] = (),
     archive: Archive | None = None,
     pictures: Path | None = None,
     workers: int | None = None,
     on_done: Callable[[Task, Played, float, float], object] | None = None,
+    on_compute: Callable[[Computed], object] | None = None,
 ) -> Reproduction:
-    """Play experiments and judge their checks.
+    """Play experiments and judge their checks; then what is computed.
 
     Parameters
     ----------
@@ -66,6 +69,7 @@ def reproduce(
     archive : finished runs found there are not repeated
     pictures : Path; every setting's first run is drawn there
     workers : int, processes for simulations
+    on_compute : called before each of `computed`
 
     Raises
     ------
@@ -77,8 +81,9 @@ def reproduce(
         for experiment in experiments
         for setting in experiment.settings(worlds)
     ]
+    archive = archive or Archive(None)
     tasks = [task for _, _, several in plan for task in several]
-    outcomes = play_all(tasks, archive or Archive(None), workers=workers, on_done=on_done)
+    outcomes = play_all(tasks, archive, workers=workers, on_done=on_done)
     findings = []
     for experiment in experiments:
         own = [(setting, several) for other, setting, several in plan if other is experiment]
@@ -98,7 +103,12 @@ def reproduce(
                         }
                         trouble = next((t for _, played in results for p in played if (t := _trouble(p))), "")
                         findings.append(judge(experiment.id, case, check, world, samples, trouble))
-    return Reproduction(experiments={e.id: _about(e, worlds) for e in experiments}, findings=findings)
+    for entry in computed:
+        if on_compute is not None:
+            on_compute(entry)
+        findings += entry.compute(archive, pictures)
+    about = {e.id: _about(e, worlds) for e in experiments} | {c.id: _about_computed(c) for c in computed}
+    return Reproduction(experiments=about, findings=findings)
 
 
 def _tasks(experiment: Experiment, setting: Setting, pictures: Path | None) -> list[Task]:
@@ -131,3 +141,7 @@ def _about(experiment: Experiment, worlds: Sequence[World]) -> dict[str, str]:
         "setup": experiment.setup,
     }
     return {**about, "kernel_setup": experiment.kernel.setup} if "kernel" in worlds else about
+
+
+def _about_computed(entry: Computed) -> dict[str, str]:
+    return {"title": entry.title, "source": entry.source, "published": entry.published, "setup": entry.setup}

@@ -65,7 +65,15 @@ class Axis(_Table):
         return [(i, value) for i, value in enumerate(values) if value != ""]
 
 
-class Check(_Table):
+class Bound(_Table):
+    """What a value is held to: `within` is relative to the published number, the others are absolute."""
+
+    within: float | None = Field(default=None, gt=0)
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Check(Bound):
     """A claim of the publication, and what we hold it to.
 
     `reading` of the flows `of` (all, unless given; ids, ``*`` stands for anything) is judged at each place of the axis,
@@ -80,9 +88,6 @@ class Check(_Table):
     by: list[str] = []
     at: Place = "each"
     published: str | float | list[float] = ""
-    within: float | None = Field(default=None, gt=0)
-    at_least: float | None = None
-    at_most: float | None = None
     reason: str = ""
     differs: dict[World, str] = {}
     worlds: list[World] = ["sim", "kernel"]
@@ -228,14 +233,35 @@ def load_all(directory: Path, ids: Sequence[str] = ()) -> list[Experiment]:
     ------
     ConfigError : none there, or none of that name
     """
+    return [
+        Experiment.load(directory / f"{name}.toml") for name in named(known_ids(directory), ids, source=str(directory))
+    ]
+
+
+def known_ids(directory: Path) -> list[str]:
+    """Give the ids of all experiments of a directory.
+
+    Raises
+    ------
+    ConfigError : none there
+    """
     files = sorted(directory.glob("*.toml"))
     if not files:
         raise ConfigError("no published experiments", source=str(directory), hint="run it in a clone of the repository")
-    chosen: dict[str, Path] = {}
-    for wanted in ids or [""]:
-        found = [file for file in files if file.stem == wanted] or [f for f in files if f.stem.startswith(wanted)]
+    return [file.stem for file in files]
+
+
+def named(known: Sequence[str], wanted: Sequence[str], *, source: str | None = None) -> list[str]:
+    """Give the names that are wanted: exactly that one, else those that begin so; all, if none is wanted.
+
+    Raises
+    ------
+    ConfigError : nothing begins so
+    """
+    chosen: dict[str, None] = {}
+    for word in wanted or [""]:
+        found = [name for name in known if name == word] or [name for name in known if name.startswith(word)]
         if not found:
-            known = ", ".join(file.stem for file in files)
-            raise ConfigError(f"no published experiment `{wanted}`", hint=f"known are {known}", source=str(directory))
-        chosen |= {file.stem: file for file in found}
-    return [Experiment.load(file) for file in chosen.values()]
+            raise ConfigError(f"no published experiment `{word}`", hint=f"known are {', '.join(known)}", source=source)
+        chosen |= dict.fromkeys(found)
+    return list(chosen)

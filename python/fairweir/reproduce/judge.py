@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from fairweir.audit.intervals import Scale, interval
-from fairweir.reproduce.experiment import Case, Check
+from fairweir.reproduce.experiment import Bound, Case, Check
 from fairweir.reproduce.readings import SCALES
 from fairweir.run import World
 from fairweir.verdict import Interval, Outcome
 
 
 class Finding(BaseModel):
-    """A check in one world.
+    """A check in one world, or of what is computed.
 
     Attributes
     ----------
     experiment, case, claim : str
-    world : "sim" or "kernel"
+    world : "sim", "kernel" or "computed"
     reading : str; "growth of ..." where the growth along the axis is judged
     at : str, the value on the axis that decided; empty without one
     published : str, what was published, as printed
     value, lo, hi : float; ours with its interval over seeds. With `is_relative`, by the published value. One run alone
         has no interval: lo and hi are its value.
     bound : str
-    runs : int, that the value is made of
+    runs : int, that the value is made of; none for a computed one
     outcome : Outcome
     why : str; why it is not judged, or the reason that is known for a difference
     is_known : bool; it differs, and the experiment says why
@@ -38,7 +39,7 @@ class Finding(BaseModel):
     experiment: str
     case: str
     claim: str
-    world: World
+    world: World | Literal["computed"]
     reading: str
     at: str = ""
     published: str = ""
@@ -128,7 +129,7 @@ def _interval(readings: Sequence[float], scale: Scale | None) -> Interval:
     return Interval(value=math.exp(logarithms.value), lo=math.exp(lo), hi=math.exp(hi))
 
 
-def limits(check: Check) -> tuple[float, float]:
+def limits(check: Bound) -> tuple[float, float]:
     """Give the smallest and the largest value that a check admits."""
     if check.within is not None:
         return 1 - check.within, 1 + check.within
@@ -137,7 +138,7 @@ def limits(check: Check) -> tuple[float, float]:
     return low, high
 
 
-def outcome_of(check: Check, estimate: Interval) -> Outcome:
+def outcome_of(check: Bound, estimate: Interval) -> Outcome:
     """Judge a whole interval: it holds if all of it is admitted, and fails if none of it is."""
     low, high = limits(check)
     if low <= estimate.lo and estimate.hi <= high:
@@ -153,7 +154,7 @@ def _distance(check: Check, value: float) -> float:
     return max(low - value, value - high)
 
 
-def bound_text(check: Check) -> str:
+def bound_text(check: Bound) -> str:
     """Give a check's bound as printed."""
     if check.within is not None:
         return f"±{check.within:.0%}"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from fairweir.reproduce.computed import Computed
     from fairweir.reproduce.conduct import Reproduction
     from fairweir.reproduce.experiment import Experiment
     from fairweir.reproduce.judge import Finding
@@ -62,6 +63,8 @@ def _cells(finding: Finding) -> tuple[str, ...]:
 
 
 def _interval(finding: Finding) -> str:
+    if finding.world == "computed":
+        return ""
     if finding.runs <= 1:
         return "(one run)" if finding.runs else ""
     return formats.interval(finding.lo, finding.hi, finding.value)
@@ -79,20 +82,20 @@ def closing(reproduction: Reproduction) -> str:
     return f"{text}, {reproduction.count(Outcome.UNKNOWN)} unknown"
 
 
-def show_list(experiments: Sequence[Experiment], console: Console) -> None:
+def show_list(experiments: Sequence[Experiment], computed: Sequence[Computed], console: Console) -> None:
     """Print what there is: id, title, source, worlds, and how long the kernel takes."""
     table = Table(box=None, header_style="bold")
     for heading in ("id", "what", "published in", "worlds", "kernel"):
         table.add_column(heading, no_wrap=heading == "id")
-    for row in list_rows(experiments):
+    for row in list_rows(experiments, computed):
         minutes = f"{row['kernel_minutes']:.0f} min" if row["kernel_minutes"] else "-"
         table.add_row(row["id"], row["title"], row["source"], ", ".join(row["worlds"]), minutes)
     console.print(table)
 
 
-def list_rows(experiments: Sequence[Experiment]) -> list[dict[str, Any]]:
+def list_rows(experiments: Sequence[Experiment], computed: Sequence[Computed]) -> list[dict[str, Any]]:
     """Give what ``--list --json`` prints."""
-    return [
+    played = [
         {
             "id": experiment.id,
             "title": experiment.title,
@@ -102,4 +105,15 @@ def list_rows(experiments: Sequence[Experiment]) -> list[dict[str, Any]]:
             "kernel_minutes": round(experiment.kernel_s / 60, 1),
         }
         for experiment in experiments
+    ]
+    return played + [
+        {
+            "id": entry.id,
+            "title": entry.title,
+            "source": entry.source,
+            "published": entry.published,
+            "worlds": ["computed"],
+            "kernel_minutes": 0.0,
+        }
+        for entry in computed
     ]

@@ -1,0 +1,88 @@
+"""One round of two flows on the ideal link: where the first one's state (N_C, N_T) goes, for every overlap of probes.
+
+Main cwnd update with alpha = 1 and no clamps, equal rtprops (thesis section 7.5.4, FRCC paper section 6.4). The closed
+forms are derived from the update rule in ``algebra.py``; here they stand to be evaluated, on floats and arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Path:
+    """What the maps know of the network and of FRCC.
+
+    Attributes
+    ----------
+    r, theta : propagation delay and queueing delay a flow, in one unit of time
+    """
+
+    r: Any
+    theta: Any
+
+
+State = tuple[Any, Any]
+"""N_C of the first flow, N_T."""
+
+Map = Callable[[Path, Any, Any], State]
+
+
+def other(n_c: Any) -> Any:
+    """Give N_C of the other flow: shares add up to 1."""
+    return n_c / (n_c - 1)
+
+
+def together(path: Path, n_c: Any, n_t: Any) -> State:
+    """No overlap, both measure the same state and then update (synchronous): figure 7.12 (a)."""
+    return n_c * (path.r + 2 * path.theta) / (path.r + path.theta * n_c), 2 + 0 * n_t
+
+
+def in_turn(path: Path, n_c: Any, n_t: Any) -> State:
+    """No overlap, the first flow updates before the second measures (sequential): figure 7.12 (b).
+
+    The second keeps the largest throughput and the smallest RTT of its round, so it sees the first one's update only if
+    that shortened the queue.
+    """
+    n_c2 = other(n_c)
+    window1 = (path.r + path.theta * n_c) / n_c
+    window2 = (path.r + path.theta * n_t) / n_c2
+    rtt = np.minimum(window1 + window2, path.r + path.theta * n_t)
+    window2 = window2 * (path.r + path.theta * rtt / window2) / rtt
+    return next_state(path, window1, window2)
+
+
+def both_see_both(path: Path, n_c: Any, n_t: Any) -> State:
+    """Both measure the delay of both probes (full overlap): figure 7.12 (c)."""
+    return n_c + 0 * n_t, 1 + 0 * (n_c + n_t)
+
+
+def first_sees_both(path: Path, n_c: Any, n_t: Any) -> State:
+    """The first measures both probes, the other its own alone, so the first yields: figure 7.12 (d)."""
+    return n_c + path.theta / (path.r + path.theta), 1 + 1 / n_c + 0 * n_t
+
+
+def second_sees_both(path: Path, n_c: Any, n_t: Any) -> State:
+    """The image of :func:`first_sees_both` under exchange of the flows: figure 7.12 (e)."""
+    n_c2, n_t2 = first_sees_both(path, other(n_c), n_t)
+    return other(n_c2), n_t2
+
+
+def next_state(path: Path, window1: Any, window2: Any) -> State:
+    """Give the state that windows lead to (paper eq. C.1), in units of the link rate times time."""
+    total = window1 + window2
+    return total / window1, (total - path.r) / path.theta
+
+
+PANELS: Final[Mapping[str, Map]] = {
+    "a: no overlap, together": together,
+    "b: no overlap, in turn": in_turn,
+    "c: full overlap": both_see_both,
+    "d: partial overlap, yields": first_sees_both,
+    "e: partial overlap, receives": second_sees_both,
+}
+"""The panels of figure 7.12."""

@@ -1,0 +1,128 @@
+"""Thesis figure 7.12: where FRCC's state goes on the ideal link, round after round; probes may collide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from fairweir.formal.frcc.maps import PANELS, Map, Path
+from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.experiment import Bound
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairweir.worlds import Archive
+
+#: As published: R = 1, theta = 0.2, N_C in (1, 4], N_T in [0.5, 4].
+PATH: Final = Path(r=1.0, theta=0.2)
+GRID: Final = 24
+N_C_AXIS: Final = np.linspace(1, 4, GRID + 1)[1:]
+N_T_AXIS: Final = np.linspace(0.5, 4, GRID)
+FAIR: Final = 2.0
+ROUNDS: Final = 300
+
+
+def after(rounds: int, move: Map, path: Path = PATH) -> tuple[Any, Any]:
+    """Give N_C and N_T of every state of the grid, `rounds` rounds later."""
+    n_c, n_t = np.meshgrid(N_C_AXIS, N_T_AXIS)
+    for _ in range(rounds):
+        n_c, n_t = move(path, n_c, n_t)
+    return n_c, n_t
+
+
+def ideal_link(archive: Archive) -> Computation:
+    """Compute the portraits of figure 7.12 and what they show."""
+    return Computation(numbers=[*_alone(), *_full(), *_partial()], draw=draw)
+
+
+def _alone() -> list[Number]:
+    numbers = []
+    for panel in list(PANELS)[:2]:
+        n_c, n_t = after(ROUNDS, PANELS[panel])
+        numbers.append(
+            Number(
+                case=panel,
+                claim="from every state to N_C = N_T = 2",
+                reading=f"largest distance after {ROUNDS} rounds",
+                value=float(np.maximum(abs(n_c - FAIR), abs(n_t - FAIR)).max()),
+                bound=Bound(at_most=1e-9),
+                published="converges",
+            )
+        )
+    return numbers
+
+
+def _full() -> list[Number]:
+    panel = "c: full overlap"
+    (before, _), (n_c, n_t) = after(0, PANELS[panel]), after(1, PANELS[panel])
+    return [
+        Number(
+            panel,
+            "N_T goes to 1",
+            "largest |N_T - 1| after a round",
+            float(abs(n_t - 1).max()),
+            Bound(at_most=1e-12),
+            1.0,
+        ),
+        Number(
+            panel,
+            "no motion along N_C",
+            "largest change of N_C in a round",
+            float(abs(n_c - before).max()),
+            Bound(at_most=1e-12),
+            0.0,
+        ),
+    ]
+
+
+def _partial() -> list[Number]:
+    yields, receives = PANELS["d: partial overlap, yields"], PANELS["e: partial overlap, receives"]
+    n_c, n_t = after(ROUNDS, yields)
+    got, got_t = after(ROUNDS, receives)
+    step = PATH.theta / (PATH.r + PATH.theta)
+    return [
+        Number(
+            "d: partial overlap, yields",
+            "the fixed point is (infinity, 1)",
+            "smallest gain of N_C a round, by theta/(R + theta)",
+            float(((n_c - after(0, yields)[0]) / ROUNDS).min() / step),
+            Bound(at_least=1 - 1e-9),
+            "grows without end",
+        ),
+        Number(
+            "d: partial overlap, yields",
+            "N_T goes towards 1",
+            f"largest |N_T - 1| after {ROUNDS} rounds",
+            float(abs(n_t - 1).max()),
+            Bound(at_most=0.05),
+            1.0,
+        ),
+        Number(
+            "e: partial overlap, receives",
+            "the fixed point is (1, 1)",
+            f"largest distance after {ROUNDS} rounds",
+            float(np.maximum(abs(got - 1), abs(got_t - 1)).max()),
+            Bound(at_most=0.05),
+            "(1, 1)",
+        ),
+    ]
+
+
+def draw() -> Figure:
+    """Draw the five panels: an arrow a state, and where the state stays."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(15, 3.6), layout="constrained")
+    n_c, n_t = np.meshgrid(N_C_AXIS[::2], N_T_AXIS[::2])
+    for axes, (panel, move) in zip(figure.subplots(1, len(PANELS), sharey=True), PANELS.items(), strict=True):
+        to_c, to_t = move(PATH, n_c, n_t)
+        length = np.hypot(to_c - n_c, to_t - n_t)
+        scale = np.where(length > 0, length, 1)
+        axes.quiver(n_c, n_t, (to_c - n_c) / scale, (to_t - n_t) / scale, length, cmap="viridis", pivot="mid")
+        axes.plot(FAIR, FAIR, "o", color="#009E73", markersize=8)
+        axes.set(title=panel, xlabel="N_C", xlim=(0.9, 4.1), ylim=(0.4, 4.1))
+    figure.axes[0].set_ylabel("N_T")
+    figure.suptitle(f"FRCC on the ideal link, R = {PATH.r:g}, theta = {PATH.theta:g}; colour: length of the step")
+    return figure

@@ -1,0 +1,135 @@
+"""Published figures and theorems that are computed rather than played: no scenario, but a function of ours.
+
+To add one: write ``compute(archive: Archive) -> Computation`` beside the theory it shows, and an entry in
+:data:`COMPUTED` that names it. It gives numbers, each with what was published and the bound that ours keeps, and a
+figure for ``--plot``.
+Packet-level runs that belong to it go through the archive (``play_all``), so that finished ones are not repeated.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fairweir.reproduce.experiment import Bound
+from fairweir.reproduce.judge import Finding, bound_text, outcome_of
+from fairweir.verdict import Interval, Outcome
+from fairweir.worlds import Archive
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of ours beside the published one.
+
+    Attributes
+    ----------
+    case : str, the setting or the panel
+    claim : str, what was published, in words
+    reading : str, what `value` is, with its unit
+    value : float; None if it could not be computed: the check is then unknown, and `why` says why
+    bound : Bound; ``within`` needs a published number
+    published : float, or words
+    why : str, why ours differs where that is known, or why there is no value
+    """
+
+    case: str
+    claim: str
+    reading: str
+    value: float | None
+    bound: Bound
+    published: float | str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Computation:
+    """What a function of :data:`COMPUTED` gives.
+
+    Attributes
+    ----------
+    numbers : list of Number
+    draw : function that makes the figure, called only when it is wanted; None if there is nothing to draw
+    """
+
+    numbers: Sequence[Number]
+    draw: Callable[[], Figure] | None = None
+
+
+@dataclass(frozen=True)
+class Computed:
+    """An entry of ``fairweir reproduce`` that is computed.
+
+    Attributes
+    ----------
+    id : str, its name on the command line
+    title, source, published, setup : str, as of an experiment
+    home : str, "module:function" of ``compute(archive) -> Computation``; imported when it is wanted
+    """
+
+    id: str
+    title: str
+    source: str
+    published: str
+    home: str
+    setup: str = ""
+
+    def compute(self, archive: Archive, pictures: Path | None = None) -> list[Finding]:
+        """Compute it and judge its numbers.
+
+        Parameters
+        ----------
+        pictures : Path, a directory; its figure goes there as PNG
+        """
+        module, _, function = self.home.partition(":")
+        computation: Computation = getattr(importlib.import_module(module), function)(archive)
+        if pictures is not None and computation.draw is not None:
+            from fairweir.report.plots import DOTS_PER_INCH
+
+            computation.draw().savefig(pictures / f"{self.id}.png", dpi=DOTS_PER_INCH)
+        return [judge_number(self.id, number) for number in computation.numbers]
+
+
+def judge_number(experiment: str, number: Number) -> Finding:
+    """Hold a number to its bound."""
+    value, published = number.value, number.published
+    is_relative = number.bound.within is not None
+    if value is not None and is_relative:
+        value /= float(published)
+    finding = Finding(
+        experiment=experiment,
+        case=number.case,
+        claim=number.claim,
+        world="computed",
+        reading=number.reading,
+        published=published if isinstance(published, str) else f"{published:g}",
+        value=value,
+        lo=value,
+        hi=value,
+        is_relative=is_relative,
+        bound=bound_text(number.bound),
+        why=number.why,
+    )
+    if value is not None:
+        finding.outcome = outcome_of(number.bound, Interval(value=value, lo=value, hi=value))
+        finding.is_known = finding.outcome is Outcome.FAILS and bool(number.why)
+    return finding
+
+
+COMPUTED: Final = (
+    Computed(
+        id="thesis-7.12",
+        title="FRCC's phase portraits on the ideal link",
+        source="thesis figure 7.12, FRCC paper figure 14",
+        published="without collisions the state goes to N_C = N_T = 2; in every overlap N_T goes to 1, and a partial "
+        "overlap moves the link from the flow that measures both probes to the other",
+        setup="main cwnd update, R = 1, theta = 0.2, no clamps; grid of 24 x 24 states, N_C in (1, 4], N_T in [0.5, 4]",
+        home="fairweir.formal.frcc.portraits:ideal_link",
+    ),
+)
+"""What there is to compute, in the order of ``--list``."""
