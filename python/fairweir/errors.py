@@ -95,6 +95,10 @@ class KernelError(FairweirError):
     """The kernel world cannot do this here: no helper, no root, no BPF, or the kernel refused."""
 
 
+class SolverError(FairweirError):
+    """A solver is missing, does not understand a question, or contradicts another one."""
+
+
 class MissingExtraError(FairweirError):
     """An optional dependency is not installed."""
 

@@ -1,0 +1,256 @@
+"""A question to the solvers: do these assumptions imply this claim?
+
+``ask`` races z3 and yices over one SMT-LIB text; its answer is ``proved``, ``refuted`` with exact values, or
+``unknown`` with the reason. A claim is proved only if the assumptions alone can be met: from contradictory ones
+everything follows.
+
+Every question is a process of its own. For questions of some milliseconds, as synthesis asks by the thousand,
+`Prepared` writes the assumptions they share only once; a solver kept alive with push and pop was no faster
+(docs/formal/verify.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairweir.errors import SolverError
+from fairweir.formal.smtlib import Value, assert_all, declared, values
+from fairweir.formal.solvers import ALL_SOLVERS, Budget, Race, Reply, Satisfiable, SolverName, race, version
+
+if TYPE_CHECKING:
+    import z3
+
+#: Where a question is kept on which solvers contradict each other, if nothing else is said.
+CONTRADICTIONS = Path("contradictions")
+
+
+class Outcome(StrEnum):
+    """What became of a claim about a model."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+class VacuousError(SolverError):
+    """The assumptions contradict each other, so that anything follows from them."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Do the assumptions imply the claim?
+
+    Attributes
+    ----------
+    name : str, what it is called in tables and files
+    assumptions : z3's Booleans
+    claim : z3's Boolean
+    variables : z3's constants whose values a refutation gives beside those that the formulas mention
+    logic : str, of SMT-LIB; "QF_LRA", or "QF_NRA" where products of variables occur
+    """
+
+    name: str
+    assumptions: Sequence[z3.BoolRef]
+    claim: z3.BoolRef
+    variables: Sequence[z3.ExprRef] = ()
+    logic: str = "QF_LRA"
+
+    def negated(self) -> str:
+        """Give the SMT-LIB text that is satisfiable if and only if the claim is wrong."""
+        return Prepared(self.assumptions, self.variables, self.logic).script([~self.claim])
+
+    def control(self) -> str:
+        """Give the SMT-LIB text that is satisfiable if and only if the assumptions can be met."""
+        return Prepared(self.assumptions, self.variables, self.logic).script([])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a question.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    values : dict from constant to exact value, of a refutation; else empty
+    solver : str, who answered, with version
+    cpu_s : float, CPU seconds of all solvers together, control included
+    reason : str, why it is unknown; or what went wrong beside an answer, as a solver that was killed
+    fingerprint : str, of the question's text
+    control_cpu_s : float, the part that the control took
+    """
+
+    outcome: Outcome
+    values: Mapping[str, Value] = field(default_factory=dict, repr=False)
+    solver: str = ""
+    cpu_s: float = 0.0
+    reason: str = ""
+    fingerprint: str = ""
+    control_cpu_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether assertions can be met together.
+
+    Attributes
+    ----------
+    verdict : Satisfiable
+    values : dict from constant to exact value, if they can
+    solver : str, who answered, with version
+    cpu_s : float, CPU seconds of all solvers together
+    reason : str, why it is unknown, or what went wrong beside an answer
+    """
+
+    verdict: Satisfiable
+    values: Mapping[str, Value] = field(default_factory=dict, repr=False)
+    solver: str = ""
+    cpu_s: float = 0.0
+    reason: str = ""
+
+
+class Prepared:
+    """Assertions that many questions share, written once.
+
+    Parameters
+    ----------
+    assertions : z3's Booleans
+    variables : z3's constants to give values for beside those that the assertions mention
+    logic : str, of SMT-LIB
+    """
+
+    def __init__(
+        self, assertions: Iterable[z3.BoolRef], variables: Iterable[z3.ExprRef] = (), logic: str = "QF_LRA"
+    ) -> None:
+        self._logic = logic
+        text = assert_all(assertions)
+        self._sorts = declared(text)
+        for variable in variables:
+            name = variable.sexpr()
+            if name not in self._sorts:
+                self._sorts[name] = variable.sort().sexpr()
+                text += f"(declare-fun {name} () {self._sorts[name]})\n"
+        self._text = text
+
+    def script(self, further: Iterable[z3.BoolRef]) -> str:
+        """Give the SMT-LIB text that asks for values under these and `further` assertions."""
+        more = assert_all(further, self._sorts)
+        names = " ".join([*self._sorts, *declared(more)])
+        wanted = f"(get-value ({names}))\n" if names else ""
+        return f"(set-logic {self._logic})\n{self._text}{more}(check-sat)\n{wanted}"
+
+    def check(
+        self,
+        further: Iterable[z3.BoolRef] = (),
+        budget: Budget | None = None,
+        solvers: Sequence[SolverName] = ALL_SOLVERS,
+        until: Race = Race.FIRST,
+    ) -> Check:
+        """Can these and `further` assertions be met together?
+
+        Raises
+        ------
+        SolverError : a solver is missing, does not understand, or two contradict each other
+        """
+        return check_text(self.script(further), budget, solvers, until)
+
+
+def check_text(
+    text: str,
+    budget: Budget | None = None,
+    solvers: Sequence[SolverName] = ALL_SOLVERS,
+    until: Race = Race.FIRST,
+) -> Check:
+    """Ask the solvers about a text of :meth:`Prepared.script`.
+
+    Raises
+    ------
+    SolverError : a solver is missing, does not understand, or two contradict each other; then the files are kept in
+        :data:`CONTRADICTIONS`
+    """
+    with _workplace() as folder:
+        query = folder / "query.smt2"
+        query.write_text(text, encoding="utf-8")
+        replies = race(query, budget or Budget(), solvers, until)
+    cpu_s = sum(reply.cpu_s for reply in replies)
+    troubles = "; ".join(reply.reason for reply in replies if reply.reason and "another one" not in reply.reason)
+    winner = next((reply for reply in replies if reply.verdict is not Satisfiable.UNKNOWN), None)
+    if winner is None:
+        return Check(Satisfiable.UNKNOWN, cpu_s=cpu_s, reason=troubles)
+    return Check(winner.verdict, _values(winner, text), version(winner.solver), cpu_s, troubles)
+
+
+def ask(
+    question: Question,
+    budget: Budget | None = None,
+    solvers: Sequence[SolverName] = ALL_SOLVERS,
+    until: Race = Race.FIRST,
+) -> Answer:
+    """Ask whether the assumptions imply the claim.
+
+    Parameters
+    ----------
+    question : Question
+    budget : Budget, of each solver, for the question and for its control
+    solvers : whom to ask, in the order in which they start
+    until : Race; ``Race.ALL`` lets all of them finish and compares
+
+    Returns
+    -------
+    Answer; proved only if the control is satisfiable, refuted with exact values, else unknown with the reason
+
+    Raises
+    ------
+    VacuousError : the assumptions contradict each other
+    SolverError : a solver is missing, does not understand, or two contradict each other
+    """
+    prepared = Prepared(question.assumptions, question.variables, question.logic)
+    text = prepared.script([~question.claim])
+    fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
+    found = check_text(text, budget, solvers, until)
+    if found.verdict is Satisfiable.SAT:
+        return Answer(Outcome.REFUTED, found.values, found.solver, found.cpu_s, found.reason, fingerprint)
+    if found.verdict is Satisfiable.UNKNOWN:
+        return Answer(Outcome.UNKNOWN, cpu_s=found.cpu_s, reason=found.reason, fingerprint=fingerprint)
+    control = prepared.check([], budget, solvers)
+    cpu_s = found.cpu_s + control.cpu_s
+    if control.verdict is Satisfiable.UNSAT:
+        raise VacuousError(
+            f"vacuous: the assumptions of `{question.name}` contradict each other",
+            hint="anything follows from them: nothing is proved; look for a bound that leaves no trace",
+        )
+    if control.verdict is Satisfiable.UNKNOWN:
+        reason = f"no trace is known that meets the assumptions: {control.reason}"
+        return Answer(Outcome.UNKNOWN, {}, found.solver, cpu_s, reason, fingerprint, control.cpu_s)
+    reason = "; ".join(filter(None, [found.reason, control.reason]))
+    return Answer(Outcome.PROVED, {}, found.solver, cpu_s, reason, fingerprint, control.cpu_s)
+
+
+def _values(reply: Reply, text: str) -> dict[str, Value]:
+    if reply.verdict is not Satisfiable.SAT:
+        return {}
+    names = list(declared(text))
+    return values(reply.rest, names) if names else {}
+
+
+@contextmanager
+def _workplace() -> Iterator[Path]:
+    """Give a folder for one question; it goes when the question is answered, unless solvers contradict each other."""
+    folder = Path(tempfile.mkdtemp(prefix="fairweir-question-"))
+    try:
+        yield folder
+    except SolverError as error:
+        if getattr(error, "is_contradiction", False):
+            kept = CONTRADICTIONS / folder.name
+            shutil.copytree(folder, kept)
+            error.source = str(kept)
+        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

