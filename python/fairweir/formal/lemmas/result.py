@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from fairweir.formal.solve import Outcome
 
-class Outcome(StrEnum):
-    """What became of a claim about every behaviour of a model."""
-
-    PROVED = "proved"
-    REFUTED = "refuted"
-    UNKNOWN = "unknown"
-    VACUOUS = "vacuous"
-    """The assumptions contradict each other: whatever follows from them says nothing."""
+__all__ = ["Constant", "LemmaResult", "Outcome", "conclude"]
 
 
 @dataclass(frozen=True)
@@ -73,12 +66,12 @@ class LemmaResult:
     solver: str = ""
     cpu_s: float = 0.0
     note: str = ""
-    files: tuple[str, ...] = field(default=())
+    files: tuple[str, ...] = ()
 
     @property
     def stands(self) -> bool:
         """Did the solver answer as the suite needs it? ``unknown`` never does."""
-        return self.outcome is self.expects and self.outcome in {Outcome.PROVED, Outcome.REFUTED}
+        return self.outcome is self.expects and self.outcome is not Outcome.UNKNOWN
 
     def document(self) -> dict[str, Any]:
         """Give the result as JSON holds it."""
@@ -101,12 +94,11 @@ def conclude(results: Iterable[LemmaResult]) -> Outcome:
 
     Returns
     -------
-    Outcome : ``refuted`` if a lemma came out against what the suite needs; else ``unknown`` if one was not settled or
-        was vacuous, or if there is none; else ``proved``
+    Outcome : ``refuted`` if a lemma came out against what the suite needs; else ``unknown`` if one was not settled,
+        or if there is none; else ``proved``
     """
     found = list(results)
-    settled = {Outcome.PROVED, Outcome.REFUTED}
-    if any(not result.stands and result.outcome in settled for result in found):
+    if any(not result.stands and result.outcome is not Outcome.UNKNOWN for result in found):
         return Outcome.REFUTED
     if not found or any(not result.stands for result in found):
         return Outcome.UNKNOWN

@@ -1,0 +1,170 @@
+"""States of a flow on its path, and the transitions that a lemma claims between them (thesis section 4.1.2).
+
+A lemma speaks of one window of time, from a snapshot at its first point to one at its last. States are formulas over a
+snapshot, transitions over the two; so that a solver can check both that every trace of a model makes the transition,
+and that transitions fit together over any number of windows (:mod:`fairweir.formal.lemmas.stitch`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+import z3
+
+#: The quantities of an instant by name: ``C_L``, ``queue``, ``cwnd``, ...; C = R = 1.
+Snapshot = Mapping[str, z3.ArithRef]
+Formula = Callable[[Snapshot], z3.BoolRef]
+
+
+@dataclass(frozen=True)
+class State:
+    """A set of instants.
+
+    Attributes
+    ----------
+    name : str, as "beliefs converged"
+    holds : formula over a snapshot
+    """
+
+    name: str
+    holds: Formula
+
+    def __and__(self, other: State) -> State:
+        """Give the instants in both."""
+        return State(f"{self.name}, {other.name}", lambda s: z3.And(self.holds(s), other.holds(s)))
+
+    def __invert__(self) -> State:
+        """Give all other instants."""
+        return State(f"not ({self.name})", lambda s: z3.Not(self.holds(s)))
+
+
+ANYWHERE = State("any", lambda _: z3.BoolVal(True))
+
+
+class Better(Enum):
+    """Which way a measure moves when things improve."""
+
+    UP = "up"
+    DOWN = "down"
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A measure that improves is multiplied or divided by at least `by`, which is above 1."""
+
+    by: Fraction
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A measure that improves moves by at least `by`, a form over the snapshot before; `name` says it in words."""
+
+    by: Callable[[Snapshot], z3.ArithRef]
+    name: str
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How far a state is from being left.
+
+    Attributes
+    ----------
+    name : str
+    value : form over a snapshot
+    better : which way it moves towards the end
+    step : what counts as an improvement
+    limit : form over a snapshot: the value cannot be better than that as long as the state lasts; positive for a factor
+    strict : an improvement moves by more than the step, not by it exactly
+    """
+
+    name: str
+    value: Callable[[Snapshot], z3.ArithRef]
+    better: Better
+    step: Factor | Amount
+    limit: Callable[[Snapshot], z3.ArithRef]
+    strict: bool = False
+
+    def improves(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
+        """Does it move by its step towards the end?"""
+        old, new = self.value(before), self.value(after)
+        if isinstance(self.step, Factor):
+            by = z3.Q(self.step.by.numerator, self.step.by.denominator)
+            low, high = (old * by, new) if self.better is Better.UP else (new * by, old)
+        else:
+            by = self.step.by(before)
+            low, high = (old + by, new) if self.better is Better.UP else (new + by, old)
+        return low < high if self.strict else low <= high
+
+    def is_no_worse(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
+        """Does it not move away from the end?"""
+        old, new = self.value(before), self.value(after)
+        return new >= old if self.better is Better.UP else new <= old
+
+    def is_within(self, now: Snapshot) -> z3.BoolRef:
+        """Is it not beyond its limit?"""
+        value, limit = self.value(now), self.limit(now)
+        return value <= limit if self.better is Better.UP else value >= limit
+
+
+@dataclass(frozen=True)
+class Progress:
+    """At least one measure improves by its step, and none is worse: what makes windows add up (thesis, Lemma B.4.2)."""
+
+    measures: tuple[Measure, ...]
+
+    def made(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
+        """Is there progress?"""
+        return z3.And(z3.Or(*(m.improves(before, after) for m in self.measures)), self.kept(before, after))
+
+    def kept(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
+        """Is no progress lost?"""
+        return z3.And(*(m.is_no_worse(before, after) for m in self.measures))
+
+
+@dataclass(frozen=True)
+class Transition:
+    """What a window that begins in `start` leads to.
+
+    The window ends in one of `ends`, or makes `progress`; or, if `or_met`, meets the objectives and loses no progress.
+    All of `keeps` hold at its end in any case.
+
+    Attributes
+    ----------
+    name, source : str
+    start : State at the first point
+    ends : States at the last point
+    keeps : States at the last point, whatever else
+    progress : Progress, None if there is none to be made
+    or_met : a window in which the objectives hold need not progress
+    loses_none : such a window does not lose progress either; the published lemmas leave this out
+    meets : the objectives hold throughout every such window
+    """
+
+    name: str
+    source: str
+    start: State
+    ends: tuple[State, ...]
+    keeps: tuple[State, ...] = ()
+    progress: Progress | None = None
+    or_met: bool = False
+    loses_none: bool = True
+    meets: bool = False
+
+    def claim(self, before: Snapshot, after: Snapshot, met: z3.BoolRef) -> z3.BoolRef:
+        """Give what is claimed of a window that begins in `start`.
+
+        Parameters
+        ----------
+        before, after : the window's first and last point
+        met : do the objectives hold throughout it?
+        """
+        ways = [state.holds(after) for state in self.ends]
+        if self.progress is not None:
+            ways.append(self.progress.made(before, after))
+        if self.or_met:
+            ways.append(z3.And(met, self.progress.kept(before, after)) if self.progress and self.loses_none else met)
+        always = [state.holds(after) for state in self.keeps] + ([met] if self.meets else [])
+        return z3.And(*always, z3.Or(*ways))

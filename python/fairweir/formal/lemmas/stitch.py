@@ -1,0 +1,178 @@
+"""Do a suite's transitions fit together over any number of windows? Checked by a solver, not by prose.
+
+Given phases in the order in which a flow passes them, each with the transition that was proved from it, the checks are:
+
+- cover: every instant at which a window may begin is in some phase;
+- begin: each phase is inside the start of its transition;
+- resume: the end of each window is an instant at which a window may begin;
+- advance: from a phase, a window ends in a later phase, or in the same one with progress made, or with the objectives
+  met and no progress lost; never in an earlier phase;
+- limit: in each phase every measure has a bound, so that progress is made in finitely many windows;
+- stay: the last phase is never left, and the objectives hold in it.
+
+What they give together: from any start, all windows but a bounded number (`windows_without_objectives`) meet the
+objectives, for ever.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import z3
+
+from fairweir.formal.lemmas.result import LemmaResult, Outcome
+from fairweir.formal.lemmas.states import Factor, Measure, Snapshot, State, Transition
+
+#: A solver's steps for one check; they are a few dozen linear constraints each.
+RLIMIT = 20_000_000
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a flow's way, and the transition from it."""
+
+    state: State
+    transition: Transition
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be stitched.
+
+    Attributes
+    ----------
+    quantities : names of what a snapshot has; those in `fixed` do not change from window to window
+    fixed : names of the path's own quantities, as alpha
+    may_begin : State in which the lemmas let a window begin
+    phases : in order; the last is where a flow stays
+    standing : transitions that were proved of every window, as "consistent beliefs stay consistent"
+    """
+
+    quantities: tuple[str, ...]
+    fixed: frozenset[str]
+    may_begin: State
+    phases: tuple[Phase, ...]
+    standing: tuple[Transition, ...] = ()
+
+
+@dataclass(frozen=True)
+class Check:
+    """One of the checks: `gap` tells what escapes, empty if nothing does."""
+
+    name: str
+    gap: str
+    cpu_s: float
+
+    @property
+    def result(self) -> LemmaResult:
+        """The check as a line of the suite's table; a gap leaves the suite unknown."""
+        outcome = Outcome.UNKNOWN if self.gap else Outcome.PROVED
+        note = f"gap: {self.gap}" if self.gap else ""
+        meaning = _MEANINGS[self.name.split(" ")[0]]
+        return LemmaResult(f"stitch: {self.name}", meaning, outcome, solver="z3", cpu_s=self.cpu_s, note=note)
+
+
+_MEANINGS = {
+    "cover": "the states cover everything",
+    "begin": "the phase is where its lemma begins",
+    "resume": "a window's end may begin the next",
+    "advance": "no way back; progress adds up",
+    "limit": "progress has an end",
+    "stay": "the last state is never left, objectives hold",
+}
+
+
+def stitch(plan: Plan) -> list[Check]:
+    """Make all checks of a plan."""
+    before = _snapshot(plan, "")
+    after = _snapshot(plan, "'")
+    same = [before[name] == after[name] for name in plan.fixed]
+    now = plan.may_begin.holds(before)
+    checks = [_check("cover", [now, *(z3.Not(phase.state.holds(before)) for phase in plan.phases)], before)]
+    for i, phase in enumerate(plan.phases):
+        number = f"{i + 1} ({phase.state.name})"
+        here = [now, phase.state.holds(before)]
+        starts = phase.transition.start.holds(before)
+        checks.append(_check(f"begin {number}", [*here, z3.Not(starts)], before))
+        met = z3.Bool("objectives met")
+        window = [*here, *same, *_claims(plan, phase, before, after, met)]
+        checks.append(_check(f"resume {number}", [*window, z3.Not(plan.may_begin.holds(after))], before, after))
+        is_last = i == len(plan.phases) - 1
+        onward = [z3.And(phase.state.holds(after), met)] if is_last else _onward(plan, i, before, after, met)
+        name = "stay" if is_last else "advance"
+        checks.append(_check(f"{name} {number}", [*window, z3.Not(z3.Or(*onward))], before, after))
+        if not is_last:
+            bounds = [measure.is_within(before) for measure in _measures(phase)]
+            checks.append(_check(f"limit {number}", [*here, z3.Not(z3.And(*bounds))], before))
+    return checks
+
+
+def _claims(plan: Plan, phase: Phase, before: Snapshot, after: Snapshot, met: z3.BoolRef) -> list[z3.BoolRef]:
+    """Give what is known of a window that begins in the phase."""
+    known = [phase.transition.claim(before, after, met)]
+    return known + [z3.Implies(t.start.holds(before), t.claim(before, after, met)) for t in plan.standing]
+
+
+def _onward(plan: Plan, i: int, before: Snapshot, after: Snapshot, met: z3.BoolRef) -> list[z3.BoolRef]:
+    phase = plan.phases[i]
+    later = [p.state.holds(after) for p in plan.phases[i + 1 :]]
+    progress = phase.transition.progress
+    if progress is None:
+        return later
+    stays = phase.state.holds(after)
+    moved, idle = progress.made(before, after), z3.And(met, progress.kept(before, after))
+    return [*later, z3.And(stays, z3.Or(moved, idle))]
+
+
+def _measures(phase: Phase) -> tuple[Measure, ...]:
+    return phase.transition.progress.measures if phase.transition.progress else ()
+
+
+def _snapshot(plan: Plan, mark: str) -> Snapshot:
+    return {name: z3.Real(name + mark) for name in plan.quantities}
+
+
+def _check(name: str, impossible: list[z3.BoolRef], *shown: Snapshot) -> Check:
+    """Ask for an instance of what must not be."""
+    began = time.process_time()
+    solver = z3.Solver()
+    solver.set("rlimit", RLIMIT)
+    solver.add(*impossible)
+    answer = solver.check()
+    gap = ""
+    if answer == z3.sat:
+        model = solver.model()
+        gap = ", ".join(f"{term} = {model.eval(term, model_completion=True)}" for one in shown for term in one.values())
+    elif answer != z3.unsat:
+        gap = f"the solver did not settle it: {solver.reason_unknown()}"
+    return Check(name, gap, time.process_time() - began)
+
+
+def windows_to_cover(measure: Measure, ratio: Fraction) -> int:
+    """Give the most windows in which a measure can improve, if it begins `ratio` away from its limit.
+
+    Parameters
+    ----------
+    ratio : for a factor, how many times its limit (or its inverse) it is; for an amount, the distance in units of it
+    """
+    if isinstance(measure.step, Factor):
+        # Exact: floating logarithms only guess where to look.
+        by = measure.step.by
+        count = max(0, math.floor(math.log(ratio) / math.log(by)) - 2)
+        while by ** (count + 1) <= ratio:
+            count += 1
+        return count
+    return math.floor(ratio)
+
+
+def windows_without_objectives(measures: Iterable[tuple[Measure, Fraction]]) -> int:
+    """Give the most windows that a phase lasts, windows that meet the objectives not counted.
+
+    Each such window improves at least one of the measures by its step and worsens none; the one that leaves the phase
+    comes on top.
+    """
+    return sum(windows_to_cover(measure, ratio) for measure, ratio in measures) + 1
