@@ -1,0 +1,57 @@
+"""Bottleneck buffers: what the model may choose beta to be (thesis section 4.2.1, "Environments")."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import z3
+
+    from fairweir.formal.grid import Grid
+
+
+class Buffer(StrEnum):
+    """The buffers of Table 4.1."""
+
+    INFINITE = "infinite"
+    """Nothing is ever lost; loss variables do not exist."""
+    SMALL = "small"
+    """beta = C (R + D) / 4, which is C D / 2 when D = R."""
+    ARBITRARY = "arbitrary"
+    """Any beta above alpha: a buffer holds at least what is sent at the least rate."""
+    LARGE = "large"
+    """Any beta of at least 3 C (R + D)."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Can the buffer overflow?"""
+        return self is not Buffer.INFINITE
+
+
+def fixed_size(buffer: Buffer, grid: Grid) -> Fraction | None:
+    """Give beta in C R if the buffer leaves no choice, else None."""
+    return (1 + grid.jitter) / 4 if buffer is Buffer.SMALL else None
+
+
+def least_size(buffer: Buffer, grid: Grid) -> Fraction:
+    """Give the smallest beta in C R that the buffer admits; it must also exceed alpha unless it is fixed."""
+    return {
+        Buffer.INFINITE: Fraction(0),
+        Buffer.SMALL: (1 + grid.jitter) / 4,
+        Buffer.ARBITRARY: Fraction(0),
+        Buffer.LARGE: 3 * (1 + grid.jitter),
+    }[buffer]
+
+
+def admits(buffer: Buffer, grid: Grid, beta: z3.ArithRef, alpha: z3.ArithRef) -> list[z3.BoolRef]:
+    """Give the constraints on beta and alpha, both in C R."""
+    match buffer:
+        case Buffer.INFINITE | Buffer.SMALL:
+            return []
+        case Buffer.ARBITRARY:
+            return [beta > alpha]
+        case Buffer.LARGE:
+            floor = least_size(buffer, grid)
+            return [beta > alpha, beta >= floor]

@@ -1,0 +1,76 @@
+"""The sample points of a trace, and how many of them lie in a round trip and in the jitter.
+
+Units of all formal models: the base round-trip time R is 1 and the link rate C is 1, so data comes in C R
+and rates in C.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from fairweir.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The time of a trace, sampled at ``t = 0 .. points - 1``.
+
+    Parameters
+    ----------
+    points : int, the paper's T: a "trace length" of T covers T - 1 steps
+    per_r : int, steps in one R
+    jitter : Fraction, D in R; a whole number of steps
+
+    Raises
+    ------
+    ConfigError : fewer than two points, no step in an R, or a jitter that falls between two points
+    """
+
+    points: int
+    per_r: int = 1
+    jitter: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        if self.points < 2:
+            raise ConfigError(
+                f"a trace needs at least 2 points: `{self.points}`", key="points", hint="5 points are 4 steps"
+            )
+        if self.per_r < 1:
+            raise ConfigError(f"an R needs at least 1 step: `{self.per_r}`", key="per_r")
+        steps = Fraction(self.jitter) * self.per_r
+        if steps < 0 or steps.denominator != 1:
+            raise ConfigError(
+                f"the jitter must be a whole number of steps: `{self.jitter}` R of {self.per_r} steps each",
+                key="jitter",
+                hint=f"write a multiple of 1/{self.per_r}, or take more steps per R",
+            )
+
+    @property
+    def last(self) -> int:
+        """The last sample point."""
+        return self.points - 1
+
+    @property
+    def step(self) -> Fraction:
+        """The time between two points, in R; also what the link can serve in it, in C R."""
+        return Fraction(1, self.per_r)
+
+    @property
+    def r_steps(self) -> int:
+        """The steps in one R; feedback is that old when the sender acts on it, and the history is that long."""
+        return self.per_r
+
+    @property
+    def d_steps(self) -> int:
+        """The steps in the jitter D."""
+        return int(self.jitter * self.per_r)
+
+    @property
+    def span(self) -> Fraction:
+        """The time from the first to the last point, in R."""
+        return self.last * self.step
+
+    def without_jitter(self) -> Grid:
+        """Give the same points with D = 0, as an ideal link needs."""
+        return replace(self, jitter=Fraction(0))

@@ -1,0 +1,38 @@
+"""The ideal link: a queue that is served at C and nothing else; no jitter (thesis section 2.3).
+
+S(t) = min(S(t-1) + C, A(t) - L(t-1)): bytes that arrive in a step can be served in it, before any is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import z3
+
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.grid import Grid
+from fairweir.formal.models.delay import delays
+from fairweir.formal.models.fifo import in_order
+from fairweir.formal.models.loss import tail_drop
+from fairweir.formal.system import Sender, System, is_min, less
+
+
+def build(grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,)) -> System:
+    """Build the model; D is 0 whatever the grid says."""
+    system = System("ideal", grid.without_jitter(), buffer, senders)
+    system.require("service", *service(system))
+    system.require("loss", *tail_drop(system))
+    if len(system.flows) > 1:
+        system.require("order", *in_order(system, system.S, [flow.S for flow in system.flows]))
+    for i, flow in enumerate(system.flows):
+        system.require("delay", *delays(system, flow, i if len(system.flows) > 1 else None))
+    return system
+
+
+def service(system: System) -> list[z3.BoolRef]:
+    """Give the service: all that there is, up to C a step."""
+    out = [system.S[0] <= system.accepted(0)]
+    for t in range(1, system.grid.points):
+        there = less(system.A[t], system.L[t - 1])
+        out += is_min(system.S[t], [system.S[t - 1] + system.grid.step, there])
+    return out

@@ -1,0 +1,26 @@
+"""Losses at a full buffer, and where the bottleneck's queue stands when the trace begins."""
+
+from __future__ import annotations
+
+import z3
+
+from fairweir.formal.system import System
+
+
+def tail_drop(system: System) -> list[z3.BoolRef]:
+    """Give the losses: what would overfill the buffer is lost, and nothing else.
+
+    A(t) - L(t-1) > TA(t) + beta leaves A(t) - L(t) = TA(t) + beta; otherwise L(t) = L(t-1). Losses that are not yet
+    detected at t = 0 happened in the last R, so the buffer is still full there (one step per R) or was (more of them).
+    """
+    if system.beta is None:
+        return []
+    out = [system.bottleneck_queue(0) <= system.beta]
+    if system.grid.r_steps == 1:
+        out.append(z3.Implies(system.L[0] > system.Ld[0], system.bottleneck_queue(0) == system.beta))
+    for t in range(1, system.grid.points):
+        would_be = system.A[t] - system.L[t - 1] - system.TA[t]
+        overflows = would_be > system.beta
+        out.append(z3.Implies(overflows, system.bottleneck_queue(t) == system.beta))
+        out.append(z3.Implies(z3.Not(overflows), system.L[t] == system.L[t - 1]))
+    return out

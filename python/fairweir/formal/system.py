@@ -1,0 +1,241 @@
+"""The variables of one question and the constraints that bind them, in named groups.
+
+Symbols are the thesis' (Table 2.1, Listing A.1); docs/formal/models.md has the table. Curves are cumulative, in C R,
+with the origin at what had been served and detected as lost at t = 0: S(0) = Ld(0) = 0. That costs nothing, as senders,
+beliefs and properties only see differences. With an infinite buffer L and Ld are the constant 0.
+
+A delay is in order encoding: ``delay[t][k]`` says that the bytes served at t waited for k steps or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from itertools import pairwise
+from typing import TypeAlias
+
+import z3
+
+from fairweir.formal.buffers import Buffer, admits, fixed_size
+from fairweir.formal.grid import Grid
+
+#: alpha < C R / 5: a link carries at least five packets per R, otherwise whatever holds is about rounding.
+LARGEST_ALPHA = Fraction(1, 5)
+
+Curve: TypeAlias = Sequence[z3.ArithRef]
+Bit: TypeAlias = z3.BoolRef
+
+
+class Sender(StrEnum):
+    """What bounds a flow's arrivals."""
+
+    RATE = "rate"
+    """A(t) = A(t-1) + rate(t), and the rate is at least alpha (template line 7)."""
+    WINDOW = "window"
+    """A(t) = max(A(t-1), S(t-R) + Ld(t) + cwnd(t)): all that the window allows is sent at once."""
+    PACED_WINDOW = "paced-window"
+    """Both: what the window allows, but no more than the rate."""
+
+
+@dataclass
+class Flow:
+    """One flow's variables.
+
+    Attributes
+    ----------
+    A, S, L, Ld : cumulative arrivals, service, losses, detected losses at each point, C R
+    rate, cwnd : what the sender chose at each point, C and C R; the sender decides them from t = R on
+    delay : ``delay[t][k]`` for k = 0 .. T: its bytes served at t waited k steps or more; ``delay[t][0]`` is true
+    beliefs : what was attached (:mod:`fairweir.formal.beliefs`), a value at each point
+    """
+
+    A: Curve
+    S: Curve
+    L: Curve
+    Ld: Curve
+    rate: Curve
+    cwnd: Curve
+    sender: Sender
+    delay: Sequence[Sequence[Bit]] = ()
+    beliefs: dict[str, Curve] = field(default_factory=dict)
+
+    def accepted(self, t: int) -> z3.ArithRef:
+        """Give A - L: the bytes that entered the queue up to t."""
+        return less(self.A[t], self.L[t])
+
+    def inflight(self, t: int) -> z3.ArithRef:
+        """Give A - Ld - S: what is neither acknowledged nor known to be lost at t, C R."""
+        return less(self.A[t], self.Ld[t]) - self.S[t]
+
+
+class System:
+    """A question's variables and constraints.
+
+    Parameters
+    ----------
+    model : str, the model's name
+    grid : Grid
+    buffer : Buffer
+    senders : what bounds each flow's arrivals, one per flow
+
+    Attributes
+    ----------
+    A, S, L, Ld : the sums over all flows; those of the flow itself if there is one
+    TA : tokens admitted (CCAC), bytes that left the bottleneck's queue (CBR-delay), S (ideal); set by the model
+    alpha : MSS, C R; free in (0, C R / 5), which is how a solver explores link rates
+    beta : the buffer, C R, or None if infinite
+    groups : the constraints by name
+    """
+
+    def __init__(self, model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender]) -> None:
+        self.model = model
+        self.grid = grid
+        self.buffer = buffer
+        self.groups: dict[str, list[z3.BoolRef]] = {}
+        self.alpha = z3.Real("alpha")
+        self.beta = self._size()
+        self.flows = [self._flow(i, sender, len(senders)) for i, sender in enumerate(senders)]
+        self.A, self.S, self.L, self.Ld = (self._total(name) for name in ("A", "S", "L", "Ld"))
+        self.TA: Curve = self.S
+        self.require("alpha", self.alpha > 0, self.alpha < LARGEST_ALPHA)
+        if self.beta is not None:
+            self.require("buffer", *admits(buffer, grid, self.beta, self.alpha))
+
+    def require(self, group: str, *constraints: z3.BoolRef) -> None:
+        """Add constraints to a named group."""
+        self.groups.setdefault(group, []).extend(constraints)
+
+    def assertions(self) -> list[z3.BoolRef]:
+        """Give all constraints."""
+        return [constraint for group in self.groups.values() for constraint in group]
+
+    def reals(self, symbol: str, flow: int | None = None) -> list[z3.ArithRef]:
+        """Make a real variable per point: ``S_0 S_1 ...``, or ``S.1_0 ...`` for a flow among several."""
+        return [z3.Real(f"{self._stem(symbol, flow)}_{t}") for t in range(self.grid.points)]
+
+    def bits(self, symbol: str, t: int, count: int, flow: int | None = None) -> list[Bit]:
+        """Make truth values for one point, ``G_3_1 G_3_2 ...``, after a first one that is true."""
+        return [z3.BoolVal(True)] + [z3.Bool(f"{self._stem(symbol, flow)}_{t}_{k}") for k in range(1, count + 1)]
+
+    def accepted(self, t: int) -> z3.ArithRef:
+        """Give A - L: the bytes that entered the queue up to t."""
+        return less(self.A[t], self.L[t])
+
+    def queue(self, t: int) -> z3.ArithRef:
+        """Give A - L - S: all bytes that are waiting at t for whatever reason, C R."""
+        return self.accepted(t) - self.S[t]
+
+    def bottleneck_queue(self, t: int) -> z3.ArithRef:
+        """Give bq = A - L - TA: the bytes that wait for the link's capacity, C R (equation A.2.6)."""
+        return self.accepted(t) - self.TA[t]
+
+    def qdel_l_above(self, t: int, bound: Fraction | int, flow: int = 0) -> Bit:
+        """Tell whether qdel_L(t) > bound, in R: a single truth value, as delays come in whole steps."""
+        steps = Fraction(bound) * self.grid.per_r
+        if steps < 0:
+            return z3.BoolVal(True)
+        return self._delay_at_least(t, self.grid.d_steps + int(steps) + 1, flow)
+
+    def qdel_l_at_least(self, t: int, bound: Fraction | int, flow: int = 0) -> Bit:
+        """Tell whether qdel_L(t) >= bound, in R."""
+        steps = -(-Fraction(bound) * self.grid.per_r // 1)
+        return z3.BoolVal(True) if steps <= 0 else self._delay_at_least(t, self.grid.d_steps + int(steps), flow)
+
+    def _delay_at_least(self, t: int, steps: int, flow: int) -> Bit:
+        bits = self.flows[flow].delay[t]
+        return bits[steps] if steps < len(bits) else z3.BoolVal(False)
+
+    def _size(self) -> z3.ArithRef | None:
+        if not self.buffer.is_finite:
+            return None
+        size = fixed_size(self.buffer, self.grid)
+        return z3.Real("beta") if size is None else z3.RealVal(size)
+
+    def _stem(self, symbol: str, flow: int | None) -> str:
+        return symbol if flow is None else f"{symbol}.{flow}"
+
+    def _flow(self, index: int, sender: Sender, count: int) -> Flow:
+        flow = index if count > 1 else None
+        arrivals, rate = self.reals("A", flow), self.reals("rate", flow)
+        # The first point of S is the origin.
+        served = [z3.RealVal(0), *self.reals("S", flow)[1:]]
+        lost, detected = self._losses(flow)
+        cwnd = [] if sender is Sender.RATE else self.reals("cwnd", flow)
+        paced = [] if sender is Sender.WINDOW else rate
+        self.require(
+            "curves",
+            arrivals[0] >= lost[0],
+            *(rising(arrivals)),
+            *(rising(served)),
+            *(rising([less(a, lo) for a, lo in zip(arrivals, lost, strict=True)])),
+        )
+        if self.buffer.is_finite:
+            self.require("curves", lost[0] >= 0, *rising(lost))
+            self.require("detection", *rising(detected[: self.grid.r_steps + 1]))
+        self.require(f"sender {index}", *(_sends(self, sender, arrivals, served, detected, paced, cwnd)))
+        return Flow(arrivals, served, lost, detected, paced, cwnd, sender)
+
+    def _losses(self, flow: int | None) -> tuple[Curve, Curve]:
+        """Give L and Ld. Losses are known R later (an oracle, as with ECN); older ones at the verifier's choice."""
+        zero = z3.RealVal(0)
+        if not self.buffer.is_finite:
+            return [zero] * self.grid.points, [zero] * self.grid.points
+        lost, delay = self.reals("L", flow), self.grid.r_steps
+        recent = self.reals("Ld", flow)[1:delay]
+        return lost, [zero, *recent, *lost[: self.grid.points - delay]]
+
+    def _total(self, name: str) -> Curve:
+        curves = [getattr(flow, name) for flow in self.flows]
+        if len(curves) == 1:
+            return list(curves[0])
+        return [z3.Sum(column) for column in zip(*curves, strict=True)]
+
+
+def _sends(
+    system: System, sender: Sender, arrivals: Curve, served: Curve, detected: Curve, rate: Curve, cwnd: Curve
+) -> list[z3.BoolRef]:
+    """Give what bounds a flow's arrivals from t = 1 on; a window needs feedback and binds from t = R on."""
+    grid, out = system.grid, []
+    out += [c > 0 for c in cwnd]
+    if sender is Sender.RATE:
+        # The rate at 0 is the sender's past: it only tells whether the rate went up.
+        out.append(rate[0] > 0)
+        out += [r >= system.alpha for r in rate[1:]]
+        out += [arrivals[t] == arrivals[t - 1] + grid.step * rate[t] for t in range(1, grid.points)]
+        return out
+    out += [r > 0 for r in rate]
+    for t in range(grid.r_steps, grid.points):
+        allowed = served[t - grid.r_steps] + detected[t] + cwnd[t]
+        options = [allowed] + ([arrivals[t - 1] + grid.step * rate[t]] if rate else [])
+        # A = max(A(t-1), min(options)); A >= A(t-1) is among the curves' constraints.
+        out += [z3.Or(arrivals[t] <= arrivals[t - 1], arrivals[t] <= option) for option in options]
+        out.append(z3.Or(*[arrivals[t] >= option for option in options]))
+    if rate:
+        out += [arrivals[t] <= arrivals[t - 1] + grid.step * rate[t] for t in range(1, grid.r_steps)]
+    return out
+
+
+def less(left: z3.ArithRef, right: z3.ArithRef) -> z3.ArithRef:
+    """Give left - right, leaving out a right that is the constant 0."""
+    return left if z3.is_rational_value(right) and right.as_fraction() == 0 else left - right
+
+
+def rising(curve: Curve) -> list[z3.BoolRef]:
+    """Give the constraints that a curve never falls."""
+    return [after >= before for before, after in pairwise(curve) if not after.eq(before)]
+
+
+def is_max(value: z3.ArithRef, options: Sequence[z3.ArithRef]) -> list[z3.BoolRef]:
+    """Give the constraints of value = max(options): bounds, and one disjunction."""
+    return [*(value >= option for option in options), z3.Or(*(value <= option for option in options))]
+
+
+def is_min(value: z3.ArithRef, options: Sequence[z3.ArithRef]) -> list[z3.BoolRef]:
+    """Give the constraints of value = min(options)."""
+    return [*(value <= option for option in options), z3.Or(*(value >= option for option in options))]
+
+
+#: Builds a model's system for a grid, a buffer and one sender per flow.
+Builder = Callable[[Grid, Buffer, Sequence[Sender]], System]
