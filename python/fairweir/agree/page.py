@@ -53,7 +53,7 @@ class View:
         worst = self.cell.worst
         if worst is None or self.cell.standing is Standing.NOT_JUDGED:
             return str(self.cell.standing)
-        return f"{worst.off:+.0%}".replace("-", "−") + (" by chance" if self.cell.only_by_seeds else "")
+        return f"{worst.off:+.0%}".replace("-", "−") + (" ~" if self.cell.only_by_seeds else "")
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
