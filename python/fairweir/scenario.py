@@ -309,8 +309,8 @@ def flow_ids(flows: Sequence[Flow]) -> list[list[str]]:
     return found
 
 
-def read_document(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
+def read_document(path: Path, *, noun: str = "scenario") -> dict[str, Any]:
+    """Read a TOML file; `noun` is what errors call what is in it.
 
     Raises
     ------
@@ -319,18 +319,18 @@ def read_document(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise ConfigError("scenario is not a text file", source=str(path), hint="a scenario is TOML, UTF-8") from None
+        raise ConfigError(f"{noun} is not a text file", source=str(path), hint=f"a {noun} is TOML, UTF-8") from None
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise ConfigError(f"scenario cannot be read: {reason}", source=str(path), hint=_file_meant(path)) from None
+        raise ConfigError(f"{noun} cannot be read: {reason}", source=str(path), hint=_file_meant(path, noun)) from None
     return parse_document(text, str(path))
 
 
-def _file_meant(path: Path) -> str | None:
+def _file_meant(path: Path, noun: str) -> str | None:
     """Give a hint to the file whose name is nearest, or to what a controller's name would be good for."""
     if path.exists():
         return None
-    if str(path) in algorithms():
+    if noun == "scenario" and str(path) in algorithms():
         return f"a scenario is a TOML file; for a verdict on a controller: fairweir audit {path}"
     names = [found.name for found in path.parent.glob("*.toml")] if path.parent.is_dir() else []
     close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.5)

@@ -1,0 +1,87 @@
+"""A rule as constraints on a system: the sender's rate follows its beliefs of one R ago."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import z3
+
+from fairweir.formal.linear import Atom, LinearForm
+from fairweir.formal.rule import Comparison, Condition, Rule
+from fairweir.formal.system import System
+
+_ALPHA = Atom("alpha", 0)
+_QDEL_L = Atom("qdel_L", 0)
+_R = Atom("", 1)
+
+#: The value of a quantity, by name.
+Lookup = Callable[[str], z3.ArithRef]
+
+
+def encode(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
+    """Give the constraints by which `flow` sends as `rule` decides, at every point from t = R on.
+
+    Beliefs must be attached to the flow before. The floor rate >= alpha is among the system's own constraints, so only
+    the part of max(alpha, expression) that binds from above is stated.
+
+    Returns
+    -------
+    list of z3 Bool, which :meth:`Rule.encode` also adds to the system
+    """
+    delay = system.grid.r_steps
+    return [
+        constraint
+        for t in range(delay, system.grid.points)
+        for constraint in _decision(rule, system, flow, seen=t - delay, acts=t)
+    ]
+
+
+def _decision(rule: Rule, system: System, flow: int, *, seen: int, acts: int) -> list[z3.BoolRef]:
+    def lookup(name: str) -> z3.ArithRef:
+        return system.alpha if name == "alpha" else system.flows[flow].beliefs[name][seen]
+
+    rate, constraints = system.flows[flow].rate[acts], []
+    earlier: list[z3.BoolRef] = []
+    for branch in rule.branches:
+        holds = [_condition(condition, system, flow, seen, lookup) for condition in branch.conditions]
+        guard = [*(z3.Not(other) for other in earlier), *holds]
+        constraints += [_under(guard, claim) for claim in _is_rate(rate, branch.rate, system, lookup)]
+        earlier.append(z3.And(holds) if len(holds) > 1 else (holds or [z3.BoolVal(True)])[0])
+    return constraints
+
+
+def _under(guard: Sequence[z3.BoolRef], claim: z3.BoolRef) -> z3.BoolRef:
+    return z3.Or(*(z3.Not(part) for part in guard), claim) if guard else claim
+
+
+def _is_rate(rate: z3.ArithRef, form: LinearForm, system: System, lookup: Lookup) -> list[z3.BoolRef]:
+    """State rate = max(alpha, form), given rate >= alpha."""
+    if all(atom == _ALPHA for atom, _ in form.terms):
+        factor = sum((factor for _, factor in form.terms), Fraction(0))
+        return [rate == z3.Q(*max(factor, Fraction(1)).as_integer_ratio()) * system.alpha]
+    expression = linear(form, lookup)
+    return [rate >= expression, z3.Or(rate <= system.alpha, rate <= expression)]
+
+
+def _condition(condition: Condition, system: System, flow: int, seen: int, lookup: Lookup) -> z3.BoolRef:
+    terms = dict(condition.difference.terms)
+    is_strict = condition.comparison is Comparison.ABOVE
+    if _QDEL_L not in terms:
+        difference = linear(condition.difference, lookup)
+        return difference > 0 if is_strict else difference >= 0
+    # a qdel_L + b R > 0 as qdel_L > -b/a or qdel_L < -b/a: a single truth value in order encoding
+    factor, bound = terms[_QDEL_L], -terms.get(_R, Fraction(0)) / terms[_QDEL_L]
+    if factor > 0:
+        return (system.qdel_l_above if is_strict else system.qdel_l_at_least)(seen, bound, flow)
+    return z3.Not((system.qdel_l_at_least if is_strict else system.qdel_l_above)(seen, bound, flow))
+
+
+def linear(form: LinearForm, lookup: Lookup) -> z3.ArithRef:
+    """Give a form over z3's reals; R is 1, so that a rate and what is sent at it in R are one number."""
+    total = z3.Sum([_scaled(lookup(atom.name) if atom.name else z3.RealVal(1), factor) for atom, factor in form.terms])
+    return z3.simplify(total) if not form.terms else total
+
+
+def _scaled(value: z3.ArithRef, factor: Fraction) -> z3.ArithRef:
+    return value if factor == 1 else z3.Q(*factor.as_integer_ratio()) * value

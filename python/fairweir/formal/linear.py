@@ -1,0 +1,224 @@
+"""Linear forms over beliefs, as rule files write them: ``2 C_L - 1/2 alpha``, ``C_L_lambda - q_U/R``.
+
+Notation of the thesis (chapter 4):
+
+========== ============================== ==========
+name       symbol                         unit
+========== ============================== ==========
+C_L        C_L, lower bound on the rate   data/time
+C_U        C_U, upper bound on the rate   data/time
+C_L_lambda C_{L,lambda}, of CBR-delay     data/time
+alpha      alpha_R = MSS/R                data/time
+qdel_L     qdel_L, least queueing delay   time
+R          R, propagation delay           time
+q_U        q_U, most bytes in the queue   data
+MSS        MSS = alpha R                  data
+========== ============================== ==========
+
+A name may be multiplied or divided by R, which changes its unit.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+
+class Unit(Enum):
+    """What a form measures, as powers of data and time."""
+
+    RATE = (1, -1)
+    DATA = (1, 0)
+    TIME = (0, 1)
+
+    @property
+    def noun(self) -> str:
+        """The unit in words."""
+        return {Unit.RATE: "a rate", Unit.DATA: "an amount of data", Unit.TIME: "a time"}[self]
+
+
+#: Names of quantities, with the powers of data and time in them. MSS is alpha times R and stands for that.
+QUANTITIES: Final[Mapping[str, Unit]] = {
+    "C_L": Unit.RATE,
+    "C_U": Unit.RATE,
+    "C_L_lambda": Unit.RATE,
+    "alpha": Unit.RATE,
+    "qdel_L": Unit.TIME,
+    "q_U": Unit.DATA,
+}
+#: All that may be written.
+NAMES: Final = (*QUANTITIES, "R", "MSS")
+
+_WORD = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[-+*/]))")
+
+
+class FormError(ValueError):
+    """A form that cannot be read; `hint` says what to write."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Atom(NamedTuple):
+    """A quantity times a power of R; R itself has no name and the power 1."""
+
+    name: str
+    r_power: int
+
+    @property
+    def dimension(self) -> tuple[int, int]:
+        """Powers of data and time."""
+        data, time = QUANTITIES[self.name].value if self.name else (0, 0)
+        return data, time + self.r_power
+
+    def __str__(self) -> str:
+        """Give the atom as a file has it."""
+        if self == Atom("alpha", 1):
+            return "MSS"
+        if not self.name:
+            return "R"
+        return self.name + {0: "", 1: " R", -1: "/R"}[self.r_power]
+
+
+@dataclass(frozen=True)
+class LinearForm:
+    """A sum of atoms with rational coefficients, none of them zero; empty for 0.
+
+    Attributes
+    ----------
+    terms : tuple of (Atom, Fraction), in the order of writing
+    """
+
+    terms: tuple[tuple[Atom, Fraction], ...]
+
+    @property
+    def unit(self) -> Unit | None:
+        """The common unit of all terms; None for 0, which has every unit."""
+        return Unit(self.terms[0][0].dimension) if self.terms else None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Quantities that it reads, R left out."""
+        return frozenset(atom.name for atom, _ in self.terms if atom.name)
+
+    def value(self, quantities: Mapping[str, Fraction]) -> Fraction:
+        """Evaluate exactly; `quantities` has every name that is read, and R."""
+        return sum((factor * atom_value(atom, quantities) for atom, factor in self.terms), Fraction(0))
+
+    def __sub__(self, other: LinearForm) -> LinearForm:
+        """Give the difference."""
+        return _collect([*self.terms, *((atom, -factor) for atom, factor in other.terms)])
+
+    def __str__(self) -> str:
+        """Give the form as a file has it."""
+        if not self.terms:
+            return "0"
+        parts = []
+        for i, (atom, factor) in enumerate(self.terms):
+            sign = "-" if factor < 0 else "+"
+            size = "" if abs(factor) == 1 else f"{abs(factor)} "
+            parts.append(f"{'-' if sign == '-' else ''}{size}{atom}" if i == 0 else f"{sign} {size}{atom}")
+        return " ".join(parts)
+
+
+def atom_value(atom: Atom, quantities: Mapping[str, Fraction]) -> Fraction:
+    """Evaluate an atom exactly."""
+    own = quantities[atom.name] if atom.name else Fraction(1)
+    return own * quantities["R"] ** atom.r_power if atom.r_power else own
+
+
+def parse_form(text: str) -> LinearForm:
+    """Read a form.
+
+    Raises
+    ------
+    FormError : not a form, an unknown name, or terms of different units
+    """
+    words = list(_words(text))
+    terms: list[tuple[Atom, Fraction]] = []
+    at = 0
+    while at < len(words) or not terms:
+        sign = 1
+        if at < len(words) and words[at] in {"+", "-"}:
+            sign = -1 if words[at] == "-" else 1
+            at += 1
+        elif terms:
+            raise FormError(f"lacks a sign before `{words[at]}`", "write as `2 C_L - 1/2 alpha`")
+        end = next((i for i in range(at, len(words)) if words[i] in {"+", "-"}), len(words))
+        terms.append(_term(words[at:end], sign, text))
+        at = end
+    form = _collect(terms)
+    dimensions = {atom.dimension for atom, _ in form.terms}
+    if len(dimensions) > 1:
+        first, other = form.terms[0][0], next(a for a, _ in form.terms if a.dimension != form.terms[0][0].dimension)
+        raise FormError(
+            f"adds {_noun(first)} (`{first}`) to {_noun(other)} (`{other}`)",
+            "data over time is a rate: `q_U/R`; a rate times R is data: `C_L_lambda R`",
+        )
+    return form
+
+
+def _noun(atom: Atom) -> str:
+    return Unit(atom.dimension).noun
+
+
+def _words(text: str) -> Iterator[str]:
+    at = 0
+    while text[at:].strip():
+        found = _WORD.match(text, at)
+        if found is None:
+            raise FormError(f"cannot be read at `{text[at:].strip()}`", "write as `2 C_L - 1/2 alpha`")
+        at = found.end()
+        yield found.group().strip()
+
+
+def _term(words: list[str], sign: int, text: str) -> tuple[Atom, Fraction]:
+    """Read ``[number] name [* R | / R | / number]``; a term that is 0 may be the number alone."""
+    factor, names, r_power, divides = Fraction(sign), [], 0, False
+    for i, word in enumerate(words):
+        if word in {"*", "/"}:
+            if i in {0, len(words) - 1} or words[i - 1] in {"*", "/"}:
+                raise FormError(f"has nothing to multiply or divide at `{word}`", "write as `1/2 C_L` or `q_U/R`")
+            divides = word == "/"
+            continue
+        if word[0].isdigit():
+            number = Fraction(word)
+            if divides and not number:
+                raise FormError("divides by 0")
+            factor *= 1 / number if divides else number
+        elif word in {"R", "MSS"} or word in QUANTITIES:
+            name, power = ("alpha", 1) if word == "MSS" else ("", 1) if word == "R" else (word, 0)
+            if divides and name:
+                raise FormError(f"divides by `{word}`, which is not linear", "only R and numbers may divide")
+            r_power += -power if divides else power
+            names += [name] if name else []
+        else:
+            close = difflib.get_close_matches(word, NAMES, n=1, cutoff=0.5)
+            raise FormError(
+                f"has an unknown name `{word}`",
+                f"did you mean `{close[0]}`?" if close else f"known are {', '.join(NAMES)}",
+            )
+        divides = False
+    if not words:
+        raise FormError("lacks a term" if text.strip() else "is empty", "write as `2 C_L - 1/2 alpha`")
+    if len(names) > 1:
+        raise FormError(f"multiplies `{names[0]}` by `{names[1]}`, which is not linear", "only R may multiply a name")
+    if not names and r_power == 0 and factor:
+        raise FormError(f"has a number without unit, `{' '.join(words)}`", "multiply it by `alpha`, `MSS` or `R`")
+    atom = Atom(names[0] if names else "", r_power)
+    if factor and atom.dimension not in {unit.value for unit in Unit}:
+        raise FormError(f"has `{' '.join(words)}`, which is neither rate, data nor time", "as `C_L`, `q_U/R`, `qdel_L`")
+    return atom, factor
+
+
+def _collect(terms: list[tuple[Atom, Fraction]]) -> LinearForm:
+    sums: dict[Atom, Fraction] = {}
+    for atom, factor in terms:
+        sums[atom] = sums.get(atom, Fraction(0)) + factor
+    return LinearForm(tuple((atom, factor) for atom, factor in sums.items() if factor))

@@ -1,0 +1,290 @@
+"""A rule: a congestion control algorithm as data, from beliefs to a rate (thesis listing 4.1).
+
+The first branch whose conditions all hold decides; a flow never sends below alpha = MSS/R (line 7 of the listing). The
+same rule is evaluated exactly (:meth:`Rule.decide`), encoded for the solvers (:meth:`Rule.encode`), and written out as
+kernel C (:mod:`fairweir.formal.generate`). docs/formal/rules.md describes the files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fairweir.complaints import explain
+from fairweir.errors import ConfigError
+from fairweir.formal.linear import FormError, LinearForm, Unit, parse_form
+from fairweir.scenario import parse_document, read_document
+
+if TYPE_CHECKING:
+    import z3
+
+    from fairweir.formal.system import System
+
+#: What a kernel name may be: TCP_CA_NAME_MAX without the closing zero is 15.
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
+_COMPARISON = re.compile(r">=|<=|>|<")
+#: Rules of the repository, beside scenarios/.
+RULES: Final = Path(__file__).resolve().parents[3] / "rules"
+
+
+class BeliefFamily(Enum):
+    """Which network model the beliefs are about."""
+
+    CCAC = "ccac"
+    CBR_DELAY = "cbr-delay"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The beliefs that a rule may read."""
+        return {
+            BeliefFamily.CCAC: ("C_L", "C_U", "qdel_L"),
+            BeliefFamily.CBR_DELAY: ("C_L_lambda", "q_U"),
+        }[self]
+
+
+class Comparison(Enum):
+    """How a condition compares its difference with 0."""
+
+    ABOVE = ">"
+    AT_LEAST = ">="
+
+    def holds(self, difference: Fraction) -> bool:
+        """Tell whether the difference, left less right, is as the condition wants it."""
+        return difference > 0 if self is Comparison.ABOVE else difference >= 0
+
+
+@dataclass(frozen=True)
+class Condition:
+    """``larger > smaller`` or ``larger >= smaller``; files may write it the other way round.
+
+    Attributes
+    ----------
+    text : str, as the file has it
+    difference : LinearForm, larger less smaller
+    """
+
+    text: str
+    difference: LinearForm
+    comparison: Comparison
+
+    def holds(self, quantities: Mapping[str, Fraction]) -> bool:
+        """Evaluate exactly."""
+        return self.comparison.holds(self.difference.value(quantities))
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A rate, and the conditions under which it is taken."""
+
+    conditions: tuple[Condition, ...]
+    rate: LinearForm
+
+
+class _BranchTable(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    when: list[str] = []
+    rate: str = Field(examples=['"1/2 C_L"'])
+
+
+class _RuleTable(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    name: str = Field(examples=['"my_rule"'])
+    beliefs: str = Field(examples=['"ccac"'])
+    summary: str = ""
+    description: str = ""
+    source: str = ""
+    branch: list[_BranchTable] = Field(min_length=1, examples=['[{ rate = "2 C_L" }]'])
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule file, checked.
+
+    Attributes
+    ----------
+    name : str, at most 15 characters: the kernel's limit
+    beliefs : BeliefFamily
+    branches : tuple of Branch; the last one has no conditions, all others have
+    summary : str, one line
+    description : str, what the header of generated C says beside
+    source : str, where it was published
+    """
+
+    name: str
+    beliefs: BeliefFamily
+    branches: tuple[Branch, ...]
+    summary: str = ""
+    description: str = ""
+    source: str = ""
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a rule file.
+
+        Raises
+        ------
+        ConfigError : it cannot be read, is not TOML, or is not a rule
+        """
+        path = Path(path)
+        return cls.from_dict(read_document(path, noun="rule"), source_name=str(path))
+
+    @classmethod
+    def from_toml(cls, text: str, *, source_name: str | None = None) -> Self:
+        """Read a rule from TOML text.
+
+        Raises
+        ------
+        ConfigError : it is not TOML, or not a rule
+        """
+        return cls.from_dict(parse_document(text, source_name), source_name=source_name)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], *, source_name: str | None = None) -> Self:
+        """Check a document as TOML gives it.
+
+        Raises
+        ------
+        ConfigError : not a rule
+        """
+        try:
+            table = _RuleTable.model_validate(document)
+        except ValidationError as error:
+            raise explain(error, _RuleTable, document, source_name) from None
+
+        def wrong(message: str, key: str, hint: str | None) -> ConfigError:
+            return ConfigError(message, hint=hint, source=source_name, key=key)
+
+        if not _NAME.fullmatch(table.name):
+            hint = "lower case, digits and underscores, at most 15 characters: the kernel's limit"
+            raise wrong(f"not a name for a rule: `{table.name}`", "name", hint)
+        families = [family.value for family in BeliefFamily]
+        if table.beliefs not in families:
+            raise wrong(f"unknown beliefs: `{table.beliefs}`", "beliefs", f"known are {', '.join(families)}")
+        family = BeliefFamily(table.beliefs)
+        branches = []
+        for i, row in enumerate(table.branch):
+            is_last = i == len(table.branch) - 1
+            if row.when and is_last:
+                raise wrong("the last branch has conditions", f"branch.{i}.when", "end with a branch without `when`")
+            if not row.when and not is_last:
+                hint = "no later branch is ever reached: give this one conditions, or make it the last"
+                raise wrong("a branch before the last has no conditions", f"branch.{i}.when", hint)
+            conditions = []
+            for j, text in enumerate(row.when):
+                key = f"branch.{i}.when.{j}"
+                try:
+                    condition = parse_condition(text)
+                    _check_names(condition.difference, family)
+                except FormError as error:
+                    raise wrong(f"condition {error}: `{text}`", key, error.hint) from None
+                conditions.append(condition)
+            try:
+                rate = parse_form(row.rate)
+                _check_names(rate, family)
+                if rate.unit not in {None, Unit.RATE}:
+                    raise FormError(f"is {rate.unit.noun}", "divide data by R: `q_U/R`")
+            except FormError as error:
+                raise wrong(f"rate {error}: `{row.rate}`", f"branch.{i}.rate", error.hint) from None
+            branches.append(Branch(tuple(conditions), rate))
+        return cls(table.name, family, tuple(branches), table.summary, table.description, table.source)
+
+    def to_toml(self) -> str:
+        """Give the rule as a file."""
+        import tomlkit
+
+        document = tomlkit.document()
+        document.update({"name": self.name, "beliefs": self.beliefs.value})
+        document.update(
+            {
+                key: tomlkit.string(text, multiline="\n" in text)
+                for key in ("summary", "description", "source")
+                if (text := getattr(self, key))
+            }
+        )
+        rows = tomlkit.aot()
+        for branch in self.branches:
+            row = tomlkit.table()
+            if branch.conditions:
+                row["when"] = [condition.text for condition in branch.conditions]
+            row["rate"] = str(branch.rate)
+            rows.append(row)
+        document["branch"] = rows
+        return tomlkit.dumps(document)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Beliefs that it reads, and alpha."""
+        forms = [branch.rate for branch in self.branches]
+        forms += [condition.difference for branch in self.branches for condition in branch.conditions]
+        return frozenset[str]({"alpha"}).union(*(form.names for form in forms))
+
+    def branch_of(self, beliefs: Mapping[str, Fraction]) -> int:
+        """Give the index of the branch that decides; arguments as for :meth:`decide`."""
+        quantities = {"R": Fraction(1), **beliefs}
+        return next(
+            i
+            for i, branch in enumerate(self.branches)
+            if all(condition.holds(quantities) for condition in branch.conditions)
+        )
+
+    def decide(self, beliefs: Mapping[str, Fraction]) -> Fraction:
+        """Give the rate that the rule sends at.
+
+        Parameters
+        ----------
+        beliefs : the names that the rule reads, and ``alpha`` (a rate, MSS/R); ``R`` too unless it is 1
+
+        Returns
+        -------
+        Fraction, data per time, at least alpha
+        """
+        rate = self.branches[self.branch_of(beliefs)].rate
+        return max(rate.value({"R": Fraction(1), **beliefs}), beliefs["alpha"])
+
+    def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
+        """Make `flow` of `system` send as the rule decides; gives the constraints, which are the group ``rule FLOW``.
+
+        The flow's beliefs must be attached before.
+        """
+        from fairweir.formal.encode import encode
+
+        constraints = encode(self, system, flow)
+        system.require(f"rule {flow}", *constraints)
+        return constraints
+
+
+def parse_condition(text: str) -> Condition:
+    """Read ``FORM > FORM`` (or ``>=``, ``<``, ``<=``), both sides of one unit.
+
+    Raises
+    ------
+    FormError : not a condition
+    """
+    signs = _COMPARISON.findall(text)
+    if len(signs) != 1:
+        problem = "does not compare" if not signs else "compares more than once"
+        raise FormError(problem, "write as `C_U > 2 C_L`; conditions that must all hold are a list")
+    left, right = (parse_form(side) for side in text.split(signs[0]))
+    if left.unit and right.unit and left.unit is not right.unit:
+        hint = "data over R is a rate, `q_U/R`; a rate times R is data, and alpha times R is MSS"
+        raise FormError(f"compares {left.unit.noun} with {right.unit.noun}", hint)
+    sign = signs[0]
+    difference = left - right if sign[0] == ">" else right - left
+    return Condition(" ".join(text.split()), difference, Comparison(">" + sign[1:]))
+
+
+def _check_names(form: LinearForm, family: BeliefFamily) -> None:
+    allowed = {*family.names, "alpha"}
+    for name in sorted(form.names - allowed):
+        hint = f"rules with {family.value} beliefs read {', '.join(family.names)}, alpha, MSS and R"
+        raise FormError(f"reads `{name}`, which is not a {family.value} belief", hint)
