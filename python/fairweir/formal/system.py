@@ -9,12 +9,12 @@ A delay is in order encoding: ``delay[t][k]`` says that the bytes served at t wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import z3
 
@@ -39,6 +39,16 @@ class Sender(StrEnum):
     """Both: what the window allows, but no more than the rate."""
 
 
+class Acks(StrEnum):
+    """May acknowledgements rest for a step while bytes wait?"""
+
+    MAY_PAUSE = "may-pause"
+    """Yes, as long as D allows: after a pause of n steps the delay seen may have grown by n + 1 steps."""
+    STEADY = "steady"
+    """The published code's rule: the delay seen grows by at most one step per step. It forbids such pauses, although
+    D admits them, so what it proves is weaker; only for comparisons with published results."""
+
+
 @dataclass
 class Flow:
     """One flow's variables.
@@ -48,6 +58,7 @@ class Flow:
     A, S, L, Ld : cumulative arrivals, service, losses, detected losses at each point, C R
     rate, cwnd : what the sender chose at each point, C and C R; the sender decides them from t = R on
     delay : ``delay[t][k]`` for k = 0 .. T: its bytes served at t waited k steps or more; ``delay[t][0]`` is true
+    waited : the same for the last byte served up to t, whether or not anything was served at t
     beliefs : what was attached (:mod:`fairweir.formal.beliefs`), a value at each point
     """
 
@@ -59,6 +70,7 @@ class Flow:
     cwnd: Curve
     sender: Sender
     delay: Sequence[Sequence[Bit]] = ()
+    waited: Sequence[Sequence[Bit]] = ()
     beliefs: dict[str, Curve] = field(default_factory=dict)
 
     def accepted(self, t: int) -> z3.ArithRef:
@@ -79,6 +91,7 @@ class System:
     grid : Grid
     buffer : Buffer
     senders : what bounds each flow's arrivals, one per flow
+    acks : may acknowledgements pause?
 
     Attributes
     ----------
@@ -89,8 +102,11 @@ class System:
     groups : the constraints by name
     """
 
-    def __init__(self, model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender]) -> None:
+    def __init__(
+        self, model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender], acks: Acks = Acks.MAY_PAUSE
+    ) -> None:
         self.model = model
+        self.acks = acks
         self.grid = grid
         self.buffer = buffer
         self.groups: dict[str, list[z3.BoolRef]] = {}
@@ -237,5 +253,10 @@ def is_min(value: z3.ArithRef, options: Sequence[z3.ArithRef]) -> list[z3.BoolRe
     return [*(value <= option for option in options), z3.Or(*(value >= option for option in options))]
 
 
-#: Builds a model's system for a grid, a buffer and one sender per flow.
-Builder = Callable[[Grid, Buffer, Sequence[Sender]], System]
+class Builder(Protocol):
+    """Builds a model's system for a grid, a buffer and one sender per flow."""
+
+    def __call__(
+        self, grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,), acks: Acks = Acks.MAY_PAUSE
+    ) -> System:
+        """Build the system."""

@@ -16,12 +16,14 @@ from fairweir.formal.grid import Grid
 from fairweir.formal.models.delay import delays
 from fairweir.formal.models.fifo import in_order
 from fairweir.formal.models.loss import tail_drop
-from fairweir.formal.system import Curve, Sender, System, is_min
+from fairweir.formal.system import Acks, Curve, Sender, System, is_min
 
 
-def build(grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,)) -> System:
+def build(
+    grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,), acks: Acks = Acks.MAY_PAUSE
+) -> System:
     """Build the model."""
-    system = System("cbr-delay", grid, buffer, senders)
+    system = System("cbr-delay", grid, buffer, senders, acks)
     shares = [system.reals("TA", i if len(senders) > 1 else None) for i in range(len(senders))]
     system.TA = shares[0] if len(shares) == 1 else [z3.Sum(column) for column in zip(*shares, strict=True)]
     system.require("queue", *queue(system))

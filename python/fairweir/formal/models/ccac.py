@@ -14,12 +14,14 @@ from fairweir.formal.grid import Grid
 from fairweir.formal.models.delay import delays
 from fairweir.formal.models.fifo import in_order
 from fairweir.formal.models.loss import tail_drop
-from fairweir.formal.system import Sender, System, rising
+from fairweir.formal.system import Acks, Sender, System, rising
 
 
-def build(grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,)) -> System:
+def build(
+    grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,), acks: Acks = Acks.MAY_PAUSE
+) -> System:
     """Build the model."""
-    system = System("ccac", grid, buffer, senders)
+    system = System("ccac", grid, buffer, senders, acks)
     system.TA = system.reals("TA")
     system.require("tokens", *tokens(system))
     system.require("service", *service(system))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import z3
 
-from fairweir.formal.system import Bit, Flow, Sender, System
+from fairweir.formal.system import Acks, Bit, Flow, Sender, System
 
 
 def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.BoolRef]:
@@ -34,31 +34,39 @@ def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.Bool
         for k in range(1, points + 1):
             out.append(z3.Implies(moved, shown[t][k] == waited[t][k]))
             out.append(z3.Implies(z3.Not(moved), shown[t][k] == shown[t - 1][k]))
+        if system.acks is Acks.STEADY:
+            out += [z3.Implies(shown[t][k + 1], shown[t - 1][k]) for k in range(1, points)]
+            continue
         # Service that rests while bytes wait rests for D at most: so the delay last seen at 0 cannot be much shorter.
         rested = z3.And(moved, flow.S[t - 1] <= flow.S[0])
         out += [
             z3.Implies(z3.And(rested, shown[t][k]), shown[0][k - 1 - jitter]) for k in range(jitter + 2, points + 1)
         ]
-    flow.delay = shown
+    flow.delay, flow.waited = shown, waited
     return out
 
 
-def first_byte_delays(system: System, flow: Flow) -> list[list[Bit]]:
-    """Give, per point, how long the first byte that is served in the step up to it has waited: bits as of `delays`.
+def first_byte_delays(system: System, flow: Flow, index: int | None = None) -> tuple[list[list[Bit]], list[z3.BoolRef]]:
+    """Give, per point, how long the first byte that is served in the step up to it has waited, and what binds that.
 
-    The byte behind S(t-1) arrived k steps before t if S(t-1) < A(t-k) - L(t-k); the bits say <=, as the published
-    prototype does, which can only take a byte for older.
+    The byte behind S(t-1) had arrived k steps before t if S(t-1) < A(t-k) - L(t-k). Before the trace the bit is free
+    between what is known of its neighbours: the last byte of this step is no older, that of the step before no younger.
     """
-    out: list[list[Bit]] = [[z3.BoolVal(True)] + [z3.BoolVal(False)] * system.grid.points]
-    for t in range(1, system.grid.points):
-        known = [flow.S[t - 1] <= flow.accepted(t - k) for k in range(1, t + 1)]
-        # Older than the trace: as old as the last byte of the step before, which it follows.
-        unknown = [flow.delay[t - 1][k - 1] for k in range(t + 1, system.grid.points + 1)]
-        out.append([z3.BoolVal(True), *known, *unknown])
-    return out
+    points, bits, out = system.grid.points, [system.bits("F", 0, 0, index)], []
+    for t in range(1, points):
+        free = system.bits("F", t, points, index)
+        known = [flow.S[t - 1] < flow.accepted(t - k) for k in range(1, t + 1)]
+        bits.append([free[0], *known, *free[t + 1 :]])
+        moved = flow.S[t] > flow.S[t - 1]
+        for k in range(t + 1, points + 1):
+            out.append(z3.Implies(free[k], bits[t][k - 1]))
+            out.append(z3.Implies(free[k], flow.waited[t - 1][k - 1]))
+            out.append(z3.Implies(z3.And(moved, flow.waited[t][k]), free[k]))
+    return bits, out
 
 
 def _waits(system: System, flow: Flow, index: int | None) -> Sequence[Sequence[Bit]]:
+    """Give per point t and k: had the last byte served up to t arrived k steps before?"""
     points = system.grid.points
     out = []
     for t in range(points):

@@ -14,10 +14,12 @@ from fairweir.formal.grid import Grid
 from fairweir.formal.models.delay import delays
 from fairweir.formal.models.fifo import in_order
 from fairweir.formal.models.loss import tail_drop
-from fairweir.formal.system import Sender, System, is_min, less
+from fairweir.formal.system import Acks, Sender, System, is_min, less
 
 
-def build(grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,)) -> System:
+def build(
+    grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,), acks: Acks = Acks.MAY_PAUSE
+) -> System:
     """Build the model; D is 0 whatever the grid says."""
     system = System("ideal", grid.without_jitter(), buffer, senders)
     system.require("service", *service(system))

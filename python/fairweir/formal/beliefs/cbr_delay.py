@@ -1,0 +1,140 @@
+"""Beliefs of a sender that knows its link to be CBR-delay: C_L_lambda and q_U (thesis section 4.2.2.1).
+
+What was sent in an interval of length T* = R without delays above D or losses fits C T* + C D and C T* + beta
+(equations 4.2.2, 4.2.3). On a grid a delay is known to one step only, so the bound is proved for a jitter of D + 1
+step: the divisor is T* + D + 1 step, 3 at one step per R, where the thesis has T* + D = 2. docs/formal/models.md shows
+what becomes of the finer bound.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import z3
+
+from fairweir.formal.beliefs.choices import Expiry, Start
+from fairweir.formal.grid import Grid
+from fairweir.formal.models.delay import first_byte_delays
+from fairweir.formal.system import Bit, Sender, System, is_max, is_min
+
+#: C_L_lambda falls to no less than this part of its first value at a time-out (published code).
+LARGEST_FALL = Fraction(1, 2)
+#: A rate above this multiple of C_L_lambda is a probe.
+PROBE = 3
+
+
+def reach(grid: Grid) -> Fraction:
+    """Give T* + D + 1 step, in R: what is sent in T* stays below C_L_lambda times this."""
+    return 1 + grid.jitter + grid.step
+
+
+def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> None:
+    """Give a flow the beliefs ``C_L_lambda`` (C) and ``q_U`` (C R).
+
+    ``q_U`` bounds the whole bottleneck queue, so it is only meant for a flow that is alone.
+    """
+    stem = flow if len(system.flows) > 1 else None
+    lower, most = system.reals("C_L_lambda", stem), system.reals("q_U", stem)
+    own, last, group = system.flows[flow], system.grid.last, f"beliefs {flow}"
+    own.beliefs |= {"C_L_lambda": lower, "q_U": most}
+    expires = expiry is Expiry.AT_END
+    kept = z3.Real(f"{lower[last]}_kept") if expires else lower[last]
+    system.require(group, lower[0] >= system.alpha, most[0] >= 0)
+    if start is Start.CONSISTENT:
+        system.require(group, consistent_rate(system, 0, flow), consistent_queue(system, 0, flow))
+    quiet, bound = _quiet_steps(system, flow, stem)
+    system.require(group, *bound)
+    samples: list[tuple[Bit, z3.ArithRef]] = []
+    for t in range(1, system.grid.points):
+        now = _samples(system, flow, t, quiet)
+        samples += now
+        system.require(group, *_is_largest(kept if t == last else lower[t], lower[t - 1], now))
+        if not (expires and t == last):
+            system.require(group, *_is_queue_bound(system, flow, t))
+    if expires:
+        fresh = z3.Real(f"{lower[last]}_fresh")
+        ends = _ends(system, flow)
+        floor = LARGEST_FALL * lower[0]
+        system.require(
+            f"time-outs {flow}",
+            *_is_largest(fresh, system.alpha, samples),
+            *(z3.Implies(ends, bound) for bound in is_max(lower[last], [fresh, floor])),
+            z3.Implies(z3.Not(ends), lower[last] == kept),
+            most[last] == own.inflight(last),
+        )
+
+
+def consistent_rate(system: System, t: int, flow: int = 0) -> Bit:
+    """Tell whether C and beta are among those that C_L_lambda(t) leaves possible."""
+    lower = system.flows[flow].beliefs["C_L_lambda"][t]
+    if system.beta is None:
+        return lower <= 1
+    return z3.And(lower <= 1, 1 + system.beta >= reach(system.grid) * lower)
+
+
+def consistent_queue(system: System, t: int, flow: int = 0) -> Bit:
+    """Tell whether q_U(t) is at least the bytes in the bottleneck's queue."""
+    return system.flows[flow].beliefs["q_U"][t] >= system.bottleneck_queue(t)
+
+
+def _quiet_steps(system: System, flow: int, stem: int | None) -> tuple[list[Bit], list[z3.BoolRef]]:
+    """Tell per point whether the step before it showed neither a delay surely above D + 1 step nor a loss."""
+    own, long = system.flows[flow], system.grid.d_steps + 2
+    bits, bound = first_byte_delays(system, own, stem)
+    known = own.L if system.model == "ideal" else own.Ld
+    out: list[Bit] = [z3.BoolVal(True)]
+    for t in range(1, system.grid.points):
+        delayed = [own.S[t] > own.S[t - 1]]
+        delayed += [bits[t][long]] if long < len(bits[t]) else [z3.BoolVal(False)]
+        delayed += [] if own.sender is Sender.RATE else [own.A[t] > own.A[t - 1]]
+        lost = [known[t] > known[t - 1]] if system.buffer.is_finite else []
+        out.append(z3.Not(z3.Or(z3.And(*delayed), *lost)))
+    return out, bound
+
+
+def _samples(system: System, flow: int, t: int, quiet: list[Bit]) -> list[tuple[Bit, z3.ArithRef]]:
+    """Give the intervals that end by t minus its delay, with the condition under which each counts, and its rate."""
+    own, length = system.flows[flow], system.grid.r_steps
+    out = []
+    for end in range(length, t + 1):
+        counts = z3.And(own.accepted(end) <= own.S[t], *quiet[end - length + 1 : t + 1])
+        out.append((counts, (own.A[end] - own.A[end - length]) * (1 / reach(system.grid))))
+    return out
+
+
+def _is_largest(value: z3.ArithRef, before: z3.ArithRef, samples: list[tuple[Bit, z3.ArithRef]]) -> list[z3.BoolRef]:
+    """Bind value = max(before, the samples that count)."""
+    out, attained = [value >= before], [value <= before]
+    for counts, rate in samples:
+        out.append(z3.Implies(counts, value >= rate))
+        attained.append(z3.And(counts, value <= rate))
+    return [*out, z3.Or(*attained)]
+
+
+def _is_queue_bound(system: System, flow: int, t: int) -> list[z3.BoolRef]:
+    """Bind q_U(t) = min(inflight, max(0, q_U(t-1) + what was sent - C_L_lambda(t)))."""
+    own = system.flows[flow]
+    lower, most = own.beliefs["C_L_lambda"], own.beliefs["q_U"]
+    left = most[t - 1] + own.A[t] - own.A[t - 1] - lower[t] * system.grid.step
+    drained = z3.Real(f"{most[t]}_drained")
+    return [*is_max(drained, [z3.RealVal(0), left]), *is_min(most[t], [own.inflight(t), drained])]
+
+
+def _ends(system: System, flow: int) -> Bit:
+    """Tell whether C_L_lambda times out at the last point.
+
+    Reasons: a large loss; a probe, then two quiet R and more than 2 alpha still in flight; probes fewer than 3 R apart.
+    """
+    own, grid = system.flows[flow], system.grid
+    last, spacing = grid.last, 3 * grid.r_steps
+    lower = own.beliefs["C_L_lambda"]
+    probes = [z3.BoolVal(False), *(own.rate[t] > PROBE * lower[t - 1] for t in range(1, grid.points))]
+    large = [own.L[t] - own.L[t - 1] > last * system.alpha for t in range(1, grid.points)]
+    calm = 2 * grid.r_steps
+    undrained = z3.And(
+        z3.Or(*probes[: grid.points - calm]),
+        *(z3.Not(probe) for probe in probes[grid.points - calm :]),
+        own.inflight(last) > 2 * system.alpha,
+    )
+    crowded = [z3.And(probes[s], probes[t]) for t in range(1, grid.points) for s in range(max(1, t - spacing + 1), t)]
+    return z3.Or(*(large if system.buffer.is_finite else []), undrained, *crowded)

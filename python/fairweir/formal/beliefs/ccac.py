@@ -1,0 +1,117 @@
+"""Bounds on the link rate from acknowledgements: C_L and C_U (equation 4.1.2, section A.2.2).
+
+Sound on every model whose service stays within D of a rate-C server. C_U needs intervals over which the link was surely
+busy: delays above D, or losses.
+"""
+
+from __future__ import annotations
+
+import z3
+
+from fairweir.formal.beliefs.choices import Expiry, Start
+from fairweir.formal.system import Bit, Curve, Sender, System, is_max
+
+#: C_U may grow by this factor at a time-out. Thesis: at most 2; published code: 1.5.
+LARGEST_EXPANSION = z3.Q(3, 2)
+#: Bounds further apart than this factor do not time out. Thesis: 1.1; published code: 2.
+FAR_APART = 2
+#: A bound that moved by less than this factor in the trace has not moved.
+MOVED = z3.Q(11, 10)
+
+
+def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> None:
+    """Give a flow the beliefs ``C_L`` and ``C_U``, rates in C."""
+    stem = flow if len(system.flows) > 1 else None
+    lower, upper = system.reals("C_L", stem), system.reals("C_U", stem)
+    busy = busy_runs(system, flow)
+    last = system.grid.last
+    expires = expiry is Expiry.AT_END
+    kept_lower = z3.Real(f"{lower[last]}_kept") if expires else lower[last]
+    kept_upper = z3.Real(f"{upper[last]}_kept") if expires else upper[last]
+    group = f"beliefs {flow}"
+    system.require(group, system.alpha <= lower[0], lower[0] <= upper[0])
+    if start is Start.CONSISTENT:
+        system.require(group, consistent_rates(lower[0], upper[0]))
+    for t in range(1, system.grid.points):
+        new_lower, new_upper = (kept_lower, kept_upper) if t == last else (lower[t], upper[t])
+        system.require(group, *is_max(new_lower, [lower[t - 1], *_least_rates(system, flow, t)]))
+        system.require(group, *_is_upper(system, flow, new_upper, upper[t - 1], t, busy))
+    system.flows[flow].beliefs |= {"C_L": lower, "C_U": upper}
+    if expires:
+        system.require(f"time-outs {flow}", *_time_outs(system, flow, kept_lower, kept_upper))
+
+
+def consistent_rates(lower: z3.ArithRef, upper: z3.ArithRef) -> Bit:
+    """Tell whether C = 1 lies between the bounds."""
+    return z3.And(lower <= 1, upper >= 1)
+
+
+def busy_steps(system: System, flow: int) -> list[Bit]:
+    """Tell per point whether the flow sees that the link was busy in the step before it.
+
+    That is a delay above D while the flow sends, or a loss. An ideal link's sender knows of a loss at once.
+    """
+    own = system.flows[flow]
+    known = own.L if system.model == "ideal" else own.Ld
+    out: list[Bit] = [z3.BoolVal(False)]
+    for t in range(1, system.grid.points):
+        delayed = system.qdel_l_above(t, 0, flow)
+        if own.sender is not Sender.RATE:
+            delayed = z3.And(delayed, own.A[t] > own.A[t - 1])
+        out.append(z3.Or(delayed, known[t] > known[t - 1]) if system.buffer.is_finite else delayed)
+    return out
+
+
+def busy_runs(system: System, flow: int) -> list[list[Bit]]:
+    """Tell per point t and s < t whether all steps from s to t were busy."""
+    steps = busy_steps(system, flow)
+    return [[z3.And(*steps[s + 1 : t + 1]) for s in range(t)] for t in range(system.grid.points)]
+
+
+def _least_rates(system: System, flow: int, t: int) -> list[z3.ArithRef]:
+    """Give (S(t) - S(s)) / (t - s + D) for every s < t."""
+    grid, served = system.grid, system.flows[flow].S
+    return [(served[t] - served[s]) * (1 / ((t - s) * grid.step + grid.jitter)) for s in range(t)]
+
+
+def _is_upper(
+    system: System, flow: int, value: z3.ArithRef, before: z3.ArithRef, t: int, busy: list[list[Bit]]
+) -> list[z3.BoolRef]:
+    """Bind C_U(t): the least of what it was and of (S(t) - S(s)) / (t - s - D) over busy intervals above D."""
+    grid, served = system.grid, system.flows[flow].S
+    out, attained = [value <= before], [value >= before]
+    for s in range(t - grid.d_steps):
+        rate = (served[t] - served[s]) * (1 / ((t - s) * grid.step - grid.jitter))
+        out.append(z3.Implies(busy[t][s], value <= rate))
+        attained.append(z3.And(busy[t][s], value >= rate))
+    return [*out, z3.Or(*attained)]
+
+
+def _time_outs(system: System, flow: int, kept_lower: z3.ArithRef, kept_upper: z3.ArithRef) -> list[z3.BoolRef]:
+    """Bind the bounds at the last point: what was kept, or what the trace alone says (published code's rules)."""
+    lower, upper = system.flows[flow].beliefs["C_L"], system.flows[flow].beliefs["C_U"]
+    last = system.grid.last
+    near = kept_upper <= FAR_APART * kept_lower
+    crossed = kept_upper < kept_lower
+    lower_still, upper_still = kept_lower <= lower[0], kept_upper >= upper[0]
+    upper_rests, lower_rests = MOVED * kept_upper >= upper[0], kept_lower <= MOVED * lower[0]
+    lower_ends = z3.And(lower_still, near, z3.Or(z3.And(z3.Not(upper_still), crossed), upper_rests))
+    upper_ends = z3.And(upper_still, near, z3.Or(z3.And(z3.Not(lower_still), crossed), lower_rests))
+    fresh = _fresh_lower(system, flow)
+    expanded = LARGEST_EXPANSION * upper[last - 1]
+    return [
+        *(z3.Implies(lower_ends, bound) for bound in is_max(lower[last], fresh)),
+        z3.Implies(z3.Not(lower_ends), lower[last] == kept_lower),
+        *(z3.Implies(upper_ends, bound) for bound in is_max(upper[last], [lower[last], expanded])),
+        z3.Implies(z3.Not(upper_ends), upper[last] == kept_upper),
+    ]
+
+
+def _fresh_lower(system: System, flow: int) -> list[z3.ArithRef]:
+    return [rate for t in range(1, system.grid.points) for rate in _least_rates(system, flow, t)]
+
+
+def consistent(system: System, t: int, flow: int = 0) -> Bit:
+    """Tell whether the network is among those that the flow believes possible at t."""
+    own: dict[str, Curve] = system.flows[flow].beliefs
+    return consistent_rates(own["C_L"][t], own["C_U"][t])

@@ -1,0 +1,36 @@
+"""Bounds on queueing delay: qdel_L and qdel_U (equation 4.1.1), in R.
+
+The bits of the model's delays are the belief: a delay of k steps seen means qdel_L = max(0, k - D), and "the trace or
+longer" gives T - D. Rules compare qdel_L with multiples of R, for which :meth:`System.qdel_l_above` is one truth value;
+the number is only made for those who want it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import z3
+
+from fairweir.formal.system import Curve, System
+
+
+def attach(system: System, *, flow: int = 0) -> None:
+    """Give a flow the beliefs ``qdel_L`` and ``qdel_U`` as expressions."""
+    own = system.flows[flow]
+    own.beliefs["qdel_L"] = least(system, flow)
+    own.beliefs["qdel_U"] = most(system, flow)
+
+
+def least(system: System, flow: int = 0) -> Curve:
+    """Give qdel_L at each point: whole steps above D."""
+    grid = system.grid
+    return [_length(system, bits[grid.d_steps + 1 :]) for bits in system.flows[flow].delay]
+
+
+def most(system: System, flow: int = 0) -> Curve:
+    """Give qdel_U at each point: a byte seen to wait k steps waited less than k + 1."""
+    return [_length(system, bits[1:]) + system.grid.step for bits in system.flows[flow].delay]
+
+
+def _length(system: System, bits: Sequence[z3.BoolRef]) -> z3.ArithRef:
+    return z3.Sum([z3.If(bit, z3.RealVal(system.grid.step), z3.RealVal(0)) for bit in bits])
