@@ -18,6 +18,7 @@ from typing import Protocol, TypeAlias
 
 import z3
 
+from fairweir.formal.beliefs.choices import Family, Terms
 from fairweir.formal.buffers import Buffer, admits, fixed_size
 from fairweir.formal.grid import Grid
 
@@ -59,7 +60,9 @@ class Flow:
     rate, cwnd : what the sender chose at each point, C and C R; the sender decides them from t = R on
     delay : ``delay[t][k]`` for k = 0 .. T: its bytes served at t waited k steps or more; ``delay[t][0]`` is true
     waited : the same for the last byte served up to t, whether or not anything was served at t
+    past : A - L at -1, -2, .. -T, C R
     beliefs : what was attached (:mod:`fairweir.formal.beliefs`), a value at each point
+    attached : the families of those beliefs, and how
     """
 
     A: Curve
@@ -71,11 +74,13 @@ class Flow:
     sender: Sender
     delay: Sequence[Sequence[Bit]] = ()
     waited: Sequence[Sequence[Bit]] = ()
+    past: Curve = ()
     beliefs: dict[str, Curve] = field(default_factory=dict)
+    attached: dict[Family, Terms] = field(default_factory=dict)
 
     def accepted(self, t: int) -> z3.ArithRef:
-        """Give A - L: the bytes that entered the queue up to t."""
-        return less(self.A[t], self.L[t])
+        """Give A - L: the bytes that entered the queue up to t, which may lie before the trace."""
+        return self.past[-t - 1] if t < 0 else less(self.A[t], self.L[t])
 
     def inflight(self, t: int) -> z3.ArithRef:
         """Give A - Ld - S: what is neither acknowledged nor known to be lost at t, C R."""
@@ -97,6 +102,7 @@ class System:
     ----------
     A, S, L, Ld : the sums over all flows; those of the flow itself if there is one
     TA : tokens admitted (CCAC), bytes that left the bottleneck's queue (CBR-delay), S (ideal); set by the model
+    left : per flow, what of it has left the bottleneck's queue (CBR-delay), else its S
     alpha : MSS, C R; free in (0, C R / 5), which is how a solver explores link rates
     beta : the buffer, C R, or None if infinite
     groups : the constraints by name
@@ -115,6 +121,7 @@ class System:
         self.flows = [self._flow(i, sender, len(senders)) for i, sender in enumerate(senders)]
         self.A, self.S, self.L, self.Ld = (self._total(name) for name in ("A", "S", "L", "Ld"))
         self.TA: Curve = self.S
+        self.left: list[Curve] = [flow.S for flow in self.flows]
         self.require("alpha", self.alpha > 0, self.alpha < LARGEST_ALPHA)
         if self.beta is not None:
             self.require("buffer", *admits(buffer, grid, self.beta, self.alpha))
@@ -129,7 +136,11 @@ class System:
 
     def reals(self, symbol: str, flow: int | None = None) -> list[z3.ArithRef]:
         """Make a real variable per point: ``S_0 S_1 ...``, or ``S.1_0 ...`` for a flow among several."""
-        return [z3.Real(f"{self._stem(symbol, flow)}_{t}") for t in range(self.grid.points)]
+        return [self.real(symbol, t, flow) for t in range(self.grid.points)]
+
+    def real(self, symbol: str, t: int, flow: int | None = None) -> z3.ArithRef:
+        """Make a real variable for one point."""
+        return z3.Real(f"{self._stem(symbol, flow)}_{t}")
 
     def bits(self, symbol: str, t: int, count: int, flow: int | None = None) -> list[Bit]:
         """Make truth values for one point, ``G_3_1 G_3_2 ...``, after a first one that is true."""

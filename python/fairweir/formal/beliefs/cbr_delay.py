@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import z3
 
-from fairweir.formal.beliefs.choices import Expiry, Start
+from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms
 from fairweir.formal.grid import Grid
 from fairweir.formal.models.delay import first_byte_delays
 from fairweir.formal.system import Bit, Sender, System, is_max, is_min
@@ -37,13 +37,13 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, ex
     lower, most = system.reals("C_L_lambda", stem), system.reals("q_U", stem)
     own, last, group = system.flows[flow], system.grid.last, f"beliefs {flow}"
     own.beliefs |= {"C_L_lambda": lower, "q_U": most}
+    own.attached[Family.CBR_DELAY] = Terms(start, expiry)
     expires = expiry is Expiry.AT_END
     kept = z3.Real(f"{lower[last]}_kept") if expires else lower[last]
     system.require(group, lower[0] >= system.alpha, most[0] >= 0)
     if start is Start.CONSISTENT:
         system.require(group, consistent_rate(system, 0, flow), consistent_queue(system, 0, flow))
-    quiet, bound = _quiet_steps(system, flow, stem)
-    system.require(group, *bound)
+    quiet = _quiet_steps(system, flow)
     samples: list[tuple[Bit, z3.ArithRef]] = []
     for t in range(1, system.grid.points):
         now = _samples(system, flow, t, quiet)
@@ -77,10 +77,10 @@ def consistent_queue(system: System, t: int, flow: int = 0) -> Bit:
     return system.flows[flow].beliefs["q_U"][t] >= system.bottleneck_queue(t)
 
 
-def _quiet_steps(system: System, flow: int, stem: int | None) -> tuple[list[Bit], list[z3.BoolRef]]:
+def _quiet_steps(system: System, flow: int) -> list[Bit]:
     """Tell per point whether the step before it showed neither a delay surely above D + 1 step nor a loss."""
     own, long = system.flows[flow], system.grid.d_steps + 2
-    bits, bound = first_byte_delays(system, own, stem)
+    bits = first_byte_delays(system, own)
     known = own.L if system.model == "ideal" else own.Ld
     out: list[Bit] = [z3.BoolVal(True)]
     for t in range(1, system.grid.points):
@@ -89,7 +89,7 @@ def _quiet_steps(system: System, flow: int, stem: int | None) -> tuple[list[Bit]
         delayed += [] if own.sender is Sender.RATE else [own.A[t] > own.A[t - 1]]
         lost = [known[t] > known[t - 1]] if system.buffer.is_finite else []
         out.append(z3.Not(z3.Or(z3.And(*delayed), *lost)))
-    return out, bound
+    return out
 
 
 def _samples(system: System, flow: int, t: int, quiet: list[Bit]) -> list[tuple[Bit, z3.ArithRef]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import z3
 
-from fairweir.formal.beliefs.choices import Expiry, Start
+from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms
 from fairweir.formal.system import Bit, Curve, Sender, System, is_max
 
 #: C_U may grow by this factor at a time-out. Thesis: at most 2; published code: 1.5.
@@ -37,6 +37,7 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, ex
         system.require(group, *is_max(new_lower, [lower[t - 1], *_least_rates(system, flow, t)]))
         system.require(group, *_is_upper(system, flow, new_upper, upper[t - 1], t, busy))
     system.flows[flow].beliefs |= {"C_L": lower, "C_U": upper}
+    system.flows[flow].attached[Family.CCAC] = Terms(start, expiry)
     if expires:
         system.require(f"time-outs {flow}", *_time_outs(system, flow, kept_lower, kept_upper))
 

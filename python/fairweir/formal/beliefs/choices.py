@@ -1,5 +1,6 @@
 """What the verifier may choose of a flow's beliefs when a trace begins, and what happens to them when it ends."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -19,3 +20,20 @@ class Expiry(StrEnum):
     """Beliefs only ever shrink."""
     AT_END = "at-end"
     """At the last point beliefs are recomputed from the trace alone where the rules of time-outs say so."""
+
+
+class Family(StrEnum):
+    """Beliefs that are computed together."""
+
+    CCAC = "ccac"
+    """C_L and C_U."""
+    CBR_DELAY = "cbr-delay"
+    """C_L_lambda and q_U."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a family was attached to a flow."""
+
+    start: Start = Start.CONSISTENT
+    expiry: Expiry = Expiry.NEVER

@@ -25,6 +25,7 @@ def build(
     """Build the model."""
     system = System("cbr-delay", grid, buffer, senders, acks)
     shares = [system.reals("TA", i if len(senders) > 1 else None) for i in range(len(senders))]
+    system.left = list(shares)
     system.TA = shares[0] if len(shares) == 1 else [z3.Sum(column) for column in zip(*shares, strict=True)]
     system.require("queue", *queue(system))
     for flow, left in zip(system.flows, shares, strict=True):

@@ -1,0 +1,213 @@
+"""A trace: what a network did and what its flows did, as exact numbers, in memory and as JSON.
+
+Curves and their origin are those of :mod:`fairweir.formal.system`. In a file a fraction is a text: ``"7/3"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import z3
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+
+from fairweir.complaints import explain
+from fairweir.errors import ConfigError
+from fairweir.formal.beliefs.choices import Family, Terms
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.grid import Grid
+from fairweir.formal.system import Acks, Curve, Flow, Sender, System
+
+
+def _exactly(value: object) -> object:
+    if isinstance(value, str):
+        try:
+            return Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            raise ValueError("not a fraction as `7/3`") from None
+    if isinstance(value, float):
+        raise ValueError("a number with a point is not exact; write a fraction as a text, `7/3`")
+    return Fraction(value) if isinstance(value, int) else value
+
+
+Exact = Annotated[Fraction, BeforeValidator(_exactly), PlainSerializer(str, return_type=str)]
+Column = tuple[Exact, ...]
+
+
+class FlowTrace(BaseModel):
+    """One flow's columns: a value at each point; :class:`fairweir.formal.system.Flow` says what they are.
+
+    Attributes
+    ----------
+    delay : whole steps that the bytes served last were seen to have waited, T meaning "or more"
+    left : what has left the bottleneck's queue of this flow (CBR-delay), else its S
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sender: Sender
+    A: Column
+    S: Column
+    L: Column
+    Ld: Column
+    left: Column
+    past: Column
+    rate: Column
+    cwnd: Column
+    delay: tuple[int, ...]
+    beliefs: dict[str, Column] = {}
+    attached: dict[Family, Terms] = {}
+
+    def accepted(self, t: int) -> Fraction:
+        """Give A - L at t, which may lie before the trace."""
+        return self.past[-t - 1] if t < 0 else self.A[t] - self.L[t]
+
+    def inflight(self, t: int) -> Fraction:
+        """Give A - Ld - S at t, C R."""
+        return self.A[t] - self.Ld[t] - self.S[t]
+
+
+class Trace(BaseModel):
+    """A trace of a model."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str
+    acks: Acks
+    grid: Grid
+    buffer: Buffer
+    alpha: Exact
+    beta: Exact | None
+    TA: Column
+    flows: tuple[FlowTrace, ...]
+
+    @classmethod
+    def from_values(cls, system: System, values: Mapping[str, Fraction | bool]) -> Self:
+        """Read a solver's values, by the variables' names; those it left out may be anything, and become 0 or false."""
+        return cls.read(system, lambda term: _value(term, values))
+
+    @classmethod
+    def from_model(cls, system: System, model: z3.ModelRef) -> Self:
+        """Read z3's model, completed."""
+        return cls.read(system, lambda term: _constant(model.eval(term, model_completion=True)))
+
+    @classmethod
+    def read(cls, system: System, value: Callable[[z3.ExprRef], Fraction | bool]) -> Self:
+        """Evaluate all columns."""
+
+        def exact(term: z3.ExprRef) -> Fraction:
+            return Fraction(value(term))
+
+        def column(curve: Curve) -> tuple[Fraction, ...]:
+            return tuple(exact(term) for term in curve)
+
+        def flow(own: Flow, left: Curve) -> FlowTrace:
+            return FlowTrace(
+                sender=own.sender,
+                A=column(own.A),
+                S=column(own.S),
+                L=column(own.L),
+                Ld=column(own.Ld),
+                left=column(left),
+                past=column(own.past),
+                rate=column(own.rate),
+                cwnd=column(own.cwnd),
+                delay=tuple(sum(bool(value(bit)) for bit in bits[1:]) for bits in own.delay),
+                beliefs={name: column(curve) for name, curve in own.beliefs.items()},
+                attached=dict(own.attached),
+            )
+
+        flows = tuple(flow(own, left) for own, left in zip(system.flows, system.left, strict=True))
+        beta = None if system.beta is None else exact(system.beta)
+        return cls(
+            model=system.model,
+            acks=system.acks,
+            grid=system.grid,
+            buffer=system.buffer,
+            alpha=exact(system.alpha),
+            beta=beta,
+            TA=column(system.TA),
+            flows=flows,
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file.
+
+        Raises
+        ------
+        ConfigError : the file cannot be read, or is not a trace
+        """
+        source = str(path)
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"the trace cannot be read: {error.strerror}", source=source) from error
+        return cls.from_json(text, source=source)
+
+    @classmethod
+    def from_json(cls, text: str, source: str | None = None) -> Self:
+        """Parse a file's text; errors as for :meth:`load`."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise explain(error, cls, _raw(text), source) from error
+
+    def to_json(self) -> str:
+        """Give the text of a file."""
+        return self.model_dump_json(indent=1) + "\n"
+
+    @property
+    def A(self) -> Column:  # noqa: N802 - the paper's symbol
+        """All flows' arrivals."""
+        return self._sum("A")
+
+    @property
+    def S(self) -> Column:  # noqa: N802 - the paper's symbol
+        """All flows' service."""
+        return self._sum("S")
+
+    @property
+    def L(self) -> Column:  # noqa: N802 - the paper's symbol
+        """All flows' losses."""
+        return self._sum("L")
+
+    def accepted(self, t: int) -> Fraction:
+        """Give A - L at t, all flows."""
+        return sum((flow.accepted(t) for flow in self.flows), Fraction(0))
+
+    def bottleneck_queue(self, t: int) -> Fraction:
+        """Give A - L - TA at t, C R."""
+        return self.accepted(t) - self.TA[t]
+
+    def _sum(self, name: str) -> Column:
+        return tuple(sum(column) for column in zip(*(getattr(flow, name) for flow in self.flows), strict=True))
+
+
+def _value(term: z3.ExprRef, values: Mapping[str, Fraction | bool]) -> Fraction | bool:
+    if z3.is_const(term) and term.decl().kind() == z3.Z3_OP_UNINTERPRETED:
+        return values.get(term.decl().name(), Fraction(0))
+    known = [(const, _literal(const, values)) for const in z3.z3util.get_vars(term)]
+    return _constant(z3.simplify(z3.substitute(term, *known)))
+
+
+def _literal(const: z3.ExprRef, values: Mapping[str, Fraction | bool]) -> z3.ExprRef:
+    value = values.get(const.decl().name(), Fraction(0))
+    return z3.BoolVal(bool(value)) if z3.is_bool(const) else z3.RealVal(value)
+
+
+def _constant(term: z3.ExprRef) -> Fraction | bool:
+    if z3.is_bool(term):
+        return bool(z3.is_true(term))
+    return Fraction(term.as_fraction())
+
+
+def _raw(text: str) -> Any:
+    import json
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
