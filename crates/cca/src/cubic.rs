@@ -17,14 +17,14 @@
 //!        +-------------------------------------------+
 //! ```
 //!
-//! **Source**: RFC 9438 §4; HyStart++ RFC 9406 (off by default); facts of the kernel's `tcp_cubic.c` where the RFC
-//! leaves room.
+//! **Source**: RFC 9438 §4; `hystart` has HyStart++ (RFC 9406) and Linux's HyStart (off by default); facts of the
+//! kernel's `tcp_cubic.c` where the RFC leaves room.
 //!
 //! **Deviations**: the slope (target - W)/W is taken anew when W has grown by a packet or an eighth of a round trip has
 //! passed (at most 31 ms, as Linux), not at every ACK: between two such points W is a line. ssthresh comes from cwnd, as
 //! in Linux, rather than from the data in flight.
 
-use crate::hystart::HyStart;
+use crate::hystart::{HyStart, Kind};
 use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Cause, Context, Controller, Loss, Sender};
 use fairweir_units::{Bytes, Dur, Time};
@@ -58,13 +58,13 @@ pub struct Params {
     pub fast_convergence: bool,
     /// Never below what AIMD(alpha, beta) would have (RFC 9438 §4.3).
     pub friendliness: bool,
-    /// Leave the first slow start when the RTT rises (RFC 9406).
-    pub hystart: bool,
+    /// How slow start ends before a loss does it.
+    pub hystart: Kind,
 }
 
 impl Default for Params {
     fn default() -> Params {
-        Params { c: 0.4, beta: 0.7, fast_convergence: true, friendliness: true, hystart: false }
+        Params { c: 0.4, beta: 0.7, fast_convergence: true, friendliness: true, hystart: Kind::Off }
     }
 }
 
@@ -157,6 +157,7 @@ pub struct Cubic {
     alpha: f64,
     fast_convergence: bool,
     friendliness: bool,
+    hystart: Kind,
 }
 
 impl Cubic {
@@ -170,7 +171,7 @@ impl Cubic {
             unused_since: None,
             cwnd_pkts,
             mss: start.mss.0,
-            phase: Phase::SlowStart(params.hystart.then(HyStart::new)),
+            phase: Phase::SlowStart(HyStart::new(params.hystart)),
             cwnd: cwnd_pkts as f64,
             slope: 0.0,
             target: 0.0,
@@ -183,6 +184,7 @@ impl Cubic {
             alpha: 3.0 * (1.0 - params.beta) / (1.0 + params.beta),
             fast_convergence: params.fast_convergence,
             friendliness: params.friendliness,
+            hystart: params.hystart,
         }
     }
 
@@ -197,7 +199,7 @@ impl Cubic {
     fn update(&mut self, ack: &Ack<'_>, now: Time) {
         let acked = std::mem::take(&mut self.credit);
         let left = match &mut self.phase {
-            Phase::SlowStart(_) => self.slow_start(acked, ack),
+            Phase::SlowStart(_) => self.slow_start(acked, ack, now),
             _ => acked,
         };
         match &mut self.phase {
@@ -209,11 +211,11 @@ impl Cubic {
     }
 
     /// Grows by what is acknowledged up to ssthresh; returns what is left for congestion avoidance.
-    fn slow_start(&mut self, acked: u64, ack: &Ack<'_>) -> u64 {
+    fn slow_start(&mut self, acked: u64, ack: &Ack<'_>, now: Time) -> u64 {
         let Phase::SlowStart(hystart) = &mut self.phase else { return acked };
         let grown = match hystart {
             None => Some(acked),
-            Some(h) => h.growth(ack),
+            Some(search) => search.growth(ack, acked, self.cwnd_pkts, now),
         };
         match grown {
             Some(n) => self.set_cwnd((self.cwnd + n as f64).min(self.ssthresh.max(self.cwnd))),
@@ -334,7 +336,7 @@ impl Controller for Cubic {
         self.has_timed_out |= is_timeout;
         if is_timeout {
             self.set_cwnd(1.0);
-            self.phase = Phase::SlowStart(None);
+            self.phase = Phase::SlowStart(HyStart::after_timeout(self.hystart));
         } else {
             self.set_cwnd(self.ssthresh);
             self.phase = Phase::Reduced;

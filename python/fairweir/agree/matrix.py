@@ -17,7 +17,10 @@ from fairweir.worlds import Archive, Outcome, Task, play_all, spread_starts
 
 CCAS = ("reno", "cubic", "bbr", "vegas", "copa", "frcc")
 #: What a controller is in the simulator to be as the kernel has it, where our default is another on purpose.
-AS_IN_KERNEL: dict[str, dict[str, str | bool]] = {"bbr": {"name": "bbr", "send_quanta": True}}
+AS_IN_KERNEL: dict[str, dict[str, str | bool]] = {
+    "bbr": {"name": "bbr", "send_quanta": True},
+    "cubic": {"name": "cubic", "hystart": "linux"},
+}
 #: Share of the judged cells that must agree.
 BOUND = 0.80
 SEEDS, QUICK_SEEDS = 5, 3

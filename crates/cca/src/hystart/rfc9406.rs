@@ -36,7 +36,7 @@ enum Phase {
 
 /// HyStart++ on one connection.
 #[derive(Clone, Debug)]
-pub(crate) struct HyStart {
+pub(crate) struct HyStartPlusPlus {
     phase: Phase,
     round_end: u64,
     last_round_min: Dur,
@@ -46,9 +46,9 @@ pub(crate) struct HyStart {
     remainder: u64,
 }
 
-impl HyStart {
-    pub(crate) fn new() -> HyStart {
-        HyStart {
+impl HyStartPlusPlus {
+    pub(crate) fn new() -> HyStartPlusPlus {
+        HyStartPlusPlus {
             phase: Phase::SlowStart,
             round_end: 0,
             last_round_min: Dur::MAX,

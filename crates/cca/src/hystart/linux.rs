@@ -1,0 +1,136 @@
+//! HyStart as Linux's CUBIC has it: slow start ends at once when a round's ACKs come as a train longer than half an RTT,
+//! or when the round's smallest RTT is well above the smallest of all.
+//!
+//! **Source**: Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011; constants and the
+//! allowance for aggregation are facts of the kernel's `tcp_cubic.c`. **Deviations**: the allowance is its upper bound of
+//! 1 ms, which holds below 262 MB/s of twice the sending rate; RTT samples are those of the whole ACK.
+
+use crate::Ack;
+use fairweir_units::{Dur, Time};
+
+/// No search below this window, packets.
+const LOW_WINDOW: u64 = 16;
+/// ACKs further apart are not one train.
+const ACK_DELTA: Dur = Dur::from_millis(2);
+/// What aggregation on the host may add to a train's length.
+const ACK_DELAY: Dur = Dur::from_millis(1);
+/// RTT samples before a round's smallest is believed.
+const MIN_SAMPLES: u32 = 8;
+/// The rise that counts: an eighth of the smallest RTT, within these bounds.
+const RISE_DIVISOR: u64 = 8;
+const MIN_RISE: Dur = Dur::from_millis(4);
+const MAX_RISE: Dur = Dur::from_millis(16);
+
+/// One search.
+#[derive(Clone, Debug)]
+pub(crate) struct LinuxHyStart {
+    /// The round ends when this packet is acknowledged.
+    round_end: u64,
+    round_start: Time,
+    /// The last ACK of the train that began with the round.
+    train_end: Time,
+    round_min: Dur,
+    samples: u32,
+    min_rtt: Dur,
+}
+
+impl LinuxHyStart {
+    pub(crate) fn new() -> LinuxHyStart {
+        LinuxHyStart {
+            round_end: 0,
+            round_start: Time::ZERO,
+            train_end: Time::ZERO,
+            round_min: Dur::MAX,
+            samples: 0,
+            min_rtt: Dur::MAX,
+        }
+    }
+
+    /// Is slow start over with this ACK?
+    pub(crate) fn is_over(&mut self, ack: &Ack<'_>, cwnd_pkts: u64, now: Time) -> bool {
+        let Some(rtt) = ack.rtt else { return false };
+        self.min_rtt = self.min_rtt.min(rtt);
+        if cwnd_pkts < LOW_WINDOW {
+            return false;
+        }
+        if ack.sender.snd_una > self.round_end {
+            self.round_end = ack.sender.snd_nxt;
+            self.round_start = now;
+            self.train_end = now;
+            self.round_min = Dur::MAX;
+            self.samples = 0;
+        }
+        self.is_long_train(now) || self.has_risen(rtt)
+    }
+
+    fn is_long_train(&mut self, now: Time) -> bool {
+        if now.since(self.train_end) > ACK_DELTA {
+            return false;
+        }
+        self.train_end = now;
+        now.since(self.round_start) > (self.min_rtt + ACK_DELAY) / 2
+    }
+
+    fn has_risen(&mut self, rtt: Dur) -> bool {
+        self.round_min = self.round_min.min(rtt);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        self.round_min > self.min_rtt + (self.min_rtt / RISE_DIVISOR).clamp(MIN_RISE, MAX_RISE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RateSample, Sender};
+    use fairweir_units::Bytes;
+
+    /// When, in ms, slow start is over if ACKs of one round come so, each `(ms, RTT in ms)`.
+    fn end_ms(cwnd_pkts: u64, acks: &[(u64, u64)]) -> Option<u64> {
+        let mut search = LinuxHyStart::new();
+        let mut sender = Sender::new(Bytes(1500));
+        (sender.snd_una, sender.snd_nxt) = (1, 1000);
+        acks.iter().find_map(|&(at, rtt)| {
+            let now = Time::ZERO + Dur::from_millis(at);
+            let ack = Ack {
+                acked: 1,
+                cum_acked: 1,
+                lost: 0,
+                marked: 0,
+                prior_inflight: 100,
+                rtt: Some(Dur::from_millis(rtt)),
+                newest: Some(0),
+                newest_sent: now,
+                rate: RateSample::default(),
+                sender: &sender,
+            };
+            search.is_over(&ack, cwnd_pkts, now).then_some(at)
+        })
+    }
+
+    #[test]
+    fn a_train_of_half_an_rtt_and_half_a_millisecond_ends_it() {
+        let train: Vec<_> = (100..130).map(|at| (at, 20)).collect();
+        assert_eq!(end_ms(16, &train), Some(111));
+        assert_eq!(end_ms(15, &train), None, "below the low window");
+    }
+
+    #[test]
+    fn a_gap_of_more_than_two_milliseconds_ends_the_train() {
+        let acks: Vec<_> = (100..106).chain(109..130).map(|at| (at, 20)).collect();
+        assert_eq!(end_ms(100, &acks), None);
+    }
+
+    #[test]
+    fn nine_samples_above_the_smallest_and_a_rise_end_it() {
+        // of 32 ms: 4 ms are the rise that counts
+        let end_after = |rise_ms: u64| {
+            let mut search = LinuxHyStart { min_rtt: Dur::from_millis(32), ..LinuxHyStart::new() };
+            (1..=20).find(|_| search.has_risen(Dur::from_millis(32 + rise_ms)))
+        };
+        assert_eq!(end_after(5), Some(9));
+        assert_eq!(end_after(4), None);
+    }
+}

@@ -1,0 +1,54 @@
+//! Leaving the first slow start before packets are lost.
+
+mod linux;
+mod rfc9406;
+
+pub(crate) use linux::LinuxHyStart;
+pub(crate) use rfc9406::HyStartPlusPlus;
+
+use crate::Ack;
+use fairweir_units::Time;
+use serde::{Deserialize, Serialize};
+
+/// Which search for the end of slow start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// None: slow start ends with a loss.
+    Off,
+    /// HyStart++.
+    Rfc9406,
+    /// What Linux's CUBIC does.
+    Linux,
+}
+
+/// A search under way.
+#[derive(Clone, Debug)]
+pub(crate) enum HyStart {
+    PlusPlus(HyStartPlusPlus),
+    Linux(LinuxHyStart),
+}
+
+impl HyStart {
+    /// The search of a connection's first slow start.
+    pub(crate) fn new(kind: Kind) -> Option<HyStart> {
+        match kind {
+            Kind::Off => None,
+            Kind::Rfc9406 => Some(HyStart::PlusPlus(HyStartPlusPlus::new())),
+            Kind::Linux => Some(HyStart::Linux(LinuxHyStart::new())),
+        }
+    }
+
+    /// The search of a slow start after a timeout: RFC 9406 section 4.3 has none.
+    pub(crate) fn after_timeout(kind: Kind) -> Option<HyStart> {
+        (kind == Kind::Linux).then(|| HyStart::Linux(LinuxHyStart::new()))
+    }
+
+    /// Packets to add to cwnd (`cwnd_pkts` now) for an ACK of `acked` packets, or `None` if slow start is over.
+    pub(crate) fn growth(&mut self, ack: &Ack<'_>, acked: u64, cwnd_pkts: u64, now: Time) -> Option<u64> {
+        match self {
+            HyStart::PlusPlus(search) => search.growth(ack),
+            HyStart::Linux(search) => (!search.is_over(ack, cwnd_pkts, now)).then_some(acked),
+        }
+    }
+}
