@@ -1,0 +1,310 @@
+"""Certificates: what a solver found, as steps that :mod:`fairweir.formal.checker` accepts on their own merits.
+
+z3 is asked the question as the checker cut it into clauses, and says each clause that it derives. Those that follow by
+unit propagation become steps with the clauses they follow from; lemmas of arithmetic become steps with Farkas' factors,
+which are computed here. What the refutation does not rest on is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairweir.errors import SolverError
+from fairweir.formal import farkas
+from fairweir.formal.checker import TRUE, Atom, Clause, Problem, RejectedError, Sum, check, denied, read
+from fairweir.formal.propagation import Propagation
+
+if TYPE_CHECKING:
+    import z3
+
+
+@dataclass(frozen=True)
+class Step:
+    """A clause, and the clauses before it that it follows from; None: it is a lemma of arithmetic."""
+
+    clause: Clause
+    reasons: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof in steps.
+
+    Attributes
+    ----------
+    lines : the text, line by line
+    propagations, lemmas : int, how many steps there are of each kind
+    cpu_s : float, CPU seconds to find and write it
+    """
+
+    lines: list[str] = field(repr=False)
+    propagations: int
+    lemmas: int
+    cpu_s: float
+
+
+def certify(text: str, z3_steps: int | None = None) -> Certificate:
+    """Find a certificate that a question is unsatisfiable.
+
+    Parameters
+    ----------
+    text : SMT-LIB 2, as :func:`fairweir.formal.checker.read` takes it
+    z3_steps : int, z3's budget
+
+    Returns
+    -------
+    Certificate, which has been checked
+
+    Raises
+    ------
+    SolverError : it is satisfiable, z3 has no answer within its budget, or its steps do not suffice
+    """
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 100_000))
+    begin = _cpu_s()
+    try:
+        problem = read(text)
+    except RejectedError as error:
+        raise SolverError(f"the checker cannot read the question: {error}") from error
+    known = problem.literals
+    proof = _Proof(problem)
+    for clause, is_theory in _derivation(problem, z3_steps):
+        proof.take(clause, is_theory=is_theory)
+        if proof.is_complete:
+            break
+    proof.finish()
+    if not proof.is_complete:
+        raise SolverError("z3 says that the claim holds, but its steps do not add up to a certificate")
+    lines, counts = proof.write(known)
+    check(read(text), lines)
+    return Certificate(lines, *counts, _cpu_s() - begin)
+
+
+class _Proof:
+    """Steps as they are found."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.given = len(problem.clauses)
+        self.steps: dict[int, Step] = {}
+        self.propagation = Propagation()
+        self.seen: set[Clause] = set()
+        for number, clause in enumerate(problem.clauses, start=1):
+            self.propagation.add(number, clause)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.propagation.refuted_by is not None
+
+    def take(self, clause: Clause, *, is_theory: bool) -> None:
+        """Add a clause that the solver says, if it can be seen to follow."""
+        if clause in self.seen or any(-literal in clause for literal in clause):
+            return
+        self.seen.add(clause)
+        if is_theory:
+            self._add(Step(clause))
+            return
+        reasons = self.propagation.follows(clause)
+        if reasons is None:
+            # Arithmetic said something in between that the solver kept to itself.
+            self._seek_lemma(clause)
+            reasons = self.propagation.follows(clause)
+        if reasons is not None:
+            self._add(Step(clause, tuple(reasons)))
+
+    def finish(self) -> None:
+        """Look for a contradiction in the arithmetic of what is true without assumptions."""
+        if not self.is_complete:
+            self._seek_lemma(())
+
+    def _add(self, step: Step) -> None:
+        number = self.given + len(self.steps) + 1
+        self.steps[number] = step
+        self.propagation.add(number, step.clause)
+
+    def _seek_lemma(self, clause: Clause) -> None:
+        """Add the lemma by which what follows from a clause's negation is contradictory, if it is."""
+        true = [literal for literal in self.propagation.consequences(clause) if abs(literal) in self.problem.atoms]
+        found = farkas.factors([denied(self.problem, -literal) for literal in true]) if true else None
+        if found is not None:
+            self._add(Step(tuple(-literal for literal, factor in zip(true, found, strict=True) if factor)))
+
+    def _factors(self, clause: Clause) -> list[Fraction]:
+        """Give Farkas' factors of a lemma, zero for literals that it holds without."""
+        literals = [literal for literal in clause if abs(literal) in self.problem.atoms]
+        found = farkas.factors([denied(self.problem, literal) for literal in literals]) if literals else None
+        if found is None:
+            raise SolverError("z3 gave a lemma that does not follow from linear arithmetic")
+        factors = dict(zip(literals, found, strict=True))
+        return [factors.get(literal, Fraction(0)) for literal in clause]
+
+    def write(self, known: int) -> tuple[list[str], tuple[int, int]]:
+        """Give the lines, with those steps alone that the end rests on, and how many there are of each kind.
+
+        Parameters
+        ----------
+        known : int, the literals that the question itself has
+        """
+        end = Step((), tuple(self.propagation.refuted_by or ()))
+        needed = set(end.reasons or ())
+        for number in sorted(self.steps, reverse=True):
+            if number in needed:
+                needed.update(self.steps[number].reasons or ())
+        steps = {number: step for number, step in self.steps.items() if number in needed}
+        used = {abs(literal) for step in steps.values() for literal in step.clause}
+        atoms = {literal: atom for literal, atom in self.problem.atoms.items() if literal > known and literal in used}
+        literals = {literal: known + i for i, literal in enumerate(atoms, start=1)}
+        lines = [_definition(literals[literal], atom) for literal, atom in atoms.items()]
+        numbers = {number: number for number in range(1, self.given + 1)}
+        for number, step in [*steps.items(), (0, end)]:
+            numbers[number] = len(numbers) + 1
+            clause = [literals.get(abs(literal), abs(literal)) * (1 if literal > 0 else -1) for literal in step.clause]
+            kind = "f" if step.reasons is None else "r"
+            why = self._factors(step.clause) if step.reasons is None else [numbers[reason] for reason in step.reasons]
+            lines.append(" ".join(map(str, [kind, numbers[number], *clause, 0, *why])))
+        lemmas = sum(step.reasons is None for step in steps.values())
+        return lines, (len(steps) + 1 - lemmas, lemmas)
+
+
+def _definition(literal: int, atom: Atom) -> str:
+    pairs = " ".join(f"{variable} {coefficient}" for variable, coefficient in atom.vector)
+    return f"a {literal} {'lt' if atom.is_strict else 'le'} {atom.bound} {pairs}"
+
+
+def _derivation(problem: Problem, z3_steps: int | None) -> Iterator[tuple[Clause, bool]]:
+    """Give the clauses that z3 derives, in order, and whether each is a lemma of arithmetic."""
+    import z3
+
+    formulas = _Formulas(problem)
+    solver = z3.SimpleSolver()
+    # Otherwise it keeps arithmetic consequences to itself, and what it derives from them follows from nothing told.
+    solver.set("arith.propagation_mode", 0)
+    if z3_steps is not None:
+        solver.set("rlimit", z3_steps)
+    said: list[tuple[bool, list[z3.ExprRef]]] = []
+
+    def listen(hint: z3.ExprRef | None, _: Any, clause: Sequence[z3.ExprRef]) -> None:
+        kind = hint.decl().name() if hint is not None else ""
+        if kind != "del":
+            said.append((kind not in ("assumption", "tseitin", "rup"), list(clause)))
+
+    listener = z3.OnClause(solver, listen)
+    solver.add([formulas.clause(clause) for clause in problem.clauses])
+    verdict = solver.check()
+    del listener
+    if verdict == z3.sat:
+        raise SolverError("there is nothing to certify: the claim is wrong")
+    if verdict == z3.unknown:
+        raise SolverError(f"z3 found no certificate within its budget: {solver.reason_unknown()}")
+    for is_theory, clause in said:
+        for literals in formulas.read(clause):
+            yield literals, is_theory
+
+
+class _Formulas:
+    """Literals as z3's formulas, and back."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._known: dict[int, tuple[z3.ExprRef, list[list[int]] | None]] = {}
+
+    def clause(self, clause: Clause) -> z3.BoolRef:
+        import z3
+
+        return z3.Or([self.literal(literal) for literal in clause])
+
+    def literal(self, literal: int) -> z3.BoolRef:
+        import z3
+
+        atom = self.problem.atoms.get(abs(literal))
+        if abs(literal) == TRUE:
+            formula = z3.BoolVal(True)
+        elif atom is None:
+            formula = z3.Bool(f"b{abs(literal)}")
+        else:
+            left = z3.Sum([z3.RealVal(str(factor)) * z3.Real(name) for name, factor in atom.vector])
+            bound = z3.RealVal(str(atom.bound))
+            formula = left < bound if atom.is_strict else left <= bound
+        return formula if literal > 0 else z3.Not(formula)
+
+    def read(self, clause: Sequence[z3.ExprRef]) -> list[Clause]:
+        """Give a clause of z3's as clauses of the checker's; none if it has something that was never asked."""
+        clauses: list[list[int]] = [[]]
+        for formula in clause:
+            parts = self._parts(formula)
+            if parts is None:
+                return []
+            clauses = [[*left, *right] for left in clauses for right in parts]
+        return [tuple(sorted(set(literals) - {-TRUE})) for literals in clauses if TRUE not in literals]
+
+    def _parts(self, formula: z3.ExprRef) -> list[list[int]] | None:
+        """Give a literal of z3's as a conjunction of clauses; kept, since z3 repeats itself."""
+        key = formula.get_id()
+        if key not in self._known:
+            self._known[key] = (formula, self._translate(formula))
+        return self._known[key][1]
+
+    def _translate(self, formula: z3.ExprRef) -> list[list[int]] | None:
+        import z3
+
+        kind = formula.decl().kind()
+        if kind == z3.Z3_OP_NOT:
+            parts = self._parts(formula.arg(0))
+            if parts is None:
+                return None
+            if len(parts) == 1:
+                return [[-literal] for literal in parts[0]]
+            return [[-literal for part in parts for literal in part]]
+        if kind in (z3.Z3_OP_TRUE, z3.Z3_OP_FALSE):
+            return [[TRUE if kind == z3.Z3_OP_TRUE else -TRUE]]
+        if kind == z3.Z3_OP_UNINTERPRETED and formula.num_args() == 0:
+            # z3 has truth values of its own, for what is switched off here.
+            name = formula.decl().name()
+            return [[int(name[1:])]] if re.fullmatch(r"b\d+", name) else None
+        relations = {z3.Z3_OP_LE: (1, False), z3.Z3_OP_LT: (1, True), z3.Z3_OP_GE: (-1, False), z3.Z3_OP_GT: (-1, True)}
+        if kind == z3.Z3_OP_EQ and z3.is_real(formula.arg(0)):
+            difference = _sum(formula.arg(0)).plus(_sum(formula.arg(1)), Fraction(-1))
+            at_most = self.problem.atom(difference, is_strict=False)
+            less = self.problem.atom(difference, is_strict=True)
+            return [[at_most], [-less]]
+        if kind not in relations:
+            return None
+        sign, is_strict = relations[kind]
+        difference = _sum(formula.arg(0)).plus(_sum(formula.arg(1)), Fraction(-1))
+        return [[self.problem.atom(Sum({}, Fraction(0)).plus(difference, Fraction(sign)), is_strict=is_strict)]]
+
+
+def _sum(term: z3.ExprRef) -> Sum:
+    """Read a linear term of z3's."""
+    import z3
+
+    if z3.is_rational_value(term):
+        return Sum({}, Fraction(term.numerator_as_long(), term.denominator_as_long()))
+    if z3.is_mul(term):
+        factor, rest = term.children()
+        return Sum({}, Fraction(0)).plus(_sum(rest), _sum(factor).constant)
+    if z3.is_add(term):
+        total = Sum({}, Fraction(0))
+        for part in term.children():
+            total = total.plus(_sum(part), Fraction(1))
+        return total
+    return Sum({term.decl().name(): Fraction(1)}, Fraction(0))
+
+
+def _cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def save(certificate: Certificate, question: str, folder: Path) -> tuple[Path, Path]:
+    """Write a question and its certificate, and give their paths."""
+    query, proof = folder / "question.smt2", folder / "certificate.txt"
+    query.write_text(question, encoding="utf-8")
+    proof.write_text("\n".join(certificate.lines) + "\n", encoding="utf-8")
+    return query, proof

@@ -1,0 +1,186 @@
+"""Certificates: found for what is contradictory, accepted by the checker, rejected once anything in them is wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import z3
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairweir.errors import SolverError
+from fairweir.formal import checker
+from fairweir.formal.beliefs import ccac as beliefs
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.certificate import Certificate, certify, save
+from fairweir.formal.checker import Constraint, RejectedError, check, read
+from fairweir.formal.farkas import factors
+from fairweir.formal.grid import Grid
+from fairweir.formal.models import MODELS
+from fairweir.formal.solve import Prepared
+
+x, y, w = z3.Reals("x y w")
+p, q = z3.Bools("p q")
+
+
+def text_of(*formulas: z3.BoolRef) -> str:
+    return Prepared(formulas).script([])
+
+
+CONTRADICTIONS = {
+    "bounds": [x < 1, x > 1],
+    "strict": [x < y, y < x],
+    "sum": [x + y <= 1, 2 * x + w / 3 > 2, y - w / 6 >= 0],
+    "cases": [z3.Or(x > 2, y > 2), x + y < 1, x > -1, y > -1, z3.Implies(x > 0, p), z3.Not(p), z3.Or(y < 0, q), x < 0],
+    "choice": [x == z3.If(p, y + 1, y - 1), x == y],
+    "equality": [z3.Not(x == y), x - y <= 0, y <= x],
+    "iff": [p == (x > 0), q == z3.Not(p), x > 1, q],
+    "xor": [z3.Xor(p, q), p == q],
+    "propositional": [z3.Or(p, q), z3.Or(p, ~q), z3.Or(~p, q), z3.Or(~p, ~q)],
+    "let": [z3.And(*[z3.Or(x + y + w > i, x + y + w < -i) for i in range(1, 4)]), x + y == -w],
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_contradictions_have_certificates(name: str) -> None:
+    text = text_of(*CONTRADICTIONS[name])
+    certificate = certify(text)
+    assert check(read(text), certificate.lines) == certificate.propagations + certificate.lemmas + sum(
+        line.startswith("a") for line in certificate.lines
+    )
+
+
+def test_what_can_be_met_has_none() -> None:
+    with pytest.raises(SolverError, match="nothing to certify"):
+        certify(text_of(x < 1, x > 0))
+
+
+@pytest.fixture(scope="module")
+def narrow_belief() -> tuple[str, Certificate]:
+    """That C_L stays below C on a CCAC link over 4 steps, certified."""
+    system = MODELS["ccac"](Grid(5), Buffer.INFINITE)
+    beliefs.attach(system)
+    text = text_of(*system.assertions(), system.flows[0].beliefs["C_L"][4] > 1)
+    return text, certify(text)
+
+
+def test_a_belief_is_certified_sound(narrow_belief: tuple[str, Certificate]) -> None:
+    text, certificate = narrow_belief
+    assert certificate.lemmas > 0
+    assert check(read(text), certificate.lines) > 0
+
+
+def _flip(words: list[str], at: int) -> list[str]:
+    return [*words[:at], str(-int(words[at])), *words[at + 1 :]]
+
+
+MUTATIONS: dict[str, Callable[[list[str]], list[str] | None]] = {
+    "a literal is negated": lambda words: _flip(words, 2) if words[0] in "fr" and words[2] != "0" else None,
+    "a literal is dropped": lambda words: words[:2] + words[3:] if words[0] in "fr" and words[2] != "0" else None,
+    "a factor is larger": lambda words: [*words[:-1], str(Fraction(words[-1]) + 1)] if words[0] == "f" else None,
+    "a factor is negative": lambda words: [*words[:-1], f"-{words[-1]}"] if words[0] == "f" else None,
+    "a reason is missing": lambda words: words[:-1] if words[0] == "r" else None,
+    "an atom is another one": lambda words: (
+        [*words[:3], str(Fraction(words[3]) + 1), *words[4:]] if words[0] == "a" else None
+    ),
+    "a step is missing": lambda words: [],
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_certificate_with_a_mistake_is_rejected(name: str, narrow_belief: tuple[str, Certificate]) -> None:
+    text, certificate = narrow_belief
+    mutants = 0
+    for i, line in enumerate(certificate.lines):
+        words = MUTATIONS[name](line.split())
+        if words is None or words == line.split():
+            continue
+        mutants += 1
+        with pytest.raises(RejectedError):
+            check(read(text), [*certificate.lines[:i], " ".join(words), *certificate.lines[i + 1 :]])
+    assert mutants > 0 or name == "an atom is another one"
+
+
+def test_a_certificate_is_for_one_question(narrow_belief: tuple[str, Certificate]) -> None:
+    text, certificate = narrow_belief
+    weaker = text.replace("(>= C_L_4 ", "(<= C_L_4 ").replace("(> C_L_4 1.0)", "(> C_L_4 0.5)")
+    assert weaker != text
+    with pytest.raises(RejectedError):
+        check(read(weaker), certificate.lines)
+
+
+def test_the_checker_runs_alone(narrow_belief: tuple[str, Certificate], tmp_path: Path) -> None:
+    text, certificate = narrow_belief
+    paths = save(certificate, text, tmp_path)
+    command = [sys.executable, "-I", "-S", checker.__file__, *map(str, paths)]
+    accepted = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (accepted.returncode, accepted.stdout.split(":")[0]) == (0, "accepted")
+    paths[1].write_text(paths[1].read_text(encoding="utf-8").replace("\nf ", "\nr ", 1), encoding="utf-8")
+    rejected = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (rejected.returncode, rejected.stdout.split(":")[0]) == (1, "rejected")
+
+
+REFUSED = {
+    "an assertion behind the question": "(check-sat)(assert false)",
+    "a product of unknowns": "(declare-fun x () Real)(assert (< (* x x) 0))",
+    "whole numbers": "(declare-fun n () Int)(assert (< n 0))",
+    "a word nobody declared": "(assert (< z 0))",
+    "a second declaration": "(declare-fun x () Real)(declare-fun x () Bool)",
+    "a division by zero": "(declare-fun x () Real)(assert (< (/ x 0) 0))",
+    "an open bracket": "(assert (and false",
+    "scopes": "(push 1)(assert false)(pop 1)",
+    "a number as a formula": "(assert 1)",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_questions_outside_of_the_language_are_refused(name: str) -> None:
+    with pytest.raises(RejectedError):
+        read(REFUSED[name])
+
+
+ATOMS = [p, q, x < 1, x >= y, y == 2 * w - 1, w + x > z3.Q(1, 3), x - y <= w, z3.BoolVal(True)]
+
+
+@st.composite
+def formulas(draw: st.DrawFn) -> list[z3.BoolRef]:
+    """Formulas of all connectives, each built from atoms and from those before it."""
+    pool = list(ATOMS)
+    for _ in range(draw(st.integers(1, 8))):
+        a, b, c = (pool[draw(st.integers(0, len(pool) - 1))] for _ in range(3))
+        made = [z3.Not(a), z3.And(a, b), z3.Or(a, b), z3.Implies(a, b), a == b, z3.If(a, b, c), z3.Xor(a, b)]
+        made.append(z3.If(a, x, y + 1) < z3.If(b, w, x))
+        pool.append(made[draw(st.integers(0, len(made) - 1))])
+    return [pool[i] for i in draw(st.lists(st.integers(0, len(pool) - 1), min_size=2, max_size=6))]
+
+
+@settings(max_examples=40, deadline=None)
+@given(formulas())
+def test_certificates_exist_exactly_where_a_solver_finds_no_model(asserted: list[z3.BoolRef]) -> None:
+    solver = z3.Solver()
+    solver.add(asserted)
+    text = text_of(*asserted)
+    if solver.check() == z3.unsat:
+        assert check(read(text), certify(text).lines) > 0
+    else:
+        with pytest.raises(SolverError, match="nothing to certify"):
+            certify(text)
+
+
+def test_factors_are_exact() -> None:
+    third = Fraction(1, 3)
+    above = Constraint((("x", Fraction(1)), ("y", third)), -1, Fraction(-1), is_strict=False)
+    below = [
+        Constraint((("x", Fraction(1)),), 1, third, is_strict=False),
+        Constraint((("y", Fraction(1)),), 1, Fraction(2), is_strict=True),
+        Constraint((("w", Fraction(1)),), 1, Fraction(0), is_strict=False),
+    ]
+    found = factors([above, *below])
+    assert found is not None
+    assert [value / found[0] for value in found] == [1, 1, third, 0]
+    assert factors(below) is None
