@@ -1,0 +1,177 @@
+"""The ideal link's algebra, derived from the update rule by sympy: theorem 7.5.1, its lemmas, and colliding probes.
+
+Nothing here is copied from the paper but what it is held against. With x = 1/N_C, a flow's share, and C = 1, a flow has
+the window x (R + theta N_T); what a round makes of it is affine in x for both updates, so the sum over any number of
+flows whose shares add up to 1 is known without writing it out.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sympy as sp
+
+from fairweir.formal.lemmas.result import LemmaResult, Outcome
+
+X, N_T, R, THETA, ALPHA, N_G, GAMMA_D = sp.symbols("x N_T R theta alpha N_G gamma_D", positive=True)
+SOLVER: Final = f"sympy {sp.__version__}"
+#: How often an identity is evaluated on fractions, beside being simplified.
+POINTS: Final = 25
+
+Update = Callable[[Any, Any], Any]
+"""From the estimates of N_C and N_T to target cwnd by cwnd."""
+
+
+def main_update(n_c: Any, n_t: Any) -> Any:
+    """Algorithm 1, line 7."""
+    return (R + THETA * n_c) / (R + THETA * n_t)
+
+
+def alternate_update(n_c: Any, n_t: Any) -> Any:
+    """Algorithm 1, line 6."""
+    return n_c / n_t
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A round on the ideal link without collisions: what becomes of a share x and of N_T."""
+
+    share: Any
+    n_t: Any
+
+
+@functools.cache
+def transition(update: Update) -> Transition:
+    """Derive the round of N_G flows that all measure exactly and update together."""
+    window = X * (R + THETA * N_T)
+    after = sp.expand(sp.simplify(window * (1 - ALPHA + ALPHA * update(1 / X, N_T))))
+    slope, level = sp.Poly(after, X).all_coeffs()
+    total = sp.simplify(slope + N_G * level)
+    return Transition(share=sp.simplify(after / total), n_t=sp.simplify((total - R) / THETA))
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Two expressions that are the same for all positive values of their symbols, or so it is claimed."""
+
+    name: str
+    claim: str
+    left: Any
+    right: Any
+    expects: Outcome = Outcome.PROVED
+    note: str = ""
+
+    def check(self) -> LemmaResult:
+        """Simplify the difference, and evaluate both sides on fractions: both ways must agree on the verdict."""
+        began_s = time.process_time()
+        is_zero = sp.simplify(self.left - self.right) == 0
+        agrees = all(self._agrees_at(random.Random(seed)) for seed in range(POINTS))  # noqa: S311
+        outcome = (Outcome.PROVED if is_zero else Outcome.REFUTED) if is_zero == agrees else Outcome.UNKNOWN
+        spent_s = time.process_time() - began_s
+        return LemmaResult(self.name, self.claim, outcome, self.expects, solver=SOLVER, cpu_s=spent_s, note=self.note)
+
+    def _agrees_at(self, dice: random.Random) -> bool:
+        symbols = sorted((self.left - self.right).free_symbols, key=str)
+        at = {symbol: sp.Rational(dice.randrange(1, 60), dice.randrange(60, 90)) for symbol in symbols}
+        return bool((self.left - self.right).subs(at) == 0)
+
+
+def main_identities() -> list[Identity]:
+    """Theorem 7.5.1's round, and how fast it converges: main update."""
+    to = transition(main_update)
+    base = R + THETA * (1 - ALPHA) * N_T
+    shrinks = base / (base + ALPHA * THETA * N_G)
+    n_c = 1 / X
+    published = n_c * (R + THETA * ((1 - ALPHA) * N_T + ALPHA * N_G)) / (R + THETA * ((1 - ALPHA) * N_T + ALPHA * n_c))
+    return [
+        Identity("eq. C.8", "main update: N_T' = (1-alpha) N_T + alpha N_G", to.n_t, (1 - ALPHA) * N_T + ALPHA * N_G),
+        Identity("eq. C.9", "main update: N_C' as published", 1 / to.share, published),
+        Identity("C.4", "main update: N_T' - N_G = (1-alpha) (N_T - N_G)", to.n_t - N_G, (1 - ALPHA) * (N_T - N_G)),
+        Identity(
+            "C.5 for any N_T",
+            "main update: x' - 1/N_G = k (x - 1/N_G), k = b/(b + alpha theta N_G), b = R + theta (1-alpha) N_T",
+            to.share - 1 / N_G,
+            shrinks * (X - 1 / N_G),
+            note="a linear contraction of every share from every state: C.5 is the case N_T = N_G, in N_C",
+        ),
+        Identity(
+            "C.5 with alpha = 1",
+            "main update: N_T' = N_G, and each share's distance to 1/N_G shrinks by R/(R + theta N_G)",
+            (to.share - 1 / N_G).subs(ALPHA, 1),
+            R / (R + THETA * N_G) * (X - 1 / N_G),
+        ),
+    ]
+
+
+def alternate_identities() -> list[Identity]:
+    """The same for the alternate update, which theorem 7.5.2 is about."""
+    to = transition(alternate_update)
+    n_c = 1 / X
+    left = (1 - ALPHA) * N_T
+    at_once = to.n_t.subs(ALPHA, 1)
+    return [
+        Identity(
+            "eq. C.7",
+            "alternate update: N_T' as published",
+            to.n_t,
+            left + ALPHA * N_G + ALPHA * R / THETA * (N_G / N_T - 1),
+        ),
+        Identity(
+            "eq. C.6",
+            "alternate update: N_C' as published",
+            1 / to.share,
+            n_c * (left + ALPHA * N_G) / (left + ALPHA * n_c),
+        ),
+        Identity(
+            "C.2's factor",
+            "alternate update: N_T' - N_G = (1 - alpha - alpha R/(theta N_T)) (N_T - N_G)",
+            to.n_t - N_G,
+            (1 - ALPHA - ALPHA * R / (THETA * N_T)) * (N_T - N_G),
+        ),
+        Identity(
+            "C.2 repaired",
+            "alternate update, alpha = 1: z = (N_T - N_G)/(N_T + R/theta) becomes -R/(theta N_G) z",
+            (at_once - N_G) / (at_once + R / THETA),
+            -R / (THETA * N_G) * (N_T - N_G) / (N_T + R / THETA),
+            note="so N_T converges from every N_T > 0 if theta N_G > R, the condition on the network",
+        ),
+        Identity(
+            "C.3 for any N_T",
+            "alternate update: x' - 1/N_G = (1-alpha) N_T/((1-alpha) N_T + alpha N_G) (x - 1/N_G)",
+            to.share - 1 / N_G,
+            left / (left + ALPHA * N_G) * (X - 1 / N_G),
+        ),
+    ]
+
+
+def collision_identities() -> list[Identity]:
+    """What two flows' rounds do when probes overlap (thesis section 7.5.4), against the closed forms of ``maps.py``."""
+    from fairweir.formal.frcc import maps
+
+    path = maps.Path(r=R, theta=THETA)
+    n_c = sp.Symbol("N_C", positive=True) + 1  # of the first flow, above 1
+    shares = (1 / n_c, 1 - 1 / n_c)
+    # E_i = gamma N_T throughput_i D; on the ideal link with C = 1 a probe's delay is E_i, and overlapping ones add up.
+    probes = [GAMMA_D * N_T * share for share in shares]
+    found = []
+    for panel, sees_both, closed in (
+        ("a", (False, False), maps.together),
+        ("c", (True, True), maps.both_see_both),
+        ("d", (True, False), maps.first_sees_both),
+        ("e", (False, True), maps.second_sees_both),
+    ):
+        windows = []
+        for share, probe, both in zip(shares, probes, sees_both, strict=True):
+            rate = probe / (sum(probes) if both else probe)
+            windows.append(share * (R + THETA * N_T) * main_update(rate / share, N_T))
+        derived = maps.next_state(path, *windows)
+        for symbol, left, right in zip(("N_C", "N_T"), derived, closed(path, n_c, N_T), strict=True):
+            found.append(
+                Identity(f"7.12 ({panel}) {symbol}", f"main update, figure 7.12 ({panel}): {symbol}'", left, right)
+            )
+    return found

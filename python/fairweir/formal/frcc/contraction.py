@@ -1,0 +1,78 @@
+"""The inequalities beside the algebra of theorem 7.5.1: its factors are contractions, asked of the solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fairweir.formal.lemmas.result import Outcome
+from fairweir.formal.solve import Question
+
+
+@dataclass(frozen=True)
+class Inequality:
+    """A claim on the ideal link's factors, for the solvers."""
+
+    name: str
+    claim: str
+    ask: Callable[[], Question]
+    expects: Outcome = Outcome.PROVED
+    note: str = ""
+
+    def question(self) -> Question:
+        """Give what is asked of the solvers."""
+        return self.ask()
+
+
+def inequalities() -> list[Inequality]:
+    """Give all of them."""
+    return [
+        Inequality(
+            "7.5.1 contracts",
+            "main update: 0 <= 1-alpha < 1 and 0 < k < 1, whatever R, theta > 0, N_G >= 1, N_T >= 0, 0 < alpha <= 1",
+            _main_contracts,
+        ),
+        Inequality(
+            "C.2",
+            "alternate update: theta N_T > R makes |N_T' - N_G| < |N_T - N_G|",
+            lambda: _alternate_shrinks(of_state=True),
+        ),
+        Inequality(
+            "C.2 from theta N_G > R",
+            "alternate update: theta N_G > R makes |N_T' - N_G| < |N_T - N_G|",
+            lambda: _alternate_shrinks(of_state=False),
+            expects=Outcome.REFUTED,
+            note="the published condition is on the state and is not kept; the condition on the network does not make "
+            "every step shorter, but N_T converges all the same (C.2 repaired)",
+        ),
+    ]
+
+
+def _unknowns() -> Any:
+    import z3
+
+    alpha, r, theta, n_g, n_t = z3.Reals("alpha R theta N_G N_T")
+    return alpha, r, theta, n_g, n_t, [alpha > 0, alpha <= 1, r > 0, theta > 0, n_g >= 1, n_t >= 0]
+
+
+def _main_contracts() -> Question:
+    alpha, r, theta, n_g, n_t, assumptions = _unknowns()
+    base = r + theta * (1 - alpha) * n_t
+    claim = (1 - alpha >= 0) & (1 - alpha < 1) & (base > 0) & (base < base + alpha * theta * n_g)
+    return Question("main contracts", assumptions, claim, (alpha, r, theta, n_g, n_t), "QF_NRA")
+
+
+def _alternate_shrinks(*, of_state: bool) -> Question:
+    """Of |N_T' - N_G| < |N_T - N_G|, written as (1 - alpha - alpha R/(theta N_T))^2 < 1 times (theta N_T)^2."""
+    alpha, r, theta, n_g, n_t, assumptions = _unknowns()
+    enough = theta * n_t > r if of_state else theta * n_g > r
+    whole = theta * n_t
+    part = (1 - alpha) * whole - alpha * r
+    return Question(
+        "alternate shrinks",
+        [*assumptions, n_t > 0, enough],
+        (part < whole) & (part > -whole),
+        (alpha, r, theta, n_g, n_t),
+        "QF_NRA",
+    )

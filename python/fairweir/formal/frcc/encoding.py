@@ -1,0 +1,105 @@
+"""All outcomes of a round of two FRCC flows on a jittery link, as polynomial constraints.
+
+Written in shares rather than in N_C, and without the estimates themselves: each flow's factor s (new cwnd by old) may
+lie anywhere between the two that the errors' ends give,
+
+    1/s in [rate_low N_T share - e/gamma, rate_high (N_T + delay_error) share + e/gamma],   e = excess_error,
+
+and 1/s is at most N_T + delay_error, since an estimate of N_C is at least 1; all of it clamped. With this, five
+variables and products of three suffice, and a published lemma takes a solver fractions of a second.
+
+The same rules are evaluated on fractions (``seen``), so that a lemma means one thing to solvers and to replays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairweir.formal.frcc.jittery import Jitter, State
+
+if TYPE_CHECKING:
+    import z3
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round, before and after; numbers are fractions or z3's reals, conditions are Booleans of the same kind.
+
+    Attributes
+    ----------
+    shares : of the link, before
+    n_t : N_T before
+    r : R/theta
+    factors : of the flows' windows
+    """
+
+    shares: tuple[Any, Any]
+    n_t: Any
+    r: Any
+    factors: tuple[Any, Any]
+
+    @property
+    def growth(self) -> Any:
+        """All windows after by all windows before."""
+        return self.factors[0] * self.shares[0] + self.factors[1] * self.shares[1]
+
+    @property
+    def n_t_after(self) -> Any:
+        """N_T after (eq. C.12)."""
+        return (self.r + self.n_t) * self.growth - self.r
+
+    def n_c_at_most(self, flow: int, bound: Any) -> Any:
+        """Is N_C of a flow at most this, before?"""
+        return self.shares[flow] * bound >= 1
+
+    def n_c_after_at_most(self, flow: int, bound: Any) -> Any:
+        """Is N_C of a flow at most this, after (eq. C.11)?"""
+        return self.growth <= bound * self.factors[flow] * self.shares[flow]
+
+    def n_c_after_at_least(self, flow: int, bound: Any) -> Any:
+        """Is N_C of a flow at least this, after?"""
+        return self.growth >= bound * self.factors[flow] * self.shares[flow]
+
+    def n_c_falls(self, flow: int, by: Any) -> Any:
+        """Does N_C of a flow shrink to at most one `by`-th?"""
+        return by * self.growth <= self.factors[flow]
+
+
+def possible(jitter: Jitter, seen: Round) -> list[Any]:
+    """Give the conditions on a round that jitter can bring about."""
+    conditions = [seen.shares[0] > 0, seen.shares[1] > 0, seen.n_t > 0, seen.r > 0, seen.r < jitter.r_below]
+    for share, factor in zip(seen.shares, seen.factors, strict=True):
+        conditions += factor_rule(jitter, share, seen.n_t, factor)
+    return conditions
+
+
+def factor_rule(jitter: Jitter, share: Any, n_t: Any, factor: Any) -> list[Any]:
+    """Give the conditions on the factor of a flow with that share."""
+    probe_error = jitter.excess_error / jitter.gamma
+    most = jitter.rate_high * (n_t + jitter.delay_error) * share + probe_error
+    least = jitter.rate_low * n_t * share - probe_error
+    return [
+        factor >= jitter.decrease,
+        factor <= jitter.increase,
+        (factor == jitter.decrease) | (factor * least <= 1),
+        (factor == jitter.increase) | ((factor * most >= 1) & (factor * (n_t + jitter.delay_error) >= 1)),
+    ]
+
+
+def unknowns() -> Round:
+    """Give a round whose numbers are the solver's to choose."""
+    import z3
+
+    share, n_t, r, first, second = (z3.Real(name) for name in ("share", "n_t", "r", "factor1", "factor2"))
+    return Round((share, 1 - share), n_t, r, (first, second))
+
+
+def seen(state: State, factors: tuple[Any, Any]) -> Round:
+    """Give a round that was played."""
+    return Round(state.shares, state.n_t, state.r, factors)
+
+
+def constraints(jitter: Jitter, of: Round) -> list[z3.BoolRef]:
+    """Give :func:`possible` for the solver."""
+    return list(possible(jitter, of))

@@ -1,0 +1,162 @@
+"""A round of two FRCC flows on a jittery link, exactly: Algorithm 1 on estimates that the network may bend.
+
+States and windows are fractions; nothing here knows of solvers. The encoding (``encoding.py``) says which outcomes are
+possible, this says how one comes about, so each can be held against the other.
+
+The paper writes R, theta and Delta_R apart; only R/theta and Delta_R/theta matter, so theta = 1 here, and C = 1.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+
+@dataclass(frozen=True)
+class Jitter:
+    """How far estimates may be off, and FRCC's own constants (thesis section D.3.4).
+
+    Attributes
+    ----------
+    gamma : size of a probe
+    decrease, increase : factors that a cwnd changes by at most in a round, 1/delta_L and delta_H
+    rate_low, rate_high : what a flow takes its throughput for, by its throughput
+    delay_error : largest error of N_T, that is Delta_R/(2 theta)
+    excess_error : Delta_R/D; the excess delay of a probe is off by at most this times D
+    r_below : R/theta is less than this; N_G = 2 with the published theta N_G > R
+    """
+
+    gamma: Fraction = Fraction(4)
+    decrease: Fraction = Fraction(4, 5)
+    increase: Fraction = Fraction(13, 10)
+    rate_low: Fraction = Fraction(1)
+    rate_high: Fraction = Fraction(2)
+    delay_error: Fraction = Fraction(1, 2)
+    excess_error: Fraction = Fraction(1)
+    r_below: Fraction = Fraction(2)
+
+
+PROVED: Final = Jitter()
+"""What the published proof is about: theta at least Delta_R, and throughputs taken for more than they are (C.10)."""
+STATED: Final = Jitter(rate_low=Fraction(1, 2), rate_high=Fraction(1))
+"""What assumption 7 says: jitter makes RTTs longer, so throughputs are taken for less than they are."""
+EITHER: Final = Jitter(rate_low=Fraction(1, 2), rate_high=Fraction(2))
+"""Throughputs off in both directions."""
+AS_THE_TEXT_HAS_IT: Final = Jitter(delay_error=Fraction(1))
+"""theta > Delta_R/2, as the theorem's conditions say."""
+KERNEL: Final = Jitter(decrease=Fraction(196, 256), increase=Fraction(332, 256))
+"""The clamps of the published kernel module."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Between two rounds.
+
+    Attributes
+    ----------
+    share : of the link, the first flow's; N_C is its inverse, in (0, 1)
+    n_t : N_T, queueing delay by theta
+    r : R/theta
+    """
+
+    share: Fraction
+    n_t: Fraction
+    r: Fraction
+
+    @property
+    def shares(self) -> tuple[Fraction, Fraction]:
+        """Both flows' shares."""
+        return self.share, 1 - self.share
+
+
+@dataclass(frozen=True)
+class Bend:
+    """What the network does to one flow's estimates.
+
+    Attributes
+    ----------
+    rate : the throughput it measures, by the true one
+    delay : added to N_T
+    excess : added to the excess delay of its probe, in units of D
+    """
+
+    rate: Fraction
+    delay: Fraction
+    excess: Fraction
+
+
+def factor(jitter: Jitter, share: Fraction, n_t: Fraction, bend: Bend) -> Fraction:
+    """Give target cwnd by cwnd (alternate update): Algorithm 1, line by line."""
+    throughput = share * bend.rate
+    seen_n_t = n_t + bend.delay
+    probe_by_d = jitter.gamma * seen_n_t * throughput
+    excess_by_d = probe_by_d + bend.excess
+    # Line 4; an excess delay that is not positive stands for an infinite rate, which the clamp then cuts.
+    seen_n_c = max(probe_by_d / excess_by_d / throughput, Fraction(1)) if excess_by_d > 0 else None
+    highest = seen_n_t * jitter.increase
+    clamped = highest if seen_n_c is None else min(max(seen_n_c, seen_n_t * jitter.decrease), highest)
+    return clamped / seen_n_t
+
+
+def step(jitter: Jitter, state: State, bends: tuple[Bend, Bend]) -> State:
+    """Give the state after both flows have measured and updated (alternate update, synchronous, no collisions)."""
+    rtt = state.r + state.n_t
+    windows = [
+        share * rtt * factor(jitter, share, state.n_t, bend) for share, bend in zip(state.shares, bends, strict=True)
+    ]
+    return State(windows[0] / sum(windows), sum(windows) - state.r, state.r)
+
+
+def bend_for(jitter: Jitter, share: Fraction, n_t: Fraction, wanted: Fraction) -> Bend | None:
+    """Find estimates that give the factor `wanted`; None if none does.
+
+    From the bend with the largest factor to that with the smallest one error after the other moves from end to end; on
+    the way the inverse factor is linear, so the place is found exactly.
+    """
+    corners = [
+        Bend(jitter.rate_low, Fraction(0), -jitter.excess_error),
+        Bend(jitter.rate_low, Fraction(0), jitter.excess_error),
+        Bend(jitter.rate_low, jitter.delay_error, jitter.excess_error),
+        Bend(jitter.rate_high, jitter.delay_error, jitter.excess_error),
+    ]
+    for start, end in itertools.pairwise(corners):
+        for inverse in (_by_probe(jitter, share, n_t), _by_floor(n_t)):
+            here, there = inverse(start), inverse(end)
+            way = Fraction(0) if here == there else (1 / wanted - here) / (there - here)
+            if 0 <= way <= 1:
+                bend = Bend(*(a + way * (b - a) for a, b in zip(_parts(start), _parts(end), strict=True)))
+                if factor(jitter, share, n_t, bend) == wanted:
+                    return bend
+        for bend in (start, end):
+            if factor(jitter, share, n_t, bend) == wanted:
+                return bend
+    return None
+
+
+def _parts(bend: Bend) -> tuple[Fraction, Fraction, Fraction]:
+    return bend.rate, bend.delay, bend.excess
+
+
+def _by_probe(jitter: Jitter, share: Fraction, n_t: Fraction) -> Any:
+    return lambda bend: bend.rate * (n_t + bend.delay) * share + bend.excess / jitter.gamma
+
+
+def _by_floor(n_t: Fraction) -> Any:
+    return lambda bend: n_t + bend.delay
+
+
+def any_bend(jitter: Jitter, dice: random.Random) -> Bend:
+    """Draw errors, ends more often than not: extremes are where lemmas break."""
+
+    def between(low: Fraction, high: Fraction) -> Fraction:
+        where = dice.choice([Fraction(0), Fraction(1), Fraction(dice.randrange(101), 100)])
+        return low + where * (high - low)
+
+    return Bend(
+        between(jitter.rate_low, jitter.rate_high),
+        between(Fraction(0), jitter.delay_error),
+        between(-jitter.excess_error, jitter.excess_error),
+    )

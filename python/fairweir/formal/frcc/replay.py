@@ -1,0 +1,70 @@
+"""Refutations played: from a solver's numbers to estimates that jitter allows, to the state they lead to, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fairweir.formal.frcc.encoding import possible, seen
+from fairweir.formal.frcc.jittery import Bend, State, bend_for, step
+from fairweir.formal.frcc.lemmas import Lemma
+from fairweir.formal.smtlib import Value
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A round that refutes a lemma.
+
+    Attributes
+    ----------
+    before, after : State
+    bends : what the network did to each flow's estimates
+    """
+
+    before: State
+    after: State
+    bends: tuple[Bend, Bend]
+
+    def __str__(self) -> str:
+        """Give it in a line, numbers rounded."""
+        ends = " to ".join(
+            f"N_C {_short(1 / state.share)}, N_T {_short(state.n_t)}" for state in (self.before, self.after)
+        )
+        bends = "; ".join(
+            f"flow {flow} measures {_short(bend.rate)} of its throughput, N_T + {_short(bend.delay)}, "
+            f"excess delay + {_short(bend.excess)} D"
+            for flow, bend in enumerate(self.bends, start=1)
+        )
+        return f"R = {_short(self.before.r)} theta: {ends} ({bends})"
+
+
+def _short(value: Fraction) -> str:
+    return f"{float(value):.4g}"
+
+
+def replay(lemma: Lemma, values: Mapping[str, Value]) -> Replay | None:
+    """Play a refutation.
+
+    Parameters
+    ----------
+    values : from the solver: share, n_t, r, factor1, factor2
+
+    Returns
+    -------
+    Replay; None if the numbers are not what jitter can bring about, or if the lemma holds of them after all
+    """
+    share, n_t, r, *factors_found = (Fraction(values[name]) for name in ("share", "n_t", "r", "factor1", "factor2"))
+    before, factors = State(share, n_t, r), (factors_found[0], factors_found[1])
+    bends = [
+        bend_for(lemma.jitter, share, before.n_t, factor) for share, factor in zip(before.shares, factors, strict=True)
+    ]
+    first, second = bends
+    round_ = seen(before, factors)
+    if first is None or second is None or not all(possible(lemma.jitter, round_)):
+        return None
+    if not lemma.given(round_) or lemma.then(round_):
+        return None
+    after = step(lemma.jitter, before, (first, second))
+    is_same = after.n_t == round_.n_t_after and after.share == factors[0] * before.share / round_.growth
+    return Replay(before, after, (first, second)) if is_same else None

@@ -1,0 +1,63 @@
+"""``fairweir prove frcc``: theorem 7.5.1, theorem 7.5.2 as published, its faults, controls, and what holds instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from fairweir.formal.frcc import published
+from fairweir.formal.frcc.algebra import Identity, alternate_identities, collision_identities, main_identities
+from fairweir.formal.frcc.contraction import Inequality, inequalities
+from fairweir.formal.frcc.lemmas import Lemma
+from fairweir.formal.frcc.replay import replay
+from fairweir.formal.lemmas.result import LemmaResult, Outcome
+from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
+from fairweir.formal.solve import ask
+from fairweir.formal.solvers import Budget
+
+Step = Identity | Inequality | Lemma
+
+PARTS: Final[tuple[Callable[[], list[Step]], ...]] = (
+    lambda: [*main_identities(), *alternate_identities(), *inequalities()],
+    lambda: [*collision_identities()],
+    lambda: [*published.theorem(), *published.controls()],
+    lambda: [*published.faults(), *published.put_right()],
+)
+
+
+def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
+    """Check all of it; a step takes fractions of a second.
+
+    Raises
+    ------
+    SolverError : a solver is missing, or two contradict each other
+    """
+    steps = [step for part in PARTS for step in part()]
+    results: list[LemmaResult] = []
+    for number, step in enumerate(steps):
+        on_progress(Progress(step.name, number, len(steps)), None)
+        result = step.check() if isinstance(step, Identity) else check(step, request.budget_s)
+        results.append(result)
+        on_progress(Progress(step.name, number + 1, len(steps)), result)
+    return results
+
+
+def check(step: Lemma | Inequality, budget_s: float = 60.0) -> LemmaResult:
+    """Ask the solvers about one step; a lemma's refutation counts only if it can be played.
+
+    Raises
+    ------
+    VacuousError : its assumptions contradict each other
+    """
+    constants = step.constants if isinstance(step, Lemma) else ()
+    answer = ask(step.question(), Budget(cpu_s=budget_s))
+    outcome, note = answer.outcome, step.note
+    if outcome is Outcome.UNKNOWN:
+        note = answer.reason
+    elif outcome is Outcome.REFUTED and isinstance(step, Lemma):
+        played = replay(step, answer.values)
+        if played is None:
+            outcome, note = Outcome.UNKNOWN, "the solver's counterexample does not replay"
+        else:
+            note = ": ".join(filter(None, [note, str(played)]))
+    return LemmaResult(step.name, step.claim, outcome, step.expects, constants, answer.solver, answer.cpu_s, note)
