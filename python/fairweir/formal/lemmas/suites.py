@@ -68,7 +68,14 @@ class Suite:
 
 _HERE = "fairweir.formal.lemmas"
 
-_ALL: tuple[Suite, ...] = ()
+_ALL: tuple[Suite, ...] = (
+    Suite(
+        "frcc",
+        "FRCC: fair on the ideal link, bounded throughput ratio of two flows on the jittery one; faults, corrections",
+        "thesis 7.5.2-7.5.4, D.3",
+        "fairweir.formal.frcc.suite:run",
+    ),
+)
 
 #: By name, in the order of ``fairweir prove --list``.
 SUITES: dict[str, Suite] = {suite.name: suite for suite in _ALL}
