@@ -41,11 +41,11 @@ struct beliefs {
 	u32 slot_start_us;
 	u32 delivered; /* at the start of this slot */
 	u32 lost; /* at the start of this slot */
+	u32 qdel_l_us; /* qdel_L of the newest RTT */
 	u16 busy; /* a bit for each of the last slots, the newest lowest */
 	u8 slots; /* how many of them count */
 	u8 quiet_slots; /* since a bound moved or timed out */
-	bool has_qdelay; /* qdel_L > 0 in the newest RTT */
-	bool is_idle; /* ... but not in all of this slot */
+	bool is_idle; /* qdel_L was 0 in this slot */
 	bool is_app_limited; /* in this period */
 };
 
@@ -148,11 +148,11 @@ static __always_inline void belief_end_slots(struct beliefs *b, const struct tcp
 
 	if (!ended)
 		return;
-	belief_push_slot(b, delivered - b->delivered, had_loss || (b->has_qdelay && !b->is_idle));
+	belief_push_slot(b, delivered - b->delivered, had_loss || (b->qdel_l_us && !b->is_idle));
 	CC_UNROLL
 	for (u32 i = 1; i < BELIEF_SLOTS; i++) {
 		if (i < ended)
-			belief_push_slot(b, 0, b->has_qdelay);
+			belief_push_slot(b, 0, b->qdel_l_us > 0);
 	}
 	belief_update_bounds(b, jitter_us, tp->mss_cache);
 	b->slot_start_us += ended * b->slot_us;
@@ -188,8 +188,8 @@ static __always_inline bool belief_update(struct sock *sk, struct beliefs *b, co
 	jitter_us = belief_jitter_us(b->rtprop_us, d_fp);
 	belief_end_slots(b, tp, rs, jitter_us, now_us);
 	if (rtt_us) {
-		b->has_qdelay = rtt_us > b->rtprop_us + jitter_us;
-		b->is_idle = b->is_idle || !b->has_qdelay;
+		b->qdel_l_us = rtt_us - min(rtt_us, b->rtprop_us + jitter_us);
+		b->is_idle = b->is_idle || !b->qdel_l_us;
 	}
 	b->is_app_limited = b->is_app_limited || rs->is_app_limited;
 	return true;
@@ -207,16 +207,8 @@ static __always_inline u64 belief_packet_rate(u64 us, u32 mss)
 	return max(mss * USEC_PER_SEC / max(us, 1ULL), 1ULL);
 }
 
-/* What cc_qdel sends at, bytes/s: twice C_L until there is a queue, half of it while there is one. */
-static __always_inline u64 belief_qdel_rate(const struct beliefs *b, u32 mss)
-{
-	u64 rate = b->has_qdelay ? b->c_l / 2 : b->c_l * 2;
-
-	return max(rate, belief_packet_rate(b->rtprop_us, mss));
-}
-
 /* Packets of 2 C_U (R + D): what may be in flight if ACKs fail to come. A distant C_U says no more than 4 C_L. */
-static __always_inline u64 belief_qdel_cwnd(const struct beliefs *b, u64 d_fp, u32 mss)
+static __always_inline u64 belief_cwnd(const struct beliefs *b, u64 d_fp, u32 mss)
 {
 	u64 rate = min(b->c_u, 4 * b->c_l);
 	u64 bytes = 2 * rate * (b->rtprop_us + belief_jitter_us(b->rtprop_us, d_fp)) / USEC_PER_SEC;

@@ -2,27 +2,43 @@
 /*
  * cc_qdel: sends at twice the rate the link surely has until there surely is a queue, then at half of it
  *
- * Model: the beliefs of beliefs.h, and
+ *	if qdel_L > 0: 1/2 C_L
+ *	else: 2 C_L
  *
- *	rate = qdel_L > 0 ? C_L / 2 : 2 C_L, at least a packet per R
- *	cwnd = 2 C_U (R + D)
+ * at least a packet in R (thesis listing 4.1, line 7). Written by `fairweir rule`.
  *
- * qdel_L > 0 only if the queue is not empty, so the link is used; and then the queue is drained, so it is bounded. Proved
- * (thesis, lemma B.4.7) for one flow on a CCAC link, D = R, buffer at least 3 C (R + D): utilisation 83 to 89 %,
- * RTT at most 4.4 (R + D), at most 3 packets lost in R; C_L and C_U converge exponentially. Of several flows nothing is
- * promised, and they are unfair.
+ * Beliefs are those of beliefs.h; cwnd = 2 C_U (R + D).
  *
- * Source: thesis 4.2.1, listing 4.2 (CCA1), 4.2.3, 4.2.4, B.4 to B.6; specs/formal.md sections 1.8 and 2.
+ * qdel_L > 0 only if the queue is not empty, so the link is used; and then the queue is drained, so it is bounded.
+ * Proved (thesis, lemma B.4.7) for one flow on a CCAC link, D = R, buffer at least 3 C (R + D): utilisation 83 % (89 %
+ * in the text), RTT at most 4.4 (R + D), at most 3 packets lost in R; C_L and C_U converge exponentially. Of several
+ * flows nothing is promised, and they are unfair.
  *
- * Deviations: bounds come from whole slots of length R, as in the proofs, while the rate follows each RTT. Time-outs are
- * those of the synthesis code without its margins of 10 %. The cap on cwnd is the prototype's; it takes a C_U that is
- * not known for 4 C_L. A retransmission timeout halves C_L: ACKs that fail to come are not in the model.
+ * Deviations: bounds come from whole slots of length R, as in the proofs, while the rate follows each RTT. Time-outs
+ * are those of the synthesis code without its margins of 10 %. The cap on cwnd is the prototype's; it takes a C_U that
+ * is not known for 4 C_L. A retransmission timeout halves C_L: ACKs that fail to come are not in the model.
+ *
+ * Source: thesis listing 4.2 (CCA1, from query G1), 4.2.3, 4.2.4, B.4 to B.6; specs/formal.md sections 1.8 and 2.
  */
 #include "beliefs.h"
+#include "rule.h"
 
-#define CC_QDEL_PARAMS(P) P(d_fp, "d", CC_FIXED, CC_FP(1), CC_FP(0.01), CC_FP(8), "jitter that is tolerated, in rtprops")
+#define CC_QDEL_PARAMS(P) \
+	P(d_fp, "d", CC_FIXED, CC_FP(1), CC_FP(0.01), CC_FP(8), "jitter that is tolerated, in rtprops")
 CC_PARAMS(cc_qdel, CC_QDEL_PARAMS);
 CC_STATE_FITS(struct beliefs);
+
+/* What the rule sends at, bytes/s. */
+static __always_inline u64 cc_qdel_rate(const struct beliefs *b, u32 mss)
+{
+	s64 c_l = rule_quantity(b->c_l);
+	s64 qdel_l = b->qdel_l_us;
+	u64 least = belief_packet_rate(b->rtprop_us, mss);
+
+	if (qdel_l > 0)
+		return max(rule_share(c_l, 2), least);
+	return max(rule_share(2 * c_l, 1), least);
+}
 
 SEC("struct_ops/cc_qdel_init")
 void BPF_PROG(cc_qdel_init, struct sock *sk)
@@ -42,8 +58,8 @@ CC_CONG_CONTROL(cc_qdel_cong_control, sk, rs)
 
 	if (!belief_update(sk, b, rs, d_fp))
 		return;
-	sk->sk_pacing_rate = belief_qdel_rate(b, tp->mss_cache);
-	tp->snd_cwnd = min(belief_qdel_cwnd(b, d_fp, tp->mss_cache), (u64)tp->snd_cwnd_clamp);
+	sk->sk_pacing_rate = cc_qdel_rate(b, tp->mss_cache);
+	tp->snd_cwnd = min(belief_cwnd(b, d_fp, tp->mss_cache), (u64)tp->snd_cwnd_clamp);
 }
 
 /* Losses tell that the link is busy; the window does not react to them. */

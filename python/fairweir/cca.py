@@ -120,22 +120,30 @@ def is_bpf_source(name: str) -> bool:
     return name.endswith(".bpf.c")
 
 
+def is_rule(name: str) -> bool:
+    """Tell whether `name` is the path of a rule file."""
+    return name.endswith(".toml")
+
+
 def check(name: str, *, base: Path | None = None) -> None:
     """Make sure that `name` is a controller that can be run.
 
     Parameters
     ----------
-    name : str; a built-in's name, ``file.py:Class``, ``module:Class`` or ``path.bpf.c``
+    name : str; a built-in's name, ``file.py:Class``, ``module:Class``, ``path.bpf.c`` or ``rule.toml``
     base : Path; where relative files are looked up after the working directory (the scenario's folder)
 
     Raises
     ------
     CcaError : no such controller
+    ConfigError : a rule file that is not a rule
     """
     if is_python(name):
         load_class(name, base=base)
     elif is_bpf_source(name):
         locate(name, base=base)
+    elif is_rule(name):
+        kernel_c(name, base=base)
     elif name not in algorithms():
         close = difflib.get_close_matches(name, algorithms(), n=1, cutoff=0.5)
         known = ", ".join(sorted(algorithms()))
@@ -159,6 +167,23 @@ def locate(file: str, *, base: Path | None = None) -> Path:
     raise CcaError(f"no such file: `{file}`", hint="give the path from the working directory", cca=file)
 
 
+def kernel_c(name: str, *, base: Path | None = None) -> Path:
+    """Give the kernel C of a ``path.bpf.c`` or of a rule, which is written out to a file of its own.
+
+    Raises
+    ------
+    CcaError : no such file
+    ConfigError : a rule file that is not a rule
+    """
+    path = locate(name, base=base)
+    if not is_rule(name):
+        return path
+    from fairweir.formal.generate import write_controller
+    from fairweir.formal.rule import Rule
+
+    return write_controller(Rule.load(path))
+
+
 def source_file(name: str, *, base: Path | None = None) -> Path | None:
     """Give the file that defines the controller `name`, or None for a built-in.
 
@@ -167,7 +192,7 @@ def source_file(name: str, *, base: Path | None = None) -> Path | None:
     CcaError : no such file or module
     """
     where = name.rpartition(":")[0] if is_python(name) else name
-    if where.endswith(".py") or is_bpf_source(where):
+    if where.endswith(".py") or is_bpf_source(where) or is_rule(where):
         return locate(where, base=base)
     file = _load_module(where).__file__ if is_python(name) else None
     return Path(file) if file else None

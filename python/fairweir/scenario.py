@@ -50,8 +50,10 @@ class CcaSpec(BaseModel):
 
     @property
     def label(self) -> str:
-        """Give a short name for tables and plots: the class of a Python file, the stem of a C file."""
-        return self.name.rpartition(":")[2] if ":" in self.name else Path(self.name).name.removesuffix(".bpf.c")
+        """Give a short name for tables and plots: the class of a Python file, the stem of a C or rule file."""
+        if ":" in self.name:
+            return self.name.rpartition(":")[2]
+        return Path(self.name).name.removesuffix(".bpf.c").removesuffix(".toml")
 
     @model_serializer(mode="wrap")
     def _short(self, handler: SerializerFunctionWrapHandler) -> Any:

@@ -25,7 +25,7 @@ CLAIM_FAILS = 1
 
 
 def audit(
-    ccas: Annotated[list[str], typer.Argument(metavar="CCA...", help="Names, mine.py:Class, or mine.bpf.c.")],
+    ccas: Annotated[list[str], typer.Argument(metavar="CCA...", help="Names, mine.py:Class, mine.bpf.c or rule.toml.")],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points and shorter runs; seconds a CCA.")] = False,
     deep: Annotated[bool, typer.Option("--deep", help="More points, longer runs, ten seeds; many minutes.")] = False,
     only: Annotated[

@@ -217,4 +217,4 @@ def whole_path(cca: str) -> str:
     path, colon, name = cca.rpartition(":")
     if colon and path.endswith(".py"):
         return f"{Path(path).resolve()}:{name}"
-    return str(Path(cca).resolve()) if cca.endswith(".bpf.c") else cca
+    return str(Path(cca).resolve()) if cca.endswith((".bpf.c", ".toml")) else cca

@@ -30,7 +30,7 @@ def _kernel() -> None:
 
 @kernel_app.command("load")
 def load(
-    name: Annotated[str, typer.Argument(metavar="CCA", help="A controller of bpf/ (frcc, copa, ...), or mine.bpf.c.")],
+    name: Annotated[str, typer.Argument(metavar="CCA", help="Of bpf/ (frcc, copa, ...), mine.bpf.c, or rule.toml.")],
     called: Annotated[
         str | None, typer.Option("--name", help="What TCP_CONGESTION is to call it; default the controller's name.")
     ] = None,
@@ -39,7 +39,7 @@ def load(
     as_json: AsJson = False,
 ) -> None:
     """Load a controller until it is unloaded or the machine restarts: any program may then use it by its name."""
-    source = str(ccas.locate(name)) if ccas.is_bpf_source(name) else name
+    source = str(ccas.kernel_c(name)) if ccas.is_bpf_source(name) or ccas.is_rule(name) else name
     words = ["load", source, *(["--name", called] if called else []), *(["--default"] if default else [])]
     loaded = _ask("loading a controller", [*words, "--params", json.dumps(_params(settings))])
     if as_json:

@@ -30,6 +30,7 @@ COMMANDS = {
     "agree": "fairweir.cli.agree:agree",
     "prove": "fairweir.cli.prove:prove",
     "reproduce": "fairweir.cli.reproduce:reproduce",
+    "rule": "fairweir.cli.rule:rule",
     "list": "fairweir.cli.list:list_all",
     "kernel": "fairweir.cli.kernel:kernel_app",
     "new": "fairweir.cli.new:new_app",

@@ -7,6 +7,7 @@ kernel C (:mod:`fairweir.formal.generate`). docs/formal/rules.md describes the f
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -261,6 +262,22 @@ class Rule:
         constraints = encode(self, system, flow)
         system.require(f"rule {flow}", *constraints)
         return constraints
+
+
+def find_rule(name: str) -> Path:
+    """Give the file of a rule: a path that ends in ``.toml``, or the name of one in rules/.
+
+    Raises
+    ------
+    ConfigError : no such rule
+    """
+    path = Path(name) if name.endswith(".toml") else RULES / f"{name}.toml"
+    if path.is_file():
+        return path
+    known = sorted(file.stem for file in RULES.glob("*.toml"))
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean `{close[0]}`?" if close else f"known are {', '.join(known)}; or give the path of a rule file"
+    raise ConfigError(f"no such rule: `{name}`", hint=hint)
 
 
 def parse_condition(text: str) -> Condition:

@@ -40,7 +40,7 @@ class Subject:
     def stem(self) -> str:
         """The name without directories, suffixes and class, as laws and file names use it."""
         name = self.name.replace("\\", "/").rsplit("/", 1)[-1]
-        for suffix in (".bpf.c", ".py"):
+        for suffix in (".bpf.c", ".py", ".toml"):
             name = name.replace(suffix, "")
         return name.replace(":", "-")
 

@@ -1,0 +1,43 @@
+"""``fairweir rule``: what a rule file says, and the kernel C that it becomes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from fairweir.cli import output
+from fairweir.cli.options import AsJson
+from fairweir.formal.generate import controller, decision_header
+from fairweir.formal.rule import Rule, find_rule
+
+
+class Form(StrEnum):
+    """How a rule is written."""
+
+    TOML = "toml"
+    C = "c"
+    HEADER = "h"
+
+
+def rule(
+    name: Annotated[str, typer.Argument(metavar="RULE", help="One of rules/ (cc_qdel, ...), or mine.toml.")],
+    form: Annotated[
+        Form, typer.Option("--as", help="toml; c: the kernel C that is run; h: its decision alone, as a header.")
+    ] = Form.TOML,
+    as_json: AsJson = False,
+) -> None:
+    """Check a rule file, and show what it decides, or the kernel C that it becomes."""
+    found = Rule.load(find_rule(name))
+    text = controller(found)
+    if as_json:
+        rows = [
+            {"when": [condition.text for condition in branch.conditions], "rate": str(branch.rate)}
+            for branch in found.branches
+        ]
+        document = {"name": found.name, "beliefs": found.beliefs.value, "branch": rows}
+        words = {"summary": found.summary, "description": found.description, "source": found.source}
+        output.print_json({**document, **words, "c": text})
+        return
+    typer.echo({Form.TOML: found.to_toml(), Form.C: text, Form.HEADER: decision_header(found)}[form], nl=False)

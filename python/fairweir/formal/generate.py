@@ -1,0 +1,224 @@
+"""A rule as kernel C: the decision, and a whole controller around it.
+
+The decision is exact integer arithmetic: sums over a common denominator are compared before anything is divided, and
+the rate is the rule's own, rounded down to a byte per second. What it reads are whole numbers already: C_L, C_U,
+C_L_lambda and alpha in bytes/s, qdel_L and R in us, q_U and MSS in bytes; data over R is rounded down first.
+
+Beliefs are kept by bpf/beliefs.h (CCAC) and bpf/probes.h (CBR-delay); bpf/rule.h has the arithmetic.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import textwrap
+from collections.abc import Mapping, Sequence
+from math import lcm
+from pathlib import Path
+from typing import Final
+
+from fairweir.errors import ConfigError
+from fairweir.formal.linear import Atom, LinearForm
+from fairweir.formal.rule import BeliefFamily, Comparison, Condition, Rule
+
+TEMPLATES: Final = Path(__file__).parents[1] / "skeletons"
+#: bpf/rule.h: quantities are below 2^48 and sums below 2^63.
+MOST_WEIGHT: Final = 1 << 15
+#: Columns of C, a tab counting 8.
+WIDTH: Final = 120
+
+#: The header that keeps the beliefs.
+_BELIEFS: Final = {BeliefFamily.CCAC: "beliefs.h", BeliefFamily.CBR_DELAY: "probes.h"}
+#: The rate below which a flow never sends: a packet in R, whatever alpha a flow is given.
+_FLOOR: Final = {
+    BeliefFamily.CCAC: "belief_packet_rate(b->rtprop_us, mss)",
+    BeliefFamily.CBR_DELAY: "belief_packet_rate(s->rtprop_us, mss)",
+}
+
+#: How a decision gets at a quantity: the name of its variable, and its value.
+_CCAC: Final[Mapping[Atom, tuple[str, str]]] = {
+    Atom("C_L", 0): ("c_l", "rule_quantity(b->c_l)"),
+    Atom("C_U", 0): ("c_u", "rule_quantity(b->c_u)"),
+    Atom("alpha", 0): ("alpha", "rule_quantity(belief_packet_rate(b->rtprop_us, mss))"),
+    Atom("qdel_L", 0): ("qdel_l", "b->qdel_l_us"),
+    Atom("", 1): ("rtprop", "b->rtprop_us"),
+    Atom("alpha", 1): ("packet", "mss"),
+    Atom("C_L", 1): ("c_l_data", "rule_data(rule_quantity(b->c_l), b->rtprop_us)"),
+    Atom("C_U", 1): ("c_u_data", "rule_data(rule_quantity(b->c_u), b->rtprop_us)"),
+}
+_CBR_DELAY: Final[Mapping[Atom, tuple[str, str]]] = {
+    Atom("C_L_lambda", 0): ("c_l_lambda", "rule_quantity(s->rate)"),
+    Atom("alpha", 0): ("alpha", "rule_rate(alpha_bytes, s->rtprop_us)"),
+    Atom("q_U", 0): ("q_u", "rule_quantity(s->queue)"),
+    Atom("q_U", -1): ("q_u_rate", "rule_rate(s->queue, s->rtprop_us)"),
+    Atom("", 1): ("rtprop", "s->rtprop_us"),
+    Atom("alpha", 1): ("packet", "rule_quantity(alpha_bytes)"),
+    Atom("C_L_lambda", 1): ("c_l_lambda_data", "rule_data(rule_quantity(s->rate), s->rtprop_us)"),
+}
+_ATOMS: Final = {BeliefFamily.CCAC: _CCAC, BeliefFamily.CBR_DELAY: _CBR_DELAY}
+_ARGUMENTS: Final = {
+    BeliefFamily.CCAC: "const struct beliefs *b, u32 mss",
+    BeliefFamily.CBR_DELAY: "const struct probing *s, u64 alpha_bytes, u32 mss",
+}
+
+
+def controller(rule: Rule) -> str:
+    """Give the rule as the text of a ``.bpf.c``.
+
+    Raises
+    ------
+    ConfigError : coefficients that are too large for 64-bit arithmetic
+    """
+    template = TEMPLATES / f"rule-{rule.beliefs.value}.bpf.c.in"
+    words = {
+        "@name@": rule.name,
+        "@NAME@": rule.name.upper(),
+        "@header@": _header(rule),
+        "@decision@": decision(rule).rstrip("\n"),
+    }
+    text = template.read_text(encoding="utf-8")
+    for placeholder, word in words.items():
+        text = text.replace(placeholder, word)
+    return text
+
+
+def write_controller(rule: Rule) -> Path:
+    """Write the rule's C to a file in the user's cache, which its content names, and give the path.
+
+    Raises
+    ------
+    ConfigError : coefficients that are too large, or the cache cannot be written
+    """
+    text = controller(rule)
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = home / "fairweir" / "rules" / hashlib.sha256(text.encode()).hexdigest()[:16]
+    file = folder / f"{rule.name}.bpf.c"
+    if file.is_file():
+        return file
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Other processes may do the same: the file appears whole, or not at all.
+        with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", encoding="utf-8", delete=False) as part:
+            part.write(text)
+        Path(part.name).replace(file)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        hint = "the environment variable XDG_CACHE_HOME names another place"
+        raise ConfigError(f"generated C cannot be written: {reason}", source=str(folder), hint=hint) from None
+    return file
+
+
+def decision(rule: Rule) -> str:
+    """Give the C function ``NAME_rate``, which gives the rate that the rule decides, bytes/s.
+
+    Raises
+    ------
+    ConfigError : coefficients that are too large for 64-bit arithmetic
+    """
+    atoms = _ATOMS[rule.beliefs]
+    used = {atom for form in _forms(rule) for atom, _ in form.terms}
+    variables = [f"\ts64 {name} = {value};" for atom, (name, value) in atoms.items() if atom in used]
+    lines = [
+        "/* What the rule sends at, bytes/s. */",
+        f"static __always_inline u64 {rule.name}_rate({_ARGUMENTS[rule.beliefs]})",
+        "{",
+        *variables,
+        f"\tu64 least = {_FLOOR[rule.beliefs]};",
+        "",
+    ]
+    for branch in rule.branches:
+        if branch.conditions:
+            holds = " && ".join(_condition(rule, condition, atoms) for condition in branch.conditions)
+            lines += _wrapped(f"\tif ({holds})", "\t    ")
+            lines.append(f"\t\treturn {_rate(rule, branch.rate, atoms)};")
+        else:
+            lines.append(f"\treturn {_rate(rule, branch.rate, atoms)};")
+    return "\n".join([*lines, "}", ""])
+
+
+def decision_header(rule: Rule) -> str:
+    """Give the decision as a header, for CCAs that are another one for a while."""
+    guard = f"FAIRWEIR_{rule.name.upper()}_RATE_H"
+    return (
+        "/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */\n"
+        f"/* The decision of rules/{rule.name}.toml, for CCAs that are {rule.name} for a while. "
+        "Written by `fairweir rule`. */\n"
+        f"#ifndef {guard}\n#define {guard}\n\n"
+        f'#include "{_BELIEFS[rule.beliefs]}"\n#include "rule.h"\n\n'
+        f"{decision(rule)}\n#endif\n"
+    )
+
+
+def _forms(rule: Rule) -> list[LinearForm]:
+    conditions = [condition.difference for branch in rule.branches for condition in branch.conditions]
+    return conditions + [branch.rate for branch in rule.branches]
+
+
+def _condition(rule: Rule, condition: Condition, atoms: Mapping[Atom, tuple[str, str]]) -> str:
+    scaled, _ = _whole(rule, condition.difference)
+    larger = _sum([(atom, factor) for atom, factor in scaled if factor > 0], atoms)
+    smaller = _sum([(atom, -factor) for atom, factor in scaled if factor < 0], atoms)
+    sign = ">" if condition.comparison is Comparison.ABOVE else ">="
+    return f"{larger} {sign} {smaller}"
+
+
+def _rate(rule: Rule, form: LinearForm, atoms: Mapping[Atom, tuple[str, str]]) -> str:
+    scaled, parts = _whole(rule, form)
+    return f"max(rule_share({_sum(scaled, atoms)}, {parts}), least)"
+
+
+def _whole(rule: Rule, form: LinearForm) -> tuple[list[tuple[Atom, int]], int]:
+    """Give the form times its common denominator, and that.
+
+    Raises
+    ------
+    ConfigError : sums would not fit 64 bits
+    """
+    parts = lcm(*(factor.denominator for _, factor in form.terms))
+    scaled = [(atom, int(factor * parts)) for atom, factor in form.terms]
+    if parts > MOST_WEIGHT or sum(abs(factor) for _, factor in scaled) > MOST_WEIGHT:
+        raise ConfigError(
+            f"coefficients are too large for 64-bit arithmetic: `{form}`",
+            source=rule.name,
+            hint=f"over a common denominator they may add up to {MOST_WEIGHT}",
+        )
+    return scaled, parts
+
+
+def _sum(terms: Sequence[tuple[Atom, int]], atoms: Mapping[Atom, tuple[str, str]]) -> str:
+    if not terms:
+        return "0"
+    text = ""
+    # C has no unary sign here: what is added comes first
+    for atom, factor in sorted(terms, key=lambda term: term[1] < 0):
+        name = atoms[atom][0]
+        size = name if abs(factor) == 1 else f"{abs(factor)} * {name}"
+        sign = " - " if factor < 0 else " + "
+        text = f"{text}{sign}{size}" if text else f"{'-' if factor < 0 else ''}{size}"
+    return text
+
+
+def _header(rule: Rule) -> str:
+    """Give the lines of the header comment: the summary, the rule, the description."""
+    lines = [f"{rule.name}: {rule.summary or 'a rule over beliefs'}", ""]
+    for branch in rule.branches:
+        word = "if" if branch is rule.branches[0] else "else if"
+        if branch.conditions:
+            lines.append(f"\t{word} {' and '.join(condition.text for condition in branch.conditions)}: {branch.rate}")
+        else:
+            lines.append(f"\t{'else' if len(rule.branches) > 1 else 'always'}: {branch.rate}")
+    lines += ["", "at least a packet in R (thesis listing 4.1, line 7). Written by `fairweir rule`."]
+    for part in (rule.description.strip(), f"Source: {rule.source}." if rule.source else ""):
+        if part:
+            paragraphs = [" ".join(paragraph.split()) for paragraph in part.split("\n\n")]
+            lines += [line for paragraph in paragraphs for line in ["", *textwrap.wrap(paragraph, WIDTH - 3)]]
+    return "\n".join(f" * {line}".rstrip() if not line.startswith("\t") else f" *{line}" for line in lines)
+
+
+def _wrapped(line: str, indent: str) -> list[str]:
+    """Break a line of C at its `&&` where it is too long."""
+    if len(line.expandtabs(8)) <= WIDTH:
+        return [line]
+    first, *rest = line.split(" && ")
+    return [f"{first} &&", *(f"{indent}{part} &&" for part in rest[:-1]), f"{indent}{rest[-1]}"]
