@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -61,19 +61,20 @@ class Plan:
 
 @dataclass(frozen=True)
 class Check:
-    """One of the checks: `gap` tells what escapes, empty if nothing does."""
+    """One of the checks of one phase.
+
+    Attributes
+    ----------
+    name : str, which of the checks
+    phase : str, where
+    gap : str, what escapes; empty if nothing does
+    cpu_s : float
+    """
 
     name: str
+    phase: str
     gap: str
     cpu_s: float
-
-    @property
-    def result(self) -> LemmaResult:
-        """The check as a line of the suite's table; a gap leaves the suite unknown."""
-        outcome = Outcome.UNKNOWN if self.gap else Outcome.PROVED
-        note = f"gap: {self.gap}" if self.gap else ""
-        meaning = _MEANINGS[self.name.split(" ")[0]]
-        return LemmaResult(f"stitch: {self.name}", meaning, outcome, solver="z3", cpu_s=self.cpu_s, note=note)
 
 
 _MEANINGS = {
@@ -86,28 +87,40 @@ _MEANINGS = {
 }
 
 
+def summary(checks: Sequence[Check]) -> list[LemmaResult]:
+    """Give the checks as lines of the suite's table, one a kind; a gap leaves the suite unknown, and is named."""
+    results = []
+    for name, meaning in _MEANINGS.items():
+        own = [check for check in checks if check.name == name]
+        gaps = [f"gap in {check.phase}: {check.gap}" for check in own if check.gap]
+        outcome = Outcome.UNKNOWN if gaps else Outcome.PROVED
+        cpu_s = sum(check.cpu_s for check in own)
+        results.append(LemmaResult(f"stitch: {name}", meaning, outcome, solver="z3", cpu_s=cpu_s, note="; ".join(gaps)))
+    return results
+
+
 def stitch(plan: Plan) -> list[Check]:
     """Make all checks of a plan."""
     before = _snapshot(plan, "")
     after = _snapshot(plan, "'")
     same = [before[name] == after[name] for name in plan.fixed]
     now = plan.may_begin.holds(before)
-    checks = [_check("cover", [now, *(z3.Not(phase.state.holds(before)) for phase in plan.phases)], before)]
+    checks = [_check("cover", "all", [now, *(z3.Not(phase.state.holds(before)) for phase in plan.phases)], before)]
     for i, phase in enumerate(plan.phases):
-        number = f"{i + 1} ({phase.state.name})"
+        where = f"phase {i + 1} ({phase.state.name})"
         here = [now, phase.state.holds(before)]
         starts = phase.transition.start.holds(before)
-        checks.append(_check(f"begin {number}", [*here, z3.Not(starts)], before))
+        checks.append(_check("begin", where, [*here, z3.Not(starts)], before))
         met = z3.Bool("objectives met")
         window = [*here, *same, *_claims(plan, phase, before, after, met)]
-        checks.append(_check(f"resume {number}", [*window, z3.Not(plan.may_begin.holds(after))], before, after))
+        checks.append(_check("resume", where, [*window, z3.Not(plan.may_begin.holds(after))], before, after))
         is_last = i == len(plan.phases) - 1
         onward = [z3.And(phase.state.holds(after), met)] if is_last else _onward(plan, i, before, after, met)
         name = "stay" if is_last else "advance"
-        checks.append(_check(f"{name} {number}", [*window, z3.Not(z3.Or(*onward))], before, after))
+        checks.append(_check(name, where, [*window, z3.Not(z3.Or(*onward))], before, after))
         if not is_last:
             bounds = [measure.is_within(before) for measure in _measures(phase)]
-            checks.append(_check(f"limit {number}", [*here, z3.Not(z3.And(*bounds))], before))
+            checks.append(_check("limit", where, [*here, z3.Not(z3.And(*bounds))], before))
     return checks
 
 
@@ -136,7 +149,7 @@ def _snapshot(plan: Plan, mark: str) -> Snapshot:
     return {name: z3.Real(name + mark) for name in plan.quantities}
 
 
-def _check(name: str, impossible: list[z3.BoolRef], *shown: Snapshot) -> Check:
+def _check(name: str, where: str, impossible: list[z3.BoolRef], *shown: Snapshot) -> Check:
     """Ask for an instance of what must not be."""
     began = time.process_time()
     solver = z3.Solver()
@@ -149,7 +162,7 @@ def _check(name: str, impossible: list[z3.BoolRef], *shown: Snapshot) -> Check:
         gap = ", ".join(f"{term} = {model.eval(term, model_completion=True)}" for one in shown for term in one.values())
     elif answer != z3.unsat:
         gap = f"the solver did not settle it: {solver.reason_unknown()}"
-    return Check(name, gap, time.process_time() - began)
+    return Check(name, where, gap, time.process_time() - began)
 
 
 def windows_to_cover(measure: Measure, ratio: Fraction) -> int:

@@ -70,6 +70,12 @@ _HERE = "fairweir.formal.lemmas"
 
 _ALL: tuple[Suite, ...] = (
     Suite(
+        "cc_qdel",
+        "cc_qdel on CCAC, buffer >= 3 C(R+D): beliefs recover and converge, the queue drains, bounds then hold",
+        "thesis 4.2.3, B.4",
+        f"{_HERE}.cc_qdel:run",
+    ),
+    Suite(
         "frcc",
         "FRCC: fair on the ideal link, bounded throughput ratio of two flows on the jittery one; faults, corrections",
         "thesis 7.5.2-7.5.4, D.3",

@@ -1,0 +1,183 @@
+"""States and transitions of cc_qdel: thesis appendix B.4, with what is needed for them to fit together.
+
+To the thesis' four states we add one, in which the queue is longer than the delay seen tells: after the link rate
+fell, a flow may have sent much faster than C of late. And beliefs may be stale in two ways, one of which does not lead
+back to the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import z3
+
+from fairweir.formal.lemmas.states import Amount, Better, Factor, Measure, Progress, State, Transition
+from fairweir.formal.lemmas.stitch import Phase, Plan
+from fairweir.formal.lemmas.view import FIXED
+
+SOURCE = "thesis B.4"
+_ONE = z3.RealVal(1)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The constants of the lemmas; C = R = 1.
+
+    Attributes
+    ----------
+    moves : factor by which stale beliefs move towards C in a window
+    least, most : bounds on C_L and C_U when converged
+    shrinks : factor by which consistent beliefs shrink in a window
+    drained : bottleneck queue that counts as drained, C (R + D)
+    drains : by how much a longer one falls in a window, C R
+    under_way : utilization of windows that meet the objectives on the way
+    steady : utilization in the last state
+    queue : all waiting bytes of windows that meet the objectives, C (R + D)
+    queue_packets : the same, further packets
+    """
+
+    moves: Fraction = Fraction(11, 10)
+    least: Fraction = Fraction(69, 100)
+    most: Fraction = Fraction(301, 100)
+    shrinks: Fraction = Fraction(3, 2)
+    drained: Fraction = Fraction(33, 10)
+    drains: Fraction = Fraction(1, 2)
+    under_way: Fraction = Fraction(76, 100)
+    steady: Fraction = Fraction(83, 100)
+    queue: Fraction = Fraction(5)
+    queue_packets: int = 0
+
+
+OURS = Numbers()
+#: The constants of lemmas B.4.2 to B.4.7; the range is the published code's, the text has [27/40, 3].
+PUBLISHED = replace(
+    OURS, shrinks=Fraction(17, 10), under_way=Fraction(83, 100), queue=Fraction(44, 10), queue_packets=3
+)
+
+VALID = State("alpha <= C_L <= C_U", lambda s: z3.And(s["alpha"] > 0, s["alpha"] <= s["C_L"], s["C_L"] <= s["C_U"]))
+STALE_LOW = State("C_L > C", lambda s: s["C_L"] > 1)
+STALE_HIGH = State("C_U < C", lambda s: s["C_U"] < 1)
+LOW_SOUND = State("C_L <= C", lambda s: s["C_L"] <= 1)
+HIGH_SOUND = State("C <= C_U", lambda s: s["C_U"] >= 1)
+CONSISTENT = State("C_L <= C <= C_U", lambda s: z3.And(s["C_L"] <= 1, s["C_U"] >= 1))
+SHOWN = State("delay shows the queue", lambda s: s["shows"] == 1)
+
+
+def converged(n: Numbers) -> State:
+    """Give the state of beliefs close to C."""
+    name = f"beliefs in [{float(n.least):g}, {float(n.most):g}] C"
+    return State(name, lambda s: z3.And(s["C_L"] >= z3.Q(*n.least.as_integer_ratio()), s["C_U"] <= _q(n.most)))
+
+
+def drained(n: Numbers) -> State:
+    """Give the state of a short bottleneck queue; R + D = 2."""
+    return State(f"bq <= {float(n.drained):g} C(R+D)", lambda s: s["bq"] <= _q(2 * n.drained))
+
+
+@dataclass(frozen=True)
+class Lemmas:
+    """The transitions of a set of constants.
+
+    Attributes
+    ----------
+    loses_none : windows that meet the objectives must not lose progress; not so in the published lemmas
+    """
+
+    numbers: Numbers
+    loses_none: bool = True
+
+    @property
+    def valid(self) -> Transition:
+        """A window's end may begin the next."""
+        return Transition("valid", "tacit in the thesis", VALID, ends=(VALID,))
+
+    @property
+    def sound(self) -> tuple[Transition, Transition]:
+        """A bound that is right stays right, whatever the other is; the thesis has both together."""
+        return (
+            Transition("B.4.1 C_L sound", SOURCE, LOW_SOUND, ends=(LOW_SOUND,)),
+            Transition("B.4.1 C_U sound", SOURCE, HIGH_SOUND, ends=(HIGH_SOUND,)),
+        )
+
+    @property
+    def shown(self) -> Transition:
+        """A flow that sent at most 2 C sees its queue."""
+        return Transition("history", "ours", CONSISTENT, ends=(SHOWN,))
+
+    @property
+    def low(self) -> Transition:
+        """After the link rate fell."""
+        ends, rates = (CONSISTENT,), self._rates(Better.DOWN, Better.DOWN, self.numbers.moves)
+        return Transition("B.4.2 C_L stale", SOURCE, STALE_LOW, ends, (), rates, True, self.loses_none)
+
+    @property
+    def high(self) -> Transition:
+        """After the link rate rose."""
+        ends, rates = (CONSISTENT,), self._rates(Better.UP, Better.UP, self.numbers.moves)
+        return Transition("B.4.2 C_U stale", SOURCE, STALE_HIGH, ends, (), rates, True, self.loses_none)
+
+    @property
+    def stays_converged(self) -> Transition:
+        """Converged beliefs stay so in spite of time-outs."""
+        near = converged(self.numbers)
+        return Transition("B.4.3 range", SOURCE, CONSISTENT & near, ends=(near,))
+
+    @property
+    def shrink(self) -> Transition:
+        """Consistent beliefs shrink."""
+        near, rates = converged(self.numbers), self._rates(Better.UP, Better.DOWN, self.numbers.shrinks)
+        start = CONSISTENT & ~near
+        return Transition("B.4.4 shrink", SOURCE, start, (near,), (), rates, True, self.loses_none)
+
+    @property
+    def stays_drained(self) -> Transition:
+        """A short queue stays short."""
+        near, short = converged(self.numbers), drained(self.numbers)
+        return Transition("B.4.5 queue stays", SOURCE, CONSISTENT & near & short, ends=(short,))
+
+    @property
+    def drain(self) -> Transition:
+        """A long queue drains."""
+        near, short, n = converged(self.numbers), drained(self.numbers), self.numbers
+        by = Amount(lambda _: _q(n.drains), f"{n.drains} CR")
+        queue = Measure("bq", lambda s: s["bq"], Better.DOWN, by, lambda _: _q(2 * n.drained))
+        start = CONSISTENT & near & ~short
+        return Transition("B.4.6 drain", SOURCE, start, ends=(short,), progress=Progress((queue,)))
+
+    def _rates(self, lower: Better, upper: Better, factor: Fraction) -> Progress:
+        def of(name: str, better: Better) -> Measure:
+            return Measure(name, lambda s: s[name], better, Factor(factor), lambda _: _ONE)
+
+        return Progress((of("C_L", lower), of("C_U", upper)))
+
+
+def plan() -> Plan:
+    """Give the order of states, with the transitions that the suite proves on the model where ACKs may pause."""
+    lemmas = Lemmas(OURS)
+    near, short = converged(OURS), drained(OURS)
+    known = CONSISTENT & SHOWN
+    steady = replace(with_history(lemmas.stays_drained), name="steady", meets=True)
+    return Plan(
+        ("C_L", "C_U", "bq", "shows", "alpha"),
+        FIXED & {"alpha"},
+        VALID,
+        (
+            Phase(STALE_LOW, lemmas.low),
+            Phase(STALE_HIGH, lemmas.high),
+            Phase(CONSISTENT & ~SHOWN, lemmas.shown),
+            Phase(known & ~near, lemmas.shrink),
+            Phase(known & near & ~short, with_history(lemmas.drain)),
+            Phase(known & near & short, steady),
+        ),
+        standing=(lemmas.valid, *lemmas.sound, lemmas.shown, lemmas.stays_converged),
+    )
+
+
+def with_history(transition: Transition) -> Transition:
+    """Give the transition from where the delay shows the queue."""
+    return replace(transition, name=f"{transition.name}, queue shown", start=transition.start & SHOWN)
+
+
+def _q(value: Fraction) -> z3.RatNumRef:
+    return z3.Q(value.numerator, value.denominator)

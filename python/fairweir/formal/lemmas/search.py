@@ -1,0 +1,136 @@
+"""The best constant of a lemma: where proofs end and refutations begin, on a grid of values.
+
+A stronger claim must imply the weaker ones. The strongest and weakest values are asked first, then the interval between
+is cut; with two processes into three parts at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fairweir.formal.lemmas.inquiry import Inquiry, answer
+from fairweir.formal.lemmas.result import Constant, LemmaResult
+from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
+from fairweir.formal.solve import Outcome
+
+#: Questions asked at a time; each is a race of two solvers already.
+AT_ONCE = 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search came to.
+
+    Attributes
+    ----------
+    proved : the strongest value that was proved, None if not even the weakest
+    refuted : the weakest value that was refuted, None if not even the strongest
+    """
+
+    proved: Fraction | None
+    refuted: Fraction | None
+
+    @property
+    def is_tight(self) -> bool:
+        """Do both sides meet? Only if no value between them was left unknown."""
+        return self.proved is not None and self.refuted is not None
+
+
+def best(
+    ask: Callable[[Fraction], Outcome], weakest: Fraction, strongest: Fraction, step: Fraction, at_once: int = 1
+) -> Found:
+    """Search the values from `weakest` to `strongest` in steps.
+
+    Parameters
+    ----------
+    ask : what becomes of the claim with a value
+    step : positive
+    at_once : how many values are asked in parallel
+
+    Returns
+    -------
+    Found : an unknown value is taken for neither side, and the search goes on around it towards the weaker ones
+    """
+    count = int(abs(strongest - weakest) / step)
+    sign = 1 if strongest >= weakest else -1
+    values = [weakest + sign * step * i for i in range(count + 1)]
+    proved, refuted = -1, count + 1
+    unknown: set[int] = set()
+    with ThreadPoolExecutor(at_once) as pool:
+        asked: list[int] = sorted({0, count})
+        while asked:
+            for i, outcome in zip(asked, pool.map(lambda i: ask(values[i]), asked), strict=True):
+                if outcome is Outcome.PROVED:
+                    proved = max(proved, i)
+                elif outcome is Outcome.REFUTED:
+                    refuted = min(refuted, i)
+                else:
+                    unknown.add(i)
+            asked = _cuts(proved, min([refuted, *(i for i in unknown if i > proved)]), at_once)
+    return Found(values[proved] if proved >= 0 else None, values[refuted] if refuted <= count else None)
+
+
+def _cuts(low: int, high: int, parts: int) -> list[int]:
+    """Give up to `parts` values that cut what is open between two, both excluded."""
+    if low < 0 or high - low <= 1:
+        return []
+    return sorted(
+        {low + (high - low) * i // (parts + 1) for i in range(1, parts + 1)} - {low} | {low + (high - low) // 2}
+    )
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A lemma whose constant is looked for.
+
+    Attributes
+    ----------
+    name, unit : str, of the constant
+    lemma : what is asked with a value
+    weakest, strongest, step : as of :func:`best`
+    published : the published value
+    """
+
+    name: str
+    unit: str
+    lemma: Callable[[Fraction], Inquiry]
+    weakest: Fraction
+    strongest: Fraction
+    step: Fraction
+    published: Fraction | None = None
+
+
+def seek(sought: Sought, request: Request) -> LemmaResult:
+    """Look for one constant; ``proved`` if some value was, with the value next to it that was refuted in the note."""
+    spent: list[LemmaResult] = []
+
+    def ask(value: Fraction) -> Outcome:
+        spent.append(answer(sought.lemma(value), request))
+        return spent[-1].outcome
+
+    found = best(ask, sought.weakest, sought.strongest, sought.step, AT_ONCE)
+    cpu_s = sum(result.cpu_s for result in spent)
+    solvers = ", ".join(sorted({result.solver for result in spent if result.solver}))
+    refuted = "nothing" if found.refuted is None else f"{float(found.refuted):g}"
+    note = f"refuted from {refuted} on; {len(spent)} questions"
+    if found.proved is None:
+        outcome = Outcome.REFUTED if found.refuted == sought.weakest else Outcome.UNKNOWN
+        return LemmaResult(sought.name, "no value proved", outcome, solver=solvers, cpu_s=cpu_s, note=note)
+    constant = Constant(sought.name, found.proved, sought.published, sought.unit)
+    claim = f"best value {float(found.proved):g} {sought.unit}".rstrip()
+    return LemmaResult(
+        sought.name, claim, Outcome.PROVED, constants=(constant,), solver=solvers, cpu_s=cpu_s, note=note
+    )
+
+
+def seek_all(lemmas: Sequence[Sought], request: Request, on_progress: OnProgress) -> list[LemmaResult]:
+    """Look for one constant after another; two that trade are a row of searches, one a value of the first."""
+    results = []
+    for i, sought in enumerate(lemmas):
+        on_progress(Progress(sought.name, i, len(lemmas)), None)
+        results.append(seek(sought, request))
+        on_progress(Progress(sought.name, i + 1, len(lemmas)), results[-1])
+    return results

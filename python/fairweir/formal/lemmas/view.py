@@ -1,0 +1,50 @@
+"""What a lemma sees of a system at one point."""
+
+from __future__ import annotations
+
+import z3
+
+from fairweir.formal.lemmas.states import Snapshot
+from fairweir.formal.system import System
+
+#: What of the path stays as it is from window to window.
+FIXED = frozenset({"alpha", "beta"})
+
+
+def snapshot(system: System, t: int, flow: int = 0) -> Snapshot:
+    """Give the quantities of a point by name, C R and C.
+
+    ``queue``: all waiting bytes; ``bq``: those that wait for the link; ``undetected``: losses not yet known;
+    ``cwnd``, ``rate``: the flow's; its beliefs under their own names; ``shows``: 1 if its delay tells how long the
+    queue is (:func:`delay_shows_queue`), else 0; ``alpha``, ``beta``.
+    """
+    own = system.flows[flow]
+    seen = {
+        "queue": system.queue(t),
+        "bq": system.bottleneck_queue(t),
+        "undetected": system.L[t] - system.Ld[t],
+        "alpha": system.alpha,
+        "shows": z3.If(delay_shows_queue(system, t, flow), z3.RealVal(1), z3.RealVal(0)),
+    }
+    if system.beta is not None:
+        seen["beta"] = system.beta
+    if own.cwnd:
+        seen["cwnd"] = own.cwnd[t]
+    if own.rate:
+        seen["rate"] = own.rate[t]
+    return seen | {name: curve[t] for name, curve in own.beliefs.items()}
+
+
+def delay_shows_queue(system: System, t: int, flow: int = 0) -> z3.BoolRef:
+    """Tell whether a flow that sent at most 2 C of late sees its queue in its delay.
+
+    If the bytes served last waited less than k + 1 steps, then what is queued was sent in those steps, and in those of
+    D in which service may since have rested: queue <= 2 C (k + 1 + D). Delays of nearly the whole trace say nothing.
+    """
+    grid = system.grid
+    bits = system.flows[flow].delay[t]
+    bounds = [
+        z3.Or(bits[k + 1], system.queue(t) <= 2 * (k + 1 + grid.d_steps) * z3.Q(1, grid.per_r))
+        for k in range(grid.points - 1 - grid.d_steps)
+    ]
+    return z3.And(*bounds)
