@@ -5,6 +5,6 @@ Each family's ``attach`` makes a flow's beliefs at every point, binds them to it
 :mod:`fairweir.formal.soundness`.
 """
 
-from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms
+from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms
 
-__all__ = ["Expiry", "Family", "Start", "Terms"]
+__all__ = ["Expiry", "Family", "Resolution", "Start", "Terms"]

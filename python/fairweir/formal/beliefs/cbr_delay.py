@@ -1,9 +1,9 @@
 """Beliefs of a sender that knows its link to be CBR-delay: C_L_lambda and q_U (thesis section 4.2.2.1).
 
 What was sent in an interval of length T* = R without delays above D or losses fits C T* + C D and C T* + beta
-(equations 4.2.2, 4.2.3). On a grid a delay is known to one step only, so the bound is proved for a jitter of D + 1
-step: the divisor is T* + D + 1 step, 3 at one step per R, where the thesis has T* + D = 2. docs/formal/models.md shows
-what becomes of the finer bound.
+(equations 4.2.2, 4.2.3): the thesis divides by T* + D, which is 2, and probes at twice the bound. The published code
+holds that a grid shows a delay to one step only, divides by T* + D + 1 step, which is 3, and so probes at three times
+it. docs/formal/models.md has what holds for each.
 """
 
 from __future__ import annotations
@@ -12,23 +12,28 @@ from fractions import Fraction
 
 import z3
 
-from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms
+from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms
 from fairweir.formal.grid import Grid
 from fairweir.formal.models.delay import first_byte_delays
-from fairweir.formal.system import Bit, Sender, System, is_max, is_min
+from fairweir.formal.system import Bit, Sender, System, is_max
 
 #: C_L_lambda falls to no less than this part of its first value at a time-out (published code).
 LARGEST_FALL = Fraction(1, 2)
-#: A rate above this multiple of C_L_lambda is a probe.
-PROBE = 3
 
 
-def reach(grid: Grid) -> Fraction:
-    """Give T* + D + 1 step, in R: what is sent in T* stays below C_L_lambda times this."""
-    return 1 + grid.jitter + grid.step
+def reach(grid: Grid, resolution: Resolution) -> Fraction:
+    """Give T* + D, or a step more, in R: a quiet T* has room for C_L_lambda times this, and a probe exceeds it."""
+    return 1 + grid.jitter + (grid.step if resolution is Resolution.STEP else 0)
 
 
-def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> None:
+def attach(
+    system: System,
+    *,
+    flow: int = 0,
+    start: Start = Start.CONSISTENT,
+    expiry: Expiry = Expiry.NEVER,
+    resolution: Resolution = Resolution.STEP,
+) -> None:
     """Give a flow the beliefs ``C_L_lambda`` (C) and ``q_U`` (C R).
 
     ``q_U`` bounds the whole bottleneck queue, so it is only meant for a flow that is alone.
@@ -37,23 +42,24 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, ex
     lower, most = system.reals("C_L_lambda", stem), system.reals("q_U", stem)
     own, last, group = system.flows[flow], system.grid.last, f"beliefs {flow}"
     own.beliefs |= {"C_L_lambda": lower, "q_U": most}
-    own.attached[Family.CBR_DELAY] = Terms(start, expiry)
+    own.attached[Family.CBR_DELAY] = Terms(start, expiry, resolution)
     expires = expiry is Expiry.AT_END
     kept = z3.Real(f"{lower[last]}_kept") if expires else lower[last]
     system.require(group, lower[0] >= system.alpha, most[0] >= 0)
     if start is Start.CONSISTENT:
         system.require(group, consistent_rate(system, 0, flow), consistent_queue(system, 0, flow))
     quiet = _quiet_steps(system, flow)
+    room = reach(system.grid, resolution)
     samples: list[tuple[Bit, z3.ArithRef]] = []
     for t in range(1, system.grid.points):
-        now = _samples(system, flow, t, quiet)
+        now = _samples(system, flow, t, quiet, room)
         samples += now
         system.require(group, *_is_largest(kept if t == last else lower[t], lower[t - 1], now))
         if not (expires and t == last):
             system.require(group, *_is_queue_bound(system, flow, t))
     if expires:
         fresh = z3.Real(f"{lower[last]}_fresh")
-        ends = _ends(system, flow)
+        ends = _ends(system, flow, room)
         floor = LARGEST_FALL * lower[0]
         system.require(
             f"time-outs {flow}",
@@ -66,10 +72,11 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, ex
 
 def consistent_rate(system: System, t: int, flow: int = 0) -> Bit:
     """Tell whether C and beta are among those that C_L_lambda(t) leaves possible."""
-    lower = system.flows[flow].beliefs["C_L_lambda"][t]
+    own = system.flows[flow]
+    lower = own.beliefs["C_L_lambda"][t]
     if system.beta is None:
         return lower <= 1
-    return z3.And(lower <= 1, 1 + system.beta >= reach(system.grid) * lower)
+    return z3.And(lower <= 1, 1 + system.beta >= reach(system.grid, own.attached[Family.CBR_DELAY].resolution) * lower)
 
 
 def consistent_queue(system: System, t: int, flow: int = 0) -> Bit:
@@ -78,8 +85,10 @@ def consistent_queue(system: System, t: int, flow: int = 0) -> Bit:
 
 
 def _quiet_steps(system: System, flow: int) -> list[Bit]:
-    """Tell per point whether the step before it showed neither a delay surely above D + 1 step nor a loss."""
-    own, long = system.flows[flow], system.grid.d_steps + 2
+    """Tell per point whether the step before it showed neither a delay above the jitter of the bound nor a loss."""
+    own = system.flows[flow]
+    blur = 1 if own.attached[Family.CBR_DELAY].resolution is Resolution.STEP else 0
+    long = system.grid.d_steps + blur + 1
     bits = first_byte_delays(system, own)
     known = own.L if system.model == "ideal" else own.Ld
     out: list[Bit] = [z3.BoolVal(True)]
@@ -92,13 +101,13 @@ def _quiet_steps(system: System, flow: int) -> list[Bit]:
     return out
 
 
-def _samples(system: System, flow: int, t: int, quiet: list[Bit]) -> list[tuple[Bit, z3.ArithRef]]:
+def _samples(system: System, flow: int, t: int, quiet: list[Bit], room: Fraction) -> list[tuple[Bit, z3.ArithRef]]:
     """Give the intervals that end by t minus its delay, with the condition under which each counts, and its rate."""
     own, length = system.flows[flow], system.grid.r_steps
     out = []
     for end in range(length, t + 1):
         counts = z3.And(own.accepted(end) <= own.S[t], *quiet[end - length + 1 : t + 1])
-        out.append((counts, (own.A[end] - own.A[end - length]) * (1 / reach(system.grid))))
+        out.append((counts, (own.A[end] - own.A[end - length]) * (1 / room)))
     return out
 
 
@@ -116,11 +125,15 @@ def _is_queue_bound(system: System, flow: int, t: int) -> list[z3.BoolRef]:
     own = system.flows[flow]
     lower, most = own.beliefs["C_L_lambda"], own.beliefs["q_U"]
     left = most[t - 1] + own.A[t] - own.A[t - 1] - lower[t] * system.grid.step
-    drained = z3.Real(f"{most[t]}_drained")
-    return [*is_max(drained, [z3.RealVal(0), left]), *is_min(most[t], [own.inflight(t), drained])]
+    value, inflight = most[t], own.inflight(t)
+    return [
+        value <= inflight,
+        z3.Or(value <= 0, value <= left),
+        z3.Or(value >= inflight, z3.And(value >= 0, value >= left)),
+    ]
 
 
-def _ends(system: System, flow: int) -> Bit:
+def _ends(system: System, flow: int, room: Fraction) -> Bit:
     """Tell whether C_L_lambda times out at the last point.
 
     Reasons: a large loss; a probe, then two quiet R and more than 2 alpha still in flight; probes fewer than 3 R apart.
@@ -128,7 +141,7 @@ def _ends(system: System, flow: int) -> Bit:
     own, grid = system.flows[flow], system.grid
     last, spacing = grid.last, 3 * grid.r_steps
     lower = own.beliefs["C_L_lambda"]
-    probes = [z3.BoolVal(False), *(own.rate[t] > PROBE * lower[t - 1] for t in range(1, grid.points))]
+    probes = [z3.BoolVal(False), *(own.rate[t] > room * lower[t - 1] for t in range(1, grid.points))]
     large = [own.L[t] - own.L[t - 1] > last * system.alpha for t in range(1, grid.points)]
     calm = 2 * grid.r_steps
     undrained = z3.And(

@@ -31,9 +31,19 @@ class Family(StrEnum):
     """C_L_lambda and q_U."""
 
 
+class Resolution(StrEnum):
+    """How well a flow of the CBR-delay family knows its delays."""
+
+    STEP = "step"
+    """To one step, as sample points show them: the bound is for a jitter of D + 1 step (published code)."""
+    EXACT = "exact"
+    """To the byte: the bound is for a jitter of D (thesis, equation 4.2.2)."""
+
+
 @dataclass(frozen=True)
 class Terms:
     """How a family was attached to a flow."""
 
     start: Start = Start.CONSISTENT
     expiry: Expiry = Expiry.NEVER
+    resolution: Resolution = Resolution.STEP

@@ -35,8 +35,9 @@ def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.Bool
             out.append(z3.Implies(z3.Not(moved), shown[t][k] == shown[t - 1][k]))
         if system.acks is Acks.STEADY:
             out += [z3.Implies(shown[t][k + 1], shown[t - 1][k]) for k in range(1, points)]
+        if system.acks is Acks.STEADY or len(system.flows) > 1:
             continue
-        # Service that rests while bytes wait rests for D at most: so the delay last seen at 0 cannot be much shorter.
+        # Alone, service that rests while bytes wait rests for D at most: the delay seen at 0 cannot be much shorter.
         rested = z3.And(moved, flow.S[t - 1] <= flow.S[0])
         out += [
             z3.Implies(z3.And(rested, shown[t][k]), shown[0][k - 1 - jitter]) for k in range(jitter + 2, points + 1)
@@ -60,10 +61,10 @@ def first_byte_delays(system: System, flow: Flow) -> list[list[Bit]]:
 def _possible(system: System, steps: int) -> z3.BoolRef:
     """Give the condition on beta under which a byte can wait that long: at most beta / C + D.
 
-    A window's sender may pause; then the step in which the queue runs empty counts in full.
+    A flow whose accepted bytes may pause, for its window or as others fill the queue, can see a step more.
     """
     if system.beta is None:
         return z3.BoolVal(True)
-    pauses = any(flow.sender is not Sender.RATE for flow in system.flows)
+    pauses = len(system.flows) > 1 or system.flows[0].sender is not Sender.RATE
     in_queue = steps - system.grid.d_steps - int(pauses)
     return z3.BoolVal(True) if in_queue <= 0 else system.beta >= in_queue * system.grid.step

@@ -1,0 +1,10 @@
+"""The models once more, by definition and in exact fractions: judges traces and makes random ones, without a solver.
+
+Nothing here calls z3 or shares code with the encodings, so that one can be held against the other.
+"""
+
+from fairweir.formal.exact.judge import Decider, violations
+from fairweir.formal.exact.report import Violation
+from fairweir.formal.exact.sample import sample
+
+__all__ = ["Decider", "Violation", "sample", "violations"]

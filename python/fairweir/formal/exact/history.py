@@ -1,0 +1,155 @@
+"""A network that runs forwards: what it does at each step is drawn among what its model allows."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from random import Random
+
+from fairweir.formal.grid import Grid
+from fairweir.formal.system import Sender
+
+ZERO = Fraction(0)
+#: The parts in which the arrivals of a step are interleaved.
+PARTS = 4
+
+
+@dataclass
+class FlowHistory:
+    """One flow's curves since the network began, C R; rates in C; delays in steps."""
+
+    sent: list[Fraction] = field(default_factory=lambda: [ZERO])
+    lost: list[Fraction] = field(default_factory=lambda: [ZERO])
+    left: list[Fraction] = field(default_factory=lambda: [ZERO])
+    served: list[Fraction] = field(default_factory=lambda: [ZERO])
+    rates: list[Fraction] = field(default_factory=lambda: [Fraction(1)])
+    windows: list[Fraction] = field(default_factory=lambda: [Fraction(1)])
+    delays: list[int] = field(default_factory=lambda: [0])
+
+    def age(self, t: int) -> int:
+        """Give the steps that the last byte served had been there at t."""
+        return max(k for k in range(t + 1) if k == 0 or self.served[t] <= self.sent[t - k] - self.lost[t - k])
+
+
+class History:
+    """The network since it was empty."""
+
+    def __init__(
+        self, model: str, grid: Grid, alpha: Fraction, beta: Fraction | None, flows: int, random: Random
+    ) -> None:
+        self.model, self.grid, self.alpha, self.beta = model, grid, alpha, beta
+        self.flows = [FlowHistory() for _ in range(flows)]
+        self.tokens: list[Fraction] = [ZERO]
+        self._random = random
+        self._queue: deque[tuple[int, Fraction]] = deque()
+        #: CCAC only: does this network keep tokens for later bytes, waste them, or both?
+        self._greed = random.choice([0, 1, 2])
+
+    def by_rate(self, rate: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+        """Give a sender's bytes in a step, its rate and its cwnd, from the rate it would like."""
+        sent = max(rate, self.alpha)
+        return sent * self.grid.step, sent, Fraction(1)
+
+    def by_window(self, flow: int, cwnd: Fraction, sender: Sender) -> tuple[Fraction, Fraction, Fraction]:
+        """Give the same for a window; before the first feedback nothing is sent."""
+        own, back, window = self.flows[flow], self.grid.r_steps, cwnd + self.alpha
+        t = len(self.tokens)
+        rate = Fraction(self._random.randint(1, 24), 8)
+        if t < back:
+            return ZERO, rate, window
+        allowed = own.served[t - back] + own.lost[t - back] + window - own.sent[-1]
+        if sender is Sender.PACED_WINDOW:
+            allowed = min(allowed, rate * self.grid.step)
+        return max(ZERO, allowed), rate, window
+
+    def advance(
+        self, wanted: Sequence[tuple[Fraction, Fraction, Fraction]], ahead: Sequence[Sequence[Fraction]]
+    ) -> bool:
+        """Go one step on; False if tokens that were taken long ago have found no bytes.
+
+        Parameters
+        ----------
+        wanted : per flow, the bytes it sends in the step, its rate, its cwnd
+        ahead : per flow, the rates of the next D; empty if they are not known yet
+        """
+        sent = [amount for amount, _, _ in wanted]
+        for flow, (amount, rate, window) in zip(self.flows, wanted, strict=True):
+            flow.sent.append(flow.sent[-1] + amount)
+            flow.rates.append(rate)
+            flow.windows.append(window)
+        come = sum((flow.sent[-1] - flow.lost[-1] for flow in self.flows), ZERO)
+        self.tokens.append(self._tokens(come, ahead))
+        dropped = ZERO if self.beta is None else max(ZERO, come - self.tokens[-1] - self.beta)
+        self._enqueue(sent, dropped)
+        accepted = come - dropped
+        t, jitter = len(self.tokens) - 1, self.grid.d_steps
+        if self.model == "cbr-delay":
+            self._leave(self.tokens[t] - self.tokens[t - 1])
+            for flow in self.flows:
+                oldest = flow.left[t - jitter] if t >= jitter else ZERO
+                flow.served.append(self._between(max(oldest, flow.served[-1]), flow.left[t]))
+        else:
+            before = sum((flow.served[-1] for flow in self.flows), ZERO)
+            least = max(before, self.tokens[t - jitter] if t >= jitter else ZERO)
+            most = min(self.tokens[t], accepted)
+            if least > most:
+                return False
+            self._leave(self._between(least, most) - before)
+            for flow in self.flows:
+                flow.served.append(flow.left[-1])
+        for flow in self.flows:
+            moved = flow.served[t] > flow.served[t - 1]
+            flow.delays.append(flow.age(t) if moved else flow.delays[-1])
+        return True
+
+    def _tokens(self, come: Fraction, ahead: Sequence[Sequence[Fraction]]) -> Fraction:
+        full = self.tokens[-1] + self.grid.step
+        if self.model != "ccac":
+            return min(full, come)
+        if full <= come:
+            return full
+        least = max(self.tokens[-1], come)
+        if self._greed == 0 or not ahead:
+            return least
+        # Bytes that the next D brings, if nothing is lost until then.
+        room = sum((max(rate, self.alpha) * self.grid.step for rates in ahead for rate in rates), ZERO)
+        most = min(full, least + (room if self._greed == 2 else room / 2))
+        return self._between(least, most)
+
+    def _enqueue(self, sent: Sequence[Fraction], dropped: Fraction) -> None:
+        """Put a step's bytes into the queue, the flows' in turns, without those at the end that find it full."""
+        chunks = [(i, amount / PARTS) for _ in range(PARTS) for i, amount in enumerate(sent) if amount > 0]
+        if self._random.random() < 0.5:
+            chunks.sort(key=lambda chunk: chunk[0], reverse=self._random.random() < 0.5)
+        losses = [ZERO] * len(sent)
+        while dropped > 0:
+            flow, amount = chunks.pop()
+            losses[flow] += min(amount, dropped)
+            if amount > dropped:
+                chunks.append((flow, amount - dropped))
+            dropped -= min(amount, dropped)
+        self._queue.extend(chunks)
+        for own, loss in zip(self.flows, losses, strict=True):
+            own.lost.append(own.lost[-1] + loss)
+
+    def _leave(self, amount: Fraction) -> None:
+        """Take bytes out of the queue, oldest first."""
+        left = [flow.left[-1] for flow in self.flows]
+        while amount > 0:
+            flow, size = self._queue.popleft()
+            taken = min(size, amount)
+            left[flow] += taken
+            amount -= taken
+            if size > taken:
+                self._queue.appendleft((flow, size - taken))
+        for own, total in zip(self.flows, left, strict=True):
+            own.left.append(total)
+
+    def _between(self, low: Fraction, high: Fraction) -> Fraction:
+        """Draw from an interval, its ends more often than not."""
+        return low + (high - low) * self._random.choice([ZERO, ZERO, Fraction(1), Fraction(1), *_INNER])
+
+
+_INNER = [Fraction(k, 6) for k in range(1, 6)]

@@ -1,0 +1,33 @@
+"""All that a trace must obey, in one list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairweir.formal.exact.beliefs import belief_violations
+from fairweir.formal.exact.network import flow_violations, network_violations
+from fairweir.formal.exact.report import Violation
+from fairweir.formal.exact.senders import Decider, arrivals, decisions
+from fairweir.formal.trace import Trace
+
+__all__ = ["Decider", "violations"]
+
+
+def violations(trace: Trace, deciders: Sequence[Decider | None] = ()) -> list[Violation]:
+    """Check a trace against its model, its flows' beliefs and what decides their rates.
+
+    Parameters
+    ----------
+    deciders : per flow, its rule's ``decide``, or None for a flow that may send as it likes
+
+    Returns
+    -------
+    list of Violation, empty if the trace is one of the model's
+    """
+    found = list(network_violations(trace))
+    for i in range(len(trace.flows)):
+        found += [*flow_violations(trace, i), *arrivals(trace, i), *belief_violations(trace, i)]
+    for i, decide in enumerate(deciders):
+        if decide is not None:
+            found += decisions(trace, i, decide)
+    return found

@@ -1,0 +1,52 @@
+"""What is wrong with a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A rule that a trace breaks.
+
+    Attributes
+    ----------
+    rule : str, of the model, the beliefs or the sender
+    t : the point
+    flow : the flow, or None for the network
+    text : str, what is there and what should be
+    """
+
+    rule: str
+    t: int
+    flow: int | None
+    text: str
+
+    def __str__(self) -> str:
+        """Give it in a line."""
+        where = f"t = {self.t}" if self.flow is None else f"t = {self.t}, flow {self.flow}"
+        return f"{self.rule} at {where}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Finds what is wrong, for one flow or the network."""
+
+    flow: int | None = None
+
+    def unless(self, holds: bool, rule: str, t: int, text: str) -> Iterator[Violation]:
+        """Give a violation unless the rule holds."""
+        if not holds:
+            yield Violation(rule, t, self.flow, text)
+
+    def equal(self, name: str, found: Fraction, expected: Fraction, rule: str, t: int) -> Iterator[Violation]:
+        """Give a violation unless both are the same."""
+        yield from self.unless(found == expected, rule, t, f"{name} is {found}, should be {expected}")
+
+    def within(
+        self, name: str, low: Fraction, found: Fraction, high: Fraction, rule: str, t: int
+    ) -> Iterator[Violation]:
+        """Give a violation unless `found` lies between the two."""
+        yield from self.unless(low <= found <= high, rule, t, f"{name} is {found}, should be in [{low}, {high}]")

@@ -1,0 +1,48 @@
+"""Is this what the sender does? Arrivals by rate and window; rates by a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+
+from fairweir.formal.exact.report import Report, Violation
+from fairweir.formal.system import Sender
+from fairweir.formal.trace import FlowTrace, Trace
+
+#: A sender's decision: from its beliefs by name, with alpha and R, to a rate, C.
+Decider = Callable[[Mapping[str, Fraction]], Fraction]
+
+
+def arrivals(trace: Trace, index: int) -> Iterator[Violation]:
+    """Check A against rate and cwnd."""
+    flow, report, grid = trace.flows[index], Report(index), trace.grid
+    if flow.sender is Sender.RATE:
+        for t in range(1, grid.points):
+            yield from report.unless(flow.rate[t] >= trace.alpha, "rate", t, f"{flow.rate[t]} is below alpha")
+            sent = flow.A[t - 1] + grid.step * flow.rate[t]
+            yield from report.equal("A", flow.A[t], sent, "arrivals", t)
+        return
+    for t in range(grid.r_steps, grid.points):
+        yield from report.equal("A", flow.A[t], _allowed(trace, flow, t), "arrivals", t)
+
+
+def _allowed(trace: Trace, flow: FlowTrace, t: int) -> Fraction:
+    back = trace.grid.r_steps
+    allowed = flow.S[t - back] + flow.Ld[t] + flow.cwnd[t]
+    if flow.sender is Sender.PACED_WINDOW:
+        allowed = min(allowed, flow.A[t - 1] + trace.grid.step * flow.rate[t])
+    return max(flow.A[t - 1], allowed)
+
+
+def decisions(trace: Trace, index: int, decide: Decider) -> Iterator[Violation]:
+    """Check the rate at every point from t = R on against the rule, on the beliefs of one R before."""
+    flow, report, back = trace.flows[index], Report(index), trace.grid.r_steps
+    for t in range(back, trace.grid.points):
+        seen = {name: column[t - back] for name, column in flow.beliefs.items()}
+        seen |= {"alpha": trace.alpha, "R": Fraction(1), "qdel_L": least_qdelay(trace, flow, t - back)}
+        yield from report.equal("rate", flow.rate[t], decide(seen), "rule", t)
+
+
+def least_qdelay(trace: Trace, flow: FlowTrace, t: int) -> Fraction:
+    """Give qdel_L, R: the delay seen less D, if that is positive."""
+    return max(0, flow.delay[t] - trace.grid.d_steps) * trace.grid.step
