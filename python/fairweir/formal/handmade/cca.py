@@ -1,0 +1,95 @@
+"""What a hand-encoded congestion control algorithm offers: constraints for solvers, and the same by definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import z3
+
+from fairweir.errors import ConfigError
+from fairweir.formal.exact.report import Violation
+from fairweir.formal.system import Curve, Sender, System
+from fairweir.formal.trace import Trace
+
+
+class HandmadeCca(Protocol):
+    """An algorithm with state of its own, which no rule over beliefs can express.
+
+    Attributes
+    ----------
+    name, source : str
+    sender : what bounds its arrivals
+    """
+
+    @property
+    def name(self) -> str:
+        """The name on the command line."""
+
+    @property
+    def source(self) -> str:
+        """Where the encoding is from."""
+
+    @property
+    def sender(self) -> Sender:
+        """What bounds its arrivals."""
+
+    def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
+        """Bind a flow's window or rate from t = R on, add that to the system, and give it.
+
+        What it remembers becomes columns of ``flow.beliefs``; at the start they are as free as any past may leave them.
+
+        Raises
+        ------
+        ConfigError : the encoding does not exist for the system's grid
+        """
+
+    def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
+        """Check a trace's columns by the algorithm's definition, without the encoding."""
+
+
+def remember(system: System, flow: int, *names: str) -> list[Curve]:
+    """Make columns for what an algorithm remembers, and put them with the flow's beliefs."""
+    index = flow if len(system.flows) > 1 else None
+    columns: list[Curve] = [system.reals(name, index) for name in names]
+    system.flows[flow].beliefs |= dict(zip(names, columns, strict=True))
+    return columns
+
+
+def bind(system: System, flow: int, name: str, constraints: list[z3.BoolRef]) -> list[z3.BoolRef]:
+    """Add an algorithm's constraints to the system, and give them."""
+    system.require(f"{name} {flow}", *constraints)
+    return constraints
+
+
+def need_whole_steps(system: System, name: str, jitter: int | None = None) -> None:
+    """Refuse grids that an encoding does not exist for.
+
+    Parameters
+    ----------
+    jitter : the D in R that it needs, None for any
+
+    Raises
+    ------
+    ConfigError : several steps in an R, or another jitter
+    """
+    if system.grid.per_r != 1:
+        raise ConfigError(f"{name} is encoded for one step per R: `{system.grid.per_r}`", key="per_r", hint="write 1")
+    if jitter is not None and system.grid.jitter != jitter:
+        raise ConfigError(
+            f"{name} is encoded for a jitter of {jitter} R: `{system.grid.jitter}`",
+            key="jitter",
+            hint=f"write {jitter}",
+        )
+
+
+def choose(*cases: tuple[z3.BoolRef, z3.BoolRef]) -> list[z3.BoolRef]:
+    """Give ``if``, ``elif``, ... as implications: the first condition that holds decides."""
+    out, earlier = [], list[z3.BoolRef]()
+    for condition, then in cases:
+        out.append(z3.Implies(z3.And(*(z3.Not(other) for other in earlier), condition), then))
+        earlier.append(condition)
+    return out
+
+
+ELSE = z3.BoolVal(True)

@@ -1,0 +1,72 @@
+"""A Copa-like algorithm: a packet more or less per R, towards a window of MSS (R + qdel) / qdel.
+
+Copa compares its window with a target from the least delay of late. Which of the delays of the last D it was is not
+modelled: the window may grow if the delay seen R ago, less a step, allows it, and may shrink if the delay seen R + D
+ago does; where both do, the network chooses.
+
+Source: CCAC (SIGCOMM 2021) section 6 and its published encoding. Deviation: the decision at t = R is bound as well,
+with any delay before the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import z3
+
+from fairweir.formal.exact.report import Report, Violation
+from fairweir.formal.handmade.cca import bind, need_whole_steps
+from fairweir.formal.system import Sender, System
+from fairweir.formal.trace import Trace
+
+
+@dataclass(frozen=True)
+class CopaLike:
+    """The algorithm, which remembers only its window."""
+
+    name: str = "copa_like"
+    source: str = "CCAC section 6; Copa (NSDI 2018)"
+    sender: Sender = Sender.PACED_WINDOW
+
+    def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
+        """Bind cwnd, and the rate at cwnd per R."""
+        need_whole_steps(system, self.name, jitter=1)
+        own, alpha = system.flows[flow], system.alpha
+        out = [own.cwnd[0] >= alpha, *(rate == cwnd for rate, cwnd in zip(own.rate, own.cwnd, strict=True))]
+        for t in range(1, system.grid.points):
+            before, now = own.cwnd[t - 1], own.cwnd[t]
+            # delay seen less a step: k - 1 for the largest k that was reached
+            may_grow = z3.And(
+                *(z3.Implies(bit, before * (k - 1) <= alpha * k) for k, bit in enumerate(own.delay[t - 1]) if k >= 2)
+            )
+            grows = z3.And(now == before + alpha, may_grow)
+            less = z3.And(now >= alpha, now >= before - alpha, z3.Or(now <= alpha, now <= before - alpha))
+            shrinks = less if t < 2 else z3.And(less, self._may_shrink(system, flow, t - 2, before))
+            out.append(z3.Or(grows, shrinks))
+        return bind(system, flow, self.name, out)
+
+    def _may_shrink(self, system: System, flow: int, seen: int, before: z3.ArithRef) -> z3.BoolRef:
+        bits = system.flows[flow].delay[seen]
+        last = len(bits) - 1
+        # A delay of the whole trace or more may be any.
+        reached = [z3.And(bit, before * k >= system.alpha * (1 + k)) for k, bit in enumerate(bits[:-1]) if k >= 1]
+        return z3.Or(*reached, bits[last])
+
+    def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
+        """Check that each step is one that the delays seen allow."""
+        own, report, alpha = trace.flows[flow], Report(flow), trace.alpha
+        for t in range(trace.grid.points):
+            yield from report.equal("rate", own.rate[t], own.cwnd[t], "copa_like's pacing", t)
+        for t in range(1, trace.grid.points):
+            before = own.cwnd[t - 1]
+            allowed: set[Fraction] = set()
+            least = max(0, own.delay[t - 1] - 1)
+            if before * least <= alpha * (1 + least):
+                allowed.add(before + alpha)
+            most = own.delay[t - 2] if t >= 2 else trace.grid.points
+            if most >= trace.grid.points or (most >= 1 and before * most >= alpha * (1 + most)):
+                allowed.add(max(alpha, before - alpha))
+            text = f"cwnd is {own.cwnd[t]}, should be one of {', '.join(map(str, sorted(allowed))) or 'nothing'}"
+            yield from report.unless(own.cwnd[t] in allowed, "copa_like", t, text)
