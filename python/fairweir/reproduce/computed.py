@@ -123,6 +123,18 @@ def judge_number(experiment: str, number: Number) -> Finding:
 
 COMPUTED: Final = (
     Computed(
+        id="thesis-4.4",
+        title="Loss buys convergence: F^-1, and cc_probe_slow_k beside it",
+        source="thesis figure 4.4, theorem 4.2.1, section 4.2.2.1",
+        published="on a CBR-delay link with a buffer of at most C D no CCA finds the link's rate before F^-1(C) round "
+        "trips: C - C_0 if it may lose a constant, log(C/C_0) if it may lose in proportion; cc_probe_slow shows that "
+        "this is tight",
+        setup="curves from 1 packet per R, beta_s = R; in the simulator R = D = 40 ms, beta_s = R/2, from a gate of 12 "
+        "Mbps that opens at 20 s to a link of 24 to 192 Mbps; converged at 90 % of what it gets in the end; what a "
+        "probe may lose is 2 f",
+        home="fairweir.formal.frontier:tradeoff",
+    ),
+    Computed(
         id="thesis-7.12",
         title="FRCC's phase portraits on the ideal link",
         source="thesis figure 7.12, FRCC paper figure 14",
@@ -130,6 +142,24 @@ COMPUTED: Final = (
         "overlap moves the link from the flow that measures both probes to the other",
         setup="main cwnd update, R = 1, theta = 0.2, no clamps; grid of 24 x 24 states, N_C in (1, 4], N_T in [0.5, 4]",
         home="fairweir.formal.frcc.portraits:ideal_link",
+    ),
+    Computed(
+        id="thesis-7.14",
+        title="FRCC's colliding probes, packet by packet",
+        source="thesis figure 7.14 and section 7.5.4, FRCC paper figure 16",
+        published="a probe that measures another one's delay takes the link for slower than it is: N_T goes to 1, and "
+        "the flow that meets more probes yields",
+        setup="48 Mbps; two flows of 50 ms, 600 s; parking lot of 3 hops of 10 ms, 1200 s; slots of a round fixed",
+        home="fairweir.formal.frcc.overlaps:overlaps",
+    ),
+    Computed(
+        id="thesis-7.16",
+        title="FRCC's throughput ratios with different RTTs and over several bottlenecks",
+        source="thesis figure 7.16 and section D.4, FRCC paper figure 18",
+        published="between 1 and the RTT ratio; between hops and hops squared; larger probes give smaller ratios",
+        setup="the figure's equations, then rounds of the fluid model and 48 Mbps packet by packet with theta = 10 ms, "
+        "gamma D = 40 ms. The figure's probe is N_T gamma D by RTT; its parking lot gives long and short flows one RTT",
+        home="fairweir.formal.frcc.ratios:ratios",
     ),
 )
 """What there is to compute, in the order of ``--list``."""

@@ -1,0 +1,131 @@
+"""FRCC in the fluid model, on any network of links: no packets, no noise, each probe alone (thesis 7.5.5 and D.4).
+
+Windows are fixed between updates, so queues settle where every full link carries its rate. That is the minimum over
+queueing delays q >= 0 of the convex function
+
+    sum over links of rate_l q_l  -  sum over flows of w_i log(R_i + delay of i's path),
+
+whose derivative by q_l is what link l lacks to be full. A flow's probe changes its own window alone; the excess delay
+it measures is what its own path gains, other links' losses included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+Vector = Any
+"""An array of floats."""
+
+#: FRCC's own theta and gamma D, ms (paper section 7).
+THETA_MS: Final = 10.0
+GAMMA_D_MS: Final = 40.0
+_NEWTON_STEPS: Final = 200
+_ROUNDS: Final = 20_000
+
+
+class NoFixedPointError(ArithmeticError):
+    """The windows did not come to rest."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Links of rate 1, and the flows over them.
+
+    Attributes
+    ----------
+    rtprops : array, one time a flow
+    routes : array of 0 and 1, flows x links; row i: links that flow i takes
+    theta, gamma_d : FRCC's, in the unit of `rtprops`
+    """
+
+    rtprops: Vector
+    routes: Vector
+    theta: float = THETA_MS
+    gamma_d: float = GAMMA_D_MS
+
+    def settle(self, windows: Vector, start: Vector | None = None) -> Vector:
+        """Give the queueing delay of each link, by Newton's method on those that are not empty.
+
+        Parameters
+        ----------
+        windows : array, one a flow, in units of rate times time
+        start : array, a guess
+        """
+        q = np.full(self.routes.shape[1], self.theta) if start is None else start.copy()
+        for _ in range(_NEWTON_STEPS):
+            rtts = self.rtprops + self.routes @ q
+            lack = 1 - self.routes.T @ (windows / rtts)
+            free = (q > 0) | (lack < 0)
+            curvature = (self.routes.T * (windows / rtts**2)) @ self.routes
+            move = np.zeros_like(q)
+            move[free] = np.linalg.solve(curvature[np.ix_(free, free)], -lack[free])
+            # Delays of a tenth at least of what they were: far out the quadratic guess overshoots.
+            q_next = np.maximum(q + move, np.where(q > 1e-12, 0.1 * q, 0.0))
+            q_next[q_next < 1e-12] = 0.0
+            if np.max(np.abs(q_next - q)) < 1e-13 * (1 + np.max(q)):
+                return q_next
+            q = q_next
+        raise NoFixedPointError("queues do not settle")
+
+    def rates(self, windows: Vector, q: Vector) -> Vector:
+        """Give each flow's throughput."""
+        return windows / (self.rtprops + self.routes @ q)
+
+    def excess_delay(self, windows: Vector, q: Vector, flow: int) -> float:
+        """Give what a flow's path gains in delay while it probes alone."""
+        n_t = self.routes[flow] @ q / self.theta
+        probing = windows.copy()
+        probing[flow] += n_t * self.rates(windows, q)[flow] * self.gamma_d
+        return float(self.routes[flow] @ (self.settle(probing, q) - q))
+
+    def flow_counts(self, windows: Vector, q: Vector) -> tuple[Vector, Vector]:
+        """Give what every flow takes N_C and N_T for."""
+        n_t = self.routes @ q / self.theta
+        excess = np.array([self.excess_delay(windows, q, flow) for flow in range(len(windows))])
+        return n_t * self.gamma_d / excess, n_t
+
+    def fixed_point(self, weight: float = 0.5) -> tuple[Vector, Vector]:
+        """Play rounds (main update, `weight` is its alpha) until windows rest; give throughputs and queueing delays.
+
+        Raises
+        ------
+        NoFixedPointError : they do not
+        """
+        windows = (self.rtprops + self.theta * len(self.rtprops)) / len(self.rtprops)
+        q = self.settle(windows)
+        for _ in range(_ROUNDS):
+            n_c, n_t = self.flow_counts(windows, q)
+            target = windows * (self.rtprops + self.theta * n_c) / (self.rtprops + self.theta * n_t)
+            updated = (1 - weight) * windows + weight * target
+            q = self.settle(updated, np.maximum(q, 1e-3 * self.theta))
+            if np.max(np.abs(updated / windows - 1)) < 1e-12:
+                return self.rates(updated, q), q
+            windows = updated
+        raise NoFixedPointError(f"windows do not rest in {_ROUNDS} rounds")
+
+
+def one_link(rtprops: list[float], theta: float = THETA_MS, gamma_d: float = GAMMA_D_MS) -> Network:
+    """Give flows of these rtprops on one link."""
+    return Network(np.array(rtprops, float), np.ones((len(rtprops), 1)), theta, gamma_d)
+
+
+def parking_lot(
+    hops: int, long_rtprop: float, short_rtprop: float, theta: float = THETA_MS, gamma_d: float = GAMMA_D_MS
+) -> Network:
+    """Give a flow over `hops` links and one flow more on each link; the first flow is the long one."""
+    routes = np.vstack([np.ones((1, hops)), np.eye(hops)])
+    return Network(np.array([long_rtprop, *[short_rtprop] * hops]), routes, theta, gamma_d)
+
+
+def shares_of_one_link(rtprops: list[float], theta: float = THETA_MS, gamma_d: float = GAMMA_D_MS) -> Vector:
+    """Give the throughputs at the fixed point on one link in closed form: in proportion to RTT_i + gamma D.
+
+    At rest N_C = N_T for every flow, so each one's excess delay is gamma D, the same for all; the probe's equation then
+    gives throughput_i in proportion to RTT_i + gamma D, and the sum over flows N_T = N_G: RTT_i = R_i + N_G theta.
+    ``algebra.py`` derives it.
+    """
+    weights = np.array(rtprops, float) + len(rtprops) * theta + gamma_d
+    return weights / weights.sum()

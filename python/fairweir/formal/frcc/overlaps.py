@@ -1,0 +1,119 @@
+"""Thesis figure 7.14, probes that overlap, packet by packet: what the maps of ``maps.py`` foretell.
+
+The fewer slots a round has, the more often probes meet. Two slots: the first never probes, so both flows probe in every
+other one, and in step they always meet.
+"""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import TYPE_CHECKING, Final
+
+from fairweir.formal.frcc.fluid import THETA_MS, parking_lot
+from fairweir.formal.frcc.packets import Played, on_one_link, on_parking_lot, play
+from fairweir.formal.frcc.ratios import ratio_at_rest
+from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.experiment import Bound
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairweir.worlds import Archive
+
+SLOTS: Final = (2, 3, 6, 20)
+#: None: FRCC's own choice, 2 N_T between 6 and 20.
+LOT_SLOTS: Final = (None, 20, 60, 240)
+HOPS: Final = 3
+
+
+def overlaps(archive: Archive) -> Computation:
+    """Play two flows, and a parking lot, with ever more slots a round."""
+    scenarios = {("pair", slots): on_one_link([50, 50], slots) for slots in SLOTS} | {
+        ("lot", slots): on_parking_lot(HOPS, slots) for slots in LOT_SLOTS
+    }
+    played = play(scenarios, archive)
+    delays = [_delay(played["pair", slots]) for slots in SLOTS]
+    ratios = [fmean(run.others_by_first for run in played["lot", slots]) for slots in LOT_SLOTS]
+    apart = [max(_unfairness(run) for run in played["pair", slots]) for slots in SLOTS]
+    fluid = ratio_at_rest(parking_lot(HOPS, 10, 10))
+    numbers = [
+        Number(
+            "two flows, 2 slots",
+            "full overlap: N_T goes to 1",
+            "median qdelay by theta",
+            delays[0],
+            Bound(at_least=0.85, at_most=1.25),
+            1.0,
+        ),
+        Number(
+            "two flows, 2 slots",
+            "full overlap: no motion towards fairness",
+            "largest throughput ratio, of all seeds",
+            apart[0],
+            Bound(at_least=1.2),
+            "ratios stay",
+        ),
+        Number(
+            "two flows, 20 slots",
+            "no overlap: N_T goes to N_G",
+            "median qdelay by theta",
+            delays[-1],
+            Bound(at_least=1.85, at_most=2.25),
+            2.0,
+        ),
+        Number(
+            "two flows, 20 slots",
+            "no overlap: fair",
+            "largest throughput ratio, of all seeds",
+            apart[-1],
+            Bound(at_most=1.1),
+            1.0,
+        ),
+        Number(
+            f"parking lot, {HOPS} hops",
+            "a flow that meets more probes yields",
+            "short by long, FRCC's slots by 240 slots",
+            ratios[0] / ratios[-1],
+            Bound(at_least=1.15),
+            "partial overlap yields",
+        ),
+        Number(
+            f"parking lot, {HOPS} hops",
+            f"without overlaps the fluid model's ratio, {fluid:.3g}",
+            "short by long, 240 slots, by that",
+            ratios[-1] / fluid,
+            Bound(at_least=0.85, at_most=1.15),
+            "between hops and hops²",
+        ),
+    ]
+    return Computation(numbers, lambda: draw(delays, ratios, fluid))
+
+
+def _delay(played: list[Played]) -> float:
+    return fmean(fmean(run.qdelays_ms) for run in played) / THETA_MS
+
+
+def _unfairness(run: Played) -> float:
+    return max(run.throughputs_mbps) / min(run.throughputs_mbps)
+
+
+def draw(delays: list[float], ratios: list[float], fluid: float) -> Figure:
+    """Draw queueing delay and the parking lot's ratio over the number of slots."""
+    from matplotlib.figure import Figure
+
+    from fairweir.report.style import colour
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot(range(len(SLOTS)), delays, "o-", color=colour(0), label="packets")
+    for level in (1, 2):
+        left.axhline(level, linestyle=":", color="grey")
+    left.set(xticks=range(len(SLOTS)), xticklabels=SLOTS, xlabel="slots a round", ylabel="median qdelay by theta")
+    left.set_title("two flows: N_T = 1 in full overlap, 2 without")
+    names = ["FRCC's" if slots is None else str(slots) for slots in LOT_SLOTS]
+    right.plot(range(len(names)), ratios, "o-", color=colour(0), label="packets")
+    right.axhline(fluid, linestyle=":", color="grey", label="fluid model, no overlaps")
+    right.set(xticks=range(len(names)), xticklabels=names, xlabel="slots a round", ylabel="throughput, short by long")
+    right.set_title(f"parking lot of {HOPS} hops")
+    right.legend()
+    return figure

@@ -1,0 +1,91 @@
+"""FRCC packet by packet, to hold the fluid model's answers against: the kernel's code in the simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fairweir.errors import FairweirError
+from fairweir.scenario import Scenario, dumbbell
+from fairweir.worlds import Archive, Task, play_all, spread_starts
+
+RATE = "48Mbps"
+BUFFER = "100bdp"
+SEEDS = (1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Played:
+    """What one run gave.
+
+    Attributes
+    ----------
+    throughputs_mbps, qdelays_ms : list, a flow each; of the queueing delay the median
+    """
+
+    throughputs_mbps: list[float]
+    qdelays_ms: list[float]
+
+    @property
+    def last_by_first(self) -> float:
+        """Throughput of the last flow by that of the first."""
+        return self.throughputs_mbps[-1] / self.throughputs_mbps[0]
+
+    @property
+    def others_by_first(self) -> float:
+        """Mean throughput of all flows but the first, by the first's."""
+        others = self.throughputs_mbps[1:]
+        return sum(others) / len(others) / self.throughputs_mbps[0]
+
+
+def on_one_link(rtprops_ms: list[int], slots: int | None = None) -> Scenario:
+    """Give FRCC flows of these rtprops on one link; `slots` fixes the number of slots of a round."""
+    return dumbbell(
+        [_frcc(slots)] * len(rtprops_ms),
+        rate=RATE,
+        rtprop=[f"{rtprop}ms" for rtprop in rtprops_ms],
+        buffer=BUFFER,
+        duration="600s",
+        warmup="200s",
+    )
+
+
+def on_parking_lot(hops: int, slots: int | None = None) -> Scenario:
+    """Give an FRCC flow over `hops` links and one more on each, all with 10 ms; the first flow is the long one."""
+    links = [f"hop{number}" for number in range(1, hops + 1)]
+    paths = [links, *([link] for link in links)]
+    flows = [{"cca": _frcc(slots), "rtprop": "10ms", "path": path} for path in paths]
+    return Scenario.from_dict(
+        {
+            "duration": "1200s",
+            "warmup": "300s",
+            "link": {link: {"rate": RATE, "buffer": BUFFER} for link in links},
+            "flow": flows,
+        }
+    )
+
+
+def _frcc(slots: int | None) -> Any:
+    return "frcc" if slots is None else {"name": "frcc", "min_slots": slots, "max_slots": slots}
+
+
+def play(scenarios: dict[Any, Scenario], archive: Archive) -> dict[Any, list[Played]]:
+    """Play each scenario once a seed.
+
+    Raises
+    ------
+    FairweirError : a run failed
+    """
+    tasks = {key: [Task(spread_starts(scenario, seed)) for seed in SEEDS] for key, scenario in scenarios.items()}
+    outcomes = play_all([task for several in tasks.values() for task in several], archive)
+    found: dict[Any, list[Played]] = {}
+    for key, several in tasks.items():
+        found[key] = []
+        for task in several:
+            outcome = outcomes[task.key]
+            if outcome.summary is None:
+                raise FairweirError(f"a run of FRCC failed: {outcome.failure}")
+            flows = outcome.summary["flows"]
+            rates = [float(flow["throughput_mbps"]) for flow in flows]
+            found[key].append(Played(rates, [float(flow["qdelay_ms"]["p50"]) for flow in flows]))
+    return found

@@ -1,0 +1,220 @@
+"""Thesis figure 7.16: throughput ratios where FRCC rests, with different rtprops and over several bottlenecks.
+
+The figure's curves, from the equations it is made of (thesis section D.4) and in closed form; then the same from rounds
+of the fluid model, which find the queues by themselves, and from packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import fmean
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fairweir.formal.frcc.fluid import Network, one_link, parking_lot
+from fairweir.formal.frcc.packets import Played, on_one_link, on_parking_lot, play
+from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.experiment import Bound
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairweir.worlds import Archive
+
+#: N_T gamma D by the short flow's RTT, a line each. The figure's legend leaves N_T out.
+PROBES: Final = [2.0**power for power in range(-7, 9)]
+RTT_RATIOS: Final = [2.0**power for power in range(8)]
+HOPS: Final = [2, 3, 4, 5, 6, 8]
+#: Slots of a round so many that probes hardly ever meet.
+MANY_SLOTS: Final = 240
+BETWEEN_HOPS: Final = "between hops and hops²"
+BETWEEN_ONE_AND_RTTS: Final = "between 1 and the RTT ratio"
+RULE: Final = "in proportion to RTT + gamma D"
+
+
+def ratio_by_rtts(rtt_ratio: float, probe: float) -> float:
+    """Throughput of the long flow by the short's, from eq. D.1 and N_C equal for both, by root finding.
+
+    Parameters
+    ----------
+    rtt_ratio : the long flow's RTT by the short's, which is 1
+    probe : N_T gamma D by the short's RTT
+    """
+    rtts = np.array([1.0, rtt_ratio])
+
+    def difference(share: float) -> float:
+        shares = np.array([share, 1 - share])
+        return _excess(rtts, shares, probe, 0) - _excess(rtts, shares, probe, 1)
+
+    share = _root(difference, 1e-9, 1 - 1e-9)
+    return (1 - share) / share
+
+
+def _excess(rtts: np.ndarray, shares: np.ndarray, probe: float, flow: int) -> float:
+    windows = shares * rtts
+    windows[flow] += probe * shares[flow]
+    return _root(lambda excess: float(np.sum(windows / (rtts + excess)) - 1), 0.0, 2 * probe + 1)
+
+
+def ratio_by_rtts_closed(rtt_ratio: float, probe: float) -> float:
+    """Give the same in closed form: rates in proportion to RTT_i + N_T gamma D/2."""
+    return (rtt_ratio + probe / 2) / (1 + probe / 2)
+
+
+def ratio_by_hops(hops: int, probe: float) -> float:
+    """Short flows' throughput by the long one's, from eq. D.2 with equal RTTs of 1 as the figure takes them.
+
+    Parameters
+    ----------
+    probe : gamma D times the short flows' N_T, by the RTT
+    """
+
+    def lack(ratio: float) -> float:
+        # A short flow's probe, with its own hop alone in view, gives its excess delay; the long one's must be the same.
+        excess = probe * ratio / (1 + ratio)
+        return (hops * probe - excess) / (1 + excess) - ratio * excess / (hops + excess)
+
+    return _root(lack, 0.5, 2.0 * hops**2)
+
+
+def _root(of: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.optimize import brentq
+
+    return float(brentq(of, low, high, xtol=1e-15, rtol=1e-14))
+
+
+def ratio_at_rest(network: Network) -> float:
+    """Give the last flow's throughput by the first's where rounds of the fluid model rest."""
+    rates, _ = network.fixed_point()
+    return float(rates[-1] / rates[0])
+
+
+def ratios(archive: Archive) -> Computation:
+    """Compute figure 7.16, and what packets make of it."""
+    rtprops = {(4, 8): 17 / 16, (4, 32): 23 / 16, (4, 256): 79 / 16, (10, 20, 30): 5 / 4}
+    scenarios = {key: on_one_link(list(key)) for key in rtprops} | {
+        hops: on_parking_lot(hops, MANY_SLOTS) for hops in (2, 3)
+    }
+    played = play(scenarios, archive)
+    numbers = [*_of_rtts(), *_of_hops()]
+    for key, closed in rtprops.items():
+        numbers += _beside_packets(key, closed, played[key])
+    for hops in (2, 3):
+        numbers.append(_of_lot(hops, played[hops]))
+    return Computation(numbers, draw)
+
+
+def _of_rtts() -> list[Number]:
+    case = "different RTTs"
+    worst = max(
+        abs(ratio_by_rtts(rtts, probe) / ratio_by_rtts_closed(rtts, probe) - 1)
+        for rtts in RTT_RATIOS
+        for probe in PROBES
+    )
+    farthest = RTT_RATIOS[-1]
+    return [
+        Number(
+            case,
+            "no closed form, by root finding",
+            f"largest relative difference from the closed form, {len(RTT_RATIOS) * len(PROBES)} points",
+            worst,
+            Bound(at_most=1e-6),
+            "none",
+        ),
+        Number(
+            case,
+            "small probes: the RTT ratio",
+            "ratio by RTT ratio, smallest probe",
+            ratio_by_rtts(farthest, PROBES[0]) / farthest,
+            Bound(at_least=0.99, at_most=1.0),
+            1.0,
+        ),
+        Number(
+            case,
+            "large probes: 1",
+            f"ratio at RTTs {farthest:g} to 1, largest probe",
+            ratio_by_rtts(farthest, PROBES[-1]),
+            Bound(at_least=1.0, at_most=2.0),
+            1.0,
+        ),
+    ]
+
+
+def _of_hops() -> list[Number]:
+    by_hops = [(hops, ratio_by_hops(hops, probe)) for hops in HOPS for probe in PROBES]
+    return [
+        Number(
+            "parking lot, equal RTTs",
+            "at least hops",
+            "smallest ratio by hops",
+            min(ratio / hops for hops, ratio in by_hops),
+            Bound(at_least=1.0),
+            BETWEEN_HOPS,
+        ),
+        Number(
+            "parking lot, equal RTTs",
+            "at most hops²",
+            "largest ratio by hops²",
+            max(ratio / hops**2 for hops, ratio in by_hops),
+            Bound(at_most=1.0),
+            BETWEEN_HOPS,
+        ),
+    ]
+
+
+def _beside_packets(rtprops_ms: tuple[int, ...], closed: float, played: list[Played]) -> list[Number]:
+    case = f"rtprops {'/'.join(map(str, rtprops_ms))} ms"
+    return [
+        Number(
+            case,
+            f"{RULE}: {closed:.4g}",
+            "ratio at rest in the fluid model, by that",
+            ratio_at_rest(one_link(list(rtprops_ms))) / closed,
+            Bound(at_least=1 - 1e-9, at_most=1 + 1e-9),
+            BETWEEN_ONE_AND_RTTS,
+        ),
+        Number(
+            case,
+            f"{RULE}: {closed:.4g}",
+            f"ratio packet by packet, by that; mean of {len(played)} runs",
+            fmean(run.last_by_first for run in played) / closed,
+            Bound(at_least=0.85, at_most=1.15),
+            BETWEEN_ONE_AND_RTTS,
+        ),
+    ]
+
+
+def _of_lot(hops: int, played: list[Played]) -> Number:
+    fluid = ratio_at_rest(parking_lot(hops, 10, 10))
+    return Number(
+        f"parking lot, {hops} hops of 10 ms",
+        f"the fluid model with the RTTs that flows have: {fluid:.3g}",
+        f"ratio packet by packet, by that; {MANY_SLOTS} slots a round, mean of {len(played)} runs",
+        fmean(run.others_by_first for run in played) / fluid,
+        Bound(at_least=0.85, at_most=1.15),
+        BETWEEN_HOPS,
+    )
+
+
+def draw() -> Figure:
+    """Draw the figure: left the RTTs' ratio, right hops; a line a size of probe, and FRCC's own on the right."""
+    from matplotlib.figure import Figure
+
+    from fairweir.report.style import colour
+
+    figure = Figure(figsize=(11, 4.5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    shades = np.linspace(0.1, 0.9, len(PROBES))
+    for probe, shade in zip(PROBES, shades, strict=True):
+        left.plot(RTT_RATIOS, [ratio_by_rtts(rtts, probe) for rtts in RTT_RATIOS], color=(shade, shade, shade))
+        right.plot(HOPS, [ratio_by_hops(hops, probe) for hops in HOPS], color=(shade, shade, shade))
+    own = [ratio_at_rest(parking_lot(hops, 10, 10)) for hops in HOPS]
+    right.plot(HOPS, own, "o-", color=colour(1), label="rtprop 10 ms each, theta 10 ms, gamma D 40 ms")
+    right.plot(HOPS, HOPS, ":", color=colour(2), label="hops")
+    right.plot(HOPS, [hops**2 for hops in HOPS], "--", color=colour(2), label="hops²")
+    left.set(xscale="log", yscale="log", xlabel="RTT of the long flow by the short's", ylabel="throughput ratio")
+    right.set(yscale="log", xlabel="hops", ylabel="throughput, short by long")
+    figure.legend(loc="outside lower right", ncols=3)
+    figure.suptitle("FRCC at rest; grey: N_T gamma D by RTT from 2⁻⁷ (dark) to 2⁸ (light)")
+    return figure
