@@ -174,3 +174,12 @@ def run(
     on_progress: Callable[[int], object] | None = None,
 ) -> tuple[str, tuple[dict[str, bytes], dict[str, bytes]] | None]:
     """Run a configuration (JSON): the summary as JSON, and the columns of flows and links if it has an interval."""
+
+def frcc_attractor(
+    question: str, on_progress: Callable[[int], object] | None = None
+) -> tuple[str, tuple[list[float], list[float], bytes] | None]:
+    """Answer a question (JSON) about FRCC's main update.
+
+    The answer as JSON; borders of the cells' odds and of their N_T, and each cell's rank as native u32. If there is no
+    answer, the reason as text, and None.
+    """

@@ -39,6 +39,11 @@ pub fn from_json(py: Python<'_>, e: &serde_json::Error) -> PyErr {
     raise(py, "ConfigError", &format!("configuration: {e}"), &[])
 }
 
+/// A question about reachable sets that is none.
+pub fn from_question(py: Python<'_>, key: &str, reason: &str) -> PyErr {
+    raise(py, "ConfigError", &format!("{key} {reason}"), &[("key", text(py, key))])
+}
+
 /// A run that did not end well. `cause` is the Python exception behind it, if there is one.
 pub fn from_sim(py: Python<'_>, e: &SimError, cause: Option<PyErr>) -> PyErr {
     let raised = match e {

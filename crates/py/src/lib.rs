@@ -5,6 +5,7 @@
 mod controller;
 mod error;
 mod events;
+mod reach;
 mod run;
 mod units;
 
@@ -31,5 +32,6 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(units::parse_trace, m)?)?;
     m.add_function(wrap_pyfunction!(run::algorithms, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
+    m.add_function(wrap_pyfunction!(reach::frcc_attractor, m)?)?;
     Ok(())
 }

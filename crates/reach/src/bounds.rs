@@ -1,0 +1,176 @@
+//! Where every run ends up in a bounded number of rounds: the part of the proof without cells.
+//!
+//! Time is in rounds, cwnd in C theta, `R` is R / theta, and `W = R + N_T` is the sum of cwnd. `u` and `o` bound how much
+//! `N_T` is under- and over-estimated, `c` is excess / gamma, `h` rates' measured over true, `s` cwnd' / cwnd.
+//!
+//! 1. *Floor.* A flow's cwnd falls only if `T > N^_C >= 1`. So below `N_T = 1 - o` all cwnd grow, at `N_T <= floor` by
+//!    `(R + 1) / (R + floor + o)` or more. From above, a flow takes at most `T - 1 <= N_T + o - 1` times its share from
+//!    `N_T`, hence `N_T' >= min(N_T, 1 - o)`: with `floor = (1 - o) / 2` the link is used and stays so.
+//! 2. *Ceiling.* Take a target `s*` in [slowest, 1). At `N_T >= peak` a flow whose share is `f` or more, with
+//!    `f = (c / T + 1 / N*) / h` and `N* = s* (R + T) - R`, `T = peak - u`, has `N^_C <= N*` and so `s <= s*`. The others
+//!    hold less than `(n - 1) f` if `n f < 1`, so `W' <= W (s* + (n - 1) f (fastest - s*))`, and if that is less than `W`
+//!    the sum falls until `N_T < peak`, from where one round takes it to `fastest (R + peak)` at most. (`N*` rises and
+//!    `f` falls in `T`.) If flows update one after another, `W` may have grown by `fastest` before a flow with less than
+//!    the share `f` updates, and all `n` may be such: `n f fastest` for `(n - 1) f`. The round in which `N_T < peak` was
+//!    seen ends at `fastest (R + peak)` at most, and during the next one it may grow by `fastest` again.
+//! 3. *Persistence.* A flow is *small* while `h f (N_T + o) <= 1 - c - m`, with a margin `m`. Then `x <= 1 - m`, so
+//!    `N^_C >= T / (1 - m)` and `s > 1` by a margin: a small flow grows until it is not. Then
+//!    `cwnd = f (R + N_T) > (1 - c - m) / h (R + N_T) / (N_T + o)`. One update takes a factor `slowest` at most, so
+//!    from there on cwnd never falls below `slowest` times that, least over `N_T >= floor`.
+//!
+//! 2 and 3 bound the ratio of rates at once, for any number of flows and any R, though far from tightly:
+//! [`Bounds::worst_ratio`].
+
+use crate::assumptions::Enclosed;
+use crate::interval::Interval;
+use crate::schedule::Schedule;
+use thiserror::Error;
+
+const ONE: Interval = Interval::point(1.0);
+
+/// Bounds that hold from some round on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// `N_T`.
+    pub nt: Interval,
+    /// Every flow's cwnd is at least this, in C theta.
+    pub cwnd_floor: f64,
+}
+
+/// Why there are none.
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
+pub enum Unbounded {
+    /// Jitter alone looks like a flow.
+    #[error("N_T may be over-estimated by a whole flow or more (theta <= Delta_R / 2): no floor of N_T")]
+    NoFloor,
+    /// The probe drowns in the jitter.
+    #[error("the excess delay errs by as much as a probe causes (gamma D <= Delta_R): a small flow need not grow")]
+    NoPersistence,
+    /// Clamps which let small flows win more than large ones lose.
+    #[error("no ceiling of N_T was found up to {searched}")]
+    NoCeiling {
+        /// `N_T`.
+        searched: f64,
+    },
+}
+
+/// Share of a probe's signal that persistence keeps in hand; any positive number does.
+const MARGIN: f64 = 1.0 / 64.0;
+
+impl Bounds {
+    /// Bounds for `flows` flows while R / theta is in `rtprop`.
+    ///
+    /// # Errors
+    ///
+    /// If an assumption is too weak for one of the lemmas.
+    pub fn new(assumed: &Enclosed, schedule: Schedule, flows: usize, rtprop: Interval) -> Result<Self, Unbounded> {
+        let floor = floor(assumed)?;
+        let cwnd_floor = cwnd_floor(assumed, floor, rtprop)?;
+        let peak = peak(assumed, schedule, flows, rtprop)?;
+        let rounds = match schedule {
+            Schedule::Synchronous => assumed.fastest,
+            Schedule::Sequential => assumed.fastest * assumed.fastest,
+        };
+        let ceiling = (rounds - ONE) * Interval::point(rtprop.hi) + rounds * Interval::point(peak);
+        Ok(Self { nt: Interval::new(floor, ceiling.hi), cwnd_floor })
+    }
+
+    /// A bound of the ratio of two flows' rates, for runs that these bounds describe.
+    pub fn worst_ratio(&self, rtprop: Interval) -> f64 {
+        let largest = rtprop + self.nt - Interval::point(self.cwnd_floor);
+        (largest / Interval::point(self.cwnd_floor)).hi
+    }
+}
+
+fn floor(assumed: &Enclosed) -> Result<f64, Unbounded> {
+    let room = ONE - assumed.nt_over;
+    if room.lo <= 0.0 { Err(Unbounded::NoFloor) } else { Ok(room.lo / 2.0) }
+}
+
+fn cwnd_floor(assumed: &Enclosed, floor: f64, rtprop: Interval) -> Result<f64, Unbounded> {
+    let signal = ONE - assumed.noise - Interval::point(MARGIN);
+    if signal.lo <= 0.0 {
+        return Err(Unbounded::NoPersistence);
+    }
+    // (R + N_T) / (N_T + o) is monotone in N_T and tends to 1
+    let floor = Interval::point(floor);
+    let least = ((Interval::point(rtprop.lo) + floor) / (floor + assumed.nt_over)).min(ONE);
+    Ok((assumed.slowest * signal / assumed.rate_over * least).lo)
+}
+
+/// The least `N_T` of a search from which the sum of cwnd falls.
+fn peak(assumed: &Enclosed, schedule: Schedule, flows: usize, rtprop: Interval) -> Result<f64, Unbounded> {
+    let limit = 64.0 * (flows as f64 + rtprop.hi);
+    let mut nt = 1.0;
+    while nt <= limit {
+        if sum_falls(assumed, schedule, flows, rtprop, nt) {
+            return Ok(nt);
+        }
+        nt *= 1.0 + 1.0 / 64.0;
+    }
+    Err(Unbounded::NoCeiling { searched: limit })
+}
+
+fn sum_falls(assumed: &Enclosed, schedule: Schedule, flows: usize, rtprop: Interval, nt: f64) -> bool {
+    let t = Interval::point(nt) - assumed.nt_under;
+    if t.lo <= 0.0 {
+        return false;
+    }
+    (0..16).any(|k| {
+        let target = assumed.slowest + (ONE - assumed.slowest) * Interval::point(f64::from(k) / 16.0);
+        // s* < 1, so N* falls in R
+        let count = target * (Interval::point(rtprop.hi) + t) - Interval::point(rtprop.hi);
+        if count.lo <= 1.0 {
+            return false;
+        }
+        let share = (assumed.noise / t + ONE / count) / assumed.rate_under;
+        let flows = Interval::point(flows as f64);
+        let others = match schedule {
+            Schedule::Synchronous if (share * flows).hi >= 1.0 => return false,
+            Schedule::Synchronous => share * (flows - ONE),
+            Schedule::Sequential => share * flows * assumed.fastest,
+        };
+        (target + others * (assumed.fastest - target)).hi < 1.0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assumptions::Assumptions;
+    use crate::exact::Ratio;
+
+    fn bounds(assumptions: Assumptions, flows: usize, rtprop: f64) -> Result<Bounds, Unbounded> {
+        Bounds::new(&assumptions.enclosed(), Schedule::Synchronous, flows, Interval::point(rtprop))
+    }
+
+    #[test]
+    fn the_thesis_constants_bound_any_number_of_flows() {
+        for flows in [2, 3, 10, 100] {
+            for rtprop in [0.0, 1.0, 10.0, 1000.0] {
+                let found = bounds(Assumptions::THESIS, flows, rtprop).expect("bounds");
+                assert!(found.nt.lo > 0.2499 && found.nt.lo <= 0.25);
+                assert!(found.cwnd_floor > 0.19 && found.worst_ratio(Interval::point(rtprop)).is_finite());
+            }
+        }
+    }
+
+    #[test]
+    fn a_flow_that_looks_like_two_leaves_no_floor() {
+        let blurred = Assumptions { nt_over: Ratio::new(1, 1), ..Assumptions::THESIS };
+        assert_eq!(bounds(blurred, 2, 1.0), Err(Unbounded::NoFloor));
+    }
+
+    #[test]
+    fn a_probe_that_drowns_leaves_small_flows_small() {
+        let drowned = Assumptions { excess: Ratio::new(4, 1), ..Assumptions::THESIS };
+        assert_eq!(bounds(drowned, 2, 1.0), Err(Unbounded::NoPersistence));
+    }
+
+    #[test]
+    fn clamps_that_favour_growth_leave_no_ceiling() {
+        let greedy =
+            Assumptions { fastest: Ratio::new(1000, 1), slowest: Ratio::new(999, 1000), ..Assumptions::THESIS };
+        assert!(matches!(bounds(greedy, 2, 1.0), Err(Unbounded::NoCeiling { .. })));
+    }
+}

@@ -1,0 +1,153 @@
+//! States of n flows cut into cells.
+
+use crate::axis::Axis;
+use crate::interval::Interval;
+use std::array;
+use std::ops::Range;
+
+/// Cells of (rates of flows 1 to M over the last flow's, `N_T`); `M + 1` flows share the link.
+///
+/// Cells are numbered row by row, a row being a cell of `N_T`; inside a row the last odds run fastest.
+#[derive(Debug, Clone)]
+pub struct Cells<const M: usize> {
+    /// Of each of the M ratios.
+    pub odds: Axis,
+    /// Of `N_T`.
+    pub nt: Axis,
+}
+
+/// One cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cell<const M: usize> {
+    /// Rates of flows 1 to M over the last flow's.
+    pub odds: [Interval; M],
+    /// `N_T`.
+    pub nt: Interval,
+}
+
+impl<const M: usize> Cells<M> {
+    /// Number of cells of a row.
+    pub fn row_len(&self) -> usize {
+        self.odds.len().pow(M as u32)
+    }
+
+    /// Number of cells.
+    pub fn count(&self) -> usize {
+        self.nt.len() * self.row_len()
+    }
+
+    /// The cell of this number.
+    pub fn cell(&self, number: usize) -> Cell<M> {
+        let mut rest = number % self.row_len();
+        let mut odds = [Interval::point(1.0); M];
+        for u in odds.iter_mut().rev() {
+            *u = self.odds.cell(rest % self.odds.len());
+            rest /= self.odds.len();
+        }
+        Cell { odds, nt: self.nt.cell(number / self.row_len()) }
+    }
+
+    /// Cells of a row whose odds are in the given ranges, as runs of numbers, until `accept` refuses one.
+    pub fn runs(&self, row: usize, odds: &[Range<usize>; M], accept: &mut dyn FnMut(Range<usize>) -> bool) -> bool {
+        let last = &odds[M - 1];
+        if odds.iter().any(|range| range.is_empty()) {
+            return true;
+        }
+        let mut at: [usize; M] = array::from_fn(|i| odds[i].start);
+        loop {
+            let line = at[..M - 1].iter().fold(row, |line, k| line * self.odds.len() + k) * self.odds.len();
+            if !accept(line + last.start..line + last.end) {
+                return false;
+            }
+            // the next line: as a counter whose digits are the odds but the last
+            let Some(digit) = (0..M - 1).rev().find(|i| at[*i] + 1 < odds[*i].end) else { return true };
+            at[digit] += 1;
+            for i in digit + 1..M - 1 {
+                at[i] = odds[i].start;
+            }
+        }
+    }
+}
+
+impl<const M: usize> Cell<M> {
+    /// Shares of flows 1 to M, and of the last flow.
+    pub fn shares(&self) -> ([Interval; M], Interval) {
+        let one = Interval::point(1.0);
+        let last = one / self.odds.iter().fold(one, |sum, u| sum + *u);
+        let first = array::from_fn(|i| {
+            // u / (u + others) = 1 / (1 + others / u): each quantity once
+            let others = self.odds.iter().enumerate().filter(|(j, _)| *j != i).fold(one, |sum, (_, u)| sum + *u);
+            one / (one + others / self.odds[i])
+        });
+        (first, last)
+    }
+
+    /// The greatest ratio of two flows' rates.
+    pub fn worst_ratio(&self) -> f64 {
+        let one = Interval::point(1.0);
+        let rates = || self.odds.iter().copied().chain([one]).enumerate();
+        let mut worst = 1.0_f64;
+        for (i, a) in rates() {
+            for (_, b) in rates().filter(|(j, _)| *j != i) {
+                worst = worst.max((a / b).hi);
+            }
+        }
+        worst
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cells() -> Cells<2> {
+        Cells { odds: Axis::odds(0.5, 8.0), nt: Axis::graded(0.5, 4.0, |_| 0.5) }
+    }
+
+    #[test]
+    fn runs_are_the_cells_of_the_box() {
+        let cells = cells();
+        let mut found = Vec::new();
+        cells.runs(2, &[3..5, 4..7], &mut |run| {
+            found.extend(run);
+            true
+        });
+        let (row, first, last) = (cells.nt.cell(2), 3..5, 4..7);
+        let inside = |number: &usize| {
+            let cell = cells.cell(*number);
+            cell.nt == row
+                && first.clone().any(|k| cells.odds.cell(k) == cell.odds[0])
+                && last.clone().any(|k| cells.odds.cell(k) == cell.odds[1])
+        };
+        assert_eq!(found, (0..cells.count()).filter(inside).collect::<Vec<_>>());
+        assert_eq!(found.len(), 6);
+    }
+
+    #[test]
+    fn no_runs_in_an_empty_box_and_none_after_a_refusal() {
+        let cells = cells();
+        assert!(cells.runs(0, &[1..1, 0..9], &mut |_| panic!("an empty box has no cells")));
+        let mut calls = 0;
+        let went_on = cells.runs(0, &[0..3, 0..3], &mut |_| {
+            calls += 1;
+            false
+        });
+        assert_eq!((went_on, calls), (false, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn shares_and_ratios_enclose_those_of_points(number in 0..500_usize, at in prop::array::uniform2(0.0..=1.0_f64)) {
+            let cells = cells();
+            let cell = cells.cell(number % cells.count());
+            let odds: Vec<f64> = cell.odds.iter().zip(at).map(|(u, at)| u.lo + (u.hi - u.lo) * at).collect();
+            let sum = odds[0] + odds[1] + 1.0;
+            let (first, last) = cell.shares();
+            let inside = |interval: Interval, x: f64| interval.lo <= x * (1.0 + 1e-12) && x * (1.0 - 1e-12) <= interval.hi;
+            prop_assert!(inside(first[0], odds[0] / sum) && inside(first[1], odds[1] / sum) && inside(last, 1.0 / sum));
+            let (least, most) = (odds[0].min(odds[1]).min(1.0), odds[0].max(odds[1]).max(1.0));
+            prop_assert!(most / least <= cell.worst_ratio() * (1.0 + 1e-12));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Where a round takes a cell.
+
+use crate::assumptions::Enclosed;
+use crate::cells::{Cell, Cells};
+use crate::interval::Interval;
+use crate::update::{Step, step};
+use std::array;
+use std::ops::Range;
+
+/// A map from cells to the cells that cover their images.
+pub trait Map {
+    /// Number of cells.
+    fn count(&self) -> usize;
+
+    /// Hands over runs of cells that cover the image of `cell`, as far as cells reach, until `accept` gives false.
+    fn image(&self, cell: usize, accept: &mut dyn FnMut(Range<usize>) -> bool) -> Extent;
+}
+
+/// Does the whole image lie in cells?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Yes, or `accept` ended the search.
+    Inside,
+    /// Part of the image is outside all cells.
+    Beyond,
+}
+
+/// All flows measure, then all update.
+#[derive(Debug, Clone)]
+pub struct Synchronous<const M: usize> {
+    /// The states.
+    pub cells: Cells<M>,
+    /// Constants and errors.
+    pub assumed: Enclosed,
+    /// R / theta.
+    pub rtprop: Interval,
+}
+
+/// A flow's part in a round.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    share: Interval,
+    step: Step,
+    gain: Interval,
+}
+
+impl Part {
+    pub(crate) fn new(assumed: &Enclosed, share: Interval, nt: Interval, rtprop: Interval) -> Self {
+        let step = step(assumed, share, nt, rtprop);
+        Self { share, step, gain: share * step.change }
+    }
+
+    /// What `N_T` gains by this flow.
+    pub(crate) fn gain(&self) -> Interval {
+        self.gain
+    }
+
+    /// What `N_T` gains by this flow while its factor is in `factor`.
+    fn gain_by(&self, factor: Interval, rtt: Interval) -> Interval {
+        let change = (factor - Interval::point(1.0)) * rtt;
+        (self.share * change).meet(self.gain).unwrap_or(self.gain)
+    }
+
+    /// The factors of cwnd for which the flow's part of the gain is in `gain`.
+    pub(crate) fn factor(&self, gain: Interval, rtt: Interval) -> Option<Interval> {
+        let change = (gain / self.share).meet(self.step.change)?;
+        (Interval::point(1.0) + change / rtt).meet(self.step.factor)
+    }
+}
+
+impl<const M: usize> Synchronous<M> {
+    /// Parts of `factor` about as wide as a cell; with two flows there is but one ratio, and no need.
+    fn slices(&self, factor: Interval) -> impl Iterator<Item = Interval> + use<M> {
+        let first = self.cells.odds.cell(self.cells.odds.len() / 2);
+        let width = (first.hi - first.lo) * factor.lo;
+        let count = if M == 1 { 1 } else { ((factor.hi - factor.lo) / width).ceil().max(1.0) as usize };
+        let border = move |k: usize| {
+            let inner = factor.lo + (factor.hi - factor.lo) * (k as f64 / count as f64);
+            if k == count { factor.hi } else { inner.clamp(factor.lo, factor.hi) }
+        };
+        (0..count).map(move |k| Interval::new(border(k), border(k + 1)))
+    }
+}
+
+impl<const M: usize> Map for Synchronous<M> {
+    fn count(&self) -> usize {
+        self.cells.count()
+    }
+
+    fn image(&self, cell: usize, accept: &mut dyn FnMut(Range<usize>) -> bool) -> Extent {
+        let cell @ Cell { odds, nt } = self.cells.cell(cell);
+        let (first, last) = cell.shares();
+        let first = first.map(|share| Part::new(&self.assumed, share, nt, self.rtprop));
+        let last = Part::new(&self.assumed, last, nt, self.rtprop);
+        let gains = first.iter().fold(Interval::point(0.0), |sum, part| sum + part.gain);
+        let rtt = self.rtprop + nt;
+        let (rows, mut extent) = self.cells.nt.cover(nt + (gains + last.gain));
+        // The adversary cannot bring N_T to one end and every ratio to another at once: look at each row apart, and at
+        // each part of what the last flow, to which all ratios refer, may do.
+        for row in rows {
+            let target = self.cells.nt.cell(row) - nt;
+            let Some(last_factor) = last.factor(target - gains, rtt) else { continue };
+            for last_factor in self.slices(last_factor) {
+                let last_gain = last.gain_by(last_factor, rtt);
+                let within = |part: &Part| part.factor(target - gains.without(part.gain) - last_gain, rtt);
+                let mut ranges = array::from_fn(|_| 0..0);
+                for (i, part) in first.iter().enumerate() {
+                    let Some(factor) = within(part) else { continue };
+                    let next = match (part.step.pinned, last.step.pinned) {
+                        (Some(a), Some(b)) if a == b => odds[i],
+                        _ => odds[i] * (factor / last_factor),
+                    };
+                    let (range, part_extent) = self.cells.odds.cover(next);
+                    ranges[i] = range;
+                    extent = extent.and(part_extent);
+                }
+                // a range is empty if a flow cannot take part
+                if !self.cells.runs(row, &ranges, accept) {
+                    return Extent::Inside;
+                }
+            }
+        }
+        extent
+    }
+}
+
+impl Extent {
+    /// Beyond if either is.
+    pub fn and(self, other: Self) -> Self {
+        if self == Self::Inside { other } else { self }
+    }
+}
