@@ -60,7 +60,7 @@ class Outcome:
     Attributes
     ----------
     summary : dict, of the run without its scenario, None if it did not end; with an interval it has ``over_time``:
-        ``t_s`` and ``throughput_mbps``, a list a flow
+        ``t_s``, and ``throughput_mbps`` and ``lost_pkts``, a list a flow
     failure : str, why there is none
     """
 
@@ -97,10 +97,12 @@ def _over_time(record: Run) -> dict[str, Any]:
     table = record.flows
     flow = table["flow"].to_numpy()
     t_s, throughput = table["t_ns"].to_numpy() / 1e9, table["throughput_mbps"].to_numpy()
+    lost = table["lost_pkts"].to_numpy()
     number = len(record.summary["flows"])
     return {
         "t_s": t_s[flow == 0].tolist(),
         "throughput_mbps": [throughput[flow == i].round(4).tolist() for i in range(number)],
+        "lost_pkts": [lost[flow == i].tolist() for i in range(number)],
     }
 
 

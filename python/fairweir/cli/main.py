@@ -31,6 +31,7 @@ COMMANDS = {
     "prove": "fairweir.cli.prove:prove",
     "reproduce": "fairweir.cli.reproduce:reproduce",
     "rule": "fairweir.cli.rule:rule",
+    "tradeoff": "fairweir.cli.tradeoff:tradeoff",
     "list": "fairweir.cli.list:list_all",
     "kernel": "fairweir.cli.kernel:kernel_app",
     "new": "fairweir.cli.new:new_app",

@@ -135,6 +135,18 @@ COMPUTED: Final = (
         home="fairweir.formal.frontier:tradeoff",
     ),
     Computed(
+        id="thesis-4.4",
+        title="Loss buys convergence: F^-1, and cc_probe_slow_k beside it",
+        source="thesis figure 4.4, theorem 4.2.1, section 4.2.2.1",
+        published="on a CBR-delay link with a buffer of at most C D no CCA finds the link's rate before F^-1(C) round "
+        "trips: C - C_0 if it may lose a constant, log(C/C_0) if it may lose in proportion; cc_probe_slow shows that "
+        "this is tight",
+        setup="curves from 1 packet per R, beta_s = R; in the simulator R = D = 40 ms, beta_s = R/2, from a gate of 12 "
+        "Mbps that opens at 20 s to a link of 24 to 192 Mbps; converged at 90 % of what it gets in the end; what a "
+        "probe may lose is 2 f",
+        home="fairweir.formal.frontier:tradeoff",
+    ),
+    Computed(
         id="thesis-7.12",
         title="FRCC's phase portraits on the ideal link",
         source="thesis figure 7.12, FRCC paper figure 14",

@@ -1,0 +1,59 @@
+"""``fairweir tradeoff``: theorem 4.2.1's bound for a loss allowance of one's own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from fairweir import _core
+from fairweir.cli import output
+from fairweir.cli.options import AsJson
+from fairweir.errors import ConfigError
+from fairweir.formal.tradeoff import Allowance, least_time, rounds_to
+
+NS_PER_S = 1_000_000_000
+
+
+def tradeoff(
+    allowances: Annotated[
+        list[str],
+        typer.Argument(metavar="F...", help="Packets that may be lost where a BDP is C packets: 5, sqrt(C), 0.1*C."),
+    ],
+    start: Annotated[str, typer.Option("--from", metavar="RATE", help="What the flow knows when it begins.")] = "1Mbps",
+    goal: Annotated[str, typer.Option("--to", metavar="RATE", help="The link's rate.")] = "100Mbps",
+    rtprop: Annotated[str, typer.Option(metavar="TIME", help="R, the two-way propagation delay.")] = "40ms",
+    buffer: Annotated[str, typer.Option(metavar="TIME", help="The link's buffer, at most the jitter D.")] = "20ms",
+    packet: Annotated[str, typer.Option(metavar="SIZE", help="Size of a packet.")] = "1500B",
+    as_json: AsJson = False,
+) -> None:
+    """Tell how long any CCA takes to find a link's rate, given what it may lose (CBR-delay link, shallow buffer)."""
+    rtprop_ns, buffer_ns = _core.parse_time(rtprop), _core.parse_time(buffer)
+    for key, text, value in (("--rtprop", rtprop, rtprop_ns), ("--buffer", buffer, buffer_ns)):
+        if value <= 0:
+            raise ConfigError(f"{key} must be positive: `{text}`", hint="without a buffer or a delay there is no bound")
+    bdp_factor = rtprop_ns / NS_PER_S / _core.parse_bytes(packet)
+    c_0, c = _core.parse_rate(start) * bdp_factor, _core.parse_rate(goal) * bdp_factor
+    buffer_r = buffer_ns / rtprop_ns
+    rows: list[dict[str, Any]] = []
+    for text in allowances:
+        allowance = Allowance(text)
+        rows.append(
+            {
+                "allowance": text,
+                "lost_pkts_at_goal": allowance(c),
+                "rounds": rounds_to([c], allowance, c_0, buffer_r)[0],
+                "least_s": least_time(c, allowance, c_0, buffer_r) * rtprop_ns / NS_PER_S,
+            }
+        )
+    if as_json:
+        output.print_json({"from_pkts": c_0, "to_pkts": c, "buffer_r": buffer_r, "bounds": rows})
+        return
+    table = Table("f(C), packets", f"at {goal}", "F^-1(C), round trips", "least time", box=None, header_style="bold")
+    for row in rows:
+        table.add_row(
+            row["allowance"], f"{row['lost_pkts_at_goal']:.3g}", f"{row['rounds']:,}", f"{row['least_s']:.3g} s"
+        )
+    output.stdout.print(f"from {start} to {goal}: BDP of {c_0:.3g} to {c:.3g} packets, buffer of {buffer_r:.3g} R")
+    output.stdout.print(table)

@@ -1,0 +1,298 @@
+"""Thesis figure 4.4, F^-1 for several loss allowances, and cc_probe_slow_k beside it in the simulator.
+
+A flow is behind a slow gate until it has found the gate's rate; then the gate opens, and it must find the rate of the
+link behind. That link is the theorem's: its buffer is below C D, and delays of up to D hide it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from fairweir.formal.tradeoff import Allowance, least_time, rounds_to
+from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.experiment import Bound
+from fairweir.scenario import Scenario
+from fairweir.worlds import Archive, Outcome, Task, play_all
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: R and D of the simulated links.
+RTPROP_MS: Final = 40
+PACKET_BYTES: Final = 1500
+#: beta_s and the gate's buffer, R: below D = R, as the theorem wants it.
+BUFFER: Final = 0.5
+#: C_0, the gate's rate; what is behind it, ascending.
+GATE_MBPS: Final = 12
+RATES_MBPS: Final = (24, 48, 96, 192)
+#: When the gate opens: the flow's start, and losses at the gate, are long over.
+OPENS_S: Final = 20
+#: What the gate dropped before it opened is known by then, R.
+GATE_LOSSES_R: Final = 5
+#: A flow has converged when it gets this part of what it gets in the end.
+CONVERGED: Final = 0.9
+
+#: Figure 4.4's curves: from C = 1 packet per R, with a buffer of one R.
+CURVES: Final = ("1", "max(1, log(C))", "sqrt(C)", "C")
+CURVE_RATES: Final = [float(round(10 ** (i / 10))) for i in range(31)]
+
+
+@dataclass(frozen=True)
+class Prober:
+    """A member of the family cc_probe_slow_k.
+
+    Attributes
+    ----------
+    k : T* / R
+    alpha : packets
+    loss_share : of a bandwidth-delay product, beside alpha
+    has_jitter : does the path use the delays of up to D that it may have?
+    """
+
+    k: float = 1.0
+    alpha: int = 5
+    loss_share: float = 0.0
+    has_jitter: bool = True
+
+    @property
+    def label(self) -> str:
+        """The parameters, short."""
+        share = f" + {self.loss_share:g} C" if self.loss_share else ""
+        return f"k = {self.k:g}, f = {self.alpha}{share}{'' if self.has_jitter else ', no jitter'}"
+
+    @property
+    def allowance(self) -> Allowance:
+        """What a probe may lose: the alpha that may be queued before it, and its own."""
+        return Allowance(f"2*({self.alpha} + {self.loss_share}*C)" if self.loss_share else f"{2 * self.alpha}")
+
+    def duration_s(self, mbps: float) -> int:
+        """Give the time, from the gate's opening, after which it has surely converged."""
+        if self.loss_share:
+            return 25
+        cycle_s = (self.k + 3.2) * RTPROP_MS / 1e3
+        cycles = (packets_per_r(mbps) - packets_per_r(GATE_MBPS)) * (self.k + 1) / self.alpha
+        return math.ceil(1.6 * cycles * cycle_s) + 10
+
+    def task(self, mbps: float) -> Task:
+        """Give the scenario in which it goes from the gate's rate to `mbps`."""
+        flow = {
+            "id": "flow",
+            "cca": {"name": "cc_probe_slow", "k": self.k, "alpha": self.alpha, "loss_share": self.loss_share},
+            "rtprop": f"{RTPROP_MS}ms",
+            "path": ["gate", "bottleneck"],
+            "jitter": [{"kind": "random-aggregation", "max": f"{RTPROP_MS}ms"}] if self.has_jitter else [],
+        }
+        links = {
+            "gate": {
+                "steps": [["0s", f"{GATE_MBPS}Mbps"], [f"{OPENS_S}s", "10Gbps"]],
+                "buffer": f"{round(BUFFER * packets_per_r(GATE_MBPS))}pkts",
+            },
+            "bottleneck": {"rate": f"{mbps}Mbps", "buffer": f"{round(BUFFER * packets_per_r(mbps))}pkts"},
+        }
+        name = (
+            f"thesis-4.4 {self.label} {mbps:g}Mbps".replace(",", "")
+            .replace(" = ", "")
+            .replace(" + ", "+")
+            .replace(" ", "-")
+        )
+        document = {
+            "name": name,
+            "duration": f"{OPENS_S + self.duration_s(mbps)}s",
+            "warmup": f"{OPENS_S}s",
+            "packet": f"{PACKET_BYTES}B",
+            "link": links,
+            "flow": [flow],
+        }
+        return Task(Scenario.from_dict(document, source=name), interval="10ms")
+
+
+@dataclass(frozen=True)
+class Climb:
+    """What came of one run.
+
+    Attributes
+    ----------
+    converged_s : time from the gate's opening until the flow gets 90 % of what it gets in the end
+    bound_s : the theorem's, to the same part of the link's rate
+    most_lost : packets in any R
+    """
+
+    converged_s: float
+    bound_s: float
+    most_lost: int
+
+
+def packets_per_r(mbps: float) -> float:
+    """Give a rate in packets per R."""
+    return mbps * 1e3 * RTPROP_MS / 8 / PACKET_BYTES
+
+
+def read_climb(prober: Prober, mbps: float, over_time: dict[str, Any]) -> Climb:
+    """Read a run's series, 10 ms each.
+
+    The throughput is a mean over two cycles of probe and drain; what the gate lost is left out.
+    """
+    t_s = np.asarray(over_time["t_s"]) - OPENS_S
+    throughput = np.asarray(over_time["throughput_mbps"][0])
+    step_ms = 10
+    window = round(2 * (prober.k + 3) * RTPROP_MS / step_ms)
+    smooth = np.convolve(throughput, np.full(window, 1 / window))[: len(throughput)]
+    in_the_end = throughput[t_s > t_s[-1] - 6].mean()
+    converged = t_s[(t_s > 0) & (smooth >= CONVERGED * in_the_end)][0]
+    lost = np.asarray(over_time["lost_pkts"][0])[t_s > GATE_LOSSES_R * RTPROP_MS / 1e3]
+    most_lost = np.convolve(lost, np.ones(RTPROP_MS // step_ms)).max()
+    start, goal = packets_per_r(GATE_MBPS), CONVERGED * packets_per_r(mbps)
+    bound_s = least_time(goal, prober.allowance, start, BUFFER) * RTPROP_MS / 1e3
+    return Climb(float(converged), bound_s, int(most_lost))
+
+
+CONSTANT: Final = (
+    Prober(),
+    Prober(has_jitter=False),
+    Prober(k=2.0),
+    Prober(k=4.0),
+    Prober(alpha=10),
+    Prober(alpha=10, has_jitter=False),
+)
+IN_PROPORTION: Final = (Prober(loss_share=0.1), Prober(loss_share=0.1, has_jitter=False))
+
+Climbs = dict[Prober, list[Climb | None]]
+
+
+def climb_all(archive: Archive, probers: Sequence[Prober] = (*CONSTANT, *IN_PROPORTION)) -> Climbs:
+    """Play each prober on each link; None for a run that failed."""
+    tasks = {(prober, mbps): prober.task(mbps) for prober in probers for mbps in RATES_MBPS}
+    outcomes: dict[str, Outcome] = play_all(tasks.values(), archive)
+    found: Climbs = {}
+    for (prober, mbps), task in tasks.items():
+        summary = outcomes[task.key].summary
+        found.setdefault(prober, []).append(read_climb(prober, mbps, summary["over_time"]) if summary else None)
+    return found
+
+
+def tradeoff(archive: Archive) -> Computation:
+    """Compute figure 4.4's curves, and place cc_probe_slow_k beside the theorem's bound."""
+    climbs = climb_all(archive)
+    return Computation(numbers=[*_curves(), *_placed(climbs)], draw=lambda: draw(climbs))
+
+
+def _curves() -> list[Number]:
+    """F^-1 where it has a closed form, and its growth where it has none."""
+    start, far, farther = 1.0, 5_000.0, 10_000.0
+    rounds = {text: rounds_to([far, farther], Allowance(text), start, 1.0) for text in CURVES}
+    doubling = {text: (b - 1) / (a - 1) for text, (a, b) in rounds.items()}
+    return [
+        Number("f = 1", "F^-1(C) = C - C_0", "F^-1(10000)", float(rounds["1"][1]), Bound(within=1e-9), farther - start),
+        Number(
+            "f = C", "F^-1(C) = log(C/C_0)", "F^-1(10000)", float(rounds["C"][1]), Bound(within=1e-9),
+            float(math.ceil(math.log2(farther / start))),
+        ),
+        Number(
+            "f = sqrt(C)", "between the two", "growth of F^-1 as C doubles", doubling["sqrt(C)"],
+            Bound(at_least=1.35, at_most=1.45), "no closed form; about 2 sqrt(C)",
+        ),
+        Number(
+            "f = log(C)", "between the two", "growth of F^-1 as C doubles", doubling["max(1, log(C))"],
+            Bound(at_least=1.7, at_most=2), "no closed form; about C / log(C)",
+        ),
+    ]  # fmt: skip
+
+
+def _placed(climbs: Climbs) -> list[Number]:
+    complete = {prober: [c for c in found if c is not None] for prober, found in climbs.items()}
+    missing = sum(c is None for found in climbs.values() for c in found)
+    if missing:
+        why = f"{missing} runs failed"
+        return [Number("cc_probe_slow_k", "stands on the frontier", "runs", None, Bound(at_least=1), why=why)]
+    constant = [prober for prober in CONSTANT if prober in complete]
+    slow, slowest = complete[Prober()], complete[Prober(k=4.0)]
+    share = complete[Prober(loss_share=0.1)]
+    by_bound = {p: [c.converged_s / c.bound_s for c in complete[p] if c.bound_s > 0] for p in complete}
+    drift = max(ratios[-1] / ratios[1] for p, ratios in by_bound.items() if p in constant)
+    growth = {p: found[-1].converged_s / found[1].converged_s for p, found in complete.items()}
+    faster = RATES_MBPS[-1] / RATES_MBPS[1]
+    return [
+        Number(
+            "cc_probe_slow_k", "no CCA is faster than F^-1(C) (R + beta_s)", "least time by the bound",
+            min(ratio for ratios in by_bound.values() for ratio in ratios), Bound(at_least=1), "at least 1",
+        ),
+        Number(
+            "k = 1, alpha = 5", "loses a constant", "most packets lost in R, any C",
+            max(c.most_lost for p in constant if p.alpha == 5 for c in complete[p]), Bound(at_most=10), "2 alpha = 10",
+        ),
+        Number(
+            "alpha = 10", "loses a constant", "most packets lost in R, any C",
+            max(c.most_lost for p in constant if p.alpha == 10 for c in complete[p]), Bound(at_most=20), "2 alpha = 20",
+        ),
+        Number(
+            "constant loss", "takes time linear in C, which is tight",
+            f"largest growth of time by the bound, C growing by {faster:g}", drift, Bound(at_most=1.5), "a constant",
+        ),
+        Number(
+            "k = 4 by k = 1", "slower by a factor", f"times at {RATES_MBPS[-1]} Mbps",
+            slowest[-1].converged_s / slow[-1].converged_s, Bound(at_least=3, at_most=8), "the larger k, the slower",
+        ),
+        Number(
+            "alpha = 10 by alpha = 5", "losses buy time", f"times at {RATES_MBPS[-1]} Mbps",
+            complete[Prober(alpha=10)][-1].converged_s / slow[-1].converged_s, Bound(at_least=0.4, at_most=0.6), "1/2",
+        ),
+        Number(
+            "f = 5 + 0.1 C", "takes time logarithmic in C", f"growth of time, C growing by {faster:g}",
+            growth[Prober(loss_share=0.1)], Bound(at_most=3), f"less than {faster:g}",
+        ),
+        Number(
+            "f = 5 + 0.1 C", "loses in proportion to C", f"most packets lost in R at {RATES_MBPS[-1]} Mbps",
+            max(c.most_lost for c in (share[-1], complete[Prober(loss_share=0.1, has_jitter=False)][-1])),
+            Bound(at_most=2 * (5 + 0.1 * packets_per_r(RATES_MBPS[-1]))), "2 f",
+        ),
+    ]  # fmt: skip
+
+
+def draw(climbs: Climbs) -> Figure:
+    """Draw figure 4.4, and the measured times beside the bound."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 4.2), layout="constrained")
+    curves, placed = figure.subplots(1, 2)
+    _draw_curves(curves)
+    _draw_placed(placed, climbs)
+    return figure
+
+
+def _draw_curves(axes: Axes) -> None:
+    from fairweir.report import style
+
+    for i, text in enumerate(CURVES):
+        rounds = rounds_to(CURVE_RATES, Allowance(text), 1.0, 1.0)
+        axes.plot(CURVE_RATES, rounds, color=style.colour(i), label=f"f(C) = {text}")
+    axes.set(xlabel="C (packets in R)", ylabel="$F^{-1}$(C) (round trips)", title="least time, by what may be lost")
+    axes.set(xscale="log", yscale="log", xlim=(CURVE_RATES[3], CURVE_RATES[-1]), ylim=(1, None))
+    axes.legend(frameon=False)
+
+
+def _draw_placed(axes: Axes, climbs: Climbs) -> None:
+    from fairweir.report import style
+
+    start = packets_per_r(GATE_MBPS)
+    rates = np.geomspace(RATES_MBPS[0], RATES_MBPS[-1], 60)
+    bounds = {"bound, 2 f = 10": Prober().allowance, "bound, 2 f = 10 + 0.2 C": IN_PROPORTION[0].allowance}
+    for dashes, (label, allowance) in zip(("-", "--"), bounds.items(), strict=True):
+        times = [least_time(CONVERGED * packets_per_r(m), allowance, start, BUFFER) * RTPROP_MS / 1e3 for m in rates]
+        axes.plot(rates, times, color="#555555", linestyle=dashes, label=label)
+    colours: dict[tuple[float, str], str] = {}
+    for prober, found in climbs.items():
+        colour = colours.setdefault((prober.k, prober.allowance.text), style.colour(len(colours)))
+        points = [(m, c.converged_s) for m, c in zip(RATES_MBPS, found, strict=True) if c is not None]
+        looks = "o-" if prober.has_jitter else "s:"
+        axes.plot(*zip(*points, strict=True), looks, markersize=4, color=colour, label=prober.label)
+    axes.set(xscale="log", yscale="log", xlabel="C (Mbps)", title="cc_probe_slow_k")
+    axes.set(ylabel=f"time from {GATE_MBPS} Mbps to {CONVERGED:.0%} (s)", ylim=(0.05, None))
+    axes.set_xticks(RATES_MBPS, [str(m) for m in RATES_MBPS])
+    axes.minorticks_off()
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
