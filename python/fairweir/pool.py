@@ -124,7 +124,7 @@ def iter_jobs(
     jobs = list(jobs)
     if not jobs:
         return
-    server = _ForkServer() if fn.__module__ != "__main__" else context.ForkServerContext()
+    server = fork_server() if fn.__module__ != "__main__" else context.ForkServerContext()
     server.set_forkserver_preload(["fairweir.run"])
     pool = ProcessPool(
         max_workers=min(workers or default_workers(), len(jobs)),
@@ -166,6 +166,11 @@ class _ForkServer(context.ForkServerContext):
     """Workers are forked from a server with this package loaded: in milliseconds, and without the parent's threads."""
 
     Process = _Worker
+
+
+def fork_server() -> context.ForkServerContext:
+    """Give where workers come from that do not run the user's main script again."""
+    return _ForkServer()
 
 
 _is_guarded = False

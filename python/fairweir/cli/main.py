@@ -29,6 +29,7 @@ COMMANDS = {
     "sweep": "fairweir.cli.sweep:sweep",
     "agree": "fairweir.cli.agree:agree",
     "prove": "fairweir.cli.prove:prove",
+    "synth": "fairweir.cli.synth:synth",
     "reproduce": "fairweir.cli.reproduce:reproduce",
     "rule": "fairweir.cli.rule:rule",
     "tradeoff": "fairweir.cli.tradeoff:tradeoff",

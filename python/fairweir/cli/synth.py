@@ -1,0 +1,129 @@
+"""``fairweir synth``: all congestion control algorithms of a template that meet a query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.table import Table
+
+from fairweir.cli import output
+from fairweir.cli.options import AsJson, Settings
+from fairweir.overrides import parse_setting
+from fairweir.pool import default_workers
+from fairweir.synth.query import Query
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+    from fairweir.formal.rule import Rule
+    from fairweir.formal.solvers import SolverName
+    from fairweir.synth.cegis import Progress, Search
+
+NONE_HOLDS = 1
+UNFINISHED = 2
+
+
+def synth(
+    query: Annotated[Path, typer.Argument(metavar="QUERY", help="A query file (TOML); docs/formal/synthesis.md.")],
+    settings: Settings = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Findings and solutions; default synthesised/NAME.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Candidates judged at a time; default one a core.")] = None,
+    solver: Annotated[
+        Literal["yices", "z3"], typer.Option(help="Asked first; the other one is asked if it gives up.")
+    ] = "yices",
+    budget: Annotated[float, typer.Option(min=0.01, help="Most CPU seconds of a solver for one candidate.")] = 300.0,
+    every_member: Annotated[
+        bool, typer.Option("--every-member", help="Judge all candidates of the classes that have a solution.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find all candidates of a template that keep an invariant on every trace of a network.
+
+    Exit 0: the whole template was searched and has solutions; 1: it was, and has none; 2: bad input, or candidates that
+    no solver could decide; 130: interrupted, and the same command goes on.
+    """
+    from fairweir.formal.solvers import Budget
+    from fairweir.synth.archive import Archive
+    from fairweir.synth.cegis import search
+    from fairweir.synth.results import document, rules, write_rules
+
+    asked = Query.load(query, dict(map(parse_setting, settings or ())))
+    directory = out if out is not None else Path("synthesised") / asked.name
+    with output.progress_bar(counts=False) as bar:
+        task = bar.add_task(asked.name, total=None)
+        try:
+            found = search(
+                asked,
+                Archive(directory),
+                workers=workers or default_workers(),
+                budget=Budget(cpu_s=budget),
+                solvers=_order(solver),
+                every_member=every_member,
+                on_progress=lambda progress: _show_progress(bar, task, asked.name, progress),
+            )
+        except KeyboardInterrupt:
+            output.stderr.print(f"findings are kept in {directory}/; the same command goes on", soft_wrap=True)
+            raise
+    write_rules(found, directory)
+    if as_json:
+        output.print_json(document(found, directory))
+    else:
+        _show(found, rules(found), directory)
+    if not found.is_complete:
+        raise typer.Exit(UNFINISHED)
+    if not found.solutions:
+        raise typer.Exit(NONE_HOLDS)
+
+
+def _order(first: str) -> list[SolverName]:
+    from fairweir.formal.solvers import SolverName
+
+    return sorted(SolverName, key=lambda solver: solver.value != first)
+
+
+def _show_progress(bar: Bar, task: TaskID, name: str, progress: Progress) -> None:
+    words = f"{name}: {progress.iterations} judged, {progress.left:,} left, {progress.solutions} solutions"
+    bar.update(task, description=words)
+
+
+def _show(found: Search, solutions: list[Rule], directory: Path) -> None:
+    query, published = found.query, found.query.published
+    table = Table(box=None, header_style="bold")
+    for heading in ("", "ours", "published"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    table.add_row("candidates", f"{query.space.size:.3g}", _or_dash(published.size, ".3g"))
+    table.add_row("solutions (classes)", str(len(found.solutions)), _or_dash(published.solutions))
+    table.add_row("iterations", str(found.iterations), _or_dash(published.iterations))
+    table.add_row("solvers' CPU s", f"{found.solver_cpu_s:.1f}", "")
+    table.add_row("wall s", "", _or_dash(published.seconds, "g"))
+    output.stdout.print(table)
+    for rule, solution in zip(solutions, found.solutions, strict=True):
+        held = "" if solution.holding is None else f"   ({solution.holding} of {solution.size} members hold)"
+        output.stdout.print(f"{rule.name}: {_line(rule)}{held}", soft_wrap=True, markup=False)
+    if not found.solutions and found.is_complete:
+        output.stdout.print(
+            f"no candidate keeps the invariant; {len(found.counterexamples)} counterexamples refute them all"
+        )
+    for finding in found.undecided:
+        rule = query.space.rule(finding.candidate, "undecided")
+        output.stdout.print(f"unknown: {_line(rule)} ({finding.reason})", soft_wrap=True, markup=False)
+    output.stdout.print(f"{found.reused} findings from before; {directory}/", soft_wrap=True)
+
+
+def _or_dash(value: float | None, form: str = "d") -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _line(rule: Rule) -> str:
+    """Give a rule in one line: ``if qdel_L > 0: 1/2 C_L; else: 2 C_L``."""
+    parts = []
+    for i, branch in enumerate(rule.branches):
+        word = "if" if i == 0 else "elif"
+        when = " and ".join(condition.text for condition in branch.conditions)
+        parts.append(f"{word} {when}: {branch.rate}" if when else f"else: {branch.rate}")
+    return "; ".join(parts)

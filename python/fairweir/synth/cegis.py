@@ -1,0 +1,226 @@
+"""The search: candidates are proposed, refuted by traces that kill others with them, or found to hold (figure 4.1).
+
+It ends when no candidate is left. Which candidates are looked at depends on the order in which answers come, and so on
+the number of workers; which classes have a solution does not, nor which member stands for a class: the one with the
+smallest constants that holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fairweir.errors import SolverError
+from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
+from fairweir.synth.archive import Archive
+from fairweir.synth.checkers import Checkers, checkers
+from fairweir.synth.query import Query
+from fairweir.synth.space import Candidate, ClassKey
+from fairweir.synth.survivors import Survivors
+from fairweir.synth.verifier import Finding, Stage
+
+#: Where the order of proposals begins.
+SEED = 4
+#: Candidates are counted after every finding in spaces up to this size; in larger ones the bound is shown.
+COUNTED_SIZE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a search stands.
+
+    Attributes
+    ----------
+    iterations : candidates judged
+    left : candidates that may still be solutions; at most so many in large spaces
+    solutions : classes with a solution
+    """
+
+    iterations: int
+    left: int
+    solutions: int
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A class of candidates of which at least one keeps the invariant.
+
+    Attributes
+    ----------
+    key : ClassKey
+    candidate : Candidate, the first in the class' order that holds
+    size : members of the class
+    holding : members that hold; None if they were not all judged
+    """
+
+    key: ClassKey
+    candidate: Candidate
+    size: int
+    holding: int | None
+
+
+@dataclass
+class Search:
+    """What a search found.
+
+    Attributes
+    ----------
+    query : Query
+    findings : in the order in which they came, those of earlier sittings first
+    solutions : in the order of their classes
+    undecided : candidates on which every solver ran out of budget
+    reused : findings of earlier sittings
+    control_cpu_s : CPU seconds to see that the network has a trace at all
+    """
+
+    query: Query
+    findings: list[Finding] = field(default_factory=list)
+    solutions: list[Solution] = field(default_factory=list)
+    undecided: list[Finding] = field(default_factory=list)
+    reused: int = 0
+    control_cpu_s: float = 0.0
+
+    @property
+    def is_complete(self) -> bool:
+        """Was every candidate of the space refuted, or does its class have a solution?"""
+        return not self.undecided
+
+    @property
+    def iterations(self) -> int:
+        """How many candidates were judged until none was left; those judged to choose who stands for a class apart."""
+        return sum(finding.stage is Stage.SEARCH for finding in self.findings)
+
+    @property
+    def counterexamples(self) -> list[Finding]:
+        """The findings with a trace that breaks the invariant; together they refute all but the solutions' classes."""
+        return [finding for finding in self.findings if finding.verdict is Satisfiable.SAT]
+
+    @property
+    def solver_cpu_s(self) -> float:
+        """CPU seconds of solvers over all sittings."""
+        return self.control_cpu_s + sum(finding.cpu_s for finding in self.findings)
+
+
+def search(
+    query: Query,
+    archive: Archive,
+    *,
+    workers: int = 1,
+    budget: Budget | None = None,
+    solvers: Sequence[SolverName] = ALL_SOLVERS,
+    every_member: bool = False,
+    on_progress: Callable[[Progress], object] | None = None,
+) -> Search:
+    """Find all classes of candidates that keep a query's invariant.
+
+    Parameters
+    ----------
+    archive : Archive; gets each finding as it comes, and gives those of earlier sittings
+    workers : int, candidates judged at a time
+    budget : Budget, of each solver for each candidate
+    solvers : whom to ask, one after the other until one knows
+    every_member : judge every member of the classes that have a solution
+    on_progress : called after each finding
+
+    Raises
+    ------
+    VacuousError : no trace meets the assumptions
+    SolverError : a solver is missing, does not understand, or two contradict each other
+    KeyboardInterrupt : Ctrl-C; what was found is in the archive
+    """
+    found = Search(query)
+    with checkers(query, workers, budget or Budget(), solvers) as pool:
+        loop = _Loop(found, archive, pool, on_progress)
+        loop.resume(archive.begin(query))
+        if not found.findings:
+            found.control_cpu_s = pool.control().cpu_s
+        loop.run()
+        for key in sorted(loop.settled):
+            found.solutions.append(loop.represent(key, every_member=every_member))
+    return found
+
+
+class _Loop:
+    """The state of a search while it runs."""
+
+    def __init__(
+        self,
+        found: Search,
+        archive: Archive,
+        pool: Checkers,
+        on_progress: Callable[[Progress], object] | None,
+    ) -> None:
+        self._found, self._archive, self._pool, self._on_progress = found, archive, pool, on_progress
+        self._space = found.query.space
+        self._survivors = Survivors(self._space)
+        self._verdicts: dict[Candidate, Satisfiable] = {}
+        self._in_flight: set[Candidate] = set()
+        self.settled: set[ClassKey] = set()
+
+    def resume(self, findings: Sequence[Finding]) -> None:
+        """Take over what earlier sittings found; what they could not decide is asked again."""
+        for finding in findings:
+            if finding.verdict is not Satisfiable.UNKNOWN:
+                self._apply(finding)
+        self._found.reused = len(self._found.findings)
+
+    def run(self) -> None:
+        """Judge candidates until none is left."""
+        while True:
+            while len(self._in_flight) < self._pool.workers:
+                undecided = {finding.candidate for finding in self._found.undecided}
+                dice = np.random.default_rng([SEED, len(self._found.findings), len(self._in_flight)])
+                candidate = self._survivors.pick(frozenset(self._in_flight | undecided), dice)
+                if candidate is None:
+                    break
+                self._in_flight.add(candidate)
+                self._pool.submit(candidate)
+            if not self._in_flight:
+                return
+            self._judge(self._pool.next(), Stage.SEARCH)
+
+    def represent(self, key: ClassKey, *, every_member: bool) -> Solution:
+        """Find the first member of a class that holds, and with `every_member` how many do."""
+        first, holding = None, 0
+        for member in self._space.members(key):
+            if self._holds(member):
+                first, holding = first or member, holding + 1
+                if not every_member:
+                    break
+        if first is None:
+            raise SolverError("no member of a class was found to hold, although one had been", key=str(key))
+        return Solution(key, first, self._space.class_size(key), holding if every_member else None)
+
+    def _holds(self, member: Candidate) -> bool:
+        known = self._verdicts.get(member)
+        if known is None and self._survivors.kills(member) is None:
+            self._pool.submit(member)
+            self._judge(self._pool.next(), Stage.MEMBERS)
+            known = self._verdicts.get(member)
+        return known is Satisfiable.UNSAT
+
+    def _judge(self, finding: Finding, stage: Stage) -> None:
+        finding = replace(finding, stage=stage)
+        self._in_flight.discard(finding.candidate)
+        if finding.verdict is Satisfiable.UNKNOWN:
+            self._found.undecided.append(finding)
+        else:
+            self._archive.add(finding)
+            self._apply(finding)
+        if self._on_progress is not None:
+            small = self._space.size <= COUNTED_SIZE
+            left = self._survivors.count() if small else self._survivors.at_most()
+            self._on_progress(Progress(len(self._found.findings), left, len(self.settled)))
+
+    def _apply(self, finding: Finding) -> None:
+        self._found.findings.append(finding)
+        self._verdicts[finding.candidate] = finding.verdict
+        if finding.verdict is Satisfiable.SAT:
+            self._survivors.kill(finding.steps)
+            if self._survivors.kills(finding.candidate) is None:
+                raise SolverError(f"a counterexample does not follow its own candidate: {finding.candidate}")
+        else:
+            self._survivors.settle(self._space.class_of(finding.candidate))
+            self.settled.add(self._space.class_of(finding.candidate))

@@ -1,0 +1,123 @@
+"""Who judges candidates: this process, or several, each with the network encoded once."""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from typing import Protocol
+
+from fairweir.errors import SolverError
+from fairweir.formal.solve import Check
+from fairweir.formal.solvers import Budget, SolverName, find_program
+from fairweir.pool import fork_server
+from fairweir.synth.query import Query
+from fairweir.synth.space import Candidate
+from fairweir.synth.verifier import Finding, Verifier
+
+
+class Checkers(Protocol):
+    """Takes candidates and gives findings, in any order."""
+
+    workers: int
+
+    def submit(self, candidate: Candidate) -> None:
+        """Ask about a candidate."""
+
+    def next(self) -> Finding:
+        """Wait for a finding."""
+
+    def control(self) -> Check:
+        """Check that the network has a trace at all (:meth:`Verifier.control`)."""
+
+
+@contextmanager
+def checkers(query: Query, workers: int, budget: Budget, solvers: Sequence[SolverName]) -> Iterator[Checkers]:
+    """Give so many checkers, ended when the block ends.
+
+    Raises
+    ------
+    SolverError : a solver is not installed
+    """
+    for solver in solvers:
+        find_program(solver)
+    if workers == 1:
+        yield _Here(Verifier(query, budget, solvers))
+        return
+    from pebble import ProcessPool
+
+    pool = ProcessPool(
+        max_workers=workers,
+        initializer=_become_worker,
+        initargs=(query, budget, solvers),
+        context=fork_server(),
+    )
+    try:
+        yield _Processes(pool, workers, Verifier(query, budget, solvers))
+    finally:
+        pool.stop()
+        pool.join()
+
+
+class _Here:
+    """In this process, one candidate at a time."""
+
+    workers = 1
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
+        self._waiting: deque[Candidate] = deque()
+
+    def submit(self, candidate: Candidate) -> None:
+        self._waiting.append(candidate)
+
+    def next(self) -> Finding:
+        return self._verifier.check(self._waiting.popleft())
+
+    def control(self) -> Check:
+        return self._verifier.control()
+
+
+class _Processes:
+    """Several processes, one candidate each at a time."""
+
+    def __init__(self, pool: object, workers: int, verifier: Verifier) -> None:
+        self._pool, self.workers, self._verifier = pool, workers, verifier
+        self._futures: set[Future[Finding]] = set()
+
+    def submit(self, candidate: Candidate) -> None:
+        self._futures.add(self._pool.schedule(_check, args=(candidate,)))  # type: ignore[attr-defined]
+
+    def next(self) -> Finding:
+        from pebble import ProcessExpired
+
+        done, _ = wait(self._futures, return_when=FIRST_COMPLETED)
+        future = next(iter(done))
+        self._futures.discard(future)
+        try:
+            return future.result()
+        except ProcessExpired as error:
+            raise SolverError(
+                f"a worker died with exit code {error.exitcode}", hint="the same command goes on where this one stopped"
+            ) from error
+
+    def control(self) -> Check:
+        return self._verifier.control()
+
+
+_verifier: Verifier | None = None
+
+
+def _become_worker(query: Query, budget: Budget, solvers: Sequence[SolverName]) -> None:
+    """Encode the network; leave Ctrl-C to the parent, which ends its workers."""
+    global _verifier  # noqa: PLW0603 - of a worker's process, once
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _verifier = Verifier(query, budget, solvers)
+
+
+def _check(candidate: Candidate) -> Finding:
+    if _verifier is None:
+        raise SolverError("a worker was asked before it was ready")
+    return _verifier.check(candidate)

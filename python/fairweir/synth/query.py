@@ -1,0 +1,274 @@
+"""A query: which template, on which network, for which objectives (thesis section 4.2.1).
+
+docs/formal/synthesis.md describes the files; ``queries/`` holds one for each row of the thesis' Table 4.1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from fairweir.complaints import explain
+from fairweir.errors import ConfigError
+from fairweir.formal.beliefs import Expiry, Resolution, Start
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.grid import Grid
+from fairweir.formal.linear import Atom, FormError, LinearForm, Unit, parse_form
+from fairweir.formal.properties import QUEUE, UTILIZATION
+from fairweir.formal.rule import BeliefFamily
+from fairweir.formal.system import Acks
+from fairweir.overrides import apply
+from fairweir.quantities import complain
+from fairweir.scenario import read_document
+from fairweir.synth.space import Shape, Space, combinations, conditions_in
+from fairweir.synth.survivors import MAX_BRANCH_OPTIONS, MAX_STEPS
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_NUMBER = re.compile(r"-?\d+(/[1-9]\d*)?")
+
+
+def _fraction(value: Any) -> Fraction:
+    """Read a whole number, or a fraction in quotes; floats would not be exact."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Fraction(value)
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return Fraction(value)
+    raise complain("{noun} must be a whole number or a fraction", value, 'write it as 2 or "1/2"')
+
+
+Exact = Annotated[Fraction, BeforeValidator(_fraction)]
+Coefficients = dict[str, list[Exact]]
+
+
+class LargeLoss(StrEnum):
+    """When a large loss is held against a candidate although its beliefs shrink (thesis section 4.2.1, G4 and G7)."""
+
+    NEVER = "never"
+    ALWAYS = "always"
+    LARGE_BUFFERS = "large-buffers"
+    """If the buffer is at least 3 C (R + D)."""
+
+
+class Model(StrEnum):
+    """The network models."""
+
+    IDEAL = "ideal"
+    CBR_DELAY = "cbr-delay"
+    CCAC = "ccac"
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Template(_Table):
+    """The holes and what may stand in them."""
+
+    shape: Shape = Field(examples=['"chain"'])
+    rates: int = Field(ge=2, examples=["2"])
+    condition: list[Coefficients] = Field(min_length=1, examples=["[{ C_L = [-1, 0, 1], C_U = [-1, 0, 1] }]"])
+    rate: Coefficients = Field(examples=['{ C_L = ["1/2", 1, 2], alpha = [-1, 0, 1] }'])
+
+
+class Beliefs(_Table):
+    """What the verifier may choose of the beliefs.
+
+    Attributes
+    ----------
+    start : may they be stale at first?
+    expiry : do they time out at the last point?
+    resolution : how well delays are known, on a CBR-delay link
+    """
+
+    start: Start = Start.CONSISTENT
+    expiry: Expiry = Expiry.NEVER
+    resolution: Resolution = Resolution.STEP
+
+
+class Objectives(_Table):
+    """The constants of the synthesis invariant (:mod:`fairweir.formal.invariant`).
+
+    Attributes
+    ----------
+    utilization : least part of C that is served
+    queue : C (R + D), beside 3 MSS: most bytes queued
+    large_loss : when a large loss counts against a candidate although its beliefs shrink
+    """
+
+    utilization: Exact = UTILIZATION
+    queue: Exact = QUEUE
+    large_loss: LargeLoss = LargeLoss.NEVER
+
+
+class Published(_Table):
+    """What a paper reports of the query; shown beside our answer.
+
+    Attributes
+    ----------
+    size : candidates
+    seconds : s, wall time
+    """
+
+    solutions: int | None = None
+    iterations: int | None = None
+    seconds: float | None = None
+    size: float | None = None
+
+
+class Query(_Table):
+    """A query file, checked."""
+
+    name: str = Field(examples=['"my-query"'])
+    source: str = ""
+    description: str = ""
+    model: Model = Field(examples=['"ccac"'])
+    buffer: Buffer = Field(examples=['"infinite"'])
+    points: int = Field(ge=3, examples=["5"])
+    acks: Acks = Acks.MAY_PAUSE
+    beliefs: Beliefs = Beliefs()
+    template: Template
+    objectives: Objectives = Objectives()
+    published: Published = Published()
+
+    @classmethod
+    def load(cls, path: str | Path, settings: Mapping[str, Any] | None = None) -> Self:
+        """Read a query file, with values replaced at dotted keys.
+
+        Raises
+        ------
+        ConfigError : it cannot be read, is not TOML, is not a query, or its template is too large to search
+        """
+        document = read_document(Path(path), noun="query")
+        return cls.from_dict(apply(document, settings or {}), source_name=str(path))
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], *, source_name: str | None = None) -> Self:
+        """Check a document as TOML gives it.
+
+        Raises
+        ------
+        ConfigError : not a query, or its template is too large to search
+        """
+        try:
+            query = cls.model_validate(document)
+        except ValidationError as error:
+            raise explain(error, cls, document, source_name) from None
+        try:
+            query._check()
+        except ConfigError as error:
+            error.source = source_name
+            raise
+        return query
+
+    @property
+    def family(self) -> BeliefFamily:
+        """The beliefs that candidates read."""
+        return BeliefFamily.CBR_DELAY if self.model is Model.CBR_DELAY else BeliefFamily.CCAC
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The sample points: one a round trip; D = R, but 0 on an ideal link."""
+        grid = Grid(self.points)
+        return grid.without_jitter() if self.model is Model.IDEAL else grid
+
+    @cached_property
+    def space(self) -> Space:
+        """The template's candidates."""
+        conditions = [
+            form
+            for i, group in enumerate(self.template.condition)
+            for form in combinations(self._atoms(group, f"template.condition.{i}", None))
+        ]
+        rates = combinations(self._atoms(self.template.rate, "template.rate", Unit.RATE))
+        return Space(self.family, self.template.shape.tree(self.template.rates), tuple(conditions), rates)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of what is asked; what was published does not change it."""
+        asked = self.model_dump(mode="json", exclude={"name", "source", "description", "published"})
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+
+    def _check(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ConfigError(
+                f"not a name for a query: `{self.name}`", key="name", hint="lower case, digits and hyphens"
+            )
+        if self.points - 1 > MAX_STEPS:
+            raise ConfigError(f"points must be at most {MAX_STEPS + 1}: `{self.points}`", key="points")
+        if self.objectives.large_loss is not LargeLoss.NEVER and not self.buffer.is_finite:
+            raise ConfigError(
+                f"large losses cannot occur with an infinite buffer: `{self.objectives.large_loss}`",
+                key="objectives.large_loss",
+                hint="leave it out, or take a finite buffer",
+            )
+        shape, rates = self.template.shape, self.template.rates
+        try:
+            tree = shape.tree(rates)
+        except ValueError:
+            wanted = {Shape.TREE: 4, Shape.UNBALANCED: 3}[shape]
+            raise ConfigError(
+                f"a {shape} has {wanted} rates: `{rates}`", key="template.rates", hint=f"write rates = {wanted}"
+            ) from None
+        space = self.space
+        for branch in (tree.then, tree.otherwise):
+            n = conditions_in(branch)
+            options = len(space.conditions) ** n * len(space.rates) ** (n + 1)
+            if options > MAX_BRANCH_OPTIONS:
+                raise ConfigError(
+                    f"template too large to search: {space.size:.2g} candidates, {options:.2g} ways to fill one branch",
+                    key="template",
+                    hint=f"at most {MAX_BRANCH_OPTIONS:,} ways to fill one branch below the first condition: take "
+                    'fewer coefficients, or balance the branches with shape = "tree"',
+                )
+
+    def _atoms(self, group: Coefficients, key: str, unit: Unit | None) -> dict[Atom, list[Fraction]]:
+        """Read the names of a group of coefficients; all must have one unit."""
+        found: dict[Atom, list[Fraction]] = {}
+        for name, factors in group.items():
+            here = f"{key}.{name}"
+            try:
+                form = parse_form(name)
+                atom = _only_atom(form, name)
+            except FormError as error:
+                raise ConfigError(f"coefficient's name {error}: `{name}`", key=here, hint=error.hint) from None
+            readable = {*self.family.names, "alpha", ""}
+            if atom.name not in readable:
+                raise ConfigError(
+                    f"`{atom.name}` is no belief on a {self.model} link",
+                    key=here,
+                    hint=f"there are {', '.join(self.family.names)}, alpha, MSS and R",
+                )
+            unit = unit or form.unit
+            if form.unit is not unit:
+                nouns = [one.noun if one else "nothing" for one in (form.unit, unit)]
+                raise ConfigError(
+                    f"adds {nouns[0]} to {nouns[1]}: `{name}`",
+                    key=here,
+                    hint="a rate times R is data, data over R a rate; other units make another [[template.condition]]",
+                )
+            if not factors or len(set(factors)) < len(factors):
+                shown = ", ".join(map(str, factors))
+                raise ConfigError(f"coefficients must be some, and different: `[{shown}]`", key=here)
+            if atom in found:
+                raise ConfigError(f"two names for one quantity: `{name}`", key=here)
+            found[atom] = list(factors)
+        if not found:
+            raise ConfigError("a group of coefficients is empty", key=key, hint="write as { C_L = [-1, 0, 1] }")
+        return found
+
+
+def _only_atom(form: LinearForm, name: str) -> Atom:
+    if len(form.terms) != 1 or form.terms[0][1] != 1:
+        raise FormError("is not one quantity", f"write a quantity alone, as `C_L` or `q_U/R`, not `{name}`")
+    return form.terms[0][0]

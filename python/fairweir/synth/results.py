@@ -1,0 +1,83 @@
+"""What a search leaves: its solutions as rule files, and one document with all of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from fairweir.formal.rule import Rule
+from fairweir.synth.cegis import Search, Solution
+
+#: Solutions lie there, below the search's directory.
+SOLUTIONS = "solutions"
+#: Longest stem of a rule's name: kernel names have 15 characters, and a number follows.
+_STEM = 11
+
+
+def rules(search: Search) -> list[Rule]:
+    """Give each solution as a rule, named after the query with a number."""
+    stem = re.sub(r"[^a-z0-9]", "_", search.query.name)
+    stem = (stem if stem[0].isalpha() else f"q_{stem}")[:_STEM].rstrip("_")
+    return [
+        search.query.space.rule(
+            solution.candidate,
+            f"{stem}_{number}",
+            summary=f"Solution {number} of {len(search.solutions)} of the query {search.query.name}.",
+            source=f"fairweir synth; {search.query.source}" if search.query.source else "fairweir synth",
+        )
+        for number, solution in enumerate(search.solutions, 1)
+    ]
+
+
+def write_rules(search: Search, directory: Path) -> list[Path]:
+    """Write the solutions' rule files, and remove those of an earlier, shorter list."""
+    folder = directory / SOLUTIONS
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for rule in rules(search):
+        path = folder / f"{rule.name}.toml"
+        path.write_text(rule.to_toml(), encoding="utf-8")
+        written.append(path)
+    for old in set(folder.glob("*.toml")) - set(written):
+        old.unlink()
+    return written
+
+
+def document(search: Search, directory: Path | None) -> dict[str, Any]:
+    """Give the whole result as JSON holds it."""
+    query = search.query
+    return {
+        "query": query.name,
+        "source": query.source,
+        "fingerprint": query.fingerprint,
+        "model": query.model.value,
+        "buffer": query.buffer.value,
+        "points": query.points,
+        "acks": query.acks.value,
+        "size": query.space.size,
+        "is_complete": search.is_complete,
+        "iterations": search.iterations,
+        "judged": len(search.findings),
+        "reused": search.reused,
+        "counterexamples": len(search.counterexamples),
+        "solver_cpu_s": round(search.solver_cpu_s, 2),
+        "undecided": [{"candidate": list(one.candidate), "reason": one.reason} for one in search.undecided],
+        "solutions": [
+            _solution(solution, rule) for solution, rule in zip(search.solutions, rules(search), strict=True)
+        ],
+        "published": query.published.model_dump(exclude_none=True),
+        "directory": None if directory is None else str(directory),
+    }
+
+
+def _solution(solution: Solution, rule: Rule) -> dict[str, Any]:
+    return {
+        "name": rule.name,
+        "branches": [
+            {"when": [condition.text for condition in branch.conditions], "rate": str(branch.rate)}
+            for branch in rule.branches
+        ],
+        "members": solution.size,
+        "holding": solution.holding,
+    }
