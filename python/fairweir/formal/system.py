@@ -21,23 +21,15 @@ import z3
 from fairweir.formal.beliefs.choices import Family, Terms
 from fairweir.formal.buffers import Buffer, admits, fixed_size
 from fairweir.formal.grid import Grid
+from fairweir.formal.senders import Sender
+
+__all__ = ["Acks", "Bit", "Builder", "Curve", "Flow", "Sender", "System", "is_max", "is_min", "less", "rising"]
 
 #: alpha < C R / 5: a link carries at least five packets per R, otherwise whatever holds is about rounding.
 LARGEST_ALPHA = Fraction(1, 5)
 
 Curve: TypeAlias = Sequence[z3.ArithRef]
 Bit: TypeAlias = z3.BoolRef
-
-
-class Sender(StrEnum):
-    """What bounds a flow's arrivals."""
-
-    RATE = "rate"
-    """A(t) = A(t-1) + rate(t), and the rate is at least alpha (template line 7)."""
-    WINDOW = "window"
-    """A(t) = max(A(t-1), S(t-R) + Ld(t) + cwnd(t)): all that the window allows is sent at once."""
-    PACED_WINDOW = "paced-window"
-    """Both: what the window allows, but no more than the rate."""
 
 
 class Acks(StrEnum):

@@ -12,10 +12,10 @@ from fractions import Fraction
 
 import z3
 
-from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms
+from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms, needs_rate
 from fairweir.formal.grid import Grid
 from fairweir.formal.models.delay import first_byte_delays
-from fairweir.formal.system import Bit, Sender, System, is_max
+from fairweir.formal.system import Bit, System, is_max
 
 #: C_L_lambda falls to no less than this part of its first value at a time-out (published code).
 LARGEST_FALL = Fraction(1, 2)
@@ -38,6 +38,7 @@ def attach(
 
     ``q_U`` bounds the whole bottleneck queue, so it is only meant for a flow that is alone.
     """
+    needs_rate(system.flows[flow].sender)
     stem = flow if len(system.flows) > 1 else None
     lower, most = system.reals("C_L_lambda", stem), system.reals("q_U", stem)
     own, last, group = system.flows[flow], system.grid.last, f"beliefs {flow}"
@@ -95,17 +96,20 @@ def _quiet_steps(system: System, flow: int) -> list[Bit]:
     for t in range(1, system.grid.points):
         delayed = [own.S[t] > own.S[t - 1]]
         delayed += [bits[t][long]] if long < len(bits[t]) else [z3.BoolVal(False)]
-        delayed += [] if own.sender is Sender.RATE else [own.A[t] > own.A[t - 1]]
         lost = [known[t] > known[t - 1]] if system.buffer.is_finite else []
         out.append(z3.Not(z3.Or(z3.And(*delayed), *lost)))
     return out
 
 
 def _samples(system: System, flow: int, t: int, quiet: list[Bit], room: Fraction) -> list[tuple[Bit, z3.ArithRef]]:
-    """Give the intervals that end by t minus its delay, with the condition under which each counts, and its rate."""
+    """Give the intervals that end by t minus its delay, with the condition under which each counts, and its rate.
+
+    All losses in the interval must be known, which takes R. With one step per R they also are at its end itself: if all
+    that was sent by then is served, the queue is empty, and nothing was lost in that step.
+    """
     own, length = system.flows[flow], system.grid.r_steps
     out = []
-    for end in range(length, t + 1):
+    for end in range(length, t + 1 if length == 1 else t - length + 1):
         counts = z3.And(own.accepted(end) <= own.S[t], *quiet[end - length + 1 : t + 1])
         out.append((counts, (own.A[end] - own.A[end - length]) * (1 / room)))
     return out

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import z3
 
-from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms
-from fairweir.formal.system import Bit, Curve, Sender, System, is_max
+from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms, needs_rate
+from fairweir.formal.system import Bit, Curve, System, is_max
 
 #: C_U may grow by this factor at a time-out. Thesis: at most 2; published code: 1.5.
 LARGEST_EXPANSION = z3.Q(3, 2)
@@ -21,6 +21,7 @@ MOVED = z3.Q(11, 10)
 
 def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> None:
     """Give a flow the beliefs ``C_L`` and ``C_U``, rates in C."""
+    needs_rate(system.flows[flow].sender)
     stem = flow if len(system.flows) > 1 else None
     lower, upper = system.reals("C_L", stem), system.reals("C_U", stem)
     busy = busy_runs(system, flow)
@@ -50,15 +51,13 @@ def consistent_rates(lower: z3.ArithRef, upper: z3.ArithRef) -> Bit:
 def busy_steps(system: System, flow: int) -> list[Bit]:
     """Tell per point whether the flow sees that the link was busy in the step before it.
 
-    That is a delay above D while the flow sends, or a loss. An ideal link's sender knows of a loss at once.
+    That is a delay above D (and the flow always sends), or a loss. An ideal link's sender knows of a loss at once.
     """
     own = system.flows[flow]
     known = own.L if system.model == "ideal" else own.Ld
     out: list[Bit] = [z3.BoolVal(False)]
     for t in range(1, system.grid.points):
         delayed = system.qdel_l_above(t, 0, flow)
-        if own.sender is not Sender.RATE:
-            delayed = z3.And(delayed, own.A[t] > own.A[t - 1])
         out.append(z3.Or(delayed, known[t] > known[t - 1]) if system.buffer.is_finite else delayed)
     return out
 

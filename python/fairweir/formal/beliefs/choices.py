@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from fairweir.errors import ConfigError
+from fairweir.formal.senders import Sender
+
 
 class Start(StrEnum):
     """Beliefs at t = 0."""
@@ -36,8 +39,23 @@ class Resolution(StrEnum):
 
     STEP = "step"
     """To one step, as sample points show them: the bound is for a jitter of D + 1 step (published code)."""
-    EXACT = "exact"
+    EXACT = "byte"
     """To the byte: the bound is for a jitter of D (thesis, equation 4.2.2)."""
+
+
+def needs_rate(sender: Sender) -> None:
+    """Refuse a sender that may pause: then a delay or a loss seen does not tell that the link was busy.
+
+    Raises
+    ------
+    ConfigError : its arrivals are bounded by a window
+    """
+    if sender is not Sender.RATE:
+        raise ConfigError(
+            f"these beliefs are not sound for a flow that may pause: `{sender}`",
+            key="sender",
+            hint="beliefs are for flows that send at a rate of at least alpha",
+        )
 
 
 @dataclass(frozen=True)

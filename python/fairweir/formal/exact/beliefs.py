@@ -70,7 +70,8 @@ def cbr_delay(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str, F
     lower, most = [first["C_L_lambda"]], [first["q_U"]]
     samples: list[Fraction] = []
     for t in range(1, grid.points):
-        ends = [e for e in range(length, t + 1) if flow.accepted(e) <= flow.S[t] and all(quiet[e - length + 1 : t + 1])]
+        ends = [e for e in range(length, t + 1) if _losses_are_known(e, t, length) and flow.accepted(e) <= flow.S[t]]
+        ends = [e for e in ends if all(quiet[e - length + 1 : t + 1])]
         now = [(flow.A[e] - flow.A[e - length]) / room for e in ends]
         samples += now
         lower.append(max([lower[-1], *now]))
@@ -108,6 +109,11 @@ def _valid_start(
 def _knows_loss(trace: Trace, flow: FlowTrace, t: int) -> bool:
     known = flow.L if trace.model == "ideal" else flow.Ld
     return known[t] > known[t - 1]
+
+
+def _losses_are_known(end: int, t: int, delay: int) -> bool:
+    """Are losses up to `end` known at t? In steps of R an emptied queue says that there were none in the last one."""
+    return end + delay <= t or delay == 1
 
 
 def _is_busy(trace: Trace, flow: FlowTrace, t: int) -> bool:

@@ -70,6 +70,12 @@ _HERE = "fairweir.formal.lemmas"
 
 _ALL: tuple[Suite, ...] = (
     Suite(
+        "beliefs",
+        "no trace of a model leaves C_L, C_U, C_L_lambda or q_U: by solver, and on 10,000 random traces a model",
+        "thesis 4.1.1.1, 4.2.2.1, A.2",
+        f"{_HERE}.beliefs:run",
+    ),
+    Suite(
         "cc_qdel",
         "cc_qdel on CCAC, buffer >= 3 C(R+D): beliefs recover and converge, the queue drains, bounds then hold",
         "thesis 4.2.3, B.4",

@@ -1,0 +1,107 @@
+"""Do beliefs hold? For every bound the question "does a trace of the model leave it?", and controls that must fail.
+
+As in the thesis (sections 4.1.1.1 and A.2): the flow sends as it likes, its beliefs admit the network at first, and the
+claim is that they still do at the last point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import z3
+
+from fairweir.formal.beliefs import Family, Resolution, Start, cbr_delay, ccac
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.grid import Grid
+from fairweir.formal.models import MODELS
+from fairweir.formal.system import Bit, System
+
+#: What a belief is called, and the claim that it admits the network at a point.
+_CCAC: Mapping[str, Callable[[System, int], Bit]] = {
+    "C_L <= C": lambda system, t: system.flows[0].beliefs["C_L"][t] <= 1,
+    "C <= C_U": lambda system, t: system.flows[0].beliefs["C_U"][t] >= 1,
+}
+_CBR_DELAY: Mapping[str, Callable[[System, int], Bit]] = {
+    "C_L_lambda <= C, and with its room below C T* + beta": cbr_delay.consistent_rate,
+    "bq <= q_U": cbr_delay.consistent_queue,
+}
+#: How each family is attached with its usual terms.
+ATTACH: Mapping[Family, Callable[[System], None]] = {Family.CCAC: ccac.attach, Family.CBR_DELAY: cbr_delay.attach}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound and the system it is claimed over.
+
+    Attributes
+    ----------
+    name : str, model, buffer and belief
+    claim : str
+    system : System
+    holds : the claim in the solver's terms
+    is_sound : is it meant to hold, or a control that must fail?
+    """
+
+    name: str
+    claim: str
+    system: System
+    holds: Bit
+    is_sound: bool = True
+
+
+def bounds(grid: Grid) -> Iterator[Bound]:
+    """Give every belief's bound, for every model and buffer it is sound on; at the last point."""
+    for model in ("ideal", "cbr-delay", "ccac"):
+        for buffer in Buffer:
+            system = believing(model, grid, buffer)
+            for claim, holds in _CCAC.items():
+                yield Bound(f"{model} {buffer}: {claim}", claim, system, holds(system, grid.last))
+    for model in ("ideal", "cbr-delay"):
+        for resolution in Resolution:
+            for buffer in Buffer:
+                system = believing(model, grid, buffer, resolution)
+                for claim, holds in _CBR_DELAY.items():
+                    name = f"{model} {buffer}, delays to the {resolution}: {claim}"
+                    yield Bound(name, claim, system, holds(system, grid.last))
+
+
+def controls(grid: Grid) -> Iterator[Bound]:
+    """Give bounds that are a little too strong, or claimed where they do not hold; each must be refuted."""
+    last, step, jitter = grid.last, grid.step, grid.d_steps
+
+    def control(name: str, claim: str, system: System, holds: Bit) -> Bound:
+        return Bound(f"control: {name}", claim, system, holds, is_sound=False)
+
+    plain = MODELS["ccac"](grid, Buffer.INFINITE)
+    served = plain.S[last] - plain.S[0]
+    yield control("C_L without D", "S(T) - S(0) <= C T", plain, served <= last * step)
+    busy = ccac.busy_runs(plain, 0)[last][0]
+    yield control("C_U without D", "busy: S(T) - S(0) >= C T", plain, z3.Implies(busy, served >= last * step))
+    seen = [plain.flows[0].delay[t][max(1, jitter)] for t in range(1, grid.points)]
+    least = served >= (last - jitter) * step
+    yield control(
+        "C_U from delays of D", "delays >= D: S(T) - S(0) >= C (T - D)", plain, z3.Implies(z3.And(*seen), least)
+    )
+    grown = [z3.Implies(plain.flows[0].delay[t][k + 1], plain.flows[0].delay[t - 1][k]) for t, k in _pairs(grid)]
+    yield control("steady acknowledgements", "the delay seen grows by a step per step at most", plain, z3.And(*grown))
+    stale = MODELS["ccac"](grid, Buffer.INFINITE)
+    ccac.attach(stale, start=Start.ANY)
+    yield control("stale at first", "C_L <= C", stale, _CCAC["C_L <= C"](stale, last))
+    wider = MODELS["ccac"](grid, Buffer.ARBITRARY)
+    cbr_delay.attach(wider)
+    yield control("C_L_lambda on CCAC", "C_L_lambda <= C", wider, wider.flows[0].beliefs["C_L_lambda"][last] <= 1)
+
+
+def believing(model: str, grid: Grid, buffer: Buffer, resolution: Resolution | None = None) -> System:
+    """Give a model with a flow that has beliefs: of CBR-delay if a resolution is given, else of CCAC."""
+    system = MODELS[model](grid, buffer)
+    if resolution is None:
+        ccac.attach(system)
+    else:
+        cbr_delay.attach(system, resolution=resolution)
+    return system
+
+
+def _pairs(grid: Grid) -> list[tuple[int, int]]:
+    return [(t, k) for t in range(1, grid.points) for k in range(1, grid.points)]

@@ -1,0 +1,125 @@
+"""``fairweir prove beliefs``: no trace of a model leaves a belief; by solver, and on random traces of an evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from resource import RUSAGE_SELF, getrusage
+
+from fairweir.formal.beliefs import soundness
+from fairweir.formal.beliefs.soundness import Bound
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.exact import violations
+from fairweir.formal.grid import Grid
+from fairweir.formal.lemmas.result import LemmaResult
+from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
+from fairweir.formal.models import MODELS
+from fairweir.formal.senders import Sender
+from fairweir.formal.solve import Outcome, Question, ask
+from fairweir.formal.solvers import Budget
+from fairweir.formal.trace import Trace
+from fairweir.formal.trial import Trial, families_of, try_out
+
+#: Points of a trace unless told otherwise: C_U needs intervals above D, and a probe is answered after two R.
+POINTS = 7
+#: Random traces per model and buffer; four buffers make 10,000 a model.
+TRACES = 2500
+#: Random traces of each mixture of several flows or windows.
+TRACES_TOGETHER = 500
+
+
+@dataclass(frozen=True)
+class Step:
+    """A lemma to be, with what settles it."""
+
+    name: str
+    settle: Callable[[], LemmaResult]
+
+
+def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
+    """Check every bound at one and at two steps per R, the controls, and random traces.
+
+    Raises
+    ------
+    SolverError : a solver is missing, or two contradict each other
+    """
+    points = request.points or POINTS
+    steps = [*_by_solver(points, request.budget_s), *_by_random_traces(points)]
+    results: list[LemmaResult] = []
+    for number, step in enumerate(steps):
+        on_progress(Progress(step.name, number, len(steps)), None)
+        results.append(step.settle())
+        on_progress(Progress(step.name, number + 1, len(steps)), results[-1])
+    return results
+
+
+def settle(bound: Bound, budget_s: float) -> LemmaResult:
+    """Ask the solvers about a bound; a refutation counts only if the evaluator accepts its trace."""
+    system = bound.system
+    answer = ask(Question(bound.name, system.assertions(), bound.holds), Budget(cpu_s=budget_s))
+    outcome, note = answer.outcome, answer.reason
+    if outcome is Outcome.REFUTED:
+        wrong = violations(Trace.from_values(system, answer.values))
+        note = "its trace replays exactly"
+        if wrong:
+            outcome, note = Outcome.UNKNOWN, f"the solver's trace does not replay: {wrong[0]}"
+    expects = Outcome.PROVED if bound.is_sound else Outcome.REFUTED
+    return LemmaResult(bound.name, bound.claim, outcome, expects, (), answer.solver, answer.cpu_s, note)
+
+
+def _by_solver(points: int, budget_s: float) -> Iterator[Step]:
+    for grid in (Grid(points), Grid(points, per_r=2)):
+        suffix = "" if grid.per_r == 1 else " (2 steps per R)"
+        for bound in soundness.bounds(grid):
+            yield Step(bound.name + suffix, _settled(bound, suffix, budget_s))
+    for bound in soundness.controls(Grid(points)):
+        yield Step(bound.name, _settled(bound, "", budget_s))
+
+
+def _settled(bound: Bound, suffix: str, budget_s: float) -> Callable[[], LemmaResult]:
+    named = Bound(bound.name + suffix, bound.claim, bound.system, bound.holds, bound.is_sound)
+    return lambda: settle(named, budget_s)
+
+
+#: Flows that share a link: without beliefs, whose bounds are about a whole link.
+_TOGETHER: tuple[tuple[Sender, ...], ...] = (
+    (Sender.WINDOW,),
+    (Sender.RATE, Sender.RATE),
+    (Sender.WINDOW, Sender.PACED_WINDOW),
+)
+
+
+def _by_random_traces(points: int) -> Iterator[Step]:
+    for model in ("ideal", "cbr-delay", "ccac"):
+        for buffer in Buffer:
+            yield _random(model, Grid(points), buffer, (Sender.RATE,), TRACES)
+        yield _random(model, Grid(points, per_r=2), Buffer.ARBITRARY, (Sender.RATE,), TRACES_TOGETHER)
+        for senders in _TOGETHER:
+            yield _random(model, Grid(points), Buffer.ARBITRARY, senders, TRACES_TOGETHER)
+
+
+def _random(model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender], traces: int) -> Step:
+    flows = "" if senders == (Sender.RATE,) else f", flows by {' and '.join(senders)}"
+    steps = "" if grid.per_r == 1 else f", {grid.per_r} steps per R"
+    name = f"{traces} random traces: {model} {buffer}{steps}{flows}"
+
+    def settle_it() -> LemmaResult:
+        begun = getrusage(RUSAGE_SELF).ru_utime
+        system = MODELS[model](grid, buffer, senders)
+        if len(senders) == 1 and senders[0] is Sender.RATE:
+            for family in families_of(model):
+                soundness.ATTACH[family](system)
+        trial = try_out(system, range(traces))
+        return _of_trial(name, trial, getrusage(RUSAGE_SELF).ru_utime - begun)
+
+    return Step(name, settle_it)
+
+
+def _of_trial(name: str, trial: Trial, cpu_s: float) -> LemmaResult:
+    claim = "each obeys the model and its encoding, and stays in its beliefs"
+    outcome = Outcome.REFUTED if trial.findings else Outcome.PROVED
+    note = f"acknowledgements pause in {trial.pauses}" if trial.pauses else ""
+    if trial.findings:
+        first = trial.findings[0]
+        note = f"{len(trial.findings)} findings, the first with seed {first.seed}: {first.text}"
+    return LemmaResult(name, claim, outcome, solver="exact fractions", cpu_s=cpu_s, note=note)

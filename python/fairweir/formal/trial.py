@@ -1,0 +1,104 @@
+"""Random traces against all that is claimed of them: the model's rules, its encoding, its beliefs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from fairweir.formal.beliefs.choices import Family, Terms
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.evaluate import Evaluator, assignment
+from fairweir.formal.exact.beliefs import NAMES, is_consistent
+from fairweir.formal.exact.believe import believe, first_values
+from fairweir.formal.exact.judge import violations
+from fairweir.formal.exact.sample import sample
+from fairweir.formal.grid import Grid
+from fairweir.formal.senders import Sender
+from fairweir.formal.system import System
+from fairweir.formal.trace import Trace
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was wrong with a random trace.
+
+    Attributes
+    ----------
+    seed : int, which makes the trace again
+    text : str
+    trace : Trace
+    """
+
+    seed: int
+    text: str
+    trace: Trace
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Random traces of one system.
+
+    Attributes
+    ----------
+    traces : int, how many were made
+    pauses : int, in how many acknowledgements paused so that the delay seen grew by more than a step per step
+    findings : what was wrong, empty if nothing was
+    """
+
+    traces: int
+    pauses: int
+    findings: tuple[Finding, ...]
+
+
+def families_of(model: str) -> tuple[Family, ...]:
+    """Give the beliefs that are sound on a model."""
+    return (Family.CCAC,) if model == "ccac" else (Family.CCAC, Family.CBR_DELAY)
+
+
+def try_out(system: System, seeds: Sequence[int]) -> Trial:
+    """Make a trace from each seed and hold it against its model, the encoding, and its own beliefs.
+
+    Parameters
+    ----------
+    system : of one flow or several; one alone has the beliefs of `families_of`, attached with their usual terms
+    """
+    evaluator = Evaluator(system.groups)
+    findings, pauses = [], 0
+    for seed in seeds:
+        trace = make(system.model, system.grid, system.buffer, seed, [flow.sender for flow in system.flows])
+        pauses += any(_pauses(flow.delay) for flow in trace.flows)
+        wrong = [str(violation) for violation in violations(trace)]
+        wrong += [f"the encoding excludes it: {text}" for text in evaluator.broken(assignment(system, trace))]
+        wrong += inconsistencies(trace)
+        findings += [Finding(seed, text, trace) for text in wrong]
+    return Trial(len(seeds), pauses, tuple(findings))
+
+
+def make(model: str, grid: Grid, buffer: Buffer, seed: int, senders: Sequence[Sender]) -> Trace:
+    """Make a random trace, with beliefs if its flow is alone and never pauses."""
+    trace = sample(model, grid, buffer, seed, senders=senders)
+    if len(senders) > 1 or senders[0] is not Sender.RATE:
+        return trace
+    random = Random(seed)  # noqa: S311 - not for secrets
+    for family in families_of(model):
+        trace = believe(trace, 0, family, Terms(), first_values(trace, family, Terms(), random))
+    return trace
+
+
+def inconsistencies(trace: Trace) -> list[str]:
+    """Tell where a flow's beliefs leave the network out that they admitted at first."""
+    out = []
+    for i, flow in enumerate(trace.flows):
+        for family, terms in flow.attached.items():
+            columns = {name: flow.beliefs[name] for name in NAMES[family]}
+            for t in range(trace.grid.points):
+                values = {name: column[t] for name, column in columns.items()}
+                if not is_consistent(trace, family, terms, values, t):
+                    shown = ", ".join(f"{name} = {value}" for name, value in values.items())
+                    out.append(f"beliefs of flow {i} at t = {t} leave out the network: {shown}")
+    return out
+
+
+def _pauses(delay: Sequence[int]) -> bool:
+    return any(delay[t] > delay[t - 1] + 1 for t in range(1, len(delay)))
