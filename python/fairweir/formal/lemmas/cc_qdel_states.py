@@ -55,6 +55,8 @@ PUBLISHED = replace(
     OURS, shrinks=Fraction(17, 10), under_way=Fraction(83, 100), queue=Fraction(44, 10), queue_packets=3
 )
 
+FLOOR = State("alpha <= C_L", lambda s: s["alpha"] <= s["C_L"])
+ORDERED = State("C_L <= C_U", lambda s: s["C_L"] <= s["C_U"])
 VALID = State("alpha <= C_L <= C_U", lambda s: z3.And(s["alpha"] > 0, s["alpha"] <= s["C_L"], s["C_L"] <= s["C_U"]))
 STALE_LOW = State("C_L > C", lambda s: s["C_L"] > 1)
 STALE_HIGH = State("C_U < C", lambda s: s["C_U"] < 1)
@@ -88,9 +90,14 @@ class Lemmas:
     loses_none: bool = True
 
     @property
-    def valid(self) -> Transition:
-        """A window's end may begin the next."""
-        return Transition("valid", "tacit in the thesis", VALID, ends=(VALID,))
+    def valid(self) -> tuple[Transition, ...]:
+        """A window's end may begin the next: tacit in the thesis. Consistent bounds cannot cross."""
+        source = "tacit in the thesis"
+        return (
+            Transition("valid, C_L >= alpha", source, VALID, ends=(FLOOR,)),
+            Transition("valid, C_L stale", source, STALE_LOW, ends=(ORDERED,)),
+            Transition("valid, C_U stale", source, STALE_HIGH, ends=(ORDERED,)),
+        )
 
     @property
     def sound(self) -> tuple[Transition, Transition]:
@@ -170,7 +177,7 @@ def plan() -> Plan:
             Phase(known & near & ~short, with_history(lemmas.drain)),
             Phase(known & near & short, steady),
         ),
-        standing=(lemmas.valid, *lemmas.sound, lemmas.shown, lemmas.stays_converged),
+        standing=(*lemmas.valid, *lemmas.sound, lemmas.shown, lemmas.stays_converged),
     )
 
 

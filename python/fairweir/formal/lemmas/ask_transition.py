@@ -1,0 +1,73 @@
+"""A transition, or a bound on all of a window, as a question about a system."""
+
+from __future__ import annotations
+
+import z3
+
+from fairweir.formal.lemmas.inquiry import Inquiry
+from fairweir.formal.lemmas.result import Constant, Outcome
+from fairweir.formal.lemmas.states import Better, Factor, Measure, State, Transition
+from fairweir.formal.lemmas.view import snapshot
+from fairweir.formal.system import System
+
+_MET = z3.BoolVal(True)
+
+
+def inquire(
+    system: System,
+    transition: Transition,
+    *constants: Constant,
+    objectives: z3.BoolRef = _MET,
+    assumed: tuple[z3.BoolRef, ...] = (),
+    name: str = "",
+    expects: Outcome = Outcome.PROVED,
+    note: str = "",
+) -> Inquiry:
+    """Ask whether all traces of a system make a transition.
+
+    Parameters
+    ----------
+    constants : those of the claim
+    objectives : what windows that "meet the objectives" meet
+    assumed : of the system, beside where the transition starts
+    name : in place of the transition's own
+    expects, note : as in :class:`fairweir.formal.lemmas.result.LemmaResult`
+    """
+    before, after = snapshot(system, 0), snapshot(system, system.grid.last)
+    claim = f"{transition.start.name} ⟹ {_says(transition)}"
+    given = (*assumed, transition.start.holds(before))
+    then = transition.claim(before, after, objectives)
+    return Inquiry(name or transition.name, claim, system, given, then, expects, constants, note)
+
+
+def inquire_bound(
+    system: System,
+    name: str,
+    start: State,
+    words: str,
+    bound: z3.BoolRef,
+    *constants: Constant,
+    assumed: tuple[z3.BoolRef, ...] = (),
+    expects: Outcome = Outcome.PROVED,
+    note: str = "",
+) -> Inquiry:
+    """Ask whether a bound holds throughout all traces that begin in a state; `words` says it."""
+    given = (*assumed, start.holds(snapshot(system, 0)))
+    return Inquiry(name, f"{start.name} ⟹ {words}", system, given, bound, expects, constants, note)
+
+
+def _says(transition: Transition) -> str:
+    ways = [state.name for state in transition.ends]
+    if transition.progress is not None:
+        ways.append(" or ".join(_step(measure) for measure in transition.progress.measures))
+    if transition.or_met:
+        ways.append("objectives, no progress lost" if transition.loses_none else "objectives")
+    always = [state.name for state in transition.keeps] + (["objectives"] if transition.meets else [])
+    return "; ".join(filter(None, [", ".join(always), " or ".join(ways)]))
+
+
+def _step(measure: Measure) -> str:
+    sign = {Better.UP: ("x", "+"), Better.DOWN: ("/", "-")}[measure.better]
+    if isinstance(measure.step, Factor):
+        return f"{measure.name} {sign[0]}{float(measure.step.by):g}"
+    return f"{measure.name} {sign[1]}{measure.step.name}"
