@@ -335,7 +335,7 @@ impl Controller for Cubic {
         }
         self.has_timed_out |= is_timeout;
         if is_timeout {
-            self.set_cwnd(1.0);
+            self.set_cwnd((loss.sender.inflight() + 1) as f64);
             self.phase = Phase::SlowStart(HyStart::after_timeout(self.hystart));
         } else {
             self.set_cwnd(self.ssthresh);

@@ -119,7 +119,7 @@ impl Dctcp {
     fn cut_for_marks(&mut self, snd_nxt: u64) {
         let cwnd = self.window.cwnd_pkts;
         let cut = ((u128::from(cwnd) * u128::from(self.alpha_fp)) >> (ALPHA_BITS + 1)) as u64;
-        self.window.cut(cwnd - cut, Cause::Ecn);
+        self.window.cut(cwnd - cut, Cause::Ecn, 0);
         self.reduced_until = snd_nxt;
     }
 }
@@ -144,7 +144,7 @@ impl Controller for Dctcp {
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
         // RFC 8257 §3.4: packet loss halves the window, as in Reno
-        self.window.halve(loss.cause);
+        self.window.halve(loss.cause, loss.sender.inflight());
     }
 
     fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {

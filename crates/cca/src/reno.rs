@@ -93,20 +93,21 @@ impl Window {
         }
     }
 
-    /// Falls to half, or to one packet after a timeout.
-    pub(crate) fn halve(&mut self, cause: Cause) {
-        self.cut(self.cwnd_pkts / 2, cause);
+    /// Falls to half, or after a timeout to one packet more than are on their way.
+    pub(crate) fn halve(&mut self, cause: Cause, inflight: u64) {
+        self.cut(self.cwnd_pkts / 2, cause, inflight);
     }
 
-    /// Falls to `ssthresh` packets, or to one after a timeout.
-    pub(crate) fn cut(&mut self, ssthresh: u64, cause: Cause) {
+    /// Falls to `ssthresh` packets, or after a timeout to one more than are on their way (as Linux; RFC 5681's loss
+    /// window if none is).
+    pub(crate) fn cut(&mut self, ssthresh: u64, cause: Cause, inflight: u64) {
         // RFC 5681 §3.1: a timeout of a packet that timed out before leaves ssthresh alone
         if cause != Cause::Timeout || !self.has_timed_out {
             self.ssthresh_pkts = ssthresh.max(MIN_SSTHRESH_PKTS);
         }
         self.has_timed_out |= cause == Cause::Timeout;
         self.cwnd_cnt = 0;
-        self.cwnd_pkts = if cause == Cause::Timeout { 1 } else { self.ssthresh_pkts };
+        self.cwnd_pkts = if cause == Cause::Timeout { inflight + 1 } else { self.ssthresh_pkts };
     }
 
     /// The episode is over.
@@ -149,7 +150,7 @@ impl Controller for Reno {
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
-        self.window.halve(loss.cause);
+        self.window.halve(loss.cause, loss.sender.inflight());
     }
 
     fn on_recovered(&mut self, _sender: &Sender, _cx: &mut Context<'_>) {
@@ -205,11 +206,11 @@ mod tests {
     #[test]
     fn a_second_timeout_of_the_same_packet_leaves_ssthresh() {
         let mut w = window(40);
-        w.halve(Cause::Timeout);
-        w.halve(Cause::Timeout);
+        w.halve(Cause::Timeout, 0);
+        w.halve(Cause::Timeout, 0);
         assert_eq!((w.cwnd_pkts, w.ssthresh_pkts), (1, 20));
         w.recovered();
-        w.halve(Cause::Timeout);
+        w.halve(Cause::Timeout, 0);
         assert_eq!(w.ssthresh_pkts, MIN_SSTHRESH_PKTS);
     }
 

@@ -210,27 +210,29 @@ impl Flow {
         if self.sender.packets_out() == 0 { Time::NEVER } else { self.rto_deadline_if_outstanding() }
     }
 
-    /// The retransmission timer expired: everything outstanding is lost (`tcp_enter_loss`).
+    /// The retransmission timer expired: the first packet outstanding is lost, and with it all that were sent longer ago
+    /// than an RTT (`tcp_enter_loss`; without SACK, all).
     pub(super) fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
         let prior_inflight = self.sender.inflight();
         self.to_retransmit.clear();
-        self.retransmitted.clear();
         if !self.sack {
             self.sender.sacked_out = 0;
         }
-        for seq in self.sender.snd_una..self.sender.snd_nxt {
-            let record = self.records.get(seq);
+        let head = self.sender.snd_una;
+        for seq in head..self.sender.snd_nxt {
+            let record = *self.records.get(seq);
+            let is_on_its_way = self.sack && seq != head && record.sent + self.rack_rtt > now;
             if record.has(Record::SACKED) {
                 continue;
             }
             if record.has(Record::LOST) && !record.has(Record::RETRANS) {
                 self.to_retransmit.push(seq);
-            } else {
+            } else if !is_on_its_way {
                 self.declare_lost(seq, now);
             }
         }
-        self.judged = self.sender.snd_nxt;
+        self.judged = head;
         self.rto_base = now;
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
         self.burst = 0;
