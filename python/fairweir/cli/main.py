@@ -28,6 +28,7 @@ COMMANDS = {
     "run": "fairweir.cli.run:run",
     "sweep": "fairweir.cli.sweep:sweep",
     "agree": "fairweir.cli.agree:agree",
+    "verify": "fairweir.cli.verify:verify",
     "prove": "fairweir.cli.prove:prove",
     "synth": "fairweir.cli.synth:synth",
     "reproduce": "fairweir.cli.reproduce:reproduce",

@@ -1,0 +1,213 @@
+"""``fairweir verify``: does a CCA keep a bound on every behaviour of a network model?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from fairweir.cli import output
+from fairweir.cli.options import AsJson
+from fairweir.errors import ConfigError
+from fairweir.formal.solvers import Budget, Race, SolverName
+
+if TYPE_CHECKING:
+    from fairweir.formal.evidence import Evidence
+    from fairweir.formal.verify import Case, Verification
+
+CLAIM_FAILS = 1
+SYMBOLS = {"proved": "✓", "refuted": "✗", "unknown": "?"}
+
+
+def verify(
+    cca: Annotated[
+        str | None, typer.Argument(metavar="CCA", help="A rule file, one of rules/, or one encoded by hand; --list.")
+    ] = None,
+    *,
+    model: Annotated[str, typer.Option(metavar="MODEL", help="Of the network; --list.")] = "ccac",
+    properties: Annotated[
+        list[str] | None,
+        typer.Option("--property", metavar="CLAIM", help="As utilization>=0.5 or queue<=4.4; may be repeated."),
+    ] = None,
+    points: Annotated[int, typer.Option(metavar="T", help="Sample points of a trace; T covers T - 1 steps.")] = 6,
+    per_r: Annotated[int, typer.Option(metavar="N", help="Steps in an R.")] = 1,
+    jitter: Annotated[str, typer.Option(metavar="D", help="D in R, a whole number of steps, as 1 or 1/2.")] = "1",
+    buffer: Annotated[str, typer.Option(help="infinite, small, arbitrary or large.")] = "infinite",
+    flows: Annotated[int, typer.Option(min=1, help="How many flows of the CCA share the link.")] = 1,
+    beliefs: Annotated[str, typer.Option(help="When a trace begins: consistent, or any (they may be stale).")] = (
+        "consistent"
+    ),
+    timeouts: Annotated[bool, typer.Option("--timeouts", help="Beliefs time out when a trace ends.")] = False,
+    given: Annotated[
+        list[str] | None, typer.Option(metavar="BOUND", help="Assume of the start, as C_L>=0.69; C = R = 1; repeat.")
+    ] = None,
+    budget: Annotated[float, typer.Option(min=0.1, metavar="S", help="CPU seconds of each solver a question.")] = 120.0,
+    solver: Annotated[
+        list[SolverName] | None, typer.Option(help="Only these, in this order; default both, the first answer wins.")
+    ] = None,
+    both: Annotated[bool, typer.Option("--both", help="Let all solvers finish, and compare their answers.")] = False,
+    certificate: Annotated[bool, typer.Option("--certificate", help="Of a proof: steps for a checker.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep everything there, a folder a claim.")] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="Show CCAs, models, properties and buffers.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask whether a CCA keeps bounds on every behaviour of a network model.
+
+    A refutation is a trace, judged again in exact fractions and played packet by packet in the simulator.
+
+    Exit 0: all claims are proved; 1: one is refuted or unknown; 2: bad input, contradictory assumptions, or it could
+    not run; 130: interrupted.
+    """
+    if list_only:
+        show_list(as_json)
+        return
+    if cca is None:
+        raise ConfigError("which CCA?", hint="fairweir verify --list shows them; or give the path of a rule file")
+    cases = _cases(
+        cca, model, properties or ["utilization", "queue"], points, per_r, jitter, buffer, flows, beliefs, timeouts,
+        given or [],
+    )  # fmt: skip
+    spend = Budget(budget)
+    done: list[Evidence] = []
+    with output.progress_bar(counts=True) as bar:
+        task = bar.add_task("verify", total=len(cases))
+        for case in cases:
+
+            def on_step(doing: str, case: Case = case) -> None:
+                bar.update(task, description=f"{case.claim.text}: {doing}"[:60])
+
+            from fairweir.formal.evidence import gather
+            from fairweir.formal.evidence import keep as keep_files
+            from fairweir.formal.verify import verify as answer
+
+            found = answer(case, spend, solver or list(SolverName), Race.ALL if both else Race.FIRST, on_step)
+            on_step("certificate" if found.trace is None else "packets")
+            done.append(gather(found, with_certificate=certificate, z3_steps=4 * (spend.z3_steps or 0) or None))
+            if out is not None:
+                keep_files(done[-1], out / _folder(case))
+            bar.advance(task)
+            if not as_json:
+                show(done[-1], out)
+    if as_json:
+        output.print_json({"verdicts": [evidence.document() for evidence in done]})
+    if any(evidence.found.outcome.value != "proved" for evidence in done):
+        raise typer.Exit(CLAIM_FAILS)
+
+
+def _cases(
+    cca: str,
+    model: str,
+    properties: list[str],
+    points: int,
+    per_r: int,
+    jitter: str,
+    buffer: str,
+    flows: int,
+    beliefs: str,
+    timeouts: bool,
+    given: list[str],
+) -> list[Case]:
+    """Read the command line's words."""
+    from fairweir.formal.beliefs import Expiry, Start
+    from fairweir.formal.buffers import Buffer
+    from fairweir.formal.claims import nearest, parse_assumption, parse_claim, parse_number
+    from fairweir.formal.grid import Grid
+    from fairweir.formal.models import MODELS
+    from fairweir.formal.subjects import find_subject
+    from fairweir.formal.verify import Case
+
+    def one_of(value: str, known: list[str], what: str, key: str) -> str:
+        if value not in known:
+            raise ConfigError(f"no such {what}: `{value}`", key=key, hint=nearest(value, known))
+        return value
+
+    one_of(model, list(MODELS), "model", "--model")
+    start = Start(one_of(beliefs, [*Start], "start of beliefs", "--beliefs"))
+    size = Buffer(one_of(buffer, [*Buffer], "buffer", "--buffer"))
+    subject = find_subject(cca, start, Expiry.AT_END if timeouts else Expiry.NEVER)
+    grid = Grid(points, per_r, parse_number(jitter, jitter, "--jitter"))
+    assumptions = tuple(map(parse_assumption, given))
+    return [Case(subject, model, parse_claim(text), grid, size, flows, assumptions) for text in properties]
+
+
+def _folder(case: Case) -> str:
+    words = f"{case.subject.name}-{case.model}-{case.claim.name}"
+    return words if case.claim.bound is None else f"{words}-{str(case.claim.bound).replace('/', 'of')}"
+
+
+def show(evidence: Evidence, out: Path | None) -> None:
+    """Print a verdict, what it rests on, and its numbers."""
+    found = evidence.found
+    case, outcome = found.case, found.outcome.value
+    colour = {"proved": "green", "refuted": "red", "unknown": "yellow"}[outcome]
+    claim = escape(f"{case.subject.name} on {case.model}: {case.claim.text}")
+    output.stdout.print(f"[{colour}]{SYMBOLS[outcome]} {outcome}[/{colour}]  {claim}", soft_wrap=True)
+    for line in _lines(evidence, found, out):
+        output.stdout.print(f"  {escape(line)}", soft_wrap=True)
+    output.stdout.print("  assumed:", soft_wrap=True)
+    for line in case.assumed():
+        output.stdout.print(f"    {escape(line)}", soft_wrap=True)
+    output.stdout.print()
+
+
+def _lines(evidence: Evidence, found: Verification, out: Path | None) -> list[str]:
+    lines = [f"{found.answer.solver or 'no solver'}, {found.cpu_s:.2f} CPU s"]
+    if found.answer.reason:
+        lines.append(found.answer.reason)
+    if found.trace is not None:
+        shown = "" if found.value is None else f": {float(found.value):.4g} {found.case.claim.unit}"
+        lines.append(f"a trace, judged again exactly{shown}")
+    if (played := evidence.played) is not None:
+        if played.value is None:
+            lines.append("played in packets; the invariant speaks of beliefs, so packets do not judge it")
+        else:
+            verdict = "the claim is broken there too" if played.breaks else "THE CLAIM IS NOT BROKEN THERE"
+            lines.append(f"played in packets: {float(played.value):.4g} {found.case.claim.unit}; {verdict}")
+    if (made := evidence.certificate) is not None:
+        steps = f"{made.propagations} propagations, {made.lemmas} lemmas"
+        lines.append(f"certificate: {steps}, none on trust; accepted ({made.cpu_s:.1f} CPU s)")
+    if out is not None:
+        folder = out / _folder(found.case)
+        lines.append(f"kept in {folder}/")
+        if evidence.certificate is not None:
+            from fairweir.formal import checker
+
+            files = f"{folder}/question.smt2 {folder}/certificate.txt"
+            lines.append(f"check it with: python {checker.__file__} {files}")
+    return lines
+
+
+def show_list(as_json: bool) -> None:
+    """Print what there is to verify, on what, and what may be claimed."""
+    from fairweir.formal.buffers import Buffer
+    from fairweir.formal.claims import INVARIANT
+    from fairweir.formal.handmade import HANDMADE
+    from fairweir.formal.models import MODELS
+    from fairweir.formal.properties import PROPERTIES
+    from fairweir.formal.subjects import rule_names
+
+    if as_json:
+        rows = {
+            name: {"default": str(one.constant.default), "unit": one.constant.unit, "reason": one.constant.reason}
+            for name, one in PROPERTIES.items()
+        }
+        ccas = {"rules": rule_names(), "by_hand": list(HANDMADE)}
+        buffers = [str(buffer) for buffer in Buffer]
+        output.print_json({"ccas": ccas, "models": list(MODELS), "buffers": buffers, "properties": rows})
+        return
+    table = Table(box=None, show_header=False)
+    table.add_row("rules", ", ".join(rule_names()))
+    table.add_row("by hand", ", ".join(HANDMADE))
+    table.add_row("models", ", ".join(MODELS))
+    table.add_row("buffers", ", ".join(Buffer))
+    claims = Table("property", "default", "unit", "from", box=None, header_style="bold")
+    for name, one in PROPERTIES.items():
+        sign = "≥" if one.is_at_least else "≤"
+        claims.add_row(name, f"{sign} {one.constant.default}", one.constant.unit, one.constant.reason)
+    claims.add_row(INVARIANT, "", "", "what synthesis asks of candidates")
+    output.stdout.print(table)
+    output.stdout.print()
+    output.stdout.print(claims)

@@ -1,0 +1,157 @@
+"""What is kept of a verdict: the question, the trace, its scenario, the run, a picture; and how packets agree.
+
+Files in the folder of a case::
+
+    verdict.json     claim, assumptions, outcome, numbers
+    question.smt2    what the solvers were asked: satisfiable if and only if the claim is wrong
+    trace.json       of a refutation: exact
+    scenario.toml    the same in packets: ``fairweir run scenario.toml``
+    run/             what the simulator recorded of it
+    picture.svg      curves of both
+    certificate.txt  of a proof, with --certificate
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from fairweir.formal.certificate import Certificate, certify, save
+from fairweir.formal.measure import Curves
+from fairweir.formal.packets import Replay, curves_of, scenario_of
+from fairweir.formal.picture import save_picture
+from fairweir.formal.solve import Outcome
+from fairweir.formal.trace import Trace
+from fairweir.formal.verify import Verification
+from fairweir.run import Run, run
+
+
+@dataclass(frozen=True)
+class Played:
+    """A refutation in packets.
+
+    Attributes
+    ----------
+    value : Fraction, the number that the claim bounds, as the packets have it; None for the invariant
+    breaks : do the packets break the claim too? None for the invariant, which speaks of beliefs
+    """
+
+    replay: Replay
+    run: Run
+    curves: Curves
+    value: Fraction | None
+    breaks: bool | None
+
+
+def play(found: Verification, trace: Trace, name: str) -> Played:
+    """Play a refutation's trace in the simulator.
+
+    Raises
+    ------
+    ConfigError : it cannot be played
+    """
+    case = found.case
+    words = f"{case.subject.name} on {case.model}: breaks {case.claim.text}"
+    replay = scenario_of(trace, name, words)
+    record = run(replay.scenario, interval=replay.interval)
+    curves = curves_of(record, replay, trace)
+    value = case.claim.value(curves)
+    return Played(replay, record, curves, value, None if value is None else not case.claim.holds(value))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A verdict with what was made of it; None: not made."""
+
+    found: Verification
+    played: Played | None = None
+    certificate: Certificate | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Give it as JSON holds it; exact numbers as "p/q"."""
+        found, case = self.found, self.found.case
+        document: dict[str, Any] = {
+            "cca": case.subject.name,
+            "model": case.model,
+            "claim": case.claim.text,
+            "assumed": case.assumed(),
+            "outcome": found.outcome.value,
+            "reason": found.answer.reason,
+            "solver": found.answer.solver,
+            "cpu_s": round(found.cpu_s, 3),
+            "question": found.answer.fingerprint,
+        }
+        if found.trace is not None:
+            document["refutation"] = {
+                "value": None if found.value is None else str(found.value),
+                "unit": case.claim.unit,
+                "margin": str(found.margin),
+                "packets": self._packets(),
+            }
+        if self.certificate is not None:
+            made = self.certificate
+            steps = {"propagations": made.propagations, "lemmas": made.lemmas, "on_trust": 0}
+            document["certificate"] = {**steps, "cpu_s": round(made.cpu_s, 3)}
+        return document
+
+    def _packets(self) -> dict[str, Any] | None:
+        if self.played is None:
+            return None
+        value = None if self.played.value is None else round(float(self.played.value), 6)
+        return {"value": value, "breaks_the_claim": self.played.breaks}
+
+
+def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int | None = None) -> Evidence:
+    """Play a refutation, certify a proof.
+
+    Raises
+    ------
+    SolverError : there is no certificate within z3's budget
+    """
+    if found.trace is not None:
+        return Evidence(found, played=play(found, found.trace, _stem(found)))
+    if with_certificate and found.outcome is Outcome.PROVED:
+        text = found.case.question(found.case.claim).negated()
+        return Evidence(found, certificate=certify(text, z3_steps))
+    return Evidence(found)
+
+
+def keep(evidence: Evidence, folder: Path) -> list[Path]:
+    """Write all there is to a folder, and give the paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found, case = evidence.found, evidence.found.case
+    question = case.question(case.claim).negated()
+    files = {
+        "verdict.json": json.dumps(evidence.document(), indent=2) + "\n",
+        "question.smt2": question,
+    }
+    if found.trace is not None:
+        files["trace.json"] = found.trace.to_json()
+    if evidence.played is not None:
+        files["scenario.toml"] = evidence.played.replay.scenario.to_toml()
+    paths = []
+    for name, text in files.items():
+        paths.append(folder / name)
+        paths[-1].write_text(text, encoding="utf-8")
+    if found.trace is not None and evidence.played is not None:
+        paths.append(evidence.played.run.save(folder / "run"))
+        paths.append(_picture(evidence, evidence.played, found.trace, folder))
+    if evidence.certificate is not None:
+        paths.append(save(evidence.certificate, question, folder)[1])
+    return paths
+
+
+def _picture(evidence: Evidence, played: Played, trace: Trace, folder: Path) -> Path:
+    found, case = evidence.found, evidence.found.case
+    title = f"{case.subject.name} on {case.model}: {case.claim.text} is refuted"
+    if found.value is not None and played.value is not None:
+        title += f"\ntrace (lines) {float(found.value):.4g}, packets (circles) {float(played.value):.4g}"
+    return save_picture(Curves.of(trace), played.curves, title, folder / "picture.svg")
+
+
+def _stem(found: Verification) -> str:
+    case = found.case
+    return f"{case.subject.name}-{case.model}-{case.claim.name}"

@@ -1,0 +1,112 @@
+"""The number that a property is about, read off curves: those of a trace, or those of packets.
+
+By definition and in Python's own numbers, so that neither the encoding nor a solver is trusted with what a refutation
+shows. :mod:`fairweir.formal.properties` has the encodings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fairweir.formal.grid import Grid
+from fairweir.formal.trace import Trace
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What happened at the sample points, summed over flows: C R, with C = R = 1.
+
+    Attributes
+    ----------
+    alpha : MSS, C R
+    A, S, L : cumulative arrivals, service, losses
+    Ld : losses that senders know of
+    out : what has left the bottleneck's queue: min(TA, A - L)
+    TA : tokens (CCAC), else as `out`
+    served : S of each flow
+    blur : how exactly the curves are known, C R; no loss is counted that is not larger
+    """
+
+    grid: Grid
+    alpha: Fraction
+    A: Sequence[Fraction]
+    S: Sequence[Fraction]
+    L: Sequence[Fraction]
+    Ld: Sequence[Fraction]
+    out: Sequence[Fraction]
+    TA: Sequence[Fraction]
+    served: Sequence[Sequence[Fraction]]
+    blur: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, trace: Trace) -> Curves:
+        """Take a trace's."""
+        known = tuple(sum(column) for column in zip(*(flow.Ld for flow in trace.flows), strict=True))
+        out = tuple(min(tokens, sent - lost) for tokens, sent, lost in zip(trace.TA, trace.A, trace.L, strict=True))
+        served = [flow.S for flow in trace.flows]
+        return cls(trace.grid, trace.alpha, trace.A, trace.S, trace.L, known, out, trace.TA, served)
+
+    def waiting(self, t: int) -> Fraction:
+        """Give A - L - S at t."""
+        return self.A[t] - self.L[t] - self.S[t]
+
+    def losses(self) -> list[Fraction]:
+        """Give what was lost in each step."""
+        return [self.L[t] - self.L[t - 1] for t in range(1, self.grid.points)]
+
+
+def utilization(curves: Curves) -> Fraction:
+    """(S(T) - S(0)) / (C (T - D))."""
+    return (curves.S[-1] - curves.S[0]) / (curves.grid.span - curves.grid.jitter)
+
+
+def queue(curves: Curves) -> Fraction:
+    """Give max (A - L - S - 3 alpha) / (C (R + D)), but for the first point."""
+    return max(curves.waiting(t) - 3 * curves.alpha for t in range(1, curves.grid.points)) / (1 + curves.grid.jitter)
+
+
+def inflight(curves: Curves) -> Fraction:
+    """Give max (A - Ld - S) / (C (R + D)), but for the first point."""
+    points = range(1, curves.grid.points)
+    return max(curves.A[t] - curves.Ld[t] - curves.S[t] for t in points) / (1 + curves.grid.jitter)
+
+
+def bottleneck_queue(curves: Curves) -> Fraction:
+    """(A - L - TA) / (C (R + D)) at the last point."""
+    return (curves.A[-1] - curves.L[-1] - curves.TA[-1]) / (1 + curves.grid.jitter)
+
+
+def loss_events(curves: Curves) -> Fraction:
+    """Steps in which something was lost."""
+    return Fraction(sum(lost > curves.blur for lost in curves.losses()))
+
+
+def large_losses(curves: Curves) -> Fraction:
+    """Steps in which more was lost than (T - 1) alpha."""
+    return Fraction(sum(lost > curves.grid.last * curves.alpha for lost in curves.losses()))
+
+
+def loss_amount(curves: Curves) -> Fraction:
+    """(L(T) - L(0) - (T - 1) alpha) / (C (R + D))."""
+    return (curves.L[-1] - curves.L[0] - curves.grid.last * curves.alpha) / (1 + curves.grid.jitter)
+
+
+def share(curves: Curves) -> Fraction:
+    """The least of what a flow was served, over the most."""
+    served = [column[-1] - column[0] for column in curves.served]
+    return min(served) / max(served) if max(served) else Fraction(1)
+
+
+#: By property; each in the unit of the property's constant.
+MEASURES: Mapping[str, Callable[[Curves], Fraction]] = {
+    "utilization": utilization,
+    "queue": queue,
+    "inflight": inflight,
+    "bottleneck-queue": bottleneck_queue,
+    "loss-events": loss_events,
+    "large-losses": large_losses,
+    "loss-amount": loss_amount,
+    "share": share,
+}

@@ -1,0 +1,198 @@
+"""A trace as a packet-level scenario: the same arrivals through the same queue and the same delays, in the simulator.
+
+C R becomes a thousand packets, and R 100 ms. The bottleneck is a link whose rate in each step is what left the queue in
+it (on CBR-delay and ideal links C, whenever there is a queue); behind it a second link serves what S says, so that it
+holds packets for the jitter, at most D. Before the first point, the packets of the trace's initial queues are sent and
+held. Between sample points, curves are straight lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from fairweir.errors import ConfigError
+from fairweir.formal.measure import Curves
+from fairweir.formal.trace import Trace
+from fairweir.scenario import Scenario
+
+if TYPE_CHECKING:
+    from fairweir.run import Run
+
+#: One R, ms.
+R_MS = 100
+#: Packets in C R; each is 0.1 % of it, which is how exactly curves can be followed.
+PACKETS_PER_CR = 1000
+#: A loss of so many packets may be rounding, and is not counted.
+BLUR_PACKETS = 3
+#: Bytes on the wire.
+PACKET_BYTES = 1500
+#: The link's rate C, bit/s.
+C_BPS = PACKETS_PER_CR * PACKET_BYTES * 8 * 1000 // R_MS
+SENDER = "fairweir.formal.replay:Scheduled"
+BOTTLENECK = "bottleneck"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A trace's scenario.
+
+    Attributes
+    ----------
+    scenario : Scenario
+    start_ms : Fraction, ms from the scenario's start to the trace's first point
+    step_ms : Fraction, ms between points
+    """
+
+    scenario: Scenario
+    start_ms: Fraction
+    step_ms: Fraction
+
+    @property
+    def interval(self) -> str:
+        """The time series' interval, at whose ends the sample points lie."""
+        return f"{int(self.step_ms * 1_000_000)}ns"
+
+
+def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
+    """Translate a trace.
+
+    Parameters
+    ----------
+    trace : Trace
+    name, description : of the scenario
+
+    Raises
+    ------
+    ConfigError : the trace cannot be played: its steps are no whole number of ns
+    """
+    grid = trace.grid
+    step_ms = R_MS * grid.step
+    if (step_ms * 1_000_000).denominator != 1:
+        raise ConfigError(f"{grid.per_r} steps an R are no whole number of ns each", key="--per-r")
+    steps_before = max(grid.d_steps, grid.r_steps)
+    curves = Curves.of(trace)
+    times = [step_ms * i for i in (0, *range(steps_before, steps_before + grid.points))]
+    out = _through(curves.out, curves.S[0])
+    links: dict[str, Any] = {
+        BOTTLENECK: {
+            "steps": _steps(times, _rates(out, times) if trace.model == "ccac" else _queue_rates(out, times)),
+            "buffer": "infinite" if trace.beta is None else f"{round(trace.beta * PACKETS_PER_CR)}pkts",
+        }
+    }
+    flows = []
+    per_flow = trace.model == "cbr-delay" and len(trace.flows) > 1
+    for i, flow in enumerate(trace.flows):
+        path = [BOTTLENECK]
+        if trace.model != "ideal":
+            path.append(f"jitter-{i + 1}" if per_flow else "jitter")
+            served = flow.S if per_flow else curves.S
+            links[path[-1]] = {"steps": _steps(times, [Fraction(0), *_rates(served, times[1:])]), "buffer": "infinite"}
+        schedule = _through([sent - flow.L[0] for sent in flow.A], flow.S[0])
+        flows.append(
+            {
+                "id": f"flow-{i + 1}",
+                "cca": {"name": SENDER, "schedule": _schedule(times, schedule)},
+                "rtprop": f"{R_MS}ms",
+                "min_rto": "60s",
+                "path": path,
+            }
+        )
+    document = {
+        "name": name,
+        "description": description,
+        "duration": f"{int(times[-1] * 1_000_000)}ns",
+        "warmup": f"{int(times[1] * 1_000_000)}ns",
+        "packet": f"{PACKET_BYTES}B",
+        "link": links,
+        "flow": flows,
+    }
+    return Replay(Scenario.from_dict(document), times[1], step_ms)
+
+
+def _through(curve: Sequence[Fraction], origin: Fraction) -> list[Fraction]:
+    """Give a cumulative curve from the scenario's start on: nothing, then what there is at each point."""
+    return [Fraction(0), *(max(value - origin, Fraction(0)) for value in curve)]
+
+
+def _rates(curve: Sequence[Fraction], times: Sequence[Fraction]) -> list[Fraction]:
+    """Give the slope between points, C."""
+    pairs = zip(pairwise(curve), pairwise(times), strict=True)
+    return [(after - before) * R_MS / (end - begin) for (before, after), (begin, end) in pairs]
+
+
+def _queue_rates(out: Sequence[Fraction], times: Sequence[Fraction]) -> list[Fraction]:
+    """Give what the initial queue needs until the first point, and C from then on."""
+    return [_rates(out, times)[0], *(Fraction(1) for _ in times[2:])]
+
+
+def _steps(times: Sequence[Fraction], rates: Sequence[Fraction]) -> list[list[str]]:
+    """Give a link's rates as scenarios have them, the last of which must not be zero: C once all is over."""
+    return [
+        [f"{int(t * 1_000_000)}ns", f"{round(rate * C_BPS)}bps"]
+        for t, rate in zip(times, [*rates, Fraction(1)], strict=True)
+    ]
+
+
+def _schedule(times: Sequence[Fraction], curve: Sequence[Fraction]) -> list[list[float]]:
+    """Give a sender's curve: s, packets."""
+    return [[float(t / 1000), float(value * PACKETS_PER_CR)] for t, value in zip(times, curve, strict=True)]
+
+
+def curves_of(run: Run, replay: Replay, trace: Trace) -> Curves:
+    """Read the curves of a run at the trace's points, C R from the first point on.
+
+    The bottleneck's series tell what it accepted and what it dropped; what is in transmission counts as served.
+
+    Parameters
+    ----------
+    run : of the replay's scenario, with series of :attr:`Replay.interval`
+    """
+    import numpy as np
+
+    links, flows = run.links.to_pydict(), run.flows.to_pydict()
+    names = [link["name"] for link in run.summary["links"]]
+    first, points = int(replay.start_ms / replay.step_ms), trace.grid.points
+    packets = Fraction(PACKET_BYTES * PACKETS_PER_CR)
+    mbps_ms = float(replay.step_ms) * 1000 / 8
+
+    def at_points(series: Sequence[float]) -> list[Fraction]:
+        """Sample a link's or a flow's series; the end of its n-th interval is the n-th step."""
+        return [Fraction(round(value)) / packets for value in series[first - 1 : first - 1 + points]]
+
+    def link(column: str, name: str) -> list[float]:
+        return [value for value, where in zip(links[column], links["link"], strict=True) if names[where] == name]
+
+    def flow(column: str, index: int) -> list[float]:
+        return [value for value, which in zip(flows[column], flows["flow"], strict=True) if which == index]
+
+    accepted = at_points(np.cumsum(np.array(link("arrival_rate_mbps", BOTTLENECK)) * mbps_ms).tolist())
+    drops = [value * PACKET_BYTES for value in link("drops", BOTTLENECK)]
+    lost = at_points(np.cumsum(drops).tolist())
+    queued = at_points(link("queue_bytes", BOTTLENECK))
+    held = [at_points(link("queue_bytes", name)) for name in names if name != BOTTLENECK]
+    out = [sent - left for sent, left in zip(accepted, queued, strict=True)]
+    served = [o - sum(h[t] for h in held) for t, o in enumerate(out)]
+    per_flow = [
+        at_points(np.cumsum(np.array(flow("throughput_mbps", i)) * mbps_ms).tolist()) for i in range(len(trace.flows))
+    ]
+    origin, back = served[0], trace.grid.r_steps
+    losses = [trace.L[0] + value - lost[0] for value in lost]
+    # Senders know of losses one R later, as in the model.
+    known = [*Curves.of(trace).Ld[:back], *losses[: points - back]]
+    left = [value - origin for value in out]
+    return Curves(
+        grid=trace.grid,
+        alpha=trace.alpha,
+        A=[sent - origin + dropped for sent, dropped in zip(accepted, losses, strict=True)],
+        S=[value - origin for value in served],
+        L=losses,
+        Ld=known,
+        out=left,
+        TA=left,
+        served=per_flow,
+        blur=Fraction(BLUR_PACKETS, PACKETS_PER_CR),
+    )

@@ -1,0 +1,85 @@
+"""A refutation drawn: the trace's curves, and those of its packets beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairweir.formal.measure import Curves
+from fairweir.report import style
+from fairweir.report.plots import DOTS_PER_INCH, check_plot_path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SIZE_INCHES = (8.0, 7.0)
+#: Name, label, the curve's number in the palette.
+_CURVES = (
+    ("A", "A, sent", 0),
+    ("TA", "TA, what may have left the queue", 2),
+    ("S", "S, served", 1),
+    ("L", "L, lost", 3),
+)
+
+
+def save_picture(trace: Curves, packets: Curves | None, title: str, path: Path) -> Path:
+    """Draw a refutation.
+
+    Parameters
+    ----------
+    trace : of the solver's trace
+    packets : of its packet-level replay, drawn as points; None: it was not played
+    title : what is refuted, and by how much
+    path : ends in .png, .svg or .pdf; the same curves give the same bytes
+
+    Raises
+    ------
+    ConfigError : another ending, or a directory that is missing
+    """
+    kind = check_plot_path(path)
+    import matplotlib as mpl
+
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
+    with mpl.rc_context({"svg.hashsalt": "fairweir", "pdf.fonttype": 42}):
+        _figure(trace, packets, title).savefig(path, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+    return path
+
+
+def _figure(trace: Curves, packets: Curves | None, title: str) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=SIZE_INCHES, layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+    times = [float(t * trace.grid.step) for t in range(trace.grid.points)]
+    for name, label, number in _CURVES:
+        values = getattr(trace, name)
+        if name != "L" or any(values):
+            _draw(above, times, values, getattr(packets, name) if packets else None, label, number)
+    queue = [trace.waiting(t) for t in range(trace.grid.points)]
+    seen = [packets.waiting(t) for t in range(packets.grid.points)] if packets else None
+    _draw(below, times, queue, seen, "A - L - S, waiting", 0)
+    above.set_title(title, fontsize="medium")
+    above.set_ylabel("bytes since the start (C R)")
+    below.set_ylabel("bytes waiting (C R)")
+    below.set_xlabel("time (R)")
+    for axis in (above, below):
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize="small")
+    return figure
+
+
+def _draw(
+    axis: Axes,
+    times: Sequence[float],
+    values: Sequence[Fraction],
+    packets: Sequence[Fraction] | None,
+    label: str,
+    number: int,
+) -> None:
+    colour = style.colour(number)
+    axis.plot(times, list(map(float, values)), color=colour, linewidth=1.4, label=label)
+    if packets is not None:
+        axis.plot(times, list(map(float, packets)), "o", color=colour, markersize=5, fillstyle="none")

@@ -1,0 +1,66 @@
+"""A sender that sends at the times it is told: a trace's arrivals, packet by packet."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
+
+from fairweir import _core
+from fairweir.cca import Cca
+from fairweir.errors import CcaError
+
+#: No two packets leave closer than this.
+SHORTEST_GAP_NS = 100.0
+#: Windows do not bind: the schedule is all.
+WINDOW_BYTES = 1e9
+
+
+class Scheduled(Cca):
+    """Sends along a curve of cumulative packets, retransmissions included, whatever the ACKs say.
+
+    Parameters
+    ----------
+    schedule : list of [time in s, packets sent until then], rising; between two points the rate is constant
+    """
+
+    own_recovery = True
+
+    def __init__(self, start: _core.Start, schedule: Sequence[Sequence[float]]) -> None:
+        super().__init__(start)
+        points = [(float(t_s) * 1e9, float(packets)) for t_s, packets in schedule]
+        if len(points) < 2 or any(b[0] <= a[0] or b[1] < a[1] for a, b in pairwise(points)):
+            raise CcaError("a schedule needs two points or more that rise in time", hint="as [[0, 0], [0.1, 50]]")
+        self.points = points
+        self.sent = 0
+        self.cwnd_bytes = WINDOW_BYTES
+        # A packet's departure sets the gap behind the next one, so the first gap is known from the start.
+        self.gap_ns = max(self.due_ns(2) - self.due_ns(1), SHORTEST_GAP_NS)
+        self._pace()
+
+    def due_ns(self, number: int) -> float:
+        """Give when a packet is to leave, in ns: when its middle is due on the curve, or never (the curve's end)."""
+        wanted = number - 0.5
+        at = bisect_left(self.points, wanted, key=lambda point: point[1])
+        if at == 0:
+            return self.points[0][0]
+        if at == len(self.points):
+            return self.points[-1][0] + 1e12
+        (before_ns, before), (after_ns, after) = self.points[at - 1], self.points[at]
+        return before_ns + (after_ns - before_ns) * (wanted - before) / (after - before)
+
+    def on_send(self, sent: _core.Sent) -> None:
+        """Choose the gap behind the next packet so that the one after it leaves on time."""
+        self.sent += 1
+        following_ns = sent.now_ns + self.gap_ns
+        self.gap_ns = max(self.due_ns(self.sent + 2) - following_ns, SHORTEST_GAP_NS)
+        self._pace()
+
+    def on_ack(self, ack: _core.Ack) -> None:
+        """ACKs change nothing."""
+
+    def on_loss(self, loss: _core.Loss) -> None:
+        """Losses change nothing."""
+
+    def _pace(self) -> None:
+        self.pacing_rate_mbps = self.mss_bytes * 8e3 / self.gap_ns

@@ -1,0 +1,101 @@
+"""Whom a question is about: a CCA as what a flow of a system can be made to do, and be judged by afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from fairweir.errors import ConfigError
+from fairweir.formal.beliefs import Expiry, Start, cbr_delay, ccac
+from fairweir.formal.claims import nearest
+from fairweir.formal.exact import Violation
+from fairweir.formal.exact.senders import decisions
+from fairweir.formal.handmade import HANDMADE, HandmadeCca
+from fairweir.formal.rule import RULES, BeliefFamily, Rule, find_rule
+from fairweir.formal.system import Sender, System
+from fairweir.formal.trace import Trace
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A CCA.
+
+    Attributes
+    ----------
+    name, summary : str
+    sender : what bounds its arrivals
+    encode : makes a flow of a system behave so, beliefs included
+    violations : gives where a flow of a trace does not do what the CCA does, by definition and without the encoding
+    assumes : str, what is assumed of its state when a trace begins
+    """
+
+    name: str
+    summary: str
+    sender: Sender
+    encode: Callable[[System, int], None]
+    violations: Callable[[Trace, int], Iterator[Violation]]
+    assumes: str
+
+
+def of_rule(rule: Rule, start: Start, expiry: Expiry) -> Subject:
+    """Give a rule as a subject, with its beliefs at the start and the end of a trace."""
+
+    def encode(system: System, flow: int) -> None:
+        if rule.beliefs is BeliefFamily.CBR_DELAY:
+            if not system.model.startswith(("cbr-delay", "ideal")):
+                raise ConfigError(
+                    f"the beliefs of `{rule.name}` are not sound on {system.model}",
+                    key="--model",
+                    hint="use --model cbr-delay",
+                )
+            cbr_delay.attach(system, flow=flow, start=start, expiry=expiry)
+        else:
+            ccac.attach(system, flow=flow, start=start, expiry=expiry)
+        rule.encode(system, flow)
+
+    words = {
+        Start.CONSISTENT: "beliefs admit the network when the trace begins",
+        Start.ANY: "beliefs may be stale when the trace begins",
+    }
+    ends = {Expiry.NEVER: "and never time out", Expiry.AT_END: "and time out at its end"}
+
+    def judged(trace: Trace, flow: int) -> Iterator[Violation]:
+        return decisions(trace, flow, rule.decide)
+
+    return Subject(rule.name, rule.summary, Sender.RATE, encode, judged, f"{words[start]}, {ends[expiry]}")
+
+
+def of_handmade(cca: HandmadeCca) -> Subject:
+    """Give a CCA that was encoded by hand as a subject."""
+
+    def encode(system: System, flow: int) -> None:
+        cca.encode(system, flow)
+
+    assumes = "what it remembers is what any past may have left"
+    return Subject(cca.name, cca.source, cca.sender, encode, cca.violations, assumes)
+
+
+def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> Subject:
+    """Give the CCA of that name: one in rules/, one encoded by hand, or a rule file.
+
+    Parameters
+    ----------
+    start, expiry : of the beliefs of rules; those encoded by hand have none
+
+    Raises
+    ------
+    ConfigError : no such CCA, or a file that is not a rule
+    """
+    if name in HANDMADE:
+        if start is not Start.CONSISTENT or expiry is not Expiry.NEVER:
+            raise ConfigError(f"`{name}` has no beliefs that could be stale", key="--beliefs")
+        return of_handmade(HANDMADE[name])
+    if not name.endswith(".toml") and name not in rule_names():
+        hint = nearest(name, [*rule_names(), *HANDMADE])
+        raise ConfigError(f"no such CCA to verify: `{name}`", hint=f"{hint}; or give the path of a rule file")
+    return of_rule(Rule.load(find_rule(name)), start, expiry)
+
+
+def rule_names() -> list[str]:
+    """Give the names of the rules that are shipped."""
+    return sorted(file.stem for file in RULES.glob("*.toml"))

@@ -1,0 +1,183 @@
+"""From a CCA, a model and a claim to a verdict with its evidence (``fairweir verify``).
+
+A refutation is a trace: it is judged again by :mod:`fairweir.formal.exact`, which shares nothing with the encoding, and
+then played packet by packet in the simulator (:mod:`fairweir.formal.packets`). Where the claim is broken by a margin,
+such a trace is shown, so that the size of packets does not blur what it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+from fairweir.errors import InvariantError
+from fairweir.formal.buffers import Buffer, least_size
+from fairweir.formal.claims import Assumption, Claim
+from fairweir.formal.evaluate import Evaluator, assignment
+from fairweir.formal.exact import violations
+from fairweir.formal.grid import Grid
+from fairweir.formal.measure import Curves
+from fairweir.formal.models import MODELS
+from fairweir.formal.solve import Answer, Outcome, Question, ask
+from fairweir.formal.solvers import ALL_SOLVERS, Budget, Race, SolverName
+from fairweir.formal.subjects import Subject
+from fairweir.formal.system import Acks, System
+from fairweir.formal.trace import Trace
+
+#: By which parts of its bound a claim is tried to be broken, the largest first.
+MARGINS = (Fraction(1, 2), Fraction(1, 5), Fraction(1, 20))
+#: CPU seconds for each such trial: the claim is refuted already.
+MARGIN_BUDGET_S = 10.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is asked.
+
+    Attributes
+    ----------
+    subject : whom about
+    model : str, of `MODELS`
+    claim : Claim
+    grid, buffer : of the model
+    flows : int, how many of the subject share the link
+    given : assumptions on where the trace begins
+    """
+
+    subject: Subject
+    model: str
+    claim: Claim
+    grid: Grid
+    buffer: Buffer
+    flows: int = 1
+    given: tuple[Assumption, ...] = ()
+
+    @cached_property
+    def system(self) -> System:
+        """The model's variables and constraints, with the subject as its sender."""
+        system = MODELS[self.model](self.grid, self.buffer, (self.subject.sender,) * self.flows)
+        for flow in range(self.flows):
+            self.subject.encode(system, flow)
+        return system
+
+    def question(self, claim: Claim) -> Question:
+        """Give what the solvers are asked."""
+        given = [formula for assumption in self.given for formula in assumption.over(self.system)]
+        name = f"{self.subject.name} on {self.model}: {claim.text}"
+        return Question(name, [*self.system.assertions(), *given], claim.over(self.system))
+
+    def assumed(self) -> list[str]:
+        """Say all that a verdict rests on."""
+        grid, floor = self.system.grid, least_size(self.buffer, self.system.grid)
+        buffers = {
+            Buffer.INFINITE: "an infinite buffer",
+            Buffer.SMALL: f"a buffer of {floor} C R",
+            Buffer.ARBITRARY: "a buffer of any size above MSS",
+            Buffer.LARGE: f"a buffer of any size from {floor} C R on",
+        }
+        rests = (
+            "never rest longer than a step (published code)"
+            if self.system.acks is Acks.STEADY
+            else "may rest as long as D allows"
+        )
+        return [
+            f"the {self.system.model} link, any rate C of more than 5 MSS/R, {buffers[self.buffer]}",
+            f"D = {grid.jitter} R; acknowledgements {rests}",
+            f"{grid.points} sample points, {grid.per_r} a R: traces of {grid.span} R, from any state of the link on",
+            f"{self.flows} flow{'s' if self.flows > 1 else ''} with all its data to send; {self.subject.assumes}",
+            *(assumption.text for assumption in self.given),
+        ]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What became of a case.
+
+    Attributes
+    ----------
+    answer : Answer, to the claim itself
+    trace : Trace, of a refutation; it breaks the claim, by a margin if there is such a trace
+    value : Fraction, the number that the claim bounds, on that trace
+    margin : Fraction, the part of its bound by which the claim was demanded to be broken
+    cpu_s : float, CPU seconds of all solvers
+    """
+
+    case: Case
+    answer: Answer
+    trace: Trace | None = field(default=None, repr=False)
+    value: Fraction | None = None
+    margin: Fraction = Fraction(0)
+    cpu_s: float = 0.0
+
+    @property
+    def outcome(self) -> Outcome:
+        """Proved, refuted or unknown."""
+        return self.answer.outcome
+
+
+def verify(
+    case: Case,
+    budget: Budget | None = None,
+    solvers: Sequence[SolverName] = ALL_SOLVERS,
+    until: Race = Race.FIRST,
+    on_step: Callable[[str], object] = lambda _: None,
+) -> Verification:
+    """Answer a case; a refutation comes with a trace that was judged again in exact fractions.
+
+    Parameters
+    ----------
+    case : Case
+    budget : Budget, of each solver
+    solvers, until : as for :func:`fairweir.formal.solve.ask`
+    on_step : called with what is being done
+
+    Raises
+    ------
+    VacuousError : the assumptions contradict each other
+    SolverError : a solver is missing, does not understand, or two contradict each other
+    InvariantError : the trace does not break the claim, or is not one of the model's: a bug of ours
+    """
+    budget = budget or Budget()
+    on_step("asking the solvers")
+    answer = ask(case.question(case.claim), budget, solvers, until)
+    if answer.outcome is not Outcome.REFUTED:
+        return Verification(case, answer, cpu_s=answer.cpu_s)
+    cpu_s, margin, shown = answer.cpu_s, Fraction(0), answer
+    on_step("looking for a clearer trace")
+    for wanted in MARGINS:
+        claim = case.claim.weaker(wanted)
+        if claim is None:
+            break
+        trial = ask(case.question(claim), Budget(min(MARGIN_BUDGET_S, budget.cpu_s)), solvers)
+        cpu_s += trial.cpu_s
+        if trial.outcome is Outcome.REFUTED:
+            shown, margin = trial, wanted
+            break
+    on_step("judging the trace exactly")
+    trace = Trace.from_values(case.system, shown.values)
+    return Verification(case, answer, trace, judge(case, trace), margin, cpu_s)
+
+
+def judge(case: Case, trace: Trace) -> Fraction | None:
+    """Replay a trace exactly, and give the number by which it breaks the claim; None for the invariant.
+
+    Raises
+    ------
+    InvariantError : it does not break the claim, or is not a trace of the model
+    """
+    broken = violations(trace)
+    for flow in range(case.flows):
+        broken += case.subject.violations(trace, flow)
+    if broken:
+        raise InvariantError(f"a solver's trace is not one of the model's: {broken[0]} ({len(broken)} in all)")
+    value = case.claim.value(Curves.of(trace))
+    if value is None:
+        terms = Evaluator({"claim": [case.claim.over(case.system)]})
+        holds = not terms.broken(assignment(case.system, trace))
+    else:
+        holds = case.claim.holds(value)
+    if holds:
+        raise InvariantError(f"a solver's trace does not break the claim: {case.claim.text}, and it has {value}")
+    return value
