@@ -152,7 +152,12 @@ def test_factors_of_the_ideal_link(inequality: Inequality) -> None:
     assert check(inequality).stands
 
 
-IDENTITIES = [*algebra.main_identities(), *algebra.alternate_identities(), *algebra.collision_identities()]
+IDENTITIES = [
+    *algebra.main_identities(),
+    *algebra.alternate_identities(),
+    *algebra.collision_identities(),
+    *algebra.fluid_identities()[:2],
+]
 
 
 @pytest.mark.parametrize("identity", IDENTITIES, ids=lambda identity: identity.name)

@@ -135,18 +135,6 @@ COMPUTED: Final = (
         home="fairweir.formal.frontier:tradeoff",
     ),
     Computed(
-        id="thesis-4.4",
-        title="Loss buys convergence: F^-1, and cc_probe_slow_k beside it",
-        source="thesis figure 4.4, theorem 4.2.1, section 4.2.2.1",
-        published="on a CBR-delay link with a buffer of at most C D no CCA finds the link's rate before F^-1(C) round "
-        "trips: C - C_0 if it may lose a constant, log(C/C_0) if it may lose in proportion; cc_probe_slow shows that "
-        "this is tight",
-        setup="curves from 1 packet per R, beta_s = R; in the simulator R = D = 40 ms, beta_s = R/2, from a gate of 12 "
-        "Mbps that opens at 20 s to a link of 24 to 192 Mbps; converged at 90 % of what it gets in the end; what a "
-        "probe may lose is 2 f",
-        home="fairweir.formal.frontier:tradeoff",
-    ),
-    Computed(
         id="thesis-7.12",
         title="FRCC's phase portraits on the ideal link",
         source="thesis figure 7.12, FRCC paper figure 14",
@@ -154,6 +142,15 @@ COMPUTED: Final = (
         "overlap moves the link from the flow that measures both probes to the other",
         setup="main cwnd update, R = 1, theta = 0.2, no clamps; grid of 24 x 24 states, N_C in (1, 4], N_T in [0.5, 4]",
         home="fairweir.formal.frcc.portraits:ideal_link",
+    ),
+    Computed(
+        id="thesis-7.13",
+        title="FRCC's region on the jittery link",
+        source="thesis figure 7.13, FRCC paper figure 15",
+        published="two flows go to N_C at most 6.6 and N_T in [0.15, 3.3], whatever jitter does, and stay there",
+        setup="alternate cwnd update, gamma 4, clamps 0.8 and 1.3, gamma_R 2, theta = Delta_R, R < 2 theta; worst "
+        "jitter at each state of a grid. gamma_R as proved (throughputs taken for more) and as stated (for less)",
+        home="fairweir.formal.frcc.region:jittery_link",
     ),
     Computed(
         id="thesis-7.14",
@@ -172,6 +169,22 @@ COMPUTED: Final = (
         setup="the figure's equations, then rounds of the fluid model and 48 Mbps packet by packet with theta = 10 ms, "
         "gamma D = 40 ms. The figure's probe is N_T gamma D by RTT; its parking lot gives long and short flows one RTT",
         home="fairweir.formal.frcc.ratios:ratios",
+    ),
+    Computed(
+        id="thesis-theorem-7.5.1",
+        title="FRCC is fair on the ideal link",
+        source="thesis theorem 7.5.1, FRCC paper theorem 6.1",
+        published="every flow's rate goes to C/N_G, and its RTT to R + theta N_G",
+        setup="derived by sympy from the cwnd update for any number of flows; inequalities by z3 and yices",
+        home="fairweir.formal.frcc.theorems:theorem_7_5_1",
+    ),
+    Computed(
+        id="thesis-theorem-7.5.2",
+        title="FRCC bounds the throughput ratio of two flows on the jittery link",
+        source="thesis theorem 7.5.2, FRCC paper theorem 6.2",
+        published="at most 6.6 (alternate update, theta N_G > R)",
+        setup="lemmas C.6 to C.8 by z3 and yices, each refutation played exactly; every step: fairweir prove frcc",
+        home="fairweir.formal.frcc.theorems:theorem_7_5_2",
     ),
 )
 """What there is to compute, in the order of ``--list``."""

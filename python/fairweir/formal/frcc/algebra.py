@@ -175,3 +175,31 @@ def collision_identities() -> list[Identity]:
                 Identity(f"7.12 ({panel}) {symbol}", f"main update, figure 7.12 ({panel}): {symbol}'", left, right)
             )
     return found
+
+
+def fluid_identities() -> list[Identity]:
+    """Where flows with different rtprops rest on one link (thesis sections 7.5.5 and D.4, which have no closed form).
+
+    At rest N_C = N_T, and N_C = N_T gamma D/excess delay, so each probe's excess delay is gamma D. It solves
+
+        sum over j of w_j/(RTT_j + gamma D) + E_i/(RTT_i + gamma D) = C,   w_j = rate_j RTT_j, E_i = N_T rate_i gamma D:
+
+    the first sum is the same for all flows, so rate_i/(RTT_i + gamma D) is, and rates adding up to C give N_T = N_G.
+    """
+    found = []
+    for flows in (2, 3, 4):
+        rtts = sp.symbols(f"RTT_1:{flows + 1}", positive=True)
+        total = sum(rtts) + flows * GAMMA_D
+        rates = [(rtt + GAMMA_D) / total for rtt in rtts]
+        carried = sum(rate * rtt / (rtt + GAMMA_D) for rate, rtt in zip(rates, rtts, strict=True))
+        for flow, (rate, rtt) in enumerate(zip(rates, rtts, strict=True), start=1):
+            probe = flows * rate * GAMMA_D
+            found.append(
+                Identity(
+                    f"7.16, {flows} rtprops, flow {flow}",
+                    "rates in proportion to RTT_i + gamma D and N_T = N_G: its probe adds a delay of gamma D",
+                    carried + probe / (rtt + GAMMA_D),
+                    sp.Integer(1),
+                )
+            )
+    return found

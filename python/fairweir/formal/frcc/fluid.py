@@ -24,6 +24,9 @@ THETA_MS: Final = 10.0
 GAMMA_D_MS: Final = 40.0
 _NEWTON_STEPS: Final = 200
 _ROUNDS: Final = 20_000
+#: What a full link may lack of its rate, 1, for rounding; and the delay, by theta, that counts as an empty queue.
+_FULL: Final = 2e-13
+_EMPTY: Final = 1e-12
 
 
 class NoFixedPointError(ArithmeticError):
@@ -59,15 +62,14 @@ class Network:
             rtts = self.rtprops + self.routes @ q
             lack = 1 - self.routes.T @ (windows / rtts)
             free = (q > 0) | (lack < 0)
+            if np.max(np.abs(lack[free]), initial=0.0) < _FULL:
+                return q
             curvature = (self.routes.T * (windows / rtts**2)) @ self.routes
             move = np.zeros_like(q)
             move[free] = np.linalg.solve(curvature[np.ix_(free, free)], -lack[free])
             # Delays of a tenth at least of what they were: far out the quadratic guess overshoots.
-            q_next = np.maximum(q + move, np.where(q > 1e-12, 0.1 * q, 0.0))
-            q_next[q_next < 1e-12] = 0.0
-            if np.max(np.abs(q_next - q)) < 1e-13 * (1 + np.max(q)):
-                return q_next
-            q = q_next
+            q = np.maximum(q + move, 0.1 * q)
+            q[q < _EMPTY * self.theta] = 0.0
         raise NoFixedPointError("queues do not settle")
 
     def rates(self, windows: Vector, q: Vector) -> Vector:

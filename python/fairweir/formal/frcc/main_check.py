@@ -1,0 +1,135 @@
+"""Attractors held against rounds that are played: exactly from the corners of cells, and at random for long.
+
+Nothing here shares code with the search, which encloses rounds in intervals.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+from fairweir.formal.frcc.main_rule import Assumed, Errors, after_round, corners
+from fairweir.formal.frcc.main_update import Attractor
+
+
+@dataclass(frozen=True)
+class Escape:
+    """A round that goes where the ranks say none goes.
+
+    Attributes
+    ----------
+    before, after : cwnd of all flows, C theta
+    r : R/theta
+    errors : of each flow
+    """
+
+    before: list[Fraction]
+    after: list[Fraction]
+    r: Fraction
+    errors: tuple[Errors, ...]
+
+    def __str__(self) -> str:
+        """Give it in words."""
+        before, after = (" and ".join(f"{float(w):.4g}" for w in cwnd) for cwnd in (self.before, self.after))
+        return f"R/theta {float(self.r):.4g}, cwnd {before} C theta, goes to {after}"
+
+
+def escapes(attractor: Attractor, assumed: Assumed, cells: list[int]) -> Iterator[Escape]:
+    """Play a round from every corner of the cells, with errors at the ends of their ranges, exactly.
+
+    From a cell of rank 0 it must end in one of rank 0; from others, in a lower rank, unless it leaves the bounds that
+    every run keeps.
+    """
+    for cell in cells:
+        rank = attractor.rank[cell]
+        for cwnd, r in attractor.corners(cell):
+            n_t = sum(cwnd) - r
+            for errors in product(corners(assumed, n_t), repeat=len(cwnd)):
+                after = after_round(assumed, cwnd, r, errors)
+                reached = attractor.rank_at(after, r)
+                is_excused = rank != 0 and (reached is None or min(after) < attractor.found.cwnd_floor)
+                if not is_excused and (reached is None or reached >= max(rank, 1)):
+                    yield Escape(cwnd, after, r, errors)
+
+
+def sample(attractor: Attractor, number: int, dice: random.Random) -> list[int]:
+    """Draw cells: half on the border of the attractor, the others from all that have a rank."""
+    ranked = attractor.found.region_cells
+    border = attractor.border()
+    drawn = dice.sample(border, min(number // 2, len(border)))
+    inner = [dice.randrange(len(attractor.rank)) for _ in range(20 * number)]
+    drawn += [cell for cell in inner if attractor.rank[cell] < ranked][: number - len(drawn)]
+    return drawn
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What random runs showed.
+
+    Attributes
+    ----------
+    rounds : played in all
+    worst_ratio : of two flows' rates, the largest after the attractor was reached
+    strays : rounds that left the attractor
+    latest : the most rounds that a run took to reach it
+    """
+
+    rounds: int
+    worst_ratio: float
+    strays: int
+    latest: int
+
+
+#: Relative; a float that close to a cell may belong to it.
+HAIR = 1e-9
+
+
+def play(attractor: Attractor, rounds: int, dice: random.Random, *, restart_every: int = 5_000) -> Runs:
+    """Play rounds from random states against an adversary who holds some flows down and pushes others up for a while."""
+    assumed = attractor.case.assumed
+    case = attractor.case
+    worst, strays, latest = 1.0, 0, 0
+    push = _as_float(Errors(-assumed.nt_under, assumed.rate_under, -assumed.excess))
+    hold = [_as_float(Errors(nt, assumed.rate_over, assumed.excess)) for nt in (assumed.nt_over, -assumed.nt_under)]
+    for start in range(0, rounds, restart_every):
+        r = float(case.r_low) + dice.random() * float(case.r_high - case.r_low)
+        cwnd = [10 ** dice.uniform(-4, 1) * (1 + r) for _ in range(case.flows)]
+        arrived = None
+        bias: list[Errors | None] = []
+        left = 0
+        for number in range(min(restart_every, rounds - start)):
+            if left == 0:
+                bias = [dice.choice([push, push, hold[0], hold[1], None]) for _ in cwnd]
+                left = dice.choice([1, 1, 1, 2, 2, 3, 4, 6])
+            left -= 1
+            errors = [one or _any_errors(assumed, dice) for one in bias]
+            cwnd = after_round(assumed, cwnd, r, errors)
+            if _is_inside(attractor, cwnd, r):
+                arrived = number if arrived is None else arrived
+                worst = max(worst, max(cwnd) / min(cwnd))
+            elif arrived is not None:
+                strays += 1
+        latest = max(latest, restart_every if arrived is None else arrived)
+    return Runs(rounds, worst, strays, latest)
+
+
+def _is_inside(attractor: Attractor, cwnd: list[float], r: float) -> bool:
+    if attractor.rank_at(cwnd, r) == 0:
+        return True
+    near = product(*([w * (1 - HAIR), w * (1 + HAIR)] for w in cwnd))
+    return any(attractor.rank_at(one, r) == 0 for one in near)
+
+
+def _as_float(errors: Errors) -> Errors:
+    return Errors(float(errors.n_t), float(errors.rate), float(errors.excess))
+
+
+def _any_errors(assumed: Assumed, dice: random.Random) -> Errors:
+    return Errors(
+        dice.uniform(-float(assumed.nt_under), float(assumed.nt_over)),
+        dice.uniform(float(assumed.rate_under), float(assumed.rate_over)),
+        dice.uniform(-float(assumed.excess), float(assumed.excess)),
+    )

@@ -1,0 +1,156 @@
+"""Beyond theorem 7.5.2: which ratio of rates the *main* cwnd update keeps, by the cells that all runs end in.
+
+The search is compiled (``crates/reach``); this asks it and holds what it finds. See ``docs/formal/frcc-main.md``.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, Final, Literal
+
+from fairweir import _core
+from fairweir.formal.frcc.main_rule import THESIS, Assumed, Number
+
+UNRANKED: Final = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Case:
+    """A range of R/theta and what is assumed there.
+
+    Attributes
+    ----------
+    r_low, r_high : R/theta is between them
+    flows : int, 2 or 3
+    assumed : Assumed
+    schedule : all flows measure, then all update; or one after another, each once a round, in any order
+    odds_step : a cell's ratio of rates differs by this fraction
+    nt_step : a cell's N_T differs by this much, times N_T above 1
+    """
+
+    r_low: Fraction
+    r_high: Fraction
+    flows: int = 2
+    assumed: Assumed = THESIS
+    schedule: Literal["synchronous", "sequential"] = "synchronous"
+    odds_step: Fraction = Fraction(1, 100)
+    nt_step: Fraction = Fraction(1, 50)
+
+    def document(self) -> dict[str, Any]:
+        """Give the case as the compiled part reads it, numbers as "p/q"."""
+        return {
+            "assumptions": {name: str(value) for name, value in asdict(self.assumed).items()},
+            "schedule": self.schedule,
+            "flows": self.flows,
+            "rtprop": [str(self.r_low), str(self.r_high)],
+            "odds_step": str(self.odds_step),
+            "nt_step": str(self.nt_step),
+        }
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is proved for a case.
+
+    Attributes
+    ----------
+    worst_ratio : from some round on no flow has more than this many times another's rate
+    hand_worst_ratio : the same without cells, for this many flows
+    n_t : (least, greatest) N_T from some round on
+    cwnd_floor : from some round on every flow has at least this cwnd, C theta
+    rounds : lead from the bounds by hand to the attractor (updates, if sequential)
+    region_cells, attractor_cells : int
+    """
+
+    worst_ratio: float
+    hand_worst_ratio: float
+    n_t: tuple[float, float]
+    cwnd_floor: float
+    rounds: int
+    region_cells: int
+    attractor_cells: int
+
+
+class Attractor:
+    """Cells of (rates of all flows by the last one's, N_T) and their ranks.
+
+    Rank 0 is the attractor; from another cell every run that keeps the bounds by hand goes to lower ranks. If flows
+    update one after another, each set of flows that are yet to update in a round has its own copy of the cells.
+    """
+
+    def __init__(self, case: Case, found: Found, odds: list[float], n_t: list[float], rank: bytes) -> None:
+        self.case = case
+        self.found = found
+        self.odds = odds
+        self.n_t = n_t
+        self.rank = array("I")
+        self.rank.frombytes(rank)
+
+    @property
+    def row_len(self) -> int:
+        """Cells of a row: one for each combination of odds."""
+        return int((len(self.odds) - 1) ** (self.case.flows - 1))
+
+    def cells_at(self, cwnd: Sequence[Number], r: Number) -> Iterator[int]:
+        """Give the cells (of the first copy) that have this state; several on a border, none outside."""
+        axes = [_cells(self.n_t, sum(cwnd) - r), *(_cells(self.odds, w / cwnd[-1]) for w in cwnd[:-1])]
+        for indices in product(*axes):
+            number = indices[0]
+            for index in indices[1:]:
+                number = number * (len(self.odds) - 1) + index
+            yield number
+
+    def rank_at(self, cwnd: Sequence[Number], r: Number) -> int | None:
+        """Give the least rank of the cells that have this state; None if it is in no ranked cell."""
+        ranks = [rank for cell in self.cells_at(cwnd, r) if (rank := self.rank[cell]) != UNRANKED]
+        return min(ranks, default=None)
+
+    def corners(self, cell: int) -> Iterator[tuple[list[Fraction], Fraction]]:
+        """Give the states at a cell's corners, exactly: cwnd of all flows, and R/theta."""
+        columns = len(self.odds) - 1
+        indices: list[int] = []
+        for _ in range(self.case.flows - 1):
+            cell, index = divmod(cell, columns)
+            indices.insert(0, index)
+        row = cell
+        ends = [(Fraction(self.odds[k]), Fraction(self.odds[k + 1])) for k in indices]
+        for r in {self.case.r_low, self.case.r_high}:
+            for n_t in (Fraction(self.n_t[row]), Fraction(self.n_t[row + 1])):
+                for odds in product(*ends):
+                    unit = (r + n_t) / (sum(odds) + 1)
+                    yield [*(odd * unit for odd in odds), unit], r
+
+    def border(self) -> list[int]:
+        """Give the cells of the attractor beside one, in its row, that is not in it."""
+        last = len(self.rank) - 1
+        return [
+            cell
+            for cell, rank in enumerate(self.rank)
+            if rank == 0 and (self.rank[max(cell - 1, 0)] != 0 or self.rank[min(cell + 1, last)] != 0)
+        ]
+
+
+def _cells(borders: list[float], x: Number) -> range:
+    """Give the cells between borders that have `x`; a cell has both its borders."""
+    return range(max(bisect_left(borders, x) - 1, 0), min(bisect_right(borders, x), len(borders) - 1))
+
+
+def attractor(case: Case, on_progress: Callable[[int], object] | None = None) -> Attractor | str:
+    """Find the attractor of a case; the reason in words if there is none to be found.
+
+    Raises
+    ------
+    ConfigError : the case is none, as R/theta that ends before it starts
+    """
+    answer, cells = _core.frcc_attractor(json.dumps(case.document()), on_progress)
+    if cells is None:
+        return answer
+    facts = json.loads(answer)
+    found = Found(n_t=tuple(facts.pop("nt")), **facts)
+    return Attractor(case, found, *cells)

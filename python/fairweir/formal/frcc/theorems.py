@@ -1,0 +1,56 @@
+"""FRCC's two theorems as ``fairweir reproduce`` shows them: how many steps came out as told, and the constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairweir.formal.frcc import published
+from fairweir.formal.frcc.lemmas import PUBLISHED
+from fairweir.formal.frcc.suite import Step, corrections, faults, ideal_link, jittery_link, settle
+from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.experiment import Bound
+
+if TYPE_CHECKING:
+    from fairweir.worlds import Archive
+
+
+def theorem_7_5_1(archive: Archive) -> Computation:
+    """Derive and check the ideal link's round and its convergence."""
+    return Computation([_stands("ideal link", "fair, with an RTT of R + theta N_G", ideal_link())])
+
+
+def theorem_7_5_2(archive: Archive) -> Computation:
+    """Check the lemmas of the jittery link, their faults, and what holds instead."""
+    stated = published.IN_THE_STATED_DIRECTION
+    return Computation(
+        [
+            _stands("as its proof has it", "N_T and N_C go to their ranges and stay there", jittery_link()),
+            Number(
+                "as its proof has it",
+                "the largest throughput ratio",
+                "N_C - 1",
+                float(PUBLISHED.ratio),
+                Bound(at_most=6.6),
+                6.6,
+            ),
+            _stands("as printed", "gamma_R as assumption 7 has it, theta > Delta_R/2, the kernel's clamps", faults()),
+            _stands("put right", "the same under other ranges", corrections()),
+            Number(
+                "put right, gamma_R as stated",
+                "the largest throughput ratio",
+                "N_C - 1",
+                float(stated.ratio),
+                Bound(at_most=6.6),
+                6.6,
+            ),
+        ]
+    )
+
+
+def _stands(case: str, claim: str, steps: Sequence[Step]) -> Number:
+    results = [settle(step) for step in steps]
+    wrong = [result.name for result in results if not result.stands]
+    reading = f"steps of {len(results)} that came out as told"
+    bound = Bound(at_least=len(results))
+    return Number(case, claim, reading, float(len(results) - len(wrong)), bound, "", ", ".join(wrong))
