@@ -129,6 +129,11 @@ def test_alpha_is_the_users_but_the_least_rate_is_a_packet_in_r(deciders: dict[R
     assert slow(10**6, 10**9, 0, 40_000, 1_000, 5_000) == packet_rate
 
 
+def test_the_jitter_that_beliefs_allow_for_is_the_rules_own() -> None:
+    assert 'P(d_fp, "d", CC_FIXED, CC_FP(2), ' in controller(Rule.load(find_rule("cc_probe_slow_3")))
+    assert 'P(d_fp, "d", CC_FIXED, CC_FP(1), ' in controller(Rule.load(find_rule("cc_probe_slow")))
+
+
 def test_coefficients_beyond_64_bits_are_refused() -> None:
     huge = Rule.from_dict({"name": "huge", "beliefs": "ccac", "branch": [{"rate": "1/9973 C_L + 4 alpha"}]})
     with pytest.raises(ConfigError, match="coefficients are too large for 64-bit arithmetic: `1/9973 C_L"):

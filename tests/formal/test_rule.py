@@ -126,6 +126,7 @@ def test_a_condition_that_makes_no_sense_is_told_where_and_why(text: str, messag
         ({"name": "Mine"}, "not a name for a rule: `Mine`", "name"),
         ({"name": "a_name_that_is_long"}, "not a name for a rule", "name"),
         ({"beliefs": "cbr"}, "unknown beliefs: `cbr`", "beliefs"),
+        ({"jitter": 0.0}, "jitter must be at least 0.01: `0.0`", "jitter"),
         ({"brunch": 1}, "unknown key `brunch`", "brunch"),
         ({"branch": []}, "branch has the wrong length", "branch"),
         ({"branch": [{"rate": "C_L R"}]}, "rate is an amount of data", "branch.0.rate"),

@@ -74,6 +74,7 @@ def controller(rule: Rule) -> str:
     words = {
         "@name@": rule.name,
         "@NAME@": rule.name.upper(),
+        "@jitter@": f"{rule.jitter:g}",
         "@header@": _header(rule),
         "@decision@": decision(rule).rstrip("\n"),
     }

@@ -104,6 +104,7 @@ class _RuleTable(BaseModel):
     summary: str = ""
     description: str = ""
     source: str = ""
+    jitter: float = Field(default=1.0, ge=0.01, le=8)
     branch: list[_BranchTable] = Field(min_length=1, examples=['[{ rate = "2 C_L" }]'])
 
 
@@ -119,6 +120,7 @@ class Rule:
     summary : str, one line
     description : str, what the header of generated C says beside
     source : str, where it was published
+    jitter : float, R; the D that its beliefs allow for
     """
 
     name: str
@@ -127,6 +129,7 @@ class Rule:
     summary: str = ""
     description: str = ""
     source: str = ""
+    jitter: float = 1.0
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -197,7 +200,8 @@ class Rule:
             except FormError as error:
                 raise wrong(f"rate {error}: `{row.rate}`", f"branch.{i}.rate", error.hint) from None
             branches.append(Branch(tuple(conditions), rate))
-        return cls(table.name, family, tuple(branches), table.summary, table.description, table.source)
+        words = {"summary": table.summary, "description": table.description, "source": table.source}
+        return cls(table.name, family, tuple(branches), **words, jitter=table.jitter)
 
     def to_toml(self) -> str:
         """Give the rule as a file."""
@@ -212,6 +216,8 @@ class Rule:
                 if (text := getattr(self, key))
             }
         )
+        if self.jitter != 1:
+            document["jitter"] = self.jitter
         rows = tomlkit.aot()
         for branch in self.branches:
             row = tomlkit.table()

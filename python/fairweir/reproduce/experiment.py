@@ -30,6 +30,8 @@ Reading = Literal[
     "qdelay_ms",
     "loss_rate",
     "lost_per_rtprop",
+    "most_lost_in_rtprop",
+    "large_losses",
     "late_jain",
 ]
 Place = Literal["each", "first", "last", "growth"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from fairweir.audit import metrics
@@ -19,8 +19,12 @@ SCALES: dict[Reading, Scale] = {
     "late_jain": Scale.FRACTION,
     "utilization": Scale.FRACTION,
     "loss_rate": Scale.FRACTION,
+    "large_losses": Scale.FRACTION,
 }
 """Where the values of readings end; the errors of the others multiply."""
+
+LARGE_LOSS_PKTS = 10
+"""More than so many packets lost in an rtprop are a large loss: 2 alpha, with the 5 packets of thesis 4.2.4."""
 
 LATE = 1 / 3
 """Share of the time between two changes, at its end, in which flows should have settled."""
@@ -31,7 +35,7 @@ def read(check: Check, scenario: Scenario, summary: Mapping[str, Any]) -> float:
 
     Parameters
     ----------
-    summary : of the run; for ``late_jain`` with ``over_time``
+    summary : of the run; for ``late_jain``, ``most_lost_in_rtprop`` and ``large_losses`` with ``over_time``
 
     Raises
     ------
@@ -39,6 +43,12 @@ def read(check: Check, scenario: Scenario, summary: Mapping[str, Any]) -> float:
     """
     if check.reading == "late_jain":
         return late_jain(scenario, summary["over_time"])
+    if check.reading == "most_lost_in_rtprop":
+        return float(max(max(lost) for lost in _lost_in_rtprops(scenario, summary, check.of)))
+    if check.reading == "large_losses":
+        return _mean(
+            count > LARGE_LOSS_PKTS for lost in _lost_in_rtprops(scenario, summary, check.of) for count in lost
+        )
     if check.reading == "utilization":
         return metrics.utilization(summary)
     flows = chosen(summary, check.of)
@@ -86,6 +96,21 @@ def _lost_per_rtprop(scenario: Scenario, flows: Sequence[Mapping[str, Any]]) -> 
     rtprops = {flow["id"]: flow["rtprop"] for flow in config["flows"]}
     counted_ns = config["duration"] - config["warmup"]
     return _mean(flow["lost_pkts"] * rtprops[flow["id"]] / counted_ns for flow in flows)
+
+
+def _lost_in_rtprops(scenario: Scenario, summary: Mapping[str, Any], names: Sequence[str]) -> list[list[int]]:
+    """Packets that each flow loses in an rtprop, for every rtprop of the time that counts, wherever it begins."""
+    config, over_time = scenario.resolve(), summary["over_time"]
+    t_s, warmup_s = over_time["t_s"], config["warmup"] / 1e9
+    first = next(i for i, t in enumerate(t_s) if t > warmup_s)
+    wanted = {flow["id"] for flow in chosen(summary, names)}
+    found = []
+    for flow, lost in zip(config["flows"], over_time["lost_pkts"], strict=True):
+        if flow["id"] in wanted:
+            window = max(1, round(flow["rtprop"] / 1e9 / (t_s[1] - t_s[0])))
+            sums = [0, *accumulate(lost[first:])]
+            found.append([after - before for before, after in zip(sums, sums[window:], strict=False)])
+    return found
 
 
 def _throughput(flow: Mapping[str, Any]) -> float:
