@@ -26,8 +26,9 @@ from fairweir.formal.frcc.jittery import (
     factor,
     step,
 )
-from fairweir.formal.frcc.lemmas import PUBLISHED, Lemma
+from fairweir.formal.frcc.lemmas import PUBLISHED, Lemma, Range, all_in
 from fairweir.formal.frcc.replay import replay
+from fairweir.formal.frcc.rounds import most_rounds, rounds_to_band, seams, steps_of
 from fairweir.formal.frcc.suite import check
 from fairweir.formal.lemmas.result import Outcome
 from fairweir.formal.solve import Question, VacuousError, ask
@@ -150,6 +151,41 @@ def test_contradicting_assumptions_prove_nothing() -> None:
 @pytest.mark.parametrize("inequality", inequalities(), ids=lambda one: one.name)
 def test_factors_of_the_ideal_link(inequality: Inequality) -> None:
     assert check(inequality).stands
+
+
+@pytest.mark.parametrize("within", [PUBLISHED, published.IN_THE_STATED_DIRECTION], ids=["published", "stated"])
+def test_the_lemmas_add_up_and_do_not_without_c8(within: Range) -> None:
+    results = [check(seam) for seam in seams("s", within)]
+    assert all(result.stands for result in results), results
+    assert [result.outcome for result in results] == [Outcome.PROVED] * 3 + [Outcome.REFUTED]
+
+
+def test_rounds_are_counted_exactly() -> None:
+    assert steps_of(Fraction(2), Fraction(8)) == 3
+    assert steps_of(Fraction(2), Fraction(801, 100)) == 4
+    assert steps_of(Fraction(2), Fraction(1)) == 0
+    # From N_T = 0.15 to the band's 1.8 in steps of 1.01.
+    assert Fraction(101, 100) ** 249 < 12 <= Fraction(101, 100) ** 250
+    assert rounds_to_band(PUBLISHED) == 250
+    assert most_rounds(PUBLISHED, Fraction(33, 5), Fraction(1)) == 0
+    assert most_rounds(PUBLISHED, Fraction(33, 5), Fraction(33, 1000)) == steps_of(PUBLISHED.sigma, Fraction(150, 33))
+
+
+def test_no_run_takes_more_rounds_than_counted() -> None:
+    dice = random.Random(7)  # noqa: S311
+    for _ in range(20):
+        state = State(
+            Fraction(dice.choice([1, 3, 97, 99]), 100), Fraction(dice.randrange(1, 900), 100), Fraction(19, 10)
+        )
+        n_c = 1 / min(state.shares)
+        most = most_rounds(PUBLISHED, n_c, state.n_t)
+        rounds_left = most
+        while not all_in(PUBLISHED)(seen(state, (Fraction(1), Fraction(1)))):
+            assert rounds_left > 0
+            rounds_left -= 1
+            state = step(PROVED, state, (any_bend(PROVED, dice), any_bend(PROVED, dice)))
+            # Exact fractions double their digits each round; a rounded state is a state too.
+            state = State(round(state.share, 9), round(state.n_t, 9), state.r)
 
 
 IDENTITIES = [

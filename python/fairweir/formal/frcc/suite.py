@@ -11,14 +11,15 @@ from fairweir.formal.frcc.algebra import (
     main_identities,
 )
 from fairweir.formal.frcc.contraction import Inequality, inequalities
-from fairweir.formal.frcc.lemmas import Lemma
+from fairweir.formal.frcc.lemmas import PUBLISHED, Lemma
 from fairweir.formal.frcc.replay import replay
+from fairweir.formal.frcc.rounds import Seam, seams
 from fairweir.formal.lemmas.result import LemmaResult, Outcome
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.solve import ask
 from fairweir.formal.solvers import Budget
 
-Step = Identity | Inequality | Lemma
+Step = Identity | Inequality | Seam | Lemma
 
 
 def ideal_link() -> list[Step]:
@@ -34,7 +35,7 @@ def ideal_link() -> list[Step]:
 
 def jittery_link() -> list[Step]:
     """Theorem 7.5.2 as its proof has it, and controls that must fail."""
-    return [*published.theorem(), *published.controls()]
+    return [*published.theorem(), *seams("the lemmas add up", PUBLISHED), *published.controls()]
 
 
 def faults() -> list[Step]:
@@ -69,7 +70,7 @@ def settle(step: Step, budget_s: float = 60.0) -> LemmaResult:
     return step.check() if isinstance(step, Identity) else check(step, budget_s)
 
 
-def check(step: Lemma | Inequality, budget_s: float = 60.0) -> LemmaResult:
+def check(step: Lemma | Inequality | Seam, budget_s: float = 60.0) -> LemmaResult:
     """Ask the solvers about one step; a lemma's refutation counts only if it can be played.
 
     Raises

@@ -1,0 +1,175 @@
+"""Do the lemmas of theorem 7.5.2 add up? The steps from C.6-C.8 to "every run ends in the region", for a solver.
+
+The published argument goes through states in prose. Here the lemmas' conclusions are taken as all that is known of a
+round, on abstract numbers: N_C of the flow that is out of range, and N_T. What must follow:
+
+- N_T out of its range comes nearer by sigma, or into it; in its range it stays (so it comes in once, and for good);
+- from then on, as long as N_C is out of range, it never grows, and in each round falls by sigma, or comes in, or N_T
+  moves towards the band by sigma; in the band only the first two are left.
+
+So N_C falls by sigma at least once in `rounds_to_band` + 1 rounds: the count is :func:`most_rounds`. That N_C cannot
+jump across its range, to leave the other flow out of range instead, is not in the published lemmas; it is ``no_jump``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from fairweir.formal.frcc.jittery import Jitter
+from fairweir.formal.frcc.lemmas import Lemma, Range
+from fairweir.formal.lemmas.result import Outcome
+from fairweir.formal.solve import Question
+
+if TYPE_CHECKING:
+    import z3
+
+
+def no_jump(name: str, jitter: Jitter, within: Range) -> Lemma:
+    """N_C above its range does not fall below it in a round."""
+    return Lemma(
+        f"{name}: no jump",
+        f"N_C above {float(within.n_c_high):g} is at least {float(within.n_c_low):.4g} after a round",
+        lambda at: (at.shares[0] * within.n_c_high < 1) | (at.shares[1] * within.n_c_high < 1),
+        lambda at: (
+            (at.n_c_at_most(0, within.n_c_high) | at.n_c_after_at_least(0, within.n_c_low))
+            & (at.n_c_at_most(1, within.n_c_high) | at.n_c_after_at_least(1, within.n_c_low))
+        ),
+        jitter,
+    )
+
+
+@dataclass(frozen=True)
+class Seam:
+    """A step that must follow from the lemmas alone."""
+
+    name: str
+    claim: str
+    ask: Callable[[], Question]
+    expects: Outcome = Outcome.PROVED
+    note: str = ""
+
+    def question(self) -> Question:
+        """Give what is asked of the solvers."""
+        return self.ask()
+
+
+def seams(name: str, within: Range) -> list[Seam]:
+    """Give the steps for the lemmas with these constants."""
+    return [
+        Seam(
+            f"{name}: N_T comes in",
+            "N_T out of range comes nearer by sigma or into it, and does not cross it",
+            lambda: _n_t_comes_in(within),
+        ),
+        Seam(
+            f"{name}: N_C moves on",
+            "N_T in range: it stays, N_C out of range never grows, and falls by sigma or comes in, "
+            "or N_T moves by sigma towards the band",
+            lambda: _n_c_moves_on(within),
+        ),
+        Seam(
+            f"{name}: in the band N_C falls",
+            "N_T in the band: N_C out of range falls by sigma or comes in",
+            lambda: _n_c_falls_in_band(within),
+        ),
+        Seam(
+            f"{name}: without C.8",
+            "N_T in the band: N_C out of range falls by sigma or comes in, from C.6 and C.7 alone",
+            lambda: _n_c_falls_in_band(within, with_c8=False),
+            expects=Outcome.REFUTED,
+            note="a control: the seams rest on the lemmas",
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class _Abstract:
+    """A round of which only the lemmas are known."""
+
+    n_c: Any
+    n_t: Any
+    n_c_after: Any
+    n_t_after: Any
+    within: Range
+
+    @property
+    def is_n_t_in(self) -> Any:
+        return (self.n_t >= self.within.n_t_low) & (self.n_t <= self.within.n_t_high)
+
+    @property
+    def stays_n_t_in(self) -> Any:
+        return (self.n_t_after >= self.within.n_t_low) & (self.n_t_after <= self.within.n_t_high)
+
+    @property
+    def n_c_falls(self) -> Any:
+        return (self.n_c_after * self.within.sigma <= self.n_c) | (self.n_c_after <= self.within.n_c_high)
+
+    def nears(self, low: Any, high: Any) -> Any:
+        """N_T outside low..high comes nearer by sigma or in, and does not cross it."""
+        sigma = self.within.sigma
+        falls = (self.n_t_after * sigma <= self.n_t) | (self.n_t_after <= high)
+        rises = (self.n_t_after >= self.n_t * sigma) | (self.n_t_after >= low)
+        return ((self.n_t > high) & falls & (self.n_t_after >= low)) | (
+            (self.n_t < low) & rises & (self.n_t_after <= high)
+        )
+
+    def lemmas(self, *, with_c8: bool = True) -> list[z3.BoolRef]:
+        """C.6 on N_T, C.7, no_jump, and C.8 of the flow that is out of range; the other one is not."""
+        w = self.within
+        known = [~self.is_n_t_in | self.stays_n_t_in, self.is_n_t_in | self.nears(w.n_t_low, w.n_t_high)]
+        if with_c8:
+            comes_in = (self.n_c_after >= w.n_c_low) & (self.n_c_after <= w.n_c_high) & self.stays_n_t_in
+            improves = ((self.n_c_after >= w.n_c_low) & self.n_c_falls) | self.nears(w.band_low, w.band_high)
+            known += [comes_in | (improves & (self.n_c_after <= self.n_c)), self.n_c_after >= w.n_c_low]
+        return known
+
+
+def _abstract(within: Range) -> tuple[_Abstract, list[Any]]:
+    import z3
+
+    n_c, n_t, n_c_after, n_t_after = z3.Reals("N_C N_T N_C_after N_T_after")
+    at = _Abstract(n_c, n_t, n_c_after, n_t_after, within)
+    return at, [at.n_t > 0, at.n_c > within.n_c_high, at.n_c_after > 1]
+
+
+def _n_t_comes_in(within: Range) -> Question:
+    at, now = _abstract(within)
+    return Question("N_T", [*now, ~at.is_n_t_in, *at.lemmas()], at.nears(within.n_t_low, within.n_t_high))
+
+
+def _n_c_moves_on(within: Range) -> Question:
+    at, now = _abstract(within)
+    moves = at.n_c_falls | at.nears(within.band_low, within.band_high)
+    claim = at.stays_n_t_in & (at.n_c_after <= at.n_c) & (at.n_c_after >= within.n_c_low) & moves
+    return Question("N_C", [*now, at.is_n_t_in, *at.lemmas()], claim)
+
+
+def _n_c_falls_in_band(within: Range, *, with_c8: bool = True) -> Question:
+    at, now = _abstract(within)
+    is_in_band = (at.n_t >= within.band_low) & (at.n_t <= within.band_high)
+    return Question("band", [*now, is_in_band, *at.lemmas(with_c8=with_c8)], at.n_c_falls)
+
+
+def steps_of(sigma: Fraction, ratio: Fraction) -> int:
+    """Give how many steps by a factor of `sigma` it takes at most to pass `ratio`."""
+    count = max(0, math.ceil(math.log(ratio) / math.log(sigma)) - 2)
+    while sigma**count < ratio:
+        count += 1
+    return count
+
+
+def rounds_to_band(within: Range) -> int:
+    """Give the most rounds in a row in which N_T moves towards the band and N_C stays."""
+    farthest = max(within.band_low / within.n_t_low, within.n_t_high / within.band_high)
+    return steps_of(within.sigma, farthest)
+
+
+def most_rounds(within: Range, n_c: Fraction, n_t: Fraction) -> int:
+    """Give the most rounds until all is in range, from N_C of the smaller flow and N_T."""
+    apart = max(within.n_t_low / n_t, n_t / within.n_t_high, Fraction(1))
+    falls = steps_of(within.sigma, max(n_c / within.n_c_high, Fraction(1)))
+    return steps_of(within.sigma, apart) + falls * (rounds_to_band(within) + 1)
