@@ -75,7 +75,7 @@ def _problem(error: ErrorDetails, model: type[BaseModel], raw: Any, source: str 
         words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
         bound = next(f"{words[k]} {v}" for k, v in context.items() if k in words)
         message = f"{noun} must be {bound}: `{show(found)}`"
-    elif kind == "literal_error":
+    elif kind in {"literal_error", "enum"}:
         message, hint = f"{noun} cannot be `{show(found)}`", f"write {context['expected']}"
     elif kind in {"too_short", "too_long"}:
         message = f"{noun} has the wrong length: `{show(found)}`"

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from fairweir.errors import ConfigError
-from fairweir.formal.smtlib import Value
 from fairweir.formal.solvers import Satisfiable
+from fairweir.formal.trace import Trace
 from fairweir.synth.query import Query
-from fairweir.synth.survivors import Step
 from fairweir.synth.verifier import Finding, Stage
 
 HEAD = "search.json"
@@ -80,7 +78,7 @@ def _whole_lines(path: Path) -> Iterable[Finding]:
 
 
 def to_document(finding: Finding) -> dict[str, Any]:
-    """Give a finding as JSON holds it; numbers are texts as "p/q"."""
+    """Give a finding as JSON holds it."""
     return {
         "candidate": list(finding.candidate),
         "verdict": finding.verdict.value,
@@ -88,29 +86,18 @@ def to_document(finding: Finding) -> dict[str, Any]:
         "solver": finding.solver,
         "cpu_s": round(finding.cpu_s, 4),
         "reason": finding.reason,
-        "steps": [{"sent": str(step.rate), **_texts(step.quantities)} for step in finding.steps],
-        "trace": _texts(finding.values),
+        "trace": finding.trace and finding.trace.model_dump(mode="json"),
     }
 
 
 def from_document(document: Mapping[str, Any]) -> Finding:
     """Read what :func:`to_document` wrote."""
-    steps = tuple(
-        Step({name: Fraction(text) for name, text in row.items() if name != "sent"}, Fraction(row["sent"]))
-        for row in document["steps"]
-    )
-    values = {name: text if isinstance(text, bool) else Fraction(text) for name, text in document["trace"].items()}
     return Finding(
         tuple(document["candidate"]),
         Satisfiable(document["verdict"]),
-        steps,
-        values,
+        document["trace"] and Trace.model_validate(document["trace"]),
         document["solver"],
         document["cpu_s"],
         document["reason"],
         Stage(document["stage"]),
     )
-
-
-def _texts(values: Mapping[str, Value]) -> dict[str, str | bool]:
-    return {name: value if isinstance(value, bool) else str(value) for name, value in values.items()}

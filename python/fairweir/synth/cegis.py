@@ -7,6 +7,7 @@ smallest constants that holds.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,12 +20,14 @@ from fairweir.synth.checkers import Checkers, checkers
 from fairweir.synth.query import Query
 from fairweir.synth.space import Candidate, ClassKey
 from fairweir.synth.survivors import Survivors
-from fairweir.synth.verifier import Finding, Stage
+from fairweir.synth.verifier import Finding, Stage, steps_of
 
 #: Where the order of proposals begins.
 SEED = 4
-#: Candidates are counted after every finding in spaces up to this size; in larger ones the bound is shown.
+#: Candidates are counted in spaces up to this size; in larger ones a bound is shown.
 COUNTED_SIZE = 1_000_000
+#: How often they are counted, s.
+COUNT_EVERY_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Progress:
     Attributes
     ----------
     iterations : candidates judged
-    left : candidates that may still be solutions; at most so many in large spaces
+    left : at most so many candidates may still be solutions
     solutions : classes with a solution
     """
 
@@ -157,6 +160,7 @@ class _Loop:
         self._survivors = Survivors(self._space)
         self._verdicts: dict[Candidate, Satisfiable] = {}
         self._in_flight: set[Candidate] = set()
+        self._counted_at = time.monotonic()
         self.settled: set[ClassKey] = set()
 
     def resume(self, findings: Sequence[Finding]) -> None:
@@ -210,15 +214,21 @@ class _Loop:
             self._archive.add(finding)
             self._apply(finding)
         if self._on_progress is not None:
-            small = self._space.size <= COUNTED_SIZE
-            left = self._survivors.count() if small else self._survivors.at_most()
-            self._on_progress(Progress(len(self._found.findings), left, len(self.settled)))
+            self._on_progress(Progress(len(self._found.findings), self._left(), len(self.settled)))
+
+    def _left(self) -> int:
+        """Give a bound on the candidates left, a sharp one from time to time."""
+        now = time.monotonic()
+        if self._space.size <= COUNTED_SIZE and now - self._counted_at > COUNT_EVERY_S:
+            self._counted_at = now
+            return self._survivors.count()
+        return self._survivors.at_most()
 
     def _apply(self, finding: Finding) -> None:
         self._found.findings.append(finding)
         self._verdicts[finding.candidate] = finding.verdict
-        if finding.verdict is Satisfiable.SAT:
-            self._survivors.kill(finding.steps)
+        if finding.trace is not None:
+            self._survivors.kill(steps_of(finding.trace, self._space.family))
             if self._survivors.kills(finding.candidate) is None:
                 raise SolverError(f"a counterexample does not follow its own candidate: {finding.candidate}")
         else:

@@ -51,6 +51,10 @@ Exact = Annotated[Fraction, BeforeValidator(_fraction)]
 Coefficients = dict[str, list[Exact]]
 
 
+#: A buffer is large from so many C (R + D) on (thesis section 4.2.1).
+LARGE_BUFFER = 3
+
+
 class LargeLoss(StrEnum):
     """When a large loss is held against a candidate although its beliefs shrink (thesis section 4.2.1, G4 and G7)."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -18,16 +18,14 @@ from fairweir.formal.invariant import Demands, invariant, went_down
 from fairweir.formal.models import MODELS
 from fairweir.formal.rule import BeliefFamily
 from fairweir.formal.senders import Sender
-from fairweir.formal.smtlib import Value
 from fairweir.formal.solve import Check, Prepared, VacuousError, check_text
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.formal.system import System
-from fairweir.synth.query import LargeLoss, Query
+from fairweir.formal.trace import Trace
+from fairweir.synth.query import LARGE_BUFFER, LargeLoss, Query
+from fairweir.synth.replay import complaints
 from fairweir.synth.space import Candidate
 from fairweir.synth.survivors import Step
-
-#: A buffer is large from so many C (R + D) on (thesis section 4.2.1).
-LARGE_BUFFER = 3
 
 
 class Stage(StrEnum):
@@ -47,8 +45,7 @@ class Finding:
     ----------
     candidate : Candidate
     verdict : unsat if it keeps the invariant, sat if it does not, else unknown
-    steps : what candidates see and what was sent, of a counterexample
-    values : dict from variable to exact value, of a counterexample
+    trace : Trace, of a counterexample, else None
     solver : str, who answered
     cpu_s : float, CPU seconds of the solvers
     reason : str, why it is unknown
@@ -57,8 +54,7 @@ class Finding:
 
     candidate: Candidate
     verdict: Satisfiable
-    steps: tuple[Step, ...] = field(default=(), repr=False)
-    values: Mapping[str, Value] = field(default_factory=dict, repr=False)
+    trace: Trace | None = field(default=None, repr=False)
     solver: str = ""
     cpu_s: float = 0.0
     reason: str = ""
@@ -108,16 +104,21 @@ class Verifier:
         return Prepared([*self.system.assertions(), z3.Not(self.claim)], self._variables())
 
     def check(self, candidate: Candidate) -> Finding:
-        """Look for a trace on which a candidate breaks the invariant.
+        """Look for a trace on which a candidate breaks the invariant; it is judged again, exactly.
 
         Raises
         ------
-        SolverError : a solver is missing, does not understand, or two contradict each other
+        SolverError : a solver is missing, does not understand, or gave a counterexample that is none
         """
         rule = self.query.space.rule(candidate, "candidate")
         check = self._ask(self._prepared, encode(rule, self.system))
-        steps = self.steps(check.values) if check.verdict is Satisfiable.SAT else ()
-        return Finding(candidate, check.verdict, steps, check.values, check.solver, check.cpu_s, check.reason)
+        trace = None
+        if check.verdict is Satisfiable.SAT:
+            trace = Trace.from_values(self.system, check.values)
+            wrong = complaints(trace, rule, self.query)
+            if wrong:
+                raise SolverError(f"a counterexample of {check.solver} does not replay: {'; '.join(wrong[:3])}")
+        return Finding(candidate, check.verdict, trace, check.solver, check.cpu_s, check.reason)
 
     def control(self) -> Check:
         """Check that the network has a trace at all, whoever sends: without one every candidate would be a solution.
@@ -149,31 +150,25 @@ class Verifier:
                 break
         return replace(check, cpu_s=cpu_s, reason="; ".join(reasons))
 
-    def steps(self, values: Mapping[str, Value]) -> tuple[Step, ...]:
-        """Give what candidates would have seen and what was sent at each step of a counterexample."""
-        flow, delay = self.system.flows[0], self.query.grid.r_steps
-
-        def exact(term: z3.ArithRef) -> Fraction:
-            value = values[term.sexpr().strip("|")]
-            if isinstance(value, bool):
-                raise SolverError(f"a solver gave a truth value for the number `{term}`")
-            return value
-
-        alpha, out = exact(self.system.alpha), []
-        for t in range(delay, self.query.points):
-            seen = {name: exact(flow.beliefs[name][t - delay]) for name in self.query.family.names if name != "qdel_L"}
-            if "qdel_L" in self.query.family.names:
-                seen["qdel_L"] = self._qdel_l(values, t - delay)
-            out.append(Step({**seen, "alpha": alpha, "R": Fraction(1)}, exact(flow.rate[t])))
-        return tuple(out)
-
-    def _qdel_l(self, values: Mapping[str, Value], t: int) -> Fraction:
-        grid = self.query.grid
-        bits = self.system.flows[0].delay[t][grid.d_steps + 1 :]
-        return sum((grid.step for bit in bits if values[bit.sexpr().strip("|")]), Fraction(0))
-
     def _variables(self) -> list[z3.ExprRef]:
+        """Give what a trace is read from, some of which the formulas may not mention."""
         flow = self.system.flows[0]
-        beliefs = [value for name in self.query.family.names if name != "qdel_L" for value in flow.beliefs[name]]
-        bits = [bit for row in flow.delay for bit in row[1:]]
-        return [*beliefs, *bits, *flow.rate, self.system.alpha]
+        columns = [*flow.beliefs.values(), *flow.delay, flow.rate, flow.past, flow.A, flow.S, self.system.TA]
+        return [self.system.alpha, *(term for column in columns for term in column if _is_variable(term))]
+
+
+def _is_variable(term: z3.ExprRef) -> bool:
+    return z3.is_const(term) and bool(term.decl().kind() == z3.Z3_OP_UNINTERPRETED)
+
+
+def steps_of(trace: Trace, family: BeliefFamily) -> tuple[Step, ...]:
+    """Give what candidates would have seen and what was sent at each step of a trace."""
+    flow, grid = trace.flows[0], trace.grid
+    out = []
+    for t in range(grid.r_steps, grid.points):
+        seen = t - grid.r_steps
+        quantities = {name: flow.beliefs[name][seen] for name in family.names if name != "qdel_L"}
+        if "qdel_L" in family.names:
+            quantities["qdel_L"] = max(0, flow.delay[seen] - grid.d_steps) * grid.step
+        out.append(Step({**quantities, "alpha": trace.alpha, "R": Fraction(1)}, flow.rate[t]))
+    return tuple(out)
