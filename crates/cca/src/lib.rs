@@ -5,23 +5,33 @@
 //! [`native`]; the others are Rust files here. [`registry`] is the list of both.
 #![deny(unsafe_code)]
 
+pub mod aimd_delay;
 pub mod bbr;
 pub mod bbr3;
+pub mod contract;
 mod controller;
 pub mod cubic;
 pub mod dctcp;
+mod delay;
+pub mod fast;
+mod fluid_window;
 mod hystart;
+pub mod ledbat;
 pub mod math;
 mod monitor_interval;
 pub mod native;
 pub mod pcc_allegro;
 mod pcc_sender;
 pub mod pcc_vivace;
+pub mod poseidon;
 mod quantity;
+mod range;
 pub mod registry;
 pub mod reno;
+pub mod swift;
 #[cfg(test)]
 mod testing;
+pub mod tfrc;
 
 pub use controller::{
     Ack, CaState, Cause, Context, Controller, Decision, Fault, Interests, Loss, LostPacket, RateSample, Sender, Sent,

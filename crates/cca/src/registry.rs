@@ -1,6 +1,9 @@
 //! The list of controllers: a name, a builder, defaults.
 
-use crate::{Controller, bbr, bbr3, cubic, dctcp, native, pcc_allegro, pcc_vivace, reno};
+use crate::{
+    Controller, aimd_delay, bbr, bbr3, contract, cubic, dctcp, fast, ledbat, native, pcc_allegro, pcc_vivace, poseidon,
+    reno, swift, tfrc,
+};
 use fairweir_units::{Bytes, Dur};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -89,6 +92,13 @@ const RUST: &[Algorithm] = &[
     dctcp::ALGORITHM,
     pcc_allegro::ALGORITHM,
     pcc_vivace::ALGORITHM,
+    aimd_delay::ALGORITHM,
+    contract::ALGORITHM,
+    fast::ALGORITHM,
+    ledbat::ALGORITHM,
+    poseidon::ALGORITHM,
+    swift::ALGORITHM,
+    tfrc::ALGORITHM,
 ];
 
 /// Every algorithm, by name.

@@ -18,6 +18,31 @@ pub const MSS: Bytes = Bytes(1500);
 /// Reordering that is tolerated before a packet is called lost, packets (RFC 5681 §3.2).
 const DUPTHRESH: u64 = 3;
 
+/// An ACK of one packet.
+pub fn ack(sender: &Sender, rtt: Dur) -> Ack<'_> {
+    Ack {
+        acked: 1,
+        cum_acked: 1,
+        lost: 0,
+        marked: 0,
+        prior_inflight: sender.inflight() + 1,
+        rtt: Some(rtt),
+        newest: Some(sender.snd_una.saturating_sub(1)),
+        newest_sent: Time::ZERO,
+        rate: RateSample::default(),
+        sender,
+    }
+}
+
+/// What `algorithm` says when it refuses `params`.
+///
+/// # Panics
+/// If it takes them.
+pub fn refusal(algorithm: &crate::registry::Algorithm, params: &serde_json::Value) -> String {
+    let start = crate::Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 1 };
+    (algorithm.build)(params, &start).expect_err("refused").to_string()
+}
+
 /// RTO floor (Linux `TCP_RTO_MIN`).
 const MIN_RTO: Dur = Dur::from_millis(200);
 

@@ -59,6 +59,36 @@ pub fn flow(cca: &str, rtprop_ms: u64) -> FlowSpec {
     }
 }
 
+/// A flow that knows its rtprop, a packet's transmission on each of its `hops` links of `mbps` included.
+pub fn informed(cca: &str, params: Value, mbps: u64, rtprop_ms: u64, hops: u64) -> FlowSpec {
+    let transmission = Dur::from_nanos(PACKET.0 * 8_000 / mbps);
+    let oracle_rtprop = Some(Dur::from_millis(rtprop_ms) + transmission * hops);
+    FlowSpec { params, oracle_rtprop, path: (0..hops as usize).collect(), ..flow(cca, rtprop_ms) }
+}
+
+/// `hops` infinite links of `mbps`: an informed flow over all of them, and one over each.
+pub fn parking_lot(cca: &str, params: &Value, mbps: u64, rtprop_ms: u64, hops: u64, seconds: u64) -> Config {
+    let mut flows = vec![informed(cca, params.clone(), mbps, rtprop_ms, hops)];
+    for hop in 0..hops as usize {
+        flows.push(FlowSpec { path: vec![hop], ..informed(cca, params.clone(), mbps, rtprop_ms, 1) });
+    }
+    let mut config = dumbbell(mbps, infinite(), flows, seconds, seconds / 2, 1);
+    config.links = (0..hops).map(|i| link(&format!("hop{i}"), mbps, infinite())).collect();
+    config
+}
+
+/// `n` informed flows over one infinite link, started 700 ms apart; the second half of `seconds` counts.
+pub fn crowd(cca: &str, params: &Value, mbps: u64, rtprop_ms: u64, n: u64, seconds: u64) -> Config {
+    let one = informed(cca, params.clone(), mbps, rtprop_ms, 1);
+    let flows = (0..n).map(|i| FlowSpec { start: Time::from_nanos(i * 700_000_000), ..one.clone() }).collect();
+    dumbbell(mbps, infinite(), flows, seconds, seconds / 2, 1)
+}
+
+/// Mean time that a packet waits for the first link, in its transmission times.
+pub fn queued(outcome: &Outcome, mbps: u64) -> f64 {
+    outcome.summary.links[0].queue_ms.mean * mbps as f64 / 12.0
+}
+
 /// One bottleneck, `flows` over it.
 pub fn dumbbell(mbps: u64, queue: QueueConfig, flows: Vec<FlowSpec>, seconds: u64, warmup: u64, seed: u64) -> Config {
     Config {

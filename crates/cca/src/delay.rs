@@ -1,0 +1,137 @@
+//! Queueing delay as a sender knows it, and the rounds over which it is taken.
+
+use crate::{Ack, Sender};
+use fairweir_units::Dur;
+
+/// The path's propagation delay as far as the sender knows: the oracle's, else its smallest RTT; zero before the first.
+#[inline]
+pub(crate) fn rtprop(sender: &Sender) -> Dur {
+    match sender.oracle_rtprop {
+        Some(rtprop) => rtprop,
+        None if sender.min_rtt == Dur::MAX => Dur::ZERO,
+        None => sender.min_rtt,
+    }
+}
+
+/// What `rtt` holds beyond propagation.
+#[inline]
+pub(crate) fn qdelay(sender: &Sender, rtt: Dur) -> Dur {
+    rtt.saturating_sub(rtprop(sender))
+}
+
+/// ACKs at the start of a round whose least RTT is that of the round, bursts aside (HyStart++, RFC 9406: N_RTT_SAMPLE).
+const OPENING_ACKS: u32 = 8;
+
+/// Rounds by packets: one is over when a packet sent after its start is acknowledged.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rounds {
+    /// The round is over when this packet is acknowledged.
+    end: u64,
+    samples: u32,
+    min_rtt: Option<Dur>,
+}
+
+/// What an ACK means for the rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Nothing yet.
+    Within,
+    /// The round's first ACKs are in.
+    Opened {
+        /// Their least RTT: what bursts do to a queue does not show in it.
+        min_rtt: Dur,
+    },
+    /// The ACK is the first of a new round.
+    Over {
+        /// Least RTT of the round before, if it had a sample.
+        min_rtt: Option<Dur>,
+        /// That round was too short to be called opened.
+        was_short: bool,
+    },
+}
+
+impl Progress {
+    /// Is a round over?
+    #[inline]
+    pub fn is_over(self) -> bool {
+        matches!(self, Progress::Over { .. })
+    }
+
+    /// The least RTT of a round's first ACKs, once a round: what slow start asks to see the queue before it is too
+    /// late.
+    #[inline]
+    pub fn first_look(self) -> Option<Dur> {
+        match self {
+            Progress::Opened { min_rtt } => Some(min_rtt),
+            Progress::Over { min_rtt, was_short: true } => min_rtt,
+            Progress::Over { .. } | Progress::Within => None,
+        }
+    }
+}
+
+impl Rounds {
+    /// An ACK arrives.
+    #[inline]
+    pub fn on_ack(&mut self, ack: &Ack<'_>) -> Progress {
+        let mut progress = Progress::Within;
+        if ack.sender.snd_una > self.end {
+            progress = Progress::Over { min_rtt: self.min_rtt, was_short: self.samples < OPENING_ACKS };
+            *self = Rounds { end: ack.sender.snd_nxt, ..Rounds::default() };
+        }
+        if let Some(rtt) = ack.rtt {
+            let min_rtt = self.min_rtt.map_or(rtt, |least| least.min(rtt));
+            self.min_rtt = Some(min_rtt);
+            self.samples += 1;
+            if self.samples == OPENING_ACKS {
+                progress = Progress::Opened { min_rtt };
+            }
+        }
+        progress
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MSS, ack};
+
+    fn sender(snd_una: u64, snd_nxt: u64) -> Sender {
+        Sender { snd_una, snd_nxt, ..Sender::new(MSS) }
+    }
+
+    #[test]
+    fn a_round_ends_with_the_first_packet_sent_after_its_start() {
+        let mut rounds = Rounds::default();
+        let ms = Dur::from_millis;
+        assert_eq!(rounds.on_ack(&ack(&sender(1, 11), ms(9))), Progress::Over { min_rtt: None, was_short: true });
+        assert_eq!(rounds.on_ack(&ack(&sender(11, 21), ms(7))), Progress::Within);
+        let over = rounds.on_ack(&ack(&sender(12, 22), ms(3)));
+        assert_eq!(over, Progress::Over { min_rtt: Some(ms(7)), was_short: true });
+        assert_eq!((over.first_look(), over.is_over()), (Some(ms(7)), true));
+        let over = rounds.on_ack(&ack(&sender(23, 33), ms(5)));
+        assert_eq!(over, Progress::Over { min_rtt: Some(ms(3)), was_short: true });
+    }
+
+    #[test]
+    fn a_long_round_is_looked_at_once_and_early() {
+        let mut rounds = Rounds::default();
+        let look = |rounds: &mut Rounds, snd_una| {
+            rounds.on_ack(&ack(&sender(snd_una, snd_una + 100), Dur::from_millis(200 - snd_una))).first_look()
+        };
+        let looks: Vec<_> = (1..=12).map(|snd_una| look(&mut rounds, snd_una)).collect();
+        assert_eq!(looks.iter().flatten().collect::<Vec<_>>(), [&Dur::from_millis(192)]);
+        assert_eq!(looks[7], Some(Dur::from_millis(192)));
+        assert_eq!(look(&mut rounds, 102), None);
+    }
+
+    #[test]
+    fn an_oracle_stands_before_what_was_seen() {
+        let mut s = sender(0, 1);
+        assert_eq!(qdelay(&s, Dur::from_millis(30)), Dur::from_millis(30));
+        s.min_rtt = Dur::from_millis(20);
+        assert_eq!(qdelay(&s, Dur::from_millis(30)), Dur::from_millis(10));
+        s.oracle_rtprop = Some(Dur::from_millis(25));
+        assert_eq!(qdelay(&s, Dur::from_millis(30)), Dur::from_millis(5));
+        assert_eq!(qdelay(&s, Dur::from_millis(24)), Dur::ZERO);
+    }
+}

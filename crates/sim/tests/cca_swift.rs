@@ -1,0 +1,56 @@
+//! Swift on whole paths: its fixed point, how it grows with the number of flows, parking lot.
+//!
+//! `cargo test -p fairweir-sim --test cca_swift -- --nocapture` prints the numbers.
+
+mod common;
+
+use common::{crowd, max_min_ratio, parking_lot, queued, throughputs};
+use fairweir_sim::run;
+use serde_json::json;
+
+/// Flow scaling of the defaults: a in s sqrt(packets), b in s.
+const FS_MAX: f64 = 100_000.0;
+
+/// Packets of queue, besides the one in transmission, at which `n` windows ask for that queue's delay.
+fn fixed_point(mbps: u64, rtprop_ms: u64, n: u64) -> f64 {
+    let rate = mbps as f64 * 1e6 / 12_000.0;
+    let a = 0.1 / (10f64.sqrt() - 1.0 / FS_MAX.sqrt());
+    let (mut low, mut high) = (0.0, 1e6);
+    for _ in 0..100 {
+        let queued = (low + high) / 2.0;
+        let cwnd = (rate * rtprop_ms as f64 / 1e3 + 1.0 + queued) / n as f64;
+        let target = (a / cwnd.sqrt() - a / FS_MAX.sqrt()) * rate;
+        if target > queued { low = queued } else { high = queued }
+    }
+    low
+}
+
+#[test]
+fn the_queue_is_the_fixed_points_and_grows_as_the_root_of_the_flows() {
+    for mbps in [24, 200] {
+        let mut alone = 0.0;
+        for n in [1u64, 4, 16] {
+            let outcome = run(&crowd("swift", &json!({}), mbps, 40, n, 200)).expect("a run");
+            let (measured, law) = (queued(&outcome, mbps), fixed_point(mbps, 40, n));
+            println!("{mbps} Mbps, {n} flows: {measured:.1} packets queue, fixed point {law:.1}");
+            // AIMD ripples by up to a packet of each flow
+            assert!((measured - law).abs() < n as f64 / 4.0 + 1.0, "{n} flows: {measured}, not {law}");
+            assert!(max_min_ratio(&outcome) < 1.15, "{:?}", throughputs(&outcome));
+            alone = if n == 1 { law } else { alone };
+            // sqrt(n), less what a longer queue adds to the windows, more what b takes from the target
+            assert!((0.75..1.1).contains(&(law / alone / (n as f64).sqrt())), "{law} of {alone}");
+        }
+    }
+}
+
+#[test]
+fn a_flow_over_k_hops_gets_less_than_a_share_of_k_squared_by_its_windows() {
+    for hops in [2u64, 3] {
+        let rates = throughputs(&run(&parking_lot("swift", &json!({}), 48, 20, hops, 300)).expect("a run"));
+        let short = rates[1..].iter().sum::<f64>() / hops as f64;
+        println!("{hops} hops: {rates:.2?} Mbps, ratio {:.2}", short / rates[0]);
+        // 1/q^2 alone gives k^2; the RTT in cwnd adds to it
+        let ratio = short / rates[0] / (hops * hops) as f64;
+        assert!((0.8..2.0).contains(&ratio), "{hops} hops: {rates:?}");
+    }
+}

@@ -1,0 +1,78 @@
+//! TFRC on whole paths: the equation under random loss, smoothness beside Reno's, shares.
+//!
+//! `cargo test -p fairweir-sim --test cca_tfrc -- --nocapture` prints the numbers.
+
+mod common;
+
+use common::{droptail, dumbbell, flow, infinite, max_min_ratio, throughputs};
+use fairweir_path::{ElementConfig, QueueConfig, loss};
+use fairweir_sim::{FlowSpec, Outcome, run};
+use fairweir_units::{Dur, Time};
+
+/// One flow on 1 Gbps and 40 ms that loses `per_million` packets of a million at random.
+fn lossy(cca: &str, per_million: u32, seed: u64) -> Outcome {
+    let element = ElementConfig::IidLoss(loss::IidLossConfig { per_billion: per_million * 1000 });
+    let flow = FlowSpec { egress: vec![element], ..flow(cca, 40) };
+    let mut config = dumbbell(1000, infinite(), vec![flow], 320, 20, seed);
+    config.interval = Some(Dur::from_secs(1));
+    run(&config).expect("a run")
+}
+
+/// Standard deviation over mean of the throughput in seconds after the 20th.
+fn variation(outcome: &Outcome) -> f64 {
+    let series = &outcome.series.as_ref().expect("recorded").flows;
+    let rates: Vec<f64> = (0..series.t_ns.len())
+        .filter(|&i| series.t_ns[i] > 20_000_000_000)
+        .map(|i| series.throughput_mbps[i])
+        .collect();
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    (rates.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / rates.len() as f64).sqrt() / mean
+}
+
+#[test]
+fn random_loss_gives_the_equations_rate_and_a_smoother_one_than_renos() {
+    for per_million in [200u32, 1000, 10_000] {
+        let outcome = lossy("tfrc", per_million, 1);
+        let (p, rtt) = (f64::from(per_million) / 1e6, 0.040_012);
+        // RFC 5348 section 3.1
+        let law = 1.0 / ((2.0 * p / 3.0).sqrt() + 12.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p));
+        let law_mbps = law * 12e3 / 1e6 / rtt;
+        let rate = throughputs(&outcome)[0];
+        let (ours, renos) = (variation(&outcome), variation(&lossy("reno", per_million, 1)));
+        println!("p {p}: {rate:.1} Mbps, equation {law_mbps:.1}; variation {ours:.3}, reno {renos:.3}");
+        // losses within an RTT are one event, so p of events is below p of packets; 1/mean is not mean of 1/
+        assert!((0.85..1.25).contains(&(rate / law_mbps)), "{rate}, not {law_mbps}");
+        assert!(ours < renos, "{ours}, reno {renos}");
+    }
+}
+
+#[test]
+fn it_shares_with_reno_where_loss_is_random_and_loses_where_the_buffer_overflows() {
+    let red: QueueConfig = serde_json::from_value(serde_json::json!({
+        "kind": "red", "min_threshold": 30_000, "max_threshold": 120_000, "limit": 240_000, "gentle": true
+    }))
+    .expect("a queue");
+    let mut flows = vec![flow("tfrc", 40), flow("tfrc", 40), flow("reno", 40), flow("reno", 40)];
+    for (i, f) in flows.iter_mut().enumerate() {
+        f.start = Time::from_nanos(i as u64 * 330_000_000);
+    }
+    let ratio = |queue: QueueConfig, name: &str| {
+        let outcome = run(&dumbbell(24, queue, flows.clone(), 300, 50, 1)).expect("a run");
+        let (rates, losses) = (throughputs(&outcome), outcome.summary.flows.iter().map(|f| f.loss_rate));
+        println!("{name}: two tfrc and two reno {rates:.1?} Mbps, loss {:.4?}", losses.collect::<Vec<_>>());
+        (rates[0] + rates[1]) / (rates[2] + rates[3])
+    };
+    let (random, overflow) = (ratio(red, "red"), ratio(droptail(80), "droptail"));
+    assert!((0.8..1.2).contains(&random), "{random}");
+    // paced packets find a full buffer more often than bursts that made it full: ten times Reno's loss
+    assert!((0.2..0.6).contains(&overflow), "{overflow}");
+}
+
+#[test]
+fn its_flows_share_a_droptail_queue() {
+    let flows = vec![flow("tfrc", 40), FlowSpec { start: Time::from_nanos(330_000_000), ..flow("tfrc", 40) }];
+    let outcome = run(&dumbbell(24, droptail(80), flows, 200, 50, 1)).expect("a run");
+    println!("two tfrc: {:.1?} Mbps", throughputs(&outcome));
+    assert!(max_min_ratio(&outcome) < 1.3, "{:?}", throughputs(&outcome));
+    assert!(outcome.summary.links[0].utilization > 0.99, "{}", outcome.summary.links[0].utilization);
+}
