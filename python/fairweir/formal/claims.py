@@ -51,10 +51,21 @@ class Claim:
         return "" if self.bound is None else PROPERTIES[self.name].constant.unit
 
     def over(self, system: System) -> z3.BoolRef:
-        """Give the claim as a formula."""
+        """Give the claim as a formula.
+
+        Raises
+        ------
+        ConfigError : the invariant of flows that have none
+        """
         if self.bound is None:
             from fairweir.formal.invariant import Demands, invariant
 
+            if len(system.flows) > 1 or not system.flows[0].attached:
+                raise ConfigError(
+                    "the invariant is about rules and their beliefs, of a flow that is alone",
+                    key="--property",
+                    hint="ask for a property with a bound, as utilization>=0.5",
+                )
             return invariant(system, Demands())
         return PROPERTIES[self.name].claim(system, self.bound)
 

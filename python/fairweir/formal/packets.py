@@ -104,7 +104,8 @@ def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
     document = {
         "name": name,
         "description": description,
-        "duration": f"{int(times[-1] * 1_000_000)}ns",
+        # What is served at the last point is acknowledged an R later.
+        "duration": f"{int((times[-1] + R_MS) * 1_000_000)}ns",
         "warmup": f"{int(times[1] * 1_000_000)}ns",
         "packet": f"{PACKET_BYTES}B",
         "link": links,
@@ -159,9 +160,10 @@ def curves_of(run: Run, replay: Replay, trace: Trace) -> Curves:
     packets = Fraction(PACKET_BYTES * PACKETS_PER_CR)
     mbps_ms = float(replay.step_ms) * 1000 / 8
 
-    def at_points(series: Sequence[float]) -> list[Fraction]:
-        """Sample a link's or a flow's series; the end of its n-th interval is the n-th step."""
-        return [Fraction(round(value)) / packets for value in series[first - 1 : first - 1 + points]]
+    def at_points(series: Sequence[float], later: int = 0) -> list[Fraction]:
+        """Sample a series, some steps later; the end of its n-th interval is the n-th step."""
+        begin = first - 1 + later
+        return [Fraction(round(value)) / packets for value in series[begin : begin + points]]
 
     def link(column: str, name: str) -> list[float]:
         return [value for value, where in zip(links[column], links["link"], strict=True) if names[where] == name]
@@ -176,10 +178,12 @@ def curves_of(run: Run, replay: Replay, trace: Trace) -> Curves:
     held = [at_points(link("queue_bytes", name)) for name in names if name != BOTTLENECK]
     out = [sent - left for sent, left in zip(accepted, queued, strict=True)]
     served = [o - sum(h[t] for h in held) for t, o in enumerate(out)]
+    back = trace.grid.r_steps
     per_flow = [
-        at_points(np.cumsum(np.array(flow("throughput_mbps", i)) * mbps_ms).tolist()) for i in range(len(trace.flows))
+        at_points(np.cumsum(np.array(flow("throughput_mbps", i)) * mbps_ms).tolist(), later=back)
+        for i in range(len(trace.flows))
     ]
-    origin, back = served[0], trace.grid.r_steps
+    origin = served[0]
     losses = [trace.L[0] + value - lost[0] for value in lost]
     # Senders know of losses one R later, as in the model.
     known = [*Curves.of(trace).Ld[:back], *losses[: points - back]]

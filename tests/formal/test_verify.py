@@ -1,0 +1,214 @@
+"""``fairweir verify``: verdicts, refutations judged exactly and replayed in packets, what is kept, what is refused."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from fairweir.cli.main import main
+from fairweir.errors import ConfigError, InvariantError
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.certificate import Certificate
+from fairweir.formal.checker import check, read
+from fairweir.formal.claims import parse_assumption, parse_claim
+from fairweir.formal.evidence import gather, keep
+from fairweir.formal.grid import Grid
+from fairweir.formal.measure import Curves
+from fairweir.formal.packets import R_MS, curves_of, scenario_of
+from fairweir.formal.solve import Outcome, VacuousError
+from fairweir.formal.solvers import Budget
+from fairweir.formal.subjects import find_subject
+from fairweir.formal.trace import Trace
+from fairweir.formal.verify import Case, judge, verify
+from fairweir.run import run
+from fairweir.scenario import Scenario
+
+
+def case(cca: str, model: str, claim: str, points: int, buffer: str = "infinite", flows: int = 1, *given: str) -> Case:
+    assumed = tuple(map(parse_assumption, given))
+    return Case(find_subject(cca), model, parse_claim(claim), Grid(points), Buffer(buffer), flows, assumed)
+
+
+#: Of every model, kind of sender and property; the last column is how far packets may be from the trace.
+REFUTED = [
+    (case("cc_qdel", "ccac", "utilization>=0.5", 7), 0.005),
+    (case("cc_qdel", "ccac", "queue<=2", 6), 0.005),
+    (case("cc_qdel", "ideal", "queue<=1", 6), 0.005),
+    (case("cc_qdel", "cbr-delay", "inflight<=1", 6, "large"), 0.005),
+    (case("cc_probe_slow_3", "cbr-delay", "utilization>=0.3", 6), 0.005),
+    (case("cc_probe_drain", "ccac", "large-losses", 5, "arbitrary"), 0.0),
+    (case("cc_probe_fast", "ccac", "loss-amount<=0.5", 6, "small"), 0.005),
+    (case("cc_probe_fast", "ccac", "loss-events<=2", 6, "small"), 0.0),
+    (case("cc_probe_qdel", "ccac", "bottleneck-queue<=1", 6), 0.005),
+    (case("aimd", "ccac", "utilization>=0.5", 6, "small"), 0.005),
+    (case("copa_like", "ccac", "utilization>=0.5", 6), 0.005),
+    (case("bbr_like", "ccac", "queue<=2", 6), 0.005),
+    (case("vegas_like", "cbr-delay", "share>=0.1", 6, "infinite", 2), 0.01),
+    (case("expo", "cbr-delay", "share>=0.1", 6, "infinite", 2), 0.01),
+]
+
+
+def _name(value: object) -> str | None:
+    return f"{value.subject.name}-{value.model}-{value.claim.name}" if isinstance(value, Case) else None
+
+
+@pytest.mark.parametrize(("asked", "apart"), REFUTED, ids=_name)
+def test_refutations_show_the_same_violation_in_packets(asked: Case, apart: float) -> None:
+    found = verify(asked, Budget(30))
+    assert found.outcome is Outcome.REFUTED
+    assert found.value is not None
+    assert not asked.claim.holds(found.value)
+    played = gather(found).played
+    assert played is not None
+    assert played.value is not None
+    assert played.breaks
+    assert abs(float(played.value - found.value)) <= apart
+
+
+def test_packets_follow_all_curves() -> None:
+    found = verify(case("cc_probe_fast", "ccac", "loss-amount<=0.5", 6, "small"), Budget(30))
+    assert found.trace is not None
+    replay = scenario_of(found.trace, "replay")
+    trace, packets = (
+        Curves.of(found.trace),
+        curves_of(run(replay.scenario, interval=replay.interval), replay, found.trace),
+    )
+    for name in ("A", "S", "L", "out"):
+        pairs = zip(getattr(trace, name), getattr(packets, name), strict=True)
+        assert max(abs(float(a - b)) for a, b in pairs) < 0.006, name
+
+
+def test_finer_steps_replay_too() -> None:
+    fine = Case(find_subject("cc_qdel"), "ccac", parse_claim("queue<=1"), Grid(7, 2, Fraction(1, 2)), Buffer.INFINITE)
+    found = verify(fine, Budget(30))
+    played = gather(found).played
+    assert played is not None
+    assert played.breaks
+    assert played.replay.step_ms == Fraction(R_MS, 2)
+
+
+def test_a_bound_that_holds_is_proved_and_certified() -> None:
+    found = verify(case("cc_qdel", "ccac", "utilization>=0.5", 7, "infinite", 1, "C_L>=69/100"), Budget(30))
+    assert found.outcome is Outcome.PROVED
+    assert found.trace is None
+    certificate = gather(found, with_certificate=True).certificate
+    assert isinstance(certificate, Certificate)
+    assert check(read(found.case.question(found.case.claim).negated()), certificate.lines) > 10
+
+
+def test_the_margin_is_the_largest_that_is_found() -> None:
+    found = verify(case("cc_qdel", "ccac", "queue<=2", 6), Budget(30))
+    assert found.margin == Fraction(1, 2)
+    assert found.value is not None
+    assert found.value > 3
+
+
+def test_contradictory_assumptions_are_vacuous() -> None:
+    with pytest.raises(VacuousError):
+        verify(case("cc_qdel", "ccac", "queue", 4, "infinite", 1, "C_L>=2", "C_L<=1"), Budget(30))
+
+
+def test_a_trace_that_is_tampered_with_is_not_accepted() -> None:
+    asked = case("cc_qdel", "ccac", "queue<=2", 5)
+    trace = verify(asked, Budget(30)).trace
+    assert trace is not None
+    flow = trace.flows[0]
+    sent = (*flow.A[:-1], flow.A[-1] + 1)
+    forged = trace.model_copy(update={"flows": (flow.model_copy(update={"A": sent}),)})
+    with pytest.raises(InvariantError, match="not one of the model's"):
+        judge(asked, forged)
+    lenient = Case(asked.subject, asked.model, parse_claim("queue<=100"), asked.grid, asked.buffer)
+    with pytest.raises(InvariantError, match="does not break the claim"):
+        judge(lenient, trace)
+
+
+def test_all_that_shows_a_refutation_is_kept(tmp_path: Path) -> None:
+    asked = case("cc_qdel", "ccac", "queue<=2", 5)
+    found = verify(asked, Budget(30))
+    keep(gather(found), tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"verdict.json", "question.smt2", "trace.json", "scenario.toml", "run", "picture.svg"}
+    kept = Trace.load(tmp_path / "trace.json")
+    assert judge(asked, kept) == found.value
+    again = run(Scenario.load(tmp_path / "scenario.toml"))
+    assert again.summary["packets"] == json.loads((tmp_path / "run" / "summary.json").read_text())["packets"]
+    assert (tmp_path / "picture.svg").read_text(encoding="utf-8").count("<path") > 20
+
+
+def test_the_command_says_what_is_assumed(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["verify", "cc_qdel", "--points", "5", "--property", "queue<=8"]
+    assert main([*words, "--given", "queue<=4"]) == 0
+    shown = capfd.readouterr().out
+    assert "✓ proved  cc_qdel on ccac: queue <= 8 C (R + D)" in shown
+    assert "5 sample points, 1 a R: traces of 4 R" in shown
+    assert "an infinite buffer" in shown
+    assert "queue <= 4 at the start" in shown
+
+
+def test_the_command_prints_one_document(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["verify", "cc_qdel", "--points", "4", "--property", "queue<=1", "--property", "queue<=8"]
+    assert main([*words, "--given", "queue<=4", "--json", "--out", str(tmp_path)]) == 1
+    first, second = json.loads(capfd.readouterr().out)["verdicts"]
+    assert (first["outcome"], second["outcome"]) == ("refuted", "proved")
+    assert Fraction(first["refutation"]["value"]) > 1
+    assert first["refutation"]["packets"]["breaks_the_claim"] is True
+    assert json.loads((tmp_path / "cc_qdel-ccac-queue-1" / "verdict.json").read_text()) == first
+
+
+def test_unknown_is_no_success(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["verify", "cc_qdel", "--points", "12", "--model", "ccac-published", "--property", "invariant"]
+    assert main([*words, "--budget", "0.1"]) == 1
+    shown = capfd.readouterr().out
+    assert "? unknown  cc_qdel on ccac-published: invariant" in shown
+    assert "out of budget (0.1 CPU s)" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "which CCA?"),
+        (["cc_qdle"], "no such CCA to verify: `cc_qdle`\n\nhint: did you mean `cc_qdel`?"),
+        (["cc_qdel", "--model", "cac"], "no such model: `cac` (--model)\n\nhint: did you mean `ccac`?"),
+        (
+            ["cc_qdel", "--property", "utilisation"],
+            "no such property: `utilisation` (--property)\n\nhint: did you mean",
+        ),
+        (["cc_qdel", "--property", "queue>=1"], "`queue` is bounded the other way"),
+        (["cc_qdel", "--property", "queue<=x"], "not a number: `queue<=x`"),
+        (["cc_qdel", "--property", "queue<=-1"], "a bound must not be negative"),
+        (["cc_qdel", "--property", "invariant<=1"], "the invariant takes no bound"),
+        (["cc_qdel", "--given", "C_L"], "not an assumption: `C_L`"),
+        (["cc_qdel", "--given", "C_K>=1"], "nothing is called `C_K` at the start of a trace"),
+        (["cc_qdel", "--given", "C_L>=2", "--given", "C_L<1"], "vacuous: the assumptions of"),
+        (["cc_qdel", "--points", "1"], "a trace needs at least 2 points"),
+        (["cc_qdel", "--jitter", "1/3"], "jitter"),
+        (["cc_qdel", "--buffer", "huge"], "no such buffer: `huge`"),
+        (["cc_probe_slow"], "the beliefs of `cc_probe_slow` are not sound on ccac"),
+        (["aimd", "--beliefs", "any"], "`aimd` has no beliefs that could be stale"),
+        (["aimd", "--property", "invariant"], "the invariant is about rules and their beliefs"),
+    ],
+)
+def test_bad_input_is_told(words: list[str], message: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", *words]) == 2
+    told = capfd.readouterr()
+    assert message in told.err
+    assert not told.out
+
+
+def test_the_list_names_all(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "--list", "--json"]) == 0
+    shown = json.loads(capfd.readouterr().out)
+    assert "cc_qdel" in shown["ccas"]["rules"]
+    assert "aimd" in shown["ccas"]["by_hand"]
+    assert set(shown["properties"]) >= {"utilization", "queue", "share"}
+
+
+@pytest.mark.parametrize("schedule", [[[0, 0]], [[0, 0], [0, 5]], [[0, 5], [1, 4]]])
+def test_a_schedule_must_rise(schedule: list[list[float]]) -> None:
+    flow = {"cca": {"name": "fairweir.formal.replay:Scheduled", "schedule": schedule}, "rtprop": "10ms"}
+    document = {"duration": "1s", "link": {"one": {"rate": "10Mbps"}}, "flow": [flow]}
+    with pytest.raises(ConfigError, match="a schedule needs two points"):
+        run(Scenario.from_dict(document))
