@@ -97,13 +97,22 @@ class Evaluator:
 
 
 def assignment(system: System, trace: Trace) -> dict[str, Fraction | bool]:
-    """Give the values that a trace has for a system's variables; the system is of the same model, grid and flows."""
+    """Give the values that a trace has for a system's variables; the system is of the same model, grid and flows.
+
+    Raises
+    ------
+    ValueError : the trace differs from what the system fixes, as S(0) = 0 or Ld(t) = L(t-R)
+    """
     values: dict[str, Fraction | bool] = {}
 
     def put(curve: Curve, column: Sequence[Fraction]) -> None:
         for term, value in zip(curve, column, strict=True):
             if z3.is_const(term) and term.decl().kind() == z3.Z3_OP_UNINTERPRETED:
-                values[term.decl().name()] = value
+                name = term.decl().name()
+                if values.setdefault(name, value) != value:
+                    raise ValueError(f"the trace has both {values[name]} and {value} for {name}")
+            elif z3.is_rational_value(term) and Fraction(term.as_fraction()) != value:
+                raise ValueError(f"the system has {term} where the trace has {value}")
 
     put([system.alpha], [trace.alpha])
     if system.beta is not None and trace.beta is not None:

@@ -41,6 +41,8 @@ def ideal(trace: Trace) -> Iterator[Violation]:
     served, step = trace.S, trace.grid.step
     yield from _NETWORK.unless(trace.grid.jitter == 0, "jitter", 0, "an ideal link has none")
     yield from _NETWORK.unless(served[0] <= trace.accepted(0), "service", 0, "more was served than had come")
+    for t in range(trace.grid.points):
+        yield from _NETWORK.equal("TA", trace.TA[t], served[t], "service", t)
     for t in range(1, trace.grid.points):
         there = trace.A[t] - trace.L[t - 1]
         yield from _NETWORK.equal("S", served[t], min(served[t - 1] + step, there), "service", t)
@@ -130,6 +132,12 @@ def flow_violations(trace: Trace, index: int) -> Iterator[Violation]:
         yield from report.equal("Ld", flow.Ld[t], flow.L[t - trace.grid.r_steps], "detection", t)
     for t in range(1, min(trace.grid.r_steps, trace.grid.points)):
         yield from report.unless(flow.Ld[t] <= flow.L[0], "detection", t, f"{flow.Ld[t]} of {flow.L[0]} detected")
+    if trace.beta is None:
+        for t in range(trace.grid.points):
+            yield from report.equal("L", flow.L[t], ZERO, "losses", t)
+    if trace.model != "cbr-delay":
+        for t in range(trace.grid.points):
+            yield from report.equal("left", flow.left[t], flow.S[t], "service", t)
     yield from delays(trace, flow, report)
 
 

@@ -16,6 +16,9 @@ Decider = Callable[[Mapping[str, Fraction]], Fraction]
 def arrivals(trace: Trace, index: int) -> Iterator[Violation]:
     """Check A against rate and cwnd."""
     flow, report, grid = trace.flows[index], Report(index), trace.grid
+    for name, column in (("rate", flow.rate), ("cwnd", flow.cwnd)):
+        for t, value in enumerate(column):
+            yield from report.unless(value > 0, name, t, f"{value} is not positive")
     if flow.sender is Sender.RATE:
         for t in range(1, grid.points):
             yield from report.unless(flow.rate[t] >= trace.alpha, "rate", t, f"{flow.rate[t]} is below alpha")

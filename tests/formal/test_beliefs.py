@@ -1,0 +1,84 @@
+"""Beliefs by solver: no trace leaves them, and what is a little stronger fails."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from fairweir.formal import properties
+from fairweir.formal.beliefs import Resolution, cbr_delay, ccac
+from fairweir.formal.beliefs.soundness import Bound, bounds, controls
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.exact import violations
+from fairweir.formal.grid import Grid
+from fairweir.formal.invariant import Demands, invariant
+from fairweir.formal.lemmas.beliefs import settle
+from fairweir.formal.models import MODELS
+from fairweir.formal.rule import RULES, Rule
+from fairweir.formal.solve import Answer, Outcome, Question, ask
+from fairweir.formal.system import System
+from fairweir.formal.trace import Trace
+
+
+def named(bound: Bound) -> str:
+    return bound.name
+
+
+@pytest.mark.parametrize("bound", [*bounds(Grid(5)), *bounds(Grid(6, per_r=2))][::3], ids=named)
+def test_no_trace_leaves_a_belief(bound: Bound) -> None:
+    assert settle(bound, 60.0).outcome is Outcome.PROVED
+
+
+@pytest.mark.parametrize("bound", list(controls(Grid(6))), ids=named)
+def test_stronger_bounds_are_refuted_by_traces_that_replay(bound: Bound) -> None:
+    result = settle(bound, 60.0)
+    assert result.outcome is Outcome.REFUTED
+    assert result.note == "its trace replays exactly"
+
+
+def keeps_invariant(system: System, rule: str, demands: Demands) -> Answer:
+    chosen = Rule.load(RULES / f"{rule}.toml")
+    chosen.encode(system)
+    answer = ask(Question(rule, system.assertions(), invariant(system, demands)))
+    if answer.outcome is Outcome.REFUTED:
+        assert violations(Trace.from_values(system, answer.values), [chosen.decide]) == []
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("model", "points", "outcome"),
+    [
+        ("ccac-published", 5, Outcome.REFUTED),
+        ("ccac-published", 6, Outcome.PROVED),
+        ("ccac", 8, Outcome.REFUTED),
+        ("ccac", 9, Outcome.PROVED),
+    ],
+)
+def test_cc_qdel_needs_longer_traces_where_acknowledgements_may_pause(
+    model: str, points: int, outcome: Outcome
+) -> None:
+    system = MODELS[model](Grid(points), Buffer.INFINITE)
+    ccac.attach(system)
+    assert keeps_invariant(system, "cc_qdel", Demands()).outcome is outcome
+
+
+@pytest.mark.parametrize("resolution", list(Resolution))
+@pytest.mark.parametrize("rule", ["cc_probe_slow", "cc_probe_slow_3"])
+def test_cc_probe_slow_probes_at_what_its_belief_divides_by(rule: str, resolution: Resolution) -> None:
+    system = MODELS["cbr-delay"](Grid(6), Buffer.ARBITRARY)
+    ccac.attach(system)
+    cbr_delay.attach(system, resolution=resolution)
+    demands = Demands(utilization=Fraction(3, 10), constrain_loss=True)
+    fits = (rule == "cc_probe_slow") == (resolution is Resolution.EXACT)
+    assert keeps_invariant(system, rule, demands).outcome is (Outcome.PROVED if fits else Outcome.REFUTED)
+
+
+@pytest.mark.parametrize(
+    ("most", "true", "holds"), [(0, 0, True), (0, 1, False), (2, 2, True), (2, 3, False), (5, 5, True)]
+)
+def test_counting_without_numbers(most: int, true: int, holds: bool) -> None:
+    import z3
+
+    bits = [z3.BoolVal(i < true) for i in range(5)]
+    assert z3.is_true(z3.simplify(properties.count_at_most(bits, most))) == holds
