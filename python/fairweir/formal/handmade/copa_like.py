@@ -1,11 +1,11 @@
 """A Copa-like algorithm: a packet more or less per R, towards a window of MSS (R + qdel) / qdel.
 
-Copa compares its window with a target from the least delay of late. Which of the delays of the last D it was is not
-modelled: the window may grow if the delay seen R ago, less a step, allows it, and may shrink if the delay seen R + D
-ago does; where both do, the network chooses.
+Copa compares its window, on acknowledgements, with a target from the least delay of late. Which of the delays of the
+last D it was is not modelled: the window may grow if the delay seen R ago, less a step, allows it, and may shrink if
+the delay seen R + D ago does; where both do, the network chooses.
 
-Source: CCAC (SIGCOMM 2021) section 6 and its published encoding. Deviation: the decision at t = R is bound as well,
-with any delay before the trace.
+Source: CCAC (SIGCOMM 2021) section 6 and its published encoding. Deviations: without acknowledgements the window rests,
+where the published encoding has no trace at all; the decision at t = R is bound as well, by any delay before the trace.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ class CopaLike:
             grows = z3.And(now == before + alpha, may_grow)
             less = z3.And(now >= alpha, now >= before - alpha, z3.Or(now <= alpha, now <= before - alpha))
             shrinks = less if t < 2 else z3.And(less, self._may_shrink(system, flow, t - 2, before))
-            out.append(z3.Or(grows, shrinks))
+            # Without acknowledgements there is nothing to decide on; at t = 1 it is open whether there were any.
+            acked = z3.BoolVal(True) if t < 2 else own.S[t - 1] > own.S[t - 2]
+            rests = z3.And(now == before, z3.BoolVal(True) if t < 2 else z3.Not(acked))
+            out.append(z3.Or(z3.And(acked, grows), z3.And(acked, shrinks), rests))
         return bind(system, flow, self.name, out)
 
     def _may_shrink(self, system: System, flow: int, seen: int, before: z3.ArithRef) -> z3.BoolRef:
@@ -56,17 +59,24 @@ class CopaLike:
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
         """Check that each step is one that the delays seen allow."""
-        own, report, alpha = trace.flows[flow], Report(flow), trace.alpha
+        own, report = trace.flows[flow], Report(flow)
         for t in range(trace.grid.points):
             yield from report.equal("rate", own.rate[t], own.cwnd[t], "copa_like's pacing", t)
         for t in range(1, trace.grid.points):
-            before = own.cwnd[t - 1]
-            allowed: set[Fraction] = set()
-            least = max(0, own.delay[t - 1] - 1)
-            if before * least <= alpha * (1 + least):
-                allowed.add(before + alpha)
-            most = own.delay[t - 2] if t >= 2 else trace.grid.points
-            if most >= trace.grid.points or (most >= 1 and before * most >= alpha * (1 + most)):
-                allowed.add(max(alpha, before - alpha))
+            allowed = self._allowed(trace, flow, t)
             text = f"cwnd is {own.cwnd[t]}, should be one of {', '.join(map(str, sorted(allowed))) or 'nothing'}"
             yield from report.unless(own.cwnd[t] in allowed, "copa_like", t, text)
+
+    def _allowed(self, trace: Trace, flow: int, t: int) -> set[Fraction]:
+        own, alpha = trace.flows[flow], trace.alpha
+        before = own.cwnd[t - 1]
+        if t >= 2 and own.S[t - 1] == own.S[t - 2]:
+            return {before}
+        allowed = {before} if t < 2 else set()
+        least = max(0, own.delay[t - 1] - 1)
+        if before * least <= alpha * (1 + least):
+            allowed.add(before + alpha)
+        most = own.delay[t - 2] if t >= 2 else trace.grid.points
+        if most >= trace.grid.points or (most >= 1 and before * most >= alpha * (1 + most)):
+            allowed.add(max(alpha, before - alpha))
+        return allowed

@@ -82,6 +82,18 @@ _ALL: tuple[Suite, ...] = (
         f"{_HERE}.cc_qdel:run",
     ),
     Suite(
+        "aimd",
+        "AIMD on CCAC, buffers up to 4 BDP: window and losses in flight return to a bound and stay",
+        "CCAC section 5",
+        f"{_HERE}.aimd:run",
+    ),
+    Suite(
+        "copa",
+        "a Copa-like algorithm on CCAC: window and queue return to a bound and stay; utilization does not",
+        "CCAC section 6",
+        f"{_HERE}.copa:run",
+    ),
+    Suite(
         "frcc",
         "FRCC: fair on the ideal link, bounded throughput ratio of two flows on the jittery one; faults, corrections",
         "thesis 7.5.2-7.5.4, D.3",

@@ -1,0 +1,99 @@
+"""AIMD on a CCAC link: its window returns to C (R + D) + beta + MSS, and stays there; so do the losses in flight.
+
+CCAC (SIGCOMM 2021) section 5 and its published proofs, which are for a buffer of one BDP and have a third state, losses
+that three duplicate ACKs have not yet told of: with the models' oracle losses are known after R, and that state is
+gone. Here the buffer is any up to 4 BDP.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import z3
+
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.grid import Grid
+from fairweir.formal.handmade import HANDMADE
+from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
+from fairweir.formal.lemmas.inquiry import Inquiry, answer_all
+from fairweir.formal.lemmas.result import Constant, LemmaResult
+from fairweir.formal.lemmas.states import ANYWHERE, Amount, Better, Measure, Progress, Snapshot, State, Transition
+from fairweir.formal.lemmas.stitch import Phase, Plan, stitch, summary
+from fairweir.formal.lemmas.suites import OnProgress, Request
+from fairweir.formal.lemmas.view import FIXED
+from fairweir.formal.models import MODELS
+from fairweir.formal.solve import Outcome
+from fairweir.formal.system import System
+
+POINTS = 10
+#: The largest buffer for which the lemmas are asked, BDP; longer queues need longer traces.
+LARGEST_BUFFER = 4
+SOURCE = "CCAC section 5"
+
+
+def most_cwnd(now: Snapshot) -> z3.ArithRef:
+    """Give the largest window of the steady state: C (R + D) + beta + MSS."""
+    return 2 + now["beta"] + now["alpha"]
+
+
+WIDE = State("cwnd > C(R+D) + beta + MSS", lambda s: s["cwnd"] > most_cwnd(s))
+STEADY = State("cwnd <= C(R+D) + beta + MSS", lambda s: s["cwnd"] <= most_cwnd(s))
+_PACKET = Amount(lambda s: s["alpha"], "MSS")
+_WINDOW = Measure("cwnd", lambda s: s["cwnd"], Better.DOWN, _PACKET, most_cwnd)
+FALL = Transition("window falls", SOURCE, WIDE, ends=(STEADY,), progress=Progress((_WINDOW,)))
+STAY = Transition("window stays", SOURCE, STEADY, ends=(STEADY,), meets=True)
+POSITIVE = State("alpha > 0", lambda s: s["alpha"] > 0)
+PLAN = Plan(("cwnd", "alpha", "beta"), FIXED, POSITIVE, (Phase(WIDE, FALL), Phase(STEADY, STAY)))
+#: By how many packets the window may exceed its bound between two ends of windows.
+EXCESS = 2
+
+
+def build(points: int) -> System:
+    """Give AIMD on CCAC with any buffer up to the largest."""
+    cca = HANDMADE["aimd"]
+    system = MODELS["ccac"](Grid(points), Buffer.ARBITRARY, (cca.sender,))
+    cca.encode(system)
+    system.require("buffer of the suite", z3.Real("beta") <= LARGEST_BUFFER)
+    return system
+
+
+def bounded(system: System, packets: int = EXCESS) -> z3.BoolRef:
+    """The window never exceeds that of the steady state by more than so many packets."""
+    most = 2 + z3.Real("beta") + (1 + packets) * system.alpha
+    return z3.And(*(cwnd <= most for cwnd in system.flows[0].cwnd))
+
+
+def undetected_below(system: System, bound: z3.ArithRef) -> z3.BoolRef:
+    """Losses not yet known, from t = 2 R on."""
+    return z3.And(*(system.L[t] - system.Ld[t] <= bound for t in range(2, system.grid.points)))
+
+
+def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
+    """Prove the suite."""
+    system = build(request.points or POINTS)
+    limit = Constant("cwnd <=", "C(R+D) + beta + MSS", "C(R+D) + beta + MSS")
+    falls = Constant("cwnd falls by", "MSS", "MSS")
+    one = (z3.Real("beta") == 1,)
+    smaller = State("cwnd <= C(R+D) + beta", lambda s: s["cwnd"] <= 2 + s["beta"])
+    tight = Transition("without the packet", "ours", smaller, ends=(smaller,))
+    lossy = undetected_below(system, 2 + system.alpha)
+    half = system.S[system.grid.last] >= Fraction(1, 2) * (system.grid.span - system.grid.jitter)
+    in_flight = Constant("L - Ld <=", "C(R+D) + MSS", "C(R+D) + MSS")
+
+    def within(packets: int, expects: Outcome) -> Inquiry:
+        words = f"cwnd within {packets} more MSS throughout"
+        name = f"window on the way, {packets} MSS"
+        return inquire_bound(system, name, STEADY, words, bounded(system, packets), expects=expects)
+
+    inquiries = [
+        inquire(system, FALL, limit, falls),
+        inquire(system, STAY, limit, objectives=bounded(system)),
+        inquire(system, tight, expects=Outcome.REFUTED),
+        within(EXCESS, Outcome.PROVED),
+        within(EXCESS - 1, Outcome.REFUTED),
+        inquire_bound(
+            system, "losses in flight, beta = BDP", STEADY, "L - Ld <= C(R+D) + MSS", lossy, in_flight, assumed=one
+        ),
+        inquire_bound(system, "utilization", ANYWHERE, "S >= C(T-D)/2", half, expects=Outcome.REFUTED),
+    ]
+    return [*answer_all(inquiries, request, on_progress), *summary(stitch(PLAN))]
