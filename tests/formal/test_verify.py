@@ -99,6 +99,15 @@ def test_a_bound_that_holds_is_proved_and_certified() -> None:
     assert check(read(found.case.question(found.case.claim).negated()), certificate.lines) > 10
 
 
+def test_a_proof_without_a_certificate_stays_a_proof_and_says_so() -> None:
+    found = verify(case("cc_qdel", "ccac", "utilization>=0.5", 7, "infinite", 1, "C_L>=69/100"), Budget(30))
+    evidence = gather(found, with_certificate=True, z3_steps=10)
+    assert evidence.certificate is None
+    assert evidence.uncertified.startswith("z3 found no certificate within its budget")
+    assert evidence.document()["uncertified"] == evidence.uncertified
+    assert evidence.document()["outcome"] == "proved"
+
+
 def test_the_margin_is_the_largest_that_is_found() -> None:
     found = verify(case("cc_qdel", "ccac", "queue<=2", 6), Budget(30))
     assert found.margin == Fraction(1, 2)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from fairweir.formal.verify import Case, Verification
 
 CLAIM_FAILS = 1
+#: As for whatever could not be done: a certificate was wanted, and there is none.
+BAD_INPUT = 2
 SYMBOLS = {"proved": "✓", "refuted": "✗", "unknown": "?"}
 
 
@@ -95,6 +97,8 @@ def verify(
         output.print_json({"verdicts": [evidence.document() for evidence in done]})
     if any(evidence.found.outcome.value != "proved" for evidence in done):
         raise typer.Exit(CLAIM_FAILS)
+    if any(evidence.uncertified for evidence in done):
+        raise typer.Exit(BAD_INPUT)
 
 
 def _cases(
@@ -169,6 +173,8 @@ def _lines(evidence: Evidence, found: Verification, out: Path | None) -> list[st
     if (made := evidence.certificate) is not None:
         steps = f"{made.propagations} propagations, {made.lemmas} lemmas"
         lines.append(f"certificate: {steps}, none on trust; accepted ({made.cpu_s:.1f} CPU s)")
+    if evidence.uncertified:
+        lines.append(f"NO CERTIFICATE: {evidence.uncertified}")
     if out is not None:
         folder = out / _folder(found.case)
         lines.append(f"kept in {folder}/")

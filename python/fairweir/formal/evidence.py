@@ -19,6 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from fairweir.errors import SolverError
 from fairweir.formal.certificate import Certificate, certify, save
 from fairweir.formal.measure import Curves
 from fairweir.formal.packets import Replay, curves_of, scenario_of
@@ -64,11 +65,17 @@ def play(found: Verification, trace: Trace, name: str) -> Played:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A verdict with what was made of it; None: not made."""
+    """A verdict with what was made of it; None: not made.
+
+    Attributes
+    ----------
+    uncertified : str, why there is no certificate although one was wanted
+    """
 
     found: Verification
     played: Played | None = None
     certificate: Certificate | None = None
+    uncertified: str = ""
 
     def document(self) -> dict[str, Any]:
         """Give it as JSON holds it; exact numbers as "p/q"."""
@@ -95,6 +102,8 @@ class Evidence:
             made = self.certificate
             steps = {"propagations": made.propagations, "lemmas": made.lemmas, "on_trust": 0}
             document["certificate"] = {**steps, "cpu_s": round(made.cpu_s, 3)}
+        if self.uncertified:
+            document["uncertified"] = self.uncertified
         return document
 
     def _packets(self) -> dict[str, Any] | None:
@@ -107,16 +116,16 @@ class Evidence:
 def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int | None = None) -> Evidence:
     """Play a refutation, certify a proof.
 
-    Raises
-    ------
-    SolverError : there is no certificate within z3's budget
+    A proof without a certificate stays one; the evidence says why it has none.
     """
     if found.trace is not None:
         return Evidence(found, played=play(found, found.trace, _stem(found)))
-    if with_certificate and found.outcome is Outcome.PROVED:
-        text = found.case.question(found.case.claim).negated()
-        return Evidence(found, certificate=certify(text, z3_steps))
-    return Evidence(found)
+    if not with_certificate or found.outcome is not Outcome.PROVED:
+        return Evidence(found)
+    try:
+        return Evidence(found, certificate=certify(found.case.question(found.case.claim).negated(), z3_steps))
+    except SolverError as error:
+        return Evidence(found, uncertified=error.message)
 
 
 def keep(evidence: Evidence, folder: Path) -> list[Path]:
