@@ -208,3 +208,31 @@ def test_the_command_shows_rule_and_c(capsys: pytest.CaptureFixture[str]) -> Non
     assert "rule_share(2 * c_l, 1)" in capsys.readouterr().out
     assert main(["rule", "cc_probe_fas"]) == 2
     assert "did you mean `cc_probe_fast`?" in capsys.readouterr().err
+
+
+def test_the_kernel_is_given_the_generated_c(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[list[str]] = []
+
+    def ask(words: list[str]) -> dict[str, str]:
+        asked.append(list(words))
+        return {"name": "cc_probe_qdel", "previous_default": ""}
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("fairweir.world_kernel.find_helper", lambda: None)
+    monkeypatch.setattr("fairweir.world_kernel.need_root", lambda _: None)
+    monkeypatch.setattr("fairweir.world_kernel.ask", ask)
+    file = RULES / "cc_probe_qdel.toml"
+    assert main(["kernel", "load", str(file)]) == 0
+    assert asked[0][0] == "load"
+    source = Path(asked[0][1])
+    assert source.name == "cc_probe_qdel.bpf.c"
+    assert source.read_text(encoding="utf-8") == controller(Rule.load(file))
+
+
+def test_a_rule_that_is_none_is_refused_where_a_controller_is_wanted(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such file"):
+        run(link("none.toml", "1bdp"))
+    (tmp_path / "mine.toml").write_text('name = "mine"\nbeliefs = "ccac"\n[[branch]]\nrate = "C_V"\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match="rate has an unknown name `C_V`") as caught:
+        run(link(str(tmp_path / "mine.toml"), "1bdp"))
+    assert caught.value.hint == "did you mean `C_U`?"

@@ -213,8 +213,10 @@ def _placed(climbs: Climbs) -> list[Number]:
     constant = [prober for prober in CONSTANT if prober in complete]
     slow, slowest = complete[Prober()], complete[Prober(k=4.0)]
     share = complete[Prober(loss_share=0.1)]
-    by_bound = {p: [c.converged_s / c.bound_s for c in complete[p] if c.bound_s > 0] for p in complete}
-    drift = max(ratios[-1] / ratios[1] for p, ratios in by_bound.items() if p in constant)
+    by_bound = {
+        p: [c.converged_s / c.bound_s if c.bound_s else math.inf for c in found] for p, found in complete.items()
+    }
+    drift = max(by_bound[p][-1] / by_bound[p][1] for p in constant)
     growth = {p: found[-1].converged_s / found[1].converged_s for p, found in complete.items()}
     faster = RATES_MBPS[-1] / RATES_MBPS[1]
     return [
