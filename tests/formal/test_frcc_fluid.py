@@ -17,7 +17,8 @@ from fairweir.formal.frcc.lemmas import PUBLISHED
 from fairweir.formal.frcc.packets import on_one_link, on_parking_lot, play
 from fairweir.formal.frcc.portraits import after
 from fairweir.formal.frcc.ratios import HOPS, PROBES, ratio_at_rest, ratio_by_hops, ratio_by_rtts, ratio_by_rtts_closed
-from fairweir.scenario import Scenario
+from fairweir.run import run
+from fairweir.scenario import Scenario, dumbbell
 from fairweir.worlds import Archive
 
 PATH = maps.Path(r=1.0, theta=0.2)
@@ -139,3 +140,34 @@ def test_the_region_of_figure_7_13_is_reached_to_its_edge() -> None:
     ceiling = numbers["gamma_R as stated", "N_T stays below its ceiling"].value
     assert ceiling is not None
     assert 5.8 < ceiling < 5.9
+
+
+FIXED_WINDOW = '''
+import fairweir
+
+
+class Fixed(fairweir.Cca):
+    """Keeps its window."""
+
+    def __init__(self, start: fairweir.Start, packets: int = 100) -> None:
+        super().__init__(start)
+        self.cwnd_bytes = packets * self.mss_bytes
+
+    def on_ack(self, ack: fairweir.Ack) -> None:
+        """Do nothing."""
+'''
+
+
+def spread_ms(start: str, folder: Path) -> float:
+    """Largest spread of a flow's RTTs after 10 s, with windows of 100 and 300 packets; the second flow begins late."""
+    (folder / "fixed.py").write_text(FIXED_WINDOW)
+    ccas = [{"name": str(folder / "fixed.py:Fixed"), "packets": packets} for packets in (100, 300)]
+    link = dumbbell(ccas, rate="48Mbps", rtprop="40ms", buffer="100bdp", duration="20s", warmup="10s")
+    flows = run(link.override({"flow.1.start": start})).summary["flows"]
+    return max(float(flow["rtt_ms"]["p99"] - flow["rtt_ms"]["p50"]) for flow in flows)
+
+
+def test_lemma_c1_with_equal_rtprops_and_fixed_windows_rtts_do_not_vary(tmp_path: Path) -> None:
+    # A packet takes 0.25 ms. Another window in the measured time is what the lemma excludes.
+    assert spread_ms("100ms", tmp_path) < 0.26
+    assert spread_ms("19s", tmp_path) > 10
