@@ -51,17 +51,13 @@ Exact = Annotated[Fraction, BeforeValidator(_fraction)]
 Coefficients = dict[str, list[Exact]]
 
 
-#: A buffer is large from so many C (R + D) on (thesis section 4.2.1).
-LARGE_BUFFER = 3
-
-
 class LargeLoss(StrEnum):
     """When a large loss is held against a candidate although its beliefs shrink (thesis section 4.2.1, G4 and G7)."""
 
     NEVER = "never"
     ALWAYS = "always"
     LARGE_BUFFERS = "large-buffers"
-    """If the buffer is at least 3 C (R + D)."""
+    """If the buffer is large: `large_buffer`."""
 
 
 class Model(StrEnum):
@@ -108,11 +104,13 @@ class Objectives(_Table):
     utilization : least part of C that is served
     queue : C (R + D), beside 3 MSS: most bytes queued
     large_loss : when a large loss counts against a candidate although its beliefs shrink
+    large_buffer : C (R + D); from there on a buffer is large. Thesis: 3, published code: 5
     """
 
     utilization: Exact = UTILIZATION
     queue: Exact = QUEUE
     large_loss: LargeLoss = LargeLoss.NEVER
+    large_buffer: Exact = Fraction(3)
 
 
 class Published(_Table):

@@ -14,7 +14,7 @@ from fairweir.formal.exact.beliefs import is_consistent
 from fairweir.formal.properties import QUEUE_PACKETS
 from fairweir.formal.rule import Rule
 from fairweir.formal.trace import Trace
-from fairweir.synth.query import LARGE_BUFFER, LargeLoss, Objectives, Query
+from fairweir.synth.query import LargeLoss, Objectives, Query
 
 
 def complaints(trace: Trace, rule: Rule, query: Query) -> list[str]:
@@ -31,7 +31,7 @@ def keeps(trace: Trace, query: Query) -> bool:
     kept = _is_consistent(trace) and (shrinks or _makes_progress(trace, asked))
     has_to_spare = trace.beta is not None and (
         asked.large_loss is LargeLoss.ALWAYS
-        or (asked.large_loss is LargeLoss.LARGE_BUFFERS and trace.beta >= LARGE_BUFFER * _reach(trace))
+        or (asked.large_loss is LargeLoss.LARGE_BUFFERS and trace.beta >= asked.large_buffer * _reach(trace))
     )
     if has_to_spare:
         kept = kept and (_large_losses(trace) == 0 or _goes(trace, -1))

@@ -22,7 +22,7 @@ from fairweir.formal.solve import Check, Prepared, VacuousError, check_text
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.formal.system import System
 from fairweir.formal.trace import Trace
-from fairweir.synth.query import LARGE_BUFFER, LargeLoss, Query
+from fairweir.synth.query import LargeLoss, Query
 from fairweir.synth.replay import complaints
 from fairweir.synth.space import Candidate
 from fairweir.synth.survivors import Step
@@ -96,7 +96,7 @@ class Verifier:
         claim = invariant(system, demands)
         if asked.large_loss is not LargeLoss.LARGE_BUFFERS or system.beta is None:
             return claim
-        is_small = system.beta < LARGE_BUFFER * (1 + system.grid.jitter)
+        is_small = system.beta < asked.large_buffer * (1 + system.grid.jitter)
         return z3.And(claim, z3.Or(is_small, properties.large_losses(system), went_down(system)))
 
     @cached_property
