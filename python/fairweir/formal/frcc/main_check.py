@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import product
 
 from fairweir.formal.frcc.main_rule import Assumed, Errors, after_round, corners
-from fairweir.formal.frcc.main_update import Attractor
+from fairweir.formal.frcc.main_update import Attractor, Case
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Escape:
 def escapes(attractor: Attractor, assumed: Assumed, cells: list[int]) -> Iterator[Escape]:
     """Play a round from every corner of the cells, with errors at the ends of their ranges, exactly.
 
-    From a cell of rank 0 it must end in one of rank 0; from others, in a lower rank, unless it leaves the bounds that
-    every run keeps.
+    Of rounds in which all flows update at once. From a cell of rank 0 it must end in one of rank 0; from others, in a
+    lower rank, unless it leaves the bounds that every run keeps.
     """
     for cell in cells:
         rank = attractor.rank[cell]
@@ -88,7 +88,7 @@ HAIR = 1e-9
 
 
 def play(attractor: Attractor, rounds: int, dice: random.Random, *, restart_every: int = 5_000) -> Runs:
-    """Play rounds from random states against an adversary who holds some flows down and pushes others up for a while."""
+    """Play rounds from random states, some flows held down and some pushed up, for a few rounds at a time."""
     assumed = attractor.case.assumed
     case = attractor.case
     worst, strays, latest = 1.0, 0, 0
@@ -106,7 +106,7 @@ def play(attractor: Attractor, rounds: int, dice: random.Random, *, restart_ever
                 left = dice.choice([1, 1, 1, 2, 2, 3, 4, 6])
             left -= 1
             errors = [one or _any_errors(assumed, dice) for one in bias]
-            cwnd = after_round(assumed, cwnd, r, errors)
+            cwnd = _after(attractor.case, cwnd, r, errors, dice)
             if _is_inside(attractor, cwnd, r):
                 arrived = number if arrived is None else arrived
                 worst = max(worst, max(cwnd) / min(cwnd))
@@ -114,6 +114,14 @@ def play(attractor: Attractor, rounds: int, dice: random.Random, *, restart_ever
                 strays += 1
         latest = max(latest, restart_every if arrived is None else arrived)
     return Runs(rounds, worst, strays, latest)
+
+
+def _after(case: Case, cwnd: list[float], r: float, errors: list[Errors], dice: random.Random) -> list[float]:
+    if case.schedule == "synchronous":
+        return after_round(case.assumed, cwnd, r, errors)
+    for flow in dice.sample(range(case.flows), case.flows):
+        cwnd[flow] = after_round(case.assumed, cwnd, r, errors)[flow]
+    return cwnd
 
 
 def _is_inside(attractor: Attractor, cwnd: list[float], r: float) -> bool:

@@ -93,18 +93,19 @@ class Attractor:
         self.rank.frombytes(rank)
 
     @property
-    def row_len(self) -> int:
-        """Cells of a row: one for each combination of odds."""
-        return int((len(self.odds) - 1) ** (self.case.flows - 1))
+    def start(self) -> int:
+        """Where the cells of the start of a round begin: the last copy."""
+        copy = (len(self.n_t) - 1) * (len(self.odds) - 1) ** (self.case.flows - 1)
+        return int(len(self.rank) - copy)
 
     def cells_at(self, cwnd: Sequence[Number], r: Number) -> Iterator[int]:
-        """Give the cells (of the first copy) that have this state; several on a border, none outside."""
+        """Give the cells that have this state at the start of a round; several on a border, none outside."""
         axes = [_cells(self.n_t, sum(cwnd) - r), *(_cells(self.odds, w / cwnd[-1]) for w in cwnd[:-1])]
         for indices in product(*axes):
             number = indices[0]
             for index in indices[1:]:
                 number = number * (len(self.odds) - 1) + index
-            yield number
+            yield self.start + number
 
     def rank_at(self, cwnd: Sequence[Number], r: Number) -> int | None:
         """Give the least rank of the cells that have this state; None if it is in no ranked cell."""
@@ -112,7 +113,7 @@ class Attractor:
         return min(ranks, default=None)
 
     def corners(self, cell: int) -> Iterator[tuple[list[Fraction], Fraction]]:
-        """Give the states at a cell's corners, exactly: cwnd of all flows, and R/theta."""
+        """Give the states at the corners of a cell (of the first copy), exactly: cwnd of all flows, and R/theta."""
         columns = len(self.odds) - 1
         indices: list[int] = []
         for _ in range(self.case.flows - 1):
@@ -125,6 +126,18 @@ class Attractor:
                 for odds in product(*ends):
                     unit = (r + n_t) / (sum(odds) + 1)
                     yield [*(odd * unit for odd in odds), unit], r
+
+    def runs(self) -> list[tuple[int, int]]:
+        """Give the attractor as runs of cell numbers, each from the first to the one after the last."""
+        found: list[tuple[int, int]] = []
+        start = None
+        for cell, rank in enumerate([*self.rank, UNRANKED]):
+            if rank == 0 and start is None:
+                start = cell
+            elif rank != 0 and start is not None:
+                found.append((start, cell))
+                start = None
+        return found
 
     def border(self) -> list[int]:
         """Give the cells of the attractor beside one, in its row, that is not in it."""

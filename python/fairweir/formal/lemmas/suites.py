@@ -99,6 +99,18 @@ _ALL: tuple[Suite, ...] = (
         "thesis 7.5.2-7.5.4, D.3",
         "fairweir.formal.frcc.suite:run",
     ),
+    Suite(
+        "frcc-main",
+        "FRCC's main cwnd update on the jittery link, 2 flows, R/theta up to 20: bounded throughput ratio; controls",
+        "beyond thesis 7.5.3 (assumption 6), D.3.4",
+        "fairweir.formal.frcc.main_suite:two_flows",
+    ),
+    Suite(
+        "frcc-main-3",
+        "the same for 3 flows, R/theta up to 4",
+        "beyond thesis 7.5.3 (assumption 6, N_G = 2), D.3.4",
+        "fairweir.formal.frcc.main_suite:three_flows",
+    ),
 )
 
 #: By name, in the order of ``fairweir prove --list``.

@@ -1,0 +1,255 @@
+"""``fairweir prove frcc-main`` and ``frcc-main-3``: the main cwnd update bounds throughput ratios under any jitter."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from fairweir import __version__
+from fairweir.formal.frcc.main_check import escapes, play, sample
+from fairweir.formal.frcc.main_controls import controls
+from fairweir.formal.frcc.main_hand import lemmas
+from fairweir.formal.frcc.main_rule import THESIS, Assumed
+from fairweir.formal.frcc.main_update import Attractor, Case, attractor
+from fairweir.formal.frcc.suite import check
+from fairweir.formal.lemmas.result import Constant, LemmaResult, Outcome
+from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
+
+KERNEL: Final = replace(THESIS, slowest=Fraction(196, 256), fastest=Fraction(332, 256))
+"""The clamps of the published kernel module."""
+
+VARIANTS: Final[dict[str, Assumed]] = {
+    "gamma_R 1.2": replace(THESIS, rate_under=Fraction(5, 6)),
+    "kernel's clamps": KERNEL,
+    "N_T off either way": replace(THESIS, nt_under=Fraction(1, 2)),
+    "rates off either way": replace(THESIS, rate_under=Fraction(1, 2), rate_over=Fraction(2)),
+    "theta 0.56 Delta_R": replace(THESIS, nt_over=Fraction(9, 10)),
+}
+"""Where the assumptions of theorem 7.5.2 are changed, one at a time."""
+
+VARIED_AT: Final = ((Fraction(1), Fraction(11, 10)), (Fraction(5), Fraction(11, 2)), (Fraction(10), Fraction(11)))
+"""R/theta, for the variants; 5 and 10 with FRCC's theta = 10 ms and rtprops of 50 and 100 ms."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much each attractor is held against rounds that are played.
+
+    Attributes
+    ----------
+    cells : number, from whose corners rounds are played exactly
+    rounds : number, played at random
+    """
+
+    cells: int
+    rounds: int
+
+
+TWO: Final = Effort(cells=10, rounds=22_000)
+"""A million rounds over all ranges of R/theta."""
+THREE: Final = Effort(cells=1, rounds=50_000)
+
+
+def two_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
+    """Prove all ranges of R/theta up to 20 (100 with ``search``), variants, lemmas by hand, controls.
+
+    Raises
+    ------
+    ConfigError : the folder for results cannot be used
+    SolverError : a solver is missing, or two contradict each other
+    """
+    ranges = [_case(low, high) for low, high in _boxes(Fraction(100 if request.search else 20), Fraction(11, 10))]
+    variants = [
+        (f"{name}, R/theta {_span(low, high)}", replace(_case(low, high), assumed=assumed))
+        for name, assumed in VARIANTS.items()
+        for low, high in VARIED_AT
+    ]
+    variants += [
+        (f"one after another, R/theta {_span(low, high)}", replace(_case(low, high), schedule="sequential"))
+        for low, high in VARIED_AT
+    ]
+    return run(request, on_progress, ranges, variants, TWO)
+
+
+def three_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
+    """Prove ranges of R/theta up to 4, for three flows.
+
+    Raises
+    ------
+    ConfigError : the folder for results cannot be used
+    SolverError : a solver is missing, or two contradict each other
+    """
+    step = Fraction(1, 30) if request.search else Fraction(1, 20)
+    ranges = [
+        Case(low, high, flows=3, odds_step=step, nt_step=Fraction(1, 20))
+        for low, high in _boxes(Fraction(4), Fraction(5, 4))
+    ]
+    return run(request, on_progress, ranges, [], THREE)
+
+
+def _case(low: Fraction, high: Fraction) -> Case:
+    """Cells small enough for the range: what a round moves rates by falls with R/theta."""
+    step = Fraction(1, 100) if high <= 10 else Fraction(1, 200) if high <= 25 else Fraction(1, 400)
+    return Case(low, high, odds_step=step if high <= 50 else Fraction(1, 800))
+
+
+def _boxes(last: Fraction, ratio: Fraction) -> Iterator[tuple[Fraction, Fraction]]:
+    """Cut (0, last] into adjoining ranges, narrow in proportion; the smallest by twentieths and tenths."""
+    low = Fraction(0)
+    while low < last:
+        grown = Fraction(math.floor(low * ratio * 100), 100)
+        high = min(max(grown, low + (Fraction(1, 20) if low < Fraction(1, 10) else Fraction(1, 10))), last)
+        yield low, high
+        low = high
+
+
+def _span(low: Fraction, high: Fraction) -> str:
+    return f"{float(low):g} to {float(high):g}"
+
+
+def run(
+    request: Request,
+    on_progress: OnProgress,
+    ranges: list[Case],
+    variants: list[tuple[str, Case]],
+    effort: Effort,
+) -> list[LemmaResult]:
+    """Prove the lemmas by hand, the ranges, the variants; break the controls; conclude.
+
+    Parameters
+    ----------
+    ranges : list of Case, which adjoin; what holds for all of them is the conclusion
+    variants : list of (name, Case)
+    effort : Effort, for each case
+    """
+    named = [*((f"R/theta {_span(case.r_low, case.r_high)}", case) for case in ranges), *variants]
+    steps: list[tuple[str, Callable[[], LemmaResult]]] = []
+    steps += [(lemma.name, partial(check, lemma, request.budget_s)) for lemma in lemmas()]
+    steps += [(name, partial(_settled, request, name, case, effort)) for name, case in named]
+    steps += [(control.name, control.check) for control in controls()]
+    results: list[LemmaResult] = []
+    for number, (name, settle) in enumerate(steps):
+        on_progress(Progress(name, number, len(steps)), None)
+        started = time.process_time()
+        result = settle()
+        own_s = time.process_time() - started
+        results.append(replace(result, cpu_s=result.cpu_s or own_s))
+        on_progress(Progress(name, number + 1, len(steps)), results[-1])
+    results.append(_altogether(ranges, results[len(lemmas()) : len(lemmas()) + len(ranges)]))
+    on_progress(Progress(results[-1].name, len(steps), len(steps)), results[-1])
+    return results
+
+
+def _altogether(ranges: list[Case], results: list[LemmaResult]) -> LemmaResult:
+    """Draw the conclusion for all of R/theta: the worst of the ranges, which adjoin."""
+    low, high, flows = ranges[0].r_low, ranges[-1].r_high, ranges[0].flows
+    adjoin = all(a.r_high == b.r_low for a, b in itertools.pairwise(ranges))
+    outcomes = {result.outcome for result in results}
+    outcome = Outcome.REFUTED if Outcome.REFUTED in outcomes else Outcome.UNKNOWN
+    if adjoin and outcomes == {Outcome.PROVED}:
+        outcome = Outcome.PROVED
+    worst = max((Fraction(c.ours) for r in results for c in r.constants if c.name == RATIO), default=None)
+    return LemmaResult(
+        f"all R/theta {_span(low, high)}",
+        f"{flows} flows, main update: from some round on no flow has more than the ratio times another's rate",
+        outcome,
+        constants=() if worst is None else (Constant(RATIO, f"{float(worst):.2f}"),),
+        note="the worst of the ranges above, which adjoin",
+    )
+
+
+RATIO: Final = "ratio"
+
+
+def _settled(request: Request, name: str, case: Case, effort: Effort) -> LemmaResult:
+    """Prove one case, or give what an earlier run with the same folder found."""
+    if request.out is None:
+        return _prove(name, case, effort)[0]
+    key = hashlib.sha256(json.dumps([case.document(), asdict(effort), __version__]).encode()).hexdigest()[:12]
+    kept = request.out / f"frcc-main-{key}.json"
+    cells = request.out / f"frcc-main-{key}-cells.json"
+    if kept.exists() and (cells.exists() or not request.certificate):
+        return _recalled(name, kept)
+    result, found = _prove(name, case, effort)
+    files = [str(kept)]
+    if found is not None and request.certificate:
+        files.append(str(cells))
+        _write(cells, _certificate(found))
+    result = replace(result, files=tuple(files))
+    _write(kept, {"case": case.document(), **result.document()})
+    return result
+
+
+def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attractor | None]:
+    """Search the attractor and hold it against rounds that are played."""
+    unit = "rates stay within a ratio, N_T in a range, from some round on"
+    found = attractor(case)
+    if isinstance(found, str):
+        return LemmaResult(name, unit, Outcome.UNKNOWN, solver="cells", note=found), None
+    dice = random.Random(1)  # noqa: S311
+    runs = play(found, effort.rounds, dice)
+    escape = None
+    if case.schedule == "synchronous":
+        escape = next(escapes(found, case.assumed, sample(found, effort.cells, dice)), None)
+    facts = found.found
+    constants = (
+        Constant(RATIO, _up(facts.worst_ratio)),
+        Constant("ratio seen", f"{runs.worst_ratio:.2f}"),
+        Constant("ratio by hand", _up(facts.hand_worst_ratio)),
+        Constant("N_T", f"[{math.floor(facts.n_t[0] * 100) / 100:.2f}, {_up(facts.n_t[1])}]"),
+    )
+    outcome, note = Outcome.PROVED, ""
+    if escape is not None:
+        outcome, note = Outcome.REFUTED, f"a round leaves the cells: {escape}"
+    elif runs.strays:
+        outcome, note = Outcome.REFUTED, f"{runs.strays} of {runs.rounds} rounds at random leave the cells"
+    claim = f"no flow has more than {_up(facts.worst_ratio)} times another's rate"
+    return LemmaResult(name, claim, outcome, constants=constants, solver="cells", note=note), found
+
+
+def _up(x: float) -> str:
+    """Two decimals, rounded up: a bound stays one."""
+    return f"{math.ceil(x * 100) / 100:.2f}"
+
+
+def _certificate(found: Attractor) -> dict[str, Any]:
+    """Give the attractor as cells; a row is a cell of N_T, the last odds run fastest."""
+    return {
+        "case": found.case.document(),
+        "found": asdict(found.found),
+        "odds_borders": found.odds,
+        "n_t_borders": found.n_t,
+        "runs": found.runs(),
+    }
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    """Write a file whole or not at all, so that an interrupted run leaves nothing half done."""
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def _recalled(name: str, path: Path) -> LemmaResult:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    constants = tuple(Constant(c["name"], c["ours"]) for c in document["constants"])
+    return LemmaResult(
+        name,
+        document["claim"],
+        Outcome(document["outcome"]),
+        constants=constants,
+        solver=document["solver"],
+        cpu_s=document["cpu_s"],
+        note=document["note"],
+        files=tuple(document["files"]),
+    )
