@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from fairweir.formal import properties
-from fairweir.formal.beliefs import Resolution, cbr_delay, ccac
+from fairweir.formal.beliefs import Resolution, cbr_delay, ccac, sampled
 from fairweir.formal.beliefs.soundness import Bound, bounds, controls
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.exact import violations
@@ -35,6 +35,11 @@ def test_stronger_bounds_are_refuted_by_traces_that_replay(bound: Bound) -> None
     result = settle(bound, 60.0)
     assert result.outcome is Outcome.REFUTED
     assert result.note == "its trace replays exactly"
+
+
+@pytest.mark.parametrize("bound", list(sampled.bounds(5, 2)), ids=named)
+def test_what_a_flow_sees_once_per_r_of_finer_time(bound: Bound) -> None:
+    assert settle(bound, 60.0).outcome is (Outcome.PROVED if bound.is_sound else Outcome.REFUTED)
 
 
 def keeps_invariant(system: System, rule: str, demands: Demands) -> Answer:

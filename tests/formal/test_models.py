@@ -189,7 +189,7 @@ def test_service_of_several_flows_is_in_the_order_of_arrival() -> None:
     first, second = system.flows
     solver = z3.Solver()
     solver.add(system.assertions())
-    solver.add(first.A[0] == 4, first.A[POINTS - 1] == 4, second.A[0] == 0, second.A[1] == 4)
+    solver.add(first.A[0] == 4, first.A[3] == 4, second.A[0] == 0, second.A[1] == 4)
     solver.add(system.S[3] == 3)
     assert solver.check() == z3.sat
     solver.add(second.S[3] > 0)
@@ -200,7 +200,8 @@ def test_a_delay_is_seen_in_qdel_l_above_the_jitter_only() -> None:
     system = MODELS["ccac"](Grid(POINTS), Buffer.INFINITE)
     delay_beliefs.attach(system)
     solver = z3.Solver()
-    solver.add(system.assertions(), system.flows[0].delay[2][2], z3.Not(system.flows[0].delay[2][3]))
+    solver.add(system.assertions())
+    solver.add(system.flows[0].delay[2][2], z3.Not(system.flows[0].delay[2][3]))
     assert solver.check() == z3.sat
     trace = Trace.from_model(system, solver.model())
     assert trace.flows[0].delay[2] == 2

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from resource import RUSAGE_SELF, getrusage
 
-from fairweir.formal.beliefs import soundness
+from fairweir.formal.beliefs import sampled, soundness
 from fairweir.formal.beliefs.soundness import Bound
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.exact import violations
@@ -72,6 +72,9 @@ def _by_solver(points: int, budget_s: float) -> Iterator[Step]:
         suffix = "" if grid.per_r == 1 else " (2 steps per R)"
         for bound in soundness.bounds(grid):
             yield Step(bound.name + suffix, _settled(bound, suffix, budget_s))
+    for per_r in (2, 4):
+        for bound in sampled.bounds(points, per_r):
+            yield Step(bound.name, _settled(bound, "", budget_s))
     for bound in soundness.controls(Grid(points)):
         yield Step(bound.name, _settled(bound, "", budget_s))
 

@@ -1,0 +1,110 @@
+"""Does what is proved at points R apart hold for time that runs finer? Beliefs of R-sampled traces of a finer grid.
+
+A link that is resolved to half or a quarter of R can waste capacity, lose bytes and drain within an R in ways that no
+trace of the coarse grid shows; a flow that reads its beliefs once per R sees every second or fourth point. Each bound
+says that what it then believes still admits the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import z3
+
+from fairweir.formal.beliefs.soundness import Bound
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.grid import Grid
+from fairweir.formal.models import MODELS
+from fairweir.formal.system import Bit, Curve, System
+
+#: Buffers that were found to tell cases apart: nothing lost, rarely, often.
+BUFFERS = (Buffer.INFINITE, Buffer.LARGE, Buffer.ARBITRARY)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What a flow sees of a finer system once per R; D = R."""
+
+    system: System
+    A: Curve
+    S: Curve
+    L: Curve
+
+    @classmethod
+    def of(cls, model: str, points: int, per_r: int, buffer: Buffer) -> Sampled:
+        """Build a system whose trace has `points` points R apart, with `per_r` steps between two."""
+        system = MODELS[model](Grid((points - 1) * per_r + 1, per_r), buffer)
+        flow = system.flows[0]
+        return cls(system, flow.A[::per_r], flow.S[::per_r], flow.L[::per_r])
+
+    @property
+    def points(self) -> int:
+        """The points R apart."""
+        return len(self.A)
+
+    def accepted(self, t: int) -> z3.ArithRef:
+        """Give A - L at a point R apart, which may lie before the trace."""
+        return self.system.flows[0].accepted(t * self.system.grid.per_r)
+
+    def knows_loss(self, t: int) -> Bit:
+        """Tell whether losses of the R before the last became known in the last."""
+        return self.L[t - 1] > self.L[t - 2] if self.system.buffer.is_finite and t >= 2 else z3.BoolVal(False)
+
+
+def bounds(points: int, per_r: int) -> Iterator[Bound]:
+    """Give each belief's bound, as meant to hold or known not to."""
+    for buffer in BUFFERS:
+        seen = Sampled.of("ccac", points, per_r, buffer)
+        yield _bound(seen, per_r, "C_L <= C", most_served(seen), is_sound=True)
+        yield _bound(seen, per_r, "C <= C_U", busy_served(seen), is_sound=buffer is Buffer.INFINITE)
+    for buffer in BUFFERS:
+        seen = Sampled.of("cbr-delay", points, per_r, buffer)
+        at_once, later = quiet_sent(seen, wait=0), quiet_sent(seen, wait=1)
+        yield _bound(seen, per_r, "C_L_lambda <= C, divisor 2", at_once, is_sound=buffer is not Buffer.ARBITRARY)
+        yield _bound(seen, per_r, "C_L_lambda <= C, divisor 2, once losses are known", later, is_sound=True)
+
+
+def _bound(seen: Sampled, per_r: int, claim: str, holds: Bit, *, is_sound: bool) -> Bound:
+    kind = "" if is_sound else "control: "
+    name = f"{kind}{seen.system.model} {seen.system.buffer}, R of {per_r} steps seen as one: {claim}"
+    return Bound(name, claim, seen.system, holds, is_sound)
+
+
+def most_served(seen: Sampled) -> Bit:
+    """Tell that S(t) - S(s) <= C (t - s + D) for all pairs of points."""
+    spans = [(s, t) for t in range(seen.points) for s in range(t)]
+    return z3.And(*(seen.S[t] - seen.S[s] <= t - s + 1 for s, t in spans))
+
+
+def busy_served(seen: Sampled) -> Bit:
+    """Tell that S(t) - S(s) >= C (t - s - D) where each R between shows a delay above D, or a loss."""
+    busy = [z3.BoolVal(False)] + [_is_busy(seen, t) for t in range(1, seen.points)]
+    spans = [(s, t) for t in range(seen.points) for s in range(t - 1)]
+    return z3.And(*(z3.Implies(z3.And(*busy[s + 1 : t + 1]), seen.S[t] - seen.S[s] >= t - s - 1) for s, t in spans))
+
+
+def quiet_sent(seen: Sampled, wait: int) -> Bit:
+    """Tell that what a quiet R sent is at most C (T* + D), 2, once it is all served.
+
+    Parameters
+    ----------
+    wait : int, R after the interval before it counts; losses in it are known after one
+    """
+    claims = []
+    for t in range(2, seen.points):
+        for end in range(2, t - wait + 1):
+            loaded = [_is_loaded(seen, u) for u in range(end, t + 1)]
+            counts = z3.And(seen.accepted(end) <= seen.S[t], z3.Not(z3.Or(*loaded)))
+            claims.append(z3.Implies(counts, seen.A[end] - seen.A[end - 1] <= 2))
+    return z3.And(*claims)
+
+
+def _is_busy(seen: Sampled, t: int) -> Bit:
+    delayed = z3.And(seen.S[t] > seen.S[t - 1], seen.S[t] <= seen.accepted(t - 2))
+    return z3.Or(delayed, seen.knows_loss(t))
+
+
+def _is_loaded(seen: Sampled, t: int) -> Bit:
+    delayed = z3.And(seen.S[t] > seen.S[t - 1], seen.S[t - 1] < seen.accepted(t - 2))
+    return z3.Or(delayed, seen.knows_loss(t))
