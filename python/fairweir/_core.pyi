@@ -14,6 +14,7 @@ __all__ = [
     "format_bytes",
     "format_rate",
     "format_time",
+    "frcc_attractor",
     "parse_bytes",
     "parse_rate",
     "parse_size",

@@ -140,10 +140,7 @@ def run(
     results: list[LemmaResult] = []
     for number, (name, settle) in enumerate(steps):
         on_progress(Progress(name, number, len(steps)), None)
-        started = time.process_time()
-        result = settle()
-        own_s = time.process_time() - started
-        results.append(replace(result, cpu_s=result.cpu_s or own_s))
+        results.append(settle())
         on_progress(Progress(name, number + 1, len(steps)), results[-1])
     results.append(_altogether(ranges, results[len(lemmas()) : len(lemmas()) + len(ranges)]))
     on_progress(Progress(results[-1].name, len(steps), len(steps)), results[-1])
@@ -192,10 +189,13 @@ def _settled(request: Request, name: str, case: Case, effort: Effort) -> LemmaRe
 
 def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attractor | None]:
     """Search the attractor and hold it against rounds that are played."""
+    started = time.process_time()
     unit = "rates stay within a ratio, N_T in a range, from some round on"
     found = attractor(case)
     if isinstance(found, str):
-        return LemmaResult(name, unit, Outcome.UNKNOWN, solver="cells", note=found), None
+        return LemmaResult(
+            name, unit, Outcome.UNKNOWN, solver="cells", cpu_s=time.process_time() - started, note=found
+        ), None
     dice = random.Random(1)  # noqa: S311
     runs = play(found, effort.rounds, dice)
     escape = None
@@ -214,7 +214,8 @@ def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attracto
     elif runs.strays:
         outcome, note = Outcome.REFUTED, f"{runs.strays} of {runs.rounds} rounds at random leave the cells"
     claim = f"no flow has more than {_up(facts.worst_ratio)} times another's rate"
-    return LemmaResult(name, claim, outcome, constants=constants, solver="cells", note=note), found
+    cpu_s = time.process_time() - started
+    return LemmaResult(name, claim, outcome, constants=constants, solver="cells", cpu_s=cpu_s, note=note), found
 
 
 def _up(x: float) -> str:
