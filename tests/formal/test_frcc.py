@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 import sympy as sp
+import z3
 
 from fairweir.formal.frcc import algebra, published
 from fairweir.formal.frcc.contraction import Inequality, inequalities
@@ -139,6 +141,15 @@ def test_numbers_that_jitter_cannot_bring_about_do_not_count_as_a_refutation() -
     assert replay(lemma, values) is not None
     assert replay(lemma, {**values, "factor1": Fraction(2)}) is None
     assert replay(lemma, {**values, "share": Fraction(1, 2)}) is None
+
+
+def test_what_was_asked_is_kept_for_any_other_solver(tmp_path: Path) -> None:
+    proved, refuted = check(LEMMAS[0], out=tmp_path), check(WRONG[0], out=tmp_path)
+    for result, verdict in ((proved, z3.unsat), (refuted, z3.sat)):
+        (file,) = result.files
+        solver = z3.Solver()
+        solver.from_file(file)
+        assert solver.check() == verdict
 
 
 def test_contradicting_assumptions_prove_nothing() -> None:

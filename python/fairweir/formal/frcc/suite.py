@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from fairweir.audit.evidence import slug
 from fairweir.formal.frcc import published
 from fairweir.formal.frcc.algebra import (
     Identity,
@@ -59,26 +62,32 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     results: list[LemmaResult] = []
     for number, step in enumerate(steps):
         on_progress(Progress(step.name, number, len(steps)), None)
-        result = settle(step, request.budget_s)
+        result = settle(step, request.budget_s, request.out)
         results.append(result)
         on_progress(Progress(step.name, number + 1, len(steps)), result)
     return results
 
 
-def settle(step: Step, budget_s: float = 60.0) -> LemmaResult:
+def settle(step: Step, budget_s: float = 60.0, out: Path | None = None) -> LemmaResult:
     """Find out what becomes of a step: by algebra, or by the solvers."""
-    return step.check() if isinstance(step, Identity) else check(step, budget_s)
+    return step.check() if isinstance(step, Identity) else check(step, budget_s, out)
 
 
-def check(step: Lemma | Inequality | Seam, budget_s: float = 60.0) -> LemmaResult:
+def check(step: Lemma | Inequality | Seam, budget_s: float = 60.0, out: Path | None = None) -> LemmaResult:
     """Ask the solvers about one step; a lemma's refutation counts only if it can be played.
+
+    Parameters
+    ----------
+    budget_s : float, CPU seconds of each solver
+    out : Path, a folder; what was asked goes there as SMT-LIB, satisfiable if and only if the claim is wrong
 
     Raises
     ------
     VacuousError : its assumptions contradict each other
     """
     constants = step.constants if isinstance(step, Lemma) else ()
-    answer = ask(step.question(), Budget(cpu_s=budget_s))
+    question = step.question()
+    answer = ask(question, Budget(cpu_s=budget_s))
     outcome, note = answer.outcome, step.note
     if outcome is Outcome.UNKNOWN:
         note = answer.reason
@@ -88,4 +97,11 @@ def check(step: Lemma | Inequality | Seam, budget_s: float = 60.0) -> LemmaResul
             outcome, note = Outcome.UNKNOWN, "the solver's counterexample does not replay"
         else:
             note = ": ".join(filter(None, [note, str(played)]))
-    return LemmaResult(step.name, step.claim, outcome, step.expects, constants, answer.solver, answer.cpu_s, note)
+    files: tuple[str, ...] = ()
+    if out is not None:
+        file = out / f"frcc-{slug(step.name.replace('/', '-'))}.smt2"
+        file.write_text(question.negated(), encoding="utf-8")
+        files = (str(file),)
+    return LemmaResult(
+        step.name, step.claim, outcome, step.expects, constants, answer.solver, answer.cpu_s, note, files
+    )
