@@ -11,6 +11,7 @@ import pytest
 
 from fairweir import world_kernel, worlds
 from fairweir.agree.compare import Standing, compare, prediction_half_width
+from fairweir.agree.hosts import stall
 from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import Agreement, agree, load_scenarios
 from fairweir.agree.page import render
@@ -87,6 +88,21 @@ def test_seeds_move_starts_but_nothing_else() -> None:
     first, second = spread_starts(scenario, 1), spread_starts(scenario, 2)
     assert first == spread_starts(scenario, 1) != second
     assert first.override({"flow.*.start": "0s", "seed": 1}) == second.override({"flow.*.start": "0s", "seed": 1})
+
+
+def test_hosts_stall_together_once_a_second_and_ideal_ones_never() -> None:
+    plain = dumbbell(["vegas", "vegas"], duration="5s", warmup="1s")
+    scenario = plain.override({"flow.*.jitter": {"kind": "uniform", "max": "1ms"}})
+    assert stall(scenario, 1, "0ms") == scenario
+    first, second = stall(scenario, 1, "3ms"), stall(scenario, 2, "3ms")
+    assert first == stall(scenario, 1, "3ms") != second
+    assert [len(flow.jitter) for flow in first.flow] == [2, 2]
+    assert first.flow[0].jitter[1] == first.flow[1].jitter[1]
+    slowest = [run(s).summary["flows"][0]["rtt_ms"]["max"] for s in (scenario, first)]
+    assert 1.0 < slowest[1] - slowest[0] < 3.5
+    for wrong, word in (("2", "no unit"), ("500ms", "--stall")):
+        with pytest.raises(ConfigError, match=word):
+            stall(scenario, 1, wrong)
 
 
 @pytest.fixture
@@ -226,7 +242,7 @@ def test_the_shipped_scenarios_are_many_short_and_take_any_controller() -> None:
     names = {scenario.name for scenario in scenarios}
     assert all(difference.scenario in {*names, "*"} for difference in load_known(ROOT / "scenarios" / "agree"))
     for scenario in scenarios:
-        assert Scenario.from_dict(scenario.to_dict()).resolve()["duration"] <= 30_000_000_000
+        assert Scenario.from_dict(scenario.to_dict()).resolve()["duration"] <= 60_000_000_000
         scenario.override({"flow.*.cca": "frcc"}).resolve()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from fairweir import __version__
+from fairweir.agree import hosts
 from fairweir.agree.compare import Cell, Standing, compare
 from fairweir.agree.known import Difference, annotate
 from fairweir.errors import ConfigError
@@ -46,6 +47,7 @@ class Agreement(BaseModel):
     scenarios: list[str]
     seeds: list[int]
     kernel_runs: int
+    host_stall: str
     cells: list[Cell]
     bound: float = BOUND
 
@@ -100,6 +102,7 @@ def agree(
     *,
     seeds: Sequence[int] = tuple(range(1, SEEDS + 1)),
     kernel_runs: int = 1,
+    host_stall: str = hosts.STALL,
     known: Sequence[Difference] = (),
     archive: Archive | None = None,
     workers: int | None = None,
@@ -112,6 +115,7 @@ def agree(
     scenarios : each flow's controller is replaced by those of `ccas`
     seeds : of the simulator's runs
     kernel_runs : int; runs of each cell on the kernel
+    host_stall : text of a time; simulated hosts stall so long once a second
     known : reasons for differences, to be told beside them
     archive : finished runs found there are not repeated
     workers : int, processes for simulations
@@ -129,7 +133,7 @@ def agree(
             changed = scenario.override({"flow.*.cca": cca})
             simulated = scenario.override({"flow.*.cca": AS_IN_KERNEL.get(cca, cca)})
             plan[cca, scenario.name] = (
-                [Task(spread_starts(simulated, seed)) for seed in seeds],
+                [Task(hosts.stall(spread_starts(simulated, seed), seed, host_stall)) for seed in seeds],
                 [Task(changed.override({"seed": seed}), "kernel") for seed in range(1, kernel_runs + 1)],
             )
     tasks = [task for pair in plan.values() for part in pair for task in part]
@@ -145,6 +149,7 @@ def agree(
         scenarios=[scenario.name for scenario in scenarios],
         seeds=list(seeds),
         kernel_runs=kernel_runs,
+        host_stall=host_stall,
         cells=cells,
     )
 

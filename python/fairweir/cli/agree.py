@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairweir import cca
+from fairweir.agree import hosts
 from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import CCAS, QUICK_SEEDS, QUICK_STRIDE, SEEDS, Agreement, load_scenarios
 from fairweir.agree.matrix import agree as play
@@ -32,6 +33,9 @@ def agree(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Every fourth scenario, fewer seeds.")] = False,
     runs: Annotated[int, typer.Option(min=1, max=100, help="Runs of each cell on the kernel.")] = 1,
+    stall: Annotated[
+        str, typer.Option(metavar="TIME", help="Simulated hosts stall so long once a second; 0ms: never.")
+    ] = hosts.STALL,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Results and finished runs; those there are not repeated.")
     ] = Path("agreement"),
@@ -64,6 +68,7 @@ def agree(
                 names,
                 seeds=range(1, 1 + (QUICK_SEEDS if quick else SEEDS)),
                 kernel_runs=runs,
+                host_stall=stall,
                 known=known,
                 archive=Archive(out),
                 workers=workers,
