@@ -111,7 +111,7 @@ def test_every_command_has_help(call: Call, command: str) -> None:
             "error: nothing to sweep (two.toml)\n\n"
             "hint: give --grid link.bottleneck.rate=12Mbps,24Mbps, or a [sweep] table\n",
         ),
-        (["list", "cca"], "error: nothing to list: `cca`\n\nhint: write ccas or exhibits\n"),
+        (["list", "cca"], "error: nothing to list: `cca`\n\nhint: write ccas, rules or exhibits\n"),
         (
             ["new", "cca", "My-Cca"],
             "error: not a name for a controller: `My-Cca`\n\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import random
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fairweir.audit.jobs import whole_path
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.formal.generate import controller, decision, decision_header, write_controller
@@ -227,6 +229,18 @@ def test_the_kernel_is_given_the_generated_c(monkeypatch: pytest.MonkeyPatch, tm
     source = Path(asked[0][1])
     assert source.name == "cc_probe_qdel.bpf.c"
     assert source.read_text(encoding="utf-8") == controller(Rule.load(file))
+
+
+def test_a_rule_is_called_by_its_files_name_and_replays_from_anywhere(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(RULES.parent)
+    flow = link("rules/cc_probe_drain.toml", "1bdp").flow[0]
+    assert flow.cca.label == "cc_probe_drain"
+    assert Path(whole_path("rules/cc_probe_drain.toml")) == RULES / "cc_probe_drain.toml"
+    assert main(["list", "rules", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["rules"]
+    assert [row["name"] for row in listed] == [f"rules/{file.stem}.toml" for file in FILES]
 
 
 def test_a_rule_that_is_none_is_refused_where_a_controller_is_wanted(tmp_path: Path) -> None:

@@ -13,17 +13,20 @@ from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.errors import ConfigError
 
-KINDS = ("ccas", "exhibits")
+KINDS = ("ccas", "rules", "exhibits")
 
 
 def list_all(
-    kind: Annotated[str | None, typer.Argument(metavar="[ccas|exhibits]", help="One of them; default all.")] = None,
+    kind: Annotated[
+        str | None, typer.Argument(metavar="[ccas|rules|exhibits]", help="One of them; default all.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List congestion controllers with their parameters, and the exhibits of an audit."""
+    """List congestion controllers with their parameters, rules, and the exhibits of an audit."""
     if kind is not None and kind not in KINDS:
-        raise ConfigError(f"nothing to list: `{kind}`", hint=f"write {' or '.join(KINDS)}")
-    found = {name: rows for name, rows in (("ccas", _ccas()), ("exhibits", _exhibits())) if kind in {None, name}}
+        raise ConfigError(f"nothing to list: `{kind}`", hint=f"write {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+    sources = {"ccas": _ccas, "rules": _rules, "exhibits": _exhibits}
+    found = {name: rows() for name, rows in sources.items() if kind in {None, name}}
     if as_json:
         output.print_json(found)
         return
@@ -40,6 +43,13 @@ def _ccas() -> list[dict[str, Any]]:
         {"name": row.name, "summary": row.summary, "defaults": row.defaults}
         for row in sorted(algorithms().values(), key=lambda row: row.name)
     ]
+
+
+def _rules() -> list[dict[str, Any]]:
+    from fairweir.formal.rule import RULES, Rule
+
+    rules = [Rule.load(file) for file in sorted(RULES.glob("*.toml"))]
+    return [{"name": f"rules/{rule.name}.toml", "summary": rule.summary} for rule in rules]
 
 
 def _exhibits() -> list[dict[str, Any]]:
