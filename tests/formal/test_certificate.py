@@ -125,6 +125,25 @@ def test_the_checker_runs_alone(narrow_belief: tuple[str, Certificate], tmp_path
     assert (rejected.returncode, rejected.stdout.split(":")[0]) == (1, "rejected")
 
 
+#: Certificates for what can be met; atoms are numbered from 2 on, clauses of the assertions too.
+FORGED = {
+    "a negative factor": ([x <= 1, x <= 2], ["f 4 -2 -3 0 1 -1", "r 5 0 2 3 4"], "a factor is negative"),
+    "0 <= 0 as a contradiction": ([x <= 1, x >= 1], ["f 4 -2 3 0 1 1", "r 5 0 2 3 4"], "0 <= 0 is no contradiction"),
+    "an atom by another number": ([x <= 1], ["a 9 le 0 x 1", "r 5 0 2"], "the atom has another number than 9"),
+    "an atom that is not normal": ([x <= 1], ["a 3 le 0 x 2", "r 5 0 2"], "not in normal form"),
+    "a clause that is there": ([x <= 1], ["r 2 2 0 2"], "clause 2 is there already"),
+    "no steps": ([x <= 1], [], "the empty clause is never reached"),
+    "another kind of step": ([x <= 1], ["t 5 0"], "unknown kind of step: t"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_certificates_are_rejected(name: str) -> None:
+    formulas, lines, message = FORGED[name]
+    with pytest.raises(RejectedError, match=message):
+        check(read(text_of(*formulas)), lines)
+
+
 REFUSED = {
     "an assertion behind the question": "(check-sat)(assert false)",
     "a product of unknowns": "(declare-fun x () Real)(assert (< (* x x) 0))",
