@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import z3
 
 from fairweir.errors import ConfigError, SolverError
 from fairweir.formal import solvers as solvers_module
 from fairweir.formal.models import MODELS
 from fairweir.formal.rule import Rule
-from fairweir.formal.solve import VacuousError
+from fairweir.formal.solve import Prepared, VacuousError
 from fairweir.formal.solvers import Satisfiable, SolverName, find_program
+from fairweir.formal.trace import Trace
 from fairweir.synth import verifier as verifier_module
 from fairweir.synth.archive import FINDINGS, Archive
 from fairweir.synth.cegis import Search, search
@@ -96,6 +98,24 @@ def test_counterexamples_replay_and_a_changed_one_does_not(found: tuple[Search, 
         assert complaints(finding.trace.model_copy(update={"flows": (faster,)}), rule, result.query)
 
 
+@pytest.mark.parametrize("name", ["g1-5", "g2", "g5-small", "g6", "g7-any"])
+@pytest.mark.parametrize("start", ["consistent", "any"])
+def test_the_invariant_by_definition_is_the_encoded_one(name: str, start: str) -> None:
+    """On traces that solvers made to keep it, part by part, and to break it."""
+    asked = Query.load(QUERIES / f"{name}.toml", {"points": 4, "beliefs.start": start})
+    checker = Verifier(asked)
+    system, claim = checker.system, checker.claim
+    own, falls = system.flows[0].beliefs, system.flows[0].rate
+    flat = [own["C_U"][-1] - own["C_L"][-1] >= own["C_U"][0] - own["C_L"][0], falls[-1] == falls[1]]
+    stale = [own["C_L"][0] > 1] if start == "any" else []
+    for extra in ([], flat, stale, [*flat, *stale]):
+        for wanted in (claim, z3.Not(claim)):
+            answer = Prepared(system.assertions()).check([wanted, *extra], solvers=[SolverName.YICES])
+            assert answer.verdict is not Satisfiable.UNKNOWN
+            if answer.verdict is Satisfiable.SAT:
+                assert keeps(Trace.from_values(system, answer.values), asked) == wanted.eq(claim)
+
+
 def test_the_same_command_goes_on_where_it_stopped(found: tuple[Search, Path], tmp_path: Path) -> None:
     result, directory = found
     lines = (directory / FINDINGS).read_text().splitlines(keepends=True)
@@ -154,8 +174,6 @@ def test_no_solution_is_an_answer_with_its_counterexamples() -> None:
 
 
 def test_assumptions_that_contradict_each_other_are_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
-    import z3
-
     built = MODELS["ccac"]
 
     def contradictory(*args: Any) -> Any:
