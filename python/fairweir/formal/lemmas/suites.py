@@ -82,6 +82,12 @@ _ALL: tuple[Suite, ...] = (
         f"{_HERE}.cc_qdel:run",
     ),
     Suite(
+        "cc_probe_slow",
+        "cc_probe_slow on CBR-delay: the bound on the rate rises additively; losses stay within packets",
+        "thesis 4.2.3",
+        f"{_HERE}.cc_probe_slow:run",
+    ),
+    Suite(
         "aimd",
         "AIMD on CCAC, buffers up to 4 BDP: window and losses in flight return to a bound and stay",
         "CCAC section 5",
@@ -92,6 +98,12 @@ _ALL: tuple[Suite, ...] = (
         "a Copa-like algorithm on CCAC: window and queue return to a bound and stay; utilization does not",
         "CCAC section 6",
         f"{_HERE}.copa:run",
+    ),
+    Suite(
+        "starvation",
+        "two flows on one queue: AIMD and the exponential curve bounded, a Vegas-like algorithm starved by jitter",
+        "starvation paper 5.4, 6.3, C",
+        f"{_HERE}.starvation:run",
     ),
     Suite(
         "frcc",

@@ -1,0 +1,96 @@
+"""Two flows of one kind on one queue: how unfair may a behaviour be that can go on for ever?
+
+A trace is periodic if it ends as it began: windows or rates, what each flow has in the network, losses in flight, what
+the algorithm remembers. What such traces cannot do, no behaviour can that repeats. Starvation paper (SIGCOMM 2022), section 5.4 and appendix C: AIMD on 1 BDP of buffer, and the exponential curve of
+section 6.3, are bounded over 10 R; delay-convergent algorithms, as the Vegas-like one, are starved by jitter.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import z3
+
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.grid import Grid
+from fairweir.formal.handmade import HANDMADE
+from fairweir.formal.lemmas.inquiry import Inquiry, answer_all
+from fairweir.formal.lemmas.result import Constant, LemmaResult
+from fairweir.formal.lemmas.suites import OnProgress, Request
+from fairweir.formal.models import MODELS
+from fairweir.formal.solve import Outcome
+from fairweir.formal.system import Flow, System
+
+#: Points of the questions: AIMD's ten R of the paper, 11 points, are not settled within two CPU minutes.
+AIMD_POINTS = 7
+POINTS = 11
+#: Ratios of which it is known on which side they are.
+AIMD_RATIO = 20
+EXPO_RATIO, EXPO_REACHED = 20, 10
+VEGAS_REACHED = (10, 100)
+#: Both flows together serve at least so much of the link: an idle link proves nothing.
+BUSY = Fraction(1, 2)
+
+
+def build(cca: str, model: str, buffer: Buffer, points: int) -> System:
+    """Give two flows of one kind."""
+    subject = HANDMADE[cca]
+    system = MODELS[model](Grid(points), buffer, (subject.sender, subject.sender))
+    for flow in range(2):
+        subject.encode(system, flow)
+    return system
+
+
+def periodic(system: System) -> list[z3.BoolRef]:
+    """Tell that the trace ends as it began."""
+    last = system.grid.last
+    out = [system.bottleneck_queue(last) == system.bottleneck_queue(0)]
+    for flow in system.flows:
+        chosen = flow.cwnd or flow.rate
+        out += [chosen[last] == chosen[0], flow.accepted(last) - flow.S[last] == flow.accepted(0) - flow.S[0]]
+        out.append(flow.L[last] - flow.Ld[last] == flow.L[0] - flow.Ld[0])
+        if "mark" in flow.beliefs:
+            out += _aimd_returns(flow, last)
+    return out
+
+
+def _aimd_returns(flow: Flow, last: int) -> list[z3.BoolRef]:
+    """AIMD's memory: bytes acknowledged since the window changed, and whether a loss is being answered."""
+    mark, recover = flow.beliefs["mark"], flow.beliefs["recover"]
+    is_over = [recover[t] <= flow.S[t] for t in (0, last)]
+    same = flow.accepted(last) - recover[last] == flow.accepted(0) - recover[0]
+    return [flow.S[last] - mark[last] == flow.S[0] - mark[0], z3.Or(z3.And(*is_over), same)]
+
+
+def busy(system: System) -> z3.BoolRef:
+    """The link serves at least :data:`BUSY` of what it could."""
+    return system.S[system.grid.last] >= BUSY * (system.grid.span - system.grid.jitter)
+
+
+def fair(system: System, ratio: int) -> z3.BoolRef:
+    """The second flow gets less than `ratio` times what the first gets."""
+    first, second = (flow.S[system.grid.last] for flow in system.flows)
+    return second < ratio * first
+
+
+def _inquiry(system: System, name: str, ratio: int, expects: Outcome, *further: z3.BoolRef) -> Inquiry:
+    constant = Constant("ratio", f"{'<' if expects is Outcome.PROVED else '>='} {ratio}")
+    given = (*periodic(system), busy(system), *further)
+    claim = f"periodic, link at least half used ⟹ S_2 < {ratio} S_1"
+    return Inquiry(f"{name}, {ratio}", claim, system, given, fair(system, ratio), expects, (constant,))
+
+
+def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
+    """Prove the suite."""
+    points = request.points or POINTS
+    aimd = build("aimd", "ccac", Buffer.ARBITRARY, request.points or AIMD_POINTS)
+    bdp = z3.Real("beta") == 1
+    expo = build("expo", "cbr-delay", Buffer.INFINITE, points)
+    vegas = build("vegas_like", "cbr-delay", Buffer.INFINITE, points)
+    inquiries = [
+        _inquiry(aimd, "AIMD, 1 BDP of buffer", AIMD_RATIO, Outcome.PROVED, bdp),
+        _inquiry(expo, "exponential curve", EXPO_RATIO, Outcome.PROVED),
+        _inquiry(expo, "exponential curve", EXPO_REACHED, Outcome.REFUTED),
+        *(_inquiry(vegas, "Vegas-like", ratio, Outcome.REFUTED) for ratio in VEGAS_REACHED),
+    ]
+    return answer_all(inquiries, request, on_progress)
