@@ -1,8 +1,9 @@
 """Two flows of one kind on one queue: how unfair may a behaviour be that can go on for ever?
 
 A trace is periodic if it ends as it began: windows or rates, what each flow has in the network, losses in flight, what
-the algorithm remembers. What such traces cannot do, no behaviour can that repeats. Starvation paper (SIGCOMM 2022), section 5.4 and appendix C: AIMD on 1 BDP of buffer, and the exponential curve of
-section 6.3, are bounded over 10 R; delay-convergent algorithms, as the Vegas-like one, are starved by jitter.
+the algorithm remembers. What no such trace does, no behaviour does that repeats with that period. Starvation paper
+(SIGCOMM 2022), section 5.4 and appendix C: AIMD on 1 BDP of buffer, and the exponential curve of section 6.3, are
+bounded over 10 R; delay-convergent algorithms, as the Vegas-like one, are starved by jitter.
 """
 
 from __future__ import annotations
