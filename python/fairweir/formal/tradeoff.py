@@ -1,15 +1,15 @@
 """Theorem 4.2.1: how long a CCA must take to find a link's rate, given what it may lose (thesis 4.2.2, B.2).
 
-On a CBR-delay link whose buffer is at most C D, delays tell nothing, so a CCA must lose packets to find the rate. What it
-has sent without loss allows rates from some C_{L,lambda} on; a round trip later it may send f(C_{L,lambda}) more than
+On a CBR-delay link whose buffer is at most C D, delays tell nothing, so a CCA must lose packets to find the rate. What
+it has sent without loss allows rates from some C_{L,lambda} on; a round trip later it may send f(C_{L,lambda}) more than
 surely fits, if f is what it may lose. With a buffer of beta_s seconds the best that can be known after k round trips is
 
     F(0) = C_0,   F(k) = F(k-1) + f(F(k-1)) / beta_s,
 
 and F^-1(C), the smallest k with F(k) >= C, round trips are needed to reach C, each of R + beta_s.
 
-Units: data in packets, time in R; so a rate is in packets per R, as is the bandwidth-delay product, and f too is asked at
-that number. beta_s is in R.
+Units: data in packets, time in R; so a rate is in packets per R, as is the bandwidth-delay product, and f too is asked
+at that number. beta_s is in R.
 """
 
 from __future__ import annotations
@@ -145,7 +145,8 @@ def rounds_to(rates: list[float], allowance: Allowance, start: float, buffer: fl
         if k >= MOST_ROUNDS:
             break
     raise ConfigError(
-        f"`{allowance.text}` does not lead from {start:g} to {rates[-1]:g} packets per R in {MOST_ROUNDS:,} round trips",
+        f"`{allowance.text}` does not lead from {start:g} to {rates[-1]:g} packets per R "
+        f"in {MOST_ROUNDS:,} round trips",
         key="allowance",
     )
 
@@ -153,8 +154,8 @@ def rounds_to(rates: list[float], allowance: Allowance, start: float, buffer: fl
 def least_time(rate: float, allowance: Allowance, start: float, buffer: float) -> float:
     """Give the theorem's bound on the time from `start` to `rate`, R.
 
-    A CCA may lose, and so learn the rate, once F(k + 1) > C (B.2.1, step 4): not before F^-1(C) - 1 round trips, each of
-    R + beta_s.
+    A CCA may lose, and so learn the rate, once F(k + 1) > C (B.2.1, step 4): not before F^-1(C) - 1 round trips, each
+    of R + beta_s.
     """
     rounds = rounds_to([rate], allowance, start, buffer)[0]
     return max(rounds - 1, 0) * (1 + buffer)
