@@ -1,8 +1,9 @@
 """Theorem 4.2.1: how long a CCA must take to find a link's rate, given what it may lose (thesis 4.2.2, B.2).
 
 On a CBR-delay link whose buffer is at most C D, delays tell nothing, so a CCA must lose packets to find the rate. What
-it has sent without loss allows rates from some C_{L,lambda} on; a round trip later it may send f(C_{L,lambda}) more than
-surely fits, if f is what it may lose. With a buffer of beta_s seconds the best that can be known after k round trips is
+it has sent without loss allows rates from some C_{L,lambda} on; a round trip later it may send f(C_{L,lambda}) more
+than surely fits, if f is what it may lose. With a buffer of beta_s seconds the best that can be known after k round
+trips is
 
     F(0) = C_0,   F(k) = F(k-1) + f(F(k-1)) / beta_s,
 
