@@ -60,7 +60,7 @@ def test_a_search_ends_where_both_sides_meet(at_once: int) -> None:
     found = best(half, Fraction(1, 2), Fraction(1), Fraction(1, 100), at_once)
     assert (found.proved, found.refuted) == (Fraction(83, 100), Fraction(84, 100))
     assert found.is_tight
-    assert len(asked) <= 10
+    assert len(asked) <= 12
 
 
 def test_a_search_takes_unknown_for_neither_side() -> None:

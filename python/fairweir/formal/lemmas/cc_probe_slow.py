@@ -59,7 +59,8 @@ _RISES = Amount(lambda s: s["alpha"] / 5, "alpha/5")
 _RATE = Measure("C_L_lambda", lambda s: s["C_L_lambda"], Better.UP, _RISES, lambda _: _q(LEAST))
 _BACK = Measure("C_L_lambda", lambda s: s["C_L_lambda"], Better.DOWN, Factor(Fraction(19, 10)), lambda _: _ONE)
 
-STAY_SOUND = Transition("consistent", SOURCE, SOUND, ends=(SOUND,))
+STAY_SOUND = Transition("rate bound stays sound", SOURCE, RATE_SOUND, ends=(RATE_SOUND,))
+QUEUE_RECOVERS = Transition("q_U recovers", "ours", ANYWHERE, ends=(QUEUE_SOUND,))
 STAY_SHORT = Transition("q_U stays", SOURCE, SOUND & SHORT, ends=(SHORT,))
 DRAIN = Transition("q_U falls", SOURCE, SOUND & ~SHORT, ends=(SHORT,), progress=Progress((_QUEUE,)))
 RISE = Transition("rate rises", SOURCE, SOUND & SHORT & ~HIGH, ends=(HIGH,), progress=Progress((_RATE,)))
@@ -68,13 +69,14 @@ RECOVER = Transition("stale rate falls", SOURCE, STALE, ends=(RATE_SOUND,), prog
 PLAN = Plan(
     ("C_L_lambda", "q_U", "bq", "alpha", "beta"),
     FIXED,
-    State("alpha > 0", lambda s: s["alpha"] > 0),
+    State("alpha, beta > 0", lambda s: z3.And(s["alpha"] > 0, s["beta"] > 0)),
     (
+        Phase(RATE_SOUND & ~QUEUE_SOUND, QUEUE_RECOVERS),
         Phase(SOUND & ~SHORT, DRAIN),
         Phase(SOUND & SHORT & ~HIGH, RISE),
         Phase(SOUND & SHORT & HIGH, STEADY),
     ),
-    standing=(STAY_SOUND, STAY_SHORT),
+    standing=(STAY_SOUND, QUEUE_RECOVERS, STAY_SHORT),
 )
 
 
@@ -109,7 +111,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     factor = Constant("factor", Fraction(19, 10), Fraction(19, 10))
     inquiries = [
         inquire(system, STAY_SOUND),
-        inquire(system, Transition("q_U recovers", "ours", ANYWHERE, ends=(QUEUE_SOUND,))),
+        inquire(system, QUEUE_RECOVERS),
         inquire(system, STAY_SHORT, most),
         inquire(system, DRAIN, most),
         inquire(system, RISE, least, step),

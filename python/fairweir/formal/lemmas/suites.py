@@ -119,7 +119,7 @@ _ALL: tuple[Suite, ...] = (
     ),
     Suite(
         "frcc-main-3",
-        "the same for 3 flows, R/theta up to 4",
+        "the same for 3 flows, R/theta from 0.5 to 4",
         "beyond thesis 7.5.3 (assumption 6, N_G = 2), D.3.4",
         "fairweir.formal.frcc.main_suite:three_flows",
     ),
