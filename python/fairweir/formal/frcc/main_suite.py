@@ -68,7 +68,9 @@ def two_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     ConfigError : the folder for results cannot be used
     SolverError : a solver is missing, or two contradict each other
     """
-    ranges = [_case(low, high) for low, high in _boxes(Fraction(100 if request.search else 20), Fraction(11, 10))]
+    ranges = [
+        _case(low, high) for low, high in _boxes(Fraction(0), Fraction(100 if request.search else 20), Fraction(11, 10))
+    ]
     variants = [
         (f"{name}, R/theta {_span(low, high)}", replace(_case(low, high), assumed=assumed))
         for name, assumed in VARIANTS.items()
@@ -82,7 +84,7 @@ def two_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def three_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Prove ranges of R/theta up to 4, for three flows.
+    """Prove ranges of R/theta from 1/2 to 4, for three flows; smaller ones want finer cells.
 
     Raises
     ------
@@ -92,7 +94,7 @@ def three_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     step = Fraction(1, 30) if request.search else Fraction(1, 20)
     ranges = [
         Case(low, high, flows=3, odds_step=step, nt_step=Fraction(1, 20))
-        for low, high in _boxes(Fraction(4), Fraction(5, 4))
+        for low, high in _boxes(Fraction(1, 2), Fraction(4), Fraction(5, 4))
     ]
     return run(request, on_progress, ranges, [], THREE)
 
@@ -103,9 +105,9 @@ def _case(low: Fraction, high: Fraction) -> Case:
     return Case(low, high, odds_step=step if high <= 50 else Fraction(1, 800))
 
 
-def _boxes(last: Fraction, ratio: Fraction) -> Iterator[tuple[Fraction, Fraction]]:
-    """Cut (0, last] into adjoining ranges, narrow in proportion; the smallest by twentieths and tenths."""
-    low = Fraction(0)
+def _boxes(first: Fraction, last: Fraction, ratio: Fraction) -> Iterator[tuple[Fraction, Fraction]]:
+    """Cut (first, last] into adjoining ranges, narrow in proportion; the smallest by twentieths and tenths."""
+    low = first
     while low < last:
         grown = Fraction(math.floor(low * ratio * 100), 100)
         high = min(max(grown, low + (Fraction(1, 20) if low < Fraction(1, 10) else Fraction(1, 10))), last)
