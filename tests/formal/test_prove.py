@@ -23,9 +23,11 @@ from fairweir.formal.lemmas.result import LemmaResult, conclude
 from fairweir.formal.lemmas.search import best
 from fairweir.formal.lemmas.stitch import stitch, summary
 from fairweir.formal.lemmas.suites import SUITES, Request, find
+from fairweir.formal.packets import scenario_of
 from fairweir.formal.solve import Outcome, Question, VacuousError, ask
 from fairweir.formal.solvers import Budget
 from fairweir.formal.trace import Trace
+from fairweir.run import run
 
 PROVED = LemmaResult("a", "", Outcome.PROVED)
 
@@ -114,6 +116,10 @@ def test_jitter_starves_a_vegas_like_flow_for_as_long_as_it_lasts() -> None:
     starved, fed = (flow.S[-1] - flow.S[0] for flow in trace.flows)
     assert fed >= 100 * starved
     assert trace.flows[0].cwnd[0] == trace.flows[0].cwnd[-1]
+    # The same in packets: what is sent, queued and held for jitter comes from the trace.
+    replay = scenario_of(trace, "starved")
+    flows = run(replay.scenario, interval=replay.interval).summary["flows"]
+    assert flows[1]["throughput_mbps"] > 90 * flows[0]["throughput_mbps"]
 
 
 def test_suites_by_name() -> None:
