@@ -238,10 +238,11 @@ class _Reader:
     def bind(self, bindings: list[Tree], scope: dict[str, int | Sum]) -> dict[str, int | Sum]:
         inner = dict(scope)
         for binding in bindings:
-            name, value = binding
-            if not isinstance(name, str):
-                raise RejectedError(f"not a name: {name}")
-            inner[name] = self.value(value, scope)
+            match binding:
+                case [str(name), value]:
+                    inner[name] = self.value(value, scope)
+                case _:
+                    raise RejectedError(f"not a binding: {binding}")
         return inner
 
     def value(self, tree: Tree, scope: dict[str, int | Sum]) -> int | Sum:
