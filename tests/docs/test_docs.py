@@ -28,7 +28,8 @@ def commands(page: str) -> list[str]:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_work_as_written(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
+    for folder in ("scenarios", "rules", "queries"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     monkeypatch.chdir(tmp_path)
     lines = commands(page)
     assert len(lines) > 4
