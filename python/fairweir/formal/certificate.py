@@ -11,6 +11,7 @@ import re
 import resource
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -66,7 +67,22 @@ def certify(text: str, z3_steps: int | None = None) -> Certificate:
     ------
     SolverError : it is satisfiable, z3 has no answer within its budget, or its steps do not suffice
     """
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), 100_000))
+    with _deep_recursion():
+        return _certify(text, z3_steps)
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """Terms are nested as deep as they like; the limit is everybody's, so it is put back."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 100_000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _certify(text: str, z3_steps: int | None) -> Certificate:
     begin = _cpu_s()
     try:
         problem = read(text)
