@@ -12,7 +12,8 @@ import sympy as sp
 import z3
 
 from fairweir.formal.frcc import algebra, published
-from fairweir.formal.frcc.contraction import Inequality, inequalities
+from fairweir.formal.frcc.claim import Claim
+from fairweir.formal.frcc.contraction import inequalities
 from fairweir.formal.frcc.encoding import factor_rule, possible, seen
 from fairweir.formal.frcc.jittery import (
     AS_THE_TEXT_HAS_IT,
@@ -160,7 +161,7 @@ def test_contradicting_assumptions_prove_nothing() -> None:
 
 
 @pytest.mark.parametrize("inequality", inequalities(), ids=lambda one: one.name)
-def test_factors_of_the_ideal_link(inequality: Inequality) -> None:
+def test_factors_of_the_ideal_link(inequality: Claim) -> None:
     assert check(inequality).stands
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fairweir.errors import ConfigError
 from fairweir.formal.frcc import main_suite
-from fairweir.formal.frcc.contraction import Inequality
+from fairweir.formal.frcc.claim import Claim
 from fairweir.formal.frcc.main_check import escapes, play, sample
 from fairweir.formal.frcc.main_controls import controls, fair
 from fairweir.formal.frcc.main_hand import lemmas
@@ -124,7 +124,7 @@ def test_every_control_fails_by_an_exact_run() -> None:
 
 
 @pytest.mark.parametrize("lemma", lemmas(), ids=lambda lemma: lemma.name)
-def test_lemmas_by_hand(lemma: Inequality) -> None:
+def test_lemmas_by_hand(lemma: Claim) -> None:
     assert check(lemma).outcome is Outcome.PROVED
 
 

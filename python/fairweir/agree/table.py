@@ -29,6 +29,7 @@ def show(agreement: Agreement, console: Console) -> None:
         matrix.add_row(scenario, *(_mark(agreement.cell(cca, scenario)) for cca in agreement.ccas))
     console.print(matrix)
     console.print("[dim]✓ within 10 % (RTT: or 2 ms); ~ within what chance explains; % the worst that is not[/dim]")
+    console.print(f"[dim]simulated hosts stall for {escape(agreement.host_stall)} once a second[/dim]")
     for standing in (Standing.DIFFERS, Standing.NOT_JUDGED, Standing.NOT_PLAYED):
         cells = [cell for cell in agreement.cells if cell.standing is standing]
         if cells:

@@ -76,11 +76,18 @@ class Budget:
 
         def prepare() -> None:
             tie()
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-            resource.setrlimit(resource.RLIMIT_AS, (self.memory_bytes, self.memory_bytes))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            _limit(resource.RLIMIT_CPU, seconds)
+            _limit(resource.RLIMIT_AS, self.memory_bytes)
+            _limit(resource.RLIMIT_CORE, 0)
 
         return prepare
+
+
+def _limit(what: int, most: int) -> None:
+    """Bound a resource; a limit that stands already (`ulimit`) is not raised."""
+    _, hard = resource.getrlimit(what)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(what, (most, most))
 
 
 @dataclass(frozen=True)

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from fairweir.formal.frcc.claim import Claim
 from fairweir.formal.lemmas.result import Outcome
 from fairweir.formal.solve import Question
 
 
-@dataclass(frozen=True)
-class Inequality:
-    """A claim on the ideal link's factors, for the solvers."""
-
-    name: str
-    claim: str
-    ask: Callable[[], Question]
-    expects: Outcome = Outcome.PROVED
-    note: str = ""
-
-    def question(self) -> Question:
-        """Give what is asked of the solvers."""
-        return self.ask()
-
-
-def inequalities() -> list[Inequality]:
+def inequalities() -> list[Claim]:
     """Give all of them."""
     return [
-        Inequality(
+        Claim(
             "7.5.1 contracts",
             "main update: 0 <= 1-alpha < 1 and 0 < k < 1, whatever R, theta > 0, N_G >= 1, N_T >= 0, 0 < alpha <= 1",
             _main_contracts,
         ),
-        Inequality(
+        Claim(
             "C.2",
             "alternate update: theta N_T > R makes |N_T' - N_G| < |N_T - N_G|",
             lambda: _alternate_shrinks(of_state=True),
         ),
-        Inequality(
+        Claim(
             "C.2 from theta N_G > R",
             "alternate update: theta N_G > R makes |N_T' - N_G| < |N_T - N_G|",
             lambda: _alternate_shrinks(of_state=False),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fairweir.formal.frcc.contraction import Inequality
+from fairweir.formal.frcc.claim import Claim
 from fairweir.formal.frcc.main_rule import THESIS, Assumed
 from fairweir.formal.solve import Question
 
@@ -15,30 +15,30 @@ from fairweir.formal.solve import Question
 MARGIN: Final = (1, 64)
 
 
-def lemmas(assumed: Assumed = THESIS) -> list[Inequality]:
+def lemmas(assumed: Assumed = THESIS) -> list[Claim]:
     """Give all of them."""
     return [
-        Inequality(
+        Claim(
             "floor",
             "a flow takes at most its share of max(0, N_T - (1 - Delta_R/2 theta)) from N_T, so N_T keeps that floor",
             lambda: _floor(assumed),
         ),
-        Inequality(
+        Claim(
             "floor is reached",
             "while N_T <= (1 - Delta_R/2 theta)/2, every cwnd grows by (R + 1)/(R + N_T + Delta_R/2 theta) or 1.3",
             lambda: _floor_is_reached(assumed),
         ),
-        Inequality(
+        Claim(
             "persistence",
             "a flow with share (N_T + Delta_R/2 theta) <= 1 - 1/gamma - 1/64 takes N_C for N^_T / (1 - 1/64) or more",
             lambda: _persistence(assumed),
         ),
-        Inequality(
+        Claim(
             "cwnd of others",
             "any other flow, if N_T is above its floor and theta <= 2 R, has cwnd of 47/64 C theta or more",
             lambda: _cwnd_of_others(assumed),
         ),
-        Inequality(
+        Claim(
             "ceiling",
             "above N_T = P a flow with share >= gamma_R (1/(gamma P) + 1/(s (R + P) - R)) has cwnd' <= s cwnd, s < 1",
             lambda: _ceiling(assumed),

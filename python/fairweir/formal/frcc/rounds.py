@@ -14,11 +14,11 @@ jump across its range, to leave the other flow out of range instead, is not in t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from fairweir.formal.frcc.claim import Claim
 from fairweir.formal.frcc.jittery import Jitter
 from fairweir.formal.frcc.lemmas import Lemma, Range
 from fairweir.formal.lemmas.result import Outcome
@@ -42,41 +42,26 @@ def no_jump(name: str, jitter: Jitter, within: Range) -> Lemma:
     )
 
 
-@dataclass(frozen=True)
-class Seam:
-    """A step that must follow from the lemmas alone."""
-
-    name: str
-    claim: str
-    ask: Callable[[], Question]
-    expects: Outcome = Outcome.PROVED
-    note: str = ""
-
-    def question(self) -> Question:
-        """Give what is asked of the solvers."""
-        return self.ask()
-
-
-def seams(name: str, within: Range) -> list[Seam]:
+def seams(name: str, within: Range) -> list[Claim]:
     """Give the steps for the lemmas with these constants."""
     return [
-        Seam(
+        Claim(
             f"{name}: N_T comes in",
             "N_T out of range comes nearer by sigma or into it, and does not cross it",
             lambda: _n_t_comes_in(within),
         ),
-        Seam(
+        Claim(
             f"{name}: N_C moves on",
             "N_T in range: it stays, N_C out of range never grows, and falls by sigma or comes in, "
             "or N_T moves by sigma towards the band",
             lambda: _n_c_moves_on(within),
         ),
-        Seam(
+        Claim(
             f"{name}: in the band N_C falls",
             "N_T in the band: N_C out of range falls by sigma or comes in",
             lambda: _n_c_falls_in_band(within),
         ),
-        Seam(
+        Claim(
             f"{name}: without C.8",
             "N_T in the band: N_C out of range falls by sigma or comes in, from C.6 and C.7 alone",
             lambda: _n_c_falls_in_band(within, with_c8=False),

@@ -13,16 +13,17 @@ from fairweir.formal.frcc.algebra import (
     fluid_identities,
     main_identities,
 )
-from fairweir.formal.frcc.contraction import Inequality, inequalities
+from fairweir.formal.frcc.claim import Claim
+from fairweir.formal.frcc.contraction import inequalities
 from fairweir.formal.frcc.lemmas import PUBLISHED, Lemma
 from fairweir.formal.frcc.replay import replay
-from fairweir.formal.frcc.rounds import Seam, seams
+from fairweir.formal.frcc.rounds import seams
 from fairweir.formal.lemmas.result import LemmaResult, Outcome
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.solve import ask
 from fairweir.formal.solvers import Budget
 
-Step = Identity | Inequality | Seam | Lemma
+Step = Identity | Claim | Lemma
 
 
 def ideal_link() -> list[Step]:
@@ -73,7 +74,7 @@ def settle(step: Step, budget_s: float = 60.0, out: Path | None = None) -> Lemma
     return step.check() if isinstance(step, Identity) else check(step, budget_s, out)
 
 
-def check(step: Lemma | Inequality | Seam, budget_s: float = 60.0, out: Path | None = None) -> LemmaResult:
+def check(step: Lemma | Claim, budget_s: float = 60.0, out: Path | None = None) -> LemmaResult:
     """Ask the solvers about one step; a lemma's refutation counts only if it can be played.
 
     Parameters
