@@ -12,8 +12,8 @@ from fairweir.audit.exhibits.parking_lot import short_by_long
 from fairweir.audit.exhibits.rate_steps import adaptation_times_s
 from fairweir.audit.exhibits.registry import FAMILIES, names, select
 from fairweir.audit.exhibits.rtprops import frcc_ratio
-from fairweir.audit.exhibits.setting import start_times_s
 from fairweir.audit.jobs import Job, packets_of
+from fairweir.dumbbell import start_times_s
 from fairweir.errors import ConfigError
 
 SUBJECT = Subject("reno", "reno", "3bdp")

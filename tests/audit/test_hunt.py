@@ -14,8 +14,8 @@ import pytest
 
 from fairweir.audit.hunt import BOUND, PRECISION, hunt, save
 from fairweir.audit.hunt_space import KINDS, Space, Spot, scenario
-from fairweir.audit.measure import Measured, RunFault, here, packets
 from fairweir.errors import CcaError
+from fairweir.measure import Measured, RunFault, here, packets
 from fairweir.worker import play
 
 Response = Callable[[str, float, float, float], float]

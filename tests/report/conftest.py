@@ -6,8 +6,6 @@ import math
 
 import pytest
 
-from fairweir.audit.contract_points import ContractPoint
-from fairweir.audit.contract_result import Candidate, ContractResult
 from fairweir.audit.hunt_result import Growth, GrowthPoint, HuntResult
 from fairweir.audit.results import (
     AuditResults,
@@ -23,6 +21,8 @@ from fairweir.audit.results import (
     TraceLink,
 )
 from fairweir.audit.searches import CONTRACT, HUNT
+from fairweir.contracts.points import ContractPoint
+from fairweir.contracts.result import Candidate, ContractResult
 from fairweir.verdict import Direction, Interval, Outcome, Threshold
 
 RATES = (12.0, 96.0, 1000.0)

@@ -345,7 +345,7 @@ def _subjects(ccas: Sequence[str], workers: int | None) -> list[Subject]:
 
 
 def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: _Meter) -> None:
-    from fairweir.audit import measure as door
+    from fairweir import measure as door
 
     subject = case.subject
     if case.timeouts >= MOST_TIMEOUTS:
@@ -371,7 +371,7 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
             case.hunt_trace = shown.value if shown.ok else None
         case.searches.append(exhibit_of_hunt(found, subject))
     else:
-        from fairweir.audit.contract import derive
+        from fairweir.contracts.empirical import derive
 
         derived = derive(
             subject.cca,

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairweir.audit.hunt_result import BOUND, Growth, GrowthPoint, HuntResult, OutcomeWord, Victim, save
-from fairweir.audit.hunt_space import KINDS, Cca, Space, Spot, believed_mbps, cca_name, scenario
+from fairweir.audit.hunt_space import KINDS, Space, Spot, believed_mbps, scenario
 from fairweir.audit.intervals import Scale, interval
-from fairweir.audit.measure import Measure, RunFault, on_all_cores
-from fairweir.audit.metrics import loss_rate, max_min_ratio, throughputs_mbps
+from fairweir.dumbbell import Cca, cca_name
+from fairweir.measure import Measure, RunFault, on_all_cores
+from fairweir.metrics import loss_rate, max_min_ratio, throughputs_mbps
 
 if TYPE_CHECKING:
     from fairweir.verdict import Interval

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fairweir.audit.exhibits.family import ScenarioDict
+from fairweir.dumbbell import ScenarioDict
 from fairweir.verdict import Interval
 
 if TYPE_CHECKING:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fairweir.audit.exhibits.setting import dumbbell, flows, mbps
-from fairweir.audit.measure import packets
+from fairweir.dumbbell import Cca, cca_name, dumbbell, flows, mbps
+from fairweir.measure import packets
 
 if TYPE_CHECKING:
-    from fairweir.audit.exhibits.family import ScenarioDict
+    from fairweir.dumbbell import ScenarioDict
 
 
 @dataclass(frozen=True)
@@ -154,15 +154,6 @@ class Space:
     def but(self, **changes: Any) -> Space:
         """Give the same with other values."""
         return replace(self, **changes)
-
-
-Cca = str | Mapping[str, Any]
-"""A CCA as scenarios name it: ``"vegas"`` or ``{"name": "vegas", "alpha": 4}``."""
-
-
-def cca_name(cca: Cca) -> str:
-    """Give the name alone."""
-    return cca if isinstance(cca, str) else str(cca["name"])
 
 
 def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:

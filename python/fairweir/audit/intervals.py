@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fairweir.audit.metrics import RATIO_CEILING
+from fairweir.metrics import RATIO_CEILING
 from fairweir.verdict import Interval
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from fairweir import _core
-from fairweir.audit.exhibits.family import Depth, Family, Place, Reading, ScenarioDict, Series, Subject
+from fairweir.audit.exhibits.family import Depth, Family, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.registry import FAMILIES
 from fairweir.audit.results import Trace, TraceFlow, TraceLink
+from fairweir.dumbbell import ScenarioDict
 from fairweir.run import Run, run
 from fairweir.scenario import Scenario
 

@@ -9,8 +9,8 @@ from fairweir.audit.results import ExhibitResult
 from fairweir.verdict import Direction, Outcome, Threshold
 
 if TYPE_CHECKING:
-    from fairweir.audit.contract_result import ContractResult
     from fairweir.audit.exhibits.family import Subject
+    from fairweir.contracts.result import ContractResult
 
 HUNT, CONTRACT = "starvation-hunt", "contract"
 TABLE_5_1 = {

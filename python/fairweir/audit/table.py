@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairweir.audit.metrics import RATIO_CEILING
+from fairweir.metrics import RATIO_CEILING
 from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from fairweir.report import formats, style
 from fairweir.report.figure import Figure, Table, linear_range, log_ticks, rounded, slug
 
 if TYPE_CHECKING:
-    from fairweir.audit.contract_result import ContractResult
+    from fairweir.contracts.result import ContractResult
 
 
 def contract_figure(result: ContractResult) -> Figure | None:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise
 from typing import Any
 
-from fairweir.audit import metrics
+from fairweir import metrics
 from fairweir.audit.intervals import Scale
 from fairweir.errors import ConfigError
 from fairweir.reproduce.experiment import Check, Reading

@@ -9,10 +9,11 @@ alone.
 from __future__ import annotations
 
 from fairweir.audit.exhibits import readings, thresholds
-from fairweir.audit.exhibits.family import Claim, Family, Place, ScenarioDict, Subject
-from fairweir.audit.exhibits.setting import dumbbell, flow, mbps, ms, places, start_times_s, steady_times_s
+from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
+from fairweir.audit.exhibits.setting import places, steady_times_s
 from fairweir.audit.exhibits.victim import AGGREGATED_GAIN
 from fairweir.audit.results import Axis
+from fairweir.dumbbell import ScenarioDict, dumbbell, flow, mbps, ms, start_times_s
 
 RTPROP_MS = 32.0
 HOLD_MS = 32.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir.audit import metrics
+from fairweir import metrics
 from fairweir.audit.exhibits import readings, thresholds
-from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, ScenarioDict, Series, Subject
-from fairweir.audit.exhibits.setting import dumbbell, flow, places, seconds, start_times_s
+from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Series, Subject
+from fairweir.audit.exhibits.setting import places
 from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
+from fairweir.dumbbell import ScenarioDict, dumbbell, flow, seconds, start_times_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fairweir.audit.exhibits import readings, thresholds
-from fairweir.audit.exhibits.family import Claim, Family, Place, ScenarioDict, Subject
-from fairweir.audit.exhibits.setting import dumbbell, flows, places
+from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
+from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
+from fairweir.dumbbell import ScenarioDict, dumbbell, flows
 from fairweir.verdict import Direction, Threshold
 
 RTPROP_MS = 40.0

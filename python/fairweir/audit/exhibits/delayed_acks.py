@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits import readings, thresholds
-from fairweir.audit.exhibits.family import Claim, Family, Law, Place, ScenarioDict, Subject
-from fairweir.audit.exhibits.setting import dumbbell, flows, places
+from fairweir.audit.exhibits.family import Claim, Family, Law, Place, Subject
+from fairweir.audit.exhibits.setting import places
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN
 from fairweir.audit.results import Axis
+from fairweir.dumbbell import ScenarioDict, dumbbell, flows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

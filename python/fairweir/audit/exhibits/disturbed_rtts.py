@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fairweir.audit.exhibits import readings, thresholds
-from fairweir.audit.exhibits.family import Claim, Family, Place, ScenarioDict, Subject
-from fairweir.audit.exhibits.setting import categories, dumbbell, flows, ms, places
+from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
+from fairweir.audit.exhibits.setting import categories, places
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN, PAIR_RATIO, SOLO_UTILIZATION
 from fairweir.audit.results import Axis
+from fairweir.dumbbell import ScenarioDict, dumbbell, flows, ms
 
 RATE_MBPS, RTPROP_MS = 120.0, 60.0
 EARLY_MS = 1.0

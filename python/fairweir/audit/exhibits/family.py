@@ -11,9 +11,8 @@ if TYPE_CHECKING:
 
     from fairweir.audit.intervals import Scale
     from fairweir.audit.results import Axis
+    from fairweir.dumbbell import ScenarioDict
     from fairweir.verdict import Threshold
-
-ScenarioDict = dict[str, Any]
 
 
 class Depth(StrEnum):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits import laws, readings, thresholds
-from fairweir.audit.exhibits.family import Claim, Family, Law, Place, ScenarioDict, Subject
-from fairweir.audit.exhibits.setting import dumbbell, flows, places, steady_times_s
+from fairweir.audit.exhibits.family import Claim, Family, Law, Place, Subject
+from fairweir.audit.exhibits.setting import places, steady_times_s
 from fairweir.audit.results import Axis
+from fairweir.dumbbell import ScenarioDict, dumbbell, flows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

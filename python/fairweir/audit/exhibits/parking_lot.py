@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir.audit import metrics
+from fairweir import metrics
 from fairweir.audit.exhibits import readings
-from fairweir.audit.exhibits.family import Claim, Family, Law, Metric, Place, Reading, ScenarioDict, Subject
-from fairweir.audit.exhibits.setting import flow, mbps, places, seconds, start_times_s
+from fairweir.audit.exhibits.family import Claim, Family, Law, Metric, Place, Reading, Subject
+from fairweir.audit.exhibits.setting import places
 from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
+from fairweir.dumbbell import ScenarioDict, flow, mbps, seconds, start_times_s
 from fairweir.verdict import Direction, Threshold
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fairweir.audit.exhibits import readings
-from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, ScenarioDict, Subject
-from fairweir.audit.exhibits.setting import dumbbell, flow, places, start_times_s
+from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
+from fairweir.audit.exhibits.setting import places
 from fairweir.audit.intervals import Scale
-from fairweir.audit.metrics import p95_queue_ms
 from fairweir.audit.results import Axis
+from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times_s
+from fairweir.metrics import p95_queue_ms
 from fairweir.verdict import Direction, Threshold
 
 RATE_MBPS, RTPROP_MS = 48.0, 40.0

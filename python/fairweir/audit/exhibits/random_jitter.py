@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fairweir.audit import metrics
+from fairweir import metrics
 from fairweir.audit.exhibits import readings, thresholds
-from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, Reading, ScenarioDict, Subject
-from fairweir.audit.exhibits.setting import dumbbell, flow, mbps, ms, start_times_s
+from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, Reading, Subject
 from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
+from fairweir.dumbbell import ScenarioDict, dumbbell, flow, mbps, ms, start_times_s
 
 BUFFERS_BDP = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0)
 COARSE_BDP = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fairweir.audit.exhibits import readings, thresholds
-from fairweir.audit.exhibits.family import Claim, Family, Place, ScenarioDict, Subject
-from fairweir.audit.exhibits.setting import categories, dumbbell, flows
+from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
+from fairweir.audit.exhibits.setting import categories
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN, PAIR_RATIO, SOLO_UTILIZATION
 from fairweir.audit.results import Axis
+from fairweir.dumbbell import ScenarioDict, dumbbell, flows
 
 RATE_MBPS, RTPROP_MS, LOSS = 120.0, 40.0, "2%"
 LOSSY = {"alone": (True,), "on one of two": (True, False), "on both": (True, True)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairweir.audit import metrics
+from fairweir import metrics
 from fairweir.audit.exhibits.family import Metric
 from fairweir.audit.intervals import Scale
 

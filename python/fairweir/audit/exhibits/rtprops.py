@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir.audit import metrics
+from fairweir import metrics
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import (
     Claim,
@@ -14,12 +14,12 @@ from fairweir.audit.exhibits.family import (
     Place,
     Reading,
     Reduction,
-    ScenarioDict,
     Subject,
 )
-from fairweir.audit.exhibits.setting import dumbbell, flows, places, steady_times_s
+from fairweir.audit.exhibits.setting import places, steady_times_s
 from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
+from fairweir.dumbbell import ScenarioDict, dumbbell, flows
 from fairweir.verdict import Direction, Threshold
 
 if TYPE_CHECKING:

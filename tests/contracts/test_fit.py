@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fairweir.audit.contract_fit import FAMILIES, Family, Points, bootstrap, choose, fit, log_errors
+from fairweir.contracts.fit import FAMILIES, Family, Points, bootstrap, choose, fit, log_errors
 
 BY_NAME = {family.name: family for family in FAMILIES}
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fairweir.audit.contract_points import OUTPUTS, STATISTICS, ContractPoint
+from fairweir.contracts.points import OUTPUTS, STATISTICS, ContractPoint
 from fairweir.verdict import Interval
 
 STATISTIC_WORDS = {

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from fairweir.audit.contract_fit import Points
-from fairweir.audit.exhibits.setting import dumbbell, flows
-from fairweir.audit.hunt_space import Cca, cca_name
-from fairweir.audit.measure import packets
+from fairweir.contracts.fit import Points
+from fairweir.dumbbell import Cca, cca_name, dumbbell, flows
+from fairweir.measure import packets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fairweir.audit.exhibits.family import ScenarioDict
+    from fairweir.dumbbell import ScenarioDict
 
 STATISTICS: dict[str, str] = {
     "p50_qdelay_ms": "ms",

@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairweir.audit.contract_fit import FAMILIES, POWER, Fit, Points, bootstrap, choose, fit
-from fairweir.audit.contract_points import OUTPUTS, STATISTICS, ContractPoint, Setting, points_of, read
-from fairweir.audit.contract_result import Candidate, ContractResult, RtpropFit
-from fairweir.audit.hunt_space import Cca, cca_name
-from fairweir.audit.measure import Measure, RunFault, on_all_cores
-from fairweir.audit.metrics import jain, max_min_ratio
+from fairweir.contracts.fit import FAMILIES, POWER, Fit, Points, bootstrap, choose, fit
+from fairweir.contracts.points import OUTPUTS, STATISTICS, ContractPoint, Setting, points_of, read
+from fairweir.contracts.result import Candidate, ContractResult, RtpropFit
+from fairweir.dumbbell import Cca, cca_name
+from fairweir.measure import Measure, RunFault, on_all_cores
+from fairweir.metrics import jain, max_min_ratio
 from fairweir.verdict import Interval
 
 Progress = Callable[[str], object]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairweir import pool
-from fairweir.audit.exhibits.family import ScenarioDict
+from fairweir.dumbbell import ScenarioDict
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.worker import play
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairweir.audit import metrics
+from fairweir import metrics
 
 
 def summary(*rates_mbps: float, utilization: float = 0.5) -> dict[str, Any]:

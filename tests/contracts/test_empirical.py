@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fairweir.audit.contract import Plan, derive
-from fairweir.audit.contract_points import Setting
-from fairweir.audit.measure import Measured, RunFault, here
+from fairweir.contracts.empirical import Plan, derive
+from fairweir.contracts.points import Setting
+from fairweir.measure import Measured, RunFault, here
 
 Flow = dict[str, Any]
 Law = Callable[[float, float, int, random.Random], list[Flow]]

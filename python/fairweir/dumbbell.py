@@ -1,0 +1,80 @@
+"""Scenarios as TOML has them, for searches and batteries: flows that share one bottleneck, and when they start."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+ScenarioDict = dict[str, Any]
+
+Cca = str | Mapping[str, Any]
+"""A CCA as scenarios name it: ``"vegas"`` or ``{"name": "vegas", "alpha": 4}``."""
+
+START_SPREAD_S = 2.0
+"""Flows start at random within it: simultaneous starts would synchronise them, and ties are not evidence."""
+
+
+def cca_name(cca: Cca) -> str:
+    """Give the name alone."""
+    return cca if isinstance(cca, str) else str(cca["name"])
+
+
+def mbps(rate: float) -> str:
+    """A rate as scenarios write it."""
+    return f"{rate:g}Mbps"
+
+
+def ms(time: float) -> str:
+    """A time as scenarios write it."""
+    return f"{time:g}ms"
+
+
+def seconds(time: float) -> str:
+    """A time as scenarios write it, to the microsecond."""
+    return f"{round(time * 1e6)}us" if time != int(time) else f"{int(time)}s"
+
+
+def start_times_s(seed: int, n: int, spread_s: float = START_SPREAD_S) -> list[float]:
+    """Start times that a seed draws, in [0, spread) s, to the microsecond."""
+    dice = random.Random(f"start times {seed}")  # noqa: S311
+    return [round(dice.random() * spread_s, 6) for _ in range(n)]
+
+
+def flow(cca: str, rtprop_ms: float, start_s: float = 0.0, **keys: Any) -> dict[str, Any]:
+    """A flow's table; `keys` are written as they are."""
+    table: dict[str, Any] = {"cca": cca, "rtprop": ms(rtprop_ms)}
+    if start_s > 0.0:
+        table["start"] = seconds(start_s)
+    table.update(keys)
+    return table
+
+
+def flows(cca: str, rtprops_ms: Sequence[float], seed: int, spread_s: float = START_SPREAD_S) -> list[dict[str, Any]]:
+    """One flow for each rtprop, all of one CCA, started at random."""
+    starts = start_times_s(seed, len(rtprops_ms), spread_s)
+    return [flow(cca, r, s) for r, s in zip(rtprops_ms, starts, strict=True)]
+
+
+def dumbbell(
+    name: str,
+    description: str,
+    *,
+    rate_mbps: float,
+    buffer: str,
+    flow_tables: Sequence[dict[str, Any]],
+    duration_s: float,
+    warmup_s: float,
+    seed: int,
+    **link_keys: Any,
+) -> ScenarioDict:
+    """One bottleneck that all flows share."""
+    return {
+        "name": name,
+        "description": description,
+        "duration": seconds(duration_s),
+        "warmup": seconds(warmup_s),
+        "seed": seed,
+        "link": {"bottleneck": {"rate": mbps(rate_mbps), "buffer": buffer, **link_keys}},
+        "flow": list(flow_tables),
+    }
