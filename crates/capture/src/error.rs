@@ -1,0 +1,42 @@
+//! Why a capture cannot be read.
+
+/// What makes a whole capture unreadable; single packets that are not understood are only counted.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// Not a byte in it.
+    #[error("the capture is empty")]
+    Empty,
+    /// Neither pcap nor pcapng.
+    #[error("not a pcap or pcapng capture")]
+    Format,
+    /// A block that contradicts itself: nothing behind it can be trusted.
+    #[error("the capture is damaged behind frame {frame}")]
+    Damaged {
+        /// The last frame that was read; 0 if none was.
+        frame: u64,
+    },
+    /// A packet that is larger than any that Linux makes.
+    #[error("the packet behind frame {frame} is larger than {limit} bytes")]
+    TooLarge {
+        /// The last frame that was read.
+        frame: u64,
+        /// The largest that is taken, bytes.
+        limit: usize,
+    },
+    /// The operating system's word.
+    #[error("reading fails: {0}")]
+    Read(String),
+}
+
+impl CaptureError {
+    /// What to do instead.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            CaptureError::Empty => "capture with `tcpdump -w FILE tcp`, and stop it with ctrl-c so that it writes all",
+            CaptureError::Format => "compressed captures must be unpacked first; other formats: `editcap -F pcapng`",
+            CaptureError::Damaged { .. } => "`editcap FILE NEW` keeps the packets before the damage",
+            CaptureError::TooLarge { .. } => "capture headers only: `tcpdump -s 128`",
+            CaptureError::Read(_) => "is it a regular file, and may you read it?",
+        }
+    }
+}

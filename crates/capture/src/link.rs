@@ -1,0 +1,56 @@
+//! Link layers: where in a captured packet IP begins.
+
+use etherparse::{EtherType, LaxSlicedPacket};
+
+/// The link layers that captures of TCP come with (numbers: the registry of LINKTYPE values of tcpdump.org).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// Ethernet, with VLAN tags or without.
+    Ethernet,
+    /// IP and nothing around it: TUN devices.
+    RawIp,
+    /// Linux "cooked", version 1: 16 bytes.
+    LinuxCooked1,
+    /// Linux "cooked", version 2: 20 bytes.
+    LinuxCooked2,
+    /// BSD loopback: an address family in four bytes, of either byte order.
+    Loopback,
+    /// Any other.
+    Unknown(i32),
+}
+
+impl Link {
+    /// The link layer of a LINKTYPE number.
+    pub fn of(number: i32) -> Link {
+        match number {
+            1 => Link::Ethernet,
+            // 12 and 14 are DLT_RAW of some systems, which files should not have, but do
+            12 | 14 | 101 | 228 | 229 => Link::RawIp,
+            113 => Link::LinuxCooked1,
+            276 => Link::LinuxCooked2,
+            0 | 108 => Link::Loopback,
+            other => Link::Unknown(other),
+        }
+    }
+
+    /// Cuts a packet into its layers, and tells how many bytes come before IP. `None`: the link layer is cut or unknown.
+    pub(crate) fn slice(self, packet: &[u8]) -> Option<LaxSlicedPacket<'_>> {
+        match self {
+            Link::Ethernet => LaxSlicedPacket::from_ethernet(packet).ok(),
+            Link::RawIp => LaxSlicedPacket::from_ip(packet).ok(),
+            Link::LinuxCooked1 => {
+                Some(LaxSlicedPacket::from_ether_type(ether_type(packet.get(14..16)?)?, packet.get(16..)?))
+            }
+            Link::LinuxCooked2 => {
+                Some(LaxSlicedPacket::from_ether_type(ether_type(packet.get(0..2)?)?, packet.get(20..)?))
+            }
+            // IP's own version says more than the family, whose numbers differ between systems
+            Link::Loopback => LaxSlicedPacket::from_ip(packet.get(4..)?).ok(),
+            Link::Unknown(_) => None,
+        }
+    }
+}
+
+fn ether_type(bytes: &[u8]) -> Option<EtherType> {
+    Some(EtherType(u16::from_be_bytes(bytes.try_into().ok()?)))
+}
