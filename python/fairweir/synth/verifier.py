@@ -12,7 +12,7 @@ import z3
 
 from fairweir.errors import SolverError
 from fairweir.formal import properties
-from fairweir.formal.beliefs import cbr_delay, ccac
+from fairweir.formal.beliefs import Expiry, cbr_delay, ccac
 from fairweir.formal.encode import encode
 from fairweir.formal.invariant import Demands, invariant, went_down
 from fairweir.formal.models import MODELS
@@ -26,6 +26,11 @@ from fairweir.synth.query import LargeLoss, Query
 from fairweir.synth.replay import complaints
 from fairweir.synth.space import Candidate
 from fairweir.synth.survivors import Step
+
+#: Bounds on rates; each only ever tightens while it does not time out.
+_RATE_BOUNDS = ("C_L", "C_U", "C_L_lambda")
+#: What decides between cases: a trace in any refutes; without one, all must be known to have none.
+_TELLING = (Satisfiable.SAT, Satisfiable.UNKNOWN, Satisfiable.UNSAT)
 
 
 class Stage(StrEnum):
@@ -100,8 +105,21 @@ class Verifier:
         return z3.And(claim, z3.Or(is_small, properties.large_losses(system), went_down(system)))
 
     @cached_property
-    def _prepared(self) -> Prepared:
-        return Prepared([*self.system.assertions(), z3.Not(self.claim)], self._variables())
+    def _cases(self) -> tuple[Prepared, ...]:
+        """The network and the negated claim, by cases of which one applies to every trace.
+
+        Bounds on rates that never time out only ever tighten. On most counterexamples they stay as they are, as beliefs
+        that shrink excuse nearly everything; conditions that read them alone then take one branch throughout, and the
+        solver has far less to try.
+        """
+        broken = [*self.system.assertions(), z3.Not(self.claim)]
+        variables = self._variables()
+        if self.query.beliefs.expiry is not Expiry.NEVER:
+            return (Prepared(broken, variables),)
+        own = self.system.flows[0].beliefs
+        bounds = [own[name] for name in _RATE_BOUNDS if name in own]
+        still = [value == bound[0] for bound in bounds for value in bound[1:]]
+        return Prepared([*broken, *still], variables), Prepared([*broken, z3.Not(z3.And(*still))], variables)
 
     def check(self, candidate: Candidate) -> Finding:
         """Look for a trace on which a candidate breaks the invariant; it is judged again, exactly.
@@ -111,7 +129,7 @@ class Verifier:
         SolverError : a solver is missing, does not understand, or gave a counterexample that is none
         """
         rule = self.query.space.rule(candidate, "candidate")
-        check = self._ask(self._prepared, encode(rule, self.system))
+        check = self._ask_cases(encode(rule, self.system))
         trace = None
         if check.verdict is Satisfiable.SAT:
             trace = Trace.from_values(self.system, check.values)
@@ -137,6 +155,17 @@ class Verifier:
         if check.verdict is Satisfiable.UNKNOWN:
             raise SolverError(f"no trace is known that meets the assumptions: {check.reason}", hint="raise --budget")
         return check
+
+    def _ask_cases(self, decisions: Sequence[z3.BoolRef]) -> Check:
+        """Ask about one case after the other until one has a trace; unknown if there is none but a case is unknown."""
+        checks: list[Check] = []
+        for case in self._cases:
+            checks.append(self._ask(case, decisions))
+            if checks[-1].verdict is Satisfiable.SAT:
+                break
+        telling = min(checks, key=lambda check: _TELLING.index(check.verdict))
+        reasons = "; ".join(check.reason for check in checks if check.reason)
+        return replace(telling, cpu_s=sum(check.cpu_s for check in checks), reason=reasons)
 
     def _ask(self, prepared: Prepared, further: Sequence[z3.BoolRef]) -> Check:
         """Ask one solver after the other until one knows: racing them would cost both their time on every candidate."""
