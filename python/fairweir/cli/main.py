@@ -34,6 +34,7 @@ COMMANDS = {
     "reproduce": "fairweir.cli.reproduce:reproduce",
     "rule": "fairweir.cli.rule:rule",
     "tradeoff": "fairweir.cli.tradeoff:tradeoff",
+    "contract": "fairweir.cli.contract:contract",
     "list": "fairweir.cli.list:list_all",
     "kernel": "fairweir.cli.kernel:kernel_app",
     "new": "fairweir.cli.new:new_app",

@@ -108,6 +108,11 @@ PYTHON_PLAN = Plan(
 """For Python classes, which are called for every ACK: a million of them."""
 
 
+def plan_for(cca: Cca) -> Plan:
+    """Give the plan that suits the kind of CCA."""
+    return PYTHON_PLAN if ":" in cca_name(cca) else Plan()
+
+
 class _Collector:
     """Plays settings and keeps what their flows saw."""
 
@@ -156,7 +161,7 @@ def derive(
     ------
     ConfigError, CcaError : the CCA does not exist, or its parameters are wrong
     """
-    plan = plan or (PYTHON_PLAN if ":" in cca_name(cca) else Plan())
+    plan = plan or plan_for(cca)
     measure = measure or on_all_cores()
     progress = on_progress or (lambda what: None)
     result = _derive(cca, plan, measure, progress)
@@ -440,4 +445,4 @@ def _rtprop_bias(
     return float(np.polyfit(x, y, 1)[0])
 
 
-__all__ = ["PYTHON_PLAN", "ContractResult", "Plan", "Points", "derive", "judge", "unexplained_unfair"]
+__all__ = ["PYTHON_PLAN", "ContractResult", "Plan", "Points", "derive", "judge", "plan_for", "unexplained_unfair"]

@@ -1,0 +1,169 @@
+"""``fairweir contract``: by which function of what they see a CCA's flows share a link."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from fairweir import _core
+from fairweir.cli import output
+from fairweir.cli.options import AsJson
+from fairweir.errors import ConfigError
+from fairweir.overrides import parse_setting
+from fairweir.worlds import Archive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairweir.contracts.empirical import Plan
+    from fairweir.contracts.result import ContractResult
+    from fairweir.dumbbell import Cca
+
+CLAIM_FAILS = 1
+BITS_PER_MEGABIT = 1e6
+NS_PER_MS = 1e6
+
+
+def contract(
+    ccas: Annotated[list[str], typer.Argument(metavar="CCA...", help="Names, mine.py:Class, mine.bpf.c or rule.toml.")],
+    *,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the CCAs, as exponent=2; may repeat."),
+    ] = None,
+    capacities: Annotated[
+        str | None, typer.Option(metavar="RATE,...", help="Links of the fit; default 24, 48 and 96 Mbps.")
+    ] = None,
+    flows: Annotated[str | None, typer.Option(metavar="N,...", help="Flows on each; default 2, 3, 4, 6, 8.")] = None,
+    rtprops: Annotated[
+        str | None, typer.Option(metavar="TIME,...", help="The first for the fit; default 40, 20, 80 ms.")
+    ] = None,
+    buffer: Annotated[
+        str | None, typer.Option(help="As scenarios have it; default 4, 20 or 1 BDP by what the CCA does to it.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Repeats of each setting.")] = 2,
+    first_seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the first repeat.")] = 1,
+    duration: Annotated[str | None, typer.Option(metavar="TIME", help="Of a run; a third is warm-up.")] = None,
+    ecn: Annotated[bool, typer.Option("--ecn", help="The link marks, from a queue of a fifth of a BDP on.")] = False,
+    oracle: Annotated[bool, typer.Option("--oracle", help="Tell flows their rtprop.")] = False,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Points and fits (png, svg or pdf).")] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Finished runs; those there are not repeated.")] = Path(
+        "contracts"
+    ),
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Derive contracts from runs: rate as a function of delay, loss or marks, or that there is no such function.
+
+    Exit 0: every CCA has a contract; 1: one has none; 2: bad input, or runs failed; 130: interrupted, and the same
+    command goes on.
+    """
+    from fairweir.contracts.draw import contract_panels
+    from fairweir.contracts.empirical import plan_for
+    from fairweir.report.plots import check_plot_path
+
+    if plot is not None:
+        check_plot_path(plot)
+    changes: dict[str, Any] = {
+        key: value
+        for key, value in {
+            "capacities_mbps": _numbers(capacities, "--capacities", _mbps),
+            "flows": _numbers(flows, "--flows", _count),
+            "rtprops_ms": _numbers(rtprops, "--rtprops", _ms),
+        }.items()
+        if value
+    }
+    changes |= {"seeds": tuple(range(first_seed, first_seed + seeds)), "ecn": ecn, "oracle": oracle}
+    if buffer is not None:
+        changes |= {"deep_buffer": buffer, "ample_buffer": buffer, "shallow_buffer": buffer}
+    if duration is not None:
+        changes["duration_s"] = _ms(duration) / 1e3
+        changes["warmup_s"] = changes["duration_s"] / 3
+    parameters = dict(map(parse_setting, settings or ()))
+    results: list[ContractResult] = []
+    try:
+        for cca in dict.fromkeys(ccas):
+            named: Cca = {"name": cca, **parameters} if parameters else cca
+            results.append(_derive(named, replace(plan_for(named), **changes), Archive(out), workers))
+    except KeyboardInterrupt:
+        output.stderr.print(f"finished runs are kept in {out}/; the same command goes on", soft_wrap=True)
+        raise
+    if plot is not None:
+        contract_panels(results).savefig(plot)
+    if as_json:
+        output.print_json({"contracts": [result.model_dump(mode="json") for result in results]})
+    else:
+        show(results)
+    if any(result.outcome == "failed" for result in results):
+        raise typer.Exit(2)
+    if not all(result.has_contract for result in results):
+        raise typer.Exit(CLAIM_FAILS)
+
+
+def _derive(cca: Cca, plan: Plan, archive: Archive, workers: int | None) -> ContractResult:
+    from fairweir.contracts.empirical import derive
+    from fairweir.contracts.keep import kept_in
+    from fairweir.dumbbell import cca_name
+
+    with output.progress_bar(counts=True) as bar:
+        task = bar.add_task(cca_name(cca), total=None)
+        return derive(
+            cca,
+            plan=plan,
+            measure=kept_in(
+                archive, workers=workers, on_run=lambda done, total: bar.update(task, completed=done, total=total)
+            ),
+            on_progress=lambda what: bar.update(task, description=f"{cca_name(cca)}: {what}"),
+        )
+
+
+def _numbers(text: str | None, key: str, read: Callable[[str], float]) -> tuple[float, ...]:
+    """Read a list of quantities."""
+    values = tuple(read(part.strip()) for part in text.split(",")) if text is not None else ()
+    if any(value <= 0 for value in values):
+        raise ConfigError(f"must be positive: `{text}`", key=key, hint="leave zero out")
+    return values
+
+
+def _mbps(text: str) -> float:
+    return _core.parse_rate(text) / BITS_PER_MEGABIT
+
+
+def _ms(text: str) -> float:
+    return _core.parse_time(text) / NS_PER_MS
+
+
+def _count(text: str) -> int:
+    if not text.isdigit():
+        raise ConfigError(f"not a number of flows: `{text}`", key="--flows", hint="write --flows 2,4,8")
+    return int(text)
+
+
+def show(results: list[ContractResult]) -> None:
+    """Print the contracts, and what is odd about each."""
+    table = Table("CCA", "contract", "exponent", "R²", "repeats", "buffer", box=None, header_style="bold")
+    for result in results:
+        power = result.power_exponent
+        table.add_row(
+            escape(result.cca),
+            escape(result.text),
+            f"{power.value:.2f} [{power.lo:.2f}, {power.hi:.2f}]" if power and result.has_contract else "-",
+            f"{result.best.r_squared:.2f}" if result.best else "-",
+            f"{result.repeat_ratio:.2f}" if result.repeat_ratio is not None else "-",
+            result.buffer,
+        )
+    output.stdout.print(table)
+    for result in results:
+        for flag in result.flags:
+            output.stdout.print(f"{escape(result.cca)}: {escape(flag)}", soft_wrap=True)
+    output.stdout.print(
+        "exponent: of the plain power law on the same points; repeats: largest ratio of a flow's shares in two runs "
+        "that differ in their seed only, median over settings",
+        style="dim",
+        soft_wrap=True,
+    )

@@ -1,0 +1,58 @@
+"""``fairweir contract`` from the command line: what it prints, keeps and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fairweir import worlds
+from fairweir.cli.main import main
+
+SMALL = [
+    "--capacities",
+    "12Mbps,24Mbps,48Mbps",
+    "--flows",
+    "2,4",
+    "--rtprops",
+    "20ms",
+    "--duration",
+    "20s",
+    "--seeds",
+    "1",
+]
+
+
+def test_the_contract_that_is_followed_is_found_and_finished_runs_are_not_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = ["contract", "--set", "exponent=2", "--set", "s0=10ms", "--oracle"]
+    words = ["contract", *followed, *SMALL, "--out", str(tmp_path), "--workers", "1", "--json"]
+    assert main([*words, "--plot", str(tmp_path / "figure.png")]) == 0
+    (first,) = json.loads(capsys.readouterr().out)["contracts"]
+    assert first["outcome"] == "contract"
+    assert first["power_exponent"]["value"] == pytest.approx(-2.0, rel=0.1)
+    assert (tmp_path / "figure.png").stat().st_size > 1000
+    again: list[object] = []
+    monkeypatch.setattr(worlds, "map_jobs", lambda play, jobs, **options: again.extend(jobs))
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["contracts"] == [first]
+    assert not again
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["nosuch"], "nosuch"),
+        (["copa", "--set", "delta_=1"], "delta_"),
+        (["copa", "--flows", "two"], "not a number of flows: `two`"),
+        (["copa", "--capacities", "24"], "24"),
+        (["copa", "--plot", "contract.gif"], "plot must end in"),
+    ],
+)
+def test_bad_words_are_refused(
+    words: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["contract", *words, "--out", str(tmp_path)]) == 2
+    assert complaint in capsys.readouterr().err
