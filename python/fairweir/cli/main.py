@@ -34,6 +34,7 @@ COMMANDS = {
     "reproduce": "fairweir.cli.reproduce:reproduce",
     "rule": "fairweir.cli.rule:rule",
     "tradeoff": "fairweir.cli.tradeoff:tradeoff",
+    "fluid": "fairweir.cli.fluid:fluid",
     "contract": "fairweir.cli.contract:contract",
     "list": "fairweir.cli.list:list_all",
     "kernel": "fairweir.cli.kernel:kernel_app",

@@ -186,5 +186,37 @@ COMPUTED: Final = (
         setup="lemmas C.6 to C.8 by z3 and yices, each refutation played exactly; every step: fairweir prove frcc",
         home="fairweir.formal.frcc.theorems:theorem_7_5_2",
     ),
+    Computed(
+        id="wcc-figure-3",
+        title="Limit cycles of the weighted fluid models are stable",
+        source="WCC paper, figure 3, lemma 1, theorem 1",
+        published="the spectral radius of the Poincare map's matrix is always below 1",
+        setup="weights 1 to 5, wbar = 5; the matrix as published, and the exact derivative of the return map",
+        home="fairweir.fluid.figures:spectral_radius",
+    ),
+    Computed(
+        id="wcc-figure-4",
+        title="Throughput ratio of two weighted flows in the fluid models",
+        source="WCC paper, figure 4, observations 1 and 2",
+        published="sqrt(a1/a2) at the threshold; for large wbar a1/a2 (WCC-AI) and 1 (WCC-MD)",
+        setup="weights 2 and 1; a queue that never empties, and psi = 1, where it does",
+        home="fairweir.fluid.figures:throughput_ratio",
+    ),
+    Computed(
+        id="wcc-figure-5",
+        title="Windows over time in the fluid model of WCC-AI",
+        source="WCC paper, figure 5",
+        published="a fixed point up to wbar = 2 + sqrt(2), a limit cycle beyond",
+        setup="weights 2 and 1",
+        home="fairweir.fluid.figures:windows_ai",
+    ),
+    Computed(
+        id="wcc-figure-6",
+        title="Windows over time in the fluid model of WCC-MD",
+        source="WCC paper, figure 6",
+        published="a fixed point up to wbar = 2/sqrt(3) + sqrt(2), a limit cycle beyond",
+        setup="weights 2 and 1",
+        home="fairweir.fluid.figures:windows_md",
+    ),
 )
 """What there is to compute, in the order of ``--list``."""

@@ -1,0 +1,155 @@
+"""The fluid model of weighted AIMD flows on one link (WCC paper, equations 3 and 4).
+
+Time is in R* = d + K/C, the RTT at which the buffer K is full; queues in q = (queue - K)/(C R*), so that q = 0 is a
+full buffer; windows in packets. Every packet that meets a full buffer is lost; its sender learns of it one R* later:
+
+    W_i'(t) = A_i/(1 + q(t)) - B_i W_i(t) W_i(t-1)/(1 + q(t-1)) [q(t-1) > 0]
+    q'(t)   = (sum of W_i(t))/(wbar (1 + q(t))) - 1,     q >= -psi/(1 + psi)
+
+wbar = C d + K is what a full pipe holds, psi = K/(C d) the buffer by the BDP. 1 + q is the RTT by R*.
+
+Source: WCC paper section III.B; docs/ccas/waimd.md has the schemes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from fairweir.errors import ConfigError
+
+Vector = Any
+"""An array of floats."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A way to give a flow a weight.
+
+    Attributes
+    ----------
+    increase : A of a weight; packets a window grows by in an RTT
+    decrease : B of a weight; part of the window that a loss takes
+    least_weight : float; the weight must be larger, or a loss takes more than there is
+    """
+
+    increase: Callable[[float], float]
+    decrease: Callable[[float], float]
+    least_weight: float = 0.0
+
+
+#: By the controllers' names; equations (3) and (4) are wcc_ai and wcc_md.
+SCHEMES: Final = {
+    "wcc_ai": Scheme(lambda weight: weight, lambda _: 0.5),
+    "wcc_md": Scheme(lambda _: 1.0, lambda weight: 0.5 / weight, 0.5),
+    "multcp": Scheme(lambda weight: weight, lambda weight: 0.5 / weight, 0.5),
+    "ewtcp": Scheme(lambda weight: weight**2, lambda _: 0.5),
+}
+
+
+@dataclass(frozen=True)
+class Fluid:
+    """Flows of one scheme on one link.
+
+    Attributes
+    ----------
+    increase, decrease : array, one number a flow: A_i and B_i
+    wbar : float, packets
+    psi : float, buffer by BDP; inf is a link without propagation delay, on which the queue never runs empty
+    """
+
+    increase: Vector
+    decrease: Vector
+    wbar: float
+    psi: float = math.inf
+
+    @property
+    def floor(self) -> float:
+        """The q of an empty queue."""
+        return -1.0 if math.isinf(self.psi) else -self.psi / (1 + self.psi)
+
+    @property
+    def threshold(self) -> float:
+        """The largest wbar at which the windows can rest, packets: the sum of sqrt(A_i/B_i)."""
+        return float(self.resting_windows.sum())
+
+    @property
+    def resting_windows(self) -> Vector:
+        """Windows at the fixed point, packets: sqrt(A_i/B_i)."""
+        return np.sqrt(self.increase / self.decrease)
+
+    @property
+    def has_fixed_point(self) -> bool:
+        """Do windows rest somewhere? Only if packets are lost there, q >= 0."""
+        return self.wbar <= self.threshold
+
+    @property
+    def fixed_point(self) -> Vector:
+        """The fixed point: windows, then q."""
+        return np.append(self.resting_windows, self.threshold / self.wbar - 1)
+
+    def slope(self, state: Vector, past: Vector | None) -> Vector:
+        """Give the right-hand side.
+
+        Parameters
+        ----------
+        state : array of n windows and q
+        past : the state one R* ago if packets were lost then, else None
+        """
+        windows, rtt = state[:-1], 1 + state[-1]
+        slope = np.empty_like(state)
+        slope[:-1] = self.increase / rtt
+        if past is not None:
+            slope[:-1] -= self.decrease * windows * past[:-1] / (1 + past[-1])
+        slope[-1] = windows.sum() / (self.wbar * rtt) - 1
+        return slope
+
+    def jacobian(self, state: Vector, past: Vector | None) -> Vector:
+        """Give the derivative of :meth:`slope` by `state`, for a given past."""
+        windows, rtt = state[:-1], 1 + state[-1]
+        size = len(state)
+        matrix = np.zeros((size, size))
+        matrix[:-1, -1] = -self.increase / rtt**2
+        if past is not None:
+            matrix[range(size - 1), range(size - 1)] = -self.decrease * past[:-1] / (1 + past[-1])
+        matrix[-1, :-1] = 1 / (self.wbar * rtt)
+        matrix[-1, -1] = -windows.sum() / (self.wbar * rtt**2)
+        return matrix
+
+
+def weighted(scheme: str, weights: Sequence[float], wbar: float, psi: float = math.inf) -> Fluid:
+    """Give the model of flows with these weights.
+
+    Parameters
+    ----------
+    scheme : str, of :data:`SCHEMES`
+    weights : list of float, one a flow
+    wbar : float, packets
+    psi : float, buffer by BDP
+
+    Raises
+    ------
+    ConfigError : no such scheme, or a number that means nothing
+    """
+    if scheme not in SCHEMES:
+        raise ConfigError(f"no fluid model of `{scheme}`", hint=f"there is one of {', '.join(SCHEMES)}")
+    ways = SCHEMES[scheme]
+    for weight in weights:
+        if not (ways.least_weight < weight < math.inf):
+            raise ConfigError(
+                f"{scheme} needs weights above {ways.least_weight:g}: `{weight:g}`",
+                hint="a loss would take the whole window" if ways.least_weight else "",
+            )
+    if len(weights) < 1:
+        raise ConfigError("no flow has a weight", hint="give one weight a flow: --weights 2,1")
+    if not 0 < wbar < math.inf:
+        raise ConfigError(f"wbar must be positive: `{wbar:g}`", hint="packets that the link and its full buffer hold")
+    if not psi > 0:
+        raise ConfigError(f"psi must be positive: `{psi:g}`", hint="buffer by BDP; leave it out for a deep one")
+    increase = np.array([ways.increase(weight) for weight in weights], float)
+    decrease = np.array([ways.decrease(weight) for weight in weights], float)
+    return Fluid(increase, decrease, wbar, psi)

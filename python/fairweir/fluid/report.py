@@ -1,0 +1,74 @@
+"""One setting of the fluid model, analysed: where it goes, who gets what, how firmly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from fairweir.fluid.cycle import limit_cycle, throughputs
+from fairweir.fluid.model import Fluid, weighted
+from fairweir.fluid.stability import published_matrix, rest_multiplier, return_matrix, spectral_radius
+
+
+class Analysis(BaseModel):
+    """What the fluid does at one wbar.
+
+    Attributes
+    ----------
+    wbar, threshold : float, packets; windows rest up to the threshold
+    shares : list of float, throughput by C, one a flow
+    period : float, in R*; None at a fixed point
+    rises : int; how often q rises above 0 in a period
+    multiplier : float; a disturbance shrinks by it, per period (at a fixed point: per R*), below 1 if it fades
+    published_radius : float, of the published matrix Z; None at a fixed point
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    wbar: float
+    threshold: float
+    shares: list[float]
+    period: float | None
+    rises: int
+    multiplier: float
+    published_radius: float | None
+
+    @property
+    def is_stable(self) -> bool:
+        """Does a small disturbance fade?"""
+        return self.multiplier < 1
+
+    def ratio(self) -> float:
+        """Give the first flow's throughput by the last one's."""
+        return self.shares[0] / self.shares[-1]
+
+
+def analyse(fluid: Fluid) -> Analysis:
+    """Find the fixed point or the limit cycle, and its multipliers."""
+    if fluid.has_fixed_point:
+        shares = fluid.resting_windows / fluid.threshold
+        period = radius = None
+        rises = 0
+        multiplier = rest_multiplier(fluid)
+    else:
+        cycle = limit_cycle(fluid)
+        rises = cycle.rises
+        shares, period = throughputs(cycle.orbit, cycle.period), cycle.period
+        multiplier, radius = spectral_radius(return_matrix(cycle)), spectral_radius(published_matrix(cycle))
+    return Analysis(
+        wbar=fluid.wbar,
+        threshold=fluid.threshold,
+        shares=[float(share) for share in shares],
+        period=period,
+        rises=rises,
+        multiplier=multiplier,
+        published_radius=radius,
+    )
+
+
+def limits(scheme: str, weights: Sequence[float]) -> tuple[float, float]:
+    """Give the published limits of the first flow's throughput by the last one's: at the threshold, for wbar to inf."""
+    fluid = weighted(scheme, weights, 1.0)
+    windows, increase = fluid.resting_windows, fluid.increase
+    return float(windows[0] / windows[-1]), float(increase[0] / increase[-1])

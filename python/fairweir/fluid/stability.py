@@ -1,0 +1,140 @@
+"""How a disturbance of the limit cycle fades: multipliers, as published and sound (WCC paper, theorem 1).
+
+The published matrix takes delayed windows for given, and the exponential of the Jacobian's integral for the product of
+its steps, though Jacobians do not commute. Neither is needed: between an upward crossing of q = 0 and the next, the
+windows decide everything (:func:`fairweir.fluid.cycle.next_return`), so the multipliers are those of an n x n matrix.
+:func:`history_multipliers` gets them another way, from whole histories of one delay.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from scipy.integrate import quad_vec
+from scipy.interpolate import BarycentricInterpolator
+from scipy.linalg import expm
+from scipy.optimize import brentq
+
+from fairweir.fluid.cycle import Cycle, next_return
+from fairweir.fluid.model import Fluid, Vector
+from fairweir.fluid.orbit import Crossing, NoOrbitError, Past, integrate
+
+#: Disturbances: of windows, relative; of a history, in the unit of its component.
+_NUDGE: Final = 1e-4
+_HISTORY_NUDGE: Final = 1e-5
+
+
+def spectral_radius(matrix: Vector) -> float:
+    """Give the largest absolute value of an eigenvalue."""
+    return float(np.max(np.abs(np.linalg.eigvals(matrix))))
+
+
+def published_matrix(cycle: Cycle) -> Vector:
+    """Give Z = (I - F c/(c F)) exp(integral of J_F) at the downward crossing, as published."""
+    orbit, fluid = cycle.orbit, cycle.orbit.fluid
+
+    def jacobian(t: float) -> Vector:
+        return fluid.jacobian(orbit.at(t), orbit.past_of(t))
+
+    integral: Vector
+    integral, _ = quad_vec(jacobian, 0.0, cycle.period, epsrel=1e-7, points=orbit.starts[1:], limit=2000)
+    flow = orbit.slope(cycle.downward)
+    plane = np.zeros(len(flow))
+    plane[-1] = 1.0
+    return np.asarray((np.eye(len(flow)) - np.outer(flow, plane) / flow[-1]) @ expm(integral))
+
+
+def return_matrix(cycle: Cycle) -> Vector:
+    """Give the derivative of the return map of the windows at q = 0 upwards, by central differences."""
+    windows = cycle.start[:-1]
+    columns = []
+    for i, window in enumerate(windows):
+        nudge = np.zeros_like(windows)
+        nudge[i] = _NUDGE * window
+        after, before = (next_return(cycle.orbit.fluid, windows + side * nudge).state[:-1] for side in (1, -1))
+        columns.append((after - before) / (2 * _NUDGE * window))
+    return np.array(columns).T
+
+
+def history_multipliers(cycle: Cycle, nodes: int = 10) -> Vector:
+    """Give the largest multipliers of histories of one delay, the trivial one (along the cycle) first.
+
+    The history over [1, 2] after the upward crossing is smooth; it is disturbed by polynomials through `nodes`
+    Chebyshev points, and so is read a period later.
+
+    Parameters
+    ----------
+    nodes : int, for each component
+
+    Returns
+    -------
+    array, absolute values, falling
+    """
+    orbit, fluid = cycle.orbit, cycle.orbit.fluid
+    size = len(cycle.start)
+    places = -0.5 - 0.5 * np.cos(np.pi * np.arange(nodes) / (nodes - 1))
+    long = integrate(fluid, cycle.start, until=3.0)
+
+    def read_after(component: int, node: int, nudge: float) -> Vector:
+        hat = BarycentricInterpolator(places, np.eye(nodes)[node])
+
+        def history(t: float) -> Vector:
+            state = long.at(t + 2.0).copy()
+            state[component] += nudge * float(hat(t))
+            return state
+
+        def q(t: float) -> float:
+            return float(history(t)[-1])
+
+        past = Past(history, [], was_full=True)
+        if q(0.0) < 0 < q(-1.0):
+            past.crossings.append(Crossing(float(brentq(q, -1.0, 0.0, xtol=1e-14)), is_upward=False))
+        later = integrate(fluid, history(0.0), past, until=cycle.period)
+        return np.concatenate([later.at(cycle.period + t) for t in places])
+
+    if cycle.period < 3.0 or orbit.crossings[1].t <= 1.0:
+        raise NoOrbitError("the history after the first losses is not smooth")
+    columns = [
+        (read_after(component, node, _HISTORY_NUDGE) - read_after(component, node, -_HISTORY_NUDGE))
+        / (2 * _HISTORY_NUDGE)
+        for node in range(nodes)
+        for component in range(size)
+    ]
+    values = np.abs(np.linalg.eigvals(np.array(columns).T))
+    trivial = int(np.argmin(np.abs(values - 1)))
+    return np.append(values[trivial], np.sort(np.delete(values, trivial))[::-1])
+
+
+def decay(cycle: Cycle, returns: int = 3, nudge: float = 0.01) -> float:
+    """Give the factor by which a disturbance of the first window shrinks per return, on average over `returns`."""
+    windows = cycle.start[:-1].copy()
+    rest = windows.copy()
+    windows[0] *= 1 + nudge
+    first = np.linalg.norm(windows - rest)
+    for _ in range(returns):
+        windows = next_return(cycle.orbit.fluid, windows).state[:-1]
+    return float((np.linalg.norm(windows - rest) / first) ** (1 / returns))
+
+
+def rest_multiplier(fluid: Fluid, nodes: int = 16) -> float:
+    """Give the factor by which a disturbance of the fixed point shrinks in one R*: exp of the rightmost root.
+
+    Roots of the linear equation x' = A x(t) + B x(t-1) by Chebyshev collocation over the delay.
+    """
+    rest = fluid.fixed_point
+    size = len(rest)
+    by_past = np.zeros((size, size))
+    windows, rtt = rest[:-1], 1 + rest[-1]
+    by_past[range(size - 1), range(size - 1)] = -fluid.decrease * windows / rtt
+    by_past[:-1, -1] = fluid.decrease * windows**2 / rtt**2
+    points = np.cos(np.pi * np.arange(nodes + 1) / nodes)
+    ends = np.where(np.isin(np.arange(nodes + 1), (0, nodes)), 2.0, 1.0) * (-1.0) ** np.arange(nodes + 1)
+    gaps = points[:, None] - points[None, :] + np.eye(nodes + 1)
+    derivative = np.outer(ends, 1 / ends) / gaps
+    derivative -= np.diag(derivative.sum(axis=1))
+    generator = np.kron(2 * derivative, np.eye(size))
+    generator[:size] = 0.0
+    generator[:size, :size] = fluid.jacobian(rest, rest)
+    generator[:size, -size:] += by_past
+    return float(np.exp(np.max(np.linalg.eigvals(generator).real)))
