@@ -1,0 +1,135 @@
+"""What a contract costs: the four metrics that it fixes, for any decreasing function on a closed interval.
+
+Notation: f the contract, s the statistic in [S_min, S_max], C_max = f(S_min), C_min = f(S_max), ds noise.
+
+References
+----------
+Thesis section 6.1 (equations 6.1.1 to 6.1.6) and appendix C.1. There the bounds are derived for whole steps of ds and
+whole hops; here they have the rounding that this needs: a contract that falls in steps breaks C.1.2 as printed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+GRID_POINTS = 512
+
+
+class Fold(StrEnum):
+    """How a statistic adds up over hops."""
+
+    SUM = "sum"
+    """Delays."""
+    MAX = "max"
+    """The largest delay of a hop, which the network has to tell."""
+    MIN = "min"
+    SURVIVAL = "1-prod"
+    """Loss and mark rates: 1 - prod(1 - s)."""
+
+    def over(self, s: float, hops: int) -> float:
+        """Give what a flow sees that crosses `hops` hops, each with `s`."""
+        match self:
+            case Fold.SUM:
+                return hops * s
+            case Fold.SURVIVAL:
+                return -math.expm1(hops * math.log1p(-s)) if s < 1.0 else 1.0
+            case Fold.MAX | Fold.MIN:
+                return s
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A contract on the interval where it is used.
+
+    Attributes
+    ----------
+    f : s -> rate; strictly decreasing and positive on [s_min, s_max]
+    s_min, s_max : positive; unit of the statistic
+    """
+
+    f: Callable[[float], float]
+    s_min: float
+    s_max: float
+
+    @property
+    def c_max(self) -> float:
+        """Largest rate."""
+        return self.f(self.s_min)
+
+    @property
+    def c_min(self) -> float:
+        """Smallest rate."""
+        return self.f(self.s_max)
+
+    def statistic(self, rate: float) -> float:
+        """Invert f, for a rate in [c_min, c_max]."""
+        if rate >= self.c_max:
+            return self.s_min
+        if rate <= self.c_min:
+            return self.s_max
+        return float(brentq(lambda s: math.log(self.f(s) / rate), self.s_min, self.s_max, xtol=1e-15, rtol=1e-12))
+
+
+def generality(curve: Curve) -> float:
+    """C_max by C_min: the range of fair shares."""
+    return curve.c_max / curve.c_min
+
+
+def robustness(curve: Curve, noise: float) -> float:
+    """Largest f(s) / f(s + noise) with both in the domain; infinite if the noise is wider than that."""
+    if curve.s_min + noise > curve.s_max:
+        return math.inf
+    return _largest(lambda s: curve.f(s) / curve.f(min(s + noise, curve.s_max)), curve.s_min, curve.s_max - noise)
+
+
+def unfairness(curve: Curve, hops: int, fold: Fold) -> float:
+    """Largest throughput of a flow over one of `hops` hops by that of the flow over all of them.
+
+    The largest over capacities is the largest over s, since C = f(s) + f(fold(s)) falls with s. Infinite if the domain
+    holds no such pair.
+    """
+    if fold.over(curve.s_min, hops) > curve.s_max:
+        return math.inf
+    if fold.over(curve.s_max, hops) <= curve.s_max:
+        last = curve.s_max
+    else:
+        last = float(brentq(lambda s: fold.over(s, hops) - curve.s_max, curve.s_min, curve.s_max))
+    return _largest(lambda s: curve.f(s) / curve.f(min(fold.over(s, hops), curve.s_max)), curve.s_min, last)
+
+
+def growth(curve: Curve, flows: int | float) -> float:
+    """Largest f^-1(C/n) / f^-1(C) with both in the domain; infinite if C_max by C_min is less than n."""
+    if curve.c_min * flows > curve.c_max:
+        return math.inf
+    last = curve.statistic(curve.c_min * flows)
+    return _largest(lambda s: curve.statistic(curve.f(s) / flows) / s, curve.s_min, last)
+
+
+def _largest(of: Callable[[float], float], low: float, high: float) -> float:
+    """Give the largest value on [low, high]: the best of a grid, refined between its neighbours."""
+    if high <= low:
+        return of(low)
+    grid = np.geomspace(low, high, GRID_POINTS)
+    grid[0], grid[-1] = low, high
+    values = [of(float(s)) for s in grid]
+    best = int(np.argmax(values))
+    bounds = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, grid.size - 1)])
+    refined = minimize_scalar(lambda s: -of(s), bounds=bounds, method="bounded")
+    return max(values[best], -float(refined.fun))
+
+
+def least_growth(curve: Curve, noise: float, error: float, flows: float) -> float:
+    """Give the bound of C.1.4 on growth, where `error` is the robustness for `noise`; whole steps of noise count."""
+    steps = math.floor(math.log(flows) / math.log(error) + 1e-9)
+    return 1.0 + steps * noise / curve.s_min
+
+
+def most_generality_by_noise(curve: Curve, noise: float, error: float) -> float:
+    """Give the bound of C.1.2 on C_max by C_min; steps of noise are rounded up."""
+    return float(error ** math.ceil((curve.s_max - curve.s_min) / noise - 1e-9))
