@@ -44,6 +44,7 @@ def test_the_contract_that_is_followed_is_found_and_finished_runs_are_not_repeat
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
+        ([], "which CCA?"),
         (["nosuch"], "nosuch"),
         (["copa", "--set", "delta_=1"], "delta_"),
         (["copa", "--flows", "two"], "not a number of flows: `two`"),
@@ -56,3 +57,11 @@ def test_bad_words_are_refused(
 ) -> None:
     assert main(["contract", *words, "--out", str(tmp_path)]) == 2
     assert complaint in capsys.readouterr().err
+
+
+def test_the_table_has_every_condition_of_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["contract", "--table", "--json"]) == 0
+    rows = {row["ccas"][0]: row for row in json.loads(capsys.readouterr().out)["contracts"]}
+    assert rows["vegas"]["rate"] == "a/s"
+    assert rows["vegas"]["unfairness"] == pytest.approx(3.0)
+    assert rows["poseidon"]["fold"] == "max"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +30,9 @@ NS_PER_MS = 1e6
 
 
 def contract(
-    ccas: Annotated[list[str], typer.Argument(metavar="CCA...", help="Names, mine.py:Class, mine.bpf.c or rule.toml.")],
+    ccas: Annotated[
+        list[str] | None, typer.Argument(metavar="CCA...", help="Names, mine.py:Class, mine.bpf.c or rule.toml.")
+    ] = None,
     *,
     settings: Annotated[
         list[str] | None,
@@ -51,6 +53,9 @@ def contract(
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="Of a run; a third is warm-up.")] = None,
     ecn: Annotated[bool, typer.Option("--ecn", help="The link marks, from a queue of a fifth of a BDP on.")] = False,
     oracle: Annotated[bool, typer.Option("--oracle", help="Tell flows their rtprop.")] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="Contracts by algebra and what they cost; plays nothing.")
+    ] = False,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Points and fits (png, svg or pdf).")] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Finished runs; those there are not repeated.")] = Path(
         "contracts"
@@ -63,6 +68,11 @@ def contract(
     Exit 0: every CCA has a contract; 1: one has none; 2: bad input, or runs failed; 130: interrupted, and the same
     command goes on.
     """
+    if table:
+        show_costs(as_json)
+        return
+    if not ccas:
+        raise ConfigError("which CCA?", hint="fairweir contract vegas copa, or --table for those known by algebra")
     from fairweir.contracts.draw import contract_panels
     from fairweir.contracts.empirical import plan_for
     from fairweir.report.plots import check_plot_path
@@ -164,6 +174,48 @@ def show(results: list[ContractResult]) -> None:
     output.stdout.print(
         "exponent: of the plain power law on the same points; repeats: largest ratio of a flow's shares in two runs "
         "that differ in their seed only, median over settings",
+        style="dim",
+        soft_wrap=True,
+    )
+
+
+def show_costs(as_json: bool) -> None:
+    """Print the contracts that follow from conditions of rest, and their costs (thesis Table 6.2)."""
+    from fairweir.contracts.analytical import CONDITIONS, Setting, costs
+
+    setting = Setting()
+    rows = [costs(condition, setting) for condition in CONDITIONS]
+    if as_json:
+        document = [
+            {
+                "ccas": row.condition.ccas,
+                "statistic": row.condition.statistic,
+                "rate": str(row.condition.rate),
+                "fold": row.condition.fold.value,
+                "source": row.condition.source,
+                "robustness": row.robustness,
+                "unfairness": row.unfairness,
+                "growth": row.growth,
+                "generality": row.generality,
+            }
+            for row in rows
+        ]
+        output.print_json({"setting": asdict(setting), "contracts": document})
+        return
+    columns = ("CCA", "s", "rate", "fold", "robustness", "unfairness", "growth", "generality")
+    shown = Table(*columns, box=None, header_style="bold")
+    for row in rows:
+        numbers = (row.robustness, row.unfairness, row.growth, row.generality)
+        condition = row.condition
+        names = ", ".join(condition.ccas)
+        shown.add_row(
+            names, condition.statistic, str(condition.rate), condition.fold.value, *(f"{n:.3g}" for n in numbers)
+        )
+    output.stdout.print(shown)
+    output.stdout.print(
+        f"qdelay in [{setting.s_min:g}, {setting.s_max:g}] ms, noise {setting.noise:g} ms, rtprop {setting.rtprop:g} ms;"
+        f" a loss or mark rate of {setting.per_ms:g} stands for 1 ms; {setting.hops} hops, {setting.flows} flows;"
+        " lower is better, but for generality",
         style="dim",
         soft_wrap=True,
     )

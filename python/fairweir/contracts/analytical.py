@@ -1,0 +1,156 @@
+"""Contracts by algebra: from the condition under which a CCA leaves its window or rate alone (thesis section 5.2.1).
+
+cwnd = rate RTT and RTT = R + q are substituted, and the condition solved for the rate. What there is to pay for each
+is worked out for one domain, so that CCAs can be compared (thesis Table 6.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from fairweir.contracts.costs import Curve, Fold, generality, growth, robustness, unfairness
+
+RATE, S, RTPROP = sp.symbols("rate s R", positive=True)
+"""The rate, the statistic (qdelay q, or loss or mark rate), and the propagation delay."""
+A, B = sp.symbols("a b", positive=True)
+"""Constants of a CCA."""
+RTT = RTPROP + S
+WINDOW = RATE * RTT
+
+
+@dataclass(frozen=True)
+class Condition:
+    """When a CCA rests.
+
+    Attributes
+    ----------
+    ccas : names
+    statistic : in words
+    rests : zero where the window or rate does not change, in :data:`RATE`, :data:`S`, :data:`RTPROP` and constants
+    fold : how the statistic adds up over hops
+    source : of the condition
+    """
+
+    ccas: tuple[str, ...]
+    statistic: str
+    rests: sp.Expr
+    fold: Fold
+    source: str
+
+    @cached_property
+    def rate(self) -> sp.Expr:
+        """The contract: the one positive rate that rests."""
+        (rate,) = sp.solve(self.rests, RATE)
+        return sp.simplify(rate)
+
+    def curve(self, s_min: float, s_max: float, rtprop: float, **constants: float) -> Curve:
+        """Give it in numbers, for flows of one `rtprop`."""
+        values = {RTPROP: rtprop, A: constants.get("a", 1.0), B: constants.get("b", 1.0)}
+        f = sp.lambdify(S, self.rate.subs(values), "math")
+        return Curve(lambda s: float(f(s)), s_min, s_max)
+
+
+CONDITIONS: tuple[Condition, ...] = (
+    Condition(
+        ("vegas", "fast"),
+        "qdelay",
+        WINDOW - WINDOW * RTPROP / RTT - A,
+        Fold.SUM,
+        "a packets of its own in the queue (thesis section 5.2.1)",
+    ),
+    Condition(("copa",), "qdelay", RATE - 1 / (A * S), Fold.SUM, "target rate (specs/ccas.md section 5)"),
+    Condition(
+        ("vegas, kernel_diff",),
+        "qdelay",
+        WINDOW * S / RTPROP - A,
+        Fold.SUM,
+        "Linux divides by the base RTT (thesis section 6.3)",
+    ),
+    Condition(("swift",), "qdelay", S - A / sp.sqrt(WINDOW), Fold.SUM, "target delay (specs/ccas.md section 10)"),
+    Condition(
+        ("reno", "tfrc"),
+        "loss rate",
+        RATE * RTPROP - sp.sqrt(sp.Rational(3, 2) / S),
+        Fold.SURVIVAL,
+        "mean of the sawtooth; RTT taken as given (thesis section 5.2.2)",
+    ),
+    Condition(
+        ("cubic",),
+        "loss rate",
+        RATE * RTPROP - A * S ** sp.Rational(-3, 4),
+        Fold.SURVIVAL,
+        "response function, above the Reno-friendly region (specs/ccas.md section 2)",
+    ),
+    Condition(
+        ("dctcp",),
+        "mark rate",
+        RATE * RTPROP * S**2 - 2,
+        Fold.SURVIVAL,
+        "fluid fixed point; RTT taken as given (specs/ccas.md section 11)",
+    ),
+    Condition(("expo",), "qdelay", sp.log(RATE / A) + S / B, Fold.SUM, "target rate (starvation paper, equation 2)"),
+    Condition(("poseidon",), "largest qdelay of a hop", sp.log(RATE / A) + S / B, Fold.MAX, "specs/ccas.md section 14"),
+    Condition(("ICC",), "qdelay", RATE - A * sp.log(B / S), Fold.SUM, "thesis Table 6.2"),
+    Condition(("Astraea",), "qdelay", RATE - A * (1 - S / B), Fold.SUM, "thesis section 5.2.1"),
+)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """A row of the table."""
+
+    condition: Condition
+    robustness: float
+    unfairness: float
+    growth: float
+    generality: float
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where contracts are compared.
+
+    Attributes
+    ----------
+    s_min, s_max, noise : of qdelay, ms; of loss and mark rates, in units of `per_ms`
+    rtprop : ms
+    intercept : where the rate is zero, by s_max, of curves that have an intercept; others decay over s_max / 10
+    hops, flows : of the parking lot, and of the dumbbell
+    per_ms : loss or mark rate that is taken for a millisecond
+    """
+
+    s_min: float = 0.5
+    s_max: float = 100.0
+    noise: float = 1.0
+    rtprop: float = 40.0
+    intercept: float = 1.001
+    hops: int = 3
+    flows: int = 4
+    per_ms: float = 1e-4
+
+
+def costs(condition: Condition, setting: Setting) -> Costs:
+    """Work out a row: four metrics on the setting's domain."""
+    scale = setting.per_ms if condition.fold is Fold.SURVIVAL else 1.0
+    has_intercept = any(name in condition.ccas for name in ("ICC", "Astraea"))
+    b = setting.s_max * (setting.intercept if has_intercept else 0.1)
+    curve = condition.curve(scale * setting.s_min, scale * setting.s_max, setting.rtprop, b=b)
+    return Costs(
+        condition,
+        robustness(curve, scale * setting.noise),
+        unfairness(curve, setting.hops, condition.fold),
+        growth(curve, setting.flows),
+        generality(curve),
+    )
+
+
+def alpha_fair(alpha: float, hops: int) -> tuple[float, float]:
+    """Rates of the long and the short flows on a parking lot of links of rate 1 (thesis Table 6.1).
+
+    The sum of alpha-fair utilities is largest where r_short / r_long = hops^(1/alpha), since r_short + r_long = 1.
+    """
+    ratio = hops ** (1.0 / alpha)
+    return 1.0 / (1.0 + ratio), ratio / (1.0 + ratio)
