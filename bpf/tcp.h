@@ -137,9 +137,14 @@ static __always_inline void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 ac
 	tp->snd_cwnd = min(tp->snd_cwnd, tp->snd_cwnd_clamp);
 }
 
+static __always_inline u32 tcp_reno_reduced(u32 cwnd)
+{
+	return max(cwnd >> 1U, 2U);
+}
+
 static __always_inline u32 tcp_reno_ssthresh(struct sock *sk)
 {
-	return max(tcp_sk(sk)->snd_cwnd >> 1U, 2U);
+	return tcp_reno_reduced(tcp_sk(sk)->snd_cwnd);
 }
 
 static __always_inline void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -161,6 +166,22 @@ static __always_inline u32 tcp_reno_undo_cwnd(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	return max(tp->snd_cwnd, tp->prior_cwnd);
+}
+
+/*
+ * Must snd_ssthresh be what ssthresh() says of `prior_cwnd`, the window at the last episode's start? A kernel may skip
+ * a BPF program, and then takes what stood on the stack for its answer (docs/kernel-world.md). It skips all programs
+ * of that ACK, so set_state() and the ACKs that follow say again what ssthresh() was to say. The kernel sets both fields
+ * before the state, and neither again before the episode ends; in Loss without a prior_ssthresh a path's MTU has
+ * shrunk, and nobody was asked. Outside of episodes only what no ssthresh can be gives a skipped answer away.
+ */
+static __always_inline bool cc_ssthresh_is_of_prior_cwnd(const struct tcp_sock *tp, u8 state)
+{
+	if (tp->snd_ssthresh > TCP_INFINITE_SSTHRESH)
+		return true;
+	if (state == TCP_CA_Loss)
+		return tp->prior_ssthresh != 0;
+	return state == TCP_CA_CWR || state == TCP_CA_Recovery;
 }
 
 /* The ssthresh to keep when slow start is entered again. */

@@ -67,11 +67,20 @@ void BPF_PROG(vegas_init, struct sock *sk)
 	vegas_enable(sk);
 }
 
+static __always_inline void vegas_keep_ssthresh(struct sock *sk, u8 state)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (cc_ssthresh_is_of_prior_cwnd(tp, state))
+		tp->snd_ssthresh = tcp_reno_reduced(tp->prior_cwnd);
+}
+
 SEC("struct_ops/vegas_set_state")
 void BPF_PROG(vegas_set_state, struct sock *sk, u8 new_state)
 {
 	struct vegas *ca = inet_csk_ca(sk);
 
+	vegas_keep_ssthresh(sk, new_state);
 	if (new_state == TCP_CA_Open)
 		vegas_enable(sk);
 	else
@@ -92,6 +101,7 @@ void BPF_PROG(vegas_pkts_acked, struct sock *sk, const struct ack_sample *sample
 	struct vegas *ca = inet_csk_ca(sk);
 	u32 rtt_us;
 
+	vegas_keep_ssthresh(sk, cc_ca_state(sk));
 	if (sample->rtt_us < 0)
 		return;
 	rtt_us = (u32)sample->rtt_us + 1; /* never zero: it divides */

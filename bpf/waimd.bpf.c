@@ -102,15 +102,40 @@ void BPF_PROG(waimd_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 	}
 }
 
+static __always_inline u32 waimd_reduced(const struct waimd *ca, u64 cwnd)
+{
+	u64 cut = (cwnd * ca->decrease_fp + CC_FP_ONE - 1) >> CC_FP_SHIFT; /* rounded up: 2w > cwnd still shrinks */
+
+	return max((u32)(cwnd - cut), 2U);
+}
+
 SEC("struct_ops/waimd_ssthresh")
 u32 BPF_PROG(waimd_ssthresh, struct sock *sk)
 {
 	struct waimd *ca = inet_csk_ca(sk);
-	u64 cwnd = tcp_sk(sk)->snd_cwnd;
-	u64 cut = (cwnd * ca->decrease_fp + CC_FP_ONE - 1) >> CC_FP_SHIFT; /* rounded up: 2w > cwnd still shrinks */
 
 	ca->credit_fp = 0;
-	return max((u32)(cwnd - cut), 2U);
+	return waimd_reduced(ca, tcp_sk(sk)->snd_cwnd);
+}
+
+static __always_inline void waimd_keep_ssthresh(struct sock *sk, u8 state)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (cc_ssthresh_is_of_prior_cwnd(tp, state))
+		tp->snd_ssthresh = waimd_reduced(inet_csk_ca(sk), tp->prior_cwnd);
+}
+
+SEC("struct_ops/waimd_set_state")
+void BPF_PROG(waimd_set_state, struct sock *sk, u8 new_state)
+{
+	waimd_keep_ssthresh(sk, new_state);
+}
+
+SEC("struct_ops/waimd_pkts_acked")
+void BPF_PROG(waimd_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	waimd_keep_ssthresh(sk, cc_ca_state(sk));
 }
 
 SEC("struct_ops/waimd_undo_cwnd")
@@ -120,7 +145,8 @@ u32 BPF_PROG(waimd_undo_cwnd, struct sock *sk)
 }
 
 #define WAIMD_OPS                                                                                                      \
-	.ssthresh = (void *)waimd_ssthresh, .undo_cwnd = (void *)waimd_undo_cwnd,                                      \
+	.ssthresh = (void *)waimd_ssthresh, .set_state = (void *)waimd_set_state,                                      \
+	.pkts_acked = (void *)waimd_pkts_acked, .undo_cwnd = (void *)waimd_undo_cwnd,                                  \
 	.cong_avoid = (void *)waimd_cong_avoid, .flags = TCP_CONG_NON_RESTRICTED
 
 SEC(".struct_ops")

@@ -1,6 +1,9 @@
 //! The door itself: the kernel's order of calls, users' sources, refusals; and each algorithm's formulas, ACK by ACK.
 
-use super::load;
+use super::abi::{RawOps, TcpSock};
+use super::controller::NativeController;
+use super::module::Module;
+use super::{list, load};
 use crate::registry::{self, BuildError, Start};
 use crate::testing::{Bench, MSS, Path};
 use crate::{Ack, CaState, Cause, Context, Controller, Loss, RateSample, Sender};
@@ -155,6 +158,69 @@ fn a_timeout_sets_cwnd_to_what_is_in_flight_plus_one_and_reduces_once() {
     hand.sender.lost_out = 0;
     hand.ack(1, 20);
     assert_eq!(hand.cwnd(), 2, "slow start in Loss");
+}
+
+/// An answer that never came: what stood on the stack in its place.
+unsafe extern "C" fn skipped_ssthresh(_: *mut TcpSock) -> u32 {
+    0x8110_410b
+}
+
+unsafe extern "C" fn skipped_set_state(_: *mut TcpSock, _: u8) {}
+
+/// The algorithm `name`, of which the kernel skips what is called when an episode starts.
+fn with_skipped_calls(name: &str, is_state_skipped: bool) -> Hand {
+    let module: &Module = list::BUILTIN.iter().find(|b| b.name == name).map(|b| &**b.module).expect("it is in bpf/");
+    let set_state = if is_state_skipped { Some(skipped_set_state as _) } else { module.ops.set_state };
+    let ops = Box::leak(Box::new(RawOps { ssthresh: Some(skipped_ssthresh), set_state, ..*module.ops }));
+    let mut module = module.clone();
+    module.ops = ops;
+    Hand::new(Box::new(NativeController::new(&module, &Value::Null, &start()).expect("it builds")))
+}
+
+#[test]
+fn an_ssthresh_that_the_kernel_skipped_is_made_good() {
+    for (name, cause) in ["vegas", "multcp", "ewtcp", "wcc_ai", "wcc_md"]
+        .into_iter()
+        .flat_map(|name| [Cause::Dupack, Cause::Ecn, Cause::Timeout].map(|cause| (name, cause)))
+    {
+        let play = |mut hand: Hand| {
+            hand.send();
+            hand.ack(8, 20);
+            hand.send();
+            hand.lose(cause);
+            // A second timeout that brought nothing is no new episode.
+            if cause == Cause::Timeout {
+                hand.lose(cause);
+                hand.sender.lost_out = 0;
+            }
+            let entered = hand.ssthresh();
+            hand.ack(1, 20);
+            (entered, hand.ssthresh())
+        };
+        let sound = play(Hand::of(name, &Value::Null));
+        assert_eq!(sound, (Some(9), Some(9)), "{name}: half of 18");
+        assert_eq!(play(with_skipped_calls(name, false)), sound, "{name}, {cause:?}");
+        let (_, after_an_ack) = play(with_skipped_calls(name, true));
+        assert_eq!(after_an_ack, sound.1, "{name}, {cause:?}: no call of that ACK came through");
+    }
+}
+
+/// A path whose MTU shrank enters Loss without a loss: the window at the last one says nothing.
+#[test]
+fn an_episode_without_a_loss_keeps_ssthresh() {
+    let tp = |prior_ssthresh: u32| {
+        let mut tp = TcpSock::zeroed();
+        (tp.prior_cwnd, tp.prior_ssthresh, tp.snd_cwnd, tp.snd_ssthresh) = (40, prior_ssthresh, 100, 75);
+        tp
+    };
+    let set_state = list::BUILTIN.iter().find(|b| b.name == "vegas").and_then(|b| b.module.ops.set_state);
+    let set_state = set_state.expect("vegas has one");
+    for (prior_ssthresh, expected) in [(0, 75), (30, 20)] {
+        let mut tp = tp(prior_ssthresh);
+        // SAFETY: C compiled against bpf/tcp.h gets the connection it was compiled for.
+        unsafe { set_state(&mut *tp, CaState::Loss as u8) }
+        assert_eq!(tp.snd_ssthresh, expected);
+    }
 }
 
 #[test]
