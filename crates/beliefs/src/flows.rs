@@ -1,0 +1,304 @@
+//! From segments to flows: sequence numbers unwrapped, super-packets cut, each packet's fate.
+
+use crate::packet::{Fate, Packet};
+use fairweir_capture::{Endpoint, Segment};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// The largest segment that is assumed where no handshake was captured, bytes.
+const USUAL_MSS: u32 = 1448;
+/// What timestamps take of each segment, bytes.
+const TIMESTAMPS: u32 = 12;
+/// A sequence number this far from the one expected is of another life of the ports, bytes.
+const FARTHEST: i64 = 1 << 30;
+
+/// Where a capture was taken, seen from the flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum View {
+    /// At the data's sender: all of the path lies between data and acknowledgements.
+    Sender,
+    /// At the receiver: nearly none of it does.
+    Receiver,
+    /// Somewhere between.
+    Between,
+    /// No handshake was captured.
+    Unknown,
+}
+
+/// Data in one direction of a connection.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Who sends.
+    pub src: Endpoint,
+    /// To whom.
+    pub dst: Endpoint,
+    /// In the order of their sending.
+    pub packets: Vec<Packet>,
+    /// The first packet's number in the file.
+    pub first_frame: u64,
+    /// IP packets that were acknowledged, bytes.
+    pub delivered_bytes: u64,
+    /// Where the capture was taken.
+    pub view: View,
+    /// Whether acknowledgements were captured.
+    pub has_acks: bool,
+    mss: u32,
+    newest_seq: Option<i64>,
+    acked_to: Option<i64>,
+    outstanding: BTreeMap<i64, Outstanding>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    end: i64,
+    index: usize,
+}
+
+/// When the steps of a handshake were seen, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Handshake {
+    syn: Option<(u64, Endpoint)>,
+    syn_ack: Option<u64>,
+    last: Option<u64>,
+    /// The smaller of the largest segments that both sides want, options included, bytes.
+    mss: Option<u16>,
+}
+
+/// All flows of a capture.
+#[derive(Debug, Default)]
+pub struct Flows {
+    flows: Vec<Flow>,
+    by_ends: HashMap<(Endpoint, Endpoint), usize>,
+    handshakes: HashMap<(Endpoint, Endpoint), Handshake>,
+}
+
+impl Flows {
+    /// Takes a segment in: data for one direction, acknowledgement for the other.
+    pub fn add(&mut self, segment: &Segment) {
+        self.shake_hands(segment);
+        if segment.flags.ack
+            && let Some(&index) = self.by_ends.get(&(segment.dst, segment.src))
+        {
+            self.flows[index].acknowledge(segment);
+        }
+        if segment.payload > 0 && !segment.flags.syn {
+            let ends = (segment.src.min(segment.dst), segment.src.max(segment.dst));
+            let wanted = self.handshakes.get(&ends).and_then(|seen| seen.mss);
+            let index = *self.by_ends.entry((segment.src, segment.dst)).or_insert_with(|| {
+                self.flows.push(Flow::new(segment, wanted));
+                self.flows.len() - 1
+            });
+            self.flows[index].send(segment);
+        }
+    }
+
+    /// The flows, in the order of their first data.
+    pub fn finish(mut self) -> Vec<Flow> {
+        for flow in &mut self.flows {
+            flow.outstanding.clear();
+            let ends = (flow.src.min(flow.dst), flow.src.max(flow.dst));
+            flow.view = self.handshakes.get(&ends).map_or(View::Unknown, |seen| view(seen, flow.src));
+        }
+        self.flows
+    }
+
+    fn shake_hands(&mut self, segment: &Segment) {
+        let ends = (segment.src.min(segment.dst), segment.src.max(segment.dst));
+        let now = segment.time.as_nanos();
+        if segment.flags.syn {
+            let seen = self.handshakes.entry(ends).or_default();
+            let known = seen.mss;
+            match segment.flags.ack {
+                false => *seen = Handshake { syn: Some((now, segment.src)), ..Handshake::default() },
+                true if seen.syn_ack.is_none() => seen.syn_ack = Some(now),
+                true => {}
+            }
+            seen.mss = known.into_iter().chain(segment.options.mss).min();
+        } else if let Some(seen) = self.handshakes.get_mut(&ends)
+            && seen.last.is_none()
+            && seen.syn_ack.is_some()
+            && seen.syn.is_some_and(|(_, who)| who == segment.src)
+        {
+            seen.last = Some(now);
+        }
+    }
+}
+
+/// Which side of the capture most of the round trip lies on.
+fn view(seen: &Handshake, src: Endpoint) -> View {
+    let (Some((syn, client)), Some(syn_ack), Some(last)) = (seen.syn, seen.syn_ack, seen.last) else {
+        return View::Unknown;
+    };
+    let (to_server, to_client) = (syn_ack.saturating_sub(syn), last.saturating_sub(syn_ack));
+    let (ahead, behind) = if client == src { (to_server, to_client) } else { (to_client, to_server) };
+    // hosts answer within a tenth of the path's round trip, or the path is short
+    if behind * 10 <= ahead {
+        View::Sender
+    } else if ahead * 10 <= behind {
+        View::Receiver
+    } else {
+        View::Between
+    }
+}
+
+impl Flow {
+    fn new(segment: &Segment, wanted: Option<u16>) -> Flow {
+        let options = if segment.options.timestamps.is_some() { TIMESTAMPS } else { 0 };
+        Flow {
+            src: segment.src,
+            dst: segment.dst,
+            packets: Vec::new(),
+            first_frame: segment.frame,
+            delivered_bytes: 0,
+            view: View::Unknown,
+            has_acks: false,
+            mss: wanted.map_or(USUAL_MSS, |mss| u32::from(mss).saturating_sub(options)).max(1),
+            newest_seq: None,
+            acked_to: None,
+            outstanding: BTreeMap::new(),
+        }
+    }
+
+    /// The sequence number without its wrap: the one nearest to what is expected.
+    fn unwrap(&self, seq: u32) -> i64 {
+        let Some(near) = self.newest_seq else { return i64::from(seq) };
+        near + i64::from(seq.wrapping_sub(near as u32) as i32)
+    }
+
+    fn send(&mut self, segment: &Segment) {
+        let start = self.unwrap(segment.seq);
+        if self.newest_seq.is_some_and(|newest| (start - newest).abs() > FARTHEST) {
+            return;
+        }
+        let end = start + i64::from(segment.payload);
+        let headers = segment.ip_bytes - segment.payload;
+        let sent = segment.time.as_nanos();
+        let mut from = start;
+        while from < end {
+            let to = end.min(from + i64::from(self.mss));
+            self.send_packet(from, to, Packet { sent, bytes: (to - from) as u32 + headers, fate: Fate::Open });
+            from = to;
+        }
+        self.newest_seq = Some(self.newest_seq.unwrap_or(start).max(end));
+    }
+
+    fn send_packet(&mut self, from: i64, to: i64, packet: Packet) {
+        let again: Vec<i64> = self.outstanding.range(from..to).map(|(&start, _)| start).collect();
+        for start in again {
+            if let Some(old) = self.outstanding.remove(&start) {
+                self.packets[old.index].fate = Fate::Lost;
+            }
+        }
+        self.outstanding.insert(from, Outstanding { end: to, index: self.packets.len() });
+        self.packets.push(packet);
+    }
+
+    fn acknowledge(&mut self, segment: &Segment) {
+        let ack = self.unwrap(segment.ack);
+        let Some(newest) = self.newest_seq else { return };
+        // keep-alives and what was sent before the capture began lie outside
+        if ack > newest + 1 || (ack - newest).abs() > FARTHEST {
+            return;
+        }
+        self.has_acks = true;
+        let before = self.acked_to.unwrap_or(i64::MIN);
+        let mut covered = Vec::new();
+        if ack > before {
+            covered.extend(self.outstanding.range(..ack).filter(|(_, o)| o.end <= ack).map(|(&start, _)| start));
+            self.acked_to = Some(ack);
+        }
+        for (left, right) in segment.options.sack.iter() {
+            let (left, right) = (self.unwrap(left), self.unwrap(right));
+            if left < right && left >= ack {
+                covered.extend(
+                    self.outstanding.range(left..right).filter(|(_, o)| o.end <= right).map(|(&start, _)| start),
+                );
+            }
+        }
+        let is_prompt = covered.len() >= 2 || !segment.options.sack.is_empty();
+        let done: Vec<Outstanding> = covered.iter().filter_map(|start| self.outstanding.remove(start)).collect();
+        let newest = done.iter().map(|o| o.index).max();
+        for o in done {
+            let at = segment.time.as_nanos();
+            let packet = &mut self.packets[o.index];
+            self.delivered_bytes += u64::from(packet.bytes);
+            packet.fate = Fate::Acked { at, is_prompt: is_prompt && Some(o.index) == newest };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairweir_capture::{Ecn, Flags, Options};
+    use fairweir_units::Time;
+    use std::net::Ipv4Addr;
+
+    const MS: u64 = 1_000_000;
+
+    fn end(last: u8) -> Endpoint {
+        Endpoint { address: Ipv4Addr::new(10, 0, 0, last).into(), port: 5001 }
+    }
+
+    fn segment(ms: u64, from: u8, seq: u32, payload: u32, ack: u32) -> Segment {
+        Segment {
+            frame: 1,
+            time: Time::from_nanos(ms * MS),
+            src: end(from),
+            dst: end(3 - from),
+            seq,
+            ack,
+            flags: Flags { ack: true, ..Flags::default() },
+            window: 1000,
+            payload,
+            ip_bytes: payload + 52,
+            ecn: Ecn::NotEct,
+            options: Options::default(),
+        }
+    }
+
+    fn fates(segments: &[Segment]) -> Vec<Fate> {
+        let mut flows = Flows::default();
+        segments.iter().for_each(|s| flows.add(s));
+        flows.finish()[0].packets.iter().map(|p| p.fate).collect()
+    }
+
+    fn acked(ms: u64, is_prompt: bool) -> Fate {
+        Fate::Acked { at: ms * MS, is_prompt }
+    }
+
+    #[test]
+    fn a_super_packet_is_cut_and_sequence_numbers_wrap() {
+        let start = u32::MAX - 999;
+        let sent = segment(0, 1, start, 3 * 1448, 7);
+        let acks =
+            [segment(10, 2, 7, 0, start.wrapping_add(2 * 1448)), segment(12, 2, 7, 0, start.wrapping_add(3 * 1448))];
+        assert_eq!(fates(&[sent, acks[0], acks[1]]), [acked(10, false), acked(10, true), acked(12, false)]);
+    }
+
+    #[test]
+    fn what_is_sent_again_was_lost_unless_it_was_acknowledged() {
+        let data = |ms, n: u32| segment(ms, 1, n * 1000, 1000, 7);
+        let mut sack = segment(10, 2, 7, 0, 0);
+        sack.options.sack.push((1000, 3000));
+        let seen = fates(&[data(0, 0), data(1, 1), data(2, 2), sack, data(11, 0), segment(20, 2, 7, 0, 3000)]);
+        assert_eq!(seen, [Fate::Lost, acked(10, false), acked(10, true), acked(20, false)]);
+    }
+
+    #[test]
+    fn the_handshake_tells_where_the_capture_was_taken() {
+        let at = |syn_ack: u64, last: u64| {
+            let mut syn = segment(0, 1, 0, 0, 0);
+            syn.flags = Flags { syn: true, ..Flags::default() };
+            let mut answer = segment(syn_ack, 2, 0, 0, 1);
+            answer.flags.syn = true;
+            let mut flows = Flows::default();
+            for s in [syn, answer, segment(last, 1, 1, 0, 1), segment(last, 1, 1, 1000, 1)] {
+                flows.add(&s);
+            }
+            flows.finish()[0].view
+        };
+        assert_eq!([at(40, 40), at(0, 40), at(20, 40)], [View::Sender, View::Receiver, View::Between]);
+    }
+}

@@ -1,0 +1,94 @@
+//! A packet and its fate, as its sender learns it.
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Its acknowledgement came, at this time in ns.
+    Acked {
+        /// When.
+        at: u64,
+        /// The newest packet of an acknowledgement that the receiver did not wait with: one of two packets or more, or
+        /// that has SACK blocks. Any other may be late by the receiver's delayed-ACK timer, which is no jitter of the path.
+        is_prompt: bool,
+    },
+    /// It was sent again before it was acknowledged.
+    Lost,
+    /// The capture ended first.
+    Open,
+}
+
+/// A packet on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// When it was sent, ns.
+    pub sent: u64,
+    /// IP packet, bytes.
+    pub bytes: u32,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+impl Packet {
+    /// When its acknowledgement came, ns.
+    pub fn acked(&self) -> Option<u64> {
+        match self.fate {
+            Fate::Acked { at, .. } => Some(at),
+            Fate::Lost | Fate::Open => None,
+        }
+    }
+    /// From sending to acknowledgement, ns.
+    pub fn rtt(&self) -> Option<u64> {
+        self.acked().map(|at| at.saturating_sub(self.sent))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Random CBR-delay paths and what a sender sees of them.
+
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A path and a record that it made.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Path {
+        pub rate: f64,
+        pub rtprop: u64,
+        pub jitter: u64,
+        pub buffer: f64,
+        pub packets: Vec<Packet>,
+    }
+
+    /// Paths with 2 to 120 packets, idle and overloaded, with losses and without.
+    pub(crate) fn paths() -> impl Strategy<Value = Path> {
+        let packet = (0u64..3_000_000, 100u32..1500, 0u64..=1000);
+        (
+            1_000_000u64..20_000_000,
+            1u64..20_000_000,
+            1u64..8_000_000,
+            3000u32..40_000,
+            prop::collection::vec(packet, 2..120),
+        )
+            .prop_map(|(rate, rtprop, jitter, buffer, sends)| {
+                play(rate as f64, rtprop, jitter, f64::from(buffer), &sends)
+            })
+    }
+
+    fn play(rate: f64, rtprop: u64, jitter: u64, buffer: f64, sends: &[(u64, u32, u64)]) -> Path {
+        let (mut now, mut free, mut last) = (0u64, 0.0f64, 0u64);
+        let mut packets = Vec::new();
+        for &(gap, bytes, share) in sends {
+            now += gap;
+            let queued = (free - now as f64).max(0.0) * rate / 1e9;
+            if queued + f64::from(bytes) > buffer {
+                packets.push(Packet { sent: now, bytes, fate: Fate::Lost });
+                continue;
+            }
+            free = free.max(now as f64) + f64::from(bytes) * 1e9 / rate;
+            let at = free.ceil() as u64 + rtprop + jitter * share / 1000;
+            last = last.max(at);
+            packets.push(Packet { sent: now, bytes, fate: Fate::Acked { at: last, is_prompt: true } });
+        }
+        Path { rate, rtprop, jitter, buffer, packets }
+    }
+}
