@@ -13,6 +13,7 @@ from fairweir.reproduce.computed import COMPUTED, Computed
 from fairweir.reproduce.conduct import Reproduction
 from fairweir.reproduce.conduct import reproduce as play
 from fairweir.reproduce.experiment import Experiment, known_ids, load_all, named
+from fairweir.reproduce.index import load_index, tables
 from fairweir.reproduce.table import list_rows, show, show_list
 from fairweir.worlds import Archive
 
@@ -32,6 +33,9 @@ def reproduce(
     ] = None,
     world: Annotated[Literal["sim", "kernel", "both"], typer.Option("--on", help="Where to play them.")] = "sim",
     list_only: Annotated[bool, typer.Option("--list", help="Show what there is, and play nothing.")] = False,
+    index: Annotated[
+        bool, typer.Option("--index", help="Show what becomes of every figure, table and theorem; play nothing.")
+    ] = False,
     directory: Annotated[
         Path | None, typer.Option("--experiments", metavar="DIR", help="Default scenarios/published.")
     ] = None,
@@ -49,6 +53,13 @@ def reproduce(
     Exit 0: no check fails, or only for a reason that is known and told; 1: one does; 2: could not play; 130:
     interrupted, and the same command goes on.
     """
+    if index:
+        everything = load_index()
+        if as_json:
+            output.print_json(everything.model_dump())
+        else:
+            output.stdout.print(*tables(everything))
+        return
     experiments, computed = choose(directory, ids or [], has_sim=world != "kernel")
     if list_only:
         if as_json:

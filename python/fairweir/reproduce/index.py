@@ -1,0 +1,124 @@
+"""What becomes here of every figure, table and theorem of the papers: ``index.toml``, read and checked.
+
+A row names the experiment (``thesis-2.1``) or the command (``fairweir prove frcc``) that shows it, or says why not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib.resources import files
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from rich.table import Table
+
+from fairweir.complaints import explain
+from fairweir.quantities import complain
+from fairweir.scenario import read_document
+
+Verdict = Literal["runs", "lacks", "missing", "not reproducible", "illustration"]
+
+SAYS: dict[Verdict, str] = {
+    "runs": "shown here, by an experiment or a command",
+    "lacks": "needs hardware, data or text that is not at hand",
+    "missing": "could be shown here, and is not yet",
+    "not reproducible": "nothing in it can be run",
+    "illustration": "drawn without data",
+}
+"""What each verdict means."""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Paper(_Table):
+    """A document and the numbers of what it contains, read by hand: kind of item to its numbers."""
+
+    id: str
+    title: str
+    items: dict[str, list[str]]
+
+
+class Row(_Table):
+    """An item of a paper.
+
+    Attributes
+    ----------
+    paper : str, a Paper's id
+    item : str, as printed: "figure 2.1"
+    by : list of str, ids of experiments, or commands
+    why : str; why nothing shows it, or what is left out
+    """
+
+    paper: str
+    item: str
+    shows: str = Field(min_length=1)
+    kind: Literal["experiment", "computed", "theorem", "diagram"]
+    verdict: Verdict
+    by: list[str] = []
+    why: str = ""
+
+    @model_validator(mode="after")
+    def _has_a_reason(self) -> Row:
+        if (self.verdict == "runs") != bool(self.by):
+            raise complain("{noun} runs by nothing, or by something and does not", self.item, "give by = [...]")
+        if self.verdict in ("lacks", "missing", "not reproducible") and not self.why:
+            raise complain("{noun} has no reason", self.item, "give why = ...")
+        return self
+
+
+class Index(_Table):
+    """All papers and all rows."""
+
+    paper: list[Paper]
+    row: list[Row]
+
+    def counts(self) -> Counter[tuple[str, Verdict]]:
+        """How many rows of a paper have a verdict."""
+        return Counter((row.paper, row.verdict) for row in self.row)
+
+
+def load_index() -> Index:
+    """Read the index.
+
+    Raises
+    ------
+    ConfigError : a key or a value is wrong
+    """
+    from pathlib import Path
+
+    path = Path(str(files("fairweir.reproduce") / "index.toml"))
+    document = read_document(path)
+    try:
+        return Index.model_validate(document)
+    except ValidationError as error:
+        raise explain(error, Index, document, str(path)) from None
+
+
+def tables(index: Index) -> list[Table]:
+    """Give a table a paper, as printed."""
+    shown = []
+    for paper in index.paper:
+        table = Table("item", "what it shows", "verdict", "by, or why not", title=paper.title, box=None)
+        for row in index.row:
+            if row.paper == paper.id:
+                table.add_row(row.item, row.shows, row.verdict, "; ".join(filter(None, [", ".join(row.by), row.why])))
+        shown.append(table)
+    return shown
+
+
+def page(index: Index) -> str:
+    """Give docs/gallery.md's list: a Markdown table a paper."""
+    lines = []
+    counts = index.counts()
+    for paper in index.paper:
+        told = ", ".join(f"{counts[paper.id, verdict]} {verdict}" for verdict in SAYS if counts[paper.id, verdict])
+        lines += [f"## {paper.title}", "", f"{told}.", "", "| item | shows | verdict | by, or why not |"]
+        lines += ["| --- | --- | --- | --- |"]
+        for row in index.row:
+            if row.paper == paper.id:
+                by = "; ".join(filter(None, [", ".join(f"`{name}`" for name in row.by), row.why]))
+                lines.append(f"| {row.item} | {row.shows} | {row.verdict} | {by} |")
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,55 @@
+"""The index of the papers: complete, and tied to what there is."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fairweir.cli.main import COMMANDS, main
+from fairweir.cli.options import shipped
+from fairweir.formal.lemmas.suites import SUITES
+from fairweir.reproduce.computed import COMPUTED
+from fairweir.reproduce.experiment import known_ids
+from fairweir.reproduce.index import Row, load_index, page
+
+INDEX = load_index()
+EXPERIMENTS = {*known_ids(shipped("published")), *(entry.id for entry in COMPUTED)}
+
+
+def test_every_number_of_every_paper_has_one_row() -> None:
+    numbers = [(p.id, f"{kind} {n}") for p in INDEX.paper for kind, several in p.items.items() for n in several]
+    assert Counter((row.paper, row.item) for row in INDEX.row) == Counter(numbers)
+    assert max(Counter(numbers).values()) == 1
+
+
+def test_what_runs_is_there() -> None:
+    for row in INDEX.row:
+        for name in row.by:
+            if name.startswith("fairweir "):
+                _, command, *words = name.split()
+                assert command in COMMANDS, name
+                assert command != "prove" or words[0] in SUITES, name
+            else:
+                assert name in EXPERIMENTS, name
+
+
+def test_every_experiment_is_named() -> None:
+    assert {name for row in INDEX.row for name in row.by} >= EXPERIMENTS
+
+
+def test_a_row_without_a_reason_is_refused() -> None:
+    with pytest.raises(ValueError, match="has no reason"):
+        Row(paper="thesis", item="figure 0", shows="x", kind="diagram", verdict="lacks")
+
+
+def test_the_command_prints_the_index(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--index", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["row"]) == len(INDEX.row)
+
+
+def test_the_gallery_is_the_index() -> None:
+    gallery = (Path(__file__).parents[2] / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert page(INDEX) in gallery
