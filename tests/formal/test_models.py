@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairweir.errors import ConfigError
-from fairweir.formal.beliefs import Expiry, Family, Resolution, Start, cbr_delay, ccac
+from fairweir.formal.beliefs import Expiry, Family, Resolution, Start, Terms, cbr_delay, ccac
 from fairweir.formal.beliefs import delay as delay_beliefs
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.evaluate import Evaluator, assignment
 from fairweir.formal.exact import sample, violations
+from fairweir.formal.exact.believe import believe, first_values
 from fairweir.formal.grid import Grid
 from fairweir.formal.models import MODELS
 from fairweir.formal.system import Sender, System
@@ -142,6 +143,38 @@ def test_the_evaluator_accepts_what_solvers_make(model: str, senders: tuple[Send
             accepted += 1
         solver.pop()
     assert accepted >= 3
+
+
+@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("buffer", [Buffer.INFINITE, Buffer.ARBITRARY])
+def test_encoding_and_evaluator_agree_on_contradicted_beliefs(buffer: Buffer, ends: bool) -> None:
+    system = MODELS["cbr-delay"](Grid(POINTS), buffer)
+    cbr_delay.attach(system, start=Start.ANY, expiry=Expiry.ON_CONTRADICTION)
+    solver = z3.Solver()
+    solver.add(*system.assertions(), cbr_delay.contradicted(system) == ends)
+    assert solver.check() == z3.sat
+    assert [str(violation) for violation in violations(Trace.from_model(system, solver.model()))] == []
+
+
+@pytest.mark.parametrize("buffer", list(Buffer))
+def test_random_traces_contradict_stale_beliefs_only(buffer: Buffer) -> None:
+    terms, ended = Terms(Start.ANY, Expiry.ON_CONTRADICTION), 0
+    for seed in range(100):
+        plain = sample("cbr-delay", Grid(POINTS), buffer, seed)
+        for start in (Start.ANY, Start.CONSISTENT):
+            random = Random(seed)  # noqa: S311 - not for secrets
+            first = first_values(plain, Family.CBR_DELAY, Terms(start), random)
+            lower = believe(plain, 0, Family.CBR_DELAY, terms, first).flows[0].beliefs["C_L_lambda"]
+            falls = lower[-1] < lower[-2]
+            assert not (falls and start is Start.CONSISTENT)
+            ended += falls
+    assert ended > 10
+
+
+def test_contradictions_are_known_for_steps_of_r_only() -> None:
+    system = MODELS["cbr-delay"](Grid(POINTS, 2), Buffer.SMALL)
+    with pytest.raises(ConfigError, match="steps of R = D only"):
+        cbr_delay.attach(system, expiry=Expiry.ON_CONTRADICTION)
 
 
 def test_a_trace_survives_its_file() -> None:

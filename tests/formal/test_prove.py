@@ -12,18 +12,23 @@ import z3
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
+from fairweir.formal.beliefs import Expiry, cbr_delay
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.exact import violations
 from fairweir.formal.handmade import HANDMADE
-from fairweir.formal.lemmas import aimd, starvation
+from fairweir.formal.lemmas import aimd, cc_probe_slow, starvation
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
+from fairweir.formal.lemmas.bounds import queue_below
 from fairweir.formal.lemmas.cc_qdel_states import plan
 from fairweir.formal.lemmas.inquiry import answer
 from fairweir.formal.lemmas.result import LemmaResult, conclude
 from fairweir.formal.lemmas.search import best
+from fairweir.formal.lemmas.states import State
 from fairweir.formal.lemmas.stitch import stitch, summary
 from fairweir.formal.lemmas.suites import SUITES, Request, find
+from fairweir.formal.lemmas.view import snapshot
 from fairweir.formal.packets import scenario_of
+from fairweir.formal.rule import RULES, Rule
 from fairweir.formal.solve import Outcome, Question, VacuousError, ask
 from fairweir.formal.solvers import Budget
 from fairweir.formal.trace import Trace
@@ -49,6 +54,36 @@ def test_the_states_of_cc_qdel_fit_together_and_miss_each_lemma() -> None:
     for missing in whole.standing:
         less = replace(whole, standing=tuple(one for one in whole.standing if one is not missing))
         assert Outcome.UNKNOWN in {result.outcome for result in summary(stitch(less))}, missing.name
+
+
+def test_the_states_of_cc_probe_slow_fit_together_and_miss_what_leads_back() -> None:
+    whole = cc_probe_slow.PLAN
+    assert {result.outcome for result in summary(stitch(whole))} == {Outcome.PROVED}
+    for missing in whole.standing:
+        less = replace(whole, standing=tuple(one for one in whole.standing if one is not missing))
+        assert Outcome.UNKNOWN in {result.outcome for result in summary(stitch(less))}, missing.name
+
+
+def test_published_time_outs_leave_a_stale_rate_and_its_queue() -> None:
+    system = cc_probe_slow.build(cc_probe_slow.POINTS, Expiry.AT_END)
+    start, queue = cc_probe_slow.KNOWN & cc_probe_slow.STALE, cc_probe_slow.STALE_QUEUE
+    inquiry = inquire(system, cc_probe_slow.RECOVER, objectives=queue_below(system, queue, 3))
+    given = [*system.assertions(), start.holds(snapshot(system, 0))]
+    found = ask(Question("recovers", given, inquiry.then), Budget(20))
+    assert found.outcome is Outcome.REFUTED
+    trace = Trace.from_values(system, found.values)
+    assert violations(trace, [Rule.load(RULES / "cc_probe_slow_3.toml").decide]) == []
+    assert trace.flows[0].beliefs["C_L_lambda"][-1] > 1
+
+
+@pytest.mark.parametrize(
+    ("start", "outcome"), [(cc_probe_slow.SOUND, Outcome.PROVED), (cc_probe_slow.KNOWN, Outcome.REFUTED)]
+)
+def test_only_wrong_beliefs_are_contradicted(start: State, outcome: Outcome) -> None:
+    system = cc_probe_slow.build(6)
+    trusted = z3.Not(cbr_delay.contradicted(system))
+    given = [*system.assertions(), start.holds(snapshot(system, 0))]
+    assert ask(Question("trusted", given, trusted), Budget(20)).outcome is outcome
 
 
 @pytest.mark.parametrize("at_once", [1, 2])

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import z3
 
+from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms, needs_rate
 from fairweir.formal.grid import Grid
 from fairweir.formal.models.delay import first_byte_delays
@@ -44,7 +45,7 @@ def attach(
     own, last, group = system.flows[flow], system.grid.last, f"beliefs {flow}"
     own.beliefs |= {"C_L_lambda": lower, "q_U": most}
     own.attached[Family.CBR_DELAY] = Terms(start, expiry, resolution)
-    expires = expiry is Expiry.AT_END
+    expires = expiry is not Expiry.NEVER
     kept = z3.Real(f"{lower[last]}_kept") if expires else lower[last]
     system.require(group, lower[0] >= system.alpha, most[0] >= 0)
     if start is Start.CONSISTENT:
@@ -60,7 +61,7 @@ def attach(
             system.require(group, *_is_queue_bound(system, flow, t))
     if expires:
         fresh = z3.Real(f"{lower[last]}_fresh")
-        ends = _ends(system, flow, room)
+        ends = contradicted(system, flow) if expiry is Expiry.ON_CONTRADICTION else _ends(system, flow, room)
         floor = LARGEST_FALL * lower[0]
         system.require(
             f"time-outs {flow}",
@@ -155,3 +156,28 @@ def _ends(system: System, flow: int, room: Fraction) -> Bit:
     )
     crowded = [z3.And(probes[s], probes[t]) for t in range(1, grid.points) for s in range(max(1, t - spacing + 1), t)]
     return z3.Or(*(large if system.buffer.is_finite else []), undrained, *crowded)
+
+
+def contradicted(system: System, flow: int = 0) -> Bit:
+    """Tell whether the trace shows that C_L_lambda is above C, or leaves no room for beta.
+
+    If neither, a step's service leaves at most what was sent in the step and q_U of before it, as the jitter is one
+    step; and a step loses at most what it sends and finds in the queue, less what surely fits, C T* + beta.
+
+    Raises
+    ------
+    ConfigError : the grid has other steps than of R = D
+    """
+    own, grid = system.flows[flow], system.grid
+    if (grid.r_steps, grid.d_steps) != (1, 1):
+        raise ConfigError("contradicted beliefs are known for steps of R = D only", key="per-r")
+    room = reach(grid, own.attached[Family.CBR_DELAY].resolution)
+    lower, most = own.beliefs["C_L_lambda"], own.beliefs["q_U"]
+    found: list[Bit] = []
+    for t in range(1, grid.points):
+        sent = own.A[t] - own.A[t - 1]
+        found.append(own.inflight(t) > sent + most[t - 1])
+        if system.buffer.is_finite and t < grid.last:
+            lost = own.Ld[t + 1] - own.Ld[t]
+            found.append(z3.And(lost > 0, lost > most[t - 1] + sent - room * lower[t - 1]))
+    return z3.Or(*found)

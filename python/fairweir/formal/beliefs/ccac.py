@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import z3
 
+from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms, needs_rate
 from fairweir.formal.system import Bit, Curve, System, is_max
 
@@ -26,6 +27,8 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, ex
     lower, upper = system.reals("C_L", stem), system.reals("C_U", stem)
     busy = busy_runs(system, flow)
     last = system.grid.last
+    if expiry is Expiry.ON_CONTRADICTION:
+        raise ConfigError("bounds from acknowledgements have no such time-outs", key="expiry", value=expiry)
     expires = expiry is Expiry.AT_END
     kept_lower = z3.Real(f"{lower[last]}_kept") if expires else lower[last]
     kept_upper = z3.Real(f"{upper[last]}_kept") if expires else upper[last]

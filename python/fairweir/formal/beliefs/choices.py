@@ -23,6 +23,8 @@ class Expiry(StrEnum):
     """Beliefs only ever shrink."""
     AT_END = "at-end"
     """At the last point beliefs are recomputed from the trace alone where the rules of time-outs say so."""
+    ON_CONTRADICTION = "on-contradiction"
+    """The same, if and only if the trace shows that no link is left; ours, for the CBR-delay family."""
 
 
 class Family(StrEnum):

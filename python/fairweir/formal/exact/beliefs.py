@@ -77,8 +77,9 @@ def cbr_delay(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str, F
         lower.append(max([lower[-1], *now]))
         grown = most[-1] + flow.A[t] - flow.A[t - 1] - lower[-1] * grid.step
         most.append(min(flow.inflight(t), max(ZERO, grown)))
-    if terms.expiry is Expiry.AT_END:
-        if _must_expire(trace, flow, lower, room):
+    if terms.expiry is not Expiry.NEVER:
+        by_contradiction = terms.expiry is Expiry.ON_CONTRADICTION
+        if _contradicted(flow, lower, most, room) if by_contradiction else _must_expire(trace, flow, lower, room):
             lower[-1] = max([trace.alpha, lower[0] / 2, *samples])
         most[-1] = flow.inflight(grid.last)
     return {"C_L_lambda": lower, "q_U": most}
@@ -153,3 +154,13 @@ def _must_expire(trace: Trace, flow: FlowTrace, lower: list[Fraction], room: Fra
     if any(later - earlier < spacing for earlier, later in pairwise(probes)):
         return True
     return bool(probes) and probes[-1] < grid.points - calm and flow.inflight(last) > 2 * trace.alpha
+
+
+def _contradicted(flow: FlowTrace, lower: list[Fraction], most: list[Fraction], room: Fraction) -> bool:
+    """Tell whether more stays in flight, or more is lost, than any link that the beliefs admit would leave or lose."""
+    sent = [later - earlier for earlier, later in pairwise(flow.A)]
+    if any(flow.inflight(t + 1) > amount + most[t] for t, amount in enumerate(sent)):
+        return True
+    lost = [later - earlier for earlier, later in pairwise(flow.Ld)][1:]
+    fits = [most[t] + amount - room * lower[t] for t, amount in enumerate(sent)]
+    return any(loss > max(ZERO, most_lost) for loss, most_lost in zip(lost, fits, strict=False))

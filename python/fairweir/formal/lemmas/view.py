@@ -14,14 +14,16 @@ FIXED = frozenset({"alpha", "beta"})
 def snapshot(system: System, t: int, flow: int = 0) -> Snapshot:
     """Give the quantities of a point by name, C R and C.
 
-    ``queue``: all waiting bytes; ``bq``: those that wait for the link; ``undetected``: losses not yet known;
-    ``cwnd``, ``rate``: the flow's; its beliefs under their own names; ``shows``: 1 if its delay tells how long the
-    queue is (:func:`delay_shows_queue`), else 0; ``alpha``, ``beta``.
+    ``queue``: all waiting bytes; ``bq``: those that wait for the link; ``inflight``: those neither acknowledged nor
+    known to be lost; ``undetected``: losses not yet known; ``cwnd``, ``rate``: the flow's; its beliefs under their own
+    names; ``shows``: 1 if its delay tells how long the queue is (:func:`delay_shows_queue`), else 0; ``alpha``;
+    ``beta``.
     """
     own = system.flows[flow]
     seen = {
         "queue": system.queue(t),
         "bq": system.bottleneck_queue(t),
+        "inflight": own.inflight(t),
         "undetected": system.L[t] - system.Ld[t],
         "alpha": system.alpha,
         "shows": z3.If(delay_shows_queue(system, t, flow), z3.RealVal(1), z3.RealVal(0)),
