@@ -213,8 +213,8 @@ def show_costs(as_json: bool) -> None:
         )
     output.stdout.print(shown)
     output.stdout.print(
-        f"qdelay in [{setting.s_min:g}, {setting.s_max:g}] ms, noise {setting.noise:g} ms, rtprop {setting.rtprop:g} ms;"
-        f" a loss or mark rate of {setting.per_ms:g} stands for 1 ms; {setting.hops} hops, {setting.flows} flows;"
+        f"qdelay in [{setting.s_min:g}, {setting.s_max:g}] ms, noise {setting.noise:g} ms, rtprop {setting.rtprop:g}"
+        f" ms; a loss or mark rate of {setting.per_ms:g} stands for 1 ms; {setting.hops} hops, {setting.flows} flows;"
         " lower is better, but for generality",
         style="dim",
         soft_wrap=True,
