@@ -1,0 +1,55 @@
+//! Exponentially weighted moving averages: a·new + (1 - a)·old. The first known value is taken whole; unknown ones
+//! change nothing. All averages of a quantity know as much, so they share one flag.
+
+use super::{Plan, Smoothed};
+use crate::measure::Monitor;
+
+/// The averages that a plan asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Averages {
+    /// Per group of the plan: is anything known, and the values.
+    groups: Vec<(bool, Vec<f64>)>,
+}
+
+impl Averages {
+    pub(crate) fn new(plan: &Plan) -> Averages {
+        Averages { groups: plan.averages().iter().map(|group| (false, vec![0.0; group.alphas.len()])).collect() }
+    }
+
+    pub(crate) fn update(&mut self, plan: &Plan, monitor: &Monitor) {
+        for (group, (is_known, values)) in plan.averages().iter().zip(&mut self.groups) {
+            let Some(new) = sample(group.of, monitor).filter(|v| v.is_finite()) else { continue };
+            if *is_known {
+                for (value, alpha) in values.iter_mut().zip(&group.alphas) {
+                    *value += alpha * (new - *value);
+                }
+            } else {
+                values.fill(new);
+                *is_known = true;
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, group: usize, index: usize) -> Option<f64> {
+        let (is_known, values) = &self.groups[group];
+        is_known.then(|| values[index])
+    }
+}
+
+/// What the latest arrival adds to an average: an RTT only where one was sampled.
+fn sample(of: Smoothed, monitor: &Monitor) -> Option<f64> {
+    match of {
+        Smoothed::Rtt | Smoothed::RttRatio if monitor.latest.rtt.is_none() => None,
+        // No loss at this packet: the published features take 1, where the formula would be infinite.
+        Smoothed::InvSqrtLossRate => Some(match monitor.loss_rate() {
+            p if p > 0.0 => 1.0 / p.sqrt(),
+            _ => 1.0,
+        }),
+        Smoothed::Rtt => monitor.rtt_us(),
+        Smoothed::RttRatio => monitor.rtt_ratio(),
+        Smoothed::Interarrival => monitor.interarrival_us(),
+        Smoothed::ArrivalRate => monitor.arrival_rate_mbps(),
+        Smoothed::LossRate => Some(monitor.loss_rate()),
+        Smoothed::Mathis => monitor.mathis_mbps(),
+    }
+}

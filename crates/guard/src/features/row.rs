@@ -1,0 +1,33 @@
+//! Values that may be unknown.
+
+use super::Plan;
+
+/// One value or nothing for each feature of a plan, in its order. Never NaN, never infinite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    values: Vec<f64>,
+    known: Vec<bool>,
+}
+
+impl Row {
+    /// A row in which everything is unknown.
+    pub fn for_plan(plan: &Plan) -> Row {
+        Row { values: vec![0.0; plan.features().len()], known: vec![false; plan.features().len()] }
+    }
+    /// The value at `slot`.
+    ///
+    /// # Panics
+    /// If the plan has no such feature.
+    pub fn get(&self, slot: usize) -> Option<f64> {
+        self.known[slot].then_some(self.values[slot])
+    }
+    pub(crate) fn set(&mut self, slot: usize, value: Option<f64>) {
+        let value = value.filter(|v| v.is_finite());
+        self.known[slot] = value.is_some();
+        self.values[slot] = value.unwrap_or(0.0);
+    }
+    /// All values in the plan's order.
+    pub fn iter(&self) -> impl Iterator<Item = Option<f64>> + '_ {
+        (0..self.values.len()).map(|slot| self.get(slot))
+    }
+}

@@ -1,0 +1,7 @@
+//! Which flows there are.
+
+mod clock;
+mod life;
+mod table;
+
+pub use table::{Counts, Flow, FlowId, Limits, Table};

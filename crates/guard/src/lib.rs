@@ -1,0 +1,42 @@
+//! The receiver's side of rate control, as a pure core: packets in, measurements out.
+//!
+//! # The door
+//!
+//! Whatever sees packets (a BPF program, a capture, the simulator) describes each of them by one [`Packet`]: addresses
+//! as the *receiver of the data* sees them (`local` is the managed host, also behind a gateway), the header's fields,
+//! and sizes. A super-packet of GRO is one summary with `segs` above 1. Pure ACKs that leave are wanted too: their
+//! timestamps give the RTT, and they prove that a peer is no spoofed address.
+//!
+//! ```
+//! use fairweir_guard::{Limits, Plan, Row, Table};
+//! # use fairweir_guard::{Direction, Flags, FlowKey, Packet};
+//! # use fairweir_units::Time;
+//! # let packet = Packet {
+//! #     at: Time::ZERO,
+//! #     flow: FlowKey::new("10.0.0.1:5001".parse().unwrap(), "192.0.2.1:443".parse().unwrap(), 0),
+//! #     direction: Direction::Incoming, flags: Flags::ACK, seq: 0, ack: 0, window: 0,
+//! #     timestamps: None, payload: 1448, wire: 1514, segs: 1, wscale: None,
+//! # };
+//! let plan = Plan::new(["rtt_ratio.window8", "loss_event_rate.intervals8"].map(|name| name.parse().unwrap()));
+//! let mut table = Table::new(Limits::default(), [7; 16], plan);
+//! let mut row = Row::for_plan(table.plan());
+//! if let Some(id) = table.observe(&packet) {
+//!     table.fill(id, &mut row); // as often as wanted: costs nothing where it is not asked for
+//! }
+//! ```
+//!
+//! [`Table`] finds the flow and follows its life; [`Monitor`] measures it; a [`Plan`] says which of the 209
+//! [`Feature`]s are kept up, a [`Row`] holds their values. Time, the key of the hash and all limits come in as arguments.
+//!
+//! **Source**: Canel et al., "Cooperative Rate Control for the Internet", CMU-CS-24-129; RFC 5348 for loss events.
+#![forbid(unsafe_code)]
+
+mod features;
+mod flow;
+mod measure;
+mod packet;
+
+pub use features::{Alpha, Feature, IntervalStat, ParseError, Plan, Raw, Row, Smoothed, WindowStat, catalogue};
+pub use flow::{Counts, Flow, FlowId, Limits, Table};
+pub use measure::{Holes, LossEvents, Monitor, Revealed, RttMeter, Window};
+pub use packet::{Direction, Flags, FlowKey, Packet, Timestamps};

@@ -1,0 +1,14 @@
+//! What a receiver can measure of one flow.
+
+mod events;
+mod holes;
+mod monitor;
+mod rtt;
+mod window;
+
+pub use events::LossEvents;
+pub use holes::{Holes, Revealed};
+pub(crate) use monitor::Arrival;
+pub use monitor::Monitor;
+pub use rtt::RttMeter;
+pub use window::Window;

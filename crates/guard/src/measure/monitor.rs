@@ -1,0 +1,140 @@
+//! One flow's measurements, kept up to date with each arrival.
+
+use super::window::{Ring, Sums};
+use super::{Holes, LossEvents, RttMeter, Window};
+use crate::features::{Averages, Plan, Row};
+use crate::packet::Timestamps;
+use fairweir_units::{Dur, Time};
+
+/// Shorter gaps between arrivals count as this long; clocks and merging make them up.
+const MIN_GAP: Dur = Dur::from_micros(1);
+
+/// Data that arrive, by the table's clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) at: Time,
+    pub(crate) seq: u32,
+    pub(crate) payload: u32,
+    pub(crate) wire: u32,
+    pub(crate) segs: u32,
+    pub(crate) timestamps: Option<Timestamps>,
+}
+
+/// The latest arrival, as features see it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Latest {
+    pub(crate) gap: Option<Dur>,
+    pub(crate) wire: u32,
+    pub(crate) segs: u32,
+    pub(crate) lost: u64,
+    pub(crate) rtt: Option<Dur>,
+    pub(crate) seq_offset: u32,
+}
+
+/// Measures one flow.
+#[derive(Clone, Debug)]
+pub struct Monitor {
+    pub(crate) rtt: RttMeter,
+    pub(crate) holes: Holes,
+    pub(crate) events: LossEvents,
+    pub(crate) sums: Sums,
+    pub(crate) latest: Latest,
+    pub(crate) payload: u64,
+    pub(crate) averages: Averages,
+    began: Option<(Time, u32)>,
+    ring: Ring,
+}
+
+impl Monitor {
+    /// A monitor that keeps up what `plan` asks for.
+    pub fn new(plan: &Plan) -> Monitor {
+        Monitor {
+            rtt: RttMeter::default(),
+            holes: Holes::default(),
+            events: LossEvents::default(),
+            sums: Sums::default(),
+            latest: Latest::default(),
+            payload: 0,
+            averages: Averages::new(plan),
+            began: None,
+            ring: Ring::new(plan.windows().len()),
+        }
+    }
+
+    pub(crate) fn on_departure(&mut self, tsval: u32, now: Time) {
+        self.rtt.on_departure(tsval, now);
+    }
+
+    pub(crate) fn on_data(&mut self, plan: &Plan, arrival: &Arrival) {
+        let now = arrival.at;
+        let rtt = arrival.timestamps.and_then(|stamps| self.rtt.on_arrival(stamps.tsecr, now));
+        let (mut lost, latest_rtt, events) = (0, self.rtt.latest(), &mut self.events);
+        self.holes.on_data(arrival.seq, arrival.payload, arrival.segs, now, |hole| {
+            lost += hole.segments;
+            // A hole is as many losses as segments; more than one RTT of them make more than one event.
+            for i in [0, hole.segments - 1] {
+                events.on_loss(hole.at(i), hole.place + i, latest_rtt);
+            }
+        });
+        let gap = self.began.map(|_| now.since(self.sums.at).max(MIN_GAP));
+        let (_, first_seq) = *self.began.get_or_insert((now, arrival.seq));
+        self.payload += u64::from(arrival.payload);
+        self.sums = Sums {
+            at: now,
+            wire: self.sums.wire + u64::from(arrival.wire),
+            segs: self.sums.segs + u64::from(arrival.segs),
+            lost: self.sums.lost + lost,
+            rtt_sum: self.sums.rtt_sum + rtt.unwrap_or(Dur::ZERO).as_nanos(),
+            rtts: self.sums.rtts + u64::from(rtt.is_some()),
+        };
+        self.latest = Latest {
+            gap,
+            wire: arrival.wire,
+            segs: arrival.segs,
+            lost,
+            rtt,
+            seq_offset: arrival.seq.wrapping_sub(first_seq),
+        };
+        // Without an RTT no window has a length yet: all packets are kept for when it has one.
+        let min = self.rtt.min().into_iter();
+        self.ring.push(self.sums, min.flat_map(|min| plan.windows().iter().map(move |&k| min * u64::from(k))));
+        let mut averages = std::mem::take(&mut self.averages);
+        averages.update(plan, self);
+        self.averages = averages;
+    }
+
+    /// Writes the plan's features as of the latest arrival.
+    pub fn fill(&self, plan: &Plan, row: &mut Row) {
+        plan.fill(self, row);
+    }
+
+    /// Since the first data, up to the latest.
+    pub fn age(&self) -> Dur {
+        self.began.map_or(Dur::ZERO, |(began, _)| self.sums.at.since(began))
+    }
+    /// RTT by timestamps.
+    pub fn rtt(&self) -> &RttMeter {
+        &self.rtt
+    }
+    /// Largest segment so far, bytes of payload.
+    pub fn mss(&self) -> u32 {
+        self.holes.mss()
+    }
+    /// Payload that has arrived, retransmissions too, bytes.
+    pub fn payload(&self) -> u64 {
+        self.payload
+    }
+    /// Segments declared lost so far.
+    pub fn lost(&self) -> u64 {
+        self.sums.lost
+    }
+    /// Loss event rate over the last `n` intervals.
+    pub fn loss_event_rate(&self, n: usize) -> Option<f64> {
+        self.events.rate(self.holes.place(), n)
+    }
+    /// The plan's window number `index`; unknown until the flow has lived as long.
+    pub fn window(&self, plan: &Plan, index: usize) -> Option<Window> {
+        let length = self.rtt.min()? * u64::from(plan.windows()[index]);
+        if self.age() < length { None } else { self.ring.window(index, &self.sums) }
+    }
+}

@@ -1,0 +1,103 @@
+//! The RTT at the receiver, by timestamps, with one definition for every use:
+//!
+//! the time from the *first* departure with a TSval to the *first* arrival that echoes it. Other departures of the same
+//! tick or other echoes give no sample. So a sample is never below the path's RTT; a sender that has nothing to send
+//! makes it longer, which the minimum forgives.
+//!
+//! **Deviation** from the published prototype: it kept the last departure (too short) and read every later echo of
+//! a tick as a longer RTT.
+
+use crate::packet::distance;
+use fairweir_units::{Dur, Time};
+use std::collections::VecDeque;
+
+/// Departures that wait for their echo. When there are as many, new ones are not noted until old ones are answered.
+const MAX_WAITING: usize = 1024;
+/// No echo comes later: twice the maximum segment lifetime of Linux.
+const MAX_RTT: Dur = Dur::from_secs(120);
+
+/// Matches timestamps with their echoes.
+#[derive(Clone, Debug, Default)]
+pub struct RttMeter {
+    waiting: VecDeque<(u32, Time)>,
+    newest: Option<u32>,
+    latest: Option<Dur>,
+    min: Option<Dur>,
+}
+
+impl RttMeter {
+    /// A packet with this TSval leaves.
+    pub fn on_departure(&mut self, tsval: u32, now: Time) {
+        if self.newest.is_some_and(|newest| distance(newest, tsval) <= 0) {
+            return;
+        }
+        self.newest = Some(tsval);
+        while self.waiting.front().is_some_and(|(_, at)| now.since(*at) > MAX_RTT) {
+            self.waiting.pop_front();
+        }
+        if self.waiting.len() < MAX_WAITING {
+            self.waiting.push_back((tsval, now));
+        }
+    }
+
+    /// A packet with this TSecr arrives; returns a sample if it is the first to echo a tick.
+    pub fn on_arrival(&mut self, tsecr: u32, now: Time) -> Option<Dur> {
+        if self.newest.is_none_or(|newest| distance(newest, tsecr) > 0) {
+            return None;
+        }
+        while self.waiting.front().is_some_and(|(tsval, _)| distance(*tsval, tsecr) > 0) {
+            self.waiting.pop_front();
+        }
+        let at = self.waiting.pop_front_if(|(tsval, _)| *tsval == tsecr)?.1;
+        let rtt = now.since(at);
+        if rtt == Dur::ZERO || rtt > MAX_RTT {
+            return None;
+        }
+        self.latest = Some(rtt);
+        self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
+        Some(rtt)
+    }
+
+    /// The last sample.
+    pub fn latest(&self) -> Option<Dur> {
+        self.latest
+    }
+    /// The least sample of the flow's life.
+    pub fn min(&self) -> Option<Dur> {
+        self.min
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Dur::from_millis(ms)
+    }
+
+    #[test]
+    fn first_departure_to_first_echo() {
+        let mut meter = RttMeter::default();
+        meter.on_departure(5, ms(10));
+        meter.on_departure(5, ms(11));
+        assert_eq!(meter.on_arrival(5, ms(30)), Some(Dur::from_millis(20)));
+        assert_eq!(meter.on_arrival(5, ms(31)), None, "a second echo of the tick");
+        meter.on_departure(6, ms(40));
+        assert_eq!(meter.on_arrival(9, ms(41)), None, "an echo of what was never sent");
+        assert_eq!(meter.on_arrival(6, ms(45)), Some(Dur::from_millis(5)));
+        assert_eq!((meter.min(), meter.latest()), (Some(Dur::from_millis(5)), Some(Dur::from_millis(5))));
+    }
+
+    #[test]
+    fn ticks_wrap_and_unanswered_ones_are_bounded() {
+        let mut meter = RttMeter::default();
+        for i in 0..10_000u32 {
+            meter.on_departure((u32::MAX - 5_000).wrapping_add(i), ms(1));
+        }
+        assert_eq!(meter.waiting.len(), MAX_WAITING);
+        assert_eq!(meter.on_arrival(u32::MAX - 4_500, ms(3)), Some(Dur::from_millis(2)));
+        assert_eq!(meter.on_arrival(100, ms(4)), None);
+        assert!(meter.waiting.is_empty());
+    }
+}

@@ -1,0 +1,151 @@
+//! Sliding windows of several lengths over one ring of prefix sums, O(1) per packet.
+//!
+//! A window of length d at time t begins with the first kept packet that came at t - d or later; its sums are over the
+//! packets after that one, up to the current. It is unknown if it has fewer than two packets.
+
+use fairweir_units::{Dur, Time};
+use std::collections::VecDeque;
+
+/// Most packets kept. At the limit every second one is dropped, and from then on only every second one kept: windows
+/// may then begin one kept packet late, and memory stays bounded.
+const MAX_KEPT: usize = 1 << 14;
+
+/// Sums since the flow began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) at: Time,
+    pub(crate) wire: u64,
+    pub(crate) segs: u64,
+    pub(crate) lost: u64,
+    /// ns
+    pub(crate) rtt_sum: u64,
+    pub(crate) rtts: u64,
+}
+
+/// What lies in a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// From its first packet to the current one.
+    pub span: Dur,
+    /// Bytes on the link after the first packet.
+    pub wire: u64,
+    /// Segments after the first packet.
+    pub segs: u64,
+    /// Segments lost after the first packet.
+    pub lost: u64,
+    /// Mean of the RTT samples after the first packet, ns.
+    pub rtt_ns: Option<f64>,
+}
+
+/// The ring, with a moving start for each window.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring {
+    kept: VecDeque<Sums>,
+    starts: Vec<usize>,
+    every: u64,
+    seen: u64,
+}
+
+impl Ring {
+    pub(crate) fn new(windows: usize) -> Ring {
+        Ring { kept: VecDeque::new(), starts: vec![0; windows], every: 1, seen: 0 }
+    }
+
+    /// Adds the current packet. `lengths` are those of the windows, longest first.
+    pub(crate) fn push(&mut self, sums: Sums, lengths: impl Iterator<Item = Dur>) {
+        self.seen += 1;
+        if self.seen.is_multiple_of(self.every) {
+            self.kept.push_back(sums);
+        }
+        for (start, length) in self.starts.iter_mut().zip(lengths) {
+            while self.kept.get(*start).is_some_and(|first| first.at + length < sums.at) {
+                *start += 1;
+            }
+        }
+        // What no window reaches any more; before there is a length, only the bound below applies.
+        let unused = self.starts.first().copied().unwrap_or(self.kept.len());
+        for _ in 0..unused {
+            self.kept.pop_front();
+        }
+        for start in &mut self.starts {
+            *start -= unused;
+        }
+        if self.kept.len() > MAX_KEPT {
+            self.thin();
+        }
+    }
+
+    fn thin(&mut self) {
+        let mut is_dropped = true;
+        self.kept.retain(|_| {
+            is_dropped = !is_dropped;
+            !is_dropped
+        });
+        for start in &mut self.starts {
+            *start /= 2;
+        }
+        self.every *= 2;
+    }
+
+    /// The window whose length stood at `index`, ending with the packet of `now`.
+    pub(crate) fn window(&self, index: usize, now: &Sums) -> Option<Window> {
+        let first = self.kept.get(self.starts[index])?;
+        let segs = now.segs - first.segs;
+        let rtts = now.rtts - first.rtts;
+        (segs > 0).then(|| Window {
+            span: now.at.since(first.at),
+            wire: now.wire - first.wire,
+            segs,
+            lost: now.lost - first.lost,
+            rtt_ns: (rtts > 0).then(|| (now.rtt_sum - first.rtt_sum) as f64 / rtts as f64),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn as_the_plain_definition(gaps in proptest::collection::vec((0u64..30, 1u64..4, 0u64..2), 1..200), lengths in (1u64..40, 40u64..200)) {
+            let lengths = [Dur::from_nanos(lengths.1), Dur::from_nanos(lengths.0)];
+            let (mut ring, mut all, mut sums) = (Ring::new(2), Vec::new(), Sums::default());
+            for (gap, segs, lost) in gaps {
+                sums.at += Dur::from_nanos(gap);
+                sums.segs += segs;
+                sums.lost += lost;
+                sums.wire += 100 * segs;
+                all.push((sums.at, segs, lost));
+                ring.push(sums, lengths.into_iter());
+                for (i, length) in lengths.into_iter().enumerate() {
+                    let within: Vec<_> = all.iter().filter(|(at, ..)| *at + length >= sums.at).collect();
+                    let expected = (within.len() > 1).then(|| Window {
+                        span: sums.at.since(within[0].0),
+                        wire: within[1..].iter().map(|p| 100 * p.1).sum(),
+                        segs: within[1..].iter().map(|p| p.1).sum(),
+                        lost: within[1..].iter().map(|p| p.2).sum(),
+                        rtt_ns: None,
+                    });
+                    prop_assert_eq!(ring.window(i, &sums), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_and_windows_stay_right_within_what_is_kept() {
+        let (mut ring, mut sums) = (Ring::new(1), Sums::default());
+        let length = Dur::from_secs(1);
+        for _ in 0..200_000 {
+            sums.at += Dur::from_micros(10);
+            sums.segs += 1;
+            ring.push(sums, std::iter::once(length));
+            assert!(ring.kept.len() <= MAX_KEPT);
+        }
+        let window = ring.window(0, &sums).unwrap();
+        assert!(window.segs.abs_diff(100_000) <= ring.every, "{window:?}, one in {}", ring.every);
+        assert!(ring.every > 1);
+    }
+}

@@ -1,0 +1,159 @@
+//! The flow table: who is measured, who is forgotten, and that nothing breaks it.
+
+use fairweir_guard::{Direction, Flags, FlowKey, Limits, Packet, Plan, Row, Table, Timestamps, catalogue};
+use fairweir_units::{Dur, Time};
+use proptest::prelude::*;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 5001);
+
+fn key(host: u32) -> FlowKey {
+    FlowKey::new(LOCAL, SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits(host)), 443), 0)
+}
+
+fn packet(at_us: u64, flow: FlowKey, direction: Direction) -> Packet {
+    Packet {
+        at: Time::ZERO + Dur::from_micros(at_us),
+        flow,
+        direction,
+        flags: Flags::ACK,
+        seq: 1000,
+        ack: 1000,
+        window: 500,
+        timestamps: None,
+        payload: 0,
+        wire: 66,
+        segs: 1,
+        wscale: None,
+    }
+}
+
+fn data(at_us: u64, flow: FlowKey, seq: u32) -> Packet {
+    Packet { seq, payload: 1448, wire: 1514, ..packet(at_us, flow, Direction::Incoming) }
+}
+
+/// An ACK of ours, then data whose sender has seen it.
+fn open(table: &mut Table, at_us: u64, flow: FlowKey) -> bool {
+    table.observe(&packet(at_us, flow, Direction::Outgoing));
+    table.observe(&data(at_us, flow, 1000)).is_some()
+}
+
+fn table(limits: Limits) -> Table {
+    Table::new(limits, [1; 16], Plan::new(catalogue()))
+}
+
+#[test]
+fn forged_traffic_pushes_out_no_real_flow() {
+    let mut table = table(Limits { open: 8, strangers: 100, ..Limits::default() });
+    assert!(open(&mut table, 0, key(1)));
+    for i in 0..10_000u32 {
+        let forged = Packet { ack: i.wrapping_mul(2654435761), ..data(u64::from(i), key(1000 + i), i) };
+        assert_eq!(table.observe(&forged), None);
+        let reset = Packet { flags: Flags::RST, ..packet(u64::from(i), key(1000 + i), Direction::Outgoing) };
+        table.observe(&reset);
+        let again = Packet { seq: forged.seq.wrapping_add(1448), ..forged };
+        assert_eq!(table.observe(&again), None, "a RST of ours proves nothing");
+    }
+    assert_eq!((table.iter().count(), table.strangers()), (1, 100));
+    assert_eq!(table.counts().strangers_evicted, 9_900);
+    assert!(table.observe(&data(20_000, key(1), 2448)).is_some());
+}
+
+#[test]
+fn only_idle_flows_make_room() {
+    let mut table = table(Limits { open: 2, idle: Dur::from_secs(1), ..Limits::default() });
+    assert!(open(&mut table, 0, key(1)) && open(&mut table, 900_000, key(2)));
+    assert!(!open(&mut table, 950_000, key(3)));
+    assert_eq!(table.counts().refused, 1);
+    assert!(open(&mut table, 1_000_000, key(3)), "the first is idle by now");
+    assert_eq!((table.iter().count(), table.counts().idle_evicted), (2, 1));
+}
+
+#[test]
+fn fin_and_plausible_rst_end_a_flow_and_ids_are_not_reused() {
+    for (flags, seq, is_ended) in [(Flags::FIN, 2448, true), (Flags::RST, 2448, true), (Flags::RST, 900_000_000, false)]
+    {
+        let mut table = table(Limits::default());
+        assert!(open(&mut table, 0, key(1)));
+        let (id, _) = table.iter().next().unwrap();
+        table.observe(&Packet { flags: flags.and(Flags::ACK), seq, ..packet(10, key(1), Direction::Incoming) });
+        assert_eq!(table.get(id).unwrap().is_ended(), is_ended);
+        table.expire(Time::ZERO + Dur::from_secs(1));
+        assert_eq!(table.get(id).is_none(), is_ended);
+        assert!(!is_ended || open(&mut table, 2_000_000, key(1)));
+        assert_eq!(table.get(id).is_none(), is_ended, "a later flow has another name");
+    }
+}
+
+#[test]
+fn ipv6_and_mapped_ipv4_and_scopes() {
+    let v4 = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 80);
+    let mapped = SocketAddr::new(IpAddr::V6(Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped()), 80);
+    assert_eq!(FlowKey::new(LOCAL, v4, 0), FlowKey::new(LOCAL, mapped, 0));
+    assert_ne!(FlowKey::new(LOCAL, v4, 0), FlowKey::new(LOCAL, v4, 100), "another VLAN");
+    let v6 = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 80);
+    assert_eq!(FlowKey::new(v6, v6, 3).remote(), v6);
+    assert_eq!(FlowKey::new(LOCAL, v4, 0).remote(), v4);
+}
+
+#[test]
+fn every_feature_becomes_known_on_a_lossy_flow() {
+    let mut table = table(Limits::default());
+    let mut row = Row::for_plan(table.plan());
+    assert!(open(&mut table, 0, key(1)));
+    let (mut id, mut seq) = (None, 2448u32);
+    for i in 0..4_000u32 {
+        let at = 1_000 + u64::from(i) * 1_000;
+        let ours = Timestamps { tsval: i + 1, tsecr: 0 };
+        table.observe(&Packet { timestamps: Some(ours), ..packet(at, key(1), Direction::Outgoing) });
+        seq = seq.wrapping_add(if i % 150 == 0 { 2 } else { 1 } * 1448);
+        let echo = Timestamps { tsval: 0, tsecr: (i + 1).saturating_sub(20) };
+        id = table.observe(&Packet { timestamps: Some(echo), ..data(at, key(1), seq) });
+        // The last arrival is one that reveals a loss.
+        if i == 3_902 {
+            break;
+        }
+    }
+    assert!(table.fill(id.unwrap(), &mut row));
+    let unknown: Vec<String> = table
+        .plan()
+        .features()
+        .iter()
+        .zip(row.iter())
+        .filter(|(_, value)| value.is_none())
+        .map(|(feature, _)| feature.to_string())
+        .collect();
+    assert_eq!(unknown, Vec::<String>::new());
+    let value = |name: &str| {
+        let slot = table.plan().features().iter().position(|f| f.to_string() == name);
+        row.get(slot.unwrap()).unwrap()
+    };
+    assert_eq!(value("rtt_us"), 20_000.0);
+    assert!((value("throughput_mbps.window32") - 12.112).abs() < 1e-9);
+    assert_eq!(value("lost_pkts"), 1.0);
+    assert_eq!(value("loss_event_rate.intervals8"), 1.0 / 151.0);
+}
+
+proptest! {
+    #[test]
+    fn anything_goes_in_and_nothing_breaks(packets in proptest::collection::vec(
+        (0u64..1 << 40, 0u32..6, any::<bool>(), any::<u8>(), any::<(u32, u32, u32, u32)>(), any::<u16>(), any::<Option<u8>>()), 1..300
+    ), is_near in any::<bool>(), needs_proof in any::<bool>()) {
+        let mut table = table(Limits { open: 2, strangers: 3, idle: Dur::from_secs(1), needs_proof });
+        let mut row = Row::for_plan(table.plan());
+        for (at, host, is_incoming, flags, (seq, ack, payload, tsval), segs, wscale) in packets {
+            let near = |n: u32| if is_near { n % 5000 } else { n };
+            let direction = if is_incoming { Direction::Incoming } else { Direction::Outgoing };
+            let id = table.observe(&Packet {
+                at: Time::from_nanos(at), flow: key(host), direction, flags: Flags(flags), seq: near(seq), ack: near(ack),
+                window: 0, timestamps: Some(Timestamps { tsval: near(tsval), tsecr: near(ack) }), payload: near(payload),
+                wire: payload, segs, wscale,
+            });
+            if let Some(id) = id {
+                prop_assert!(table.fill(id, &mut row));
+                prop_assert!(row.iter().flatten().all(f64::is_finite));
+            }
+            prop_assert!(table.iter().count() <= 2 && table.strangers() <= 3);
+        }
+    }
+}
