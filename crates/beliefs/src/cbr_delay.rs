@@ -54,8 +54,10 @@ impl Slice {
 pub fn slice(packets: &[Packet], rate: f64) -> Option<Slice> {
     let (mut free, mut lowest, mut highest) = (0.0f64, f64::INFINITY, f64::NEG_INFINITY);
     let (mut kept, mut lost) = (0.0f64, f64::INFINITY);
+    // times since the first: those since 1970 have more digits than a float
+    let origin = packets.first()?.sent;
     for packet in packets {
-        let (sent, bytes) = (packet.sent as f64, f64::from(packet.bytes));
+        let (sent, bytes) = (packet.sent.saturating_sub(origin) as f64, f64::from(packet.bytes));
         let queue = (free - sent).max(0.0) * rate / 1e9 + bytes;
         let Fate::Acked { at, is_prompt } = packet.fate else {
             if packet.fate == Fate::Lost {
@@ -65,7 +67,7 @@ pub fn slice(packets: &[Packet], rate: f64) -> Option<Slice> {
         };
         kept = kept.max(queue);
         free = free.max(sent) + bytes * 1e9 / rate;
-        let rest = at as f64 - free;
+        let rest = at.saturating_sub(origin) as f64 - free;
         lowest = lowest.min(rest);
         if is_prompt {
             highest = highest.max(rest);
@@ -198,6 +200,7 @@ fn end(packets: &[Packet], inside: Slice, outside: f64, jitter: f64) -> Slice {
 mod tests {
     use super::*;
     use crate::packet::testing::paths;
+    use crate::rates::rate_bounds;
     use proptest::prelude::*;
 
     proptest! {
@@ -209,6 +212,20 @@ mod tests {
             prop_assert!(rtprop + jitter >= at.delay_most_ns - 2.0, "{at:?}");
             prop_assert!(path.buffer >= at.buffer_least_bytes - 0.1, "{at:?}");
             prop_assert!(at.buffer_most_bytes.is_none_or(|most| path.buffer <= most + 0.1), "{at:?}");
+        }
+
+        #[test]
+        fn the_date_changes_nothing(path in paths()) {
+            const TODAY: u64 = 1_700_000_000_123_456_789;
+            let mut later = path.packets.clone();
+            for packet in &mut later {
+                packet.sent += TODAY;
+                if let Fate::Acked { at, .. } = &mut packet.fate {
+                    *at += TODAY;
+                }
+            }
+            prop_assert_eq!(slice(&later, path.rate), slice(&path.packets, path.rate));
+            prop_assert_eq!(rate_bounds(&later, path.jitter), rate_bounds(&path.packets, path.jitter));
         }
 
         #[test]

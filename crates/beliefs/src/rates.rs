@@ -21,14 +21,20 @@ pub struct RateBounds {
     pub most_bytes_per_s: Option<f64>,
 }
 
+/// When the first packet was sent: times count from there, as those since 1970 have more digits than a float.
+fn origin(packets: &[Packet]) -> u64 {
+    packets.first().map_or(0, |packet| packet.sent)
+}
+
 /// Deliveries in the order of time: when, and how much by then with it, bytes.
 fn deliveries(packets: &[Packet]) -> Vec<(f64, f64)> {
+    let origin = origin(packets);
     let mut acked: Vec<(u64, u32)> = packets.iter().filter_map(|p| p.acked().map(|at| (at, p.bytes))).collect();
     acked.sort_by_key(|&(at, _)| at);
     let mut total = 0.0;
     let sum = |(at, bytes): (u64, u32)| {
         total += f64::from(bytes);
-        (at as f64, total)
+        (at.saturating_sub(origin) as f64, total)
     };
     acked.into_iter().map(sum).collect()
 }
@@ -48,7 +54,9 @@ fn busy_spans(packets: &[Packet], rtprop: u64, jitter: u64) -> Vec<(f64, f64)> {
             _ => spans.push((from, to)),
         }
     }
-    spans.into_iter().map(|(from, to)| (from as f64, to as f64)).collect()
+    let origin = origin(packets);
+    let since = |at: u64| at.saturating_sub(origin) as f64;
+    spans.into_iter().map(|(from, to)| (since(from), since(to))).collect()
 }
 
 /// C_L and C_U of packets in the order of their sending; `None` if none was delivered or the jitter is zero.
