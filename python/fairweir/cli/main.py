@@ -25,6 +25,7 @@ READER_LEFT = 141
 #: Where each command is, in the order of the help text: a module and the function (or group of commands) in it.
 COMMANDS = {
     "audit": "fairweir.audit.command:audit",
+    "starve": "fairweir.cli.starve:starve",
     "run": "fairweir.cli.run:run",
     "sweep": "fairweir.cli.sweep:sweep",
     "agree": "fairweir.cli.agree:agree",

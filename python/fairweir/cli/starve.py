@@ -1,0 +1,146 @@
+"""``fairweir starve``: the network that starves a CCA's flow, constructed and played."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from fairweir import _core
+from fairweir.cli import output
+from fairweir.cli.options import AsJson
+from fairweir.errors import ConfigError
+from fairweir.starvation.conduct import Question
+from fairweir.starvation.conduct import starve as construct
+from fairweir.worlds import Archive
+
+if TYPE_CHECKING:
+    from fairweir.starvation.result import Starvation
+
+CLAIM_FAILS = 1
+
+
+def starve(
+    cca: Annotated[str, typer.Argument(metavar="CCA", help="A name, a Python class, a rule or C file.")],
+    ratio: Annotated[float, typer.Option(min=1.1, help="Throughput ratio to be shown.")] = 10.0,
+    jitter: Annotated[str | None, typer.Option(help="Most jitter D, as 1ms; default one rtprop.")] = None,
+    rate_range: Annotated[str, typer.Option(metavar="LO..HI", help="Link rates scanned.")] = "1Mbps..1Gbps",
+    rtprop: Annotated[str, typer.Option(help="Of both flows.")] = "40ms",
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Scenarios and finished runs; those there are not repeated.")
+    ] = Path("starved"),
+    plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the rate-delay curve there (PNG).")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Construct the jitter that starves a flow of CCA (starvation paper, theorem 1), and play it over seeds.
+
+    The claim is that no jitter up to D starves a flow. Exit 1: it fails, the CCA starves; 0: the construction needs
+    more jitter, does not apply (not delay-convergent), or shows nothing; 2: could not run; 130: interrupted.
+    """
+    lowest_mbps, highest_mbps = read_range(rate_range)
+    question = Question(
+        cca=cca,
+        ratio=ratio,
+        jitter_ms=None if jitter is None else _ms(jitter, "--jitter"),
+        lowest_mbps=lowest_mbps,
+        highest_mbps=highest_mbps,
+        rtprop_ms=_ms(rtprop, "--rtprop"),
+    )
+    if plot is not None:
+        plot.mkdir(parents=True, exist_ok=True)
+    try:
+        with output.progress_bar(counts=False) as bar:
+            task = bar.add_task(cca, total=1.0)
+            result = construct(
+                question,
+                archive=Archive(out),
+                workers=workers,
+                on_progress=lambda what, part: bar.update(task, description=f"{cca}: {what}", completed=part),
+            )
+    except KeyboardInterrupt:
+        output.stderr.print(f"finished runs are kept in {out}/; the same command goes on", soft_wrap=True)
+        raise
+    written = result.save(out)
+    if plot is not None:
+        from fairweir.report.plots import DOTS_PER_INCH
+        from fairweir.starvation.picture import rate_delay
+
+        rate_delay([(result.cca, result.points)]).savefig(plot / "rate-delay.png", dpi=DOTS_PER_INCH)
+    if as_json:
+        output.print_json(result.model_dump(mode="json"))
+    else:
+        show(result)
+    for path in written:
+        output.stderr.print(f"fairweir run {path}", markup=False, soft_wrap=True)
+    if result.word == "starves":
+        raise typer.Exit(CLAIM_FAILS)
+
+
+def read_range(text: str) -> tuple[float, float]:
+    """Give the ends of ``1Mbps..1Gbps``, Mbit/s.
+
+    Raises
+    ------
+    ConfigError : it is not two rates in ascending order
+    """
+    lo, separator, hi = text.partition("..")
+    if not separator:
+        raise ConfigError(f"not a range of rates: `{text}`", hint='write "1Mbps..1Gbps"', key="--rate-range")
+    lowest, highest = (_core.parse_rate(end) * 8e-6 for end in (lo, hi))
+    if not 0.0 < lowest < highest:
+        raise ConfigError(f"rates must ascend: `{text}`", hint='write "1Mbps..1Gbps"', key="--rate-range")
+    return lowest, highest
+
+
+def _ms(text: str, key: str) -> float:
+    time_ms = _core.parse_time(text) / 1e6
+    if time_ms < 1e-3:
+        raise ConfigError(f"must be at least a microsecond: `{text}`", hint='write "1ms"', key=key)
+    return time_ms
+
+
+def show(result: Starvation) -> None:
+    """Print the scan and the verdict."""
+    scan = Table("link Mbit/s", box=None, header_style="bold")
+    for heading in ("got Mbit/s", "d_min ms", "d_max ms", "delta ms", "settles"):
+        scan.add_column(heading, justify="right")
+    for point in result.points:
+        cells = point.throughput_mbps, point.dmin_ms, point.dmax_ms, point.delta_ms
+        texts = ["-"] * len(cells) if point.fault else [f"{cell:.4g}" for cell in cells]
+        scan.add_row(f"{point.rate_mbps:g}", *texts, "yes" if point.settles else "no")
+    verdict = Table("what", "value", box=None, header_style="bold")
+    if result.delta_max_ms is not None and result.efficiency is not None:
+        verdict.add_row(
+            "delta_max", f"{result.delta_max_ms:.3g} ms (theorem 1: any D > {2 * result.delta_max_ms:.3g} ms)"
+        )
+        verdict.add_row("f", f"{result.efficiency:.3g}")
+    if result.pair is not None:
+        pair = result.pair
+        verdict.add_row(
+            "smallest D", f"{pair.d_ms:.3g} ms, {pair.slow_mbps:g} and {pair.fast_mbps:g} Mbit/s look alike"
+        )
+    if result.confirmation is not None:
+        kept = sum(count == 0 for count in result.confirmation.violations)
+        verdict.add_row("played", result.why)
+        verdict.add_row(
+            "jitter in [0, D]",
+            f"for every packet after the warm-up with {kept} of {len(result.confirmation.seeds)} seeds",
+        )
+    if result.underuse is not None:
+        under = result.underuse
+        verdict.add_row(
+            "theorem 2",
+            f"{under.utilization:.2%} of {under.link_mbps:g} Mbit/s used with D = {under.d_ms:.3g} ms",
+        )
+    if result.bounded:
+        verdict.add_row("hunt", result.bounded)
+    output.stdout.print(scan)
+    output.stdout.print()
+    output.stdout.print(verdict)
+    output.stdout.print()
+    output.stdout.print(
+        f"{result.outcome.symbol} {result.cca}: {result.word} ({result.why})", markup=False, soft_wrap=True
+    )

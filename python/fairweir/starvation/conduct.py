@@ -1,0 +1,278 @@
+"""The whole construction: scan, pigeonhole, shared link, confirmation over seeds, theorem 2, or a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairweir.audit.hunt import CONFIRM_SEEDS, hunt
+from fairweir.audit.hunt_space import Space
+from fairweir.audit.intervals import Scale, interval
+from fairweir.dumbbell import Cca, cca_name
+from fairweir.measure import on_all_cores
+from fairweir.metrics import RATIO_CEILING
+from fairweir.scenario import Scenario
+from fairweir.starvation import links
+from fairweir.starvation.pairs import hold_ms, pairs, rates_mbps
+from fairweir.starvation.result import Confirmation, Pair, Point, Starvation, Underuse
+from fairweir.worlds import Archive, Outcome, Task, play_all
+
+PATIENCE = 4.0
+"""Links on which the RTT has not settled get a run so many times as long."""
+SLACK = 1.5
+"""D by what the converged flows need: a flow that starts too fast must see more delay than when it has converged, or it
+never learns that its virtual queue is longer."""
+UNDERUSED = 10.0
+"""How many times as fast as the fastest scanned link theorem 2's is."""
+HUNT_PACKETS = 60_000_000
+
+Progress = Callable[[str, float], object]
+"""(what is being done, part of it done)."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked.
+
+    Attributes
+    ----------
+    cca : name or table, as scenarios have it
+    ratio : float, throughput ratio s to be shown
+    jitter_ms : float, most jitter D allowed; None: one rtprop, as the network models have it
+    lowest_mbps, highest_mbps : float, rates scanned
+    rtprop_ms : float
+    seeds : of the confirming runs
+    """
+
+    cca: Cca
+    ratio: float = 10.0
+    jitter_ms: float | None = None
+    lowest_mbps: float = 1.0
+    highest_mbps: float = 1000.0
+    rtprop_ms: float = 40.0
+    seeds: tuple[int, ...] = CONFIRM_SEEDS
+
+    @property
+    def d_ms(self) -> float:
+        """The bound on jitter."""
+        return self.rtprop_ms if self.jitter_ms is None else self.jitter_ms
+
+
+def starve(
+    question: Question,
+    *,
+    archive: Archive | None = None,
+    workers: int | None = None,
+    on_progress: Progress | None = None,
+) -> Starvation:
+    """Construct a network in which the CCA starves a flow of its own kind, and play it.
+
+    Parameters
+    ----------
+    archive : gets finished runs, which are then not repeated
+    workers : processes; default one a core
+
+    Raises
+    ------
+    ConfigError, CcaError : the CCA does not exist, or its parameters are wrong
+    KeyboardInterrupt : Ctrl-C; what had ended is in the archive
+
+    References
+    ----------
+    Starvation paper, sections 2.2, 4.3 and 6.1, appendix A; specs/ccas.md section 22
+    """
+    player = _Player(archive or Archive(None), workers, on_progress or (lambda what, part: None))
+    points = scan(question, player)
+    base: dict[str, Any] = {
+        "cca": cca_name(question.cca),
+        "asked_ratio": question.ratio,
+        "jitter_ms": question.d_ms,
+        "rtprop_ms": question.rtprop_ms,
+        "points": points,
+    }
+    if restless := [point for point in points if not point.settles]:
+        return Starvation(
+            word="not-delay-convergent",
+            why=_refusal(restless[0]),
+            bounded=_bounded(question, workers, on_progress),
+            **base,
+        )
+    base |= {"delta_max_ms": max(p.delta_ms for p in points), "efficiency": min(p.efficiency for p in points)}
+    found = pairs(points, question.ratio)
+    underuse, document = _underuse(question, points, player)
+    scenarios = {document["name"]: document} if document else {}
+    if not found or found[0].d_ms > question.d_ms:
+        why = (
+            f"the closest pair needs D = {found[0].d_ms:.3g} ms"
+            if found
+            else f"no two rates of the scan have throughputs {question.ratio:g} apart"
+        )
+        return Starvation(
+            word="needs-more-jitter" if found else "not-shown",
+            why=why,
+            pair=found[0] if found else None,
+            underuse=underuse,
+            scenarios=scenarios,
+            **base,
+        )
+    pair = found[0]
+    d_ms = round(min(pair.d_ms * SLACK, question.d_ms), 3)
+    confirmation = _confirm(question, pair, d_ms, player)
+    shown = links.shared(question.cca, pair.slow_mbps, pair.fast_mbps, d_ms, question.rtprop_ms, question.seeds[0])
+    starves = confirmation is not None and confirmation.starved == len(question.seeds)
+    return Starvation(
+        word="starves" if starves else "not-shown",
+        why=_account(question, pair, confirmation),
+        pair=pair,
+        confirmation=confirmation,
+        underuse=underuse,
+        scenarios={shown["name"]: shown, **scenarios},
+        **base,
+    )
+
+
+class _Player:
+    """Plays scenarios, and keeps what has ended."""
+
+    def __init__(self, archive: Archive, workers: int | None, on_progress: Progress) -> None:
+        self._archive, self._workers, self._on_progress = archive, workers, on_progress
+
+    def play(self, what: str, documents: Sequence[links.Document]) -> list[Outcome]:
+        tasks = [Task(Scenario.from_dict(document, source="starve")) for document in documents]
+        outcomes = play_all(
+            tasks,
+            self._archive,
+            workers=self._workers,
+            on_done=lambda task, outcome, done, total: self._on_progress(what, done / total),
+        )
+        return [outcomes[task.key] for task in tasks]
+
+
+def scan(question: Question, player: _Player) -> list[Point]:
+    """Play one flow on ideal links; those where the RTT does not settle once more, for longer."""
+    rates = rates_mbps(question.lowest_mbps, question.highest_mbps, question.ratio)
+    points = _points(question, rates, links.SCAN_S, player)
+    again = [p.rate_mbps for p in points if not p.settles and not p.fault]
+    # A queue that fills on the slowest link never settles: waiting for it at higher rates costs, and shows nothing new.
+    if not again or not points[0].settles:
+        return points
+    longer = {p.rate_mbps: p for p in _points(question, again, links.SCAN_S * PATIENCE, player)}
+    return [longer.get(p.rate_mbps, p) for p in points]
+
+
+def _points(question: Question, rates: Sequence[float], duration_s: float, player: _Player) -> list[Point]:
+    documents = [
+        links.ideal(question.cca, rate, question.rtprop_ms, duration_s, share)
+        for rate in rates
+        for share in (0.5, 0.25)
+    ]
+    outcomes = player.play("one flow on ideal links", documents)
+    return [_point(rate, question.rtprop_ms, duration_s, *outcomes[2 * i : 2 * i + 2]) for i, rate in enumerate(rates)]
+
+
+def _point(rate_mbps: float, rtprop_ms: float, duration_s: float, half: Outcome, quarter: Outcome) -> Point:
+    if half.summary is None or quarter.summary is None:
+        return Point(
+            rate_mbps=rate_mbps, rtprop_ms=rtprop_ms, duration_s=duration_s, fault=half.failure or quarter.failure
+        )
+    flow, late = half.summary["flows"][0], quarter.summary["flows"][0]
+    return Point(
+        rate_mbps=rate_mbps,
+        rtprop_ms=rtprop_ms,
+        duration_s=duration_s,
+        throughput_mbps=flow["throughput_mbps"],
+        dmin_ms=flow["rtt_ms"]["min"],
+        dmax_ms=flow["rtt_ms"]["max"],
+        late_dmin_ms=late["rtt_ms"]["min"],
+        late_dmax_ms=late["rtt_ms"]["max"],
+    )
+
+
+def _refusal(point: Point) -> str:
+    if point.fault:
+        return f"at {point.rate_mbps:g} Mbps the run does not end well: {point.fault}"
+    return (
+        f"at {point.rate_mbps:g} Mbps the RTT does not settle: {point.dmin_ms:.4g} to {point.dmax_ms:.4g} ms in the "
+        f"last half of {point.duration_s:g} s, {point.late_dmin_ms:.4g} to {point.late_dmax_ms:.4g} ms in the "
+        "last quarter"
+    )
+
+
+def _bounded(question: Question, workers: int | None, on_progress: Progress | None) -> str:
+    """What the hunt finds where the theorem says nothing."""
+    space = Space(rtprop_ms=question.rtprop_ms)
+    # Equal steps on a logarithmic scale, the last at the bound itself.
+    grid = tuple(round(question.d_ms / 4**i, 3) for i in (2, 1, 0))
+    result = hunt(
+        question.cca,
+        measure=on_all_cores(workers=workers),
+        space=space.but(d_ms=grid),
+        packet_budget=HUNT_PACKETS,
+        on_progress=on_progress,
+    )
+    largest = f"; largest ratio of its grid {result.largest_ratio:.3g}" if result.largest_ratio is not None else ""
+    return f"{result.text}{largest}"
+
+
+def _confirm(question: Question, pair: Pair, d_ms: float, player: _Player) -> Confirmation | None:
+    """Play the shared link with every seed; none, if a run does not end well."""
+    documents = [
+        links.shared(question.cca, pair.slow_mbps, pair.fast_mbps, d_ms, question.rtprop_ms, seed)
+        for seed in question.seeds
+    ]
+    outcomes = player.play("both flows on one link", [*documents, *map(links.warm_up_of, documents)])
+    summaries = [outcome.summary for outcome in outcomes if outcome.summary is not None]
+    if len(summaries) < len(outcomes):
+        return None
+    runs, warm_ups = summaries[: len(documents)], summaries[len(documents) :]
+    shares = [[flow["throughput_mbps"] for flow in run["flows"]] for run in runs]
+    ratios = [min(fast / slow, RATIO_CEILING) if slow > 0.0 else RATIO_CEILING for slow, fast in shares]
+    return Confirmation(
+        d_ms=d_ms,
+        seeds=list(question.seeds),
+        ratios=ratios,
+        ratio=interval(ratios, Scale.POSITIVE),
+        slow_mbps=sum(slow for slow, _ in shares) / len(shares),
+        fast_mbps=sum(fast for _, fast in shares) / len(shares),
+        violations=[_violations(run) - _violations(before) for run, before in zip(runs, warm_ups, strict=True)],
+        starved=sum(ratio >= question.ratio for ratio in ratios),
+    )
+
+
+def _violations(summary: dict[str, Any]) -> int:
+    return sum(int(flow["violations"]) for flow in summary["flows"])
+
+
+def _account(question: Question, pair: Pair, confirmation: Confirmation | None) -> str:
+    if confirmation is None:
+        return "a run on the shared link did not end well"
+    ratio = confirmation.ratio
+    return (
+        f"ratio {ratio.value:.3g} [{ratio.lo:.3g}, {ratio.hi:.3g}] with D = {confirmation.d_ms:.3g} ms on "
+        f"{pair.slow_mbps + pair.fast_mbps:.4g} Mbps; at least {question.ratio:g} with {confirmation.starved} of "
+        f"{len(confirmation.seeds)} seeds"
+    )
+
+
+def _underuse(
+    question: Question, points: Sequence[Point], player: _Player
+) -> tuple[Underuse | None, links.Document | None]:
+    """Play theorem 2: the slowest link that jitter within the bound can show, on one that is very much faster."""
+    shown = next((p for p in points if hold_ms(p) <= question.d_ms), None)
+    if shown is None:
+        return None, None
+    d_ms = round(min(hold_ms(shown) * SLACK, question.d_ms), 3)
+    link_mbps = question.highest_mbps * UNDERUSED
+    document = links.underused(question.cca, shown.rate_mbps, link_mbps, d_ms, question.rtprop_ms)
+    whole, warm_up = player.play("theorem 2", [document, links.warm_up_of(document)])
+    if whole.summary is None or warm_up.summary is None:
+        return None, None
+    underuse = Underuse(
+        d_ms=d_ms,
+        shown_mbps=shown.rate_mbps,
+        link_mbps=link_mbps,
+        utilization=whole.summary["links"][0]["utilization"],
+        violations=_violations(whole.summary) - _violations(warm_up.summary),
+    )
+    return underuse, document

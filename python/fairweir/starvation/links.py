@@ -1,0 +1,94 @@
+"""The construction's three scenarios: an ideal link, a shared one, and one that a single flow leaves idle.
+
+A virtual link is jitter that holds each packet for as long as a link of the flow's own would: where it needs no more
+than D, and never less than nothing, the flow sees that link and no other, whatever the CCA does (specs/ccas.md section
+22, point 7). So no state has to be cloned: flows converge on their virtual links before the warm-up ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairweir.audit.hunt_space import START_SPREAD_S, time_text
+from fairweir.dumbbell import Cca, cca_name, dumbbell, flow, mbps, seconds, start_times_s
+
+Document = dict[str, Any]
+
+SCAN_S = 100.0
+"""At 40 ms and 1 Gbps the CCAs that converge at all do so in a third of it."""
+SHARED_S = 60.0
+WARM_UP_RATES = 10.0
+"""How many times as fast the shared link is during the warm-up, so that no queue of it is left at its end: the flows
+would fill the link, and it would stand for ever."""
+BUFFER = "infinite"
+"""The paper's ideal path has a queue that never overflows."""
+
+
+def _flow(cca: Cca, rtprop_ms: float, start_s: float, **keys: Any) -> Document:
+    return {**flow(cca_name(cca), rtprop_ms, start_s), "cca": cca if isinstance(cca, str) else dict(cca), **keys}
+
+
+def _virtual(rate_mbps: float, d_ms: float) -> Document:
+    return {"kind": "virtual-link", "rate": mbps(rate_mbps), "bound": time_text(d_ms)}
+
+
+def ideal(cca: Cca, rate_mbps: float, rtprop_ms: float, duration_s: float, share: float) -> Document:
+    """One flow alone; the last `share` of the run counts."""
+    return dumbbell(
+        f"{cca_name(cca)}-ideal",
+        "one flow on an ideal link",
+        rate_mbps=rate_mbps,
+        buffer=BUFFER,
+        flow_tables=[_flow(cca, rtprop_ms, 0.0)],
+        duration_s=duration_s,
+        warmup_s=duration_s * (1.0 - share),
+        seed=1,
+    )
+
+
+def shared(cca: Cca, slow_mbps: float, fast_mbps: float, d_ms: float, rtprop_ms: float, seed: int) -> Document:
+    """Theorem 1, case 2: both flows on a link of both rates, each shown its own by jitter of at most `d_ms`.
+
+    The link is shared from the end of the warm-up on, as the theorem's is from the times of convergence on; until then
+    it is so fast that there is no queue.
+    """
+    starts = start_times_s(seed, 2, START_SPREAD_S)
+    flows = [
+        _flow(cca, rtprop_ms, start, id=name, jitter=_virtual(rate, d_ms))
+        for name, rate, start in zip(("slow", "fast"), (slow_mbps, fast_mbps), starts, strict=True)
+    ]
+    rate_mbps = slow_mbps + fast_mbps
+    document = dumbbell(
+        f"{cca_name(cca)}-starves",
+        f"Two flows of {cca_name(cca)} share {mbps(rate_mbps)}. Jitter of at most {d_ms:.4g} ms shows one "
+        f"a link of {mbps(slow_mbps)} and the other one of {mbps(fast_mbps)} (starvation paper, theorem 1).",
+        rate_mbps=rate_mbps,
+        buffer=BUFFER,
+        flow_tables=flows,
+        duration_s=SHARED_S,
+        warmup_s=SHARED_S / 2,
+        seed=seed,
+    )
+    steps = [["0s", mbps(rate_mbps * WARM_UP_RATES)], [document["warmup"], mbps(rate_mbps)]]
+    document["link"]["bottleneck"] = {"steps": steps, "buffer": BUFFER}
+    return document
+
+
+def warm_up_of(document: Document) -> Document:
+    """Give the run up to the end of the warm-up alone: what it counts, the whole run had counted by then."""
+    return {**document, "duration": document["warmup"], "warmup": seconds(0.0)}
+
+
+def underused(cca: Cca, shown_mbps: float, link_mbps: float, d_ms: float, rtprop_ms: float) -> Document:
+    """Theorem 2: one flow on a fast link, shown a slow one."""
+    return dumbbell(
+        f"{cca_name(cca)}-underuses",
+        f"A flow of {cca_name(cca)} has {mbps(link_mbps)} for itself. Jitter of at most {d_ms:.4g} ms shows it a link "
+        f"of {mbps(shown_mbps)} (starvation paper, theorem 2).",
+        rate_mbps=link_mbps,
+        buffer=BUFFER,
+        flow_tables=[_flow(cca, rtprop_ms, 0.0, jitter=_virtual(shown_mbps, d_ms))],
+        duration_s=SHARED_S,
+        warmup_s=SHARED_S / 2,
+        seed=1,
+    )

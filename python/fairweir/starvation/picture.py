@@ -1,0 +1,48 @@
+"""Rate-delay curves, as the starvation paper's figure 3 has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairweir.report import style
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+
+    from fairweir.starvation.result import Point
+
+
+def rate_delay(curves: Sequence[tuple[str, Sequence[Point]]]) -> Figure:
+    """Draw queueing delay (RTT less rtprop) against link rate: a band from d_min to d_max for each CCA.
+
+    Parameters
+    ----------
+    curves : names and points; points whose RTT did not settle are left out
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.0, 5.0), layout="constrained")
+    axis = figure.subplots()
+    for i, (name, points) in enumerate(curves):
+        settled = [p for p in points if p.settles]
+        rates = [p.rate_mbps for p in settled]
+        low, high = ([d - p.rtprop_ms for d, p in zip(ds, settled, strict=True)] for ds in _extremes(settled))
+        axis.fill_between(rates, low, high, color=style.colour(i), alpha=0.25, linewidth=0)
+        axis.plot(
+            rates, high, color=style.colour(i), marker="o", markersize=3, linewidth=1.2, label=f"{name}, $d_{{max}}$"
+        )
+        axis.plot(rates, low, color=style.colour(i), linestyle="--", linewidth=0.8)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xlabel("link rate (Mbit/s)")
+    axis.set_ylabel("RTT − rtprop (ms)")
+    axis.grid(True, which="major", color="#DDDDDD", linewidth=0.6)
+    axis.set_title("Delay ranges of one flow alone on an ideal link (dashed: $d_{min}$)", fontsize=11, loc="left")
+    axis.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def _extremes(points: Sequence[Point]) -> tuple[list[float], list[float]]:
+    return [p.dmin_ms for p in points], [p.dmax_ms for p in points]

@@ -1,0 +1,138 @@
+"""What the construction comes back with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from fairweir.verdict import Interval, Outcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Word = Literal["starves", "needs-more-jitter", "not-delay-convergent", "not-shown"]
+
+SETTLED_SHARE = 0.05
+"""Extremes of the last quarter and of the last half of a run that differ by less of the range are the same
+(specs/ccas.md section 22, point 1)."""
+SETTLED_RTPROPS = 0.01
+"""The same in rtprops: the extremes of a CCA that draws dice keep creeping by a sample's noise."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Point(_Model):
+    """One flow alone on an ideal link.
+
+    RTTs are those of the last half of the run, in ms; the ``late`` ones those of its last quarter.
+    """
+
+    rate_mbps: float
+    rtprop_ms: float
+    duration_s: float
+    throughput_mbps: float = 0.0
+    dmin_ms: float = 0.0
+    dmax_ms: float = 0.0
+    late_dmin_ms: float = 0.0
+    late_dmax_ms: float = 0.0
+    fault: str = ""
+    """Why there are no numbers, if the run did not end well."""
+
+    @property
+    def delta_ms(self) -> float:
+        """The paper's delta(C) = d_max(C) - d_min(C)."""
+        return self.dmax_ms - self.dmin_ms
+
+    @property
+    def efficiency(self) -> float:
+        """The paper's f at this rate."""
+        return self.throughput_mbps / self.rate_mbps
+
+    @property
+    def settles(self) -> bool:
+        """Does the RTT stay in one range (definition 1), as far as the run can tell?"""
+        creep = max(abs(self.late_dmax_ms - self.dmax_ms), abs(self.late_dmin_ms - self.dmin_ms))
+        return not self.fault and creep <= max(SETTLED_SHARE * self.delta_ms, SETTLED_RTPROPS * self.rtprop_ms)
+
+
+class Pair(_Model):
+    """Two rates whose ideal links look alike to within `d_ms`, and whose throughputs are far apart."""
+
+    slow_mbps: float
+    fast_mbps: float
+    ratio: float
+    """Throughput alone on the fast link by that on the slow one."""
+    d_ms: float
+    """Jitter that shows either flow its own link where the shared queue is empty: case 2 of the proof."""
+
+
+class Confirmation(_Model):
+    """Both flows on one link, each behind jitter of at most `d_ms` that shows it a link of its own; a value a seed."""
+
+    d_ms: float
+    seeds: list[int]
+    ratios: list[float]
+    ratio: Interval
+    slow_mbps: float
+    fast_mbps: float
+    violations: list[int]
+    """Packets after the warm-up whose jitter would have had to lie outside [0, d_ms] for the show to be perfect."""
+    starved: int
+    """Seeds whose ratio is at least the one asked for."""
+
+
+class Underuse(_Model):
+    """Theorem 2: one flow on a link of `link_mbps`, shown a link of `shown_mbps` by jitter of at most `d_ms`."""
+
+    d_ms: float
+    shown_mbps: float
+    link_mbps: float
+    utilization: float
+    violations: int
+
+
+class Starvation(_Model):
+    """The answer for one CCA; ``model_dump(mode="json")`` is what ``--json`` prints."""
+
+    cca: str
+    word: Word
+    why: str
+    asked_ratio: float
+    jitter_ms: float
+    rtprop_ms: float
+    points: list[Point]
+    delta_max_ms: float | None = None
+    efficiency: float | None = None
+    pair: Pair | None = None
+    confirmation: Confirmation | None = None
+    underuse: Underuse | None = None
+    bounded: str = ""
+    """What the hunt for starving jitter says of a CCA that is not delay-convergent."""
+    scenarios: dict[str, dict[str, Any]] = {}
+    """File stem -> scenario that shows it."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """Of the claim that no jitter up to `jitter_ms` starves a flow."""
+        return {
+            "starves": Outcome.FAILS,
+            "needs-more-jitter": Outcome.HOLDS,
+            "not-delay-convergent": Outcome.INFO,
+            "not-shown": Outcome.UNKNOWN,
+        }[self.word]
+
+    def save(self, directory: Path) -> list[Path]:
+        """Write the scenarios, each whole or not at all, and give their paths."""
+        from fairweir.scenario import Scenario
+
+        directory.mkdir(parents=True, exist_ok=True)
+        written = []
+        for stem, document in self.scenarios.items():
+            path = directory / f"{stem}.toml"
+            partial = path.with_suffix(".partial")
+            partial.write_text(Scenario.from_dict(document, source=stem).to_toml(), encoding="utf-8")
+            written.append(partial.replace(path))
+        return written

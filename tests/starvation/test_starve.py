@@ -1,0 +1,84 @@
+"""Theorem 1 and 2 by construction, and the refusal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairweir.cli.starve import read_range
+from fairweir.errors import ConfigError
+from fairweir.run import run
+from fairweir.scenario import Scenario
+from fairweir.starvation import starve
+from fairweir.starvation.conduct import Question
+from fairweir.starvation.pairs import hold_ms, pairs, rates_mbps
+from fairweir.starvation.result import Point
+from fairweir.verdict import Outcome
+
+
+def point(rate_mbps: float, dmin_ms: float, dmax_ms: float, efficiency: float = 1.0) -> Point:
+    return Point(
+        rate_mbps=rate_mbps,
+        rtprop_ms=40.0,
+        duration_s=100.0,
+        throughput_mbps=efficiency * rate_mbps,
+        dmin_ms=dmin_ms,
+        dmax_ms=dmax_ms,
+        late_dmin_ms=dmin_ms,
+        late_dmax_ms=dmax_ms,
+    )
+
+
+def test_rates_end_at_the_highest_and_two_steps_are_s_by_f() -> None:
+    rates = rates_mbps(1.0, 1000.0, 10.0)
+    assert rates[-1] == 1000.0
+    assert rates[0] >= 1.0
+    assert rates[-1] / rates[-3] == pytest.approx(10.0 / 0.9, rel=1e-3)
+
+
+def test_the_pair_with_the_smallest_hold_comes_first() -> None:
+    points = [point(10.0, 44.0, 45.0), point(100.0, 40.4, 40.5), point(1000.0, 40.0, 40.1, efficiency=0.95)]
+    found = pairs(points, 9.0)
+    assert (found[0].slow_mbps, found[0].fast_mbps) == (100.0, 1000.0)
+    assert found[0].d_ms == pytest.approx(hold_ms(points[1]))
+    # An inefficient flow on the fast link is less than ten times as fast.
+    assert all(pair.slow_mbps == 10.0 for pair in pairs(points, 9.6))
+
+
+def test_a_range_that_moves_does_not_settle() -> None:
+    assert point(10.0, 41.0, 45.0).settles
+    assert not point(10.0, 41.0, 45.0).model_copy(update={"late_dmin_ms": 43.0}).settles
+
+
+def test_vegas_starves_with_half_a_millisecond_and_the_file_shows_it(tmp_path: Path) -> None:
+    result = starve(Question("vegas", jitter_ms=1.0, lowest_mbps=80.0, seeds=(1, 2)), workers=1)
+    assert result.word == "starves"
+    assert result.outcome is Outcome.FAILS
+    assert result.pair is not None
+    # Vegas keeps alpha to beta packets queued: 4 and its own transmission's share, of 1500 bytes at 90 Mbps.
+    assert result.pair.d_ms == pytest.approx(4 * 1500 * 8 / 90e3, rel=1e-3)
+    assert result.confirmation is not None
+    assert result.confirmation.violations == [0, 0]
+    assert result.confirmation.d_ms <= 1.0
+    assert result.underuse is not None
+    assert result.underuse.utilization < 0.02
+    starving, idle = result.save(tmp_path)
+    replayed = run(Scenario.load(starving))
+    assert replayed.summary["fairness"]["max_min_ratio"] > 10.0
+    assert run(Scenario.load(idle)).summary["links"][0]["utilization"] == result.underuse.utilization
+
+
+def test_reno_is_refused_and_bounded() -> None:
+    result = starve(Question("reno", jitter_ms=1.0, lowest_mbps=2.0, highest_mbps=25.0), workers=1)
+    assert result.word == "not-delay-convergent"
+    assert "does not settle" in result.why
+    assert result.bounded.startswith("no ratio above")
+
+
+@pytest.mark.parametrize("text", ["5Mbps", "1Gbps..1Mbps"])
+def test_a_range_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_range(text)
+    assert caught.value.key == "--rate-range"
+    assert caught.value.hint
