@@ -36,8 +36,8 @@ def test_commands_work_as_written(page: str, tmp_path: Path, monkeypatch: pytest
     for line in lines:
         words = shlex.split(line)[1:]
         code = main([*words, *SHORTER] if words[0] == "audit" else words)
-        # An audit may find that a claim fails; that too is as written.
-        assert code == 0 or (words[0] == "audit" and code == 1), line
+        # An audit may find that a claim fails, and vegas does starve; that too is as written.
+        assert code == 0 or (words[0] in {"audit", "starve"} and code == 1), line
 
 
 def test_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
