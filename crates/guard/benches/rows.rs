@@ -1,0 +1,189 @@
+//! What a data packet with its ACK costs: both found in the table, the data measured, a row of features written.
+//! Budget per core: 1 M data packets/s with 20 features in full for each, 5 M/s for the service policy's six.
+//!
+//! ```text
+//! cargo bench -p fairweir-guard
+//! ```
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use fairweir_guard::{Direction, Feature, Flags, FlowKey, Limits, Packet, Plan, Row, Table, Timestamps, catalogue};
+use fairweir_units::{Dur, Time};
+
+fn main() {
+    divan::main();
+}
+
+const FLOWS: u16 = 4;
+const PACKETS_PER_FLOW: u64 = 12_000;
+const PAYLOAD: u32 = 1448;
+const WIRE: u32 = 1514;
+const MIN_RTT_US: u64 = 20_000;
+/// 1,514 bytes at 25 Mbit/s.
+const GAP_US: u64 = 484;
+const DECISION: Dur = Dur::from_millis(100);
+
+/// The kinds that CMU-CS-24-129, table 6, finds most telling: slow averages of losses and gaps, windows, loss events.
+const TWENTY: [&str; 20] = [
+    "min_rtt_us",
+    "rtt_ratio.ewma0.01",
+    "interarrival_us.ewma0.001",
+    "interarrival_us.ewma0.01",
+    "arrival_rate_mbps.ewma0.1",
+    "inv_sqrt_loss_rate.ewma0.001",
+    "inv_sqrt_loss_rate.ewma0.003",
+    "inv_sqrt_loss_rate.ewma0.005",
+    "rtt_us.window8",
+    "rtt_ratio.window8",
+    "rtt_ratio.window32",
+    "throughput_mbps.window8",
+    "throughput_mbps.window32",
+    "interarrival_us.window16",
+    "loss_rate.window8",
+    "loss_rate.window32",
+    "mathis_mbps.window32",
+    "loss_event_rate.intervals8",
+    "inv_sqrt_loss_event_rate.intervals8",
+    "mathis_event_mbps.intervals8",
+];
+
+const SERVICE: [&str; 6] = [
+    "min_rtt_us",
+    "rtt_us.window8",
+    "throughput_mbps.window8",
+    "loss_rate.window8",
+    "loss_event_rate.intervals8",
+    "mathis_event_mbps.intervals8",
+];
+
+fn named(names: &[&str]) -> Vec<Feature> {
+    names.iter().map(|name| name.parse().expect("a feature of the catalogue")).collect()
+}
+
+/// Uniform below `n`.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((self.0 >> 33) * n) >> 31
+    }
+}
+
+/// 4 flows of 25 Mbit/s, each arrival answered by an ACK: RTT a saw-tooth of 20 to 36 ms, gaps ± 30 %, bursts of 1 to
+/// 3 losses about every 2,500 packets.
+fn workload() -> Vec<Packet> {
+    let mut draws = Draws(1);
+    let mut packets: Vec<Packet> = (0..FLOWS).flat_map(|flow| one_flow(flow, &mut draws)).collect();
+    packets.sort_by_key(|packet| packet.at);
+    packets
+}
+
+fn one_flow(number: u16, draws: &mut Draws) -> Vec<Packet> {
+    let local = "10.0.0.1:5001".parse().expect("an address");
+    let flow = FlowKey::new(local, ([192, 0, 2, 1], 4000 + number).into(), 0);
+    let (mut now, mut seq) = (u64::from(number) * 100 + 1_000_000, 1u32);
+    let mut packets = Vec::new();
+    for i in 0..PACKETS_PER_FLOW {
+        now += GAP_US * 7 / 10 + draws.below(GAP_US * 6 / 10);
+        if draws.below(2500) == 0 {
+            seq = seq.wrapping_add(PAYLOAD * (1 + draws.below(3) as u32));
+        }
+        let rtt = MIN_RTT_US + MIN_RTT_US * 8 / 10 * (i % 2000) / 2000;
+        let tick = |us: u64| (us / 1000) as u32;
+        let data = Packet {
+            at: Time::ZERO + Dur::from_micros(now),
+            flow,
+            direction: Direction::Incoming,
+            flags: Flags::ACK,
+            seq,
+            ack: 1,
+            window: 500,
+            timestamps: Some(Timestamps { tsval: tick(now), tsecr: tick(now - rtt) }),
+            payload: PAYLOAD,
+            wire: WIRE,
+            segs: 1,
+            wscale: None,
+        };
+        seq = seq.wrapping_add(PAYLOAD);
+        let ack = Packet {
+            at: data.at + Dur::from_micros(1),
+            direction: Direction::Outgoing,
+            seq: 1,
+            ack: seq,
+            timestamps: Some(Timestamps { tsval: tick(now), tsecr: tick(now) }),
+            payload: 0,
+            wire: 66,
+            ..data
+        };
+        packets.extend([data, ack]);
+    }
+    packets
+}
+
+/// When rows are written.
+#[derive(Clone, Copy)]
+enum Rows {
+    EveryPacket,
+    EveryDecision,
+}
+
+fn run(bencher: Bencher, features: Vec<Feature>, rows: Rows) {
+    let packets = workload();
+    let data = u64::from(FLOWS) * PACKETS_PER_FLOW;
+    bencher
+        .counter(ItemsCount::new(data))
+        .with_inputs(|| Table::new(Limits::default(), [7; 16], Plan::new(features.iter().copied())))
+        .bench_refs(|table| {
+            let mut row = Row::for_plan(table.plan());
+            let mut decided = Time::ZERO;
+            for packet in &packets {
+                let id = table.observe(packet);
+                match rows {
+                    Rows::EveryPacket => {
+                        if let Some(id) = id {
+                            table.fill(id, &mut row);
+                            divan::black_box(&row);
+                        }
+                    }
+                    Rows::EveryDecision if packet.at.since(decided) >= DECISION => {
+                        decided = packet.at;
+                        let ids: Vec<_> = table.iter().map(|(id, _)| id).collect();
+                        for id in ids {
+                            table.fill(id, &mut row);
+                            divan::black_box(&row);
+                        }
+                    }
+                    Rows::EveryDecision => {}
+                }
+            }
+            // The windows without a loss in them know no loss-based rate; everything else must be there.
+            let known = row.iter().flatten().count();
+            assert!(10 * known >= 8 * features.len(), "only {known} of {} known", features.len());
+        });
+}
+
+#[divan::bench]
+fn twenty_every_packet(bencher: Bencher) {
+    run(bencher, named(&TWENTY), Rows::EveryPacket);
+}
+
+#[divan::bench]
+fn twenty_every_decision(bencher: Bencher) {
+    run(bencher, named(&TWENTY), Rows::EveryDecision);
+}
+
+#[divan::bench]
+fn service_every_packet(bencher: Bencher) {
+    run(bencher, named(&SERVICE), Rows::EveryPacket);
+}
+
+#[divan::bench]
+fn service_every_decision(bencher: Bencher) {
+    run(bencher, named(&SERVICE), Rows::EveryDecision);
+}
+
+#[divan::bench]
+fn all_209_every_packet(bencher: Bencher) {
+    run(bencher, catalogue(), Rows::EveryPacket);
+}
