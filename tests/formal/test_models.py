@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Family, Resolution, Start, Terms, cbr_delay, ccac
 from fairweir.formal.beliefs import delay as delay_beliefs
+from fairweir.formal.beliefs.soundness import ATTACH
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.evaluate import Evaluator, assignment
 from fairweir.formal.exact import sample, violations
@@ -21,7 +22,7 @@ from fairweir.formal.grid import Grid
 from fairweir.formal.models import MODELS
 from fairweir.formal.system import Sender, System
 from fairweir.formal.trace import Trace
-from fairweir.formal.trial import make, try_out
+from fairweir.formal.trial import families_of, make, try_out
 
 POINTS = 6
 NAMES = ("ideal", "cbr-delay", "ccac")
@@ -34,9 +35,8 @@ unhurried = settings(deadline=None, max_examples=3, suppress_health_check=[Healt
 def build(model: str, buffer: Buffer, senders: tuple[Sender, ...] = ALONE, per_r: int = 1) -> System:
     system = MODELS[model](Grid(POINTS, per_r), buffer, senders)
     if senders == ALONE:
-        ccac.attach(system)
-        if model != "ccac":
-            cbr_delay.attach(system)
+        for family in families_of(model, buffer):
+            ATTACH[family](system)
     return system
 
 
@@ -260,4 +260,4 @@ def test_the_sampler_makes_losses_queues_jitter_and_waste() -> None:
     assert sum(any(trace.S[t] < trace.TA[t] for t in range(POINTS)) for trace in traces) > 60
     assert sum(trace.TA[-1] - trace.TA[0] < POINTS - 1 for trace in traces) > 30
     assert sum(any(trace.TA[t] > trace.accepted(t) for t in range(POINTS)) for trace in traces) > 10
-    assert {Family.CCAC} == set(make("ccac", Grid(POINTS), Buffer.SMALL, 1, ALONE).flows[0].attached)
+    assert {Family.CCAC, Family.BUFFER} == set(make("ccac", Grid(POINTS), Buffer.SMALL, 1, ALONE).flows[0].attached)

@@ -51,9 +51,10 @@ class Trial:
     findings: tuple[Finding, ...]
 
 
-def families_of(model: str) -> tuple[Family, ...]:
-    """Give the beliefs that are sound on a model."""
-    return (Family.CCAC,) if model == "ccac" else (Family.CCAC, Family.CBR_DELAY)
+def families_of(model: str, buffer: Buffer) -> tuple[Family, ...]:
+    """Give the beliefs that are sound on a model with such a buffer, in an order in which they can be attached."""
+    rates = (Family.CCAC,) if model == "ccac" else (Family.CCAC, Family.CBR_DELAY)
+    return (*rates, Family.BUFFER) if buffer.is_finite else rates
 
 
 def try_out(system: System, seeds: Sequence[int]) -> Trial:
@@ -81,7 +82,7 @@ def make(model: str, grid: Grid, buffer: Buffer, seed: int, senders: Sequence[Se
     if len(senders) > 1 or senders[0] is not Sender.RATE:
         return trace
     random = Random(seed)  # noqa: S311 - not for secrets
-    for family in families_of(model):
+    for family in families_of(model, buffer):
         trace = believe(trace, 0, family, Terms(), first_values(trace, family, Terms(), random))
     return trace
 

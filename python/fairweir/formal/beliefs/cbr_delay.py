@@ -14,6 +14,7 @@ import z3
 
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms, needs_rate
+from fairweir.formal.beliefs.samples import Sample, is_largest
 from fairweir.formal.grid import Grid
 from fairweir.formal.models.delay import first_byte_delays
 from fairweir.formal.system import Bit, System, is_max
@@ -52,11 +53,11 @@ def attach(
         system.require(group, consistent_rate(system, 0, flow), consistent_queue(system, 0, flow))
     quiet = _quiet_steps(system, flow)
     room = reach(system.grid, resolution)
-    samples: list[tuple[Bit, z3.ArithRef]] = []
+    samples: list[Sample] = []
     for t in range(1, system.grid.points):
         now = _samples(system, flow, t, quiet, room)
         samples += now
-        system.require(group, *_is_largest(kept if t == last else lower[t], lower[t - 1], now))
+        system.require(group, *is_largest(kept if t == last else lower[t], lower[t - 1], now))
         if not (expires and t == last):
             system.require(group, *_is_queue_bound(system, flow, t))
     if expires:
@@ -65,7 +66,7 @@ def attach(
         floor = LARGEST_FALL * lower[0]
         system.require(
             f"time-outs {flow}",
-            *_is_largest(fresh, system.alpha, samples),
+            *is_largest(fresh, system.alpha, samples),
             *(z3.Implies(ends, bound) for bound in is_max(lower[last], [fresh, floor])),
             z3.Implies(z3.Not(ends), lower[last] == kept),
             most[last] == own.inflight(last),
@@ -102,7 +103,7 @@ def _quiet_steps(system: System, flow: int) -> list[Bit]:
     return out
 
 
-def _samples(system: System, flow: int, t: int, quiet: list[Bit], room: Fraction) -> list[tuple[Bit, z3.ArithRef]]:
+def _samples(system: System, flow: int, t: int, quiet: list[Bit], room: Fraction) -> list[Sample]:
     """Give the intervals that end by t minus its delay, with the condition under which each counts, and its rate.
 
     All losses in the interval must be known, which takes R. With one step per R they also are at its end itself: if all
@@ -114,15 +115,6 @@ def _samples(system: System, flow: int, t: int, quiet: list[Bit], room: Fraction
         counts = z3.And(own.accepted(end) <= own.S[t], *quiet[end - length + 1 : t + 1])
         out.append((counts, (own.A[end] - own.A[end - length]) * (1 / room)))
     return out
-
-
-def _is_largest(value: z3.ArithRef, before: z3.ArithRef, samples: list[tuple[Bit, z3.ArithRef]]) -> list[z3.BoolRef]:
-    """Bind value = max(before, the samples that count)."""
-    out, attained = [value >= before], [value <= before]
-    for counts, rate in samples:
-        out.append(z3.Implies(counts, value >= rate))
-        attained.append(z3.And(counts, value <= rate))
-    return [*out, z3.Or(*attained)]
 
 
 def _is_queue_bound(system: System, flow: int, t: int) -> list[z3.BoolRef]:

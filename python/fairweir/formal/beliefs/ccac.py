@@ -10,6 +10,7 @@ import z3
 
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms, needs_rate
+from fairweir.formal.beliefs.samples import is_least
 from fairweir.formal.system import Bit, Curve, System, is_max
 
 #: C_U may grow by this factor at a time-out. Thesis: at most 2; published code: 1.5.
@@ -82,12 +83,8 @@ def _is_upper(
 ) -> list[z3.BoolRef]:
     """Bind C_U(t): the least of what it was and of (S(t) - S(s)) / (t - s - D) over busy intervals above D."""
     grid, served = system.grid, system.flows[flow].S
-    out, attained = [value <= before], [value >= before]
-    for s in range(t - grid.d_steps):
-        rate = (served[t] - served[s]) * (1 / ((t - s) * grid.step - grid.jitter))
-        out.append(z3.Implies(busy[t][s], value <= rate))
-        attained.append(z3.And(busy[t][s], value >= rate))
-    return [*out, z3.Or(*attained)]
+    spans = [(s, (t - s) * grid.step - grid.jitter) for s in range(t - grid.d_steps)]
+    return is_least(value, before, [(busy[t][s], (served[t] - served[s]) * (1 / length)) for s, length in spans])
 
 
 def _time_outs(system: System, flow: int, kept_lower: z3.ArithRef, kept_upper: z3.ArithRef) -> list[z3.BoolRef]:

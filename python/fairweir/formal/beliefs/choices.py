@@ -34,6 +34,8 @@ class Family(StrEnum):
     """C_L and C_U."""
     CBR_DELAY = "cbr-delay"
     """C_L_lambda and q_U."""
+    BUFFER = "buffer"
+    """beta_L and beta_U."""
 
 
 class Resolution(StrEnum):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import z3
 
 from fairweir.formal.beliefs import Family, Resolution, Start, cbr_delay, ccac
+from fairweir.formal.beliefs import buffer as buffer_size
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.grid import Grid
 from fairweir.formal.models import MODELS
@@ -26,8 +27,16 @@ _CBR_DELAY: Mapping[str, Callable[[System, int], Bit]] = {
     "C_L_lambda <= C, and with its room below C T* + beta": cbr_delay.consistent_rate,
     "bq <= q_U": cbr_delay.consistent_queue,
 }
+_BUFFER: Mapping[str, Callable[[System, int], Bit]] = {
+    "beta_L <= beta": lambda system, t: system.flows[0].beliefs["beta_L"][t] <= system.beta,
+    "beta <= beta_U": lambda system, t: system.flows[0].beliefs["beta_U"][t] >= system.beta,
+}
 #: How each family is attached with its usual terms.
-ATTACH: Mapping[Family, Callable[[System], None]] = {Family.CCAC: ccac.attach, Family.CBR_DELAY: cbr_delay.attach}
+ATTACH: Mapping[Family, Callable[[System], None]] = {
+    Family.CCAC: ccac.attach,
+    Family.CBR_DELAY: cbr_delay.attach,
+    Family.BUFFER: buffer_size.attach,
+}
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,17 @@ def bounds(grid: Grid) -> Iterator[Bound]:
                 for claim, holds in _CBR_DELAY.items():
                     name = f"{model} {buffer}, delays to the {resolution}: {claim}"
                     yield Bound(name, claim, system, holds(system, grid.last))
+    yield from buffer_bounds(grid)
+
+
+def buffer_bounds(grid: Grid) -> Iterator[Bound]:
+    """Give the bounds on beta, for every model and finite buffer; at the last point."""
+    for model in ("ideal", "cbr-delay", "ccac"):
+        for buffer in filter(lambda b: b.is_finite, Buffer):
+            system = believing(model, grid, buffer)
+            buffer_size.attach(system)
+            for claim, holds in _BUFFER.items():
+                yield Bound(f"{model} {buffer}: {claim}", claim, system, holds(system, grid.last))
 
 
 def controls(grid: Grid) -> Iterator[Bound]:
@@ -91,6 +111,15 @@ def controls(grid: Grid) -> Iterator[Bound]:
     wider = MODELS["ccac"](grid, Buffer.ARBITRARY)
     cbr_delay.attach(wider)
     yield control("C_L_lambda on CCAC", "C_L_lambda <= C", wider, wider.flows[0].beliefs["C_L_lambda"][last] <= 1)
+    lossy = believing("ccac", grid, Buffer.ARBITRARY)
+    known = buffer_size.known_queue(lossy, last)
+    yield control("beta_L without D", "A - L - S <= beta", lossy, known <= lossy.beta)
+    less = known - lossy.flows[0].beliefs["C_L"][last] * jitter * step
+    yield control("beta_L with C_L for C_U", "A - L - S - C_L D <= beta", lossy, less <= lossy.beta)
+    loss = buffer_size.shows_overflow(lossy, last)
+    full = z3.Implies(loss, lossy.beta <= less)
+    yield control("beta_U less C_L D", "at a loss: beta <= A - L - S - C_L D", lossy, full)
+    yield control("beta_U without a loss", "beta <= A - L - S", lossy, lossy.beta <= known)
 
 
 def believing(model: str, grid: Grid, buffer: Buffer, resolution: Resolution | None = None) -> System:

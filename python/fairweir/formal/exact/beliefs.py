@@ -34,6 +34,8 @@ def is_consistent(trace: Trace, family: Family, terms: Terms, values: Mapping[st
     """Tell whether the trace's network is among those that the values at t leave possible."""
     if family is Family.CCAC:
         return values["C_L"] <= 1 <= values["C_U"]
+    if family is Family.BUFFER:
+        return trace.beta is not None and values["beta_L"] <= trace.beta <= values["beta_U"]
     lower, room = values["C_L_lambda"], room_of(trace, terms)
     fits = lower <= 1 and (trace.beta is None or 1 + trace.beta >= room * lower)
     return fits and values["q_U"] >= trace.bottleneck_queue(t)
@@ -85,13 +87,33 @@ def cbr_delay(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str, F
     return {"C_L_lambda": lower, "q_U": most}
 
 
+def buffer_size(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str, Fraction]) -> Columns:
+    """Give beta_L and beta_U from their first values and the flow's C_L and C_U on; they know no time-outs."""
+    grid, back = trace.grid, trace.grid.r_steps
+    lower, upper = [first["beta_L"]], [first["beta_U"]]
+    for t in range(1, grid.points):
+        held = [flow.beliefs["C_L"][t] * least_qdelay(trace, flow, t)]
+        if t >= back:
+            queue = flow.accepted(t - back) - flow.S[t - back]
+            held.append(queue - flow.beliefs["C_U"][t] * grid.jitter)
+        is_full = t > back and flow.L[t - back] > flow.L[t - back - 1]
+        lower.append(max(lower[-1], *held))
+        upper.append(min(upper[-1], queue) if is_full else upper[-1])
+    return {"beta_L": lower, "beta_U": upper}
+
+
 #: How each family is computed.
 FAMILIES: Mapping[Family, Callable[[Trace, FlowTrace, Terms, Mapping[str, Fraction]], Columns]] = {
     Family.CCAC: ccac,
     Family.CBR_DELAY: cbr_delay,
+    Family.BUFFER: buffer_size,
 }
 #: What each family has.
-NAMES: Mapping[Family, tuple[str, str]] = {Family.CCAC: ("C_L", "C_U"), Family.CBR_DELAY: ("C_L_lambda", "q_U")}
+NAMES: Mapping[Family, tuple[str, str]] = {
+    Family.CCAC: ("C_L", "C_U"),
+    Family.CBR_DELAY: ("C_L_lambda", "q_U"),
+    Family.BUFFER: ("beta_L", "beta_U"),
+}
 
 
 def _valid_start(
@@ -99,6 +121,8 @@ def _valid_start(
 ) -> Iterator[Violation]:
     if family is Family.CCAC:
         is_valid = trace.alpha <= first["C_L"] <= first["C_U"]
+    elif family is Family.BUFFER:
+        is_valid = 0 <= first["beta_L"] <= first["beta_U"]
     else:
         is_valid = trace.alpha <= first["C_L_lambda"] and first["q_U"] >= 0
     yield from report.unless(is_valid, "beliefs", 0, f"{family} starts with impossible values")

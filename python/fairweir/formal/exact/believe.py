@@ -28,6 +28,9 @@ def first_values(trace: Trace, family: Family, terms: Terms, random: Random) -> 
             low = trace.alpha + part * random.randint(0, 4)
             return {"C_L": low, "C_U": low + Fraction(random.randint(0, 16), 8)}
         return {"C_L": trace.alpha + part * (1 - trace.alpha), "C_U": 1 + Fraction(random.randint(0, 16), 8)}
+    if family is Family.BUFFER:
+        size = Fraction(0) if terms.start is Start.ANY else (trace.beta or Fraction(0))
+        return {"beta_L": part * size, "beta_U": size + Fraction(random.randint(0, 16), 8)}
     most = Fraction(1) if trace.beta is None else min(Fraction(1), (1 + trace.beta) / room_of(trace, terms))
     if terms.start is Start.ANY:
         most *= 4

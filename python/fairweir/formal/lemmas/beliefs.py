@@ -110,7 +110,7 @@ def _random(model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender], t
         begun = getrusage(RUSAGE_SELF).ru_utime
         system = MODELS[model](grid, buffer, senders)
         if len(senders) == 1 and senders[0] is Sender.RATE:
-            for family in families_of(model):
+            for family in families_of(model, buffer):
                 soundness.ATTACH[family](system)
         trial = try_out(system, range(traces))
         return _of_trial(name, trial, getrusage(RUSAGE_SELF).ru_utime - begun)

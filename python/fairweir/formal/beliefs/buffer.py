@@ -1,0 +1,71 @@
+"""Bounds on the buffer: beta_L and beta_U, bytes in C R (thesis section 4.1.1 names beta_L, without a formula).
+
+Losses are known after R, so what waited R ago, q = A - L - S, is known now. Of it at most beta waits for capacity and
+at most C D for the jitter: beta >= q - C_U D. A byte that waited for qdel_L at the bottleneck found C qdel_L before it:
+beta >= C_L qdel_L. Where bytes were lost the buffer was full: beta <= q. Without jitter both meet at the first loss.
+"""
+
+from __future__ import annotations
+
+import z3
+
+from fairweir.errors import ConfigError
+from fairweir.formal.beliefs.choices import Family, Start, Terms, needs_rate
+from fairweir.formal.beliefs.samples import Sample, is_largest, is_least
+from fairweir.formal.system import Bit, System
+
+
+def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) -> None:
+    """Give a flow that has C_L and C_U the beliefs ``beta_L`` and ``beta_U`` (C R), sound if it is alone.
+
+    Raises
+    ------
+    ConfigError : the buffer is infinite, the flow may pause, or it has no bounds on C
+    """
+    own = system.flows[flow]
+    needs_rate(own.sender)
+    if system.beta is None:
+        raise ConfigError("an infinite buffer has no size to bound", key="buffer", value=str(system.buffer))
+    if Family.CCAC not in own.attached:
+        raise ConfigError(
+            "bounds on the buffer rest on bounds on the rate", key="beliefs", hint="attach C_L and C_U first"
+        )
+    stem = flow if len(system.flows) > 1 else None
+    lower, upper = system.reals("beta_L", stem), system.reals("beta_U", stem)
+    own.beliefs |= {"beta_L": lower, "beta_U": upper}
+    own.attached[Family.BUFFER] = Terms(start)
+    group = f"beliefs {flow}"
+    system.require(group, lower[0] >= 0, upper[0] >= lower[0])
+    if start is Start.CONSISTENT:
+        system.require(group, lower[0] <= system.beta, upper[0] >= system.beta)
+    for t in range(1, system.grid.points):
+        system.require(group, *is_largest(lower[t], lower[t - 1], _held(system, flow, t)))
+        system.require(group, *is_least(upper[t], upper[t - 1], _overflowed(system, flow, t)))
+
+
+def known_queue(system: System, t: int, flow: int = 0) -> z3.ArithRef:
+    """Give A - L - S of R ago, which is known at t >= R: L(t - R) is Ld(t)."""
+    own, then = system.flows[flow], t - system.grid.r_steps
+    return own.A[then] - own.Ld[t] - own.S[then]
+
+
+def shows_overflow(system: System, t: int, flow: int = 0) -> Bit:
+    """Tell whether the loss of a step of the trace becomes known at t; when older ones happened is not known."""
+    own = system.flows[flow]
+    return own.Ld[t] > own.Ld[t - 1] if t > system.grid.r_steps else z3.BoolVal(False)
+
+
+def _held(system: System, flow: int, t: int) -> list[Sample]:
+    """Give what the buffer held at least, from the delay seen at t and from the queue of R ago."""
+    own, grid = system.flows[flow], system.grid
+    out: list[Sample] = [
+        (own.delay[t][k], own.beliefs["C_L"][t] * ((k - grid.d_steps) * grid.step))
+        for k in range(grid.d_steps + 1, len(own.delay[t]))
+    ]
+    if t >= grid.r_steps:
+        out.append((z3.BoolVal(True), known_queue(system, t, flow) - own.beliefs["C_U"][t] * grid.jitter))
+    return out
+
+
+def _overflowed(system: System, flow: int, t: int) -> list[Sample]:
+    return [(shows_overflow(system, t, flow), known_queue(system, t, flow))] if t > system.grid.r_steps else []

@@ -1,0 +1,69 @@
+"""What a sender may believe of the buffer: sound by solver and on random traces, and how close."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairweir.errors import ConfigError
+from fairweir.formal.beliefs import Family, buffer, ccac
+from fairweir.formal.beliefs.soundness import Bound, buffer_bounds
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.grid import Grid
+from fairweir.formal.lemmas.beliefs import settle
+from fairweir.formal.models import MODELS
+from fairweir.formal.senders import Sender
+from fairweir.formal.solve import Outcome
+from fairweir.formal.trace import Trace
+from fairweir.formal.trial import make
+
+ALONE = (Sender.RATE,)
+
+
+@pytest.mark.parametrize(
+    "bound", [*buffer_bounds(Grid(6)), *buffer_bounds(Grid(7, per_r=2))], ids=lambda bound: bound.name
+)
+def test_no_trace_leaves_the_bounds(bound: Bound) -> None:
+    assert settle(bound, 60.0).outcome is Outcome.PROVED
+
+
+def overflowing(model: str) -> list[Trace]:
+    """Give traces in which losses of steps of the trace itself become known."""
+    traces = [make(model, Grid(7), Buffer.ARBITRARY, seed, ALONE) for seed in range(60)]
+    return [trace for trace in traces if trace.flows[0].Ld[-1] > trace.flows[0].Ld[1]]
+
+
+def test_without_jitter_the_first_loss_tells_the_buffer() -> None:
+    traces = overflowing("ideal")
+    assert len(traces) > 10
+    for trace in traces:
+        beliefs = trace.flows[0].beliefs
+        assert beliefs["beta_L"][-1] == trace.beta == beliefs["beta_U"][-1]
+
+
+@pytest.mark.parametrize("model", ["cbr-delay", "ccac"])
+def test_with_jitter_a_loss_tells_the_buffer_to_within_what_the_jitter_holds(model: str) -> None:
+    traces = overflowing(model)
+    assert len(traces) > 10
+    for trace in traces:
+        assert trace.beta is not None
+        assert trace.beta <= trace.flows[0].beliefs["beta_U"][-1] <= trace.beta + trace.grid.jitter
+
+
+@pytest.mark.parametrize(
+    ("senders", "size", "rates", "key"),
+    [
+        (ALONE, Buffer.INFINITE, True, "buffer"),
+        ((Sender.WINDOW,), Buffer.SMALL, False, "sender"),
+        (ALONE, Buffer.SMALL, False, "beliefs"),
+    ],
+)
+def test_beliefs_that_make_no_sense_are_refused(
+    senders: tuple[Sender, ...], size: Buffer, rates: bool, key: str
+) -> None:
+    system = MODELS["ccac"](Grid(4), size, senders)
+    if rates:
+        ccac.attach(system)
+    with pytest.raises(ConfigError) as caught:
+        buffer.attach(system)
+    assert caught.value.key == key
+    assert Family.BUFFER not in system.flows[0].attached
