@@ -31,7 +31,8 @@ NS_PER_MS = 1e6
 
 def contract(
     ccas: Annotated[
-        list[str] | None, typer.Argument(metavar="CCA...", help="Names, mine.py:Class, mine.bpf.c or rule.toml.")
+        list[str] | None,
+        typer.Argument(metavar="CCA...", help="Names, mine.py:Class, mine.bpf.c or rule.toml; wishes after --design."),
     ] = None,
     *,
     settings: Annotated[
@@ -56,6 +57,13 @@ def contract(
     table: Annotated[
         bool, typer.Option("--table", help="Contracts by algebra and what they cost; plays nothing.")
     ] = False,
+    design: Annotated[
+        bool,
+        typer.Option("--design", help="The contract for wishes: noise=1ms slowest=1Mbps fastest=100Mbps error=1.5."),
+    ] = False,
+    scenario: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --design: write flows that follow it as a scenario.")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Points and fits (png, svg or pdf).")] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Finished runs; those there are not repeated.")] = Path(
         "contracts"
@@ -65,12 +73,22 @@ def contract(
 ) -> None:
     """Derive contracts from runs: rate as a function of delay, loss or marks, or that there is no such function.
 
-    Exit 0: every CCA has a contract; 1: one has none; 2: bad input, or runs failed; 130: interrupted, and the same
-    command goes on.
+    Exit 0: every CCA has a contract, or the wishes do; 1: one has none; 2: bad input, or runs failed; 130: interrupted,
+    and the same command goes on.
     """
     if table:
         show_costs(as_json)
         return
+    if design:
+        from fairweir.cli.contract_design import design_contract
+
+        if not design_contract(ccas or [], scenario, as_json=as_json):
+            raise typer.Exit(CLAIM_FAILS)
+        return
+    if scenario is not None:
+        raise ConfigError(
+            "a scenario is written for wishes only", key="--scenario", hint="add --design, or leave it out"
+        )
     if not ccas:
         raise ConfigError("which CCA?", hint="fairweir contract vegas copa, or --table for those known by algebra")
     from fairweir.contracts.draw import contract_panels

@@ -1,0 +1,165 @@
+"""``fairweir contract --design``: the contract that meets wishes, or why none does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from fairweir import _core
+from fairweir.cli import output
+from fairweir.contracts.design import Design, Wishes, designs, impossible
+from fairweir.dumbbell import dumbbell, flows
+from fairweir.errors import ConfigError
+from fairweir.scenario import Scenario
+
+EXAMPLE = "fairweir contract --design noise=1ms slowest=2Mbps fastest=100Mbps hops=3 flows=4 error=1.5"
+RTPROP_MS = 40.0
+DURATION_S, WARMUP_S = 60.0, 30.0
+
+
+def _mbps(text: str) -> float:
+    return _core.parse_rate(text) * 8e-6
+
+
+def _ms(text: str) -> float:
+    return _core.parse_time(text) * 1e-6
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 2:
+        raise ConfigError(f"not a number from 2 on: `{text}`", hint="as flows=4 hops=3")
+    return int(text)
+
+
+def _ratio(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 1.0 < value < math.inf:
+        raise ConfigError(f"not a ratio above 1: `{text}`", hint="as error=1.5 unfairness=3 growth=4")
+    return value
+
+
+READERS: dict[str, tuple[str, Callable[[str], float]]] = {
+    "noise": ("noise_ms", _ms),
+    "slowest": ("slowest_mbps", _mbps),
+    "fastest": ("fastest_mbps", _mbps),
+    "hops": ("hops", _count),
+    "flows": ("flows", _count),
+    "least": ("least_ms", _ms),
+    "error": ("error", _ratio),
+    "unfairness": ("unfairness", _ratio),
+    "growth": ("growth", _ratio),
+    "longest": ("longest_ms", _ms),
+}
+"""Wish: attribute of :class:`Wishes`, and how its value is read."""
+
+
+def read_wishes(texts: list[str]) -> Wishes:
+    """Read ``KEY=VALUE`` wishes.
+
+    Parameters
+    ----------
+    texts : keys of :data:`READERS`; hops is 3 and flows 4 if not said, least is the noise
+
+    Raises
+    ------
+    ConfigError : an unknown or a missing key, a value that is none, or wishes that contradict each other in words
+    """
+    values: dict[str, Any] = {"hops": 3, "flows": 4}
+    for text in texts:
+        key, _, value = text.partition("=")
+        if key not in READERS or not value:
+            raise ConfigError(f"not a wish: `{text}`", hint=f"KEY=VALUE, KEY one of {', '.join(READERS)}")
+        attribute, read = READERS[key]
+        try:
+            values[attribute] = read(value)
+        except ConfigError as e:
+            raise ConfigError(e.message, key=key, hint=e.hint) from e
+        if values[attribute] <= 0:
+            raise ConfigError(f"must be positive: `{value}`", key=key, hint=EXAMPLE)
+    for key in ("noise", "slowest", "fastest"):
+        if READERS[key][0] not in values:
+            raise ConfigError(f"a design needs `{key}`", hint=EXAMPLE)
+    wishes = Wishes(**{"least_ms": values["noise_ms"], **values})
+    if wishes.range <= 1.0:
+        raise ConfigError("the fastest share must be above the slowest", key="fastest", hint=EXAMPLE)
+    if wishes.error is not None and wishes.error >= wishes.range:
+        raise ConfigError(
+            f"any contract has that: `{wishes.error:g}`", key="error", hint="below the ratio of fastest and slowest"
+        )
+    return wishes
+
+
+def scenario_of(design: Design, wishes: Wishes) -> Scenario:
+    """Give flows that follow it, their fair share in the middle of the range, with twice the buffer that they need."""
+    tables = flows("", [RTPROP_MS] * wishes.flows, seed=1)
+    for table in tables:
+        table |= {"cca": design.flow_keys, "oracle_rtprop": True}
+    share = math.sqrt(wishes.slowest_mbps * wishes.fastest_mbps)
+    document = dumbbell(
+        "contract-design",
+        f"{wishes.flows} flows that follow a contract; fair share {share:.3g} Mbps",
+        rate_mbps=share * wishes.flows,
+        buffer=f"{max(1.0, 2.0 * design.longest_ms / RTPROP_MS):.3f}bdp",
+        flow_tables=tables,
+        duration_s=DURATION_S,
+        warmup_s=WARMUP_S,
+        seed=1,
+    )
+    return Scenario.from_dict(document, source="contract --design")
+
+
+def design_contract(texts: list[str], scenario: Path | None, *, as_json: bool) -> bool:
+    """Print the contract for wishes, and write its scenario if there is one; False if no contract is found."""
+    wishes = read_wishes(texts)
+    reasons = impossible(wishes)
+    found = [] if reasons else designs(wishes)
+    is_met = bool(found) and not found[0].missed
+    if is_met and scenario is not None:
+        partial = scenario.with_name(f"{scenario.name}.partial")
+        partial.write_text(scenario_of(found[0], wishes).to_toml(), encoding="utf-8")
+        partial.replace(scenario)
+    if as_json:
+        document = [asdict(d) | {"flow": d.flow_keys} for d in found]
+        output.print_json({"wishes": asdict(wishes), "met": is_met, "impossible": reasons, "contracts": document})
+        return is_met
+    for reason in reasons:
+        output.stdout.print(f"no contract: {reason}", soft_wrap=True)
+    if found:
+        _show(found, wishes)
+    if is_met:
+        output.stdout.print(escape(found[0].flow_line), soft_wrap=True)
+    elif found:
+        output.stdout.print(
+            "neither corner contract meets the wishes, nor does a bound of C.1 forbid it", soft_wrap=True
+        )
+    return is_met
+
+
+def _show(found: list[Design], wishes: Wishes) -> None:
+    columns = ("contract", "qdelay, ms", "error", "unfairness", "growth", "generality", "misses")
+    table = Table(*columns, box=None, header_style="bold")
+    for d in found:
+        name = f"1/s^{d.exponent:.3g}" if d.shape == "power" else f"exp(-s / {d.s0_ms:.3g} ms)"
+        table.add_row(
+            name,
+            f"{d.shortest_ms:.3g} to {d.longest_ms:.3g}",
+            *(f"{n:.3g}" for n in (d.robustness, d.unfairness, d.growth, d.generality)),
+            "; ".join(d.missed) or "-",
+        )
+    output.stdout.print(table)
+    output.stdout.print(
+        f"shares of {wishes.slowest_mbps:g} to {wishes.fastest_mbps:g} Mbps; error: ratio of rates for"
+        f" {wishes.noise_ms:g} ms of noise; unfairness over {wishes.hops} hops, infinite if the long flow"
+        f" leaves that range; growth of the queueing delay for {wishes.flows} flows",
+        style="dim",
+        soft_wrap=True,
+    )

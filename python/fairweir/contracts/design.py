@@ -1,0 +1,254 @@
+"""From wishes to a contract: its shape, its constants and what it costs, or why there is none.
+
+Each of the two corner shapes is the best there is for one wish: the exponential for robustness, the power law for
+fairness. The other constants follow from the range of fair shares. If an error factor is wished for, the contract with
+the least queue is looked for; if not, the most robust one within the longest queueing delay.
+
+Notation: as in :mod:`fairweir.contracts.costs`; p the exponent of the power law, 1/alpha of alpha-fairness.
+
+References
+----------
+Thesis section 6.2 (shape, scale) and appendix C.1 (bounds). Deviation: with a floor under the queueing delay the most
+gradual power law is not always the best one, so p is searched within what fairness and growth leave.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from scipy.optimize import minimize_scalar
+
+from fairweir.contracts.costs import Curve, Fold, generality, growth, robustness, unfairness
+from fairweir.errors import ConfigError
+
+LEAST_EXPONENT, MOST_EXPONENT = 0.05, 20.0
+"""What the `contract` controller takes."""
+
+MOST_RATE_MBPS = 1e8
+"""What a scenario may name."""
+
+SLACK = 1e-6
+"""Relative; a wish that is met with equality is met."""
+
+
+class Shape(StrEnum):
+    """The two corners, by the controller's names."""
+
+    POWER = "power"
+    EXPONENTIAL = "exponential"
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a contract is to be good for.
+
+    Attributes
+    ----------
+    noise_ms : of the queueing delay that flows see; positive
+    slowest_mbps, fastest_mbps : range of fair shares, positive
+    hops : of the parking lot, at least 2
+    flows : of the dumbbell, at least 2
+    least_ms : queueing delay at the fastest share, at least; it keeps the link busy
+    error : largest ratio of rates that the noise may make, above 1; None is any
+    unfairness : largest ratio of a short flow's rate to the long one's, at least 1; None is any
+    growth : largest ratio of queueing delays of `flows` flows and of one, above 1; None is any
+    longest_ms : queueing delay at the slowest share, at most; None is any, if there is an `error`
+    """
+
+    noise_ms: float
+    slowest_mbps: float
+    fastest_mbps: float
+    hops: int
+    flows: int
+    least_ms: float
+    error: float | None = None
+    unfairness: float | None = None
+    growth: float | None = None
+    longest_ms: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse wishes that any queue, or any error, would meet."""
+        if self.error is None and self.longest_ms is None:
+            raise ConfigError("a design needs `error` or `longest`", hint="robustness is paid for in queue: say either")
+
+    @property
+    def longest(self) -> float:
+        """The longest queueing delay, ms; infinite if any will do."""
+        return math.inf if self.longest_ms is None else self.longest_ms
+
+    @property
+    def range(self) -> float:
+        """C_max by C_min."""
+        return self.fastest_mbps / self.slowest_mbps
+
+
+@dataclass(frozen=True)
+class Design:
+    """A contract with its constants, and what it costs.
+
+    Attributes
+    ----------
+    shape, c0_mbps, s0_ms, exponent : as the `contract` controller has them; the exponent is 1 if the shape has none
+    shortest_ms, longest_ms : queueing delay at the fastest and at the slowest share
+    robustness, unfairness, growth, generality : see :mod:`fairweir.contracts.costs`
+    missed : the wishes that it does not meet, in words
+    """
+
+    shape: Shape
+    c0_mbps: float
+    s0_ms: float
+    exponent: float
+    shortest_ms: float
+    longest_ms: float
+    robustness: float
+    unfairness: float
+    growth: float
+    generality: float
+    missed: tuple[str, ...]
+
+    @property
+    def flow_keys(self) -> dict[str, str | float]:
+        """Name it as a flow's ``cca``."""
+        keys: dict[str, str | float] = {
+            "name": "contract",
+            "function": self.shape.value,
+            "c0": f"{round(self.c0_mbps * 1e3)}kbps",
+            "s0": f"{round(self.s0_ms * 1e6)}ns",
+        }
+        return keys | ({"exponent": round(self.exponent, 6)} if self.shape is Shape.POWER else {})
+
+    @property
+    def flow_line(self) -> str:
+        """Give the line that a scenario's ``[[flow]]`` takes."""
+        pairs = (
+            f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}"
+            for key, value in self.flow_keys.items()
+        )
+        return f"cca = {{ {', '.join(pairs)} }}"
+
+
+def impossible(wishes: Wishes) -> list[str]:
+    """Say which bounds of appendix C.1 forbid every contract on delays; none means that they allow one."""
+    return list(_violations(wishes))
+
+
+def _violations(w: Wishes) -> Iterator[str]:
+    if w.range < w.flows:
+        yield f"shares from {w.slowest_mbps:g} to {w.fastest_mbps:g} Mbps have no room for {w.flows} flows on one link"
+        return
+    if w.growth is not None and w.unfairness is not None and w.flows >= 1 + w.unfairness and w.growth < w.hops:
+        yield (
+            f"unfairness {w.unfairness:g} over {w.hops} hops needs a growth of {w.hops} for"
+            f" {1 + w.unfairness:g} flows (C.1.3); {w.growth:g} is allowed for {w.flows}"
+        )
+    shortest = w.least_ms
+    if w.growth is not None and w.error is not None:
+        steps = math.floor(math.log(w.flows) / math.log(w.error) + 1e-9)
+        shortest = max(shortest, steps * w.noise_ms / (w.growth - 1.0))
+    if w.longest_ms is None:
+        return
+    if shortest >= w.longest_ms:
+        yield f"the fastest share needs a queueing delay of {shortest:.3g} ms (C.1.1), over {w.longest_ms:g} ms"
+        return
+    if w.error is not None:
+        steps = math.ceil((w.longest_ms - shortest) / w.noise_ms - 1e-9)
+        if steps * math.log(w.error) < math.log(w.range) * (1 - SLACK):
+            yield (
+                f"error {w.error:g} for {w.noise_ms:g} ms of noise allows shares {w.error**steps:.3g}-fold apart"
+                f" between {shortest:.3g} and {w.longest_ms:g} ms (C.1.2); {w.range:.3g}-fold is wished for"
+            )
+    if w.unfairness is not None:
+        folds = math.ceil(math.log(w.longest_ms / shortest) / math.log(w.hops) - 1e-9)
+        if folds * math.log(w.unfairness) < math.log(w.range) * (1 - SLACK):
+            yield (
+                f"unfairness {w.unfairness:g} over {w.hops} hops allows shares {w.unfairness**folds:.3g}-fold apart"
+                f" between {shortest:.3g} and {w.longest_ms:g} ms (C.1.4); {w.range:.3g}-fold is wished for"
+            )
+
+
+def designs(wishes: Wishes) -> list[Design]:
+    """Give both corner contracts, the better one first: one that meets the wishes, then less queue, then less error.
+
+    Parameters
+    ----------
+    wishes : with an `error` or a `longest_ms` above `least_ms`, and room for its flows; see :func:`impossible`
+    """
+    found = [_exponential(wishes), _power(wishes)]
+    cost: Callable[[Design], float]
+    cost = (lambda d: d.longest_ms) if wishes.error is not None else (lambda d: d.robustness)
+    return sorted(found, key=lambda d: (bool(d.missed), cost(d)))
+
+
+def _exponential(w: Wishes) -> Design:
+    """C_0 e^(-s/S_0): error = e^(ds/S_0), growth(n) = 1 + S_0 ln(n) / S_min, S_max = S_min + S_0 ln(range)."""
+    shortest_by_s0 = math.log(w.flows) / (w.growth - 1.0) if w.growth is not None else 0.0
+    if w.error is not None:
+        s0 = w.noise_ms / math.log(w.error)
+    else:
+        s0 = min((w.longest - w.least_ms) / math.log(w.range), w.longest / (shortest_by_s0 + math.log(w.range)))
+    shortest = max(w.least_ms, shortest_by_s0 * s0)
+    c0 = w.fastest_mbps * math.exp(min(shortest / s0, 500.0))
+    return _priced(w, Shape.EXPONENTIAL, c0, s0, 1.0, shortest)
+
+
+def _power(w: Wishes) -> Design:
+    """C_max (S_min/s)^p: error = (1 + ds/S_min)^p, unfairness = hops^p, growth = n^(1/p), S_max = S_min range^(1/p)."""
+    low = math.log(w.flows) / math.log(w.growth) if w.growth is not None else 0.0
+    high = math.log(w.unfairness) / math.log(w.hops) if w.unfairness is not None else math.inf
+    low, high = (min(max(p, LEAST_EXPONENT), MOST_EXPONENT) for p in (low, high))
+
+    def shortest(p: float) -> float:
+        if w.error is not None:
+            return max(w.least_ms, w.noise_ms / math.expm1(math.log(w.error) / p))
+        return float(max(w.least_ms, w.longest / w.range ** (1 / p)))
+
+    def price(p: float) -> float:
+        longest = math.log(shortest(p)) + math.log(w.range) / p
+        if w.error is not None:
+            return longest
+        # Too long a queue first, then the error: both fall in p until the floor of the queue is left.
+        return max(0.0, longest - math.log(w.longest)) * 1e3 + p * math.log1p(w.noise_ms / shortest(p))
+
+    p = high
+    if low < high:
+        inside = minimize_scalar(price, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
+        p = min((low, high, float(inside.x)), key=price)
+    return _priced(w, Shape.POWER, w.fastest_mbps, shortest(p), p, shortest(p))
+
+
+def _priced(w: Wishes, shape: Shape, c0_mbps: float, s0_ms: float, exponent: float, shortest_ms: float) -> Design:
+    """Work out what a contract costs on the range of fair shares, and which wishes it misses."""
+    if shape is Shape.POWER:
+        longest = shortest_ms * w.range ** (1 / exponent)
+        curve = Curve(lambda s: c0_mbps * (s0_ms / s) ** exponent, shortest_ms, longest)
+    else:
+        longest = shortest_ms + s0_ms * math.log(w.range)
+        curve = Curve(lambda s: w.fastest_mbps * math.exp((shortest_ms - s) / s0_ms), shortest_ms, longest)
+    paid = {
+        "error": (robustness(curve, w.noise_ms), w.error),
+        "unfairness": (unfairness(curve, w.hops, Fold.SUM), w.unfairness),
+        "growth": (growth(curve, w.flows), w.growth),
+        "longest queueing delay, ms,": (longest, w.longest_ms),
+        "rate constant, Mbps,": (c0_mbps, MOST_RATE_MBPS),
+    }
+    missed = tuple(
+        f"{name} {value:.3g}, not {wish:g}"
+        for name, (value, wish) in paid.items()
+        if wish is not None and not value <= wish * (1 + SLACK)
+    )
+    return Design(
+        shape,
+        c0_mbps,
+        s0_ms,
+        exponent,
+        shortest_ms,
+        longest,
+        paid["error"][0],
+        paid["unfairness"][0],
+        paid["growth"][0],
+        generality(curve),
+        missed,
+    )
