@@ -35,8 +35,10 @@ mod features;
 mod flow;
 mod measure;
 mod packet;
+mod window;
 
 pub use features::{Alpha, Feature, IntervalStat, ParseError, Plan, Raw, Row, Smoothed, WindowStat, catalogue};
 pub use flow::{Counts, Flow, FlowId, Limits, Table};
 pub use measure::{Holes, LossEvents, Monitor, Revealed, RttMeter, Window};
 pub use packet::{Direction, Flags, FlowKey, Packet, Timestamps};
+pub use window::{Promise, WindowTarget};
