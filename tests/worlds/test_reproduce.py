@@ -130,6 +130,42 @@ def test_a_check_that_fails_fails_the_command_unless_it_is_known_why(
     assert "1 fail (1 for a reason that is known)" in shown
 
 
+def test_a_quick_look_has_fewer_seeds_shorter_runs_and_an_archive_of_its_own(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = EXPERIMENT.replace("seeds = 2", 'seeds = 4\n\n[quick]\nset = { duration = "4s" }')
+    (folder / "equal.toml").write_text(slow)
+    out = folder / "out"
+    words = ["reproduce", "--experiments", str(folder), "--out", str(out), "--workers", "1", "--all", "--quick"]
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["is_quick"]
+    assert document["experiments"]["equal"]["setup"] == "quick: 2 seeds instead of 4, duration 4s"
+    assert {finding["runs"] for finding in document["findings"]} == {2}
+    runs = list((out / "quick" / "runs").iterdir())
+    assert len(runs) == 4
+    quick = Experiment.load(folder / "equal.toml").as_quick()
+    assert {setting.scenario.duration for setting in quick.settings(["sim"])} == {"4s"}
+    assert main(words) == 0
+    assert "quick: fewer seeds, shorter runs; 1 experiments, 2 checks: 2 hold" in capsys.readouterr().out
+    assert not (out / "runs").exists()
+    assert not (out / "reproduced.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["thesis-2.1", "--all"], "both --all and names: thesis-2.1"),
+        (["--quick", "--on", "kernel"], "--quick is for the simulator alone: --on kernel"),
+    ],
+)
+def test_options_that_do_not_go_together_are_told(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_the_list_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--list", "--json"]) == 0
     rows = {row["id"]: row for row in json.loads(capsys.readouterr().out)}
@@ -174,6 +210,7 @@ def test_ids_are_unique_and_computed_ones_say_where_they_are() -> None:
     ("change", "message"),
     [
         (("seeds = 2", "sedes = 2"), "unknown key `sedes`"),
+        (("seeds = 2", 'seeds = 2\nquick = { set = { duratoin = "4s" } }'), "duratoin"),
         (('"12Mbps", "24Mbps"], kernel', '"12Mbps"], kernel'), "not as many values for the kernel"),
         (("at_least = 0.5", ""), "has no bound"),
         (("published = [6.0, 12.0]", "published = [6.0]"), "not as many published values as places"),

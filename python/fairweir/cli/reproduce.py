@@ -9,6 +9,7 @@ import typer
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, shipped
+from fairweir.errors import ConfigError
 from fairweir.reproduce.computed import COMPUTED, Computed
 from fairweir.reproduce.conduct import Reproduction
 from fairweir.reproduce.conduct import reproduce as play
@@ -31,6 +32,10 @@ def reproduce(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID...]", help="Which; the start of a name means all that begin so.")
     ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them, as without a name.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer seeds and shorter runs, in the simulator; kept in DIR/quick.")
+    ] = False,
     world: Annotated[Literal["sim", "kernel", "both"], typer.Option("--on", help="Where to play them.")] = "sim",
     list_only: Annotated[bool, typer.Option("--list", help="Show what there is, and play nothing.")] = False,
     index: Annotated[
@@ -54,12 +59,17 @@ def reproduce(
     interrupted, and the same command goes on.
     """
     if index:
-        everything = load_index()
+        papers = load_index()
         if as_json:
-            output.print_json(everything.model_dump())
+            output.print_json(papers.model_dump())
         else:
-            output.stdout.print(*tables(everything))
+            output.stdout.print(*tables(papers))
         return
+    if everything and ids:
+        raise ConfigError(f"both --all and names: {', '.join(ids)}", hint="leave one out")
+    if quick and world != "sim":
+        raise ConfigError(f"--quick is for the simulator alone: --on {world}", hint="leave out --on or --quick")
+    out = out / "quick" if quick else out
     experiments, computed = choose(directory, ids or [], has_sim=world != "kernel")
     if list_only:
         if as_json:
@@ -83,6 +93,7 @@ def reproduce(
             result = play(
                 experiments,
                 WORLDS[world],
+                quick=quick,
                 computed=computed,
                 archive=Archive(out),
                 pictures=plot,

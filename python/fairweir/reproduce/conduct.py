@@ -27,6 +27,7 @@ class Reproduction(BaseModel):
     ----------
     experiments : dict from id to title, source, what was published, and how our set-up differs
     findings : list of Finding
+    is_quick : bool; fewer seeds, shorter runs: says less than a full one
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -34,6 +35,7 @@ class Reproduction(BaseModel):
     version: str = __version__
     experiments: dict[str, dict[str, str]]
     findings: list[Finding]
+    is_quick: bool = False
 
     def count(self, outcome: Outcome) -> int:
         """How many checks came out so."""
@@ -54,6 +56,7 @@ def reproduce(
     experiments: Sequence[Experiment],
     worlds: Sequence[World],
     *,
+    quick: bool = False,
     computed: Sequence[Computed] = (),
     archive: Archive | None = None,
     pictures: Path | None = None,
@@ -66,6 +69,7 @@ def reproduce(
     Parameters
     ----------
     worlds : where; cases that a world cannot play are left out of it
+    quick : bool; fewer seeds and shorter runs, as each experiment says
     archive : finished runs found there are not repeated
     pictures : Path; every setting's first run is drawn there
     workers : int, processes for simulations
@@ -76,6 +80,8 @@ def reproduce(
     KernelError : the kernel world cannot be had here
     KeyboardInterrupt : Ctrl-C; what had ended is in the archive
     """
+    if quick:
+        experiments = [experiment.as_quick() for experiment in experiments]
     plan = [
         (experiment, setting, _tasks(experiment, setting, pictures))
         for experiment in experiments
@@ -108,7 +114,7 @@ def reproduce(
             on_compute(entry)
         findings += entry.compute(archive, pictures)
     about = {e.id: _about(e, worlds) for e in experiments} | {c.id: _about_computed(c) for c in computed}
-    return Reproduction(experiments=about, findings=findings)
+    return Reproduction(experiments=about, findings=findings, is_quick=quick)
 
 
 def _tasks(experiment: Experiment, setting: Setting, pictures: Path | None) -> list[Task]:

@@ -142,6 +142,13 @@ class InKernel(_Table):
     runs: int = Field(default=1, ge=1, le=100)
 
 
+class Quick(_Table):
+    """What differs in a quick look at the simulator: shorter runs, and fewer seeds."""
+
+    set: dict[str, Any] = {}
+    seeds: int = Field(default=2, ge=2, le=100)
+
+
 class Experiment(_Table):
     """One published figure, table or experiment."""
 
@@ -152,6 +159,7 @@ class Experiment(_Table):
     seeds: int = Field(default=3, ge=2, le=100)
     interval: str | None = None
     kernel: InKernel = InKernel()
+    quick: Quick = Quick()
     scenario: dict[str, Any]
     case: list[Case] = Field(min_length=1)
 
@@ -174,6 +182,14 @@ class Experiment(_Table):
         durations = [_core.parse_time(setting.scenario.duration) / 1e9 for setting in self.settings(["kernel"])]
         return sum(durations) * self.kernel.runs
 
+    def as_quick(self) -> Experiment:
+        """Give it with fewer seeds and, where its file allows that, shorter; its set-up says so."""
+        seeds = min(self.seeds, self.quick.seeds)
+        differs = [f"{seeds} seeds instead of {self.seeds}", *(f"{k} {v}" for k, v in self.quick.set.items())]
+        cases = [case.model_copy(update={"set": {**case.set, **self.quick.set}}) for case in self.case]
+        setup = "; ".join(filter(None, [self.setup, f"quick: {', '.join(differs)}"]))
+        return self.model_copy(update={"seeds": seeds, "case": cases, "setup": setup})
+
     @classmethod
     def load(cls, path: Path) -> Experiment:
         """Read a file, and make sure that every scenario it stands for can be played.
@@ -188,8 +204,9 @@ class Experiment(_Table):
         except ValidationError as error:
             raise explain(error, cls, document, str(path)) from None
         found._id, found._source = path.stem, path
-        for setting in found.settings(found.worlds):
-            setting.scenario.resolve()
+        for version in (found, found.as_quick()) if found.quick.set else (found,):
+            for setting in version.settings(found.worlds):
+                setting.scenario.resolve()
         return found
 
     def settings(self, worlds: Sequence[World]) -> Iterator[Setting]:

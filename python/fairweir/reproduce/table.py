@@ -79,7 +79,9 @@ def closing(reproduction: Reproduction) -> str:
     )
     if fails:
         text += f" ({known} for a reason that is known)"
-    return f"{text}, {reproduction.count(Outcome.UNKNOWN)} unknown"
+    speed = "quick: fewer seeds, shorter runs; " if reproduction.is_quick else ""
+    unknown = reproduction.count(Outcome.UNKNOWN)
+    return f"{speed}{text}, {unknown} unknown"
 
 
 def show_list(experiments: Sequence[Experiment], computed: Sequence[Computed], console: Console) -> None:
