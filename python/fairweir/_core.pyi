@@ -11,6 +11,7 @@ __all__ = [
     "Start",
     "__version__",
     "algorithms",
+    "explain",
     "format_bytes",
     "format_rate",
     "format_time",
@@ -184,3 +185,6 @@ def frcc_attractor(
     The answer as JSON; borders of the cells' odds and of their N_T, and each cell's rank as native u32. If there is no
     answer, the reason as text, and None.
     """
+
+def explain(path: str, on_progress: Callable[[int], object] | None = None) -> str:
+    """What a capture lets one believe of its flows' paths, as JSON; `on_progress` is told the frames read."""

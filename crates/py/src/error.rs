@@ -1,5 +1,6 @@
 //! Rust errors to `fairweir.errors`; no other file of this crate makes Python exceptions of ours.
 
+use fairweir_capture::CaptureError;
 use fairweir_path::link::TraceError;
 use fairweir_sim::SimError;
 use fairweir_units::ParseError;
@@ -42,6 +43,11 @@ pub fn from_json(py: Python<'_>, e: &serde_json::Error) -> PyErr {
 /// A question about reachable sets that is none.
 pub fn from_question(py: Python<'_>, key: &str, reason: &str) -> PyErr {
     raise(py, "ConfigError", &format!("{key} {reason}"), &[("key", text(py, key))])
+}
+
+/// A capture that cannot be read.
+pub fn from_capture(py: Python<'_>, e: &CaptureError, path: &str) -> PyErr {
+    raise(py, "ConfigError", &e.to_string(), &[("hint", text(py, e.hint())), ("source", text(py, path))])
 }
 
 /// A run that did not end well. `cause` is the Python exception behind it, if there is one.

@@ -5,6 +5,7 @@
 mod controller;
 mod error;
 mod events;
+mod explain;
 mod reach;
 mod run;
 mod units;
@@ -33,5 +34,6 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run::algorithms, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
     m.add_function(wrap_pyfunction!(reach::frcc_attractor, m)?)?;
+    m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
     Ok(())
 }
