@@ -26,6 +26,7 @@ READER_LEFT = 141
 COMMANDS = {
     "audit": "fairweir.audit.command:audit",
     "starve": "fairweir.cli.starve:starve",
+    "explain": "fairweir.cli.explain:explain",
     "run": "fairweir.cli.run:run",
     "sweep": "fairweir.cli.sweep:sweep",
     "agree": "fairweir.cli.agree:agree",

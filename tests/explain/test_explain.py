@@ -1,0 +1,156 @@
+"""``fairweir explain`` on captures written here, of a link whose numbers are known."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairweir import _core
+from fairweir.cli.main import main
+
+RATE_BYTES_PER_S = 1_250_000
+RTPROP_NS = 20_000_000
+JITTER_NS = 1_000_000
+PACKETS = 1200
+PAYLOAD = 1448
+#: Of IPv4 and TCP without options, bytes.
+HEADERS = 40
+SENDER, RECEIVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
+RAW_IP, MAGIC_NS, SYN, ACK = 101, 0xA1B23C4D, 2, 16
+
+
+def frame(at_ns: int, src: bytes, dst: bytes, seq: int, ack: int, payload: int, flags: int) -> tuple[int, bytes]:
+    """A frame of pcap that holds the headers only, with its time, ns."""
+    ports = (40000, 5001) if src == SENDER else (5001, 40000)
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, HEADERS + payload, 0, 0, 64, 6, 0, src, dst)
+    tcp = struct.pack(">HHIIBBHHH", *ports, seq, ack, 0x50, flags, 60000, 0, 0)
+    header = struct.pack("<IIII", *divmod(at_ns, 10**9), HEADERS, HEADERS + payload)
+    return at_ns, header + ip + tcp
+
+
+def capture(frames: list[tuple[int, bytes]]) -> bytes:
+    header = struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, 128, RAW_IP)
+    return header + b"".join(data for _, data in sorted(frames))
+
+
+def transfer(*, has_acks: bool = True, lost: int | None = None) -> bytes:
+    """A flow over a CBR-delay link, seen at its sender: it sends twice as fast as the link in bursts, ACKs in pairs."""
+    frames = [
+        frame(0, SENDER, RECEIVER, 0, 0, 0, SYN),
+        frame(RTPROP_NS, RECEIVER, SENDER, 0, 1, 0, SYN | ACK),
+        frame(RTPROP_NS, SENDER, RECEIVER, 1, 1, 0, ACK),
+    ]
+    bytes_a_packet = PAYLOAD + HEADERS
+    service_ns = bytes_a_packet * 10**9 // RATE_BYTES_PER_S
+    free_ns = acked_ns = 0
+    for n in range(PACKETS):
+        burst, place = divmod(n, 40)
+        sent_ns = 2 * RTPROP_NS + burst * 60 * service_ns + place * service_ns // 2
+        seq = 1 + n * PAYLOAD
+        frames.append(frame(sent_ns, SENDER, RECEIVER, seq, 1, PAYLOAD, ACK))
+        if n == lost:
+            # the second copy comes a burst later than the first and is the one that arrives
+            frames.append(frame(sent_ns + 1000, SENDER, RECEIVER, seq, 1, PAYLOAD, ACK))
+        free_ns = max(free_ns, sent_ns) + service_ns
+        acked_ns = max(acked_ns, free_ns + RTPROP_NS + JITTER_NS * (n * 7919 % 101) // 100)
+        if has_acks and n % 2:
+            frames.append(frame(acked_ns, RECEIVER, SENDER, 1, seq + PAYLOAD, 0, ACK))
+    return capture(frames)
+
+
+@dataclass
+class Shown:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def call(data: bytes | None, *words: str) -> Shown:
+        if data is not None:
+            Path("a.pcap").write_bytes(data)
+        code = main(["explain", "a.pcap", *words])
+        captured = capsys.readouterr()
+        return Shown(code, captured.out, captured.err)
+
+    return call
+
+
+def holds(ends: dict[str, float], value: float) -> bool:
+    return ends["lo"] <= value * 1.001 and ends["hi"] >= value * 0.999
+
+
+def test_the_true_path_is_believed_and_a_wrong_one_is_not(call: Any) -> None:
+    shown = call(transfer(), "--json")
+    assert (shown.code, shown.err) == (0, "")
+    (flow,) = json.loads(shown.out)["flows"]
+    assert (flow["src"], flow["dst"], flow["view"]) == ("10.0.0.1:40000", "10.0.0.2:5001", "sender")
+    assert (flow["packets"], flow["lost_packets"]) == (PACKETS, 0)
+    assert flow["delivered_bytes"] == PACKETS * (PAYLOAD + HEADERS)
+    belief, bounds = flow["cbr_delay"], flow["ccac"]
+    assert belief["jitter_assumed_ns"] >= 0.9 * JITTER_NS
+    assert holds(belief["rate_bytes_per_s"], RATE_BYTES_PER_S)
+    assert holds(belief["rtprop_ns"], RTPROP_NS)
+    assert not holds(belief["rate_bytes_per_s"], 1.2 * RATE_BYTES_PER_S)
+    assert not holds(belief["rate_bytes_per_s"], 0.8 * RATE_BYTES_PER_S)
+    assert holds({"lo": bounds["least_bytes_per_s"], "hi": bounds["most_bytes_per_s"]}, RATE_BYTES_PER_S)
+
+
+def test_what_was_sent_again_counts_as_lost(call: Any) -> None:
+    (flow,) = json.loads(call(transfer(lost=100), "--json").out)["flows"]
+    assert (flow["packets"], flow["lost_packets"]) == (PACKETS + 1, 1)
+    assert flow["cbr_delay"]["buffer_bytes"]["hi"] is not None
+
+
+def test_the_table_has_the_fields_words(call: Any) -> None:
+    shown = call(transfer())
+    assert shown.code == 0
+    first = [line.split("  ")[0].strip() for line in shown.out.splitlines()]
+    words = ["captured", "packets", "losses", "delivered", "rtprop", "C, CBR-delay", "C, CCAC", "jitter D", "buffer"]
+    assert first[:10] == ["flow 1", *words]
+    assert "at the sender" in shown.out
+
+
+def test_what_is_left_out_is_said(call: Any) -> None:
+    shown = call(transfer()[:-10])
+    assert shown.code == 0
+    assert "ends within a packet" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("data", "words", "message"),
+    [
+        (None, [], "error: capture cannot be read: no such file or directory (a.pcap)\n"),
+        (b"", [], "error: the capture is empty (a.pcap)\n\nhint: "),
+        (b"not a capture" * 20, [], "error: not a pcap or pcapng capture (a.pcap)\n\nhint: "),
+        (capture([]), [], "error: no flow with data and ACKs in 0 frames (a.pcap)\n\nhint: "),
+        (transfer(has_acks=False), ["--json"], f"error: no flow with data and ACKs in {PACKETS + 3} frames (a.pcap)"),
+        (transfer(), ["--flow", "2"], "error: no flow 2, the capture has 1 (a.pcap: --flow)\n"),
+    ],
+)
+def test_a_capture_that_cannot_be_explained_is_one_error(
+    call: Any, data: bytes | None, words: list[str], message: str
+) -> None:
+    shown = call(data, *words)
+    assert (shown.code, shown.out) == (2, "")
+    assert shown.err.startswith(message)
+
+
+def test_an_interruption_passes_through(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(transfer())
+
+    def interrupt(_frames: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _core.explain(str(path), interrupt)
