@@ -35,7 +35,7 @@ def frame(at_ns: int, src: bytes, dst: bytes, seq: int, ack: int, payload: int, 
 
 def capture(frames: list[tuple[int, bytes]]) -> bytes:
     header = struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, 128, RAW_IP)
-    return header + b"".join(data for _, data in sorted(frames))
+    return header + b"".join(data for _, data in sorted(frames, key=lambda frame: frame[0]))
 
 
 def transfer(*, has_acks: bool = True, lost: int | None = None) -> bytes:

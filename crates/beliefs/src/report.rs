@@ -41,14 +41,19 @@ pub struct FlowReport {
     pub delivered_bytes: u64,
     /// The CBR-delay model's belief set; `None` if nothing was delivered or no rate explains the flow.
     pub cbr_delay: Option<Belief>,
-    /// The CCAC model's bounds for the same jitter; `None` if that is zero.
+    /// The CCAC model's bounds, for the same jitter and the time of a packet on the link, which that model has in its
+    /// jitter; `None` without a belief set.
     pub ccac: Option<RateBounds>,
 }
 
 impl FlowReport {
     fn new(flow: &Flow) -> FlowReport {
         let cbr_delay = explain(&flow.packets, |least| JITTER_FACTOR * least);
-        let assumed_ns = cbr_delay.as_ref().map_or(0, |belief| belief.jitter_assumed_ns as u64);
+        let ccac = cbr_delay.as_ref().and_then(|belief| {
+            let largest = flow.packets.iter().map(|packet| packet.bytes).max().unwrap_or(0);
+            let transmission_ns = f64::from(largest) / belief.rate_bytes_per_s.lo * 1e9;
+            rate_bounds(&flow.packets, (belief.jitter_assumed_ns + transmission_ns).ceil() as u64)
+        });
         FlowReport {
             src: flow.src.to_string(),
             dst: flow.dst.to_string(),
@@ -57,7 +62,7 @@ impl FlowReport {
             packets: flow.packets.len(),
             lost_packets: flow.packets.iter().filter(|packet| packet.fate == Fate::Lost).count(),
             delivered_bytes: flow.delivered_bytes,
-            ccac: rate_bounds(&flow.packets, assumed_ns),
+            ccac,
             cbr_delay,
         }
     }
