@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from fairweir.audit.hunt_result import Growth, GrowthPoint, HuntResult
 from fairweir.audit.results import (
     AuditResults,
     Axis,
@@ -23,6 +22,7 @@ from fairweir.audit.results import (
 from fairweir.audit.searches import CONTRACT, HUNT
 from fairweir.contracts.points import ContractPoint
 from fairweir.contracts.result import Candidate, ContractResult
+from fairweir.hunting.result import Growth, GrowthPoint, HuntResult
 from fairweir.verdict import Direction, Interval, Outcome, Threshold
 
 RATES = (12.0, 96.0, 1000.0)

@@ -353,7 +353,7 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
         return
     plays = door.on_all_cores(workers=workers, timeout_s=budget.timeout_s)
     if name == HUNT:
-        from fairweir.audit.hunt import hunt
+        from fairweir.hunting.search import hunt
 
         found = hunt(
             subject.cca,

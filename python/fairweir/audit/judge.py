@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Reduction
-from fairweir.audit.intervals import Scale, interval
 from fairweir.audit.results import Curve, ExhibitResult, Fault, Point
+from fairweir.intervals import Scale, interval
 from fairweir.verdict import Direction, Interval, Outcome, Threshold
 
 Samples = Mapping[int, Mapping[int, Mapping[str, float]]]

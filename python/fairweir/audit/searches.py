@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir.audit.hunt_result import BOUND_REASON, HuntResult
 from fairweir.audit.results import ExhibitResult
+from fairweir.hunting.result import BOUND_REASON, HuntResult
 from fairweir.verdict import Direction, Outcome, Threshold
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from fairweir.audit.hunt_result import Growth, HuntResult
+from fairweir.hunting.result import Growth, HuntResult
 from fairweir.report import formats, style
 from fairweir.report.figure import Figure, Table, log_ticks
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fairweir.audit.hunt_result import HuntResult
 from fairweir.audit.searches import CONTRACT, HUNT
 from fairweir.contracts.result import ContractResult
+from fairweir.hunting.result import HuntResult
 from fairweir.report.contracts import contract_figure
 from fairweir.report.curves import metric_figures
 from fairweir.report.figure import Figure, slug

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fairweir.audit.intervals import Scale, interval
+from fairweir.intervals import Scale, interval
 from fairweir.reproduce.experiment import Bound, Case, Check
 from fairweir.reproduce.readings import SCALES
 from fairweir.run import World

@@ -8,8 +8,8 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from fairweir import metrics
-from fairweir.audit.intervals import Scale
 from fairweir.errors import ConfigError
+from fairweir.intervals import Scale
 from fairweir.reproduce.experiment import Check, Reading
 from fairweir.scenario import Scenario
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairweir.audit.hunt import CONFIRM_SEEDS, hunt
-from fairweir.audit.hunt_space import Space
-from fairweir.audit.intervals import Scale, interval
 from fairweir.dumbbell import Cca, cca_name
+from fairweir.hunting.search import CONFIRM_SEEDS, hunt
+from fairweir.hunting.space import Space
+from fairweir.intervals import Scale, interval
 from fairweir.measure import on_all_cores
 from fairweir.metrics import RATIO_CEILING
 from fairweir.scenario import Scenario

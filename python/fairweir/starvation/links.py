@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairweir.audit.hunt_space import START_SPREAD_S, time_text
 from fairweir.dumbbell import Cca, cca_name, dumbbell, flow, mbps, seconds, start_times_s
+from fairweir.hunting.space import START_SPREAD_S, time_text
 
 Document = dict[str, Any]
 

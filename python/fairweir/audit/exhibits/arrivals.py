@@ -8,9 +8,9 @@ from fairweir import metrics
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.setting import places
-from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, dumbbell, flow, seconds, start_times_s
+from fairweir.intervals import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

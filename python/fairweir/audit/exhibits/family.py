@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from fairweir.audit.intervals import Scale
     from fairweir.audit.results import Axis
     from fairweir.dumbbell import ScenarioDict
+    from fairweir.intervals import Scale
     from fairweir.verdict import Threshold
 
 

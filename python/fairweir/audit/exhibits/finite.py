@@ -6,9 +6,9 @@ import math
 
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
-from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times_s
+from fairweir.intervals import Scale
 from fairweir.verdict import Direction, Threshold
 
 RATE_MBPS, RTPROP_MS = 48.0, 40.0

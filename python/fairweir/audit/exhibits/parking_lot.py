@@ -8,9 +8,9 @@ from fairweir import metrics
 from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Law, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
-from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, flow, mbps, seconds, start_times_s
+from fairweir.intervals import Scale
 from fairweir.verdict import Direction, Threshold
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from fairweir import metrics
 from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
-from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, dumbbell, flow, mbps, start_times_s
+from fairweir.intervals import Scale
 from fairweir.verdict import Direction, Threshold
 
 LINK_MBPS, POLICED_MBPS, RTPROP_MS = 100.0, 20.0, 50.0

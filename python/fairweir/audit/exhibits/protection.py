@@ -5,9 +5,9 @@ from __future__ import annotations
 from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
-from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times_s
+from fairweir.intervals import Scale
 from fairweir.metrics import p95_queue_ms
 from fairweir.verdict import Direction, Threshold
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fairweir import metrics
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, Reading, Subject
-from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, dumbbell, flow, mbps, ms, start_times_s
+from fairweir.intervals import Scale
 
 BUFFERS_BDP = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0)
 COARSE_BDP = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.setting import categories
-from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, dumbbell, flow, mbps, seconds, start_times_s
+from fairweir.intervals import Scale
 from fairweir.verdict import Direction, Threshold
 
 if TYPE_CHECKING:

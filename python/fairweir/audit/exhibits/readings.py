@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairweir import metrics
 from fairweir.audit.exhibits.family import Metric
-from fairweir.audit.intervals import Scale
+from fairweir.intervals import Scale
 
 RATIO = Metric("ratio", "", Scale.RATIO, lambda r: metrics.ratio(r.summary))
 JAIN = Metric("jain", "", Scale.FRACTION, lambda r: metrics.fairness_index(r.summary))

@@ -17,9 +17,9 @@ from fairweir.audit.exhibits.family import (
     Subject,
 )
 from fairweir.audit.exhibits.setting import places, steady_times_s
-from fairweir.audit.intervals import Scale
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.intervals import Scale
 from fairweir.verdict import Direction, Threshold
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairweir import metrics
 from fairweir.audit.exhibits.family import Metric, Reading
-from fairweir.audit.intervals import Scale
+from fairweir.intervals import Scale
 
 
 def disturbed_gain(reading: Reading) -> float | None:

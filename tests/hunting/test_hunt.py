@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from fairweir.audit.hunt import BOUND, PRECISION, hunt, save
-from fairweir.audit.hunt_space import KINDS, Space, Spot, scenario
 from fairweir.errors import CcaError
+from fairweir.hunting.result import BOUND, save
+from fairweir.hunting.search import PRECISION, hunt
+from fairweir.hunting.space import KINDS, Space, Spot, scenario
 from fairweir.measure import Measured, RunFault, here, packets
 from fairweir.worker import play
 

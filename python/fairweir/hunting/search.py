@@ -13,19 +13,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from fairweir.audit.hunt_result import BOUND, Growth, GrowthPoint, HuntResult, OutcomeWord, Victim, save
-from fairweir.audit.hunt_space import KINDS, Space, Spot, believed_mbps, scenario
-from fairweir.audit.intervals import Scale, interval
 from fairweir.dumbbell import Cca, cca_name
-from fairweir.measure import Measure, RunFault, on_all_cores
-from fairweir.metrics import loss_rate, max_min_ratio, throughputs_mbps
-
-if TYPE_CHECKING:
-    from fairweir.verdict import Interval
+from fairweir.hunting.hunter import BudgetSpentError, Hunter, Progress
+from fairweir.hunting.result import BOUND, Growth, GrowthPoint, HuntResult, OutcomeWord, Victim
+from fairweir.hunting.space import KINDS, Space, Spot, believed_mbps, scenario
+from fairweir.measure import Measure, on_all_cores
 
 PACKET_BUDGET = 150_000_000
 """About 15 s on two cores for controllers that the simulator runs at ten million packets a second and core."""
@@ -52,63 +47,6 @@ MOST_BISECTED = 8
 MOST_CONFIRMED = 4
 LARGEST_RUN = 8_000_000
 """Packets of the largest single run that growth is followed to."""
-
-__all__ = ["BOUND", "Growth", "GrowthPoint", "HuntResult", "Space", "hunt", "save"]
-
-Progress = Callable[[str, float], object]
-"""(what is being done, part of the budget spent)."""
-
-
-class _BudgetSpentError(Exception):
-    """No packets are left for the next batch."""
-
-
-class _Hunter:
-    """One hunt: asks for ratios at spots, and counts what that costs."""
-
-    def __init__(self, cca: Cca, space: Space, measure: Measure, bound: float, budget: int, progress: Progress) -> None:
-        self.cca, self.space, self.bound, self.budget = cca, space, bound, budget
-        self._measure, self._progress = measure, progress
-        self._seen: dict[tuple[Spot, int], tuple[float, ...] | None] = {}
-        self.lossy: dict[Spot, bool] = {}
-        self.runs = self.packets = 0
-        self.faults: list[str] = []
-
-    def measure(self, what: str, spots: Sequence[Spot], seeds: Sequence[int]) -> None:
-        """Play every spot with every seed, unless it was played before; longest first, as pools like it."""
-        jobs = [(s, seed) for s in dict.fromkeys(spots) for seed in seeds if (s, seed) not in self._seen]
-        jobs.sort(key=lambda job: -job[0].packets)
-        cost = sum(spot.packets for spot, _ in jobs)
-        if self.packets + cost > self.budget:
-            raise _BudgetSpentError
-        self._progress(what, self.packets / self.budget)
-        for job, got in zip(jobs, self._measure([scenario(self.cca, self.space, *job) for job in jobs]), strict=True):
-            self.runs += 1
-            if isinstance(got, RunFault):
-                self.faults.append(got.reason)
-                self._seen[job] = None
-            else:
-                self._seen[job] = tuple(throughputs_mbps(got))
-                self.lossy[job[0]] = loss_rate(got) > 0.0
-        self.packets += cost
-
-    def rates(self, spot: Spot, seeds: Sequence[int]) -> list[tuple[float, ...]]:
-        """Throughputs in Mbps of the runs at a spot; runs that were not made or did not end well are left out."""
-        return [rates for seed in seeds if (rates := self._seen.get((spot, seed))) is not None]
-
-    def ratios(self, spot: Spot, seeds: Sequence[int]) -> list[float]:
-        """Largest throughput by smallest at a measured spot, one a run."""
-        return [max_min_ratio(rates) for rates in self.rates(spot, seeds)]
-
-    def exceeds(self, spot: Spot, seeds: Sequence[int]) -> bool:
-        """Tell whether the ratio is beyond the bound with every seed."""
-        ratios = self.ratios(spot, seeds)
-        return bool(ratios) and min(ratios) > self.bound
-
-    def interval(self, spot: Spot, seeds: Sequence[int]) -> Interval | None:
-        """Give the ratio over seeds; none if any run did not end well."""
-        ratios = self.ratios(spot, seeds)
-        return interval(ratios, Scale.RATIO) if len(ratios) == len(seeds) else None
 
 
 @dataclass(frozen=True)
@@ -137,13 +75,13 @@ def _grid(space: Space, links: Sequence[Spot]) -> list[Spot]:
     return [link.at(kind=k, d_ms=d) for link in links for k in space.kinds for d in space.d_ms]
 
 
-def _is_calm(hunter: _Hunter, link: Spot) -> bool:
+def _is_calm(hunter: Hunter, link: Spot) -> bool:
     """Tell whether flows share `link` evenly enough for jitter to be blamed where the bound is exceeded."""
     ratios = hunter.ratios(link, SEARCH_SEEDS)
     return bool(ratios) and max(ratios) <= hunter.bound / 2
 
 
-def _crossings(hunter: _Hunter, space: Space, links: Sequence[Spot]) -> list[_Candidate]:
+def _crossings(hunter: Hunter, space: Space, links: Sequence[Spot]) -> list[_Candidate]:
     """For each kind and link the smallest D of the grid beyond the bound; smallest D and largest ratio first."""
     found = []
     for link, kind in itertools.product(links, space.kinds):
@@ -168,7 +106,7 @@ def _widest_first(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     return [*first.values(), *(c for c in rest if c.spot.d_ms == smallest)][:MOST_BISECTED]
 
 
-def _bisect(hunter: _Hunter, candidates: list[_Candidate]) -> list[_Candidate]:
+def _bisect(hunter: Hunter, candidates: list[_Candidate]) -> list[_Candidate]:
     """Shrink every candidate's D on a logarithmic scale, all of them at once; smallest D first."""
     while any(c.spot.d_ms / c.below_ms > PRECISION for c in candidates):
         middles = {
@@ -178,7 +116,7 @@ def _bisect(hunter: _Hunter, candidates: list[_Candidate]) -> list[_Candidate]:
         }
         try:
             hunter.measure("shrinking D", list(middles.values()), SEARCH_SEEDS)
-        except _BudgetSpentError:
+        except BudgetSpentError:
             break
         candidates = [
             c
@@ -195,7 +133,7 @@ def _unjittered(spot: Spot) -> Spot:
     return spot.at(kind="none", d_ms=0.0, believed_mbps=0.0)
 
 
-def _stands(hunter: _Hunter, spot: Spot) -> bool:
+def _stands(hunter: Hunter, spot: Spot) -> bool:
     """Tell whether the whole interval lies beyond the bound and beyond what flows do without jitter."""
     ratio, control = hunter.interval(spot, CONFIRM_SEEDS), hunter.interval(_unjittered(spot), CONFIRM_SEEDS)
     if ratio is None or control is None or ratio.lo <= hunter.bound:
@@ -203,14 +141,14 @@ def _stands(hunter: _Hunter, spot: Spot) -> bool:
     return spot.kind == "none" or control.hi < ratio.lo
 
 
-def _persists(hunter: _Hunter, spot: Spot) -> bool:
+def _persists(hunter: Hunter, spot: Spot) -> bool:
     """Tell whether runs four times as long show the ratio as well."""
     longer = spot.at(duration_s=spot.duration_s * PERSISTENCE)
     hunter.measure("waiting longer", [longer], GROWTH_SEEDS)
     return hunter.exceeds(longer, GROWTH_SEEDS)
 
 
-def _first_surviving(hunter: _Hunter, spots: Sequence[Spot]) -> Spot | None:
+def _first_surviving(hunter: Hunter, spots: Sequence[Spot]) -> Spot | None:
     """Give the first spot whose ratio exceeds the bound with confidence.
 
     All of it on new seeds; a ratio that is there without jitter, or that runs four times as long do not show, is none.
@@ -224,7 +162,7 @@ def _first_surviving(hunter: _Hunter, spots: Sequence[Spot]) -> Spot | None:
     return None
 
 
-def _confirm(hunter: _Hunter, candidates: Sequence[_Candidate], largest_d_ms: float) -> _Candidate | None:
+def _confirm(hunter: Hunter, candidates: Sequence[_Candidate], largest_d_ms: float) -> _Candidate | None:
     """Give the first candidate that survives, its D raised a little where the search's seeds were lucky."""
     for candidate in candidates[:MOST_CONFIRMED]:
         raised = [round(min(candidate.spot.d_ms * PRECISION**i, largest_d_ms), 3) for i in range(3)]
@@ -236,7 +174,7 @@ def _confirm(hunter: _Hunter, candidates: Sequence[_Candidate], largest_d_ms: fl
     return None
 
 
-def _halve(hunter: _Hunter, spot: Spot, name: str, *, persists: bool) -> Spot:
+def _halve(hunter: Hunter, spot: Spot, name: str, *, persists: bool) -> Spot:
     """Halve one property of the spot, twice at most, while the claim stands (and `persists`, if that is asked for)."""
     for _ in range(2):
         less = spot.at(**{name: getattr(spot, name) / 2})
@@ -244,13 +182,13 @@ def _halve(hunter: _Hunter, spot: Spot, name: str, *, persists: bool) -> Spot:
             hunter.measure("making it small", [less, _unjittered(less)], CONFIRM_SEEDS)
             if not _stands(hunter, less) or (persists and not _persists(hunter, less)):
                 break
-        except _BudgetSpentError:
+        except BudgetSpentError:
             break
         spot = less
     return spot
 
 
-def _grow(hunter: _Hunter, spot: Spot) -> list[Growth]:
+def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
     """Follow the ratio to higher rates and to longer runs.
 
     As far as packets allow, and leaving out places where flows do not converge even without jitter.
@@ -267,7 +205,7 @@ def _grow(hunter: _Hunter, spot: Spot) -> list[Growth]:
         affordable = [s for s in spots if s.packets <= LARGEST_RUN]
         try:
             hunter.measure("following it", [*affordable, *map(_unjittered, affordable)], GROWTH_SEEDS)
-        except _BudgetSpentError:
+        except BudgetSpentError:
             continue
         points = [
             GrowthPoint(x=getattr(s, axis), ratio=ratio, control=control)
@@ -292,7 +230,7 @@ def _exponent(points: Sequence[GrowthPoint]) -> float:
     return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / sum((x - mean_x) ** 2 for x in xs)
 
 
-def _victim(hunter: _Hunter, spot: Spot) -> tuple[Victim, float, float]:
+def _victim(hunter: Hunter, spot: Spot) -> tuple[Victim, float, float]:
     """Who loses over the confirming seeds, and the mean throughputs (Mbps) of the slowest and of the fastest flow."""
     runs = hunter.rates(spot, CONFIRM_SEEDS)
     slowest = {min(range(len(rates)), key=rates.__getitem__) for rates in runs}
@@ -338,7 +276,7 @@ def hunt(
     if packet_budget is None:
         packet_budget = PYTHON_PACKET_BUDGET if ":" in cca_name(cca) else PACKET_BUDGET
     space, was_cut = _affordable(space or Space(), packet_budget)
-    hunter = _Hunter(
+    hunter = Hunter(
         cca, space, measure or on_all_cores(), bound, packet_budget, on_progress or (lambda what, part: None)
     )
     best: _Candidate | None = None
@@ -366,13 +304,13 @@ def hunt(
                 candidates = _bisect(hunter, _widest_first(candidates))
                 by_kind |= {k: d for k, d in _smallest_by_kind(space, candidates).items() if d is not None}
                 best = _confirm(hunter, candidates, space.d_ms[-1])
-    except _BudgetSpentError:
+    except BudgetSpentError:
         was_cut = True
     return _result(hunter, space, best, by_kind, left_out, was_cut)
 
 
 def _result(
-    hunter: _Hunter,
+    hunter: Hunter,
     space: Space,
     best: _Candidate | None,
     by_kind: dict[str, float | None],

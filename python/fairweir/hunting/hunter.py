@@ -1,0 +1,70 @@
+"""What a hunt has asked the simulator so far, and what that cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from fairweir.dumbbell import Cca
+from fairweir.hunting.space import Space, Spot, scenario
+from fairweir.intervals import Scale, interval
+from fairweir.measure import Measure, RunFault
+from fairweir.metrics import loss_rate, max_min_ratio, throughputs_mbps
+
+if TYPE_CHECKING:
+    from fairweir.verdict import Interval
+
+Progress = Callable[[str, float], object]
+"""(what is being done, part of the budget spent)."""
+
+
+class BudgetSpentError(Exception):
+    """No packets are left for the next batch."""
+
+
+class Hunter:
+    """One hunt: asks for ratios at spots, and counts what that costs."""
+
+    def __init__(self, cca: Cca, space: Space, measure: Measure, bound: float, budget: int, progress: Progress) -> None:
+        self.cca, self.space, self.bound, self.budget = cca, space, bound, budget
+        self._measure, self._progress = measure, progress
+        self._seen: dict[tuple[Spot, int], tuple[float, ...] | None] = {}
+        self.lossy: dict[Spot, bool] = {}
+        self.runs = self.packets = 0
+        self.faults: list[str] = []
+
+    def measure(self, what: str, spots: Sequence[Spot], seeds: Sequence[int]) -> None:
+        """Play every spot with every seed, unless it was played before; longest first, as pools like it."""
+        jobs = [(s, seed) for s in dict.fromkeys(spots) for seed in seeds if (s, seed) not in self._seen]
+        jobs.sort(key=lambda job: -job[0].packets)
+        cost = sum(spot.packets for spot, _ in jobs)
+        if self.packets + cost > self.budget:
+            raise BudgetSpentError
+        self._progress(what, self.packets / self.budget)
+        for job, got in zip(jobs, self._measure([scenario(self.cca, self.space, *job) for job in jobs]), strict=True):
+            self.runs += 1
+            if isinstance(got, RunFault):
+                self.faults.append(got.reason)
+                self._seen[job] = None
+            else:
+                self._seen[job] = tuple(throughputs_mbps(got))
+                self.lossy[job[0]] = loss_rate(got) > 0.0
+        self.packets += cost
+
+    def rates(self, spot: Spot, seeds: Sequence[int]) -> list[tuple[float, ...]]:
+        """Throughputs in Mbps of the runs at a spot; runs that were not made or did not end well are left out."""
+        return [rates for seed in seeds if (rates := self._seen.get((spot, seed))) is not None]
+
+    def ratios(self, spot: Spot, seeds: Sequence[int]) -> list[float]:
+        """Largest throughput by smallest at a measured spot, one a run."""
+        return [max_min_ratio(rates) for rates in self.rates(spot, seeds)]
+
+    def exceeds(self, spot: Spot, seeds: Sequence[int]) -> bool:
+        """Tell whether the ratio is beyond the bound with every seed."""
+        ratios = self.ratios(spot, seeds)
+        return bool(ratios) and min(ratios) > self.bound
+
+    def interval(self, spot: Spot, seeds: Sequence[int]) -> Interval | None:
+        """Give the ratio over seeds; none if any run did not end well."""
+        ratios = self.ratios(spot, seeds)
+        return interval(ratios, Scale.RATIO) if len(ratios) == len(seeds) else None
