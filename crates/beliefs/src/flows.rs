@@ -1,6 +1,8 @@
 //! From segments to flows: sequence numbers unwrapped, super-packets cut, each packet's fate.
 
+use crate::limits::{Ack, Data, Limits, Period, Terms};
 use crate::packet::{Fate, Packet};
+use crate::series::{Bins, Series};
 use fairweir_capture::{Endpoint, Segment};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -43,6 +45,8 @@ pub struct Flow {
     pub view: View,
     /// Whether acknowledgements were captured.
     pub has_acks: bool,
+    limits: Limits,
+    series: Series,
     mss: u32,
     newest_seq: Option<i64>,
     acked_to: Option<i64>,
@@ -63,6 +67,8 @@ struct Handshake {
     last: Option<u64>,
     /// The smaller of the largest segments that both sides want, options included, bytes.
     mss: Option<u16>,
+    /// Shifts of the windows that either end advertises: the opener's, and the other's.
+    shifts: [Option<u8>; 2],
 }
 
 /// All flows of a capture.
@@ -84,9 +90,9 @@ impl Flows {
         }
         if segment.payload > 0 && !segment.flags.syn {
             let ends = (segment.src.min(segment.dst), segment.src.max(segment.dst));
-            let wanted = self.handshakes.get(&ends).and_then(|seen| seen.mss);
+            let seen = self.handshakes.get(&ends).copied().unwrap_or_default();
             let index = *self.by_ends.entry((segment.src, segment.dst)).or_insert_with(|| {
-                self.flows.push(Flow::new(segment, wanted));
+                self.flows.push(Flow::new(segment, &seen));
                 self.flows.len() - 1
             });
             self.flows[index].send(segment);
@@ -115,6 +121,7 @@ impl Flows {
                 true => {}
             }
             seen.mss = known.into_iter().chain(segment.options.mss).min();
+            seen.shifts[usize::from(segment.flags.ack)] = segment.options.window_scale;
         } else if let Some(seen) = self.handshakes.get_mut(&ends)
             && seen.last.is_none()
             && seen.syn_ack.is_some()
@@ -125,13 +132,16 @@ impl Flows {
     }
 }
 
+/// The handshake's round trips from the capture to the data's receiver and to its sender, ns.
+fn ahead_and_behind(seen: &Handshake, src: Endpoint) -> Option<(u64, u64)> {
+    let ((syn, client), syn_ack, last) = (seen.syn?, seen.syn_ack?, seen.last?);
+    let (to_server, to_client) = (syn_ack.saturating_sub(syn), last.saturating_sub(syn_ack));
+    Some(if client == src { (to_server, to_client) } else { (to_client, to_server) })
+}
+
 /// Which side of the capture most of the round trip lies on.
 fn view(seen: &Handshake, src: Endpoint) -> View {
-    let (Some((syn, client)), Some(syn_ack), Some(last)) = (seen.syn, seen.syn_ack, seen.last) else {
-        return View::Unknown;
-    };
-    let (to_server, to_client) = (syn_ack.saturating_sub(syn), last.saturating_sub(syn_ack));
-    let (ahead, behind) = if client == src { (to_server, to_client) } else { (to_client, to_server) };
+    let Some((ahead, behind)) = ahead_and_behind(seen, src) else { return View::Unknown };
     // hosts answer within a tenth of the path's round trip, or the path is short
     if behind * 10 <= ahead {
         View::Sender
@@ -142,9 +152,22 @@ fn view(seen: &Handshake, src: Endpoint) -> View {
     }
 }
 
+/// The shift of the window that the receiver of `src`'s data advertises: both ends must offer one (RFC 7323 §2.2).
+fn window_shift(seen: &Handshake, src: Endpoint) -> Option<u8> {
+    let (_, opener) = seen.syn?;
+    seen.syn_ack?;
+    let [Some(of_opener), Some(of_other)] = seen.shifts else { return Some(0) };
+    Some(if opener == src { of_other } else { of_opener })
+}
+
 impl Flow {
-    fn new(segment: &Segment, wanted: Option<u16>) -> Flow {
+    fn new(segment: &Segment, seen: &Handshake) -> Flow {
         let options = if segment.options.timestamps.is_some() { TIMESTAMPS } else { 0 };
+        let mss = seen.mss.map_or(USUAL_MSS, |mss| u32::from(mss).saturating_sub(options)).max(1);
+        let lag_ns = match (view(seen, segment.src), ahead_and_behind(seen, segment.src)) {
+            (View::Receiver | View::Between, Some((_, behind))) => behind,
+            _ => 0,
+        };
         Flow {
             src: segment.src,
             dst: segment.dst,
@@ -153,7 +176,9 @@ impl Flow {
             delivered_bytes: 0,
             view: View::Unknown,
             has_acks: false,
-            mss: wanted.map_or(USUAL_MSS, |mss| u32::from(mss).saturating_sub(options)).max(1),
+            limits: Limits::new(Terms { mss, window_shift: window_shift(seen, segment.src), lag_ns }),
+            series: Series::new(segment.time.as_nanos()),
+            mss,
             newest_seq: None,
             acked_to: None,
             outstanding: BTreeMap::new(),
@@ -180,6 +205,8 @@ impl Flow {
             self.send_packet(from, to, Packet { sent, bytes: (to - from) as u32 + headers, fate: Fate::Open });
             from = to;
         }
+        self.limits.on_data(&Data { at: sent, frame: segment.frame, start, end, is_pushed: segment.flags.psh });
+        self.series.on_inflight(sent, self.limits.inflight());
         self.newest_seq = Some(self.newest_seq.unwrap_or(start).max(end));
     }
 
@@ -224,7 +251,23 @@ impl Flow {
             let packet = &mut self.packets[o.index];
             self.delivered_bytes += u64::from(packet.bytes);
             packet.fate = Fate::Acked { at, is_prompt: is_prompt && Some(o.index) == newest };
+            self.series.on_acked(at, packet.sent, packet.bytes);
         }
+        let at = segment.time.as_nanos();
+        self.limits.on_ack(&Ack { at, ack, window: segment.window, is_news: newest.is_some() });
+        if let Some(bytes) = self.limits.window() {
+            self.series.on_window(at, bytes);
+        }
+    }
+
+    /// What limited the flow when.
+    pub fn periods(&self) -> Vec<Period> {
+        self.limits.clone().finish()
+    }
+
+    /// The flow over time.
+    pub fn bins(&self) -> &Bins {
+        self.series.bins()
     }
 }
 

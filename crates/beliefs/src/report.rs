@@ -1,6 +1,6 @@
 //! A capture to what may be believed of each flow's path.
 
-use crate::{Belief, Fate, Flow, Flows, RateBounds, View, explain, rate_bounds};
+use crate::{Belief, Bins, Fate, Flow, Flows, Period, RateBounds, View, explain, rate_bounds};
 use fairweir_capture::{CaptureError, Counts, Reader};
 use serde::Serialize;
 use std::io::Read;
@@ -44,6 +44,10 @@ pub struct FlowReport {
     /// The CCAC model's bounds, for the same jitter and the time of a packet on the link, which that model has in its
     /// jitter; `None` without a belief set.
     pub ccac: Option<RateBounds>,
+    /// What limited it when, in the order of time.
+    pub limits: Vec<Period>,
+    /// It over time.
+    pub series: Bins,
 }
 
 impl FlowReport {
@@ -64,6 +68,8 @@ impl FlowReport {
             delivered_bytes: flow.delivered_bytes,
             ccac,
             cbr_delay,
+            limits: flow.periods(),
+            series: flow.bins().clone(),
         }
     }
 }

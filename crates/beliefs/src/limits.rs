@@ -1,0 +1,412 @@
+//! What kept a flow from sending faster, and when.
+//!
+//! A sender that does not send waits for something, and what ends the wait, or what held while it lasted, tells for what:
+//!
+//! | the wait before a packet | limit | reason |
+//! | --- | --- | --- |
+//! | ends with a packet that was sent before, or lies between one and the ACK of all that was out then | recovery | RFC 6675 |
+//! | less than a segment was left of the receive window, until an ACK made room | receiver window | RFC 9293 §3.8.6 |
+//! | follows a packet that is shorter than a segment, or alone in its push | application | the last of what there is to send is pushed (RFC 9293, MUST-61) |
+//! | ends with the ACK that the packet follows at once | window | the ACK clock: cwnd was used up |
+//! | follows a packet that is not pushed, and no ACK ends it | pacing | there was more to send, and nothing else in its way |
+//! | follows a pushed super-packet, and no ACK ends it | pacing if the waits are even, else application | offloading pushes each super-packet |
+//!
+//! Chance lets a paced packet follow an ACK now and then: between window and pacing the longer part of a round trip
+//! decides. A round trip has the limit that held for most of it. Where the capture was not taken at the sender, ACKs take
+//! effect a `lag` later, and what needs the ACK clock to be told apart is unknown.
+
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// A packet follows an ACK at once if it comes within this part of the mean time between ACKs.
+const PROMPT_SHARE: u64 = 4;
+/// ... or within this: what a host needs to answer, ns.
+const PROMPT_NS: u64 = 10_000;
+/// An ACK's weight in the mean time between ACKs, and a wait's in the mean pace: one eighth, as in RFC 6298.
+const MEMORY: f64 = 8.0;
+/// Waits are even if they differ from the mean pace by this part at most.
+const EVEN: f64 = 0.5;
+/// Linux paces out a millisecond's worth at once, or two segments where that is more (tcp_tso_autosize); longer waits
+/// after longer bursts are no pacing, ns.
+const LONGEST_PACED_NS: u64 = 4_000_000;
+/// The two segments.
+const PACED_SEGMENTS: i64 = 2;
+/// Packets after which the largest that was seen is taken for a full segment.
+const PACKETS_TO_KNOW_MSS: u64 = 10;
+
+/// What a flow waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// The application had no more to send (or the socket's buffer no more room for it).
+    Application,
+    /// The receiver advertised no more room.
+    ReceiverWindow,
+    /// The congestion window was used up: ACKs clock packets out.
+    Window,
+    /// A clock of the sender's own; an application that writes super-packets evenly looks the same.
+    Pacing,
+    /// Losses were repaired.
+    Recovery,
+    /// Cannot be told from where the capture was taken.
+    Unknown,
+}
+
+/// A time with one limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Period {
+    /// The limit.
+    pub limit: Limit,
+    /// From the packet before the first wait, ns.
+    pub from_ns: u64,
+    /// To the packet after the last wait, ns.
+    pub to_ns: u64,
+    /// That packet's number in the file: where the limit begins to hold.
+    pub first_frame: u64,
+    /// ... and where it ends.
+    pub last_frame: u64,
+}
+
+/// What is known of a flow when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The largest segment's payload, bytes.
+    pub mss: u32,
+    /// The shift of the receiver's window; `None` if the handshake was not captured.
+    pub window_shift: Option<u8>,
+    /// From an ACK's passing the place of the capture to that of the data it lets go, ns; 0 at the sender.
+    pub lag_ns: u64,
+}
+
+/// A data packet as it passes, with unwrapped sequence numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Data {
+    /// When, ns.
+    pub at: u64,
+    /// Number in the file.
+    pub frame: u64,
+    /// First byte.
+    pub start: i64,
+    /// Behind the last byte.
+    pub end: i64,
+    /// Whether it is pushed.
+    pub is_pushed: bool,
+}
+
+/// An acknowledgement as it passes.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When, ns.
+    pub at: u64,
+    /// All below has arrived.
+    pub ack: i64,
+    /// The window field, not yet scaled.
+    pub window: u16,
+    /// Whether it tells of data that no ACK before told of.
+    pub is_news: bool,
+}
+
+/// Where and when a wait begins: at the newest packet.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: u64,
+    frame: u64,
+}
+
+/// What the newest packet says of what is queued behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Behind {
+    /// More.
+    More,
+    /// Nothing.
+    Nothing,
+    /// Pushed by the application or by offloading.
+    Either,
+}
+
+/// A wait's limit before its round trip decides between window and pacing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    Application,
+    ReceiverWindow,
+    Acked,
+    Paced,
+    Recovery,
+}
+
+/// Waits of a round trip.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    from: Mark,
+    /// Over when this is acknowledged.
+    until: i64,
+    spent_ns: [u64; 5],
+}
+
+/// Watches a flow go by.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    terms: Terms,
+    newest: Option<Mark>,
+    behind: Behind,
+    /// Bytes since the last push, with the newest packet.
+    run: i64,
+    largest: u32,
+    packets: u64,
+    next: i64,
+    una: i64,
+    edge: Option<i64>,
+    /// Windows that the sender does not know yet: when it will, and the right edge.
+    coming: VecDeque<(u64, i64)>,
+    /// When the sender was last let go by a receive window that it had filled.
+    released_at: Option<u64>,
+    is_filled: bool,
+    news_at: Option<u64>,
+    ack_gap_ns: Option<f64>,
+    pace_ns_per_byte: Option<f64>,
+    newest_bytes: i64,
+    recovery_until: Option<i64>,
+    round: Option<Round>,
+    last_round_ns: u64,
+    periods: Vec<Period>,
+}
+
+impl Limits {
+    /// Before the flow's first packet.
+    pub fn new(terms: Terms) -> Limits {
+        Limits {
+            terms,
+            newest: None,
+            behind: Behind::More,
+            run: 0,
+            largest: 0,
+            packets: 0,
+            next: i64::MIN,
+            una: i64::MIN,
+            edge: None,
+            coming: VecDeque::new(),
+            released_at: None,
+            is_filled: false,
+            news_at: None,
+            ack_gap_ns: None,
+            pace_ns_per_byte: None,
+            newest_bytes: 0,
+            recovery_until: None,
+            round: None,
+            last_round_ns: 0,
+            periods: Vec::new(),
+        }
+    }
+
+    /// Bytes that were sent and are not yet acknowledged.
+    pub fn inflight(&self) -> u64 {
+        self.newest.map_or(0, |_| (self.next - self.una).max(0) as u64)
+    }
+
+    /// Bytes that the receiver has room for beyond what it acknowledged; `None` if the scale is not known.
+    pub fn window(&self) -> Option<u64> {
+        self.edge.map(|edge| edge.saturating_sub(self.una).max(0) as u64)
+    }
+
+    /// A data packet passes.
+    pub fn on_data(&mut self, data: &Data) {
+        self.learn_windows(data.at);
+        let Some(newest) = self.newest else {
+            self.una = data.start;
+            return self.take(data);
+        };
+        if data.end <= self.una {
+            // a probe of a closed window, or a keep-alive
+            return;
+        }
+        let is_again = data.start < self.next;
+        if is_again && self.recovery_until.is_none() {
+            self.recovery_until = Some(self.next);
+            self.close_round(newest);
+        }
+        let wait = self.wait_for(data, newest);
+        let length = data.at.saturating_sub(newest.at);
+        let until = data.end.max(self.next);
+        let here = Mark { at: data.at, frame: data.frame };
+        // a wait of half a round trip is a time of its own: what comes before and after has its own limit
+        if self.last_round_ns > 0 && length * 2 >= self.last_round_ns {
+            self.close_round(newest);
+            self.push(resolve_alone(wait, self.terms.lag_ns), newest, here);
+        } else {
+            let round = self.round.get_or_insert(Round { from: newest, until, spent_ns: [0; 5] });
+            round.spent_ns[wait as usize] += length;
+            if self.una >= round.until {
+                self.close_round(here);
+            }
+        }
+        self.take(data);
+    }
+
+    /// An acknowledgement passes.
+    pub fn on_ack(&mut self, ack: &Ack) {
+        if let Some(shift) = self.terms.window_shift {
+            self.coming.push_back((ack.at + self.terms.lag_ns, ack.ack + (i64::from(ack.window) << shift)));
+            self.learn_windows(ack.at);
+        }
+        self.una = self.una.max(ack.ack);
+        if ack.is_news {
+            if let Some(before) = self.news_at {
+                // a pause says nothing of how ACKs come
+                let longest = if self.last_round_ns > 0 { self.last_round_ns } else { u64::MAX };
+                let gap = ack.at.saturating_sub(before).min(longest) as f64;
+                let known = self.ack_gap_ns.get_or_insert(gap);
+                *known += (gap - *known) / MEMORY;
+            }
+            self.news_at = Some(ack.at);
+        }
+        if self.recovery_until.is_some_and(|until| self.una >= until) {
+            self.recovery_until = None;
+            if let Some(newest) = self.newest {
+                self.close_round(newest);
+            }
+        }
+    }
+
+    /// The limits, in the order of time, each unlike the one before.
+    pub fn finish(mut self) -> Vec<Period> {
+        if let Some(newest) = self.newest {
+            self.close_round(newest);
+        }
+        self.periods
+    }
+
+    fn learn_windows(&mut self, now: u64) {
+        while let Some(&(at, edge)) = self.coming.front()
+            && at <= now
+        {
+            self.coming.pop_front();
+            self.edge = Some(self.edge.map_or(edge, |known| known.max(edge)));
+            let was_filled = self.is_filled;
+            self.is_filled = self.is_window_full();
+            if was_filled && !self.is_filled {
+                self.released_at = Some(at);
+            }
+        }
+    }
+
+    /// Whether no full segment has room.
+    fn is_window_full(&self) -> bool {
+        self.edge.is_some_and(|edge| edge - self.next < i64::from(self.mss()))
+    }
+
+    /// A full segment's payload: the largest that was seen, where paths or options leave less than the handshake said.
+    fn mss(&self) -> u32 {
+        if self.packets < PACKETS_TO_KNOW_MSS { self.terms.mss } else { self.terms.mss.min(self.largest) }
+    }
+
+    fn wait_for(&mut self, data: &Data, newest: Mark) -> Wait {
+        if self.recovery_until.is_some() {
+            return Wait::Recovery;
+        }
+        // the first ACK of all: all there is to compare with is the wait
+        let gap = self.ack_gap_ns.map_or(data.at.saturating_sub(newest.at), |ns| ns as u64);
+        let prompt_ns = PROMPT_NS.max(gap / PROMPT_SHARE);
+        let is_soon_after = |at: Option<u64>| at.is_some_and(|at| data.at.saturating_sub(at) <= prompt_ns);
+        let was_filled = self.is_filled || self.released_at.is_some_and(|at| at >= newest.at);
+        if was_filled && (self.is_filled || is_soon_after(self.released_at)) {
+            return Wait::ReceiverWindow;
+        }
+        if self.behind == Behind::Nothing {
+            return Wait::Application;
+        }
+        if self.terms.lag_ns == 0 && is_soon_after(self.news_at) {
+            return Wait::Acked;
+        }
+        let is_own_clock = match self.behind {
+            Behind::More => true,
+            _ => self.una < self.next && self.is_even(data.at.saturating_sub(newest.at)),
+        };
+        if is_own_clock { Wait::Paced } else { Wait::Application }
+    }
+
+    /// Whether a wait fits the pace of those before, and its burst what hosts pace out at once.
+    fn is_even(&mut self, wait_ns: u64) -> bool {
+        if wait_ns > LONGEST_PACED_NS && self.newest_bytes > PACED_SEGMENTS * i64::from(self.mss()) {
+            return false;
+        }
+        let pace = wait_ns as f64 / self.newest_bytes.max(1) as f64;
+        let known = self.pace_ns_per_byte.get_or_insert(pace);
+        let is_even = (pace - *known).abs() <= EVEN * *known;
+        *known += (pace - *known) / MEMORY;
+        is_even
+    }
+
+    fn take(&mut self, data: &Data) {
+        let payload = (data.end - data.start) as u32;
+        self.packets += 1;
+        self.largest = self.largest.max(payload);
+        self.run += i64::from(payload);
+        let (mss, run) = (self.mss().max(1), self.run);
+        let is_cut_by_window = self.edge.is_some_and(|edge| data.end == edge);
+        self.behind = if !payload.is_multiple_of(mss) && !is_cut_by_window {
+            Behind::Nothing
+        } else if !data.is_pushed {
+            Behind::More
+        } else if run <= i64::from(mss) {
+            Behind::Nothing
+        } else {
+            Behind::Either
+        };
+        self.newest_bytes = run;
+        if data.is_pushed {
+            self.run = 0;
+        }
+        self.next = self.next.max(data.end);
+        self.newest = Some(Mark { at: data.at, frame: data.frame });
+        self.is_filled = self.is_window_full();
+    }
+
+    fn close_round(&mut self, to: Mark) {
+        let Some(round) = self.round.take() else { return };
+        self.last_round_ns = to.at.saturating_sub(round.from.at);
+        self.push(resolve(round.spent_ns, self.terms.lag_ns), round.from, to);
+    }
+
+    fn push(&mut self, limit: Limit, from: Mark, to: Mark) {
+        if to.at <= from.at {
+            return;
+        }
+        match self.periods.last_mut() {
+            Some(last) if last.limit == limit => (last.to_ns, last.last_frame) = (to.at, to.frame),
+            _ => self.periods.push(Period {
+                limit,
+                from_ns: from.at,
+                to_ns: to.at,
+                first_frame: from.frame,
+                last_frame: to.frame,
+            }),
+        }
+    }
+}
+
+/// The limit of most of a round trip.
+fn resolve(spent_ns: [u64; 5], lag_ns: u64) -> Limit {
+    let spent = |wait: Wait| spent_ns[wait as usize];
+    let (acked, paced) = (spent(Wait::Acked), spent(Wait::Paced));
+    let clock = match (lag_ns, acked >= paced) {
+        (0, true) => Limit::Window,
+        (0, false) => Limit::Pacing,
+        _ => Limit::Unknown,
+    };
+    let parts = [
+        (Limit::Recovery, spent(Wait::Recovery)),
+        (Limit::ReceiverWindow, spent(Wait::ReceiverWindow)),
+        (Limit::Application, spent(Wait::Application)),
+        (clock, acked + paced),
+    ];
+    parts.into_iter().rev().max_by_key(|&(_, ns)| ns).map_or(Limit::Unknown, |(limit, _)| limit)
+}
+
+fn resolve_alone(wait: Wait, lag_ns: u64) -> Limit {
+    let mut spent_ns = [0; 5];
+    spent_ns[wait as usize] = 1;
+    resolve(spent_ns, lag_ns)
+}
+
+#[cfg(test)]
+mod tests;

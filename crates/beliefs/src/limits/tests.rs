@@ -1,0 +1,204 @@
+//! Senders that are limited by one thing each, over a link of 12 Mbit/s and 40 ms.
+
+use super::*;
+
+const MSS: u32 = 1000;
+const RTT: u64 = 40_000_000;
+const MS: u64 = 1_000_000;
+const SHIFT: u8 = 7;
+const WIDE: u16 = 30_000;
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Data { start: i64, bytes: u32, is_pushed: bool },
+    Ack { ack: i64, window: u16 },
+}
+
+/// A record, in which the frames count from 1 in the order of time.
+#[derive(Default)]
+struct Record {
+    events: Vec<(u64, Event)>,
+}
+
+impl Record {
+    fn data(&mut self, at: u64, start: i64, bytes: u32, is_pushed: bool) {
+        self.events.push((at, Event::Data { start, bytes, is_pushed }));
+    }
+    fn ack(&mut self, at: u64, ack: i64, window: u16) {
+        self.events.push((at, Event::Ack { ack, window }));
+    }
+    fn periods(mut self, lag_ns: u64) -> Vec<Period> {
+        self.events.sort_by_key(|&(at, _)| at);
+        let mut limits = Limits::new(Terms { mss: MSS, window_shift: Some(SHIFT), lag_ns });
+        let mut acked = 0;
+        for (frame, (at, event)) in (1..).zip(self.events) {
+            match event {
+                Event::Data { start, bytes, is_pushed } => {
+                    limits.on_data(&Data { at, frame, start, end: start + i64::from(bytes), is_pushed });
+                }
+                Event::Ack { ack, window } => {
+                    limits.on_ack(&Ack { at, ack, window, is_news: ack > acked });
+                    acked = acked.max(ack);
+                }
+            }
+        }
+        limits.finish()
+    }
+}
+
+/// Each limit's share of the time.
+fn share(periods: &[Period], limit: Limit) -> f64 {
+    let length = |p: &Period| (p.to_ns - p.from_ns) as f64;
+    periods.iter().filter(|p| p.limit == limit).map(length).sum::<f64>() / periods.iter().map(length).sum::<f64>()
+}
+
+/// A sender with a window of `window` packets over the link: each ACK lets a packet go, `answer_ns` later.
+fn windowed(window: u64, answer_ns: u64, advertised: u16) -> Record {
+    let mut record = Record::default();
+    let service = MS * 2 / 3;
+    let mut free = 0;
+    let mut sends: Vec<u64> = vec![0; window as usize];
+    let mut n = 0;
+    while n < sends.len() && sends.len() < 3000 {
+        let at = sends[n];
+        free = free.max(at) + service;
+        let start = n as i64 * i64::from(MSS);
+        record.data(at, start, MSS, false);
+        record.ack(free + RTT, start + i64::from(MSS), advertised);
+        sends.push(free + RTT + answer_ns);
+        n += 1;
+    }
+    record
+}
+
+#[test]
+fn packets_that_follow_acks_are_held_by_the_window() {
+    for window in [10, 30, 100] {
+        let periods = windowed(window, 20_000, WIDE).periods(0);
+        assert!(share(&periods, Limit::Window) > 0.99, "{window}: {periods:?}");
+    }
+}
+
+#[test]
+fn a_full_receive_window_is_told_from_a_full_congestion_window() {
+    // 20 packets of room, and 20 packets of window; once there is more room by one, it is not what limits
+    let room = |packets: u16| (packets * MSS as u16).div_ceil(1 << SHIFT);
+    let periods = windowed(20, 20_000, room(20)).periods(0);
+    assert!(share(&periods, Limit::ReceiverWindow) > 0.95, "{periods:?}");
+    let periods = windowed(20, 20_000, room(22)).periods(0);
+    assert!(share(&periods, Limit::Window) > 0.95, "{periods:?}");
+}
+
+#[test]
+fn a_closed_window_is_the_receivers_until_it_opens() {
+    let mut record = Record::default();
+    let mss = i64::from(MSS);
+    record.data(0, 0, MSS, false);
+    record.ack(RTT, mss, 0);
+    record.ack(50 * RTT, mss, WIDE);
+    // a probe meanwhile is no data
+    record.data(20 * RTT, mss - 1, 1, false);
+    for n in 1..40 {
+        record.data(50 * RTT + 5_000, n * mss, MSS, false);
+    }
+    let periods = record.periods(0);
+    // until the last packet of the burst that the window let go
+    assert_eq!(
+        periods,
+        [Period { limit: Limit::ReceiverWindow, from_ns: 0, to_ns: 50 * RTT + 5_000, first_frame: 1, last_frame: 43 }]
+    );
+}
+
+/// A sender that sends each `gap` whatever comes back, packets pushed as `is_pushed` says.
+fn clocked(gap: u64, bytes: u32, segments: u64, is_pushed: impl Fn(u64) -> bool) -> Record {
+    let mut record = Record::default();
+    for n in 0..2000 {
+        let start = n as i64 * i64::from(bytes);
+        let at = n / segments * gap;
+        record.data(at, start, bytes, is_pushed(n));
+        record.ack(at + RTT + 300_000, start + i64::from(bytes), WIDE);
+    }
+    record
+}
+
+#[test]
+fn a_clock_of_its_own_is_pacing_unless_each_packet_is_the_last_there_is() {
+    // 1.7 ms do not divide the RTT: ACKs come in the middle of waits
+    let gap = 1_700_000;
+    let pacing = clocked(gap, MSS, 1, |_| false).periods(0);
+    assert!(share(&pacing, Limit::Pacing) > 0.95, "{pacing:?}");
+    let super_packets = clocked(2 * gap, MSS, 2, |n| n % 2 == 1).periods(0);
+    assert!(share(&super_packets, Limit::Pacing) > 0.95, "{super_packets:?}");
+    let writes = clocked(gap, MSS, 1, |_| true).periods(0);
+    assert!(share(&writes, Limit::Application) > 0.95, "{writes:?}");
+    let small = clocked(gap, MSS / 3, 1, |_| true).periods(0);
+    assert!(share(&small, Limit::Application) > 0.95, "{small:?}");
+    let chunks = clocked(20 * gap, MSS, 20, |n| n % 20 == 19).periods(0);
+    assert!(share(&chunks, Limit::Application) > 0.95, "{chunks:?}");
+}
+
+#[test]
+fn a_pause_stands_apart_with_the_frames_around_it() {
+    let mut record = windowed(10, 20_000, WIDE);
+    let cut = record.events.iter().filter(|(_, e)| matches!(e, Event::Data { .. })).nth(999).expect("there").0;
+    record.events.retain(|&(at, e)| at <= cut || (matches!(e, Event::Ack { .. }) && at <= cut + RTT));
+    let sent = record.events.iter().filter(|(_, e)| matches!(e, Event::Data { .. })).count();
+    let last = record.events.iter_mut().filter(|(_, e)| matches!(e, Event::Data { .. })).max_by_key(|&&mut (at, _)| at);
+    if let Some((_, Event::Data { bytes, .. })) = last {
+        *bytes = MSS / 2;
+    }
+    let (resumed, frames) = (cut + 100 * RTT, record.events.len() as u64);
+    record.data(resumed, sent as i64 * i64::from(MSS) - i64::from(MSS / 2), MSS, false);
+    let periods = record.periods(0);
+    let last = periods.last().expect("some");
+    assert_eq!((last.limit, last.from_ns, last.to_ns), (Limit::Application, cut, resumed), "{periods:?}");
+    assert_eq!(last.last_frame, frames + 1);
+    assert_eq!(periods.len(), 2, "{periods:?}");
+}
+
+#[test]
+fn recovery_lasts_from_what_is_sent_again_until_all_is_acknowledged() {
+    let mut record = Record::default();
+    let mss = i64::from(MSS);
+    for n in 0..10 {
+        record.data(n * MS, n as i64 * mss, MSS, false);
+    }
+    for n in 0..4 {
+        record.ack(RTT + n * MS, (n as i64 + 1) * mss, WIDE);
+        record.data(RTT + n * MS, (n as i64 + 10) * mss, MSS, false);
+    }
+    // the fifth is lost and sent again
+    record.data(RTT + 5 * MS, 4 * mss, MSS, false);
+    record.data(RTT + 25 * MS, 14 * mss, MSS, false);
+    record.ack(2 * RTT + 5 * MS, 14 * mss, WIDE);
+    for n in 15..30 {
+        record.data(2 * RTT + (n - 10) * MS, n as i64 * mss, MSS, false);
+        record.ack(2 * RTT + (n - 10) * MS, n as i64 * mss, WIDE);
+    }
+    let periods = record.periods(0);
+    let recovery: Vec<&Period> = periods.iter().filter(|p| p.limit == Limit::Recovery).collect();
+    assert_eq!(recovery.len(), 1, "{periods:?}");
+    assert_eq!((recovery[0].from_ns, recovery[0].to_ns), (RTT + 3 * MS, RTT + 25 * MS), "{periods:?}");
+}
+
+#[test]
+fn at_the_receiver_only_what_needs_no_ack_clock_is_told() {
+    // what the receiver sees of a sender whose window is its own: data a round trip after the ACKs that let it go
+    let flip = |record: Record| {
+        let mut seen = Record::default();
+        for (at, event) in record.events {
+            match event {
+                Event::Data { start, bytes, is_pushed } => seen.data(at + RTT, start, bytes, is_pushed),
+                Event::Ack { ack, window } => seen.ack(at, ack, window),
+            }
+        }
+        seen
+    };
+    let room = |packets: u16| (packets * MSS as u16).div_ceil(1 << SHIFT);
+    let periods = flip(windowed(20, 0, room(20))).periods(RTT);
+    assert!(share(&periods, Limit::ReceiverWindow) > 0.9, "{periods:?}");
+    let periods = flip(windowed(20, 0, WIDE)).periods(RTT);
+    assert!(share(&periods, Limit::Unknown) > 0.99, "{periods:?}");
+    let writes = flip(clocked(1_700_000, MSS, 1, |_| true)).periods(RTT);
+    assert!(share(&writes, Limit::Application) > 0.95, "{writes:?}");
+}

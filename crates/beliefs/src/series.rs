@@ -1,0 +1,133 @@
+//! A flow over time, in as many bins as a figure can show, however long it lasts.
+
+use serde::Serialize;
+
+/// Twice as many as are left when neighbours are joined.
+const MOST_BINS: usize = 1024;
+/// The narrowest bin, ns.
+const FIRST_WIDTH_NS: u64 = 1_000_000;
+
+/// Columns, an entry a bin; `None` where nothing was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Bins {
+    /// Where the first bin begins, ns.
+    pub from_ns: u64,
+    /// A bin's width, ns.
+    pub width_ns: u64,
+    /// IP packets acknowledged, bytes.
+    pub delivered_bytes: Vec<u64>,
+    /// Least RTT of packets acknowledged, ns.
+    pub rtt_least_ns: Vec<Option<u64>>,
+    /// Largest, ns.
+    pub rtt_most_ns: Vec<Option<u64>>,
+    /// Largest payload in flight after a packet, bytes.
+    pub inflight_bytes: Vec<Option<u64>>,
+    /// Least room beyond what is acknowledged that an ACK advertised, bytes.
+    pub window_bytes: Vec<Option<u64>>,
+}
+
+/// Fills [`Bins`].
+#[derive(Clone, Debug)]
+pub struct Series {
+    bins: Bins,
+}
+
+fn pick(known: &mut Option<u64>, value: u64, pick: fn(u64, u64) -> u64) {
+    *known = Some(known.map_or(value, |known| pick(known, value)));
+}
+
+/// Joins neighbours.
+fn join<T: Copy>(column: &mut Vec<T>, both: impl Fn(T, T) -> T) {
+    *column = column.chunks(2).map(|pair| pair[1..].iter().fold(pair[0], |one, &other| both(one, other))).collect();
+}
+
+fn either(pick: fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -> Option<u64> {
+    move |one, other| one.into_iter().chain(other).reduce(pick)
+}
+
+impl Series {
+    /// From a time on, ns.
+    pub fn new(from_ns: u64) -> Series {
+        Series { bins: Bins { from_ns, width_ns: FIRST_WIDTH_NS, ..Bins::default() } }
+    }
+
+    /// An acknowledgement of a packet came.
+    pub fn on_acked(&mut self, at: u64, sent: u64, bytes: u32) {
+        let bin = self.bin(at);
+        self.bins.delivered_bytes[bin] += u64::from(bytes);
+        let rtt = at.saturating_sub(sent);
+        pick(&mut self.bins.rtt_least_ns[bin], rtt, u64::min);
+        pick(&mut self.bins.rtt_most_ns[bin], rtt, u64::max);
+    }
+
+    /// A packet was sent.
+    pub fn on_inflight(&mut self, at: u64, bytes: u64) {
+        let bin = self.bin(at);
+        pick(&mut self.bins.inflight_bytes[bin], bytes, u64::max);
+    }
+
+    /// An acknowledgement advertised room.
+    pub fn on_window(&mut self, at: u64, bytes: u64) {
+        let bin = self.bin(at);
+        pick(&mut self.bins.window_bytes[bin], bytes, u64::min);
+    }
+
+    /// What was seen so far.
+    pub fn bins(&self) -> &Bins {
+        &self.bins
+    }
+
+    /// The bin of a time, which is made; what is earlier than all belongs to the first.
+    fn bin(&mut self, at: u64) -> usize {
+        let since = at.saturating_sub(self.bins.from_ns);
+        while since / self.bins.width_ns >= MOST_BINS as u64 {
+            self.bins.width_ns *= 2;
+            join(&mut self.bins.delivered_bytes, |one, other| one + other);
+            join(&mut self.bins.rtt_least_ns, either(u64::min));
+            join(&mut self.bins.rtt_most_ns, either(u64::max));
+            join(&mut self.bins.inflight_bytes, either(u64::max));
+            join(&mut self.bins.window_bytes, either(u64::min));
+        }
+        let bin = (since / self.bins.width_ns) as usize;
+        let length = self.bins.delivered_bytes.len().max(bin + 1);
+        self.bins.delivered_bytes.resize(length, 0);
+        for column in [
+            &mut self.bins.rtt_least_ns,
+            &mut self.bins.rtt_most_ns,
+            &mut self.bins.inflight_bytes,
+            &mut self.bins.window_bytes,
+        ] {
+            column.resize(length, None);
+        }
+        bin
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn joining_bins_loses_nothing(packets in prop::collection::vec((0u64..1 << 45, 0u64..1 << 30, 1u32..1500), 1..200)) {
+            let mut series = Series::new(0);
+            for &(at, rtt, bytes) in &packets {
+                series.on_acked(at + rtt, at, bytes);
+                series.on_inflight(at, u64::from(bytes));
+                series.on_window(at, u64::from(bytes));
+            }
+            let bins = series.bins();
+            prop_assert!(bins.delivered_bytes.len() <= MOST_BINS);
+            prop_assert_eq!(bins.delivered_bytes.iter().sum::<u64>(), packets.iter().map(|p| u64::from(p.2)).sum::<u64>());
+            for (at, rtt, bytes) in packets {
+                let bin = ((at + rtt) / bins.width_ns) as usize;
+                prop_assert!(bins.rtt_least_ns[bin].is_some_and(|least| least <= rtt));
+                prop_assert!(bins.rtt_most_ns[bin].is_some_and(|most| most >= rtt));
+                let bin = (at / bins.width_ns) as usize;
+                prop_assert!(bins.inflight_bytes[bin].is_some_and(|most| most >= u64::from(bytes)));
+                prop_assert!(bins.window_bytes[bin].is_some_and(|least| least <= u64::from(bytes)));
+            }
+        }
+    }
+}
