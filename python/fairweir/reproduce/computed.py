@@ -135,6 +135,16 @@ COMPUTED: Final = (
         home="fairweir.formal.frontier:tradeoff",
     ),
     Computed(
+        id="thesis-6.6",
+        title="Robustness, unfairness and growth: contracts against packets",
+        source="thesis figures 6.6 and C.1, section 6.5",
+        published="packets match what contracts say; Swift is slightly worse than 1/s^2, Vegas the same as 1/s",
+        setup="100 Gbps, rtprop 12 us, S_min 1.2 us, unlimited buffers, rtprop known; packets of 4 KB as published and "
+        "of 256 B. Grey: the exact fixed points. 1/sqrt(s) goes half of each step; Vegas counts in us, and is played a "
+        "thousand times slower. Noise, hops and flows are our choice: the figure has no table",
+        home="fairweir.contracts.against_packets:against_packets",
+    ),
+    Computed(
         id="thesis-7.12",
         title="FRCC's phase portraits on the ideal link",
         source="thesis figure 7.12, FRCC paper figure 14",

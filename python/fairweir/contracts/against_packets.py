@@ -1,0 +1,224 @@
+"""Thesis figures 6.6 and C.1: robustness, unfairness and growth, as contracts say and packet by packet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import TYPE_CHECKING, Final
+
+from fairweir.contracts.datacentre import FINE_PACKET, PACKET, PLACES, Follower, Metric, canonical, place, swift, vegas
+from fairweir.errors import FairweirError
+from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.experiment import Bound
+from fairweir.worlds import Task, play_all
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from fairweir.worlds import Archive
+
+CANONICAL: Final = (canonical(0.5, gain=0.5), canonical(1.0), canonical(2.0))
+CCAS: Final = (vegas(), swift())
+SEEDS: Final = {PACKET: (1, 2, 3), FINE_PACKET: (1,)}
+MATCH: Final = "what contracts say matches packets"
+UNDAMPED: Final = canonical(0.5)
+UNDAMPED_FLOWS: Final = 16
+WHY_UNDAMPED: Final = (
+    "an update multiplies a small departure of the rate by 1 - gain s/(R + s)/p, which nears 1 - 2 gain for 1/sqrt(s) "
+    "and long queues: with gain 1 it is all but undamped, and the least delay since the last update is one update old. "
+    "Half a step at a time (gain 0.5), or an update every three RTTs, rests"
+)
+LABELS: Final[dict[Metric, tuple[str, str]]] = {
+    "robustness": ("persistent noise (us)", "throughput, clean by noisy flow"),
+    "unfairness": ("hops", "throughput, short flows by long flow"),
+    "growth": ("flows", "mean qdelay by that of one flow"),
+}
+
+
+@dataclass
+class Curve:
+    """A metric of a CCA over its places.
+
+    Attributes
+    ----------
+    exact : a value a place
+    bands, measured : dict from packet size in bytes to (least, largest), and to the values of all runs, a place each
+    """
+
+    follower: Follower
+    metric: Metric
+    exact: list[float]
+    bands: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
+    measured: dict[int, list[list[float]]] = field(default_factory=dict)
+
+    def inside(self, packet: int) -> float:
+        """Share of the runs that are as near the fixed point as packets allow."""
+        runs = [
+            low <= value <= high
+            for (low, high), values in zip(self.bands[packet], self.measured[packet], strict=True)
+            for value in values
+        ]
+        return sum(runs) / len(runs)
+
+    def farthest(self, packet: int) -> float:
+        """Largest relative difference of a place's mean from the fixed point."""
+        means = map(fmean, self.measured[packet])
+        return max(abs(mean / exact - 1.0) for mean, exact in zip(means, self.exact, strict=True))
+
+
+def against_packets(archive: Archive) -> Computation:
+    """Play the figure's curves and hold them against the fixed points."""
+    curves = play_curves([*CANONICAL, *CCAS], archive)
+    numbers = [number for curve in curves for number in _numbers(curve)]
+    return Computation([*numbers, *_beside_canonical(curves), _undamped(archive)], lambda: draw(curves))
+
+
+def play_curves(followers: Sequence[Follower], archive: Archive) -> list[Curve]:
+    """Play every metric of `followers` at every place.
+
+    Raises
+    ------
+    FairweirError : a run failed
+    """
+    plan = {
+        (name, metric, packet, at): [Task(place(metric, at).scenario(follower, packet, seed)) for seed in seeds]
+        for name, follower in enumerate(followers)
+        for metric, places in PLACES.items()
+        for packet, seeds in SEEDS.items()
+        for at in places
+    }
+    summaries = _play([task for tasks in plan.values() for task in tasks], archive)
+    curves = []
+    for name, follower in enumerate(followers):
+        for metric, ats in PLACES.items():
+            places = [place(metric, at) for at in ats]
+            curve = Curve(follower, metric, [p.reading(follower)(p.exact(follower)) for p in places])
+            for packet in SEEDS:
+                curve.bands[packet] = [p.band(follower, packet) for p in places]
+                curve.measured[packet] = [
+                    [p.measured(follower, summaries[task.key]) for task in plan[name, metric, packet, p.at]]
+                    for p in places
+                ]
+            curves.append(curve)
+    return curves
+
+
+def _play(tasks: Sequence[Task], archive: Archive) -> dict[str, dict[str, object]]:
+    found = {}
+    for key, outcome in play_all(tasks, archive).items():
+        if outcome.summary is None:
+            raise FairweirError(f"a run of figure 6.6 failed: {outcome.failure}")
+        found[key] = outcome.summary
+    return found
+
+
+def _numbers(curve: Curve) -> list[Number]:
+    case = f"{curve.follower.name}: {curve.metric}"
+    far = curve.farthest(FINE_PACKET)
+    precise = Number(
+        case, MATCH, f"largest relative difference, packets of {FINE_PACKET} B", far, Bound(at_most=0.05), "overlap"
+    )
+    if curve.follower in CCAS:
+        return [precise]
+    return [
+        *(
+            Number(
+                case,
+                MATCH,
+                f"share of {sum(map(len, curve.measured[packet]))} runs within a packet, packets of {packet} B",
+                curve.inside(packet),
+                Bound(at_least=1.0),
+                "overlap",
+            )
+            for packet in SEEDS
+        ),
+        precise,
+    ]
+
+
+def _beside_canonical(curves: Sequence[Curve]) -> list[Number]:
+    def last(name: str, metric: Metric) -> float:
+        (curve,) = (c for c in curves if c.follower.name == name and c.metric == metric)
+        return fmean(curve.measured[FINE_PACKET][-1])
+
+    worse: tuple[Metric, ...] = ("robustness", "unfairness")
+    return [
+        *(
+            Number(
+                f"swift: {metric}",
+                "slightly worse than 1/s^2, by its bias to short RTTs",
+                f"by that of 1/s^2, {PLACES[metric][-1]:g} {'us' if metric == 'robustness' else 'hops'}",
+                last("swift", metric) / last("1/s^2", metric),
+                Bound(at_least=1.0, at_most=2.0),
+                "slightly worse",
+            )
+            for metric in worse
+        ),
+        Number(
+            "vegas: unfairness",
+            "the same as 1/s",
+            f"by that of 1/s, {PLACES['unfairness'][-1]:g} hops",
+            last("vegas", "unfairness") / last("1/s^1", "unfairness"),
+            Bound(at_least=0.95, at_most=1.05),
+            "the same",
+        ),
+    ]
+
+
+def _undamped(archive: Archive) -> Number:
+    spot = place("growth", UNDAMPED_FLOWS)
+    task = Task(spot.scenario(UNDAMPED, PACKET, 1))
+    measured = spot.measured(UNDAMPED, _play([task], archive)[task.key])
+    return Number(
+        "1/s^0.5 without averaging",
+        "the RTT ratio is stable with no averaging and on any network",
+        f"mean qdelay of {UNDAMPED_FLOWS} flows, by the fixed point's",
+        measured / spot.reading(UNDAMPED)(spot.exact(UNDAMPED)),
+        Bound(at_least=0.95, at_most=1.05),
+        "stable",
+        WHY_UNDAMPED,
+    )
+
+
+def draw(curves: Sequence[Curve]) -> Figure:
+    """Draw both figures: above with linear axes (6.6), below with logarithmic ones (C.1); a column a metric."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(13, 8), layout="constrained")
+    grid = figure.subplots(2, len(PLACES))
+    for column, metric in enumerate(PLACES):
+        here = [curve for curve in curves if curve.metric == metric]
+        for row, scale in enumerate(("linear", "log")):
+            _panel(grid[row][column], here, metric, scale)
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
+
+
+def _panel(axes: Axes, curves: Sequence[Curve], metric: Metric, scale: str) -> None:
+    from fairweir.contracts.draw import DOT_MARKS
+    from fairweir.report.style import colour
+
+    for number, curve in enumerate(curves):
+        axes.plot(PLACES[metric], curve.exact, color="0.6", label="contract" if number == 0 else None)
+        for packet in SEEDS:
+            means = [fmean(values) for values in curve.measured[packet]]
+            hollow = {} if packet == PACKET else {"markerfacecolor": "none", "markersize": 9}
+            label = f"{curve.follower.name}, {packet} B"
+            axes.plot(
+                PLACES[metric],
+                means,
+                DOT_MARKS[number],
+                color=colour(number),
+                label=label,
+                **hollow,  # type: ignore[arg-type]
+            )
+    x, y = LABELS[metric]
+    axes.set(xscale=scale, yscale=scale, xlabel=x, ylabel=y)
+    if scale == "log":
+        from matplotlib.ticker import NullFormatter
+
+        axes.set_xticks(PLACES[metric], [f"{at:g}" for at in PLACES[metric]])
+        axes.xaxis.set_minor_formatter(NullFormatter())

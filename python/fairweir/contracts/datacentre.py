@@ -1,0 +1,196 @@
+"""The data centre in which the thesis holds contracts against packets (section 6.5): scenarios and fixed points.
+
+100 Gbps, rtprop 12 us, packets of 4 KB, unlimited buffers, flows told their rtprop; every contract passes through
+(S_min, C) = (1.2 us, 100 Gbps). A BDP is 37 packets, so whole packets show; with packets a sixteenth as large, less.
+
+Times are in us and rates in Gbps: a rate times a time is in thousands of bits.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+from typing import Any, Literal
+
+from fairweir.contracts.rest import Crowd, Grain, Rest, band, rest
+from fairweir.scenario import Scenario
+
+CAPACITY_GBPS = 100.0
+RTPROP_US = 12.0
+LEAST_US = 1.2
+"""S_min."""
+PACKET = 4096
+"""Bytes."""
+FINE_PACKET = 256
+"""Bytes."""
+KILOBITS = 8e-3
+"""In a byte: Gbps times us."""
+START_SPREAD_US = 200.0
+"""Flows start within it, as a seed has it."""
+WARMUP_RTPROPS = 1000
+WARMUP_QDELAYS = 40
+"""So many of both are not counted, and as long again is: Vegas moves by a packet per round, and long queues turn over
+slowly."""
+
+Metric = Literal["robustness", "unfairness", "growth"]
+PLACES: dict[Metric, tuple[float, ...]] = {
+    "robustness": (0.6, 1.2, 2.4, 3.6, 4.8, 6.0),
+    "unfairness": (2, 3, 4, 6, 8),
+    "growth": (2, 4, 8, 16, 32),
+}
+"""Noise in us; hops; flows."""
+
+
+@dataclass(frozen=True)
+class Follower:
+    """A CCA here, and the contract by which it should share.
+
+    Attributes
+    ----------
+    name : as figures have it
+    cca : packet size in bytes -> the flow's ``cca``
+    f : qdelay in us -> Gbps
+    slowed : the run is played so many times slower, with a rate so many times smaller: the same in packets and round
+        trips, for CCAs whose clock is too coarse
+    """
+
+    name: str
+    cca: Callable[[int], dict[str, Any]]
+    f: Callable[[float], float]
+    slowed: float = 1.0
+
+
+def canonical(exponent: float, gain: float = 1.0) -> Follower:
+    """Give a flow of 1/s^exponent with the canonical dynamics (thesis section 6.4), of which an update goes `gain`."""
+    return Follower(
+        f"1/s^{exponent:g}",
+        lambda packet: {"name": "contract", "c0": "100Gbps", "s0": "1200ns", "exponent": exponent, "gain": gain},
+        lambda s: CAPACITY_GBPS * (LEAST_US / s) ** exponent,
+    )
+
+
+def vegas() -> Follower:
+    """Give Vegas with what 4 packets of 4 KB hold in the queue; its text counts in us, so it is played slower."""
+    held = 4 * PACKET
+
+    def cca(packet: int) -> dict[str, Any]:
+        return {"name": "vegas", "alpha": held // packet, "beta": held // packet}
+
+    return Follower("vegas", cca, lambda s: held * KILOBITS / s, slowed=1000.0)
+
+
+def swift() -> Follower:
+    """Give Swift without clamps: qdelay target A / sqrt(cwnd), LEAST_US where a flow alone fills the link."""
+    window = CAPACITY_GBPS * (RTPROP_US + LEAST_US) / KILOBITS
+    of_bytes = LEAST_US * math.sqrt(window)
+
+    def cca(packet: int) -> dict[str, Any]:
+        # At fs_min_pkts a tenth, the target is the range.
+        in_range = of_bytes / math.sqrt(packet * 0.1)
+        return {"name": "swift", "fs_range": _time(in_range), "fs_min_pkts": 0.1, "fs_max_pkts": 1e12}
+
+    def f(s: float) -> float:
+        return (of_bytes / s) ** 2 * KILOBITS / (RTPROP_US + s)
+
+    return Follower("swift", cca, f)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point on a curve: who shares a hop, and how they are played.
+
+    Attributes
+    ----------
+    metric : whose curve it is
+    at : noise in us, hops, or flows
+    crowds : the flows of a hop
+    """
+
+    metric: Metric
+    at: float
+    crowds: tuple[Crowd, ...]
+
+    def exact(self, follower: Follower) -> Rest:
+        """Give where the flows rest if packets are no matter."""
+        return rest(follower.f, self.crowds, CAPACITY_GBPS)
+
+    def reading(self, follower: Follower) -> Callable[[Rest], float]:
+        """Give the metric of a fixed point: a ratio of rates, or of qdelays by that of a flow alone."""
+        if self.metric != "growth":
+            return lambda at: at.ratio
+        least = _alone(follower)
+        return lambda at: at.s / least
+
+    def band(self, follower: Follower, packet: int) -> tuple[float, float]:
+        """Give the smallest and the largest reading that packets of so many bytes allow."""
+        data = packet * KILOBITS
+        grain = Grain(data, RTPROP_US, data / CAPACITY_GBPS)
+        return band(follower.f, self.crowds, CAPACITY_GBPS, grain, self.reading(follower))
+
+    def measured(self, follower: Follower, summary: Mapping[str, Any]) -> float:
+        """Give the metric of a run."""
+        first, *others = summary["flows"]
+        if self.metric == "growth":
+            qdelay_ms = fmean(flow["qdelay_ms"]["mean"] for flow in summary["flows"])
+            return qdelay_ms * 1e3 / follower.slowed / _alone(follower)
+        return fmean(flow["throughput_mbps"] for flow in others) / float(first["throughput_mbps"])
+
+    def scenario(self, follower: Follower, packet: int, seed: int) -> Scenario:
+        """Give the run; the seed draws start times.
+
+        Parameters
+        ----------
+        packet : bytes
+        """
+        time = partial(_time, slowed=follower.slowed)
+        warmup_us = WARMUP_RTPROPS * RTPROP_US + WARMUP_QDELAYS * self.exact(follower).s
+        hops = int(self.at) if self.metric == "unfairness" else 1
+        links = [f"hop{number}" for number in range(1, hops + 1)]
+        flows: list[dict[str, Any]]
+        match self.metric:
+            case "robustness":
+                flows = [{"id": "noisy", "jitter": {"kind": "constant", "delay": time(self.at)}}, {"id": "clean"}]
+            case "unfairness":
+                flows = [{"id": "long", "path": links}, *({"id": f"on-{link}", "path": [link]} for link in links)]
+            case "growth":
+                flows = [{"id": f"{number}"} for number in range(1, int(self.at) + 1)]
+        dice = random.Random(f"data centre {seed}")  # noqa: S311
+        common = {"cca": follower.cca(packet), "rtprop": time(RTPROP_US), "oracle_rtprop": True}
+        return Scenario.from_dict(
+            {
+                "name": f"{self.metric}-{self.at:g}",
+                "duration": time(2.0 * warmup_us),
+                "warmup": time(warmup_us),
+                "seed": seed,
+                "packet": f"{packet}B",
+                "link": {
+                    link: {"rate": f"{CAPACITY_GBPS * 1e9 / follower.slowed:.0f}bps", "buffer": "infinite"}
+                    for link in links
+                },
+                "flow": [{**common, **flow, "start": time(dice.random() * START_SPREAD_US)} for flow in flows],
+            }
+        )
+
+
+def place(metric: Metric, at: float) -> Place:
+    """Give the place of a curve: two flows with noise for one, a parking lot, or n flows on a dumbbell."""
+    match metric:
+        case "robustness":
+            return Place(metric, at, (Crowd(noise=at), Crowd()))
+        case "unfairness":
+            return Place(metric, at, (Crowd(hops=int(at)), Crowd()))
+        case "growth":
+            return Place(metric, at, (Crowd(flows=int(at)),))
+
+
+def _time(us: float, slowed: float = 1.0) -> str:
+    return f"{round(us * slowed * 1e3)}ns"
+
+
+def _alone(follower: Follower) -> float:
+    """Give the qdelay at which one flow rests, us."""
+    return rest(follower.f, (Crowd(),), CAPACITY_GBPS).s

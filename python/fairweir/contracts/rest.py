@@ -1,0 +1,137 @@
+"""Where flows that follow a contract rest: the exact fixed points of a hop, and how far whole packets may move them.
+
+Notation: f the contract, s the statistic of a hop, C its capacity. A flow that sees s_i sends f(s_i), and what is sent
+over the hop is C (thesis equations 6.1.2 to 6.1.4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from scipy.optimize import brentq
+
+FARTHEST = 1e12
+"""A fixed point is looked for up to so many units of the statistic, and down to its inverse."""
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Flows at one hop that see the same.
+
+    Attributes
+    ----------
+    flows : how many there are
+    hops : of a long flow, if all are alike: it sees the hop's statistic so many times
+    noise : what it sees in addition; unit of the statistic
+    """
+
+    flows: int = 1
+    hops: int = 1
+    noise: float = 0.0
+
+    def sees(self, s: float) -> float:
+        """Give what they see of a hop with `s`."""
+        return self.hops * s + self.noise
+
+
+@dataclass(frozen=True)
+class Grain:
+    """What comes in whole packets.
+
+    Attributes
+    ----------
+    packet : data in one; unit of the rate times unit of the statistic, which is a delay
+    rtprop : unit of the statistic
+    transmission : of a packet; unit of the statistic
+    """
+
+    packet: float
+    rtprop: float
+    transmission: float
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A fixed point.
+
+    Attributes
+    ----------
+    s : statistic of the hop
+    rates : of a flow of each crowd
+    """
+
+    s: float
+    rates: tuple[float, ...]
+
+    @property
+    def ratio(self) -> float:
+        """Rate of a flow of the last crowd by one of the first; infinite if that sends nothing."""
+        return self.rates[-1] / self.rates[0] if self.rates[0] > 0.0 else math.inf
+
+
+def rest(f: Callable[[float], float], crowds: Sequence[Crowd], capacity: float) -> Rest:
+    """Give the fixed point of flows that share a hop.
+
+    Parameters
+    ----------
+    f : statistic -> rate; decreasing, from more than `capacity` to less
+    capacity : of the hop; unit of the rate
+
+    Raises
+    ------
+    ValueError : there is none
+    """
+    return _rest([_unhindered(f, crowd) for crowd in crowds], crowds, capacity)
+
+
+def band(
+    f: Callable[[float], float],
+    crowds: Sequence[Crowd],
+    capacity: float,
+    grain: Grain,
+    reading: Callable[[Rest], float],
+) -> tuple[float, float]:
+    """Give the smallest and the largest reading of fixed points that whole packets allow.
+
+    A flow has up to one packet more or less in flight than its contract asks for, since packets are whole and so are
+    steps; and the delay that it sees is off by up to the transmission of one, by where in it the flow's packets arrive.
+    """
+    slips = list(product((-1.0, 0.0, 1.0), repeat=2))
+    readings = []
+    for corner in product(slips, repeat=len(crowds)):
+        sends = [_with_slip(f, crowd, grain, *slip) for crowd, slip in zip(crowds, corner, strict=True)]
+        readings.append(reading(_rest(sends, crowds, capacity)))
+    return min(readings), max(readings)
+
+
+def _unhindered(f: Callable[[float], float], crowd: Crowd) -> Callable[[float], float]:
+    return lambda s: f(crowd.sees(s))
+
+
+def _with_slip(
+    f: Callable[[float], float], crowd: Crowd, grain: Grain, packets: float, transmissions: float
+) -> Callable[[float], float]:
+    def sends(s: float) -> float:
+        seen = crowd.sees(s)
+        asked = f(max(seen + transmissions * grain.transmission, 1.0 / FARTHEST))
+        return max(asked - packets * grain.packet / (grain.rtprop + seen), 0.0)
+
+    return sends
+
+
+def _rest(sends: Sequence[Callable[[float], float]], crowds: Sequence[Crowd], capacity: float) -> Rest:
+    def excess(s: float) -> float:
+        return sum(crowd.flows * send(s) for crowd, send in zip(crowds, sends, strict=True)) - capacity
+
+    low = high = 1.0
+    while excess(low) <= 0.0 and low > 1.0 / FARTHEST:
+        low /= 2.0
+    while excess(high) >= 0.0 and high < FARTHEST:
+        high *= 2.0
+    if excess(low) <= 0.0 or excess(high) >= 0.0:
+        raise ValueError("the flows never send just the capacity")
+    s = float(brentq(excess, low, high, xtol=1e-15, rtol=1e-13))
+    return Rest(s, tuple(send(s) for send in sends))
