@@ -8,6 +8,7 @@
 //!
 //! so that C can be true for a jitter of D if M(C) - F(C) <= D. An ideal link has D = 0. A slice costs one pass.
 
+use crate::interval::Interval;
 use crate::packet::{Fate, Packet};
 use serde::Serialize;
 
@@ -15,15 +16,8 @@ use serde::Serialize;
 const GRID: usize = 96;
 /// Halvings by which an end is refined: to a thousandth of a step of the grid.
 const HALVINGS: usize = 10;
-
-/// A range; no upper end means no bound.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Interval {
-    /// The least.
-    pub lo: f64,
-    /// The largest.
-    pub hi: Option<f64>,
-}
+/// Golden sections towards the rate of least jitter: to 10^-9 of a step of the grid.
+const SECTIONS: usize = 43;
 
 /// What a rate leaves possible.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -32,12 +26,21 @@ pub struct Slice {
     pub rate_bytes_per_s: f64,
     /// F: R is at most this, ns. Negative: the rate is too low for what was delivered.
     pub rtprop_most_ns: f64,
+    /// The packet that says so.
+    pub rtprop_frame: u32,
     /// M: R + D is at least this, ns.
     pub delay_most_ns: f64,
-    /// The buffer holds at least this, bytes.
+    /// The packet that says so.
+    pub delay_frame: u32,
+    /// The buffer holds at least this, bytes. Links differ in whether a packet that is being sent counts: here and below
+    /// a packet is granted.
     pub buffer_least_bytes: f64,
+    /// The packet that found so much waiting and was kept.
+    pub buffer_frame: u32,
     /// ... and less than this, if something was lost.
     pub buffer_most_bytes: Option<f64>,
+    /// The packet that found so little waiting and was lost.
+    pub loss_frame: Option<u32>,
 }
 
 impl Slice {
@@ -45,40 +48,83 @@ impl Slice {
     pub fn jitter_least_ns(&self) -> f64 {
         (self.delay_most_ns - self.rtprop_most_ns).max(0.0)
     }
+    /// Whether one buffer could have kept what was kept and lost what was lost, if some of the jitter came before it.
+    pub fn losses_are_overflows(&self) -> bool {
+        let moved = self.rate_bytes_per_s * self.jitter_least_ns() / 1e9;
+        self.buffer_most_bytes.is_none_or(|most| self.buffer_least_bytes < most + moved)
+    }
+    /// beta, where losses are overflows.
+    fn buffer_bytes(&self) -> Interval {
+        let least = self.buffer_least_bytes;
+        let ends = |most: f64| Interval { lo: least.min(most), hi: Some(least.max(most)) };
+        self.buffer_most_bytes.map_or(Interval { lo: least, hi: None }, ends)
+    }
     fn is_possible(&self, jitter: f64) -> bool {
         self.rtprop_most_ns >= 0.0 && self.jitter_least_ns() <= jitter
     }
 }
 
+/// An extreme of a quantity, and the packet that has it.
+#[derive(Clone, Copy, Debug)]
+struct Extreme {
+    value: f64,
+    frame: u32,
+}
+
+impl Extreme {
+    const LEAST: Extreme = Extreme { value: f64::INFINITY, frame: 0 };
+    const MOST: Extreme = Extreme { value: f64::NEG_INFINITY, frame: 0 };
+    fn lower(&mut self, value: f64, frame: u32) {
+        if value < self.value {
+            *self = Extreme { value, frame };
+        }
+    }
+    fn raise(&mut self, value: f64, frame: u32) {
+        if value > self.value {
+            *self = Extreme { value, frame };
+        }
+    }
+}
+
 /// What packets in the order of their sending leave possible at a rate in bytes/s; `None` if none was delivered.
 pub fn slice(packets: &[Packet], rate: f64) -> Option<Slice> {
-    let (mut free, mut lowest, mut highest) = (0.0f64, f64::INFINITY, f64::NEG_INFINITY);
-    let (mut kept, mut lost) = (0.0f64, f64::INFINITY);
+    let mut free = 0.0f64;
+    let (mut lowest, mut highest) = (Extreme::LEAST, Extreme::MOST);
+    let (mut kept, mut lost) = (Extreme::MOST, Extreme::LEAST);
     // times since the first: those since 1970 have more digits than a float
     let origin = packets.first()?.sent;
+    let mut largest = 0.0f64;
     for packet in packets {
         let (sent, bytes) = (packet.sent.saturating_sub(origin) as f64, f64::from(packet.bytes));
+        largest = largest.max(bytes);
         let queue = (free - sent).max(0.0) * rate / 1e9 + bytes;
-        let Fate::Acked { at, is_prompt } = packet.fate else {
+        let Fate::Acked { at, is_prompt, .. } = packet.fate else {
             if packet.fate == Fate::Lost {
-                lost = lost.min(queue);
+                lost.lower(queue, packet.frame);
             }
             continue;
         };
-        kept = kept.max(queue);
+        kept.raise(queue, packet.frame);
         free = free.max(sent) + bytes * 1e9 / rate;
         let rest = at.saturating_sub(origin) as f64 - free;
-        lowest = lowest.min(rest);
+        lowest.lower(rest, packet.frame);
         if is_prompt {
-            highest = highest.max(rest);
+            highest.raise(rest, packet.frame);
         }
     }
-    lowest.is_finite().then(|| Slice {
+    if highest.value < lowest.value {
+        highest = lowest;
+    }
+    lowest.value.is_finite().then(|| Slice {
         rate_bytes_per_s: rate,
-        rtprop_most_ns: lowest,
-        delay_most_ns: highest.max(lowest),
-        buffer_least_bytes: kept,
-        buffer_most_bytes: lost.is_finite().then_some(lost),
+        rtprop_most_ns: lowest.value,
+        rtprop_frame: lowest.frame,
+        delay_most_ns: highest.value,
+        delay_frame: highest.frame,
+        buffer_least_bytes: (kept.value - largest).max(0.0),
+        buffer_frame: kept.frame,
+        buffer_most_bytes: lost.value.is_finite().then_some(lost.value + largest),
+        loss_frame: lost.value.is_finite().then_some(lost.frame),
     })
 }
 
@@ -93,7 +139,8 @@ pub struct Belief {
     pub rate_bytes_per_s: Interval,
     /// R, ns.
     pub rtprop_ns: Interval,
-    /// beta, bytes: also what no loss contradicts. Losses are taken for overflows of the queue.
+    /// beta, bytes: also what no loss contradicts. Losses are taken for overflows of the queue, unless that contradicts
+    /// itself at all rates: then they say nothing of it.
     pub buffer_bytes: Interval,
     /// Slices across the set, by rising rate.
     pub slices: Vec<Slice>,
@@ -131,7 +178,11 @@ pub fn explain(packets: &[Packet], jitter: impl Fn(f64) -> f64) -> Option<Belief
     inside.extend(high);
     let over =
         |f: &dyn Fn(&Slice) -> f64, pick: fn(f64, f64) -> f64| inside.iter().map(f).reduce(pick).unwrap_or(f64::NAN);
-    let buffers: Option<Vec<f64>> = inside.iter().map(|s| s.buffer_most_bytes).collect();
+    let consistent: Vec<&Slice> = inside.iter().filter(|s| s.losses_are_overflows()).collect();
+    let buffer_bytes = match consistent.is_empty() {
+        true => Interval { lo: over(&|s| s.buffer_least_bytes, f64::min), hi: None },
+        false => consistent.iter().map(|s| s.buffer_bytes()).reduce(Interval::hull).unwrap_or(Interval::ANY),
+    };
     Some(Belief {
         jitter_assumed_ns: d,
         simplest,
@@ -143,10 +194,7 @@ pub fn explain(packets: &[Packet], jitter: impl Fn(f64) -> f64) -> Option<Belief
             lo: over(&|s| (s.delay_most_ns - d).max(0.0), f64::min),
             hi: Some(over(&|s| s.rtprop_most_ns, f64::max)),
         },
-        buffer_bytes: Interval {
-            lo: over(&|s| s.buffer_least_bytes, f64::min),
-            hi: buffers.and_then(|all| all.into_iter().reduce(f64::max)),
-        },
+        buffer_bytes,
         slices: inside,
     })
 }
@@ -165,19 +213,24 @@ fn brackets(packets: &[Packet]) -> Option<(f64, f64)> {
 /// The slice of least jitter between two rates, by golden sections.
 fn refine(packets: &[Packet], best: Slice, low: f64, high: f64) -> Slice {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
-    let (mut low, mut high, mut best) = (low, high, best);
     let cost = |s: &Slice| if s.rtprop_most_ns < 0.0 { f64::INFINITY } else { s.jitter_least_ns() };
-    for _ in 0..2 * HALVINGS {
-        let span = (high - low) * golden;
-        let (Some(left), Some(right)) = (slice(packets, high - span), slice(packets, low + span)) else { break };
+    let (mut low, mut high, mut best) = (low, high, best);
+    let start = best;
+    let look = |rate: f64| slice(packets, rate).unwrap_or(start);
+    let (mut left, mut right) = (look(high - (high - low) * golden), look(low + (high - low) * golden));
+    for _ in 0..SECTIONS {
         let near = if cost(&left) <= cost(&right) { left } else { right };
-        if cost(&left) <= cost(&right) {
-            high = right.rate_bytes_per_s;
-        } else {
-            low = left.rate_bytes_per_s;
-        }
         if cost(&near) < cost(&best) {
             best = near;
+        }
+        if cost(&left) <= cost(&right) {
+            high = right.rate_bytes_per_s;
+            right = left;
+            left = look(high - (high - low) * golden);
+        } else {
+            low = left.rate_bytes_per_s;
+            left = right;
+            right = look(low + (high - low) * golden);
         }
     }
     best
@@ -199,8 +252,9 @@ fn end(packets: &[Packet], inside: Slice, outside: f64, jitter: f64) -> Slice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ccac::explain_ccac;
     use crate::packet::testing::paths;
-    use crate::rates::rate_bounds;
+    use crate::record::Backlog;
     use proptest::prelude::*;
 
     proptest! {
@@ -225,17 +279,15 @@ mod tests {
                 }
             }
             prop_assert_eq!(slice(&later, path.rate), slice(&path.packets, path.rate));
-            prop_assert_eq!(rate_bounds(&later, path.jitter), rate_bounds(&path.packets, path.jitter));
+            let d = path.jitter as f64;
+            prop_assert_eq!(explain_ccac(&later, Backlog::None, d), explain_ccac(&path.packets, Backlog::None, d));
         }
 
         #[test]
         fn the_true_path_is_in_the_projections(path in paths()) {
             let d = path.jitter as f64 + 4.0;
             let Some(belief) = explain(&path.packets, |_| d) else { return Ok(()) };
-            let holds = |i: Interval, value: f64, slack: f64| {
-                i.lo <= value * (1.0 + slack) && i.hi.is_none_or(|hi| hi >= value * (1.0 - slack))
-            };
-            prop_assert!(holds(belief.rate_bytes_per_s, path.rate, 1e-3), "{:?} {}", belief.rate_bytes_per_s, path.rate);
+            prop_assert!(belief.rate_bytes_per_s.admits(path.rate, 1e-3), "{:?} {}", belief.rate_bytes_per_s, path.rate);
         }
     }
 }

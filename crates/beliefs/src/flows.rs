@@ -202,7 +202,11 @@ impl Flow {
         let mut from = start;
         while from < end {
             let to = end.min(from + i64::from(self.mss));
-            self.send_packet(from, to, Packet { sent, bytes: (to - from) as u32 + headers, fate: Fate::Open });
+            self.send_packet(
+                from,
+                to,
+                Packet { sent, bytes: (to - from) as u32 + headers, frame: segment.frame as u32, fate: Fate::Open },
+            );
             from = to;
         }
         self.limits.on_data(&Data { at: sent, frame: segment.frame, start, end, is_pushed: segment.flags.psh });
@@ -250,7 +254,8 @@ impl Flow {
             let at = segment.time.as_nanos();
             let packet = &mut self.packets[o.index];
             self.delivered_bytes += u64::from(packet.bytes);
-            packet.fate = Fate::Acked { at, is_prompt: is_prompt && Some(o.index) == newest };
+            let is_prompt = is_prompt && Some(o.index) == newest;
+            packet.fate = Fate::Acked { at, frame: segment.frame as u32, is_prompt };
             self.series.on_acked(at, packet.sent, packet.bytes);
         }
         let at = segment.time.as_nanos();
@@ -308,7 +313,7 @@ mod tests {
     }
 
     fn acked(ms: u64, is_prompt: bool) -> Fate {
-        Fate::Acked { at: ms * MS, is_prompt }
+        Fate::Acked { at: ms * MS, frame: 1, is_prompt }
     }
 
     #[test]

@@ -7,6 +7,8 @@ pub enum Fate {
     Acked {
         /// When.
         at: u64,
+        /// The acknowledgement's number in the file.
+        frame: u32,
         /// The newest packet of an acknowledgement that the receiver did not wait with: one of two packets or more, or
         /// that has SACK blocks. Any other may be late by the receiver's delayed-ACK timer, which is no jitter of the path.
         is_prompt: bool,
@@ -24,6 +26,8 @@ pub struct Packet {
     pub sent: u64,
     /// IP packet, bytes.
     pub bytes: u32,
+    /// Its number in the file: a capture of 2^32 packets has 350 GB of headers.
+    pub frame: u32,
     /// What became of it.
     pub fate: Fate,
 }
@@ -74,20 +78,26 @@ pub(crate) mod testing {
             })
     }
 
-    fn play(rate: f64, rtprop: u64, jitter: u64, buffer: f64, sends: &[(u64, u32, u64)]) -> Path {
+    /// Gap to the packet before, ns; bytes; its share of the jitter, thousandths.
+    pub(crate) type Sends = Vec<(u64, u32, u64)>;
+
+    /// What a sender sees of packets over a path.
+    pub(crate) fn play(rate: f64, rtprop: u64, jitter: u64, buffer: f64, sends: &[(u64, u32, u64)]) -> Path {
         let (mut now, mut free, mut last) = (0u64, 0.0f64, 0u64);
         let mut packets = Vec::new();
-        for &(gap, bytes, share) in sends {
+        for (i, &(gap, bytes, share)) in sends.iter().enumerate() {
+            let frame = 2 * i as u32 + 1;
             now += gap;
             let queued = (free - now as f64).max(0.0) * rate / 1e9;
             if queued + f64::from(bytes) > buffer {
-                packets.push(Packet { sent: now, bytes, fate: Fate::Lost });
+                packets.push(Packet { sent: now, bytes, frame, fate: Fate::Lost });
                 continue;
             }
             free = free.max(now as f64) + f64::from(bytes) * 1e9 / rate;
             let at = free.ceil() as u64 + rtprop + jitter * share / 1000;
             last = last.max(at);
-            packets.push(Packet { sent: now, bytes, fate: Fate::Acked { at: last, is_prompt: true } });
+            let fate = Fate::Acked { at: last, frame: frame + 1, is_prompt: true };
+            packets.push(Packet { sent: now, bytes, frame, fate });
         }
         Path { rate, rtprop, jitter, buffer, packets }
     }

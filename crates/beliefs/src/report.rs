@@ -1,6 +1,8 @@
 //! A capture to what may be believed of each flow's path.
 
-use crate::{Belief, Bins, Fate, Flow, Flows, Period, RateBounds, View, explain, rate_bounds};
+use crate::{
+    Backlog, Belief, Bins, CcacBelief, Fate, Flow, Flows, Period, Verdict, View, explain, explain_ccac, judge,
+};
 use fairweir_capture::{CaptureError, Counts, Reader};
 use serde::Serialize;
 use std::io::Read;
@@ -41,22 +43,25 @@ pub struct FlowReport {
     pub delivered_bytes: u64,
     /// The CBR-delay model's belief set; `None` if nothing was delivered or no rate explains the flow.
     pub cbr_delay: Option<Belief>,
-    /// The CCAC model's bounds, for the same jitter and the time of a packet on the link, which that model has in its
-    /// jitter; `None` without a belief set.
-    pub ccac: Option<RateBounds>,
     /// What limited it when, in the order of time.
     pub limits: Vec<Period>,
     /// It over time.
     pub series: Bins,
+    /// The CCAC model's belief set for the same jitter; `None` without one of the CBR-delay model.
+    pub ccac: Option<CcacBelief>,
+    /// Which models explain the flow, fewest behaviours first; empty without a belief set.
+    pub models: Vec<Verdict>,
 }
 
 impl FlowReport {
-    fn new(flow: &Flow) -> FlowReport {
+    fn new(flow: &Flow, resolution_ns: f64) -> FlowReport {
         let cbr_delay = explain(&flow.packets, |least| JITTER_FACTOR * least);
-        let ccac = cbr_delay.as_ref().and_then(|belief| {
-            let largest = flow.packets.iter().map(|packet| packet.bytes).max().unwrap_or(0);
-            let transmission_ns = f64::from(largest) / belief.rate_bytes_per_s.lo * 1e9;
-            rate_bounds(&flow.packets, (belief.jitter_assumed_ns + transmission_ns).ceil() as u64)
+        let ccac =
+            cbr_delay.as_ref().and_then(|belief| explain_ccac(&flow.packets, Backlog::None, belief.jitter_assumed_ns));
+        let models = cbr_delay.as_ref().map_or_else(Vec::new, |belief| {
+            // thesis section 4.1.1: jitter may be as large as R, and no larger
+            let most = belief.simplest.rtprop_most_ns;
+            judge(&flow.packets, belief, resolution_ns, most)
         });
         FlowReport {
             src: flow.src.to_string(),
@@ -66,6 +71,7 @@ impl FlowReport {
             packets: flow.packets.len(),
             lost_packets: flow.packets.iter().filter(|packet| packet.fate == Fate::Lost).count(),
             delivered_bytes: flow.delivered_bytes,
+            models,
             ccac,
             cbr_delay,
             limits: flow.periods(),
@@ -101,7 +107,7 @@ pub fn report(
         if on_progress(capture.frames).is_break() {
             return Ok(None);
         }
-        explained.push(FlowReport::new(flow));
+        explained.push(FlowReport::new(flow, capture.resolution_ns as f64));
     }
     Ok(Some(Report { capture, flows: explained, flows_without_acks: unknown.len() }))
 }

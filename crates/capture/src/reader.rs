@@ -37,6 +37,8 @@ pub struct Counts {
     pub untimed: u64,
     /// Stamped earlier than a packet before them.
     pub backward: u64,
+    /// The coarsest clock of its interfaces counts in these, ns.
+    pub resolution_ns: u64,
     /// The file ended within a packet.
     pub is_truncated: bool,
 }
@@ -159,6 +161,7 @@ fn take(block: &PcapBlockOwned<'_>, interfaces: &mut Vec<Interface>, counts: &mu
             let per_second = if header.is_nanosecond_precision() { NANOS_PER_SEC } else { 1_000_000 };
             // the upper bits say how long a frame check sequence is
             let link = Link::of(header.network.0 & 0x0fff_ffff);
+            counts.resolution_ns = NANOS_PER_SEC / per_second;
             *interfaces = vec![Interface { link, per_second, offset_s: 0 }];
             Step::Nothing
         }
@@ -173,9 +176,11 @@ fn take(block: &PcapBlockOwned<'_>, interfaces: &mut Vec<Interface>, counts: &mu
             Step::Nothing
         }
         PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
+            let per_second = description.ts_resolution().unwrap_or(1_000_000).max(1);
+            counts.resolution_ns = counts.resolution_ns.max(NANOS_PER_SEC.div_ceil(per_second));
             interfaces.push(Interface {
                 link: Link::of(description.linktype.0),
-                per_second: description.ts_resolution().unwrap_or(1_000_000).max(1),
+                per_second,
                 offset_s: description.if_tsoffset,
             });
             Step::Nothing

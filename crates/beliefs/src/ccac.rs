@@ -1,0 +1,170 @@
+//! The belief set of the CCAC model, projected (thesis section A.2.2), for a jitter of at most D.
+//!
+//! [`crate::tokens`] tells of one (C, R) whether a token count explains the record. A larger R has later arrivals and so
+//! forces no more tokens; R is at most the smallest RTT, and there the set is widest. A larger C forces more tokens and
+//! allows more. So the set is C_L <= C <= C_U, R from a bound that is least at C_L:
+//!
+//! - C_L = max over intervals of delivered / (T + D), which a hull gives;
+//! - C_U, R's bound and the least D that leaves a path are bisected, a pass each time.
+//!
+//! C_U is at most that of equation 4.1.2, which asks for RTTs above R + D throughout an interval.
+
+use crate::hull::Chain;
+use crate::interval::Interval;
+use crate::packet::{Fate, Packet};
+use crate::record::{Backlog, Record};
+use crate::tokens::{Breach, Path, walk};
+use serde::Serialize;
+
+/// Halvings of a range of rates (by ratio: to 1e-8 of a factor of 10^4) or of times (to 1e-9).
+const HALVINGS: usize = 30;
+/// No link is faster, bytes/ns.
+const FASTEST: f64 = 1e3;
+
+/// Projections of the belief set for a jitter of at most D.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CcacBelief {
+    /// The D that was assumed, ns.
+    pub jitter_assumed_ns: f64,
+    /// C_L, bytes/s.
+    pub least_bytes_per_s: f64,
+    /// The acknowledgements between which the most was delivered for their distance.
+    pub least_frames: Option<[u32; 2]>,
+    /// C_U, bytes/s; `None`: the link was never surely busy for longer than D.
+    pub most_bytes_per_s: Option<f64>,
+    /// The frames between which the least was delivered though packets waited.
+    pub most_frames: Option<[u32; 2]>,
+    /// R, ns.
+    pub rtprop_ns: Interval,
+    /// beta, bytes; losses are taken for overflows of the queue.
+    pub buffer_bytes: Interval,
+}
+
+impl CcacBelief {
+    /// C, bytes/s.
+    pub fn rate_bytes_per_s(&self) -> Interval {
+        Interval { lo: self.least_bytes_per_s, hi: self.most_bytes_per_s }
+    }
+}
+
+/// The belief set of packets in the order of their sending.
+///
+/// `jitter`: D, ns. `None` if nothing was delivered, or if no path explains it with that jitter.
+pub fn explain_ccac(packets: &[Packet], backlog: Backlog, jitter: f64) -> Option<CcacBelief> {
+    let record = Record::new(packets, backlog)?;
+    let (least, least_frames) = least_rate(&record, jitter)?;
+    let at = |rate: f64, rtprop: f64| Path { rate, rtprop, jitter };
+    let fits = |path: Path| walk(&record, path, |_| {}).is_ok();
+    let lowest = at(least, record.rtt_least);
+    if !fits(lowest) {
+        return None;
+    }
+    let most = (!fits(at(FASTEST, record.rtt_least)))
+        .then(|| last(least, FASTEST, |a, b| (a * b).sqrt(), |rate| fits(at(rate, record.rtt_least))));
+    let most_frames = most.and_then(|(_, beyond)| match walk(&record, at(beyond, record.rtt_least), |_| {}) {
+        Err(Breach::TooLittle(from, to) | Breach::TooMuch(from, to)) => Some([from, to]),
+        Ok(()) => None,
+    });
+    let rtprop_least = match fits(at(least, 0.0)) {
+        true => 0.0,
+        false => last(record.rtt_least, 0.0, |a, b| (a + b) / 2.0, |rtprop| fits(at(least, rtprop))).0,
+    };
+    let fastest = at(most.map_or(FASTEST, |(inside, _)| inside), record.rtt_least);
+    Some(CcacBelief {
+        jitter_assumed_ns: jitter,
+        least_bytes_per_s: least * 1e9,
+        least_frames,
+        most_bytes_per_s: most.map(|(inside, _)| inside * 1e9),
+        most_frames,
+        rtprop_ns: Interval { lo: rtprop_least, hi: Some(record.rtt_least) },
+        buffer_bytes: Interval {
+            lo: largest_kept(&record, fastest),
+            hi: smallest_lost(&record, at(least, rtprop_least)),
+        },
+    })
+}
+
+/// The least D with which the CCAC model explains packets, ns, and the frames that demand it.
+///
+/// `enough`: a D that does, ns.
+pub fn least_jitter(packets: &[Packet], backlog: Backlog, enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
+    let record = Record::new(packets, backlog)?;
+    let breach = |jitter: f64| match least_rate(&record, jitter) {
+        Some((rate, _)) => match walk(&record, Path { rate, rtprop: record.rtt_least, jitter }, |_| {}) {
+            Ok(()) => None,
+            Err(Breach::TooLittle(from, to) | Breach::TooMuch(from, to)) => Some(Some([from, to])),
+        },
+        None => Some(None),
+    };
+    if breach(0.0).is_none() {
+        return Some((0.0, None));
+    }
+    if breach(enough).is_some() {
+        return None;
+    }
+    let (inside, outside) = last(enough, 0.0, |a, b| (a + b) / 2.0, |jitter| breach(jitter).is_none());
+    Some((inside, breach(outside).flatten()))
+}
+
+/// C_L, bytes/ns, and the acknowledgements that show it; `None` if two at one time show that D is too small.
+fn least_rate(record: &Record<'_>, jitter: f64) -> Option<(f64, Option<[u32; 2]>)> {
+    let (mut chain, mut least, mut frames) = (Chain::default(), 0.0f64, None);
+    for ack in &record.acks {
+        if let Some((slope, from)) = chain.steepest_to((ack.at, ack.total))
+            && slope > least
+        {
+            (least, frames) = (slope, Some([from, ack.frame]));
+        }
+        if let Some(room) = ack.room {
+            chain.push((ack.at - jitter, room), ack.frame);
+        }
+    }
+    // a flow of one packet shows no rate
+    let floor = record.acks.last().map_or(0.0, |last| 1.0 / last.at.max(1.0));
+    // rounding must not make the bound contradict itself
+    (least < FASTEST).then_some((least.max(floor) * (1.0 + 1e-12), frames))
+}
+
+/// The last value that fits on the way from one that does to one that does not, and the first beyond that was tried.
+fn last(fits: f64, fails: f64, middle: fn(f64, f64) -> f64, is_fit: impl Fn(f64) -> bool) -> (f64, f64) {
+    let (mut inside, mut outside) = (fits, fails);
+    for _ in 0..HALVINGS {
+        let between = middle(inside, outside);
+        if is_fit(between) {
+            inside = between;
+        } else {
+            outside = between;
+        }
+    }
+    (inside, outside)
+}
+
+/// The buffer held at least this, bytes.
+fn largest_kept(record: &Record<'_>, path: Path) -> f64 {
+    let mut largest = 0.0f64;
+    let _ = walk(record, path, |seen| {
+        if record.packets[seen.packet].fate != Fate::Lost {
+            largest = largest.max(seen.arrived - seen.most);
+        }
+    });
+    (largest - largest_packet(record)).max(0.0)
+}
+
+/// The buffer held less than this, bytes; `None` if nothing was lost.
+fn smallest_lost(record: &Record<'_>, path: Path) -> Option<f64> {
+    let mut smallest = f64::INFINITY;
+    let _ = walk(record, path, |seen| {
+        if record.packets[seen.packet].fate == Fate::Lost {
+            smallest = smallest.min(seen.arrived - seen.least);
+        }
+    });
+    smallest.is_finite().then(|| smallest + largest_packet(record))
+}
+
+/// Links differ in whether a packet that is being sent counts for the buffer, bytes.
+fn largest_packet(record: &Record<'_>) -> f64 {
+    record.packets.iter().map(|packet| f64::from(packet.bytes)).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Which network models explain a flow, and what contradicts the others (thesis section 8.3.2).
+//!
+//! A model explains a flow if some path of it could have made the record. Ideal links are CBR-delay links without jitter,
+//! those are CCAC links that cannot hide bursts: of the models that explain, the one with the fewest behaviours is the
+//! strongest assumption that the flow leaves open.
+
+use crate::{Backlog, Belief, Packet, least_jitter};
+use serde::Serialize;
+
+/// A network model (thesis section 2.3), fewest behaviours first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Model {
+    /// A queue served at C, a buffer, R.
+    Ideal,
+    /// The same, and a delay of up to D.
+    CbrDelay,
+    /// A token bucket that may hide bursts, and a delay of up to D.
+    Ccac,
+}
+
+/// What a flow says of a model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Of which.
+    pub model: Model,
+    /// Whether some path of it explains the flow.
+    pub explains: bool,
+    /// The least D that explains the flow with this model (an ideal link has none), ns; `None`: no D that was tried.
+    pub jitter_least_ns: Option<f64>,
+    /// The most that was granted it, ns: the clock's resolution to the ideal link.
+    pub jitter_most_ns: f64,
+    /// The frames that demand `jitter_least_ns`: with any rate, the delays of two packets differ by it (ideal,
+    /// CBR-delay), or what was delivered between two frames does (CCAC).
+    pub frames: Option<[u32; 2]>,
+    /// A lost packet that found less waiting than another, which was kept: at no rate are both a full buffer's doing.
+    pub losses_contradict: Option<[u32; 2]>,
+}
+
+/// Judges the models.
+///
+/// # Parameters
+/// `belief`: the CBR-delay model's set; `resolution`: of the capture's clock, ns; `most`: the largest D that counts as
+/// jitter, ns.
+pub fn judge(packets: &[Packet], belief: &Belief, resolution: f64, most: f64) -> Vec<Verdict> {
+    let simplest = &belief.simplest;
+    let cbr_least = simplest.jitter_least_ns();
+    let cbr_frames = Some([simplest.rtprop_frame, simplest.delay_frame]);
+    let losses_contradict = match belief.slices.iter().any(|slice| slice.losses_are_overflows()) {
+        true => None,
+        false => simplest.loss_frame.map(|lost| [lost, simplest.buffer_frame]),
+    };
+    let verdict = |model, jitter_least_ns: Option<f64>, jitter_most_ns: f64, frames| Verdict {
+        model,
+        explains: losses_contradict.is_none() && jitter_least_ns.is_some_and(|least| least <= jitter_most_ns),
+        jitter_least_ns,
+        jitter_most_ns,
+        frames,
+        losses_contradict,
+    };
+    // what CBR-delay explains CCAC does, up to rounding
+    let ccac = least_jitter(packets, Backlog::None, cbr_least + resolution);
+    vec![
+        verdict(Model::Ideal, Some(cbr_least), 2.0 * resolution, cbr_frames),
+        verdict(Model::CbrDelay, Some(cbr_least), most, cbr_frames),
+        verdict(Model::Ccac, ccac.map(|(least, _)| least), most, ccac.and_then(|(_, frames)| frames)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain;
+    use crate::packet::Fate;
+    use crate::packet::testing::{Sends, play};
+
+    const RATE: f64 = 1e6;
+    const RTPROP: u64 = 20_000_000;
+    const MS: f64 = 1e6;
+
+    /// Bursts of 30 packets at twice the rate, with pauses; each packet's share of D, in thousandths.
+    fn bursts(share: impl Fn(u64) -> u64) -> Sends {
+        (0..300).map(|i| (if i % 30 == 0 { 60_000_000 } else { 500_000 }, 1000, share(i))).collect()
+    }
+
+    fn judged(packets: &[Packet]) -> Vec<Verdict> {
+        let belief = explain(packets, |least| 2.0 * least).expect("a path");
+        judge(packets, &belief, 1.0, RTPROP as f64)
+    }
+
+    fn explains(verdicts: &[Verdict]) -> Vec<bool> {
+        verdicts.iter().map(|v| v.explains).collect()
+    }
+
+    #[test]
+    fn an_ideal_link_is_explained_by_all() {
+        let verdicts = judged(&play(RATE, RTPROP, 1, 1e9, &bursts(|_| 0)).packets);
+        assert_eq!(explains(&verdicts), [true, true, true], "{verdicts:?}");
+    }
+
+    #[test]
+    fn a_late_packet_contradicts_the_ideal_link() {
+        let record = play(RATE, RTPROP, 3_000_000, 1e9, &bursts(|i| if i == 155 { 1000 } else { 0 }));
+        let verdicts = judged(&record.packets);
+        assert_eq!(explains(&verdicts), [false, true, true], "{verdicts:?}");
+        assert_eq!(verdicts[0].frames.map(|frames| frames[1]), Some(record.packets[155].frame));
+        let least = verdicts[1].jitter_least_ns.expect("tried");
+        assert!((0.8 * 3.0 * MS..=3.0 * MS + 2.0).contains(&least), "{least}");
+    }
+
+    /// A link that now and then takes a burst at once builds no queue of it: CBR-delay must call the rest late.
+    #[test]
+    fn a_hidden_burst_needs_less_jitter_with_ccac() {
+        let mut packets = play(RATE, RTPROP, 1, 1e9, &bursts(|_| 0)).packets;
+        // of each third burst the first ten packets pass at once, by tokens of ten packets that were saved up
+        for (i, packet) in packets.iter_mut().enumerate().filter(|(i, _)| i / 30 % 3 == 0) {
+            let saved = 10_000_000;
+            if let Fate::Acked { at, .. } = &mut packet.fate {
+                *at = (*at - saved).max(packet.sent + RTPROP + i as u64 % 30);
+            }
+        }
+        let verdicts = judged(&packets);
+        let least = |i: usize| verdicts[i].jitter_least_ns.expect("tried");
+        assert!(least(2) <= least(1), "{verdicts:?}");
+        assert!(!verdicts[0].explains);
+    }
+
+    #[test]
+    fn a_loss_from_an_empty_queue_is_no_overflow() {
+        let mut packets = play(RATE, RTPROP, 1, 1e9, &bursts(|_| 0)).packets;
+        packets[200].fate = Fate::Lost;
+        let verdicts = judged(&packets);
+        // the burst's 20th packet is lost, though 30 were kept
+        assert_eq!(verdicts[0].losses_contradict.map(|frames| frames[0]), Some(packets[200].frame));
+        assert_eq!(explains(&verdicts), [false, false, false]);
+    }
+
+    #[test]
+    fn losses_of_a_full_queue_contradict_nothing() {
+        let verdicts = judged(&play(RATE, RTPROP, 1, 12_000.0, &bursts(|_| 0)).packets);
+        assert!(verdicts.iter().all(|v| v.losses_contradict.is_none()), "{verdicts:?}");
+    }
+}

@@ -1,0 +1,140 @@
+//! The CCAC link walked along a record: which token counts T_A are left possible (thesis listing A.1).
+//!
+//! For given C, R and D the record leaves T_A a band: what was delivered by t had tokens, S(t) <= T_A(t), and tokens
+//! are used within D, T_A(t) <= S(t + D). T_A rises by at most C, and by just C while it is below what has arrived, for
+//! then bytes wait for tokens. Both the least and the most T_A that a band's past allows follow these rules, and so does
+//! all between them: the walk is exact, and takes a pass. Packets are served whole: until a packet is delivered, T_A has
+//! room for all of it.
+
+use crate::packet::Fate;
+use crate::record::{Ack, Backlog, Record};
+
+/// Differences below this are rounding, bytes.
+const ROUNDING: f64 = 1e-3;
+
+/// A path of the CCAC model, in ns and bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// C, bytes/ns.
+    pub(crate) rate: f64,
+    /// R, ns.
+    pub(crate) rtprop: f64,
+    /// D, ns.
+    pub(crate) jitter: f64,
+}
+
+/// Why no T_A is left: the frames between which it happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Breach {
+    /// More was delivered from the one to the other than C and D allow.
+    TooMuch(u32, u32),
+    /// Less, while packets waited.
+    TooLittle(u32, u32),
+}
+
+/// A bound on T_A: it rises by C from an anchor.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    at: f64,
+    value: f64,
+    frame: u32,
+}
+
+impl Line {
+    fn to(&self, at: f64, rate: f64) -> f64 {
+        self.value + rate * (at - self.at).max(0.0)
+    }
+}
+
+/// What a packet found: T_A's bounds, and how much had arrived with it, bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) packet: usize,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+    pub(crate) arrived: f64,
+}
+
+struct Walk {
+    rate: f64,
+    least: Line,
+    most: Line,
+    /// What has arrived and was not lost.
+    arrived: f64,
+    /// Before this nothing is known of waiting packets.
+    known_from: f64,
+}
+
+impl Walk {
+    /// The least T_A: it rises to what has arrived, and no further.
+    fn least(&self, at: f64) -> f64 {
+        if self.least.value >= self.arrived {
+            return self.least.value;
+        }
+        let from = Line { at: self.least.at.max(self.known_from), ..self.least };
+        from.to(at, self.rate).min(self.arrived)
+    }
+    fn arrive(&mut self, at: f64, bytes: f64, frame: u32) {
+        let now = self.least(at);
+        if now >= self.arrived {
+            self.least = Line { at, value: now, frame };
+        }
+        self.arrived += bytes;
+    }
+}
+
+/// Walks a path along a record.
+///
+/// # Parameters
+/// `on_arrival`: told of each packet that was kept or lost.
+pub(crate) fn walk(record: &Record<'_>, path: Path, mut on_arrival: impl FnMut(Arrival)) -> Result<(), Breach> {
+    let (packets, acks) = (record.packets, &record.acks);
+    let start = Line { at: f64::NEG_INFINITY, value: 0.0, frame: 0 };
+    let known_from = match record.backlog {
+        Backlog::None => f64::NEG_INFINITY,
+        Backlog::Unknown => acks.first().map_or(0.0, |ack| ack.at),
+    };
+    let mut walk = Walk { rate: path.rate, least: start, most: start, arrived: 0.0, known_from };
+    let next_room = |from: usize| (from..acks.len()).find(|&i| acks[i].room.is_some());
+    let (mut sent, mut shown, mut room) = (0, 0, next_room(0));
+    let mut ceiling = room.and_then(|i| acks[i].room).unwrap_or(f64::INFINITY);
+    walk.most = Line { value: ceiling, ..start };
+    while shown < acks.len() {
+        let delivery = acks[shown].at;
+        let widening = room.map_or(f64::INFINITY, |i| acks[i].at - path.jitter);
+        let arrival = packets.get(sent).map_or(f64::INFINITY, |p| record.sent(p) + path.rtprop);
+        if widening <= arrival && widening <= delivery {
+            let Some(i) = room else { break };
+            if walk.least(widening) > ceiling + ROUNDING {
+                return Err(Breach::TooLittle(walk.least.frame, acks[i].frame));
+            }
+            if walk.most.to(widening, path.rate) >= ceiling {
+                walk.most = Line { at: widening, value: ceiling, frame: acks[i].frame };
+            }
+            room = next_room(i + 1);
+            ceiling = room.and_then(|i| acks[i].room).unwrap_or(f64::INFINITY);
+        } else if arrival <= delivery {
+            let bytes = f64::from(packets[sent].bytes);
+            let fate = packets[sent].fate;
+            if let Fate::Acked { .. } = fate {
+                walk.arrive(arrival, bytes, packets[sent].frame);
+            }
+            if fate != Fate::Open {
+                let arrived = if fate == Fate::Lost { walk.arrived + bytes } else { walk.arrived };
+                let most = walk.most.to(arrival, path.rate).min(ceiling);
+                on_arrival(Arrival { packet: sent, least: walk.least(arrival), most, arrived });
+            }
+            sent += 1;
+        } else {
+            let Ack { total, frame, .. } = acks[shown];
+            if total > walk.most.to(delivery, path.rate) + ROUNDING {
+                return Err(Breach::TooMuch(walk.most.frame, frame));
+            }
+            if total > walk.least(delivery) {
+                walk.least = Line { at: delivery, value: total, frame };
+            }
+            shown += 1;
+        }
+    }
+    Ok(())
+}
