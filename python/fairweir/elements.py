@@ -212,15 +212,25 @@ class Trajectory(Element):
 
 
 class VirtualLink(Element):
-    """Holds packets so that the flow sees an ideal link of `rate`, for at most `bound` (specs/ccas.md section 22.7)."""
+    """Holds packets so that the flow sees an ideal link of `rate`, for at most `bound` (specs/ccas.md section 22.7).
+
+    Until `after`, packets are held for as long as it takes: flows converge on their virtual links first.
+    """
 
     kind: Literal["virtual-link"]
     rate: Rate = Field(examples=['"12Mbps"'])
     bound: PositiveTime = Field(examples=['"10ms"'])
+    after: Time = "0s"
 
     def base(self, cx: Surroundings) -> dict[str, Any]:
-        rate, bound = _core.parse_rate(self.rate), _core.parse_time(self.bound)
-        return {"kind": "virtual-link", "rate": rate, "bound": bound, "base": cx.base_ns, "counts_as": cx.counts_as}
+        return {
+            "kind": "virtual-link",
+            "rate": _core.parse_rate(self.rate),
+            "bound": _core.parse_time(self.bound),
+            "from": _core.parse_time(self.after),
+            "base": cx.base_ns,
+            "counts_as": cx.counts_as,
+        }
 
 
 AnyJitter = Annotated[

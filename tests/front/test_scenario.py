@@ -75,7 +75,7 @@ path = ["b"]
 bytes = "1MB"
 sack = false
 delayed_ack = { every = 4, timer = "100ms" }
-jitter = { kind = "virtual-link", rate = "12Mbps", bound = "10ms" }
+jitter = { kind = "virtual-link", rate = "12Mbps", bound = "10ms", after = "2s" }
 
 [[flow]]
 cca = "reno"

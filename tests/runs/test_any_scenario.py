@@ -37,7 +37,7 @@ JITTER = st.one_of(
     kind(
         "trajectory", points=st.just([["0s", "5ms"], ["100ms", "0s"], ["1s", "20ms"]]), interpolation=st.just("linear")
     ),
-    kind("virtual-link", rate=RATES, bound=SHORT),
+    kind("virtual-link", rate=RATES, bound=SHORT, after=SHORT),
 )
 LOSS = st.one_of(
     SHARES,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from fairweir.cli.starve import read_range
 from fairweir.errors import ConfigError
 from fairweir.run import run
 from fairweir.scenario import Scenario
-from fairweir.starvation import starve
+from fairweir.starvation import links, starve
 from fairweir.starvation.conduct import Question
 from fairweir.starvation.pairs import hold_ms, pairs, rates_mbps
 from fairweir.starvation.result import Point
@@ -51,22 +52,41 @@ def test_a_range_that_moves_does_not_settle() -> None:
     assert not point(10.0, 41.0, 45.0).model_copy(update={"late_dmin_ms": 43.0}).settles
 
 
-def test_vegas_starves_with_half_a_millisecond_and_the_file_shows_it(tmp_path: Path) -> None:
-    result = starve(Question("vegas", jitter_ms=1.0, lowest_mbps=80.0, seeds=(1, 2)), workers=1)
+def test_vegas_starves_with_its_four_packets_of_jitter_and_the_file_shows_it(tmp_path: Path) -> None:
+    result = starve(Question("vegas", jitter_ms=8.0, lowest_mbps=8.0, highest_mbps=100.0, seeds=(1, 2)), workers=1)
     assert result.word == "starves"
     assert result.outcome is Outcome.FAILS
     assert result.pair is not None
-    # Vegas keeps alpha to beta packets queued: 4 and its own transmission's share, of 1500 bytes at 90 Mbps.
-    assert result.pair.d_ms == pytest.approx(4 * 1500 * 8 / 90e3, rel=1e-3)
+    # Vegas keeps alpha to beta packets queued: 4 and its own transmission's share, of 1500 bytes at 9 Mbps.
+    assert result.pair.d_ms == pytest.approx(4 * 1500 * 8 / 9e3, rel=1e-3)
     assert result.confirmation is not None
     assert result.confirmation.violations == [0, 0]
-    assert result.confirmation.d_ms <= 1.0
+    assert result.confirmation.d_ms <= 8.0
     assert result.underuse is not None
     assert result.underuse.utilization < 0.02
     starving, idle = result.save(tmp_path)
     replayed = run(Scenario.load(starving))
     assert replayed.summary["fairness"]["max_min_ratio"] > 10.0
     assert run(Scenario.load(idle)).summary["links"][0]["utilization"] == result.underuse.utilization
+
+
+def test_bbr_starves_where_the_link_is_large_enough_for_its_probes() -> None:
+    result = starve(Question("bbr", lowest_mbps=9.0, highest_mbps=100.0, seeds=(1, 2)), workers=1)
+    assert result.word == "starves"
+    assert result.confirmation is not None
+    # At the sum of both rates the fast flow's probes (gain 1.25) would delay the slow one by more than its own link.
+    assert result.confirmation.link_mbps >= 1.25 * 109.0
+    assert min(result.confirmation.ratios) > 10.0
+
+
+def test_the_bound_binds_only_once_flows_have_converged() -> None:
+    document = links.shared("bbr", 9.0, 100.0, 136.25, 24.0, 40.0, seed=1)
+    early = copy.deepcopy(document)
+    for flow in early["flow"]:
+        del flow["jitter"]["after"]
+    late, from_the_start = (run(Scenario.from_dict(d)).summary["fairness"]["max_min_ratio"] for d in (document, early))
+    assert late > 10.0
+    assert from_the_start < 10.0
 
 
 def test_reno_is_refused_and_bounded() -> None:

@@ -36,7 +36,7 @@ pub(crate) fn elements() -> Vec<Value> {
         json!({"kind": "early-packet", "offset": 5 * MS, "early": MS, "at": 10 * MS, "every": 50 * MS}),
         json!({"kind": "trajectory", "points": [{"at": 0, "delay": 0}, {"at": 100 * MS, "delay": 10 * MS}],
                "interpolation": "linear", "repeat": 200 * MS}),
-        json!({"kind": "virtual-link", "rate": RATE / 2, "base": MS, "bound": 10 * MS}),
+        json!({"kind": "virtual-link", "rate": RATE / 2, "base": MS, "bound": 10 * MS, "from": 50 * MS}),
         json!({"kind": "iid-loss", "per_billion": 10_000_000}),
         json!({"kind": "burst-loss", "to_bad_per_billion": 10_000_000, "to_good_per_billion": 500_000_000}),
         json!({"kind": "periodic-loss", "every": 100}),

@@ -110,7 +110,7 @@ impl ElementConfig {
             ElementConfig::PeriodicRelease(c) => Some(c.period.saturating_sub(Dur::from_nanos(1))),
             ElementConfig::EarlyPacket(c) => Some(c.offset),
             ElementConfig::Trajectory(c) => c.points.iter().map(|p| p.delay).max(),
-            ElementConfig::VirtualLink(c) => Some(c.bound),
+            ElementConfig::VirtualLink(c) => Some(c.from.since(Time::ZERO) + c.bound),
             ElementConfig::IidLoss(_)
             | ElementConfig::BurstLoss(_)
             | ElementConfig::PeriodicLoss(_)

@@ -139,8 +139,8 @@ fn element() -> impl Strategy<Value = ElementConfig> {
         }),
         early.prop_map(ElementConfig::EarlyPacket),
         trajectory.prop_map(ElementConfig::Trajectory),
-        (rate(), dur(), dur(), prop::option::of(bytes())).prop_map(|(rate, base, bound, counts_as)| {
-            ElementConfig::VirtualLink(VirtualLinkConfig { rate, base, bound, counts_as })
+        (rate(), dur(), dur(), time(), prop::option::of(bytes())).prop_map(|(rate, base, bound, from, counts_as)| {
+            ElementConfig::VirtualLink(VirtualLinkConfig { rate, base, bound, from, counts_as })
         }),
         probability().prop_map(|per_billion| ElementConfig::IidLoss(IidLossConfig { per_billion })),
         burst.prop_map(ElementConfig::BurstLoss),

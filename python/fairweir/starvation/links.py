@@ -2,7 +2,8 @@
 
 A virtual link is jitter that holds each packet for as long as a link of the flow's own would: where it needs no more
 than D, and never less than nothing, the flow sees that link and no other, whatever the CCA does (specs/ccas.md section
-22, point 7). So no state has to be cloned: flows converge on their virtual links before the warm-up ends.
+22, point 7). So no state has to be cloned: flows converge on their virtual links before the warm-up ends, and only then
+does D bind, as the theorem's flows begin in the states to which they have converged.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def _flow(cca: Cca, rtprop_ms: float, start_s: float, **keys: Any) -> Document:
 
 
 def _virtual(rate_mbps: float, d_ms: float) -> Document:
-    return {"kind": "virtual-link", "rate": mbps(rate_mbps), "bound": time_text(d_ms)}
+    after = seconds(SHARED_S / 2)
+    return {"kind": "virtual-link", "rate": mbps(rate_mbps), "bound": time_text(d_ms), "after": after}
 
 
 def ideal(cca: Cca, rate_mbps: float, rtprop_ms: float, duration_s: float, share: float) -> Document:
@@ -46,37 +48,38 @@ def ideal(cca: Cca, rate_mbps: float, rtprop_ms: float, duration_s: float, share
     )
 
 
-def shared(cca: Cca, slow_mbps: float, fast_mbps: float, d_ms: float, rtprop_ms: float, seed: int) -> Document:
-    """Theorem 1, case 2: both flows on a link of both rates, each shown its own by jitter of at most `d_ms`.
+def shared(
+    cca: Cca, slow_mbps: float, fast_mbps: float, link_mbps: float, d_ms: float, rtprop_ms: float, seed: int
+) -> Document:
+    """Theorem 1, case 2: both flows on one link, each shown its own by jitter of at most `d_ms`.
 
     The link is shared from the end of the warm-up on, as the theorem's is from the times of convergence on; until then
     it is so fast that there is no queue.
+
+    Parameters
+    ----------
+    link_mbps : rate of the link; the sum of both, or more where bursts of one flow must not delay the other (the proof:
+        "large enough")
     """
     starts = start_times_s(seed, 2, START_SPREAD_S)
     flows = [
         _flow(cca, rtprop_ms, start, id=name, jitter=_virtual(rate, d_ms))
         for name, rate, start in zip(("slow", "fast"), (slow_mbps, fast_mbps), starts, strict=True)
     ]
-    rate_mbps = slow_mbps + fast_mbps
     document = dumbbell(
         f"{cca_name(cca)}-starves",
-        f"Two flows of {cca_name(cca)} share {mbps(rate_mbps)}. Jitter of at most {d_ms:.4g} ms shows one "
+        f"Two flows of {cca_name(cca)} share {mbps(link_mbps)}. Jitter of at most {d_ms:.4g} ms shows one "
         f"a link of {mbps(slow_mbps)} and the other one of {mbps(fast_mbps)} (starvation paper, theorem 1).",
-        rate_mbps=rate_mbps,
+        rate_mbps=link_mbps,
         buffer=BUFFER,
         flow_tables=flows,
         duration_s=SHARED_S,
         warmup_s=SHARED_S / 2,
         seed=seed,
     )
-    steps = [["0s", mbps(rate_mbps * WARM_UP_RATES)], [document["warmup"], mbps(rate_mbps)]]
+    steps = [["0s", mbps(link_mbps * WARM_UP_RATES)], [document["warmup"], mbps(link_mbps)]]
     document["link"]["bottleneck"] = {"steps": steps, "buffer": BUFFER}
     return document
-
-
-def warm_up_of(document: Document) -> Document:
-    """Give the run up to the end of the warm-up alone: what it counts, the whole run had counted by then."""
-    return {**document, "duration": document["warmup"], "warmup": seconds(0.0)}
 
 
 def underused(cca: Cca, shown_mbps: float, link_mbps: float, d_ms: float, rtprop_ms: float) -> Document:

@@ -73,6 +73,7 @@ class Confirmation(_Model):
     """Both flows on one link, each behind jitter of at most `d_ms` that shows it a link of its own; a value a seed."""
 
     d_ms: float
+    link_mbps: float
     seeds: list[int]
     ratios: list[float]
     ratio: Interval

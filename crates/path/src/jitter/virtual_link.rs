@@ -3,6 +3,8 @@
 //! The flow's packets also pass through a virtual FIFO of rate `rate`, in thought, from the moment they are sent. The element
 //! holds each until the time it would have come through there. The flow then sees an ideal link whatever it does, as
 //! long as that time is neither past already nor more than `bound` away: then the promise is broken, and counted.
+//! The promise can begin late: the theorem's flows begin in the states to which they have converged, and on the way there
+//! a virtual queue may grow longer than converged flows ever let it.
 //!
 //! **Source**: the starvation paper's Theorem 1, made to work for any controller as specs/ccas.md section 22, point 7
 //! says: release at the virtual departure; clip to [0, D] and count.
@@ -23,6 +25,10 @@ pub struct VirtualLinkConfig {
     pub base: Dur,
     /// Longest hold: the jitter bound D.
     pub bound: Dur,
+    /// From when on packets that arrive are held no longer than `bound`, and those that would have to be are counted;
+    /// earlier ones leave by `from + bound`.
+    #[serde(default)]
+    pub from: Time,
     /// What each packet counts for: on the ACKs' way, the data an ACK stands for. Absent: its own size.
     #[serde(default)]
     pub counts_as: Option<Bytes>,
@@ -47,6 +53,7 @@ pub struct VirtualLink {
     link: ConstantRate,
     base: Dur,
     bound: Dur,
+    from: Time,
     counts_as: Option<Bytes>,
     violations: u64,
 }
@@ -58,6 +65,7 @@ impl VirtualLink {
             link: ConstantRate::new(config.rate),
             base: config.base,
             bound: config.bound,
+            from: config.from,
             counts_as: config.counts_as,
             violations: 0,
         }
@@ -67,8 +75,8 @@ impl VirtualLink {
 impl Element for VirtualLink {
     fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
         let due = self.link.depart(packet.sent, self.counts_as.unwrap_or(packet.bytes)) + self.base;
-        let kept = due.clamp(now, now + self.bound);
-        self.violations += u64::from(due != kept);
+        let kept = due.clamp(now, now.max(self.from) + self.bound);
+        self.violations += u64::from(due != kept && now >= self.from);
         Verdict::Deliver(kept)
     }
 
@@ -83,11 +91,12 @@ mod tests {
     use crate::queue::tests::packet;
 
     /// Virtually 12 Mbps (1 ms a packet) and 10 ms of propagation, at most 3 ms of jitter.
-    fn element() -> VirtualLink {
+    fn element(from_ms: u64) -> VirtualLink {
         let config = VirtualLinkConfig {
             rate: Rate::from_mbps(12),
             base: Dur::from_millis(10),
             bound: Dur::from_millis(3),
+            from: Time::from_nanos(from_ms * 1_000_000),
             counts_as: None,
         };
         config.validate().unwrap();
@@ -104,7 +113,7 @@ mod tests {
 
     #[test]
     fn releases_when_the_virtual_link_would_have() {
-        let mut element = element();
+        let mut element = element(0);
         assert_eq!(release_ms(&mut element, 0, 10), 11);
         assert_eq!(release_ms(&mut element, 0, 10), 12);
         assert_eq!(release_ms(&mut element, 0, 10), 13);
@@ -114,7 +123,7 @@ mod tests {
 
     #[test]
     fn clips_and_counts_what_it_cannot_keep() {
-        let mut element = element();
+        let mut element = element(0);
         assert_eq!(release_ms(&mut element, 0, 15), 15);
         assert_eq!(element.violations(), 1);
         for _ in 0..5 {
@@ -123,5 +132,18 @@ mod tests {
         // Due at 21, 22, ..., but never more than 3 ms later than now.
         assert_eq!(release_ms(&mut element, 10, 16), 19);
         assert_eq!(element.violations(), 7);
+    }
+    #[test]
+    fn the_bound_and_the_count_begin_when_they_are_told() {
+        let mut element = element(50);
+        // Sent at once, due at 11, 12, ... 60: each waits for its turn, far beyond 3 ms, but none past 53.
+        let releases: Vec<_> = (0..50).map(|_| release_ms(&mut element, 0, 10)).collect();
+        assert_eq!((releases[0], releases[41], releases[42], releases[49]), (11, 52, 53, 53));
+        assert_eq!(element.violations(), 0);
+        // Due at 61, but arrived when the bound is in force.
+        assert_eq!(release_ms(&mut element, 40, 50), 53);
+        assert_eq!(element.violations(), 1);
+        assert_eq!(release_ms(&mut element, 50, 60), 62);
+        assert_eq!(element.violations(), 1);
     }
 }
