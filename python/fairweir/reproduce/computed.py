@@ -145,6 +145,15 @@ COMPUTED: Final = (
         home="fairweir.contracts.against_packets:against_packets",
     ),
     Computed(
+        id="thesis-table-6.1",
+        title="Rates under notions of fairness on the parking lot",
+        source="thesis table 6.1",
+        published="two hops: r_0 is 0, 1/3, sqrt(2) - 1 and 1/2 for alpha 0, 1, 2 and infinity",
+        setup="algebra; contracts s^(-1/alpha) as in figure 6.6, packets of 256 B; Vegas there; Reno at 50 Mbps and "
+        "50 ms, RED at each hop",
+        home="fairweir.contracts.alpha_fair:table",
+    ),
+    Computed(
         id="thesis-7.12",
         title="FRCC's phase portraits on the ideal link",
         source="thesis figure 7.12, FRCC paper figure 14",

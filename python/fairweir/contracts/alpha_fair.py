@@ -1,0 +1,195 @@
+"""Thesis Table 6.1: what notions of fairness give on a parking lot of two hops, by algebra and packet by packet.
+
+Flows that maximise the sum of alpha-fair utilities follow s^(-1/alpha) (thesis equation 5.2.1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final
+
+from scipy.optimize import minimize_scalar
+
+from fairweir.contracts.analytical import alpha_fair
+from fairweir.contracts.datacentre import CAPACITY_GBPS, FINE_PACKET, Follower, canonical, place, vegas
+from fairweir.errors import FairweirError
+from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.experiment import Bound
+from fairweir.scenario import Scenario
+from fairweir.worlds import Task, play_all, spread_starts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairweir.contracts.fit import Array
+    from fairweir.worlds import Archive
+
+HOPS: Final = 2
+ALPHAS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+PRINTED: Final = {1.0: 1 / 3, 2.0: math.sqrt(2) - 1}
+"""alpha -> the long flow's rate in the table; 0 for alpha 0, 1/2 for infinite alpha."""
+NAMES: Final = {1.0: "proportional", 2.0: "min potential delay"}
+RENO_SEEDS: Final = range(1, 6)
+
+
+def table(archive: Archive) -> Computation:
+    """Compute the table's rates, and play them."""
+    followers = {alpha: canonical(1.0 / alpha, gain=min(1.0, 1.0 / alpha)) for alpha in ALPHAS}
+    tasks: dict[Any, list[Task]] = {key: [_in_data_centre(follower)] for key, follower in followers.items()}
+    tasks["vegas"] = [_in_data_centre(vegas())]
+    tasks["reno"] = [Task(spread_starts(_reno(), seed)) for seed in RENO_SEEDS]
+    outcomes = play_all([task for several in tasks.values() for task in several], archive)
+    rates: dict[Any, list[list[float]]] = {}
+    for key, several in tasks.items():
+        rates[key] = []
+        for task in several:
+            outcome = outcomes[task.key]
+            if outcome.summary is None:
+                raise FairweirError(f"a run of Table 6.1 failed: {outcome.failure}")
+            rates[key].append([float(flow["throughput_mbps"]) for flow in outcome.summary["flows"]])
+    shares = {alpha: _shares(rates[alpha][0]) for alpha in ALPHAS}
+    return Computation([*_by_algebra(), *_played(shares), *_of_ccas(rates)], lambda: draw(shares))
+
+
+def most_useful(alpha: float) -> float:
+    """Give the long flow's rate that maximises the sum of alpha-fair utilities, by search; links of rate 1."""
+
+    def utility(rate: float) -> float:
+        return math.log(rate) if alpha == 1.0 else rate ** (1.0 - alpha) / (1.0 - alpha)
+
+    found = minimize_scalar(
+        lambda long: -utility(long) - HOPS * utility(1.0 - long),
+        bounds=(1e-6, 1.0 - 1e-6),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    return float(found.x)
+
+
+def _shares(rates_mbps: Sequence[float]) -> tuple[float, float]:
+    """Give the long flow's rate and the short ones' mean, by the link's."""
+    link_mbps = CAPACITY_GBPS * 1e3
+    return rates_mbps[0] / link_mbps, fmean(rates_mbps[1:]) / link_mbps
+
+
+def _in_data_centre(follower: Follower) -> Task:
+    return Task(place("unfairness", HOPS).scenario(follower, FINE_PACKET, 1))
+
+
+def _reno() -> Scenario:
+    """RED loses at random and keeps queues short: losses of the hops add up, and RTTs hardly differ."""
+    red = {"kind": "red", "min": "20pkts", "max": "400pkts", "probability": "1%", "gentle": True}
+    flow = {"cca": "reno", "rtprop": "50ms"}
+    return Scenario.from_dict(
+        {
+            "duration": "400s",
+            "warmup": "100s",
+            "link": {name: {"rate": "50Mbps", "buffer": "600pkts", "aqm": red} for name in "ab"},
+            "flow": [{**flow, "path": ["a", "b"]}, {**flow, "path": ["a"]}, {**flow, "path": ["b"]}],
+        }
+    )
+
+
+def _by_algebra() -> list[Number]:
+    farthest = max(abs(most_useful(alpha) - alpha_fair(alpha, HOPS)[0]) for alpha in ALPHAS)
+    numbers = [
+        Number(
+            "closed form",
+            "the rates maximise the sum of utilities",
+            f"largest difference of r_0 from the best by search, alpha {ALPHAS[0]:g} to {ALPHAS[-1]:g}",
+            farthest,
+            Bound(at_most=1e-6),
+            "none",
+        )
+    ]
+    for alpha, printed in PRINTED.items():
+        numbers.append(
+            Number(
+                f"closed form, {NAMES[alpha]}",
+                "table",
+                f"r_0, alpha {alpha:g}",
+                alpha_fair(alpha, HOPS)[0],
+                Bound(within=1e-9),
+                printed,
+            )
+        )
+    least, most = alpha_fair(1e-2, HOPS)[0], alpha_fair(1e3, HOPS)[0]
+    return [
+        *numbers,
+        Number("closed form, max throughput", "table", "r_0, alpha 0.01", least, Bound(at_most=1e-3), 0.0),
+        Number("closed form, max-min", "table", "r_0, alpha 1000", most, Bound(within=1e-3), 0.5),
+    ]
+
+
+def _played(shares: Mapping[float, tuple[float, float]]) -> list[Number]:
+    return [
+        Number(
+            f"1/s^{1 / alpha:g}, {NAMES.get(alpha, 'between')}",
+            "contracts of alpha-fair flows give their rates",
+            f"r_0 packet by packet, alpha {alpha:g}",
+            long,
+            Bound(within=0.05),
+            PRINTED.get(alpha, alpha_fair(alpha, HOPS)[0]),
+        )
+        for alpha, (long, _) in shares.items()
+    ]
+
+
+def _of_ccas(rates: dict[Any, list[list[float]]]) -> list[Number]:
+    (of_vegas,) = rates["vegas"]
+    return [
+        Number(
+            "vegas, proportional",
+            "Vegas is an example",
+            "r_1 by r_0 packet by packet",
+            fmean(of_vegas[1:]) / of_vegas[0],
+            Bound(within=0.05),
+            2.0,
+        ),
+        Number(
+            "reno, min potential delay",
+            "Reno is an example",
+            f"r_1 by r_0 packet by packet, RED at each hop; mean of {len(rates['reno'])} runs",
+            fmean(fmean(run[1:]) / run[0] for run in rates["reno"]),
+            Bound(within=0.1),
+            math.sqrt(2),
+        ),
+        Number(
+            "poseidon, max-min",
+            "Poseidon is an example",
+            "r_0",
+            None,
+            Bound(within=0.05),
+            0.5,
+            "no hop of the simulator tells its delay, without which Poseidon's delays add up",
+        ),
+    ]
+
+
+def draw(shares: Mapping[float, tuple[float, float]]) -> Figure:
+    """Draw the rates over alpha: lines by algebra, points packet by packet."""
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    from fairweir.report.style import colour
+
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.subplots()
+    alphas = np.geomspace(0.2, 10.0, 200)
+    by_algebra = np.array([alpha_fair(float(alpha), HOPS) for alpha in alphas]).T
+    played = np.array(list(shares.values())).T
+    for number, (line, dots) in enumerate(zip(_with_total(by_algebra), _with_total(played), strict=True)):
+        axes.plot(alphas, line, color=colour(number), label=("long flow", "each short flow", "all flows")[number])
+        axes.plot(list(shares), dots, "o", color=colour(number), label="packet by packet" if number == 0 else None)
+    axes.set(xscale="log", xlabel="alpha of the utility", ylabel="throughput by link rate", ylim=(0.0, 2.05))
+    axes.set_xticks(ALPHAS, [f"{alpha:g}" for alpha in ALPHAS])
+    axes.minorticks_off()
+    axes.legend()
+    return figure
+
+
+def _with_total(rates: Array) -> tuple[Array, Array, Array]:
+    long, short = rates
+    return long, short, long + HOPS * short
