@@ -26,7 +26,7 @@
 //! ```
 //!
 //! [`Table`] finds the flow and follows its life; [`Monitor`] measures it; a [`Plan`] says which of the 209
-//! [`Feature`]s are kept up, a [`Row`] holds their values. Time, the key of the hash and all limits come in as arguments.
+//! [`Feature`]s are kept up, a [`Row`] holds their values; a [`policy`] says which window each flow is given, and why. Time, the key of the hash and all limits come in as arguments.
 //!
 //! **Source**: Canel et al., "Cooperative Rate Control for the Internet", CMU-CS-24-129; RFC 5348 for loss events.
 #![forbid(unsafe_code)]
@@ -34,11 +34,14 @@
 mod features;
 mod flow;
 mod measure;
+mod model;
 mod packet;
+pub mod policy;
 mod window;
 
 pub use features::{Alpha, Feature, IntervalStat, ParseError, Plan, Raw, Row, Smoothed, WindowStat, catalogue};
 pub use flow::{Counts, Flow, FlowId, Limits, Table};
 pub use measure::{Holes, LossEvents, Monitor, Revealed, RttMeter, Window};
+pub use model::Model;
 pub use packet::{Direction, Flags, FlowKey, Packet, Timestamps};
 pub use window::{Promise, WindowTarget};

@@ -2,6 +2,7 @@
 
 use super::{Feature, IntervalStat, Raw, Row, Smoothed, WindowStat};
 use crate::measure::{Monitor, Window};
+use crate::model::Model;
 
 /// Averages of one quantity.
 #[derive(Clone, Debug)]
@@ -82,11 +83,6 @@ impl Plan {
     }
 }
 
-/// Reno's rate by Mathis et al. 1997: sqrt(3/2) · mss / (rtt · sqrt(p)), Mbit/s. Unknown without loss.
-fn mathis_mbps(mss: u32, rtt_us: Option<f64>, p: f64) -> Option<f64> {
-    (p > 0.0).then_some(8.0 * f64::from(mss) * 1.5f64.sqrt() / (rtt_us? * p.sqrt()))
-}
-
 fn fraction(lost: u64, arrived: u64) -> f64 {
     if lost == 0 { 0.0 } else { lost as f64 / (lost + arrived) as f64 }
 }
@@ -111,7 +107,7 @@ impl Monitor {
         fraction(self.latest.lost, u64::from(self.latest.segs))
     }
     pub(crate) fn mathis_mbps(&self) -> Option<f64> {
-        mathis_mbps(self.mss(), self.rtt_us(), self.loss_rate())
+        Model::Mathis.mbps(self.mss(), self.rtt_us(), self.loss_rate())
     }
 
     fn raw(&self, raw: Raw) -> Option<f64> {
@@ -145,7 +141,7 @@ impl Monitor {
             }
             WindowStat::LossRate => Some(p),
             WindowStat::InvSqrtLossRate => (p > 0.0).then(|| 1.0 / p.sqrt()),
-            WindowStat::Mathis => mathis_mbps(self.mss(), rtt_us, p),
+            WindowStat::Mathis => Model::Mathis.mbps(self.mss(), rtt_us, p),
             WindowStat::Throughput => Some(8.0 * window.wire as f64 / span_us?),
         }
     }
@@ -155,7 +151,7 @@ impl Monitor {
         match stat {
             IntervalStat::LossEventRate => Some(p),
             IntervalStat::InvSqrtLossEventRate => Some(1.0 / p.sqrt()),
-            IntervalStat::Mathis => mathis_mbps(self.mss(), self.rtt_us(), p),
+            IntervalStat::Mathis => Model::Mathis.mbps(self.mss(), self.rtt_us(), p),
         }
     }
 }

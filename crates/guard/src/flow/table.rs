@@ -308,6 +308,10 @@ impl Table {
     pub fn fill(&self, id: FlowId, row: &mut Row) -> bool {
         self.get(id).map(|flow| flow.monitor.fill(&self.plan, row)).is_some()
     }
+    /// The table's clock: the time of the latest packet or call of [`Table::expire`]; it never goes back.
+    pub fn now(&self) -> Time {
+        self.now
+    }
     /// What rows hold.
     pub fn plan(&self) -> &Plan {
         &self.plan

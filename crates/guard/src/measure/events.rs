@@ -17,6 +17,8 @@ pub(crate) const MAX_INTERVALS: usize = 16;
 pub struct LossEvents {
     /// Closed intervals, youngest first, segments.
     closed: VecDeque<u64>,
+    /// When the events began that closed them.
+    starts: VecDeque<Time>,
     /// When the current event began, and its place.
     current: Option<(Time, u64)>,
 }
@@ -40,7 +42,14 @@ impl LossEvents {
     fn close(&mut self, place: u64, at: Time, from: u64) {
         self.closed.push_front(place.saturating_sub(from).max(1));
         self.closed.truncate(MAX_INTERVALS);
+        self.starts.push_front(at);
+        self.starts.truncate(MAX_INTERVALS);
         self.current = Some((at, place));
+    }
+
+    /// When the last events began, youngest first: as many as are remembered.
+    pub fn starts(&self) -> impl Iterator<Item = Time> + '_ {
+        self.starts.iter().copied()
     }
 
     /// The rate over the last `n` intervals, when the flow has come to `place` segments; unknown before the first.

@@ -112,6 +112,18 @@ impl Monitor {
     pub fn age(&self) -> Dur {
         self.began.map_or(Dur::ZERO, |(began, _)| self.sums.at.since(began))
     }
+    /// When the latest data arrived, by the table's clock.
+    pub fn latest_at(&self) -> Time {
+        self.sums.at
+    }
+    /// Segments up to the highest sequence number, arrived or not.
+    pub fn place(&self) -> u64 {
+        self.holes.place()
+    }
+    /// Its loss events.
+    pub fn events(&self) -> &LossEvents {
+        &self.events
+    }
     /// RTT by timestamps.
     pub fn rtt(&self) -> &RttMeter {
         &self.rtt

@@ -1,35 +1,13 @@
 //! The flow table: who is measured, who is forgotten, and that nothing breaks it.
 
+use crate::peer::{LOCAL, PAYLOAD, key, packet};
 use fairweir_guard::{Direction, Flags, FlowKey, Limits, Packet, Plan, Row, Table, Timestamps, catalogue};
 use fairweir_units::{Dur, Time};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 5001);
-
-fn key(host: u32) -> FlowKey {
-    FlowKey::new(LOCAL, SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits(host)), 443), 0)
-}
-
-fn packet(at_us: u64, flow: FlowKey, direction: Direction) -> Packet {
-    Packet {
-        at: Time::ZERO + Dur::from_micros(at_us),
-        flow,
-        direction,
-        flags: Flags::ACK,
-        seq: 1000,
-        ack: 1000,
-        window: 500,
-        timestamps: None,
-        payload: 0,
-        wire: 66,
-        segs: 1,
-        wscale: None,
-    }
-}
-
 fn data(at_us: u64, flow: FlowKey, seq: u32) -> Packet {
-    Packet { seq, payload: 1448, wire: 1514, ..packet(at_us, flow, Direction::Incoming) }
+    Packet { seq, payload: PAYLOAD, wire: 1514, ..packet(at_us, flow, Direction::Incoming) }
 }
 
 /// An ACK of ours, then data whose sender has seen it.

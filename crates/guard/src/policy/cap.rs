@@ -1,0 +1,58 @@
+//! A rate that a service's flows may not exceed together; what one of them leaves, the others get.
+
+use super::group::{group_by, named};
+use super::share::{Demands, THROUGHPUT, max_min};
+use super::{Decision, Group, Policy, View, Why};
+use crate::features::Feature;
+use fairweir_units::{Rate, Time};
+use serde::Deserialize;
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapRule {
+    /// Which flows share the rate.
+    #[serde(default)]
+    pub group: Group,
+    /// Only the service of this name; each service if absent.
+    pub service: Option<String>,
+    /// Most that they get, payload.
+    #[serde(deserialize_with = "super::config::rate")]
+    pub rate: Rate,
+}
+
+/// Holds services to configured rates.
+#[derive(Debug)]
+pub struct Cap {
+    rule: CapRule,
+    demands: Demands,
+}
+
+impl Cap {
+    /// One rule's policy.
+    pub fn new(rule: CapRule) -> Cap {
+        Cap { rule, demands: Demands::default() }
+    }
+}
+
+impl Policy for Cap {
+    fn features(&self) -> Vec<Feature> {
+        vec![THROUGHPUT]
+    }
+
+    fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision> {
+        let services = group_by(flows, |view| named(self.rule.group, self.rule.service.as_deref(), view));
+        let mut decisions = vec![Decision::release(Why::Unmanaged); flows.len()];
+        let service_mbps = self.rule.rate.as_mbps_f64();
+        for (service, members) in services {
+            let demands = members.iter().map(|&index| (1.0, self.demands.of(&flows[index], now)));
+            let level = max_min(service_mbps, demands).min(service_mbps);
+            let why = Why::Cap { service, service_mbps, flows: members.len() };
+            for index in members {
+                decisions[index] = Decision::hold(level, &flows[index], why.clone());
+            }
+        }
+        self.demands.note(flows, &decisions);
+        decisions
+    }
+}

@@ -1,0 +1,152 @@
+//! Policies as a file says them: each table is a policy, all that are there apply, the least window counts.
+
+use super::{CapRule, FlowConfig, RledbatRule, ServiceConfig, WeightsConfig};
+use fairweir_units::{ParseError, Rate};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A file of policies.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Services as one Reno flow each.
+    pub service: Option<ServiceConfig>,
+    /// Flows held near their targets by a classifier; the caller reads the model and adds the policy.
+    pub flow: Option<FlowConfig>,
+    /// A capacity divided by weight.
+    pub weights: Option<WeightsConfig>,
+    /// Background flows.
+    pub rledbat: Vec<RledbatRule>,
+    /// Rates that are not exceeded.
+    pub cap: Vec<CapRule>,
+}
+
+/// What is wrong with a file of policies, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {reason}")]
+pub struct ConfigError {
+    /// Counted from 1.
+    pub line: usize,
+    /// One line.
+    pub reason: String,
+}
+
+impl Config {
+    /// Reads TOML.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for what is no TOML, an unknown key, a value that is none.
+    pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
+        toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start.min(text.len()));
+            let line = text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count() + 1;
+            ConfigError { line, reason: error.message().trim().replace('\n', ", ") }
+        })
+    }
+}
+
+/// A rate above zero with its unit, as `"10Mbps"`.
+pub(crate) fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<Rate, D::Error> {
+    struct Text;
+    impl Visitor<'_> for Text {
+        type Value = Rate;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a rate with its unit, as \"10Mbps\"")
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<Rate, E> {
+            let rate: Rate = text.parse().map_err(|e: ParseError| E::custom(format!("{e}: {}", e.hint())))?;
+            if rate.bytes_per_sec() == 0 {
+                Err(E::custom(format!("rate `{text}` must be above zero")))
+            } else {
+                Ok(rate)
+            }
+        }
+    }
+    from.deserialize_str(Text)
+}
+
+/// Weights by name, each above zero.
+pub(crate) fn weights<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, f64>, D::Error> {
+    let weights = BTreeMap::<String, f64>::deserialize(from)?;
+    match weights.iter().find(|(_, weight)| !(weight.is_finite() && **weight > 0.0)) {
+        Some((name, weight)) => Err(D::Error::custom(format!("weight `{weight}` of `{name}` must be above zero"))),
+        None => Ok(weights),
+    }
+}
+
+fn factor<'de, D: Deserializer<'de>>(from: D, range: (f64, f64)) -> Result<f64, D::Error> {
+    let factor = f64::deserialize(from)?;
+    let (low, high) = range;
+    let is_within = low < factor && factor < high;
+    is_within
+        .then_some(factor)
+        .ok_or_else(|| D::Error::custom(format!("factor `{factor}` must lie between {low} and {high}")))
+}
+
+/// A factor that makes smaller.
+pub(crate) fn decrease<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    factor(from, (0.0, 1.0))
+}
+
+/// A factor that makes larger.
+pub(crate) fn increase<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    factor(from, (1.0, 10.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Model;
+    use crate::policy::Group;
+
+    #[test]
+    fn a_file_with_everything() {
+        let config = Config::from_toml(
+            "[service]\ngroup = 'prefix'\nmodel = 'padhye'\nweights = { '192.0.2.0/24' = 2.5 }\n\
+             [[cap]]\ngroup = 'all'\nrate = '50Mbps'\n[[cap]]\nservice = '192.0.2.1'\nrate = '1.5Mbps'\n",
+        )
+        .unwrap();
+        let service = config.service.unwrap();
+        assert_eq!((service.group, service.model), (Group::Prefix, Model::Padhye));
+        assert_eq!(service.weights["192.0.2.0/24"], 2.5);
+        assert_eq!(config.cap[1].service.as_deref(), Some("192.0.2.1"));
+        assert_eq!(config.cap[1].rate.as_mbps_f64(), 1.5);
+        assert_eq!(Config::from_toml(""), Ok(Config::default()));
+    }
+
+    #[test]
+    fn errors_name_line_key_and_value() {
+        let error = |text: &str| Config::from_toml(text).unwrap_err().to_string();
+        insta::assert_snapshot!(
+            [
+                error("[service]\ngrup = 'sender'\n"),
+                error("[servce]\n"),
+                error("[service]\nmodel = 'vegas'\n"),
+                error("[service]\nweights = { a = 0.0 }\n"),
+                error("[[cap]]\ngroup = 'all'\nrate = 10\n"),
+                error("[[cap]]\nrate = '10'\n"),
+                error("[[cap]]\nrate = '0Mbps'\n"),
+                error("[[cap]]\ngroup = 'all'\n"),
+                error("[flow]\nmodel = 'm.json'\ndecrease = 1.3\n"),
+                error("[flow]\nmodel = 'm.json'\nincrease = nan\n"),
+                error("[service\n"),
+            ]
+            .join("\n"),
+            @r#"
+        line 2: unknown field `grup`, expected one of `group`, `model`, `weights`
+        line 1: unknown field `servce`, expected one of `service`, `flow`, `weights`, `rledbat`, `cap`
+        line 2: unknown variant `vegas`, expected `mathis` or `padhye`
+        line 2: weight `0` of `a` must be above zero
+        line 3: invalid type: integer `10`, expected a rate with its unit, as "10Mbps"
+        line 2: rate `10` has no unit: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps"
+        line 2: rate `0Mbps` must be above zero
+        line 1: missing field `rate`
+        line 3: factor `1.3` must lie between 0 and 1
+        line 3: factor `NaN` must lie between 1 and 10
+        line 1: unclosed table, expected `]`
+        "#
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! FlowPolicy: a classifier tells which flows take too much; their rate goes down and up by factors until they are near
+//! their target (CMU-CS-24-129 §5.3).
+//!
+//! ```text
+//! above  target = decrease · throughput      decrease = 0.57
+//! below  target = max(target, increase · throughput)      increase = 1.3, only for flows held already
+//! near   as it is
+//! ```
+//!
+//! A flow that was never above is never held. A decision rests on the classes of all rows since the last one (the most
+//! frequent, ties to the worse), and comes once per 8 minimum RTTs and an RTT: what throughput is measured over, after
+//! the window that it follows has had its effect.
+//!
+//! **Deviations** from the published prototype: growth starts from what arrives, so a target never runs away from a
+//! flow that does not use it, and a flow that leaves half of its window open for several decisions is let go; no throughput, no
+//! decision; at least two segments instead of 2,000 bytes.
+
+use super::share::THROUGHPUT;
+use super::{Class, Classify, Decision, Policy, View, Why};
+use crate::features::Feature;
+use crate::flow::FlowId;
+use fairweir_units::{Dur, Time};
+use serde::Deserialize;
+use std::collections::{HashMap, HashSet};
+
+/// A flow that uses less of its target is not held back by it.
+const USED: f64 = 0.5;
+/// After so many decisions without using it a flow is let go.
+const PATIENCE: u32 = 4;
+
+/// A model and how hard it is obeyed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowConfig {
+    /// Where the model is; for the caller to read.
+    pub model: String,
+    /// Factor for flows above their target, below 1.
+    #[serde(default = "decrease", deserialize_with = "super::config::decrease")]
+    pub decrease: f64,
+    /// Factor for flows below their target, above 1.
+    #[serde(default = "increase", deserialize_with = "super::config::increase")]
+    pub increase: f64,
+}
+
+fn decrease() -> f64 {
+    0.57
+}
+
+fn increase() -> f64 {
+    1.3
+}
+
+/// Holds flows to their targets.
+#[derive(Debug)]
+pub struct FlowPolicy {
+    config: FlowConfig,
+    classifier: Box<dyn Classify>,
+    flows: HashMap<FlowId, Held>,
+}
+
+/// What is remembered of a flow.
+#[derive(Clone, Debug)]
+struct Held {
+    /// Mbit/s, if it is held.
+    target: Option<f64>,
+    /// Rows per class since the last decision.
+    votes: [u32; 3],
+    /// The last decision, and what it went by.
+    decided: Time,
+    class: Option<Class>,
+    unused: u32,
+}
+
+impl Held {
+    fn new(now: Time) -> Held {
+        Held { target: None, votes: [0; 3], decided: now, class: None, unused: 0 }
+    }
+
+    /// The most frequent class, the worse of equals.
+    fn verdict(&self) -> Option<Class> {
+        let classes = [Class::Below, Class::Near, Class::Above];
+        let votes = classes.into_iter().zip(self.votes).filter(|(_, votes)| *votes > 0);
+        votes.max_by_key(|(_, votes)| *votes).map(|(class, _)| class)
+    }
+
+    fn decide(&mut self, config: &FlowConfig, throughput: f64) {
+        let Some(class) = self.verdict() else { return };
+        self.class = Some(class);
+        self.target = match (class, self.target) {
+            (Class::Above, target) => Some(config.decrease * throughput.min(target.unwrap_or(f64::INFINITY))),
+            (Class::Below, Some(target)) => Some(target.max(config.increase * throughput)),
+            (_, target) => target,
+        };
+        let is_unused = class != Class::Above && self.target.is_some_and(|target| throughput < USED * target);
+        self.unused = if is_unused { self.unused + 1 } else { 0 };
+        if self.unused >= PATIENCE {
+            self.target = None;
+        }
+    }
+}
+
+impl FlowPolicy {
+    /// Nothing seen yet.
+    pub fn new(config: FlowConfig, classifier: Box<dyn Classify>) -> FlowPolicy {
+        FlowPolicy { config, classifier, flows: HashMap::new() }
+    }
+
+    fn one(&mut self, now: Time, view: &View<'_>, class: Class) -> Decision {
+        let held = self.flows.entry(view.id).or_insert_with(|| Held::new(now));
+        held.votes[class as usize] += 1;
+        let (Some(throughput), Some(rtt), Some(min_rtt)) = (view.values[0], view.rtt(), view.monitor.rtt().min())
+        else {
+            return Decision::release(Why::TooYoung);
+        };
+        let measured: Dur = min_rtt * 8;
+        if now.since(held.decided) >= measured + rtt {
+            held.decide(&self.config, view.faded(throughput, measured, now));
+            held.votes = [0; 3];
+            held.decided = now;
+        }
+        match (held.target, held.class) {
+            (Some(target), Some(class)) => Decision::hold(target, view, Why::Class { class }),
+            (None, Some(_)) if held.unused >= PATIENCE => Decision::release(Why::Unused),
+            (None, Some(class)) => Decision::release(Why::Class { class }),
+            (_, None) => Decision::release(Why::TooYoung),
+        }
+    }
+}
+
+impl Policy for FlowPolicy {
+    fn features(&self) -> Vec<Feature> {
+        let mut features = vec![THROUGHPUT];
+        features.extend(self.classifier.features());
+        features
+    }
+
+    fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision> {
+        let rows: Vec<&[Option<f64>]> = flows.iter().map(|view| &view.values[1..]).collect();
+        let classes = self.classifier.classify(&rows);
+        let decisions = flows.iter().zip(classes).map(|(view, class)| self.one(now, view, class)).collect();
+        let living: HashSet<FlowId> = flows.iter().map(|view| view.id).collect();
+        self.flows.retain(|id, _| living.contains(id));
+        decisions
+    }
+}

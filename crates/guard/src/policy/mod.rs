@@ -1,0 +1,91 @@
+//! What a receiver wants of the flows that reach it: policies see measurements and answer a window for each flow, with
+//! a reason. Pure: packets, clock, names of flows come in; nothing goes out but the answer.
+//!
+//! ```
+//! use fairweir_guard::policy::{Config, Policies};
+//! use fairweir_guard::{Limits, Table};
+//!
+//! let config = Config::from_toml("[service]\ngroup = 'sender'\n")?;
+//! let mut policies = Policies::new(&config);
+//! let mut table = Table::new(Limits::default(), [7; 16], policies.plan());
+//! // for each packet: table.observe(&packet);
+//! for (id, decision) in policies.decide(&table, |_| Default::default()) {
+//!     println!("{:?} {:?} {}", id, decision.window, decision.why);
+//! }
+//! # Ok::<(), fairweir_guard::policy::ConfigError>(())
+//! ```
+
+mod cap;
+mod classify;
+mod config;
+mod flow;
+mod group;
+mod rledbat;
+mod service;
+mod share;
+mod stack;
+mod view;
+mod weights;
+mod why;
+
+pub use cap::{Cap, CapRule};
+pub use classify::{Class, Classify};
+pub use config::{Config, ConfigError};
+pub use flow::{FlowConfig, FlowPolicy};
+pub use group::{Group, Labels, Service};
+pub use rledbat::{Rledbat, RledbatRule};
+pub use service::{ServiceConfig, ServicePolicy};
+pub use share::max_min;
+pub use stack::Policies;
+pub use view::View;
+pub use weights::{Weights, WeightsConfig};
+pub use why::Why;
+
+use crate::features::Feature;
+use crate::window::WindowTarget;
+use fairweir_units::Time;
+use std::fmt::Debug;
+
+/// Segments seen so far may have been small writes; two of these must always fit, so that no sender waits for a timer.
+const ETHERNET_MSS: u32 = 1460;
+
+/// What a policy wants of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// Most bytes that its sender may have in flight; `None` leaves the window to the host.
+    pub window: Option<WindowTarget>,
+    /// The rate behind it, Mbit/s of payload, where the policy thinks in rates.
+    pub rate_mbps: Option<f64>,
+    /// Why.
+    pub why: Why,
+}
+
+impl Decision {
+    /// The window stays the host's.
+    pub fn release(why: Why) -> Decision {
+        Decision { window: None, rate_mbps: None, why }
+    }
+
+    /// Holds `rate_mbps` at the flow's present RTT. The RTT is the one that the flow sees now, queues included, as the
+    /// window is all that may be in flight; the least RTT would give less than the rate wherever there is a queue.
+    pub fn hold(rate_mbps: f64, view: &View<'_>, why: Why) -> Decision {
+        match view.rtt() {
+            Some(rtt) => {
+                let mss = view.monitor.mss().max(ETHERNET_MSS);
+                let window = WindowTarget::for_rate(rate_mbps, rtt, mss);
+                Decision { window: Some(window), rate_mbps: Some(rate_mbps), why }
+            }
+            None => Decision::release(Why::TooYoung),
+        }
+    }
+}
+
+/// A receiver's rate policy.
+pub trait Policy: Debug + Send {
+    /// What it wants to know of each flow; [`View::values`] have this order.
+    fn features(&self) -> Vec<Feature>;
+
+    /// One decision for each of `flows`, in their order. To be called again every 100 ms or so with a `now` that does
+    /// not go back; a flow that is missing is forgotten.
+    fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision>;
+}

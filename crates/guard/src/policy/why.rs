@@ -1,0 +1,83 @@
+//! Why a flow's window is what it is.
+
+use super::{Class, Service};
+use crate::model::Model;
+use fairweir_units::Dur;
+use std::fmt;
+
+/// The reason for a decision; its text is one line for people.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// No rule is about this flow.
+    Unmanaged,
+    /// Too little is known of it yet.
+    TooYoung,
+    /// Nothing has been lost: no evidence that it takes what others want.
+    NoLoss {
+        /// Whose flows.
+        service: Service,
+    },
+    /// A share of what a model allows its service.
+    Share {
+        /// Whose flows.
+        service: Service,
+        /// The model.
+        model: Model,
+        /// Of the service's flows together.
+        loss_event_rate: f64,
+        /// The service's rate, Mbit/s.
+        service_mbps: f64,
+        /// Flows that share it.
+        flows: usize,
+    },
+    /// A share of a configured rate.
+    Cap {
+        /// What the rate is for.
+        service: Service,
+        /// Mbit/s
+        service_mbps: f64,
+        /// Flows that share it.
+        flows: usize,
+    },
+    /// How it stands to its target, by a classifier.
+    Class {
+        /// Its class when the target was last set.
+        class: Class,
+    },
+    /// It was held and did not use what it was given.
+    Unused,
+    /// Background traffic, which yields to a queue.
+    Background {
+        /// Whose flow.
+        service: Service,
+        /// Queueing delay.
+        qdelay: Dur,
+    },
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Unmanaged => f.write_str("no rule is about it"),
+            Why::TooYoung => f.write_str("too young to judge"),
+            Why::NoLoss { service } => write!(f, "{service} has lost nothing yet"),
+            Why::Share { service, model, loss_event_rate, service_mbps, flows } => write!(
+                f,
+                "share of {service}: {service_mbps:.2} Mbit/s by {model} at a loss event rate of {loss_event_rate:.2e}, \
+                 {flows} flow(s)"
+            ),
+            Why::Cap { service, service_mbps, flows } => {
+                write!(f, "share of {service}: capped at {service_mbps:.2} Mbit/s, {flows} flow(s)")
+            }
+            Why::Class { class } => f.write_str(match class {
+                Class::Below => "below its target",
+                Class::Near => "near its target",
+                Class::Above => "above its target",
+            }),
+            Why::Unused => f.write_str("let go: uses less than half of its target"),
+            Why::Background { service, qdelay } => {
+                write!(f, "{service} is background, queueing delay {:.1} ms", qdelay.as_millis_f64())
+            }
+        }
+    }
+}

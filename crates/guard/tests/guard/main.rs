@@ -1,0 +1,8 @@
+//! The core from the outside: packets in, decisions out.
+
+mod background;
+mod cap;
+mod flow;
+mod peer;
+mod service;
+mod table;
