@@ -174,8 +174,13 @@ def run(
     config: str,
     classes: dict[str, type[Any]] | None = None,
     on_progress: Callable[[int], object] | None = None,
-) -> tuple[str, tuple[dict[str, bytes], dict[str, bytes]] | None]:
-    """Run a configuration (JSON): the summary as JSON, and the columns of flows and links if it has an interval."""
+    most_packets: int | None = None,
+) -> tuple[str, tuple[dict[str, bytes], dict[str, bytes]] | None, tuple[dict[str, bytes], dict[str, bytes]] | None]:
+    """Run a configuration (JSON).
+
+    Gives the summary as JSON; the columns of flows and links if the configuration has an interval; the columns of data
+    packets and ACKs if `most_packets` says how many data packets may be recorded (ConfigError: there are more).
+    """
 
 def frcc_attractor(
     question: str, on_progress: Callable[[int], object] | None = None

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from fairweir import _core, cca
 from fairweir.errors import ControllerError, FairweirError, describe_exception
 from fairweir.process import describe_exit, die_with_parent
-from fairweir.world_sim import Result, simulate
+from fairweir.world_sim import Played, simulate
 
 #: s of wall time without a sign of life after which a controller is taken to loop. Signs come every 32,768 events (tens
 #: of milliseconds); before the first one the C is compiled.
@@ -34,6 +34,10 @@ _HINTS: dict[int, str] = {
 _HINTS[signal.SIGBUS] = _HINTS[signal.SIGSEGV]
 
 
+#: What the child is to play: a configuration, where its files are, how many data packets it may record.
+_Work = tuple[dict[str, Any], Path | None, int | None]
+
+
 @dataclass(frozen=True)
 class _Tidings:
     """What the child sends: where it is, ns of simulated time; then how it ended."""
@@ -42,7 +46,12 @@ class _Tidings:
     value: Any
 
 
-def play(config: dict[str, Any], base: Path | None, on_progress: Callable[[int], object] | None) -> Result:
+def play(
+    config: dict[str, Any],
+    base: Path | None,
+    on_progress: Callable[[int], object] | None,
+    most_packets: int | None = None,
+) -> Played:
     """Play `config` as :func:`fairweir.world_sim.simulate` does, in a child process.
 
     Parameters
@@ -50,6 +59,7 @@ def play(config: dict[str, Any], base: Path | None, on_progress: Callable[[int],
     config : dict, ``fairweir_sim::Config``
     base : Path; where the files of Python controllers are looked up after the working directory
     on_progress : called now and then with the simulated time reached, ns
+    most_packets : int; data packets to record at most; None records none
 
     Raises
     ------
@@ -75,7 +85,7 @@ def play(config: dict[str, Any], base: Path | None, on_progress: Callable[[int],
             on_progress(at_ns)
 
     try:
-        return _follow(ours, config, base, report)
+        return _follow(ours, (config, base, most_packets), report)
     except (EOFError, ConnectionError):
         raise _fault(config, reached, *_death(process.wait())) from None
     except TimeoutError as error:
@@ -88,7 +98,7 @@ def play(config: dict[str, Any], base: Path | None, on_progress: Callable[[int],
         process.wait()
 
 
-def _follow(child: Connection, config: dict[str, Any], base: Path | None, report: Callable[[int], object]) -> Result:
+def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> Played:
     """Give the child its work, and what it finds.
 
     Raises
@@ -97,8 +107,8 @@ def _follow(child: Connection, config: dict[str, Any], base: Path | None, report
     TimeoutError : it has not given a sign of life for too long
     FairweirError : as the simulation had it
     """
-    child.send((config, base))
-    has_classes = any(cca.is_python(flow["cca"]) for flow in config["flows"])
+    child.send(work)
+    has_classes = any(cca.is_python(flow["cca"]) for flow in work[0]["flows"])
     patience = PATIENCE_S * (PYTHON_PATIENCE if has_classes else 1)
     silent = 0
     while True:
@@ -111,8 +121,8 @@ def _follow(child: Connection, config: dict[str, Any], base: Path | None, report
         silent = 0
         tidings: _Tidings = child.recv()
         if tidings.kind == "done":
-            result: Result = tidings.value
-            return result
+            played: Played = tidings.value
+            return played
         if tidings.kind == "failed":
             raise tidings.value
         report(tidings.value)
@@ -144,12 +154,12 @@ def _fault(config: dict[str, Any], reached_ns: int, what: str, hint: str | None)
 def serve(fd: int) -> None:
     """Be the child: take the work from the connection `fd`, tell how far it is, and give the result."""
     parent = Connection(fd)
-    config, base = parent.recv()
+    config, base, most_packets = parent.recv()
     try:
-        result = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)))
+        played = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)), most_packets)
     except FairweirError as error:
         parent.send(_Tidings("failed", error))
     except Exception as error:  # noqa: BLE001 - whatever it is, the parent is to raise it
         parent.send(_Tidings("failed", RuntimeError(describe_exception(error))))
     else:
-        parent.send(_Tidings("done", result))
+        parent.send(_Tidings("done", played))

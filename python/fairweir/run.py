@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairweir import _core, cca, world_sim
+from fairweir.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
 from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.scenario import Scenario, flow_ids
+from fairweir.world_sim import Played
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,25 +25,8 @@ if TYPE_CHECKING:
 
 World = Literal["sim", "kernel"]
 
-#: Columns of the time series: name, numpy type, unit.
-FLOW_COLUMNS = (
-    ("t_ns", "uint64", "ns"),
-    ("flow", "uint32", ""),
-    ("throughput_mbps", "float64", "Mbit/s"),
-    ("cwnd_bytes", "uint64", "bytes"),
-    ("inflight_bytes", "uint64", "bytes"),
-    ("pacing_rate_mbps", "float64", "Mbit/s"),
-    ("rtt_ms", "float64", "ms"),
-    ("lost_pkts", "uint64", "packets"),
-)
-LINK_COLUMNS = (
-    ("t_ns", "uint64", "ns"),
-    ("link", "uint32", ""),
-    ("queue_bytes", "uint64", "bytes"),
-    ("arrival_rate_mbps", "float64", "Mbit/s"),
-    ("drops", "uint64", "packets"),
-    ("marks", "uint64", "packets"),
-)
+#: Data packets that a record has room for unless told: 1 GB of memory while it is made, a second at 60 Gbit/s.
+MOST_PACKETS = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -57,7 +42,8 @@ class Run:
 
     scenario: Scenario
     summary: dict[str, Any]
-    _series: tuple[dict[str, bytes], dict[str, bytes]] | None = field(default=None, repr=False)
+    _series: tuple[Columns, Columns] | None = field(default=None, repr=False)
+    _packets: tuple[Columns, Columns] | None = field(default=None, repr=False)
 
     @property
     def has_series(self) -> bool:
@@ -81,8 +67,7 @@ class Run:
         ------
         ConfigError : the run recorded no series
         """
-        ids = [flow["id"] for flow in self.summary["flows"]]
-        return _table(self._columns()[0], FLOW_COLUMNS, "flow", "id", ids)
+        return table(self._columns()[0], FLOW_COLUMNS, "flow", "id", self._ids())
 
     @property
     def links(self) -> pa.Table:
@@ -93,15 +78,56 @@ class Run:
         ConfigError : the run recorded no series
         """
         names = [link["name"] for link in self.summary["links"]]
-        return _table(self._columns()[1], LINK_COLUMNS, "link", "name", names)
+        return table(self._columns()[1], LINK_COLUMNS, "link", "name", names)
 
-    def _columns(self) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    @property
+    def has_packets(self) -> bool:
+        """Were packets recorded (`record_packets` given)?"""
+        return self._packets is not None
+
+    @property
+    def packets(self) -> pa.Table:
+        """One row per data packet that left a sender, retransmissions too, in the order in which they left.
+
+        Columns: flow (index), id, seq (number of the packet from 0; all have the scenario's size), is_retransmission,
+        sent_ns, dropped_ns, dropped_link (index; null where one of the flow's own elements lost it), arrived_ns (at the
+        receiver), is_marked (ECN), acked_ns (when the first ACK that left after its arrival reached the sender; with
+        SACK that ACK reports the packet). Times since the start of the run; null is what did not happen within it.
+        Per flow each column of times is ascending.
+
+        Raises
+        ------
+        ConfigError : the run recorded no packets
+        """
+        return table(self._packet_columns()[0], PACKET_COLUMNS, "flow", "id", self._ids())
+
+    @property
+    def acks(self) -> pa.Table:
+        """One row per ACK: flow (index), id, cum (next packet expected), sent_ns, arrived_ns (null if lost).
+
+        Per flow in the order of time. Raises as :attr:`packets` does.
+        """
+        return table(self._packet_columns()[1], ACK_COLUMNS, "flow", "id", self._ids())
+
+    def _ids(self) -> list[str]:
+        return [flow["id"] for flow in self.summary["flows"]]
+
+    def _packet_columns(self) -> tuple[Columns, Columns]:
+        if self._packets is None:
+            raise ConfigError("the run recorded no packets", hint="give `run(..., record_packets=MOST_PACKETS)`")
+        return self._packets
+
+    def _tables(self) -> dict[str, pa.Table]:
+        series = {"flows": self.flows, "links": self.links} if self.has_series else {}
+        return series | ({"packets": self.packets, "acks": self.acks} if self.has_packets else {})
+
+    def _columns(self) -> tuple[Columns, Columns]:
         if self._series is None:
             raise ConfigError("the run recorded no time series", hint='give `run(..., interval="100ms")`')
         return self._series
 
     def save(self, directory: str | Path) -> Path:
-        """Write scenario.toml, summary.json and, if recorded, flows.parquet and links.parquet.
+        """Write scenario.toml, summary.json and what was recorded: {flows,links,packets,acks}.parquet.
 
         The directory appears whole or not at all; an older one of the same name is replaced.
 
@@ -119,11 +145,10 @@ class Run:
         try:
             (staging / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
             (staging / "summary.json").write_text(json.dumps(self.summary, indent=2) + "\n", encoding="utf-8")
-            if self.has_series:
+            for name, recorded in self._tables().items():
                 import pyarrow.parquet as pq
 
-                pq.write_table(self.flows, staging / "flows.parquet")
-                pq.write_table(self.links, staging / "links.parquet")
+                pq.write_table(recorded, staging / f"{name}.parquet")
             staging.chmod(0o777 & ~_umask())
             if target.is_dir():
                 old = staging.with_name(staging.name + ".old")
@@ -144,25 +169,6 @@ def _umask() -> int:
     return mask
 
 
-def _table(
-    columns: dict[str, bytes], schema: tuple[tuple[str, str, str], ...], index: str, label: str, labels: list[str]
-) -> pa.Table:
-    import numpy as np
-    import pyarrow as pa
-
-    arrays, fields = [], []
-    for name, kind, unit in schema:
-        numbers = np.frombuffer(columns[name], dtype=kind)
-        arrays.append(pa.array(numbers))
-        fields.append(pa.field(name, arrays[-1].type, metadata={"unit": unit} if unit else None))
-        if name == index:
-            arrays.append(
-                pa.DictionaryArray.from_arrays(pa.array(numbers.astype("int32")), pa.array(labels, pa.utf8()))
-            )
-            fields.append(pa.field(label, arrays[-1].type))
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-
-
 def run(
     scenario: Scenario,
     *,
@@ -170,6 +176,7 @@ def run(
     interval: str | None = None,
     on: World = "sim",
     options: Options | None = None,
+    record_packets: int | None = None,
     on_progress: Callable[[float], object] | None = None,
 ) -> Run:
     """Play `scenario`.
@@ -181,6 +188,8 @@ def run(
     interval : str, time with unit; of the time series, none are recorded without it
     on : "sim" or "kernel"; the world
     options : how the kernel world plays
+    record_packets : int; the simulator records all packets and ACKs if there are no more data packets than that, for
+        about 200 bytes of memory each (:data:`MOST_PACKETS` is 1 GB); None records none
     on_progress : called now and then with the fraction of the scenario's time that is done, 0 to 1
 
     Returns
@@ -189,7 +198,7 @@ def run(
 
     Raises
     ------
-    ConfigError : the scenario cannot be played in this world
+    ConfigError : the scenario cannot be played in this world, or has more packets than may be recorded
     KernelError : the kernel world is not to be had here (helper, root, BPF)
     CcaError : a controller does not exist or refuses its parameters
     ControllerError : a controller misbehaved; names the flow, the simulated time and what it did
@@ -205,12 +214,14 @@ def run(
             raise ConfigError("interval must be positive: `0`", hint='write "100ms"', key="interval")
     if options is not None and on != "kernel":
         raise ConfigError("only the kernel world has such options", hint="write `--on kernel`", key="--on")
+    if record_packets is not None and on != "sim":
+        raise ConfigError("only the simulator records packets", hint="leave out `record_packets`", key="record_packets")
     started = time.perf_counter()
     try:
         if on == "sim":
-            result, series = world_sim.play(config, scenario.base, on_progress)
+            played = world_sim.play(config, scenario.base, on_progress, record_packets)
         else:
-            result, series = _play_on_kernel(config, options, on_progress)
+            played = _play_on_kernel(config, options, on_progress)
     except ConfigError as error:
         error.source = error.source or scenario.source
         if isinstance(error, CcaError) and error.key is None:
@@ -222,12 +233,12 @@ def run(
         error.source = scenario.source
         raise
     wall_s = time.perf_counter() - started
-    return Run(scenario, _summary(scenario, on, result, wall_s), series)
+    return Run(scenario, _summary(scenario, on, played.summary, wall_s), played.series, played.packets)
 
 
 def _play_on_kernel(
     config: dict[str, Any], options: Options | None, on_progress: Callable[[float], object] | None
-) -> world_sim.Result:
+) -> Played:
     from fairweir import world_kernel
 
     for flow in config["flows"]:
@@ -238,8 +249,7 @@ def _play_on_kernel(
                 cca=flow["cca"],
                 flow=flow["id"],
             )
-    played = world_kernel.play(config, options=options, on_progress=on_progress)
-    return played.result, played.series
+    return world_kernel.play(config, options=options, on_progress=on_progress)
 
 
 #: What the simulator's configuration calls some keys of a flow.

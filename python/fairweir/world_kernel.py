@@ -24,8 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from fairweir.columns import Columns
 from fairweir.errors import ConfigError, KernelError
 from fairweir.process import die_with_parent
+from fairweir.world_sim import Played
 
 HELPER = "fairweir-kernel"
 #: Names another helper than the one beside the interpreter.
@@ -37,8 +39,6 @@ SETUP_S = 60.0
 PATIENCE_S = 5.0
 #: Lines of the helper's messages that an error without a better text shows.
 _LAST_LINES = 5
-
-Columns = dict[str, bytes]
 
 
 @dataclass(frozen=True)
@@ -66,20 +66,6 @@ class Options:
         if self.record is not None:
             words += ["--record", str(self.record)]
         return [*words, "--cost"] if self.cost else words
-
-
-@dataclass(frozen=True)
-class Played:
-    """What the helper leaves of a run.
-
-    Attributes
-    ----------
-    result : dict; ``flows``, ``links``, ``packets``, ``emulator`` and whatever else it reports
-    series : columns of flows and of links as raw little-endian bytes, or None
-    """
-
-    result: dict[str, Any]
-    series: tuple[Columns, Columns] | None
 
 
 def find_helper() -> Path:

@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairweir import _core, cca
+from fairweir.columns import Columns
 from fairweir.errors import InvariantError
 
-Columns = dict[str, bytes]
-#: The summary, and the time series of flows and links if they were asked for.
-Result = tuple[dict[str, Any], tuple[Columns, Columns] | None]
+
+@dataclass(frozen=True)
+class Played:
+    """What is left of a run.
+
+    Attributes
+    ----------
+    summary : dict; flows, links and what else there is to tell
+    series : columns of flows and of links, if the configuration has an interval
+    packets : columns of data packets and of ACKs, if they were to be recorded
+    """
+
+    summary: dict[str, Any]
+    series: tuple[Columns, Columns] | None
+    packets: tuple[Columns, Columns] | None = None
 
 
-def play(config: dict[str, Any], base: Path | None, on_progress: Callable[[float], object] | None) -> Result:
+def play(
+    config: dict[str, Any],
+    base: Path | None,
+    on_progress: Callable[[float], object] | None,
+    most_packets: int | None = None,
+) -> Played:
     """Play `config`, in a process of its own if a user's C is in it.
 
     Parameters
@@ -23,9 +42,11 @@ def play(config: dict[str, Any], base: Path | None, on_progress: Callable[[float
     config : dict, ``fairweir_sim::Config``
     base : Path; where the files of Python controllers are looked up after the working directory
     on_progress : called now and then with the fraction of simulated time that is done, 0 to 1
+    most_packets : int; records so many data packets, and their ACKs; None records none
 
     Raises
     ------
+    ConfigError : there are more data packets than `most_packets`
     CcaError : a controller cannot be loaded or refuses its parameters
     ControllerError : a controller misbehaved
     InvariantError : a bug of the simulator
@@ -38,30 +59,35 @@ def play(config: dict[str, Any], base: Path | None, on_progress: Callable[[float
         if not pool.is_guarded():
             from fairweir import apart
 
-            return apart.play(config, base, report)
-    return simulate(config, base, report)
+            return apart.play(config, base, report, most_packets)
+    return simulate(config, base, report, most_packets)
 
 
-def simulate(config: dict[str, Any], base: Path | None, on_progress: Callable[[int], object] | None) -> Result:
+def simulate(
+    config: dict[str, Any],
+    base: Path | None,
+    on_progress: Callable[[int], object] | None,
+    most_packets: int | None = None,
+) -> Played:
     """Play `config` in this process.
 
     Parameters
     ----------
-    config, base : as for :func:`play`
+    config, base, most_packets : as for :func:`play`
     on_progress : called now and then with the simulated time reached, ns
 
     Raises
     ------
-    CcaError, ControllerError, InvariantError : as for :func:`play`
+    ConfigError, CcaError, ControllerError, InvariantError : as for :func:`play`
     """
     names = {flow["cca"] for flow in config["flows"]}
     classes = {name: cca.load_class(name, base=base) for name in names if cca.is_python(name)}
     try:
-        summary_json, series = _core.run(json.dumps(config), classes, on_progress)
+        summary_json, series, packets = _core.run(json.dumps(config), classes, on_progress, most_packets)
     except BaseException as error:
         # Not an Exception, so that nobody takes it for an ordinary failure; but an audit must go on.
         if type(error).__name__ == "PanicException":
             hint = "this is a bug of fairweir: please report it with the scenario"
             raise InvariantError(f"the simulator broke an invariant: {error}", hint=hint) from None
         raise
-    return json.loads(summary_json), series
+    return Played(json.loads(summary_json), series, packets)

@@ -11,9 +11,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from fairweir.columns import FLOW_COLUMNS, LINK_COLUMNS
 from fairweir.errors import CcaError, ConfigError
 from fairweir.pool import map_jobs
-from fairweir.run import FLOW_COLUMNS, LINK_COLUMNS, fairness, run
+from fairweir.run import fairness, run
 from fairweir.scenario import Scenario, dumbbell
 from fairweir.worker import play
 
@@ -80,10 +81,10 @@ def test_series_have_units_and_add_up_to_the_summary() -> None:
     record = run(dumbbell("reno", rate="24Mbps", rtprop="20ms", duration="5s"), interval="250ms")
     assert record.flows.num_rows == record.links.num_rows == 20
     for table, columns in ((record.flows, FLOW_COLUMNS), (record.links, LINK_COLUMNS)):
-        for name, kind, unit in columns:
-            field = table.schema.field(name)
-            assert str(field.type).replace("double", "float64") == kind
-            assert (field.metadata or {}).get(b"unit", b"").decode() == unit
+        for column in columns:
+            field = table.schema.field(column.name)
+            assert str(field.type).replace("double", "float64") == column.kind
+            assert (field.metadata or {}).get(b"unit", b"").decode() == column.unit
     mean = sum(record.flows["throughput_mbps"].to_pylist()) / 20
     assert mean == pytest.approx(record.summary["flows"][0]["throughput_mbps"], rel=1e-6)
     assert record.flows["id"].to_pylist() == ["reno-1"] * 20

@@ -50,6 +50,13 @@ pub fn from_capture(py: Python<'_>, e: &CaptureError, path: &str) -> PyErr {
     raise(py, "ConfigError", &e.to_string(), &[("hint", text(py, e.hint())), ("source", text(py, path))])
 }
 
+/// A run with more data packets than were to be recorded.
+pub fn from_full_log(py: Python<'_>, most: usize) -> PyErr {
+    let hint = "play for a shorter time or at a lower rate, or record more: each takes about 200 bytes of memory";
+    let message = format!("the run has more data packets than are to be recorded: `{most}`");
+    raise(py, "ConfigError", &message, &[("key", text(py, "record_packets")), ("hint", text(py, hint))])
+}
+
 /// A run that did not end well. `cause` is the Python exception behind it, if there is one.
 pub fn from_sim(py: Python<'_>, e: &SimError, cause: Option<PyErr>) -> PyErr {
     let raised = match e {

@@ -3,7 +3,7 @@
 use crate::controller::{Cause, PyController};
 use crate::error;
 use fairweir_cca::{BuildError, Controller, Start, registry};
-use fairweir_sim::{Config, FlowSpec, Outcome, Series, SimError, run_with};
+use fairweir_sim::{Acks, Config, FlowSpec, Outcome, PacketLog, Packets, Series, SimError, run_observed, run_with};
 use fairweir_units::Time;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// How often a run looks for Ctrl-C and reports progress, wall time: well under what a person notices.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
-/// Raw columns by name, of flows and of links.
+/// Raw columns by name of two tables: of flows and of links, or of packets and of ACKs.
 type Columns<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>);
 
 /// Name, summary and default parameters (JSON) of every controller.
@@ -26,28 +26,35 @@ pub fn algorithms() -> Vec<(&'static str, &'static str, String)> {
 
 /// Runs a configuration (JSON); `classes` are the Python controllers by the name that flows use.
 ///
-/// Gives the summary as JSON and, if the configuration asks for it, the time series as two tables of raw columns.
+/// Gives the summary as JSON and, if the configuration asks for it, the time series as two tables of raw columns; with
+/// `most_packets` also a record of every data packet and ACK, unless there are more data packets than that.
 /// Without Python controllers other Python threads go on meanwhile.
 #[pyfunction]
-#[pyo3(signature = (config, classes=None, on_progress=None))]
+#[pyo3(signature = (config, classes=None, on_progress=None, most_packets=None))]
 pub fn run<'py>(
     py: Python<'py>,
     config: &str,
     classes: Option<&Bound<'py, PyDict>>,
     on_progress: Option<Py<PyAny>>,
-) -> PyResult<(String, Option<Columns<'py>>)> {
+    most_packets: Option<usize>,
+) -> PyResult<(String, Option<Columns<'py>>, Option<Columns<'py>>)> {
     let config: Config = serde_json::from_str(config).map_err(|e| error::from_json(py, &e))?;
     let cause: Cause = Arc::new(Mutex::new(None));
     let classes = classes.filter(|c| !c.is_empty());
+    let mut log = most_packets.map(|most| PacketLog::new(config.duration, most));
     let result = match classes {
-        Some(classes) => play(&config, Some(classes), on_progress.as_ref(), &cause),
-        None => py.detach(|| play(&config, None, on_progress.as_ref(), &cause)),
+        Some(classes) => play(&config, Some(classes), on_progress.as_ref(), &cause, log.as_mut()),
+        None => py.detach(|| play(&config, None, on_progress.as_ref(), &cause, log.as_mut())),
     };
+    if let (true, Some(most)) = (log.as_ref().is_some_and(PacketLog::is_full), most_packets) {
+        return Err(error::from_full_log(py, most));
+    }
     match result {
         Ok(outcome) => {
             let summary = serde_json::to_string(&outcome.summary).map_err(|e| error::from_json(py, &e))?;
             let series = outcome.series.as_ref().map(|s| columns(py, s)).transpose()?;
-            Ok((summary, series))
+            let packets = log.map(|log| packet_columns(py, &log.finish())).transpose()?;
+            Ok((summary, series, packets))
         }
         Err(e) => {
             let cause = cause.lock().unwrap_or_else(|p| p.into_inner()).take();
@@ -66,6 +73,7 @@ fn play(
     classes: Option<&Bound<'_, PyDict>>,
     on_progress: Option<&Py<PyAny>>,
     cause: &Cause,
+    log: Option<&mut PacketLog>,
 ) -> Result<Outcome, SimError> {
     let factory = |flow: &FlowSpec, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
         match classes.and_then(|c| c.get_item(&flow.cca).ok().flatten()) {
@@ -94,7 +102,10 @@ fn play(
             }
         }
     };
-    run_with(config, &factory, &mut progress)
+    match log {
+        Some(log) => run_observed(config, &factory, &mut progress, log),
+        None => run_with(config, &factory, &mut progress),
+    }
 }
 
 fn python_controller(
@@ -124,14 +135,36 @@ macro_rules! raw {
     }};
 }
 
-fn columns<'py>(py: Python<'py>, series: &Series) -> PyResult<Columns<'py>> {
-    let (flows, links) = (PyDict::new(py), PyDict::new(py));
-    macro_rules! put {
-        ($table:ident: $($column:ident),*) => {
-            $($table.set_item(stringify!($column), raw!(py, series.$table.$column))?;)*
-        };
-    }
-    put!(flows: t_ns, flow, throughput_mbps, cwnd_bytes, inflight_bytes, pacing_rate_mbps, rtt_ms, lost_pkts);
-    put!(links: t_ns, link, queue_bytes, arrival_rate_mbps, drops, marks);
+/// A table of the named columns of a struct.
+macro_rules! table {
+    ($py:expr, $columns:expr, $($column:ident),*) => {{
+        let table = PyDict::new($py);
+        $(table.set_item(stringify!($column), raw!($py, $columns.$column))?;)*
+        table
+    }};
+}
+
+fn columns<'py>(py: Python<'py>, Series { flows, links }: &Series) -> PyResult<Columns<'py>> {
+    let flows =
+        table!(py, flows, t_ns, flow, throughput_mbps, cwnd_bytes, inflight_bytes, pacing_rate_mbps, rtt_ms, lost_pkts);
+    let links = table!(py, links, t_ns, link, queue_bytes, arrival_rate_mbps, drops, marks);
     Ok((flows, links))
+}
+
+fn packet_columns<'py>(py: Python<'py>, (packets, acks): &(Packets, Acks)) -> PyResult<Columns<'py>> {
+    let packets = table!(
+        py,
+        packets,
+        flow,
+        seq,
+        is_retransmission,
+        sent_ns,
+        dropped_ns,
+        dropped_link,
+        arrived_ns,
+        is_marked,
+        acked_ns
+    );
+    let acks = table!(py, acks, flow, cum, sent_ns, arrived_ns);
+    Ok((packets, acks))
 }

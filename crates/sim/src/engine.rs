@@ -5,6 +5,7 @@ use crate::config::{Config, FlowSpec};
 use crate::flow::{Flow, FlowStats};
 use crate::lookahead;
 use crate::net::{HopStats, Net, SharedHop};
+use crate::observer::Watch;
 use crate::route::{Direction, Place, Route, Stage};
 use crate::run::{Factory, Outcome, Progress, SimError};
 use crate::sampler::Sampler;
@@ -13,7 +14,6 @@ use crate::streams::{controller_stream, element_stream, hop_stream};
 use crate::summary::{FlowSummary, LinkSummary, Summary};
 use fairweir_cca::{Controller, Start};
 use fairweir_units::{Dur, Time};
-use std::ops::ControlFlow;
 
 /// Events between two calls of the progress callback: about a millisecond of work.
 const EVENTS_PER_PROGRESS: u64 = 1 << 15;
@@ -35,10 +35,10 @@ enum Stream {
 }
 
 #[derive(Debug)]
-pub(crate) struct Engine<'a> {
+pub(crate) struct Engine<'a, W> {
     config: &'a Config,
     flows: Vec<Flow>,
-    net: Net,
+    net: Net<W>,
     /// Streams after the flows'.
     streams: Vec<Stream>,
     /// What the next stream goes by in ties.
@@ -77,9 +77,9 @@ struct Baseline {
     delivered_ce: u64,
 }
 
-impl<'a> Engine<'a> {
-    pub(crate) fn new(config: &'a Config, factory: &Factory<'_>) -> Result<Engine<'a>, SimError> {
-        Engine::with_timings(config, factory, &lookahead::plan(config))
+impl<'a, W: Watch> Engine<'a, W> {
+    pub(crate) fn new(config: &'a Config, factory: &Factory<'_>, watch: W) -> Result<Engine<'a, W>, SimError> {
+        Engine::with_timings(config, factory, &lookahead::plan(config), watch)
     }
 
     /// The engine for `config`; a hop with a timing takes its arrivals in batches, if it decides on arrival.
@@ -87,7 +87,8 @@ impl<'a> Engine<'a> {
         config: &'a Config,
         factory: &Factory<'_>,
         timings: &[Option<Timing>],
-    ) -> Result<Engine<'a>, SimError> {
+        watch: W,
+    ) -> Result<Engine<'a, W>, SimError> {
         let mut hops: Vec<SharedHop> = config
             .links
             .iter()
@@ -112,7 +113,7 @@ impl<'a> Engine<'a> {
         let mut engine = Engine {
             config,
             flows: Vec::with_capacity(flows),
-            net: Net { hops, schedule: Schedule::new(leaves, config.seed) },
+            net: Net { hops, schedule: Schedule::new(leaves, config.seed), watch },
             streams,
             next_name: flows as u32,
             tags: Vec::new(),
@@ -203,8 +204,7 @@ impl<'a> Engine<'a> {
                 continue;
             }
             self.events += 1;
-            if self.events.is_multiple_of(EVENTS_PER_PROGRESS)
-                && let ControlFlow::Break(()) = progress(now)
+            if self.events.is_multiple_of(EVENTS_PER_PROGRESS) && (progress(now).is_break() || self.net.watch.is_done())
             {
                 return Err(SimError::Interrupted { at: now });
             }
@@ -242,7 +242,7 @@ impl<'a> Engine<'a> {
         self.net.schedule.set(leaf, shared.hop.service_at());
         if let Some(departure) = departure {
             let (flow, direction, stage) = self.tags[departure.tag as usize];
-            self.flows[flow].route.released(direction, stage, departure.verdict, &mut self.net);
+            self.flows[flow].route.released(direction, stage, (now, departure.verdict), &mut self.net);
         }
     }
 
@@ -273,7 +273,7 @@ impl<'a> Engine<'a> {
 
     /// All arrivals before `limit` are handled, in the order of time over all hops: somebody looks at the hops then.
     fn settle_arrivals(&mut self, limit: Time) {
-        let first = |net: &Net, hop: usize| net.hops[hop].arrivals.as_ref().map_or(Time::NEVER, Arrivals::first_at);
+        let first = |net: &Net<W>, hop: usize| net.hops[hop].arrivals.as_ref().map_or(Time::NEVER, Arrivals::first_at);
         let hops = 0..self.net.hops.len();
         while let Some(hop) = hops.clone().min_by_key(|&hop| first(&self.net, hop)) {
             if !self.take_arrival(hop, limit) {
@@ -385,12 +385,14 @@ pub(crate) fn mbps(bytes: u64, time: Dur) -> f64 {
 mod tests {
     use super::*;
     use crate::LinkSpec;
+    use crate::observer::Unwatched;
     use fairweir_path::link::ConstantConfig;
     use fairweir_path::queue::{CodelConfig, DroptailConfig};
     use fairweir_path::{ElementConfig, HopConfig, LinkConfig, PrivateLinkConfig, QueueConfig, jitter};
     use fairweir_units::{Bytes, Rate};
     use proptest::prelude::*;
     use serde_json::json;
+    use std::ops::ControlFlow;
 
     /// Times with odd nanoseconds.
     fn odd(us: u64, salt: u64) -> Dur {
@@ -451,7 +453,7 @@ mod tests {
     /// As text, because a series has NaNs.
     fn outcome(config: &Config, timings: &[Option<Timing>]) -> String {
         let factory = |flow: &FlowSpec, start: &Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
-        let engine = Engine::with_timings(config, &factory, timings).expect("a valid scenario");
+        let engine = Engine::with_timings(config, &factory, timings, Unwatched).expect("a valid scenario");
         let mut outcome = engine.run(&mut |_| ControlFlow::Continue(())).expect("a run");
         outcome.summary.events = 0;
         format!("{outcome:?}")

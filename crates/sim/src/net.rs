@@ -3,6 +3,7 @@
 use crate::arrivals::{Arrival, Arrivals};
 use crate::config::LinkSpec;
 use crate::histogram::Histogram;
+use crate::observer::Watch;
 use crate::route::Item;
 use crate::schedule::{Leaf, Schedule};
 use fairweir_path::{Hop, Packet, Verdict};
@@ -11,12 +12,13 @@ use rand_chacha::ChaCha8Rng;
 
 /// Hops and the schedule: what an event of one flow may touch beside the flow itself.
 #[derive(Debug)]
-pub(crate) struct Net {
+pub(crate) struct Net<W> {
     pub(crate) hops: Vec<SharedHop>,
     pub(crate) schedule: Schedule,
+    pub(crate) watch: W,
 }
 
-impl Net {
+impl<W: Watch> Net<W> {
     /// `item` is on its way to a `hop` that handles its arrivals in batches, from the stage with this `tag`, which goes
     /// by `name` in ties.
     #[inline(always)]

@@ -5,6 +5,7 @@
 
 use crate::config::{Config, FlowSpec};
 use crate::net::Net;
+use crate::observer::{PacketEvent, Watch};
 use crate::receiver::{AckOut, Receiver};
 use crate::ring::Ring;
 use crate::schedule::Leaf;
@@ -24,6 +25,16 @@ pub(crate) struct Item {
     ce: u32,
     /// Length of the receiver's log (ACK).
     log: u32,
+    /// Counts what the flow, or its receiver, sends; 0 if nobody watches.
+    number: u32,
+}
+
+/// A data packet leaves the sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) at: Time,
+    pub(crate) seq: u64,
+    pub(crate) is_retransmission: bool,
 }
 
 /// An ACK that reaches the sender.
@@ -72,7 +83,7 @@ impl Stage {
 
     /// `item` will reach the hop at its time.
     #[inline(always)]
-    fn queue(&mut self, item: Item, net: &mut Net) {
+    fn queue<W: Watch>(&mut self, item: Item, net: &mut Net<W>) {
         match self.place {
             Place::AtHop { name } => net.announce(self.hop, item, self.tag, name),
             Place::Own(leaf) => self.queue_here(leaf, item, net),
@@ -90,7 +101,7 @@ impl Stage {
     }
 
     #[inline(never)]
-    fn queue_here(&mut self, leaf: Leaf, item: Item, net: &mut Net) {
+    fn queue_here<W: Watch>(&mut self, leaf: Leaf, item: Item, net: &mut Net<W>) {
         if self.coming.is_empty() {
             net.schedule.bring_forward(leaf, item.at);
         }
@@ -125,6 +136,9 @@ pub(crate) struct Route {
     pub(crate) acks: Ring<AckItem>,
     /// When the newest packet at the receiver entered the network.
     last_sent: Time,
+    /// Data packets and ACKs that have left, if somebody watches.
+    sent: u32,
+    acks_sent: u32,
     /// Set by [`Route::settle`].
     straight: Option<Straight>,
     /// Data packets that the flow's own elements or a hop lost; ACKs likewise.
@@ -170,6 +184,8 @@ impl Route {
             reverse_egress: chain(Dur::ZERO, &spec.reverse_egress),
             acks: Ring::new(),
             last_sent: Time::ZERO,
+            sent: 0,
+            acks_sent: 0,
             straight: None,
             dropped: 0,
             acks_dropped: 0,
@@ -177,7 +193,7 @@ impl Route {
     }
 
     /// All stages are in place: finds out whether packets can take the short way.
-    pub(crate) fn settle(&mut self, net: &Net) {
+    pub(crate) fn settle<W: Watch>(&mut self, net: &Net<W>) {
         let [Stage { hop, .. }] = self.stages[..] else { return };
         if self.ingress.constant() == Some(Dur::ZERO)
             && self.ack_stages.is_empty()
@@ -190,22 +206,65 @@ impl Route {
 
     /// The sender puts packet `seq` on the wire.
     #[inline(always)]
-    pub(crate) fn send(&mut self, now: Time, seq: u64, net: &mut Net) {
-        match self.straight {
-            Some(straight) => self.send_straight(straight, now, seq, net),
-            None => self.send_over_stages(now, seq, net),
+    pub(crate) fn send<W: Watch>(&mut self, departure: Departure, net: &mut Net<W>) {
+        let Departure { at, seq, is_retransmission } = departure;
+        let number = self.sent;
+        if W::IS_WATCHED {
+            net.watch.tell(PacketEvent::Sent { flow: self.flow(), number, seq, at, is_retransmission });
+            self.sent += 1;
         }
+        match self.straight {
+            Some(straight) => self.send_straight(straight, at, seq, number, net),
+            None => self.send_over_stages(at, seq, number, net),
+        }
+    }
+
+    /// The flow's index: flows have the first leaves.
+    fn flow(&self) -> u32 {
+        self.flow_leaf as u32
+    }
+
+    #[inline(always)]
+    fn tell_drop<W: Watch>(&self, number: u32, at: Time, hop: Option<usize>, net: &mut Net<W>) {
+        net.watch.tell(PacketEvent::Dropped { flow: self.flow(), number, at, hop: hop.map(|hop| hop as u32) });
+    }
+
+    #[inline(always)]
+    fn tell_arrival<W: Watch>(&self, number: u32, at: Time, is_marked: bool, net: &mut Net<W>) {
+        net.watch.tell(PacketEvent::Arrived { flow: self.flow(), number, at, is_marked });
+    }
+
+    /// Numbers an ACK that leaves.
+    #[inline(always)]
+    fn tell_ack<W: Watch>(&mut self, ack: &AckOut, net: &mut Net<W>) -> u32 {
+        let number = self.acks_sent;
+        if W::IS_WATCHED {
+            net.watch.tell(PacketEvent::AckSent { flow: self.flow(), number, at: ack.at, cum: ack.cum });
+            self.acks_sent += 1;
+        }
+        number
+    }
+
+    #[inline(always)]
+    fn tell_ack_drop<W: Watch>(&self, number: u32, net: &mut Net<W>) {
+        net.watch.tell(PacketEvent::AckDropped { flow: self.flow(), number });
+    }
+
+    #[inline(always)]
+    fn tell_ack_arrival<W: Watch>(&self, number: u32, at: Time, net: &mut Net<W>) {
+        net.watch.tell(PacketEvent::AckArrived { flow: self.flow(), number, at });
     }
 
     /// The short way of [`Route::send`]: one hop, no elements, so all that follows is known at once.
     #[inline(always)]
-    fn send_straight(&mut self, straight: Straight, now: Time, seq: u64, net: &mut Net) {
+    fn send_straight<W: Watch>(&mut self, straight: Straight, now: Time, seq: u64, number: u32, net: &mut Net<W>) {
         let packet = Packet { seq, bytes: self.packet_bytes, sent: now, is_ecn_capable: self.is_ecn_capable };
         let (at, is_marked) = match net.hops[straight.hop].arrive(now, &packet) {
             Verdict::Deliver(at) => (at, false),
             Verdict::Mark(at) => (at, true),
             Verdict::Drop => {
                 self.dropped += 1;
+                self.tell_drop(number, now, Some(straight.hop), net);
                 return;
             }
         };
@@ -215,6 +274,7 @@ impl Route {
         {
             self.return_straight(straight, ack, net);
         }
+        self.tell_arrival(number, at, is_marked, net);
         if let Some(ack) = self.receiver.arrive(seq, is_marked, at) {
             self.return_straight(straight, ack, net);
         } else if self.receiver.deadline().is_set() {
@@ -223,8 +283,10 @@ impl Route {
     }
 
     #[inline(always)]
-    fn return_straight(&mut self, straight: Straight, ack: AckOut, net: &mut Net) {
+    fn return_straight<W: Watch>(&mut self, straight: Straight, ack: AckOut, net: &mut Net<W>) {
+        let number = self.tell_ack(&ack, net);
         let at = ack.at.after(straight.reverse);
+        self.tell_ack_arrival(number, at, net);
         if self.acks.is_empty() {
             net.schedule.bring_forward(self.flow_leaf, at);
         }
@@ -232,10 +294,11 @@ impl Route {
     }
 
     #[inline(never)]
-    fn send_over_stages(&mut self, now: Time, seq: u64, net: &mut Net) {
-        let mut item = Item { at: now, sent: now, seq: seq as u32, ce: 0, log: 0 };
+    fn send_over_stages<W: Watch>(&mut self, now: Time, seq: u64, number: u32, net: &mut Net<W>) {
+        let mut item = Item { at: now, sent: now, seq: seq as u32, ce: 0, log: 0, number };
         if !through(&mut self.ingress, &mut item, self.packet_bytes, self.is_ecn_capable) {
             self.dropped += 1;
+            self.tell_drop(number, now, None, net);
         } else if item.at <= now && self.stages[0].enters_at_once() {
             self.enter(0, item, now, net);
         } else {
@@ -245,13 +308,13 @@ impl Route {
 
     /// A data packet will reach hop `k` at `item.at`.
     #[inline(always)]
-    fn queue_for(&mut self, k: usize, item: Item, net: &mut Net) {
+    fn queue_for<W: Watch>(&mut self, k: usize, item: Item, net: &mut Net<W>) {
         self.stages[k].queue(item, net);
     }
 
     /// A data packet enters hop `k` now.
     #[inline(always)]
-    fn enter(&mut self, k: usize, item: Item, now: Time, net: &mut Net) {
+    fn enter<W: Watch>(&mut self, k: usize, item: Item, now: Time, net: &mut Net<W>) {
         let packet = Packet {
             seq: u64::from(item.seq),
             bytes: self.packet_bytes,
@@ -261,13 +324,16 @@ impl Route {
         match pass_hop(&mut self.stages[k], item, &packet, now, net) {
             Passage::Left(item) => self.leave(k, item, net),
             Passage::Inside => {}
-            Passage::Lost => self.dropped += 1,
+            Passage::Lost => {
+                self.dropped += 1;
+                self.tell_drop(item.number, now, Some(self.stages[k].hop), net);
+            }
         }
     }
 
     /// A data packet leaves hop `k` at `item.at`, which may lie ahead.
     #[inline(always)]
-    fn leave(&mut self, k: usize, mut item: Item, net: &mut Net) {
+    fn leave<W: Watch>(&mut self, k: usize, mut item: Item, net: &mut Net<W>) {
         if k + 1 < self.stages.len() {
             item.at = item.at.after(net.hops[self.stages[k].hop].delay);
             self.queue_for(k + 1, item, net);
@@ -277,18 +343,20 @@ impl Route {
             self.receive(item, net);
         } else {
             self.dropped += 1;
+            self.tell_drop(item.number, item.at, None, net);
         }
     }
 
     /// A data packet reaches the receiver at `item.at`.
     #[inline(always)]
-    fn receive(&mut self, item: Item, net: &mut Net) {
+    fn receive<W: Watch>(&mut self, item: Item, net: &mut Net<W>) {
         if self.receiver.deadline() <= item.at
             && let Some(ack) = self.receiver.overdue(item.at)
         {
             self.acknowledge(ack, net);
         }
         self.last_sent = item.sent;
+        self.tell_arrival(item.number, item.at, item.ce > 0, net);
         if let Some(ack) = self.receiver.arrive(u64::from(item.seq), item.ce > 0, item.at) {
             self.acknowledge(ack, net);
         } else if self.receiver.deadline().is_set() {
@@ -297,7 +365,7 @@ impl Route {
     }
 
     /// The receiver's delayed-ACK timer may be due.
-    pub(crate) fn check_ack_timer(&mut self, now: Time, net: &mut Net) {
+    pub(crate) fn check_ack_timer<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         if let Some(ack) = self.receiver.overdue(now) {
             self.acknowledge(ack, net);
         }
@@ -305,10 +373,12 @@ impl Route {
 
     /// The receiver sends an ACK at `ack.at`.
     #[inline(always)]
-    fn acknowledge(&mut self, ack: AckOut, net: &mut Net) {
-        let mut item = Item { at: ack.at, sent: self.last_sent, seq: ack.cum as u32, ce: ack.ce, log: ack.log };
+    fn acknowledge<W: Watch>(&mut self, ack: AckOut, net: &mut Net<W>) {
+        let number = self.tell_ack(&ack, net);
+        let mut item = Item { at: ack.at, sent: self.last_sent, seq: ack.cum as u32, ce: ack.ce, log: ack.log, number };
         if !through(&mut self.reverse, &mut item, self.ack_bytes, false) {
             self.acks_dropped += 1;
+            self.tell_ack_drop(number, net);
         } else if self.ack_stages.is_empty() {
             self.return_ack(item, net);
         } else {
@@ -317,22 +387,25 @@ impl Route {
     }
 
     #[inline(always)]
-    fn queue_ack_for(&mut self, k: usize, item: Item, net: &mut Net) {
+    fn queue_ack_for<W: Watch>(&mut self, k: usize, item: Item, net: &mut Net<W>) {
         self.ack_stages[k].queue(item, net);
     }
 
     #[inline(always)]
-    fn enter_with_ack(&mut self, k: usize, item: Item, now: Time, net: &mut Net) {
+    fn enter_with_ack<W: Watch>(&mut self, k: usize, item: Item, now: Time, net: &mut Net<W>) {
         let packet = Packet { seq: u64::from(item.seq), bytes: self.ack_bytes, sent: item.sent, is_ecn_capable: false };
         match pass_hop(&mut self.ack_stages[k], item, &packet, now, net) {
             Passage::Left(item) => self.leave_with_ack(k, item, net),
             Passage::Inside => {}
-            Passage::Lost => self.acks_dropped += 1,
+            Passage::Lost => {
+                self.acks_dropped += 1;
+                self.tell_ack_drop(item.number, net);
+            }
         }
     }
 
     #[inline(always)]
-    fn leave_with_ack(&mut self, k: usize, mut item: Item, net: &mut Net) {
+    fn leave_with_ack<W: Watch>(&mut self, k: usize, mut item: Item, net: &mut Net<W>) {
         if k + 1 < self.ack_stages.len() {
             item.at = item.at.after(net.hops[self.ack_stages[k].hop].delay);
             self.queue_ack_for(k + 1, item, net);
@@ -342,14 +415,16 @@ impl Route {
             self.return_ack(item, net);
         } else {
             self.acks_dropped += 1;
+            self.tell_ack_drop(item.number, net);
         }
     }
 
     #[inline(always)]
-    fn return_ack(&mut self, item: Item, net: &mut Net) {
+    fn return_ack<W: Watch>(&mut self, item: Item, net: &mut Net<W>) {
         if self.acks.is_empty() {
             net.schedule.bring_forward(self.flow_leaf, item.at);
         }
+        self.tell_ack_arrival(item.number, item.at, net);
         self.acks.push(AckItem { at: item.at, cum: item.seq, log: item.log, ce: item.ce });
     }
 
@@ -362,7 +437,7 @@ impl Route {
 
     /// The head of stage `k` reaches its hop now.
     #[inline]
-    pub(crate) fn arrive(&mut self, direction: Direction, k: usize, now: Time, net: &mut Net) {
+    pub(crate) fn arrive<W: Watch>(&mut self, direction: Direction, k: usize, now: Time, net: &mut Net<W>) {
         let stage = &mut self.stages_mut(direction)[k];
         let Some(item) = stage.coming.pop() else { return };
         if let Place::Own(leaf) = stage.place {
@@ -376,19 +451,31 @@ impl Route {
 
     /// A packet that the hop of stage `k` kept among its arrivals reaches it.
     #[inline(always)]
-    pub(crate) fn enter_batched(&mut self, direction: Direction, k: usize, item: Item, net: &mut Net) {
+    pub(crate) fn enter_batched<W: Watch>(&mut self, direction: Direction, k: usize, item: Item, net: &mut Net<W>) {
         match direction {
             Direction::Data => self.enter(k, item, item.at, net),
             Direction::Ack => self.enter_with_ack(k, item, item.at, net),
         }
     }
 
-    /// The oldest packet of stage `k` inside a hop that decides on leave has met its fate.
-    pub(crate) fn released(&mut self, direction: Direction, k: usize, verdict: Verdict, net: &mut Net) {
+    /// The oldest packet of stage `k` inside a hop that decides on leave has now met its fate.
+    pub(crate) fn released<W: Watch>(
+        &mut self,
+        direction: Direction,
+        k: usize,
+        (now, verdict): (Time, Verdict),
+        net: &mut Net<W>,
+    ) {
         let Some(mut item) = self.stages_mut(direction)[k].held.pop() else { return };
         match (verdict, direction) {
-            (Verdict::Drop, Direction::Data) => self.dropped += 1,
-            (Verdict::Drop, Direction::Ack) => self.acks_dropped += 1,
+            (Verdict::Drop, Direction::Data) => {
+                self.dropped += 1;
+                self.tell_drop(item.number, now, Some(self.stages[k].hop), net);
+            }
+            (Verdict::Drop, Direction::Ack) => {
+                self.acks_dropped += 1;
+                self.tell_ack_drop(item.number, net);
+            }
             (Verdict::Deliver(at) | Verdict::Mark(at), _) => {
                 item.at = at;
                 match direction {
@@ -416,7 +503,7 @@ enum Passage {
 
 /// `item` enters the hop of `stage` now.
 #[inline(always)]
-fn pass_hop(stage: &mut Stage, mut item: Item, packet: &Packet, now: Time, net: &mut Net) -> Passage {
+fn pass_hop<W: Watch>(stage: &mut Stage, mut item: Item, packet: &Packet, now: Time, net: &mut Net<W>) -> Passage {
     let shared = &mut net.hops[stage.hop];
     if let Some(leaf) = shared.leaf {
         if !shared.hop.wait(now, packet, stage.tag) {

@@ -2,6 +2,7 @@
 
 use crate::check;
 use crate::engine::Engine;
+use crate::observer::{Observer, Unwatched, Watched};
 use crate::{Config, FlowSpec, Series, Summary};
 use fairweir_cca::{BuildError, Controller, Start};
 use fairweir_units::Time;
@@ -75,5 +76,19 @@ pub fn run(config: &Config) -> Result<Outcome, SimError> {
 /// See [`SimError`].
 pub fn run_with(config: &Config, factory: &Factory<'_>, progress: &mut Progress<'_>) -> Result<Outcome, SimError> {
     check::check(config)?;
-    Engine::new(config, factory)?.run(progress)
+    Engine::new(config, factory, Unwatched)?.run(progress)
+}
+
+/// Like [`run_with`], while `observer` is told of every packet.
+///
+/// # Errors
+/// See [`SimError`].
+pub fn run_observed(
+    config: &Config,
+    factory: &Factory<'_>,
+    progress: &mut Progress<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SimError> {
+    check::check(config)?;
+    Engine::new(config, factory, Watched(observer))?.run(progress)
 }

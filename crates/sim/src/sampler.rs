@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::engine::mbps;
 use crate::flow::Flow;
 use crate::net::{Net, SharedHop};
+use crate::observer::Watch;
 use crate::series::Series;
 use fairweir_units::{Dur, Time};
 
@@ -81,7 +82,7 @@ impl Sampler {
     }
 
     /// The statistics behind histograms and link counters are about to start anew: an interval goes on across that.
-    pub(crate) fn carry_over(&mut self, flows: &[Flow], net: &Net) {
+    pub(crate) fn carry_over<W: Watch>(&mut self, flows: &[Flow], net: &Net<W>) {
         for (flow, base) in flows.iter().zip(&mut self.flows) {
             base.rtt = RttSum::default().since(RttSum::of(flow).since(base.rtt));
         }
@@ -91,7 +92,7 @@ impl Sampler {
     }
 
     /// Closes the interval that ends at `now`.
-    pub(crate) fn sample(&mut self, now: Time, flows: &[Flow], net: &mut Net) {
+    pub(crate) fn sample<W: Watch>(&mut self, now: Time, flows: &[Flow], net: &mut Net<W>) {
         let length = now.since(self.last);
         if length == Dur::ZERO {
             return;
@@ -121,7 +122,7 @@ impl Sampler {
         }
     }
 
-    fn sample_links(&mut self, now: Time, length: Dur, net: &mut Net) {
+    fn sample_links<W: Watch>(&mut self, now: Time, length: Dur, net: &mut Net<W>) {
         let rows = &mut self.series.links;
         for (index, (hop, base)) in net.hops.iter_mut().zip(&mut self.links).enumerate() {
             let new = LinkBase::of(hop);

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
-from fairweir.run import World
+from fairweir.errors import ConfigError
+from fairweir.run import MOST_PACKETS, World
 from fairweir.run import run as play
 from fairweir.world_kernel import Options
 
@@ -26,6 +27,7 @@ DEFAULT_INTERVALS = 600
 
 def run(
     scenario: ScenarioFile,
+    *,
     world: Annotated[World, typer.Option("--on", help="Where to play it.")] = "sim",
     seed: Seed = None,
     settings: Settings = None,
@@ -36,6 +38,10 @@ def run(
         Path | None,
         typer.Option(help="Keep the record here: scenario.toml, summary.json, flows.parquet, links.parquet."),
     ] = None,
+    packets: Annotated[
+        bool,
+        typer.Option("--packets", help="Simulator, with --out: also all packets and ACKs, {packets,acks}.parquet."),
+    ] = False,
     plot: Annotated[
         list[Path] | None, typer.Option(help="Draw throughput, cwnd, RTT and queue over time; .png, .svg or .pdf.")
     ] = None,
@@ -52,6 +58,8 @@ def run(
 ) -> None:
     """Play one scenario and show what each flow got."""
     options = Options(mode, traffic, record, cost)
+    if packets and out is None:
+        raise ConfigError("packets are kept with the record", hint="write `--packets --out DIRECTORY`", key="--packets")
     if plot:
         from fairweir.report.plots import check_plot_path
 
@@ -67,6 +75,7 @@ def run(
             interval=interval,
             on=world,
             options=options if options != Options() or world == "kernel" else None,
+            record_packets=MOST_PACKETS if packets else None,
             on_progress=lambda fraction: bar.update(task, completed=fraction),
         )
     if out is not None:

@@ -2,6 +2,7 @@
 
 use super::{Flow, Record};
 use crate::net::Net;
+use crate::observer::Watch;
 use crate::route::AckItem;
 use fairweir_cca::{Ack, CaState, RateSample};
 use fairweir_units::{Dur, Time};
@@ -31,7 +32,7 @@ impl Delivery {
 
 impl Flow {
     #[inline(always)]
-    pub(super) fn on_ack(&mut self, ack: &AckItem, now: Time, net: &mut Net) {
+    pub(super) fn on_ack<W: Watch>(&mut self, ack: &AckItem, now: Time, net: &mut Net<W>) {
         let is_quiet = self.sender.ca_state == CaState::Open && self.sender.sacked_out + self.sender.lost_out == 0;
         let is_plain = u64::from(ack.cum) > self.sender.snd_una
             && ack.log == self.log_read
@@ -48,13 +49,13 @@ impl Flow {
     /// [`Flow::on_ack`] out of line.
     #[cold]
     #[inline(never)]
-    pub(super) fn on_ack_now(&mut self, ack: &AckItem, now: Time, net: &mut Net) {
+    pub(super) fn on_ack_now<W: Watch>(&mut self, ack: &AckItem, now: Time, net: &mut Net<W>) {
         self.on_ack(ack, now, net);
     }
 
     #[cold]
     #[inline(never)]
-    fn on_troubled_ack(&mut self, ack: &AckItem, now: Time, net: &mut Net) {
+    fn on_troubled_ack<W: Watch>(&mut self, ack: &AckItem, now: Time, net: &mut Net<W>) {
         let prior_inflight = self.sender.inflight();
         let delivery = self.deliver(ack, prior_inflight, now);
         self.conclude(&delivery, prior_inflight, now, net);
@@ -62,7 +63,7 @@ impl Flow {
 
     /// The controller's turn, and what it allows to be sent.
     #[inline(always)]
-    fn conclude(&mut self, delivery: &Delivery, prior_inflight: u64, now: Time, net: &mut Net) {
+    fn conclude<W: Watch>(&mut self, delivery: &Delivery, prior_inflight: u64, now: Time, net: &mut Net<W>) {
         if self.app_limited > 0 && self.sender.delivered > self.app_limited {
             self.app_limited = 0;
         }

@@ -15,6 +15,7 @@ mod source;
 use crate::config::{Config, FlowSpec};
 use crate::histogram::Histogram;
 use crate::net::Net;
+use crate::observer::Watch;
 use crate::ring::Ring;
 use crate::route::Route;
 use crate::window::Window;
@@ -247,7 +248,7 @@ impl Flow {
 
     /// Handles what is due at `now`: one ACK, or the timers. `is_ack` is what the schedule knows.
     #[inline]
-    pub(crate) fn on_event(&mut self, now: Time, is_ack: bool, net: &mut Net) {
+    pub(crate) fn on_event<W: Watch>(&mut self, now: Time, is_ack: bool, net: &mut Net<W>) {
         if is_ack && let Some(ack) = self.route.acks.pop() {
             self.on_ack(&ack, now, net);
         } else {
@@ -260,7 +261,7 @@ impl Flow {
 
     /// A timer, or the first ACK after a while.
     #[inline(never)]
-    fn on_other_event(&mut self, now: Time, net: &mut Net) {
+    fn on_other_event<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         match self.route.acks.pop_if(|ack| ack.at <= now) {
             Some(ack) => self.on_ack_now(&ack, now, net),
             None => self.on_timer(now, net),
@@ -268,7 +269,7 @@ impl Flow {
     }
 
     #[inline(always)]
-    fn on_timer(&mut self, now: Time, net: &mut Net) {
+    fn on_timer<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         if self.pacing_at <= now {
             self.pacing_at = Time::NEVER;
             self.pump(now, net);
@@ -279,7 +280,7 @@ impl Flow {
 
     /// Slow timers, each checked against its own deadline.
     #[cold]
-    fn on_wake(&mut self, now: Time, net: &mut Net) {
+    fn on_wake<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         self.route.check_ack_timer(now, net);
         if now < self.start {
             self.wake_at = self.start;

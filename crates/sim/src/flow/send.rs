@@ -2,13 +2,15 @@
 
 use super::{Flow, MAX_OUTSTANDING, Misbehaviour, Record};
 use crate::net::Net;
+use crate::observer::Watch;
+use crate::route::Departure;
 use fairweir_cca::Sent;
 use fairweir_units::{Bytes, Time};
 
 impl Flow {
     /// Sends what window, pacing and application allow.
     #[inline(always)]
-    pub(super) fn pump(&mut self, now: Time, net: &mut Net) {
+    pub(super) fn pump<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         if !self.to_retransmit.is_empty() || self.reduction.is_some() {
             self.pump_in_recovery(now, net);
             return;
@@ -31,13 +33,13 @@ impl Flow {
 
     /// [`Flow::pump`] out of line, for the events that are not ACKs.
     #[inline(never)]
-    pub(super) fn pump_now(&mut self, now: Time, net: &mut Net) {
+    pub(super) fn pump_now<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         self.pump(now, net);
     }
 
     #[cold]
     #[inline(never)]
-    fn pump_in_recovery(&mut self, now: Time, net: &mut Net) {
+    fn pump_in_recovery<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         loop {
             if !self.window_allows(self.sender.inflight()) {
                 self.cwnd_limited_at = self.sender.snd_nxt;
@@ -121,7 +123,7 @@ impl Flow {
     }
 
     #[inline(never)]
-    fn send_new(&mut self, now: Time, net: &mut Net) {
+    fn send_new<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         let seq = self.sender.snd_nxt;
         if self.sender.snd_una == seq {
             // tcp_rate_skb_sent: nothing in flight, so a sample's phases start here.
@@ -135,11 +137,11 @@ impl Flow {
         *self.records.get_mut(seq) = self.record(now, 0);
         self.sender.snd_nxt = seq + 1;
         self.account_sent(seq, false, now);
-        self.route.send(now, seq, net);
+        self.route.send(Departure { at: now, seq, is_retransmission: false }, net);
     }
 
     #[inline(never)]
-    fn retransmit(&mut self, seq: u64, now: Time, net: &mut Net) {
+    fn retransmit<W: Watch>(&mut self, seq: u64, now: Time, net: &mut Net<W>) {
         *self.records.get_mut(seq) = self.record(now, Record::LOST | Record::RETRANS | Record::EVER_RETRANS);
         self.sender.retrans_out += 1;
         self.retransmitted.push((seq, now));
@@ -148,7 +150,7 @@ impl Flow {
             self.rto_base = now;
         }
         self.account_sent(seq, true, now);
-        self.route.send(now, seq, net);
+        self.route.send(Departure { at: now, seq, is_retransmission: true }, net);
     }
 
     #[inline]

@@ -1,0 +1,184 @@
+//! A record of every packet, as columns.
+
+use crate::observer::{Observer, PacketEvent};
+use fairweir_units::{Dur, Time};
+use std::collections::VecDeque;
+
+/// Stands for "not within the run".
+const NEVER: u64 = u64::MAX;
+/// Stands for no hop.
+const NO_HOP: u32 = u32::MAX;
+
+/// One row per data packet that left a sender, retransmissions too, in the order in which they left.
+///
+/// Times are ns since the start of the run; `u64::MAX` where something did not happen within it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Packets {
+    /// Index of the flow in the scenario.
+    pub flow: Vec<u32>,
+    /// Number of the packet, from 0; of one size all of them.
+    pub seq: Vec<u64>,
+    /// It had left before: 1, else 0.
+    pub is_retransmission: Vec<u8>,
+    /// When it left its sender.
+    pub sent_ns: Vec<u64>,
+    /// When it was lost.
+    pub dropped_ns: Vec<u64>,
+    /// Which link lost it; `u32::MAX`: none, or one of the flow's own elements.
+    pub dropped_link: Vec<u32>,
+    /// When it reached the receiver.
+    pub arrived_ns: Vec<u64>,
+    /// A queue marked it (ECN): 1, else 0.
+    pub is_marked: Vec<u8>,
+    /// When the first ACK that left after its arrival reached the sender. With SACK that ACK reports the packet.
+    pub acked_ns: Vec<u64>,
+}
+
+/// One row per ACK, in the order in which the engine settled them: per flow that of time. Times as in [`Packets`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Acks {
+    /// Index of the flow in the scenario.
+    pub flow: Vec<u32>,
+    /// Next packet expected in order.
+    pub cum: Vec<u64>,
+    /// When it left the receiver.
+    pub sent_ns: Vec<u64>,
+    /// When it reached the sender.
+    pub arrived_ns: Vec<u64>,
+}
+
+/// Where a flow's packets and ACKs stand in the tables.
+#[derive(Clone, Debug, Default)]
+struct Rows {
+    packets: Vec<u32>,
+    acks: Vec<u32>,
+    /// Rows of packets that have arrived and are covered by no ACK yet.
+    arrived: Vec<u32>,
+    /// Rows of packets, and the first ACK that covers them.
+    reported: VecDeque<(u32, u32)>,
+}
+
+/// Records packets up to a time, and ends the run when it is full.
+#[derive(Clone, Debug)]
+pub struct PacketLog {
+    until: Time,
+    most: usize,
+    is_full: bool,
+    packets: Packets,
+    acks: Acks,
+    flows: Vec<Rows>,
+}
+
+impl PacketLog {
+    /// An empty log for a run of `duration`, with room for `most` data packets: about 100 bytes each, ACKs included.
+    pub fn new(duration: Dur, most: usize) -> PacketLog {
+        PacketLog {
+            until: Time::ZERO + duration,
+            most: most.min(u32::MAX as usize),
+            is_full: false,
+            packets: Packets::default(),
+            acks: Acks::default(),
+            flows: Vec::new(),
+        }
+    }
+
+    /// Did the run have more packets than there was room for? Then the record is incomplete.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// The record.
+    pub fn finish(self) -> (Packets, Acks) {
+        (self.packets, self.acks)
+    }
+
+    fn rows(&mut self, flow: u32) -> &mut Rows {
+        if self.flows.len() <= flow as usize {
+            self.flows.resize_with(flow as usize + 1, Rows::default);
+        }
+        &mut self.flows[flow as usize]
+    }
+
+    fn packet(&self, flow: u32, number: u32) -> usize {
+        self.flows[flow as usize].packets[number as usize] as usize
+    }
+
+    fn add_packet(&mut self, flow: u32, seq: u64, at: Time, is_retransmission: bool) {
+        let row = self.packets.flow.len();
+        if row == self.most {
+            self.is_full = true;
+            return;
+        }
+        self.rows(flow).packets.push(row as u32);
+        let packets = &mut self.packets;
+        packets.flow.push(flow);
+        packets.seq.push(seq);
+        packets.is_retransmission.push(u8::from(is_retransmission));
+        packets.sent_ns.push(at.as_nanos());
+        packets.dropped_ns.push(NEVER);
+        packets.dropped_link.push(NO_HOP);
+        packets.arrived_ns.push(NEVER);
+        packets.is_marked.push(0);
+        packets.acked_ns.push(NEVER);
+    }
+
+    fn note_arrival(&mut self, flow: u32, number: u32, at: Time, is_marked: bool) {
+        let row = self.packet(flow, number);
+        if at < self.until {
+            self.packets.arrived_ns[row] = at.as_nanos();
+            self.packets.is_marked[row] = u8::from(is_marked);
+        }
+        self.rows(flow).arrived.push(row as u32);
+    }
+
+    fn add_ack(&mut self, flow: u32, number: u32, at: Time, cum: u64) {
+        let row = self.acks.flow.len() as u32;
+        let is_within = at < self.until;
+        let rows = self.rows(flow);
+        rows.reported.extend(rows.arrived.drain(..).map(|packet| (number, packet)));
+        rows.acks.push(if is_within { row } else { u32::MAX });
+        if is_within {
+            self.acks.flow.push(flow);
+            self.acks.cum.push(cum);
+            self.acks.sent_ns.push(at.as_nanos());
+            self.acks.arrived_ns.push(NEVER);
+        }
+    }
+
+    fn note_ack_arrival(&mut self, flow: u32, number: u32, at: Time) {
+        if at >= self.until {
+            return;
+        }
+        let rows = &mut self.flows[flow as usize];
+        self.acks.arrived_ns[rows.acks[number as usize] as usize] = at.as_nanos();
+        while let Some((_, packet)) = rows.reported.pop_front_if(|(by, _)| *by <= number) {
+            self.packets.acked_ns[packet as usize] = at.as_nanos();
+        }
+    }
+}
+
+impl Observer for PacketLog {
+    fn on_packet(&mut self, event: PacketEvent) {
+        if self.is_full {
+            return;
+        }
+        match event {
+            PacketEvent::Sent { flow, seq, at, is_retransmission, .. } => {
+                self.add_packet(flow, seq, at, is_retransmission);
+            }
+            PacketEvent::Dropped { flow, number, at, hop } if at < self.until => {
+                let row = self.packet(flow, number);
+                self.packets.dropped_ns[row] = at.as_nanos();
+                self.packets.dropped_link[row] = hop.unwrap_or(NO_HOP);
+            }
+            PacketEvent::Arrived { flow, number, at, is_marked } => self.note_arrival(flow, number, at, is_marked),
+            PacketEvent::AckSent { flow, number, at, cum } => self.add_ack(flow, number, at, cum),
+            PacketEvent::AckArrived { flow, number, at } => self.note_ack_arrival(flow, number, at),
+            PacketEvent::Dropped { .. } | PacketEvent::AckDropped { .. } => {}
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_full
+    }
+}

@@ -1,0 +1,99 @@
+"""Tables of a run: what their columns are called and measured in, and raw numbers as Arrow tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Raw columns by name: numbers of the machine's own byte order.
+Columns = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of numbers.
+
+    Attributes
+    ----------
+    name : str; ends in the unit, if there is one
+    kind : str; numpy's type of the raw numbers
+    unit : str; "" if there is none
+    null : int; stands for what did not happen
+    is_flag : the numbers are 0 and 1
+    """
+
+    name: str
+    kind: str
+    unit: str = ""
+    null: int | None = None
+    is_flag: bool = False
+
+
+#: Beyond all times and indices.
+_NEVER, _NOWHERE = 2**64 - 1, 2**32 - 1
+
+FLOW_COLUMNS = (
+    Column("t_ns", "uint64", "ns"),
+    Column("flow", "uint32"),
+    Column("throughput_mbps", "float64", "Mbit/s"),
+    Column("cwnd_bytes", "uint64", "bytes"),
+    Column("inflight_bytes", "uint64", "bytes"),
+    Column("pacing_rate_mbps", "float64", "Mbit/s"),
+    Column("rtt_ms", "float64", "ms"),
+    Column("lost_pkts", "uint64", "packets"),
+)
+LINK_COLUMNS = (
+    Column("t_ns", "uint64", "ns"),
+    Column("link", "uint32"),
+    Column("queue_bytes", "uint64", "bytes"),
+    Column("arrival_rate_mbps", "float64", "Mbit/s"),
+    Column("drops", "uint64", "packets"),
+    Column("marks", "uint64", "packets"),
+)
+PACKET_COLUMNS = (
+    Column("flow", "uint32"),
+    Column("seq", "uint64", "packets"),
+    Column("is_retransmission", "uint8", is_flag=True),
+    Column("sent_ns", "uint64", "ns"),
+    Column("dropped_ns", "uint64", "ns", null=_NEVER),
+    Column("dropped_link", "uint32", null=_NOWHERE),
+    Column("arrived_ns", "uint64", "ns", null=_NEVER),
+    Column("is_marked", "uint8", is_flag=True),
+    Column("acked_ns", "uint64", "ns", null=_NEVER),
+)
+ACK_COLUMNS = (
+    Column("flow", "uint32"),
+    Column("cum", "uint64", "packets"),
+    Column("sent_ns", "uint64", "ns"),
+    Column("arrived_ns", "uint64", "ns", null=_NEVER),
+)
+
+
+def table(raw: Columns, columns: tuple[Column, ...], index: str, label: str, labels: list[str]) -> pa.Table:
+    """Make an Arrow table of raw columns; units stand in the fields' metadata (``unit``).
+
+    Parameters
+    ----------
+    raw : dict of bytes, one entry a column
+    columns : what the table has
+    index : str; the column of indices that gets one of names, `label`, behind it
+    labels : list of str; the name of each index
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    arrays, fields = [], []
+    for column in columns:
+        numbers = np.frombuffer(raw[column.name], dtype=column.kind)
+        values = numbers.astype(bool) if column.is_flag else numbers
+        arrays.append(pa.array(values, mask=None if column.null is None else numbers == column.null))
+        fields.append(pa.field(column.name, arrays[-1].type, metadata={"unit": column.unit} if column.unit else None))
+        if column.name == index:
+            arrays.append(
+                pa.DictionaryArray.from_arrays(pa.array(numbers.astype("int32")), pa.array(labels, pa.utf8()))
+            )
+            fields.append(pa.field(label, arrays[-1].type))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
