@@ -131,8 +131,11 @@ def show(result: Starvation) -> None:
             "theorem 2",
             f"{under.utilization:.2%} of {under.link_mbps:g} Mbit/s used with D = {under.d_ms:.3g} ms",
         )
-    if result.bounded:
-        verdict.add_row("hunt", result.bounded)
+    if result.hunt is not None:
+        largest = result.hunt.largest_ratio
+        told = "" if largest is None else f"; largest ratio of its grid {largest:.3g}"
+        spent = "; its budget ran out" if result.hunt.budget_exhausted else ""
+        verdict.add_row("hunt", f"{result.hunt.text}{told}{spent}")
     output.stdout.print(scan)
     output.stdout.print()
     output.stdout.print(verdict)

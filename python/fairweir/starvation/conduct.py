@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairweir.dumbbell import Cca, cca_name
+from fairweir.hunting.result import HuntResult
 from fairweir.hunting.search import CONFIRM_SEEDS, hunt
 from fairweir.hunting.space import Space
 from fairweir.intervals import Scale, interval
@@ -15,7 +16,7 @@ from fairweir.metrics import RATIO_CEILING
 from fairweir.scenario import Scenario
 from fairweir.starvation import links
 from fairweir.starvation.pairs import hold_ms, pairs, rates_mbps
-from fairweir.starvation.result import Confirmation, Pair, Point, Starvation, Underuse
+from fairweir.starvation.result import Confirmation, Pair, Point, Starvation, Underuse, Word
 from fairweir.worlds import Archive, Outcome, Task, play_all
 
 PATIENCE = 4.0
@@ -95,12 +96,9 @@ def starve(
         "points": points,
     }
     if restless := [point for point in points if not point.settles]:
-        return Starvation(
-            word="not-delay-convergent",
-            why=_refusal(restless[0]),
-            bounded=_bounded(question, workers, on_progress),
-            **base,
-        )
+        hunted = _hunt(question, workers, on_progress)
+        refusal = _refusal(restless[0])
+        return Starvation(**base, **_by_hunt(hunted, "not-delay-convergent", refusal), hunt=hunted)
     base |= {"delta_max_ms": max(p.delta_ms for p in points), "efficiency": min(p.efficiency for p in points)}
     found = pairs(points, question.ratio)
     underuse, document = _underuse(question, points, player)
@@ -111,14 +109,10 @@ def starve(
             if found
             else f"no two rates of the scan have throughputs {question.ratio:g} apart"
         )
-        return Starvation(
-            word="needs-more-jitter" if found else "not-shown",
-            why=why,
-            pair=found[0] if found else None,
-            underuse=underuse,
-            scenarios=scenarios,
-            **base,
-        )
+        hunted = _hunt(question, workers, on_progress)
+        answer = _by_hunt(hunted, "needs-more-jitter" if found else "not-shown", why)
+        answer["scenarios"] |= scenarios
+        return Starvation(**base, **answer, pair=found[0] if found else None, underuse=underuse, hunt=hunted)
     pair = found[0]
     d_ms = round(min(pair.d_ms * SLACK, question.d_ms), 3)
     confirmation = _confirm(question, pair, d_ms, player)
@@ -203,20 +197,27 @@ def _refusal(point: Point) -> str:
     )
 
 
-def _bounded(question: Question, workers: int | None, on_progress: Progress | None) -> str:
-    """What the hunt finds where the theorem says nothing."""
+def _hunt(question: Question, workers: int | None, on_progress: Progress | None) -> HuntResult:
+    """Search for starving jitter where the construction has none."""
     space = Space(rtprop_ms=question.rtprop_ms)
     # Equal steps on a logarithmic scale, the last at the bound itself.
     grid = tuple(round(question.d_ms / 4**i, 3) for i in (2, 1, 0))
-    result = hunt(
+    return hunt(
         question.cca,
         measure=on_all_cores(workers=workers),
         space=space.but(d_ms=grid),
+        bound=question.ratio,
         packet_budget=HUNT_PACKETS,
         on_progress=on_progress,
     )
-    largest = f"; largest ratio of its grid {result.largest_ratio:.3g}" if result.largest_ratio is not None else ""
-    return f"{result.text}{largest}"
+
+
+def _by_hunt(hunted: HuntResult, word: Word, why: str) -> dict[str, Any]:
+    """The answer of a construction that shows nothing, unless the hunt shows starvation: then that."""
+    if hunted.outcome != "starvation" or hunted.scenario is None:
+        return {"word": word, "why": why, "scenarios": {}}
+    name = f"{hunted.scenario['name']}-hunted"
+    return {"word": "starves", "why": f"{hunted.text}; {why}", "scenarios": {name: hunted.scenario | {"name": name}}}
 
 
 def _confirm(question: Question, pair: Pair, d_ms: float, player: _Player) -> Confirmation | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from fairweir.hunting.result import HuntResult
 from fairweir.verdict import Interval, Outcome
 
 if TYPE_CHECKING:
@@ -110,14 +111,16 @@ class Starvation(_Model):
     pair: Pair | None = None
     confirmation: Confirmation | None = None
     underuse: Underuse | None = None
-    bounded: str = ""
-    """What the hunt for starving jitter says of a CCA that is not delay-convergent."""
+    hunt: HuntResult | None = None
+    """The search for starving jitter, where the construction has none to offer."""
     scenarios: dict[str, dict[str, Any]] = {}
     """File stem -> scenario that shows it."""
 
     @property
     def outcome(self) -> Outcome:
         """Of the claim that no jitter up to `jitter_ms` starves a flow."""
+        if self.word == "needs-more-jitter" and self.hunt is not None and self.hunt.found:
+            return Outcome.UNKNOWN
         return {
             "starves": Outcome.FAILS,
             "needs-more-jitter": Outcome.HOLDS,
