@@ -96,7 +96,7 @@ def starve(
         "points": points,
     }
     if restless := [point for point in points if not point.settles]:
-        hunted = _hunt(question, workers, on_progress)
+        hunted = _hunt(question, Space().buffers, workers, on_progress)
         refusal = _refusal(restless[0])
         return Starvation(**base, **_by_hunt(hunted, "not-delay-convergent", refusal), hunt=hunted)
     base |= {"delta_max_ms": max(p.delta_ms for p in points), "efficiency": min(p.efficiency for p in points)}
@@ -109,7 +109,8 @@ def starve(
             if found
             else f"no two rates of the scan have throughputs {question.ratio:g} apart"
         )
-        hunted = _hunt(question, workers, on_progress)
+        # It bounds its queue, so that the hunt may leave it the path of the scan.
+        hunted = _hunt(question, (links.BUFFER,), workers, on_progress)
         answer = _by_hunt(hunted, "needs-more-jitter" if found else "not-shown", why)
         answer["scenarios"] |= scenarios
         return Starvation(**base, **answer, pair=found[0] if found else None, underuse=underuse, hunt=hunted)
@@ -197,9 +198,11 @@ def _refusal(point: Point) -> str:
     )
 
 
-def _hunt(question: Question, workers: int | None, on_progress: Progress | None) -> HuntResult:
+def _hunt(
+    question: Question, buffers: tuple[str, ...], workers: int | None, on_progress: Progress | None
+) -> HuntResult:
     """Search for starving jitter where the construction has none."""
-    space = Space(rtprop_ms=question.rtprop_ms)
+    space = Space(rtprop_ms=question.rtprop_ms, buffers=buffers)
     # Equal steps on a logarithmic scale, the last at the bound itself.
     grid = tuple(round(question.d_ms / 4**i, 3) for i in (2, 1, 0))
     return hunt(
