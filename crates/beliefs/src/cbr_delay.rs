@@ -254,7 +254,6 @@ mod tests {
     use super::*;
     use crate::ccac::explain_ccac;
     use crate::packet::testing::paths;
-    use crate::record::Backlog;
     use proptest::prelude::*;
 
     proptest! {
@@ -280,7 +279,7 @@ mod tests {
             }
             prop_assert_eq!(slice(&later, path.rate), slice(&path.packets, path.rate));
             let d = path.jitter as f64;
-            prop_assert_eq!(explain_ccac(&later, Backlog::None, d), explain_ccac(&path.packets, Backlog::None, d));
+            prop_assert_eq!(explain_ccac(&later, d), explain_ccac(&path.packets, d));
         }
 
         #[test]

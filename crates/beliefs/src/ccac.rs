@@ -12,7 +12,7 @@
 use crate::hull::Chain;
 use crate::interval::Interval;
 use crate::packet::{Fate, Packet};
-use crate::record::{Backlog, Record};
+use crate::record::{Record, Stretch};
 use crate::tokens::{Breach, Path, walk};
 use serde::Serialize;
 
@@ -20,6 +20,8 @@ use serde::Serialize;
 const HALVINGS: usize = 30;
 /// No link is faster, bytes/ns.
 const FASTEST: f64 = 1e3;
+/// No link is slower: a byte a second, bytes/ns.
+const SLOWEST: f64 = 1e-9;
 
 /// Projections of the belief set for a jitter of at most D.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,18 +52,22 @@ impl CcacBelief {
 /// The belief set of packets in the order of their sending.
 ///
 /// `jitter`: D, ns. `None` if nothing was delivered, or if no path explains it with that jitter.
-pub fn explain_ccac(packets: &[Packet], backlog: Backlog, jitter: f64) -> Option<CcacBelief> {
-    let record = Record::new(packets, backlog)?;
-    let (least, least_frames) = least_rate(&record, jitter)?;
+pub fn explain_ccac(packets: &[Packet], jitter: f64) -> Option<CcacBelief> {
+    believe(&Record::new(packets)?.whole(), jitter)
+}
+
+/// The belief set of a part of a record.
+pub(crate) fn believe(record: &Stretch<'_>, jitter: f64) -> Option<CcacBelief> {
+    let (least, least_frames) = least_rate(record, jitter)?;
     let at = |rate: f64, rtprop: f64| Path { rate, rtprop, jitter };
-    let fits = |path: Path| walk(&record, path, |_| {}).is_ok();
+    let fits = |path: Path| walk(record, path, |_| {}).is_ok();
     let lowest = at(least, record.rtt_least);
     if !fits(lowest) {
         return None;
     }
     let most = (!fits(at(FASTEST, record.rtt_least)))
-        .then(|| last(least, FASTEST, |a, b| (a * b).sqrt(), |rate| fits(at(rate, record.rtt_least))));
-    let most_frames = most.and_then(|(_, beyond)| match walk(&record, at(beyond, record.rtt_least), |_| {}) {
+        .then(|| last(least, FASTEST, mean, |rate| fits(at(rate, record.rtt_least))));
+    let most_frames = most.and_then(|(_, beyond)| match walk(record, at(beyond, record.rtt_least), |_| {}) {
         Err(Breach::TooLittle(from, to) | Breach::TooMuch(from, to)) => Some([from, to]),
         Ok(()) => None,
     });
@@ -78,38 +84,60 @@ pub fn explain_ccac(packets: &[Packet], backlog: Backlog, jitter: f64) -> Option
         most_frames,
         rtprop_ns: Interval { lo: rtprop_least, hi: Some(record.rtt_least) },
         buffer_bytes: Interval {
-            lo: largest_kept(&record, fastest),
-            hi: smallest_lost(&record, at(least, rtprop_least)),
+            lo: largest_kept(record, fastest),
+            hi: smallest_lost(record, at(least, rtprop_least)),
         },
     })
+}
+
+/// C_U of a part of a record, bytes/ns, from C_L and, if a smaller part had one, its C_U.
+pub(crate) fn most_rate(record: &Stretch<'_>, least: f64, known: Option<f64>, jitter: f64) -> Option<f64> {
+    let fits = |rate: f64| walk(record, Path { rate, rtprop: record.rtt_least, jitter }, |_| {}).is_ok();
+    let beyond = known.unwrap_or(FASTEST);
+    match fits(beyond) {
+        true => known,
+        false => Some(last(least.max(SLOWEST), beyond, mean, fits).0),
+    }
+}
+
+/// Between two rates.
+fn mean(one: f64, other: f64) -> f64 {
+    (one * other).sqrt()
 }
 
 /// The least D with which the CCAC model explains packets, ns, and the frames that demand it.
 ///
 /// `enough`: a D that does, ns.
-pub fn least_jitter(packets: &[Packet], backlog: Backlog, enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
-    let record = Record::new(packets, backlog)?;
-    let breach = |jitter: f64| match least_rate(&record, jitter) {
-        Some((rate, _)) => match walk(&record, Path { rate, rtprop: record.rtt_least, jitter }, |_| {}) {
-            Ok(()) => None,
-            Err(Breach::TooLittle(from, to) | Breach::TooMuch(from, to)) => Some(Some([from, to])),
-        },
-        None => Some(None),
-    };
-    if breach(0.0).is_none() {
+pub fn least_jitter(packets: &[Packet], enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
+    least_jitter_of(&Record::new(packets)?.whole(), enough)
+}
+
+/// The same of a part of a record.
+pub(crate) fn least_jitter_of(record: &Stretch<'_>, enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
+    let explains = |jitter: f64| contradiction(record, jitter).is_none();
+    if explains(0.0) {
         return Some((0.0, None));
     }
-    if breach(enough).is_some() {
+    if !explains(enough) {
         return None;
     }
-    let (inside, outside) = last(enough, 0.0, |a, b| (a + b) / 2.0, |jitter| breach(jitter).is_none());
-    Some((inside, breach(outside).flatten()))
+    let (inside, outside) = last(enough, 0.0, |a, b| (a + b) / 2.0, explains);
+    Some((inside, contradiction(record, outside).flatten()))
+}
+
+/// Whether no path explains a part of a record with a jitter of D, and the frames that say so, where two do.
+pub(crate) fn contradiction(record: &Stretch<'_>, jitter: f64) -> Option<Option<[u32; 2]>> {
+    let Some((rate, _)) = least_rate(record, jitter) else { return Some(None) };
+    match walk(record, Path { rate, rtprop: record.rtt_least, jitter }, |_| {}) {
+        Ok(()) => None,
+        Err(Breach::TooLittle(from, to) | Breach::TooMuch(from, to)) => Some(Some([from, to])),
+    }
 }
 
 /// C_L, bytes/ns, and the acknowledgements that show it; `None` if two at one time show that D is too small.
-fn least_rate(record: &Record<'_>, jitter: f64) -> Option<(f64, Option<[u32; 2]>)> {
+fn least_rate(record: &Stretch<'_>, jitter: f64) -> Option<(f64, Option<[u32; 2]>)> {
     let (mut chain, mut least, mut frames) = (Chain::default(), 0.0f64, None);
-    for ack in &record.acks {
+    for ack in record.acks {
         if let Some((slope, from)) = chain.steepest_to((ack.at, ack.total))
             && slope > least
         {
@@ -119,10 +147,8 @@ fn least_rate(record: &Record<'_>, jitter: f64) -> Option<(f64, Option<[u32; 2]>
             chain.push((ack.at - jitter, room), ack.frame);
         }
     }
-    // a flow of one packet shows no rate
-    let floor = record.acks.last().map_or(0.0, |last| 1.0 / last.at.max(1.0));
     // rounding must not make the bound contradict itself
-    (least < FASTEST).then_some((least.max(floor) * (1.0 + 1e-12), frames))
+    (least < FASTEST).then_some((least.max(SLOWEST) * (1.0 + 1e-12), frames))
 }
 
 /// The last value that fits on the way from one that does to one that does not, and the first beyond that was tried.
@@ -140,7 +166,7 @@ fn last(fits: f64, fails: f64, middle: fn(f64, f64) -> f64, is_fit: impl Fn(f64)
 }
 
 /// The buffer held at least this, bytes.
-fn largest_kept(record: &Record<'_>, path: Path) -> f64 {
+fn largest_kept(record: &Stretch<'_>, path: Path) -> f64 {
     let mut largest = 0.0f64;
     let _ = walk(record, path, |seen| {
         if record.packets[seen.packet].fate != Fate::Lost {
@@ -151,7 +177,7 @@ fn largest_kept(record: &Record<'_>, path: Path) -> f64 {
 }
 
 /// The buffer held less than this, bytes; `None` if nothing was lost.
-fn smallest_lost(record: &Record<'_>, path: Path) -> Option<f64> {
+fn smallest_lost(record: &Stretch<'_>, path: Path) -> Option<f64> {
     let mut smallest = f64::INFINITY;
     let _ = walk(record, path, |seen| {
         if record.packets[seen.packet].fate == Fate::Lost {
@@ -162,7 +188,7 @@ fn smallest_lost(record: &Record<'_>, path: Path) -> Option<f64> {
 }
 
 /// Links differ in whether a packet that is being sent counts for the buffer, bytes.
-fn largest_packet(record: &Record<'_>) -> f64 {
+fn largest_packet(record: &Stretch<'_>) -> f64 {
     record.packets.iter().map(|packet| f64::from(packet.bytes)).fold(0.0, f64::max)
 }
 

@@ -14,6 +14,7 @@
 
 mod cbr_delay;
 mod ccac;
+mod changes;
 mod flows;
 mod hull;
 mod interval;
@@ -23,15 +24,17 @@ mod packet;
 mod record;
 mod report;
 mod series;
+mod shrinking;
 mod tokens;
 
 pub use cbr_delay::{Belief, Slice, explain, slice};
 pub use ccac::{CcacBelief, explain_ccac, least_jitter};
+pub use changes::{Change, Piece, Pieces, cut};
 pub use flows::{Flow, Flows, View};
 pub use interval::Interval;
 pub use limits::{Ack, Data, Limit, Limits, Period, Terms};
 pub use models::{Model, Verdict, judge};
 pub use packet::{Fate, Packet};
-pub use record::Backlog;
 pub use report::{FlowReport, Report, report};
 pub use series::{Bins, Series};
+pub use shrinking::{Moment, shrink};

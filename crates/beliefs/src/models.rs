@@ -4,7 +4,7 @@
 //! those are CCAC links that cannot hide bursts: of the models that explain, the one with the fewest behaviours is the
 //! strongest assumption that the flow leaves open.
 
-use crate::{Backlog, Belief, Packet, least_jitter};
+use crate::{Belief, Packet, least_jitter};
 use serde::Serialize;
 
 /// A network model (thesis section 2.3), fewest behaviours first.
@@ -59,7 +59,7 @@ pub fn judge(packets: &[Packet], belief: &Belief, resolution: f64, most: f64) ->
         losses_contradict,
     };
     // what CBR-delay explains CCAC does, up to rounding
-    let ccac = least_jitter(packets, Backlog::None, cbr_least + resolution);
+    let ccac = least_jitter(packets, cbr_least + resolution);
     vec![
         verdict(Model::Ideal, Some(cbr_least), 2.0 * resolution, cbr_frames),
         verdict(Model::CbrDelay, Some(cbr_least), most, cbr_frames),

@@ -101,4 +101,53 @@ pub(crate) mod testing {
         }
         Path { rate, rtprop, jitter, buffer, packets }
     }
+
+    /// A link whose rate changes, with a jitter that comes and goes.
+    #[derive(Clone, Debug, Default)]
+    pub(crate) struct Link {
+        /// From when, ns, and the rate, bytes/s.
+        steps: Vec<(u64, f64)>,
+        jitter: u64,
+        free: f64,
+        served: u64,
+    }
+
+    impl Link {
+        pub(crate) fn new(steps: &[(u64, f64)], jitter: u64) -> Link {
+            Link { steps: steps.to_vec(), jitter, ..Link::default() }
+        }
+        /// When a packet that comes at `now` leaves.
+        fn serve(&mut self, now: u64, bytes: u32) -> u64 {
+            self.served += 1;
+            let (mut at, mut left) = (self.free.max(now as f64), f64::from(bytes));
+            while left > 0.0 {
+                let step = self.steps.partition_point(|&(from, _)| from as f64 <= at) - 1;
+                let rate = self.steps[step].1 / 1e9;
+                let until = self.steps.get(step + 1).map_or(f64::INFINITY, |&(from, _)| from as f64);
+                let sent = left.min(rate * (until - at));
+                at = if sent < left { until } else { at + sent / rate };
+                left -= sent;
+            }
+            self.free = at;
+            at.ceil() as u64 + self.jitter * (self.served * 7919 % 101) / 100
+        }
+    }
+
+    /// A sender with a fixed window of packets of 1000 bytes.
+    pub(crate) fn windowed(link: &mut Link, rtprop: u64, window: usize, count: usize) -> Vec<Packet> {
+        let mut packets: Vec<Packet> = Vec::new();
+        let mut last = 0;
+        for i in 0..count {
+            let sent = i.checked_sub(window).and_then(|i| packets[i].acked()).unwrap_or(0);
+            last = (link.serve(sent, 1000) + rtprop).max(last + 1);
+            let frame = 2 * i as u32 + 1;
+            packets.push(Packet {
+                sent,
+                bytes: 1000,
+                frame,
+                fate: Fate::Acked { at: last, frame: frame + 1, is_prompt: true },
+            });
+        }
+        packets
+    }
 }

@@ -1,6 +1,7 @@
 //! A flow's record as curves: what had arrived at the link, and what was known to be delivered, by when.
 
 use crate::packet::{Fate, Packet};
+use std::ops::Range;
 
 /// An acknowledgement of one packet or more.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,61 +13,109 @@ pub(crate) struct Ack {
     /// Where the receiver answered at once: what was delivered before it was less than this, bytes. Packets are served
     /// whole, so that the newest packet and all before it are meant.
     pub(crate) room: Option<f64>,
+    /// The smallest RTT of its packets, ns.
+    pub(crate) rtt_least: f64,
+    /// The last of its packets, by their order.
+    newest: u32,
     /// Its number in the file.
     pub(crate) frame: u32,
-}
-
-/// Whether what was sent before the record may wait in the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backlog {
-    /// The record begins with the flow.
-    None,
-    /// It begins within the flow.
-    Unknown,
 }
 
 /// The curves of packets in the order of their sending.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
+    packets: &'a [Packet],
+    acks: Vec<Ack>,
+    /// Times count from here, as those since 1970 have more digits than a float, ns.
+    origin: u64,
+}
+
+/// A part of a record, from one acknowledgement to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch<'a> {
+    /// In the order of their sending.
     pub(crate) packets: &'a [Packet],
-    pub(crate) acks: Vec<Ack>,
-    pub(crate) backlog: Backlog,
+    /// In the order of time; at least one.
+    pub(crate) acks: &'a [Ack],
+    /// What was known to be delivered before, bytes.
+    pub(crate) delivered: f64,
+    /// Whether it begins with the flow; if not, what was sent before may wait in the queue.
+    pub(crate) begins_empty: bool,
     /// The smallest RTT, ns.
     pub(crate) rtt_least: f64,
-    /// Times count from here, as those since 1970 have more digits than a float, ns.
     origin: u64,
 }
 
 impl<'a> Record<'a> {
     /// `None` if nothing was delivered.
-    pub(crate) fn new(packets: &'a [Packet], backlog: Backlog) -> Option<Record<'a>> {
+    pub(crate) fn new(packets: &'a [Packet]) -> Option<Record<'a>> {
         let origin = packets.iter().map(|packet| packet.sent).min()?;
-        let rtt_least = packets.iter().filter_map(Packet::rtt).min()? as f64;
         let mut sent = 0.0;
         let mut delivered: Vec<(u64, u32, u32, Option<f64>)> = Vec::new();
-        for packet in packets {
+        for (i, packet) in packets.iter().enumerate() {
             if let Fate::Acked { at, frame, is_prompt } = packet.fate {
                 sent += f64::from(packet.bytes);
-                delivered.push((at, frame, packet.bytes, is_prompt.then_some(sent)));
+                delivered.push((at, frame, i as u32, is_prompt.then_some(sent)));
             }
         }
         delivered.sort_by_key(|&(at, frame, ..)| (at, frame));
         let mut acks: Vec<Ack> = Vec::with_capacity(delivered.len() / 2);
         let mut total = 0.0;
-        for (at, frame, bytes, room) in delivered {
-            total += f64::from(bytes);
+        for (at, frame, newest, room) in delivered {
+            let packet = &packets[newest as usize];
+            total += f64::from(packet.bytes);
+            let rtt_least = at.saturating_sub(packet.sent) as f64;
             match acks.last_mut() {
                 Some(last) if last.frame == frame => {
                     last.total = total;
                     last.room = last.room.or(room);
+                    last.newest = last.newest.max(newest);
+                    last.rtt_least = last.rtt_least.min(rtt_least);
                 }
-                _ => acks.push(Ack { at: at.saturating_sub(origin) as f64, total, room, frame }),
+                _ => acks.push(Ack { at: at.saturating_sub(origin) as f64, total, room, rtt_least, newest, frame }),
             }
         }
-        Some(Record { packets, acks, backlog, rtt_least, origin })
+        (!acks.is_empty()).then_some(Record { packets, acks, origin })
     }
 
-    /// When a packet was sent, ns after the origin.
+    /// All of it.
+    pub(crate) fn whole(&self) -> Stretch<'_> {
+        self.stretch(0..self.acks.len())
+    }
+
+    /// The acknowledgements.
+    pub(crate) fn acks(&self) -> &[Ack] {
+        &self.acks
+    }
+
+    /// A part, of at least one acknowledgement.
+    pub(crate) fn stretch(&self, acks: Range<usize>) -> Stretch<'_> {
+        let before = acks.start.checked_sub(1).map(|i| &self.acks[i]);
+        let part = &self.acks[acks];
+        let first = before.map_or(0, |ack| ack.newest as usize + 1);
+        let end = part.iter().map(|ack| ack.newest as usize + 1).max().unwrap_or(first).max(first);
+        Stretch {
+            packets: &self.packets[first..end],
+            acks: part,
+            delivered: before.map_or(0.0, |ack| ack.total),
+            begins_empty: before.is_none(),
+            rtt_least: part.iter().map(|ack| ack.rtt_least).fold(f64::INFINITY, f64::min),
+            origin: self.origin,
+        }
+    }
+
+    /// A time of the record as it was captured, ns.
+    pub(crate) fn captured(&self, at: f64) -> u64 {
+        self.origin + at as u64
+    }
+}
+
+impl Stretch<'_> {
+    /// With the R of more than this part, ns: no RTT of the part is below it.
+    pub(crate) fn with_rtprop(self, rtprop: f64) -> Self {
+        Self { rtt_least: rtprop, ..self }
+    }
+    /// When a packet was sent, ns after the record's origin.
     pub(crate) fn sent(&self, packet: &Packet) -> f64 {
         packet.sent.saturating_sub(self.origin) as f64
     }

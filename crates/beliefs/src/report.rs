@@ -1,8 +1,7 @@
 //! A capture to what may be believed of each flow's path.
 
-use crate::{
-    Backlog, Belief, Bins, CcacBelief, Fate, Flow, Flows, Period, Verdict, View, explain, explain_ccac, judge,
-};
+use crate::{Belief, Bins, CcacBelief, Fate, Flow, Flows, Moment, Period, Pieces, Verdict, View};
+use crate::{cut, explain, explain_ccac, judge, shrink};
 use fairweir_capture::{CaptureError, Counts, Reader};
 use serde::Serialize;
 use std::io::Read;
@@ -43,6 +42,11 @@ pub struct FlowReport {
     pub delivered_bytes: u64,
     /// The CBR-delay model's belief set; `None` if nothing was delivered or no rate explains the flow.
     pub cbr_delay: Option<Belief>,
+    /// The flow cut at the changes of its link's rate; `None`: there are none to tell, and the sets above are the flow's.
+    /// With changes no one path explains it, and those sets are `None`.
+    pub pieces: Option<Pieces>,
+    /// The CCAC model's bounds over time, from one piece's beginning to its end.
+    pub shrinking: Vec<Moment>,
     /// What limited it when, in the order of time.
     pub limits: Vec<Period>,
     /// It over time.
@@ -55,14 +59,24 @@ pub struct FlowReport {
 
 impl FlowReport {
     fn new(flow: &Flow, resolution_ns: f64) -> FlowReport {
-        let cbr_delay = explain(&flow.packets, |least| JITTER_FACTOR * least);
-        let ccac =
-            cbr_delay.as_ref().and_then(|belief| explain_ccac(&flow.packets, Backlog::None, belief.jitter_assumed_ns));
+        let pieces = cut(&flow.packets);
+        let cbr_delay = match pieces {
+            None => explain(&flow.packets, |least| JITTER_FACTOR * least),
+            Some(_) => None,
+        };
+        let ccac = cbr_delay.as_ref().and_then(|belief| explain_ccac(&flow.packets, belief.jitter_assumed_ns));
         let models = cbr_delay.as_ref().map_or_else(Vec::new, |belief| {
             // thesis section 4.1.1: jitter may be as large as R, and no larger
             let most = belief.simplest.rtprop_most_ns;
             judge(&flow.packets, belief, resolution_ns, most)
         });
+        let jitter = match (&cbr_delay, &pieces) {
+            (Some(belief), _) => belief.jitter_assumed_ns,
+            (None, Some(pieces)) => pieces.jitter_assumed_ns,
+            (None, None) => 0.0,
+        };
+        let parts = pieces.iter().flat_map(|pieces| &pieces.pieces).map(|piece| (piece.from_frame, piece.to_frame));
+        let shrinking = shrink(&flow.packets, jitter, &parts.collect::<Vec<_>>());
         FlowReport {
             src: flow.src.to_string(),
             dst: flow.dst.to_string(),
@@ -71,6 +85,8 @@ impl FlowReport {
             packets: flow.packets.len(),
             lost_packets: flow.packets.iter().filter(|packet| packet.fate == Fate::Lost).count(),
             delivered_bytes: flow.delivered_bytes,
+            pieces,
+            shrinking,
             models,
             ccac,
             cbr_delay,

@@ -7,7 +7,7 @@
 //! room for all of it.
 
 use crate::packet::Fate;
-use crate::record::{Ack, Backlog, Record};
+use crate::record::{Ack, Stretch};
 
 /// Differences below this are rounding, bytes.
 const ROUNDING: f64 = 1e-3;
@@ -83,18 +83,18 @@ impl Walk {
     }
 }
 
-/// Walks a path along a record.
+/// Walks a path along a part of a record.
 ///
 /// # Parameters
 /// `on_arrival`: told of each packet that was kept or lost.
-pub(crate) fn walk(record: &Record<'_>, path: Path, mut on_arrival: impl FnMut(Arrival)) -> Result<(), Breach> {
-    let (packets, acks) = (record.packets, &record.acks);
-    let start = Line { at: f64::NEG_INFINITY, value: 0.0, frame: 0 };
-    let known_from = match record.backlog {
-        Backlog::None => f64::NEG_INFINITY,
-        Backlog::Unknown => acks.first().map_or(0.0, |ack| ack.at),
+pub(crate) fn walk(stretch: &Stretch<'_>, path: Path, mut on_arrival: impl FnMut(Arrival)) -> Result<(), Breach> {
+    let (packets, acks) = (stretch.packets, stretch.acks);
+    let start = Line { at: f64::NEG_INFINITY, value: stretch.delivered, frame: 0 };
+    let known_from = match stretch.begins_empty {
+        true => f64::NEG_INFINITY,
+        false => acks.first().map_or(0.0, |ack| ack.at),
     };
-    let mut walk = Walk { rate: path.rate, least: start, most: start, arrived: 0.0, known_from };
+    let mut walk = Walk { rate: path.rate, least: start, most: start, arrived: stretch.delivered, known_from };
     let next_room = |from: usize| (from..acks.len()).find(|&i| acks[i].room.is_some());
     let (mut sent, mut shown, mut room) = (0, 0, next_room(0));
     let mut ceiling = room.and_then(|i| acks[i].room).unwrap_or(f64::INFINITY);
@@ -102,7 +102,7 @@ pub(crate) fn walk(record: &Record<'_>, path: Path, mut on_arrival: impl FnMut(A
     while shown < acks.len() {
         let delivery = acks[shown].at;
         let widening = room.map_or(f64::INFINITY, |i| acks[i].at - path.jitter);
-        let arrival = packets.get(sent).map_or(f64::INFINITY, |p| record.sent(p) + path.rtprop);
+        let arrival = packets.get(sent).map_or(f64::INFINITY, |p| stretch.sent(p) + path.rtprop);
         if widening <= arrival && widening <= delivery {
             let Some(i) = room else { break };
             if walk.least(widening) > ceiling + ROUNDING {

@@ -45,17 +45,17 @@ proptest! {
     #[test]
     fn the_hull_gives_what_all_pairs_give(path in paths(), part in 1u64..8) {
         let jitter = (path.jitter * part / 4).max(1) as f64;
-        let Some(record) = Record::new(&path.packets, Backlog::None) else { return Ok(()) };
-        let slow = all_pairs(&record.acks, jitter);
-        let (quick, _) = least_rate(&record, jitter).expect("no link is that fast");
+        let Some(record) = Record::new(&path.packets) else { return Ok(()) };
+        let slow = all_pairs(record.acks(), jitter);
+        let (quick, _) = least_rate(&record.whole(), jitter).expect("no link is that fast");
         prop_assert!((quick - slow).abs() <= 1e-9 * slow || slow == 0.0, "{quick} {slow}");
     }
 
     #[test]
     fn the_true_path_is_believed(path in paths()) {
         let d = path.jitter as f64 + 2.0;
-        let Some(belief) = explain_ccac(&path.packets, Backlog::None, d) else {
-            prop_assert!(Record::new(&path.packets, Backlog::None).is_none(), "no path explains it");
+        let Some(belief) = explain_ccac(&path.packets, d) else {
+            prop_assert!(Record::new(&path.packets).is_none(), "no path explains it");
             return Ok(());
         };
         prop_assert!(belief.rate_bytes_per_s().admits(path.rate, 1e-6), "{belief:?} {}", path.rate);
@@ -69,9 +69,9 @@ proptest! {
         let Some(at) = slice(&path.packets, path.rate * factor) else { return Ok(()) };
         prop_assume!(at.rtprop_most_ns >= 0.0);
         let d = at.jitter_least_ns() + 2.0;
-        let belief = explain_ccac(&path.packets, Backlog::None, d);
+        let belief = explain_ccac(&path.packets, d);
         prop_assert!(belief.is_some_and(|b| b.rate_bytes_per_s().admits(path.rate * factor, 1e-6)), "D {d}");
-        let (least, _) = least_jitter(&path.packets, Backlog::None, d).expect("it is enough");
+        let (least, _) = least_jitter(&path.packets, d).expect("it is enough");
         prop_assert!(least <= d);
     }
 
@@ -79,7 +79,7 @@ proptest! {
     #[test]
     fn it_is_within_the_closed_form(path in paths()) {
         let d = path.jitter as f64 + 2.0;
-        let Some(belief) = explain_ccac(&path.packets, Backlog::None, d) else { return Ok(()) };
+        let Some(belief) = explain_ccac(&path.packets, d) else { return Ok(()) };
         let closed = thesis_most(&path.packets, path.rate, d) * 1e9;
         if closed.is_finite() {
             prop_assert!(belief.most_bytes_per_s.is_some_and(|most| most <= closed * (1.0 + 1e-6)), "{belief:?} {closed}");
@@ -152,10 +152,10 @@ proptest! {
     fn the_walk_gives_what_every_token_count_gives(
         packets in small_records(), rate in 1u64..5, rtprop in 0u64..3, jitter in 0u64..5,
     ) {
-        let record = Record::new(&packets, Backlog::None).expect("all were delivered");
-        prop_assume!(rtprop as f64 <= record.rtt_least);
+        let record = Record::new(&packets).expect("all were delivered");
+        prop_assume!(rtprop as f64 <= record.whole().rtt_least);
         let path = Path { rate: rate as f64, rtprop: rtprop as f64, jitter: jitter as f64 };
-        let quick = walk(&record, path, |_| {}).is_ok();
+        let quick = walk(&record.whole(), path, |_| {}).is_ok();
         prop_assert_eq!(quick, every_count(&packets, (rate, rtprop, jitter)));
     }
 }

@@ -1,0 +1,296 @@
+//! Changes of the link's rate within a flow (thesis section 4.1.1.2: beliefs that the link has left become stale, and are
+//! found to be so when they contradict each other).
+//!
+//! A flow is cut where no CCAC path explains what came before and after together, with the jitter that short parts of the
+//! flow show by themselves. A cut is called a change of rate if the rates believed on both sides are apart and both sides
+//! last; what is shorter is jitter. The cut comes late, when the old belief is contradicted: how far back the new one
+//! reaches, and where the two rates' lines meet between, says when the link changed.
+
+use crate::ccac::{CcacBelief, believe, contradiction, least_jitter_of};
+use crate::interval::Interval;
+use crate::packet::Packet;
+use crate::record::{Record, Stretch};
+use serde::Serialize;
+use std::ops::Range;
+
+/// Parts of which each says what jitter it needs.
+const PARTS: usize = 32;
+/// Acknowledgements in such a part at least; a flow with fewer than four of them is not cut.
+const PART_ACKS: usize = 64;
+/// The largest jitter that is no change, in medians of the parts' own.
+const JITTER_MEDIANS: f64 = 2.0;
+/// Rates are apart if they differ by this part.
+const APART: f64 = 0.05;
+/// A rate lasts if it holds for this many D ...
+const LASTING_JITTERS: f64 = 20.0;
+/// ... and this many of the smallest RTT.
+const LASTING_RTTS: f64 = 2.0;
+/// Stretches that are looked at; a rate that changes more often is no rate.
+const MOST_STRETCHES: usize = 4096;
+
+/// A change of the link's rate, in times and frames of the acknowledgements that show it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// When, ns.
+    pub time_ns: u64,
+    /// The first acknowledgement from then on.
+    pub frame: u32,
+    /// C before it, bytes/s.
+    pub before_bytes_per_s: Interval,
+    /// C behind it.
+    pub after_bytes_per_s: Interval,
+    /// When the belief from before, stale since then, was contradicted, ns.
+    pub contradicted_ns: u64,
+    /// The acknowledgement that did.
+    pub contradicted_frame: u32,
+}
+
+/// A part of a flow with one rate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Piece {
+    /// From this acknowledgement, ns.
+    pub from_ns: u64,
+    /// Its frame.
+    pub from_frame: u32,
+    /// Until this acknowledgement, ns.
+    pub to_ns: u64,
+    /// Its frame.
+    pub to_frame: u32,
+    /// What its longest undisturbed stretch lets one believe.
+    pub ccac: CcacBelief,
+}
+
+/// A flow cut at its changes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pieces {
+    /// The D that was assumed within a piece, ns.
+    pub jitter_assumed_ns: f64,
+    /// One at least.
+    pub pieces: Vec<Piece>,
+    /// Between the pieces.
+    pub changes: Vec<Change>,
+}
+
+/// A stretch that lasts, and what it lets one believe.
+struct Lasting {
+    acks: Range<usize>,
+    ccac: CcacBelief,
+}
+
+/// Cuts a flow at its changes of rate; `None` if it is too short to tell, or has none.
+pub fn cut(packets: &[Packet]) -> Option<Pieces> {
+    let record = Record::new(packets)?;
+    let rtprop = record.whole().rtt_least;
+    let jitter = own_jitter(&record, rtprop)?;
+    let lasting = lasting(&record, rtprop, jitter);
+    let mut pieces: Vec<(Piece, Range<usize>)> = Vec::new();
+    let mut changes = Vec::new();
+    for next in lasting {
+        let Some((known, last)) = pieces.last_mut() else {
+            pieces.push((piece(&record, 0..next.acks.end, next.ccac), next.acks));
+            continue;
+        };
+        let rates = (known.ccac.rate_bytes_per_s(), next.ccac.rate_bytes_per_s());
+        if are_apart(rates.0, rates.1) {
+            let change = change(&record, rtprop, jitter, (last.clone(), next.acks.clone()), rates);
+            let from = record.acks().partition_point(|ack| record.captured(ack.at) < change.time_ns);
+            (known.to_ns, known.to_frame) = (change.time_ns, change.frame);
+            changes.push(change);
+            pieces.push((piece(&record, from.min(next.acks.start)..next.acks.end, next.ccac), next.acks));
+        } else {
+            let end = &record.acks()[next.acks.end - 1];
+            (known.to_ns, known.to_frame) = (record.captured(end.at), end.frame);
+            if next.acks.len() > last.len() {
+                known.ccac = next.ccac;
+            }
+            *last = next.acks;
+        }
+    }
+    let pieces: Vec<Piece> = pieces.into_iter().map(|(piece, _)| piece).collect();
+    (!changes.is_empty()).then_some(Pieces { jitter_assumed_ns: jitter, pieces, changes })
+}
+
+fn stretch<'a>(record: &'a Record<'_>, acks: Range<usize>, rtprop: f64) -> Stretch<'a> {
+    // propagation stays what it is when the rate changes
+    record.stretch(acks).with_rtprop(rtprop)
+}
+
+/// The jitter that short parts show by themselves, with some to spare, ns.
+fn own_jitter(record: &Record<'_>, rtprop: f64) -> Option<f64> {
+    let acks = record.acks();
+    let parts = (acks.len() / PART_ACKS).min(PARTS);
+    if parts < 4 {
+        return None;
+    }
+    let bound = |i: usize| i * acks.len() / parts;
+    let mut least: Vec<f64> = (0..parts)
+        .filter_map(|i| {
+            let part = stretch(record, bound(i)..bound(i + 1), rtprop);
+            let enough = acks[bound(i + 1) - 1].at - acks[bound(i)].at + rtprop;
+            least_jitter_of(&part, enough).map(|(jitter, _)| jitter)
+        })
+        .collect();
+    least.sort_by(f64::total_cmp);
+    let median = *least.get(least.len() / 2)?;
+    let whole = record.whole();
+    let span = acks[acks.len() - 1].at - acks[0].at;
+    let largest = whole.packets.iter().map(|packet| f64::from(packet.bytes)).fold(0.0, f64::max);
+    let packet_time = largest * span / acks[acks.len() - 1].total;
+    Some(JITTER_MEDIANS * median.max(packet_time))
+}
+
+/// Stretches that contradict themselves no earlier than at their end, of those that last.
+fn lasting(record: &Record<'_>, rtprop: f64, jitter: f64) -> Vec<Lasting> {
+    let acks = record.acks();
+    let (mut out, mut from) = (Vec::new(), 0);
+    for _ in 0..MOST_STRETCHES {
+        if from >= acks.len() {
+            break;
+        }
+        let end =
+            longest(acks.len() - from, |n| contradiction(&stretch(record, from..from + n, rtprop), jitter).is_none());
+        let range = from..from + end.max(1);
+        from = range.end;
+        let lasts = acks[range.end - 1].at - acks[range.start].at;
+        if lasts < LASTING_JITTERS * jitter || lasts < LASTING_RTTS * rtprop {
+            continue;
+        }
+        if let Some(ccac) = believe(&stretch(record, range.clone(), rtprop), jitter) {
+            out.push(Lasting { acks: range, ccac });
+        }
+    }
+    out
+}
+
+/// The largest count up to a limit for which something holds that ceases to hold once and for all.
+fn longest(most: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut good, mut step) = (0, PART_ACKS);
+    while good < most && holds((good + step).min(most)) {
+        good = (good + step).min(most);
+        step = good;
+    }
+    let mut bad = (good + step).min(most + 1);
+    while good + 1 < bad {
+        let middle = (good + bad) / 2;
+        if holds(middle) {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    good
+}
+
+fn are_apart(one: Interval, other: Interval) -> bool {
+    let below = |low: Interval, high: Interval| low.hi.is_some_and(|hi| hi * (1.0 + APART) < high.lo);
+    below(one, other) || below(other, one)
+}
+
+fn piece(record: &Record<'_>, acks: Range<usize>, ccac: CcacBelief) -> Piece {
+    let (from, to) = (&record.acks()[acks.start], &record.acks()[acks.end - 1]);
+    Piece {
+        from_ns: record.captured(from.at),
+        from_frame: from.frame,
+        to_ns: record.captured(to.at),
+        to_frame: to.frame,
+        ccac,
+    }
+}
+
+/// When the rate changed between two stretches.
+fn change(
+    record: &Record<'_>,
+    rtprop: f64,
+    jitter: f64,
+    (before, after): (Range<usize>, Range<usize>),
+    rates: (Interval, Interval),
+) -> Change {
+    let acks = record.acks();
+    let contradicted = before.end.min(acks.len() - 1);
+    // how far back the new rate explains
+    let room = after.end - before.start;
+    let back = longest(room, |n| contradiction(&stretch(record, after.end - n..after.end, rtprop), jitter).is_none());
+    let first = (after.end - back.max(1)).min(contradicted);
+    let (early, late) = (&acks[first], &acks[contradicted]);
+    let slope = |rate: Interval| rate.hi.map_or(rate.lo, |hi| (rate.lo + hi) / 2.0) / 1e9;
+    let (old, new) = (slope(rates.0), slope(rates.1));
+    // early.total + old (t - early.at) = late.total - new (late.at - t)
+    let meet = (late.total - early.total + old * early.at - new * late.at) / (old - new);
+    let at = if meet.is_finite() { meet.clamp(early.at, late.at) } else { late.at };
+    let index = acks.partition_point(|ack| ack.at < at).min(acks.len() - 1);
+    Change {
+        time_ns: record.captured(at),
+        frame: acks[index].frame,
+        before_bytes_per_s: rates.0,
+        after_bytes_per_s: rates.1,
+        contradicted_ns: record.captured(late.at),
+        contradicted_frame: late.frame,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::testing::{Link, windowed};
+
+    const R: u64 = 20_000_000;
+    const S: u64 = 1_000_000_000;
+
+    fn link(steps: &[(u64, f64)], jitter: u64) -> Vec<Packet> {
+        windowed(&mut Link::new(steps, jitter), R, 80, 6000)
+    }
+
+    #[test]
+    fn a_constant_link_has_no_change() {
+        assert_eq!(cut(&link(&[(0, 2e6)], 0)), None);
+        assert_eq!(cut(&link(&[(0, 2e6)], 3_000_000)), None);
+    }
+
+    #[test]
+    fn changes_are_found_where_they_are() {
+        for jitter in [0, 2_000_000] {
+            let pieces = cut(&link(&[(0, 2e6), (S, 1e6), (3 * S, 3e6)], jitter)).expect("it changes");
+            let found: Vec<f64> = pieces.changes.iter().map(|change| change.time_ns as f64 * 1e-9).collect();
+            // acknowledgements of before the change are R under way
+            assert_eq!(found.len(), 2, "{pieces:?}");
+            let near = |i: usize, at: f64| (found[i] - at - R as f64 * 1e-9).abs() < 0.02;
+            assert!(near(0, 1.0) && near(1, 3.0), "{found:?}");
+            for (piece, rate) in pieces.pieces.iter().zip([2e6, 1e6, 3e6]) {
+                let believed = piece.ccac.rate_bytes_per_s();
+                assert!(believed.admits(rate, 1e-4), "{believed:?} {rate}");
+                assert!(!believed.admits(rate * 1.1, 0.0) && !believed.admits(rate / 1.1, 0.0), "{believed:?}");
+            }
+            for change in &pieces.changes {
+                assert!(change.contradicted_ns >= change.time_ns);
+            }
+        }
+    }
+
+    /// A pause, then all that waited at once: longer than the jitter of other times, but no other rate.
+    #[test]
+    fn a_pause_is_no_change() {
+        let mut packets = link(&[(0, 2e6)], 100_000);
+        for packet in &mut packets {
+            if let crate::Fate::Acked { at, .. } = &mut packet.fate
+                && (2 * S..2 * S + 50_000_000).contains(at)
+            {
+                *at = 2 * S + 50_000_000;
+            }
+        }
+        assert_eq!(cut(&packets), None);
+    }
+
+    #[test]
+    fn a_sender_that_pauses_is_no_change() {
+        let mut packets = link(&[(0, 2e6)], 100_000);
+        let slow = packets.len() / 2;
+        for (i, packet) in packets.iter_mut().enumerate().skip(slow) {
+            let later = (i - slow) as u64 * 1_000_000 + S / 5;
+            packet.sent = packet.sent.saturating_add(later);
+            if let crate::Fate::Acked { at, .. } = &mut packet.fate {
+                *at = packet.sent + R + 1_000_000;
+            }
+        }
+        assert_eq!(cut(&packets), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! How beliefs shrink while a flow runs (thesis section 3.2): what the CCAC model's bounds were after ever more of it.
+//!
+//! The moments lie a factor apart, so that all of them cost little more than the last. The jitter is the one assumed in
+//! the end: what the sender could have believed had it known it.
+
+use crate::ccac::most_rate;
+use crate::hull::Chain;
+use crate::packet::Packet;
+use crate::record::{Record, Stretch};
+use serde::Serialize;
+use std::ops::Range;
+
+/// Acknowledgements at the first moment.
+const FIRST: usize = 4;
+/// Each moment has this many times the acknowledgements of the one before.
+const FACTOR: f64 = std::f64::consts::SQRT_2;
+
+/// What was believed at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Moment {
+    /// When an acknowledgement came, ns.
+    pub time_ns: u64,
+    /// Its frame.
+    pub frame: u32,
+    /// C_L, bytes/s.
+    pub least_bytes_per_s: f64,
+    /// C_U, bytes/s; `None`: no bound yet.
+    pub most_bytes_per_s: Option<f64>,
+    /// R is at most this, ns.
+    pub rtprop_most_ns: f64,
+}
+
+/// What was believed over time with a jitter of D, ns.
+///
+/// `pieces`: where beliefs start anew, by frames of acknowledgements; empty: nowhere but at the beginning.
+pub fn shrink(packets: &[Packet], jitter: f64, pieces: &[(u32, u32)]) -> Vec<Moment> {
+    let Some(record) = Record::new(packets) else { return Vec::new() };
+    let acks = record.acks();
+    let place = |frame: u32| acks.iter().position(|ack| ack.frame == frame);
+    let mut starts: Vec<usize> = pieces.iter().filter_map(|&(from, _)| place(from)).collect();
+    if starts.first() != Some(&0) {
+        starts.insert(0, 0);
+    }
+    let ends = starts[1..].iter().copied().chain([acks.len()]);
+    starts.iter().zip(ends).flat_map(|(&from, to)| moments(&record, from..to, jitter)).collect()
+}
+
+fn moments(record: &Record<'_>, part: Range<usize>, jitter: f64) -> Vec<Moment> {
+    let mut out: Vec<Moment> = Vec::new();
+    let (mut chain, mut least) = (Chain::default(), 0.0f64);
+    let mut next = FIRST;
+    for (i, ack) in record.acks()[part.clone()].iter().enumerate() {
+        if let Some((slope, _)) = chain.steepest_to((ack.at, ack.total)) {
+            least = least.max(slope);
+        }
+        if let Some(room) = ack.room {
+            chain.push((ack.at - jitter, room), ack.frame);
+        }
+        let count = i + 1;
+        if count < next && count < part.len() {
+            continue;
+        }
+        next = ((next as f64 * FACTOR) as usize).max(count + 1);
+        let seen: Stretch<'_> = record.stretch(part.start..part.start + count);
+        let known = out.last().and_then(|moment| moment.most_bytes_per_s);
+        out.push(Moment {
+            time_ns: record.captured(ack.at),
+            frame: ack.frame,
+            least_bytes_per_s: least * 1e9,
+            most_bytes_per_s: most_rate(&seen, least, known.map(|rate| rate / 1e9), jitter).map(|rate| rate * 1e9),
+            rtprop_most_ns: seen.rtt_least,
+        });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain_ccac;
+    use crate::packet::testing::{Link, windowed};
+
+    #[test]
+    fn beliefs_only_shrink_and_end_at_the_whole_flows() {
+        let packets = windowed(&mut Link::new(&[(0, 2e6)], 1_000_000), 20_000_000, 80, 2000);
+        let d = 1_100_000.0;
+        let seen = shrink(&packets, d, &[]);
+        assert!(seen.len() > 10, "{seen:?}");
+        let most = |moment: &Moment| moment.most_bytes_per_s.unwrap_or(f64::INFINITY);
+        for pair in seen.windows(2) {
+            assert!(pair[0].least_bytes_per_s <= pair[1].least_bytes_per_s);
+            assert!(most(&pair[0]) >= most(&pair[1]));
+            assert!(pair[0].rtprop_most_ns >= pair[1].rtprop_most_ns);
+        }
+        let (first, last) = (seen[0], seen[seen.len() - 1]);
+        assert!(most(&first) > 2.0 * most(&last), "{first:?} {last:?}");
+        let whole = explain_ccac(&packets, d).expect("a path");
+        assert!((last.least_bytes_per_s / whole.least_bytes_per_s - 1.0).abs() < 1e-6);
+        assert!((most(&last) / whole.most_bytes_per_s.expect("it was busy") - 1.0).abs() < 1e-4, "{last:?} {whole:?}");
+    }
+
+    #[test]
+    fn beliefs_start_anew_with_a_piece() {
+        let packets = windowed(&mut Link::new(&[(0, 2e6), (1_000_000_000, 1e6)], 0), 20_000_000, 80, 3000);
+        let pieces = crate::cut(&packets).expect("it changes").pieces;
+        let ends: Vec<(u32, u32)> = pieces.iter().map(|piece| (piece.from_frame, piece.to_frame)).collect();
+        let seen = shrink(&packets, 2_000_000.0, &ends);
+        let last = seen[seen.len() - 1];
+        assert!(last.most_bytes_per_s.is_some_and(|most| most < 1.1e6), "{last:?}");
+        assert!(seen.iter().any(|moment| moment.least_bytes_per_s > 1.9e6));
+    }
+}
