@@ -1,125 +1,93 @@
-"""``fairweir explain``: what a capture lets one believe of each flow's path."""
+"""``fairweir explain``: what a capture lets one believe of each flow's path, and what limited the flow."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.errors import ConfigError
-
-#: Where a capture was taken, by the word of `fairweir_beliefs::View`.
-PLACES = {
-    "sender": "at the sender",
-    "receiver": "at the receiver: data and ACKs have nearly none of the path between them",
-    "between": "between the ends: of the path only what lies beyond the capture",
-    "unknown": "unknown, no handshake was captured; read what follows as if at the sender",
-}
+from fairweir.explain.findings import findings
+from fairweir.explain.read import explain_file
+from fairweir.explain.table import remarks, rows
 
 
 def explain(
     capture: Annotated[Path, typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file of TCP, headers will do.")],
     flow: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only this flow; they count from 1.")] = None,
     as_json: AsJson = False,
+    plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw each flow over time: DIR/flow-N.png.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page with tables, findings and figures.")
+    ] = None,
 ) -> None:
-    """Show the paths that could have made each flow of CAPTURE: rate C, rtprop, jitter D, buffer.
+    """Show the paths that could have made each flow of CAPTURE: rate C, rtprop, jitter D, buffer; what limited it when.
 
-    Ranges hold under the named model, if the jitter is at most twice the least that explains the flow; docs/explain.md.
+    Ranges hold under the named model, if the jitter is at most what is assumed; docs/explain.md.
     Exit 0: explained; 2: the capture cannot be read or has no such flow; 130: interrupted.
     """
+    check_places(plot, report)
     with output.progress_bar(counts=False) as bar:
         task = bar.add_task("reading", total=None)
         document = explain_file(
             capture, on_progress=lambda frames: bar.update(task, description=f"{capture.name}: {frames} frames")
         )
-    numbered = [{"flow": number, **facts} for number, facts in enumerate(document["flows"], start=1)]
-    if not numbered:
-        raise ConfigError(
-            f"no flow with data and ACKs in {document['capture']['frames']} frames",
-            hint="capture both directions of a TCP transfer, at the data's sender: `tcpdump -s 128 -w FILE tcp`",
-            source=str(capture),
-        )
-    if flow is not None and flow > len(numbered):
-        raise ConfigError(f"no flow {flow}, the capture has {len(numbered)}", source=str(capture), key="--flow")
-    document["flows"] = numbered if flow is None else [numbered[flow - 1]]
+    if flow is not None:
+        if flow > len(document["flows"]):
+            raise ConfigError(
+                f"no flow {flow}, the capture has {len(document['flows'])}", source=str(capture), key="--flow"
+            )
+        document["flows"] = [document["flows"][flow - 1]]
     if as_json:
         output.print_json(document)
-        return
-    for facts in document["flows"]:
-        show(facts)
-    remark(document)
+    else:
+        for facts in document["flows"]:
+            show(facts)
+        for remark in remarks(document):
+            output.stderr.print(remark)
+    if plot is not None:
+        draw(document, plot)
+    if report is not None:
+        from fairweir.explain.page import write_page
+
+        output.stderr.print(f"report: {write_page(document, capture, report)}", soft_wrap=True)
 
 
-def explain_file(path: Path, on_progress: Any = None) -> dict[str, Any]:
-    """Read a capture and explain its flows.
-
-    Parameters
-    ----------
-    path : Path of a pcap or pcapng file
-    on_progress : callable, told the number of frames read; what it raises ends the reading
-
-    Returns
-    -------
-    dict, `capture` (counts), `flows` (each with `cbr_delay` and `ccac`; ns, bytes, bytes/s), `flows_without_acks`
+def check_places(plot: Path | None, report: Path | None) -> None:
+    """Find out that there is no place for figures or report before a long capture is read.
 
     Raises
     ------
-    ConfigError : the file is missing, empty, damaged, or no capture
+    ConfigError : `plot` is a file, or the directory for `report` is missing
     """
-    try:
-        path.stat()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ConfigError(f"capture cannot be read: {reason}", source=str(path)) from None
-    document: dict[str, Any] = json.loads(_core.explain(str(path), on_progress))
-    return document
+    if plot is not None and plot.exists() and not plot.is_dir():
+        raise ConfigError(f"not a directory: `{plot}`", hint="figures go into one, a file a flow", key="--plot")
+    if report is not None and (report.is_dir() or not report.absolute().parent.is_dir()):
+        reason = "is a directory" if report.is_dir() else f"no such directory: `{report.parent}`"
+        raise ConfigError(f"report cannot be written: {reason}", hint="try `--report report.html`", key="--report")
+
+
+def draw(document: dict[str, Any], directory: Path) -> None:
+    """Draw each flow into a directory, which is made."""
+    from fairweir.explain.plots import save_flow_plot
+    from fairweir.explain.view import flow_view
+
+    directory.mkdir(parents=True, exist_ok=True)
+    for facts in document["flows"]:
+        output.stderr.print(f"figure: {save_flow_plot(flow_view(facts), directory)}", soft_wrap=True)
 
 
 def show(facts: dict[str, Any]) -> None:
-    """Print a flow's table."""
+    """Print a flow's table and what is worth saying of it."""
     table = Table(f"flow {facts['flow']}", f"{facts['src']} to {facts['dst']}", box=None, header_style="bold")
-    table.add_row("captured", PLACES[facts["view"]])
-    table.add_row("packets", f"{facts['packets']}, from frame {facts['first_frame']}")
-    table.add_row("losses", f"{facts['lost_packets']} ({facts['lost_packets'] / facts['packets']:.2%})")
-    table.add_row("delivered", f"{facts['delivered_bytes']} bytes")
-    belief, bounds = facts["cbr_delay"], facts["ccac"]
-    if belief is None:
-        table.add_row("path", "no rate explains this flow")
-    else:
-        simplest, assumed_ms = belief["simplest"], belief["jitter_assumed_ns"] * 1e-6
-        least_ms = (simplest["delay_most_ns"] - simplest["rtprop_most_ns"]) * 1e-6
-        table.add_row("rtprop", f"{between(belief['rtprop_ns'], 1e-6)} ms")
-        table.add_row("C, CBR-delay", f"{between(belief['rate_bytes_per_s'], 8e-6)} Mbit/s")
-        if bounds is not None:
-            ends = {"lo": bounds["least_bytes_per_s"], "hi": bounds["most_bytes_per_s"]}
-            table.add_row("C, CCAC", f"{between(ends, 8e-6)} Mbit/s")
-        table.add_row("jitter D", f"at least {least_ms:.5g} ms; assumed: at most {assumed_ms:.5g} ms")
-        table.add_row("buffer", f"{between(belief['buffer_bytes'], 1e-3)} kB")
+    for row in rows(facts):
+        table.add_row(*row)
     output.stdout.print(table)
+    for finding in findings(facts):
+        where = f" (Wireshark: {finding.where})" if finding.where else ""
+        output.stdout.print(f"  {finding.text}{where}", soft_wrap=True)
     output.stdout.print()
-
-
-def between(ends: dict[str, float | None], scale: float) -> str:
-    """Give a range in words; without an upper end there is no bound."""
-    lo, hi = ends["lo"] or 0.0, ends["hi"]
-    return f"at least {lo * scale:.5g}" if hi is None else f"{lo * scale:.5g} to {hi * scale:.5g}"
-
-
-def remark(document: dict[str, Any]) -> None:
-    """Say on stderr what of the capture was left out."""
-    counts = document["capture"]
-    if counts["is_truncated"]:
-        output.stderr.print("the capture ends within a packet: explained is what comes before")
-    if document["flows_without_acks"]:
-        output.stderr.print(f"left out, no ACK captured: {document['flows_without_acks']} flows")
-    others = counts["frames"] - counts["segments"]
-    if others:
-        output.stderr.print(f"left out, not whole TCP packets: {others} of {counts['frames']} frames")
-    if counts["backward"]:
-        output.stderr.print(f"the clock went back {counts['backward']} times: ranges may be wrong")

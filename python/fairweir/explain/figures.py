@@ -1,0 +1,143 @@
+"""A flow over time as an interactive figure of the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from fairweir.explain.limits import LIMITS
+from fairweir.report import style
+from fairweir.report.figure import Figure, rounded, slug
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fairweir.explain.view import Band, FlowView
+
+#: Vertical extents of the panels, the limits' band last.
+DOMAINS: Final = ([0.73, 1.0], [0.42, 0.69], [0.11, 0.38], [0.0, 0.05])
+#: Room above the largest value that is drawn.
+HEADROOM: Final = 1.15
+#: More stays than that make a page slow; the shortest are then left out of the picture.
+MOST_STAYS: Final = 2000
+BELIEVED: Final = style.colour(2)
+MEASURED: Final = style.colour(0)
+RECEIVER: Final = LIMITS["receiver-window"].colour
+
+
+def flow_figure(view: FlowView) -> Figure:
+    """Rate, RTT and inflight over a common time axis, and below what limited the flow."""
+    data = [
+        *_band(view, view.believed_rate_mbps, "y", "C believed"),
+        _line(view, view.rate_mbps, "y", "delivered", MEASURED, "Mbps"),
+        *_band(view, view.believed_rtprop_ms, "y2", "rtprop believed"),
+        _line(view, view.rtt_least_ms, "y2", "RTT, least and largest", MEASURED, "ms"),
+        _line(view, view.rtt_most_ms, "y2", "RTT, largest", MEASURED, "ms") | {"showlegend": False, "fill": "tonexty"},
+        _line(view, view.inflight_kb, "y3", "inflight", MEASURED, "kB"),
+        _line(view, view.window_kb, "y3", "receiver window", RECEIVER, "kB"),
+        *_limits(view),
+    ]
+    if view.bdp_kb is not None:
+        data.append(_level(view, view.bdp_kb, "y3", "least BDP believed"))
+    tops = (
+        top_of(view.rate_mbps, view.believed_rate_mbps),
+        top_of(view.rtt_most_ms, view.believed_rtprop_ms),
+        HEADROOM * max(_largest(view.inflight_kb), view.bdp_kb or 0.0),
+    )
+    titles = ("rate (Mbps)", "RTT (ms)", "inflight (kB)")
+    layout: dict[str, Any] = {
+        "xaxis": {"title": {"text": style.axis_label("t_s")}, "range": [0, view.end_s], "anchor": "y4"},
+        "yaxis4": {"domain": DOMAINS[3], "showticklabels": False, "ticks": "", "range": [0, 1], "fixedrange": True},
+        "barmode": "overlay",
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0},
+    }
+    for axis, domain, title, top in zip(("yaxis", "yaxis2", "yaxis3"), DOMAINS, titles, tops, strict=False):
+        layout[axis] = {"title": {"text": title}, "domain": domain, "range": [0, top or 1]}
+    return Figure(
+        id=slug("flow", str(view.number)),
+        title=f"Flow {view.number}, {view.ends}",
+        data=data,
+        layout=layout,
+        caption=(
+            "Band at the bottom: what limited the flow; point at it for the frames. Ranges believed hold for the whole "
+            "flow. A receiver window beyond the axis did not bind."
+        ),
+        height=760,
+        is_wide=True,
+    )
+
+
+def _line(view: FlowView, values: Iterable[float], axis: str, name: str, colour: str, unit: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": rounded(view.t_s),
+        "y": rounded(values),
+        "yaxis": axis,
+        "line": {"color": colour, "width": 1.4},
+        "hovertemplate": f"{name}: %{{y:.4g}} {unit} at %{{x:.4g}} s<extra></extra>",
+    }
+
+
+def _level(view: FlowView, value: float, axis: str, name: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": [0, view.end_s],
+        "y": rounded([value, value]),
+        "yaxis": axis,
+        "line": {"color": BELIEVED, "width": 1.2, "dash": "dash"},
+        "hovertemplate": f"{name}: %{{y:.4g}}<extra></extra>",
+    }
+
+
+def _band(view: FlowView, band: Band | None, axis: str, name: str) -> list[dict[str, Any]]:
+    """Two edges and what lies between; without an upper end the lower edge alone."""
+    if band is None:
+        return []
+    if band.hi is None:
+        return [_level(view, band.lo, axis, f"{name}, at least")]
+    edge = _level(view, band.lo, axis, name) | {"line": {"color": BELIEVED, "width": 0.8}, "showlegend": False}
+    return [edge, edge | {"y": rounded([band.hi, band.hi]), "fill": "tonexty", "showlegend": True}]
+
+
+def _limits(view: FlowView) -> list[dict[str, Any]]:
+    stays = sorted(view.stays, key=lambda stay: stay.from_s - stay.to_s)[:MOST_STAYS]
+    bars = []
+    for word, limit in LIMITS.items():
+        mine = [stay for stay in stays if stay.limit == word]
+        if mine:
+            bars.append(
+                {
+                    "type": "bar",
+                    "name": limit.name,
+                    "x": [(stay.from_s + stay.to_s) / 2 for stay in mine],
+                    "width": [stay.to_s - stay.from_s for stay in mine],
+                    "y": [1] * len(mine),
+                    "yaxis": "y4",
+                    "marker": {"color": limit.colour, "line": {"width": 0}},
+                    "text": [
+                        f"{stay.from_s:.4g} to {stay.to_s:.4g} s, frames {stay.first_frame} to {stay.last_frame}"
+                        for stay in mine
+                    ],
+                    "textposition": "none",
+                    "hovertemplate": f"{limit.name}: %{{text}}<extra></extra>",
+                }
+            )
+    return bars
+
+
+def _largest(values: Iterable[float]) -> float:
+    known = [value for value in values if np.isfinite(value)]
+    return max(known, default=0.0)
+
+
+def top_of(values: Iterable[float], band: Band | None) -> float:
+    """Give what shows all values and the band, unless the band is far above them."""
+    largest = _largest(values)
+    believed = 0.0 if band is None else band.hi or band.lo
+    return HEADROOM * max(largest, min(believed, 2 * largest))

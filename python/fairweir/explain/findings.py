@@ -1,0 +1,82 @@
+"""What is worth saying of a flow, in sentences with Wireshark's frame numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairweir.explain.limits import LIMITS, longest, shares
+
+#: A limit that held for less of the time is not worth a sentence.
+LEAST_SHARE: Final = 0.01
+PLACES: Final = {
+    "sender": "at the sender",
+    "receiver": "at the receiver: data and ACKs have nearly none of the path between them",
+    "between": "between the ends: of the path only what lies beyond the capture",
+    "unknown": "unknown, no handshake was captured; read what follows as if at the sender",
+}
+"""Where a capture was taken, by the word of `fairweir_beliefs::View`."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence.
+
+    Attributes
+    ----------
+    text : str
+    frames : (first, last) in the capture where it can be seen, None if everywhere
+    """
+
+    text: str
+    frames: tuple[int, int] | None = None
+
+    @property
+    def where(self) -> str:
+        """The frames in words, empty if there are none."""
+        return "" if self.frames is None else f"frames {self.frames[0]} to {self.frames[1]}"
+
+
+def findings(facts: dict[str, Any]) -> list[Finding]:
+    """Give what a flow of `explain_file`'s document shows, what limited it first."""
+    return [*_limits(facts), *_use(facts)]
+
+
+def limited_by(facts: dict[str, Any]) -> str:
+    """Give the limits with their shares of the time: ``cwnd 83 %, loss recovery 10 %``."""
+    told = [
+        f"{LIMITS[word].name} {share:.0%}"
+        for word, share in shares(facts["limits"]).items()
+        if share >= LEAST_SHARE
+    ]
+    return ", ".join(told) or "nothing: all was sent at once"
+
+
+def duration_s(facts: dict[str, Any]) -> float:
+    """Time from the flow's first packet to its last ACK or packet, to a bin of its series."""
+    series = facts["series"]
+    return float(len(series["delivered_bytes"]) * series["width_ns"] * 1e-9)
+
+
+def _limits(facts: dict[str, Any]) -> list[Finding]:
+    origin = facts["series"]["from_ns"]
+    told = []
+    for word, share in shares(facts["limits"]).items():
+        if share < LEAST_SHARE:
+            continue
+        period = longest(facts["limits"], word)
+        start, end = ((period[key] - origin) * 1e-9 for key in ("from_ns", "to_ns"))
+        text = f"{share:.0%} of the time the flow {LIMITS[word].says}; longest: {start:.3f} to {end:.3f} s"
+        told.append(Finding(text, (period["first_frame"], period["last_frame"])))
+    return told
+
+
+def _use(facts: dict[str, Any]) -> list[Finding]:
+    belief, seconds = facts["cbr_delay"], duration_s(facts)
+    if belief is None or seconds <= 0:
+        return []
+    rate = facts["delivered_bytes"] / seconds
+    most = min(1.0, rate / belief["rate_bytes_per_s"]["lo"]) if belief["rate_bytes_per_s"]["lo"] else 1.0
+    least = 0.0 if belief["rate_bytes_per_s"]["hi"] is None else rate / belief["rate_bytes_per_s"]["hi"]
+    used = f"{least:.0%} to {most:.0%}" if f"{least:.0%}" != f"{most:.0%}" else f"{most:.0%}"
+    return [Finding(f"The flow used {used} of C over its {seconds:.3g} s")]

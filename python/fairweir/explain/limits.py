@@ -1,0 +1,49 @@
+"""What limited a flow, in words: `fairweir_beliefs::Limit` and its periods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairweir.report import style
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit as people see it.
+
+    Attributes
+    ----------
+    name : str, in tables and legends
+    says : str, a sentence's end, behind "the flow"
+    colour : str, in figures; the same as a curve's only where it means the same
+    """
+
+    name: str
+    says: str
+    colour: str
+
+
+#: By the word of `fairweir_beliefs::Limit`, in the order of legends.
+LIMITS: Final = {
+    "window": Limit("cwnd", "waited for ACKs: its congestion window was used up", style.colour(0)),
+    "pacing": Limit("pacing", "was paced by its sender's own clock", style.colour(5)),
+    "receiver-window": Limit("receiver window", "had filled the receiver's window", style.colour(3)),
+    "application": Limit("application", "had nothing more to send", style.colour(2)),
+    "recovery": Limit("loss recovery", "repaired losses", style.colour(1)),
+    "unknown": Limit("unknown", "was limited by what cannot be told from the capture's place", style.colour(7)),
+}
+
+
+def shares(periods: list[dict[str, Any]]) -> dict[str, float]:
+    """Give each limit's share of the time of all periods, the largest first."""
+    spent: dict[str, int] = {}
+    for period in periods:
+        spent[period["limit"]] = spent.get(period["limit"], 0) + period["to_ns"] - period["from_ns"]
+    whole = sum(spent.values())
+    return {limit: ns / whole for limit, ns in sorted(spent.items(), key=lambda item: -item[1])}
+
+
+def longest(periods: list[dict[str, Any]], limit: str) -> dict[str, Any]:
+    """Give the longest period of a limit that is among them."""
+    return max((p for p in periods if p["limit"] == limit), key=lambda p: p["to_ns"] - p["from_ns"])

@@ -1,0 +1,52 @@
+"""A flow's numbers as rows of a table, and what of a capture was left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairweir.explain.findings import PLACES, limited_by
+
+
+def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Give a flow's table: what it did, what limited it, what may be believed of its path."""
+    table = [
+        ("captured", PLACES[facts["view"]]),
+        ("packets", f"{facts['packets']}, from frame {facts['first_frame']}"),
+        ("losses", f"{facts['lost_packets']} ({facts['lost_packets'] / facts['packets']:.2%})"),
+        ("delivered", f"{facts['delivered_bytes']} bytes"),
+        ("limited by", limited_by(facts)),
+    ]
+    belief, bounds = facts["cbr_delay"], facts["ccac"]
+    if belief is None:
+        return [*table, ("path", "no rate explains this flow")]
+    simplest, assumed_ms = belief["simplest"], belief["jitter_assumed_ns"] * 1e-6
+    least_ms = (simplest["delay_most_ns"] - simplest["rtprop_most_ns"]) * 1e-6
+    table.append(("rtprop", f"{between(belief['rtprop_ns'], 1e-6)} ms"))
+    table.append(("C, CBR-delay", f"{between(belief['rate_bytes_per_s'], 8e-6)} Mbit/s"))
+    if bounds is not None:
+        ends = {"lo": bounds["least_bytes_per_s"], "hi": bounds["most_bytes_per_s"]}
+        table.append(("C, CCAC", f"{between(ends, 8e-6)} Mbit/s"))
+    table.append(("jitter D", f"at least {least_ms:.5g} ms; assumed: at most {assumed_ms:.5g} ms"))
+    table.append(("buffer", f"{between(belief['buffer_bytes'], 1e-3)} kB"))
+    return table
+
+
+def between(ends: dict[str, float | None], scale: float) -> str:
+    """Give a range in words; without an upper end there is no bound."""
+    lo, hi = ends["lo"] or 0.0, ends["hi"]
+    return f"at least {lo * scale:.5g}" if hi is None else f"{lo * scale:.5g} to {hi * scale:.5g}"
+
+
+def remarks(document: dict[str, Any]) -> list[str]:
+    """Say what of the capture was left out."""
+    counts, said = document["capture"], []
+    if counts["is_truncated"]:
+        said.append("the capture ends within a packet: explained is what comes before")
+    if document["flows_without_acks"]:
+        said.append(f"left out, no ACK captured: {document['flows_without_acks']} flows")
+    others = counts["frames"] - counts["segments"]
+    if others:
+        said.append(f"left out, not whole TCP packets: {others} of {counts['frames']} frames")
+    if counts["backward"]:
+        said.append(f"the clock went back {counts['backward']} times: ranges may be wrong")
+    return said

@@ -1,0 +1,112 @@
+"""A flow over time in the units of figures, for those on pages and those in files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Band:
+    """A range that was believed; `hi` is None where it has no end."""
+
+    lo: float
+    hi: float | None
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A time with one limit, s since the flow's first packet."""
+
+    limit: str
+    from_s: float
+    to_s: float
+    first_frame: int
+    last_frame: int
+
+
+@dataclass(frozen=True)
+class FlowView:
+    """A flow over time.
+
+    Attributes
+    ----------
+    t_s : n times, the middles of bins, s since the flow's first packet
+    rate_mbps : n, IP packets acknowledged in a bin; NaN where `t_s` has nothing, as in all columns
+    rtt_least_ms, rtt_most_ms : n
+    inflight_kb : n, the largest in a bin
+    window_kb : n, the least room that the receiver advertised in a bin
+    believed_rate_mbps, believed_rtprop_ms : Band, None if no path explains the flow
+    stays : list of Stay, in order
+    """
+
+    number: int
+    ends: str
+    t_s: Column
+    rate_mbps: Column
+    rtt_least_ms: Column
+    rtt_most_ms: Column
+    inflight_kb: Column
+    window_kb: Column
+    believed_rate_mbps: Band | None
+    believed_rtprop_ms: Band | None
+    stays: list[Stay]
+
+    @property
+    def end_s(self) -> float:
+        """Where the time axis ends."""
+        return float(self.t_s[-1] * 2 - self.t_s[-2]) if len(self.t_s) > 1 else 1.0
+
+    @property
+    def bdp_kb(self) -> float | None:
+        """Least BDP that is believed: it fills the path without a queue."""
+        if self.believed_rate_mbps is None or self.believed_rtprop_ms is None:
+            return None
+        return self.believed_rate_mbps.lo * self.believed_rtprop_ms.lo / 8
+
+
+def flow_view(facts: dict[str, Any], most_points: int = 600) -> FlowView:
+    """Give a flow of `explain_file`'s document over time, in at most `most_points` bins."""
+    series = facts["series"]
+    bins = len(series["delivered_bytes"])
+    joined = max(1, -(-bins // most_points))
+    width_s = series["width_ns"] * joined * 1e-9
+    starts = np.arange(0, max(bins, 1), joined)
+    belief = facts["cbr_delay"]
+    origin = series["from_ns"]
+
+    def column(name: str, pick: np.ufunc, scale: float) -> Column:
+        values = np.array([np.nan if v is None else v for v in series[name]] or [np.nan], dtype=np.float64)
+        return np.asarray(pick.reduceat(values, starts) * scale, dtype=np.float64)
+
+    return FlowView(
+        number=facts["flow"],
+        ends=f"{facts['src']} to {facts['dst']}",
+        t_s=(np.arange(len(starts)) + 0.5) * width_s,
+        rate_mbps=column("delivered_bytes", np.add, 8e-6 / width_s),
+        rtt_least_ms=column("rtt_least_ns", np.fmin, 1e-6),
+        rtt_most_ms=column("rtt_most_ns", np.fmax, 1e-6),
+        inflight_kb=column("inflight_bytes", np.fmax, 1e-3),
+        window_kb=column("window_bytes", np.fmin, 1e-3),
+        believed_rate_mbps=None if belief is None else _band(belief["rate_bytes_per_s"], 8e-6),
+        believed_rtprop_ms=None if belief is None else _band(belief["rtprop_ns"], 1e-6),
+        stays=[
+            Stay(
+                period["limit"],
+                (period["from_ns"] - origin) * 1e-9,
+                (period["to_ns"] - origin) * 1e-9,
+                period["first_frame"],
+                period["last_frame"],
+            )
+            for period in facts["limits"]
+        ],
+    )
+
+
+def _band(ends: dict[str, Any], scale: float) -> Band:
+    return Band((ends["lo"] or 0.0) * scale, None if ends["hi"] is None else ends["hi"] * scale)
