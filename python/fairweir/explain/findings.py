@@ -17,6 +17,9 @@ PLACES: Final = {
 }
 """Where a capture was taken, by the word of `fairweir_beliefs::View`."""
 
+MODELS: Final = {"ideal": "ideal link", "cbr-delay": "CBR-delay path", "ccac": "CCAC path"}
+"""Models as they are called, by the word of `fairweir_beliefs::Model`."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -39,15 +42,13 @@ class Finding:
 
 def findings(facts: dict[str, Any]) -> list[Finding]:
     """Give what a flow of `explain_file`'s document shows, what limited it first."""
-    return [*_limits(facts), *_use(facts)]
+    return [*_limits(facts), *_use(facts), *_models(facts)]
 
 
 def limited_by(facts: dict[str, Any]) -> str:
     """Give the limits with their shares of the time: ``cwnd 83 %, loss recovery 10 %``."""
     told = [
-        f"{LIMITS[word].name} {share:.0%}"
-        for word, share in shares(facts["limits"]).items()
-        if share >= LEAST_SHARE
+        f"{LIMITS[word].name} {share:.0%}" for word, share in shares(facts["limits"]).items() if share >= LEAST_SHARE
     ]
     return ", ".join(told) or "nothing: all was sent at once"
 
@@ -80,3 +81,20 @@ def _use(facts: dict[str, Any]) -> list[Finding]:
     least = 0.0 if belief["rate_bytes_per_s"]["hi"] is None else rate / belief["rate_bytes_per_s"]["hi"]
     used = f"{least:.0%} to {most:.0%}" if f"{least:.0%}" != f"{most:.0%}" else f"{most:.0%}"
     return [Finding(f"The flow used {used} of C over its {seconds:.3g} s")]
+
+
+def _models(facts: dict[str, Any]) -> list[Finding]:
+    """Say what contradicts the models that do not explain the flow (thesis section 8.3.2)."""
+    told = []
+    for verdict in facts["models"]:
+        frames, least = verdict["frames"], verdict["jitter_least_ns"]
+        if least is None or least > verdict["jitter_most_ns"]:
+            needs = "none that was tried" if least is None else f"{least * 1e-6:.4g} ms"
+            text = f"No {MODELS[verdict['model']]} made this: least jitter {needs}"
+            told.append(Finding(text, None if frames is None else (frames[0], frames[1])))
+    contradiction = next((v["losses_contradict"] for v in facts["models"] if v["losses_contradict"]), None)
+    if contradiction is not None:
+        lost, kept = contradiction
+        text = f"Not every loss is a full buffer's: frame {lost} was lost, frame {kept} found more waiting and was kept"
+        told.append(Finding(text, (min(lost, kept), max(lost, kept))))
+    return told

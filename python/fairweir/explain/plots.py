@@ -37,9 +37,7 @@ def flow_figure(view: FlowView) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=SIZE_INCHES, layout="constrained")
-    rate, rtt, inflight, limits = figure.subplots(
-        4, 1, sharex=True, gridspec_kw={"height_ratios": PANEL_HEIGHTS}
-    )
+    rate, rtt, inflight, limits = figure.subplots(4, 1, sharex=True, gridspec_kw={"height_ratios": PANEL_HEIGHTS})
     _believe(rate, view.believed_rate_mbps, "C believed")
     rate.plot(view.t_s, view.rate_mbps, color=MEASURED, linewidth=1.2, label="delivered")
     _dress(rate, "rate (Mbps)", top_of(view.rate_mbps, view.believed_rate_mbps))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairweir.explain.findings import PLACES, limited_by
+from fairweir.explain.findings import MODELS, PLACES, limited_by
 
 
 def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -28,6 +28,8 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         table.append(("C, CCAC", f"{between(ends, 8e-6)} Mbit/s"))
     table.append(("jitter D", f"at least {least_ms:.5g} ms; assumed: at most {assumed_ms:.5g} ms"))
     table.append(("buffer", f"{between(belief['buffer_bytes'], 1e-3)} kB"))
+    explaining = [MODELS[verdict["model"]] for verdict in facts["models"] if verdict["explains"]]
+    table.append(("explained by", ", ".join(explaining) or "no model"))
     return table
 
 
