@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
+from fairweir.cli.progress import meter, on_played
 from fairweir.errors import ConfigError
 from fairweir.fluid.model import weighted
+from fairweir.fluid.packets import Beside, Link, play_beside, scenario
 from fairweir.fluid.report import Analysis, analyse, limits
+from fairweir.worlds import Archive
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairweir.run import World
 
 CLAIM_FAILS = 1
+#: What the kernel adds of noise is its own.
+NO_NOISE = (0.0,)
 
 
 def fluid(
@@ -24,26 +35,76 @@ def fluid(
         str, typer.Option(metavar="N,...", help="Packets that the link and its full buffer hold: C d + K.")
     ] = "3.414,5,10,20,50,100",
     psi: Annotated[
-        float, typer.Option(metavar="X", help="Buffer by BDP; default: so deep that the queue never empties.")
-    ] = math.inf,
+        float | None,
+        typer.Option(
+            metavar="X", help="Buffer by BDP; default: so deep that the queue never empties; with --packets 1."
+        ),
+    ] = None,
+    packets: Annotated[
+        Literal["sim", "kernel", "both"] | None,
+        typer.Option(help="Play the same link with packets on it, and set their ratios beside the fluid's."),
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(metavar="X,...", help="In the simulator: ACKs late by up to so many packets' times.")
+    ] = "1,4",
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each setting in the simulator.")] = 5,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each setting on the kernel.")] = 1,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Ratios over wbar (png, svg or pdf).")] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Finished runs; those there are not repeated.")] = Path(
+        "fluid"
+    ),
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes for simulations; default one a core.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Integrate the fluid model of weighted flows: fixed point or limit cycle, throughputs, and what disturbances do.
 
-    Exit 0: every disturbance fades; 1: one does not.
+    Exit 0: every disturbance fades; 1: one does not; 130: interrupted, and with --packets the same command goes on.
     """
-    shares = _numbers("--weights", weights)
-    rows = [analyse(weighted(scheme, shares, size, psi)) for size in _numbers("--wbar", wbar)]
+    from fairweir.report.plots import check_plot_path, save_figure
+
+    if plot is not None:
+        check_plot_path(plot)
+    shares, wbars = tuple(_numbers("--weights", weights)), _numbers("--wbar", wbar)
+    depth = psi if psi is not None else math.inf if packets is None else 1.0
+    link = Link(scheme, shares, depth)
+    noises: dict[World, Sequence[float]] = {}
+    if packets in ("sim", "both"):
+        noises["sim"] = _numbers("--noise", noise)
+    if packets in ("kernel", "both"):
+        noises["kernel"] = NO_NOISE
+    models = [weighted(scheme, shares, size, depth) for size in wbars]
+    for size in wbars if noises else ():
+        scenario(link, size, 0.0)
+    with meter(scheme, kept_in=out if noises else None) as report:
+        split = 0.2 if noises else 1.0
+        rows = []
+        for i, model in enumerate(models):
+            report(f"{scheme}, wbar {model.wbar:g}", split * i / len(models))
+            rows.append(analyse(model))
+        beside = play_beside(
+            link,
+            wbars,
+            noises,
+            runs={"sim": seeds, "kernel": runs},
+            archive=Archive(out),
+            workers=workers,
+            on_done=on_played(report, start=split),
+        )
+    if plot is not None:
+        from fairweir.fluid.draw import ratios_over_wbar
+
+        save_figure(ratios_over_wbar(link, rows, beside), plot)
     at_threshold, at_large = limits(scheme, shares)
     if as_json:
         output.print_json(
             {
                 "scheme": scheme,
-                "weights": shares,
-                "psi": None if math.isinf(psi) else psi,
+                "weights": list(shares),
+                "psi": None if math.isinf(depth) else depth,
                 "ratio_at_threshold": at_threshold,
                 "ratio_at_large_wbar": at_large,
                 "points": [{**row.model_dump(), "ratio": row.ratio(), "is_stable": row.is_stable} for row in rows],
+                "packets": [row.model_dump() for row in beside],
             }
         )
     else:
@@ -51,6 +112,9 @@ def fluid(
         output.stdout.print(
             f"limits: {at_threshold:.4g} where wbar = {rows[0].threshold:.4g}, {at_large:.4g} for wbar to infinity"
         )
+        if beside:
+            output.stdout.print()
+            output.stdout.print(_beside_table(rows, beside))
     if not all(row.is_stable for row in rows):
         raise typer.Exit(CLAIM_FAILS)
 
@@ -73,6 +137,29 @@ def _table(rows: list[Analysis]) -> Table:
             "-" if row.published_radius is None else f"{row.published_radius:.3g}",
         )
     return table
+
+
+def _beside_table(rows: list[Analysis], beside: list[Beside]) -> Table:
+    settings = list(dict.fromkeys((row.world, row.noise) for row in beside))
+    names = [f"{world}, noise {noise:g}" if world == "sim" else world for world, noise in settings]
+    table = Table("wbar, packets", "fluid", *names, "utilisation", box=None, header_style="bold")
+    table.title = "throughput by the last flow's"
+    found = {(row.wbar, row.world, row.noise): row for row in beside}
+    for row in rows:
+        here = [found[row.wbar, *setting] for setting in settings]
+        ours = " : ".join(f"{share / row.shares[-1]:.2f}" for share in row.shares)
+        used = " ".join("-" if cell.utilization is None else f"{cell.utilization:.2f}" for cell in here)
+        table.add_row(f"{row.wbar:g}", ours, *map(_cell, here), used)
+    return table
+
+
+def _cell(row: Beside) -> str:
+    if not row.ratios:
+        return row.trouble or "no run ended"
+    if len(row.ratios) == 2:
+        first = row.ratios[0]
+        return f"{first.value:.3g}" if first.lo == first.hi else f"{first.value:.3g} [{first.lo:.3g}, {first.hi:.3g}]"
+    return " : ".join(f"{each.value:.2f}" for each in row.ratios)
 
 
 def _numbers(option: str, text: str) -> list[float]:

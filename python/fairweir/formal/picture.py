@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fairweir.formal.measure import Curves
 from fairweir.report import style
-from fairweir.report.plots import DOTS_PER_INCH, check_plot_path
+from fairweir.report.plots import check_plot_path, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,13 +39,8 @@ def save_picture(trace: Curves, packets: Curves | None, title: str, path: Path) 
     ------
     ConfigError : another ending, or a directory that is missing
     """
-    kind = check_plot_path(path)
-    import matplotlib as mpl
-
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
-    with mpl.rc_context({"svg.hashsalt": "fairweir", "pdf.fonttype": 42}):
-        _figure(trace, packets, title).savefig(path, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
-    return path
+    check_plot_path(path)
+    return save_figure(_figure(trace, packets, title), path)
 
 
 def _figure(trace: Curves, packets: Curves | None, title: str) -> Figure:

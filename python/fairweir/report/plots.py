@@ -39,6 +39,22 @@ def save_run_plot(run: Run, path: str | Path) -> Path:
     ------
     ConfigError : another ending, a directory that is missing, or a run without time series
     """
+    check_plot_path(path)
+    return save_figure(run_figure(run), path)
+
+
+def save_figure(figure: Figure, path: str | Path) -> Path:
+    """Write a figure to `path`; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    figure : matplotlib's
+    path : str or Path, ending in .png, .svg or .pdf
+
+    Raises
+    ------
+    ConfigError : another ending, or a directory that is missing
+    """
     target = Path(path)
     kind = check_plot_path(target)
     import matplotlib as mpl
@@ -46,7 +62,7 @@ def save_run_plot(run: Run, path: str | Path) -> Path:
     # Ids and dates in the file would differ from one writing to the next.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
     with mpl.rc_context({"svg.hashsalt": "fairweir", "pdf.fonttype": 42}):
-        run_figure(run).savefig(target, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+        figure.savefig(target, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
     return target
 
 

@@ -1,0 +1,74 @@
+"""Throughput ratios over wbar: the fluid's, and packets' beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairweir.fluid.report import limits
+from fairweir.report import style
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+
+    from fairweir.fluid.packets import Beside, Link
+    from fairweir.fluid.report import Analysis
+
+_MARKERS = "osD^v*"
+
+
+def ratios_over_wbar(link: Link, rows: Sequence[Analysis], beside: Sequence[Beside]) -> Figure:
+    """Draw each flow's throughput by the last one's: lines for the fluid, points with intervals for packets."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 4.8), layout="constrained")
+    axes = figure.subplots()
+    wbars = [row.wbar for row in rows]
+    settings = list(dict.fromkeys((row.world, row.noise) for row in beside))
+    for i, weight in enumerate(link.weights[:-1]):
+        colour = style.colour(i)
+        axes.plot(wbars, [row.shares[i] / row.shares[-1] for row in rows], color=colour, linewidth=1.4)
+        at_threshold, at_large = limits(link.scheme, [weight, link.weights[-1]])
+        for level in (at_threshold, at_large):
+            axes.axhline(level, color=colour, linestyle=":", linewidth=0.8)
+        for marker, (world, noise) in zip(_MARKERS, settings, strict=False):
+            here = [row for row in beside if (row.world, row.noise) == (world, noise) and row.ratios]
+            middle = [row.ratios[i].value for row in here]
+            reach = [
+                [row.ratios[i].value - row.ratios[i].lo for row in here],
+                [row.ratios[i].hi - row.ratios[i].value for row in here],
+            ]
+            axes.errorbar(
+                [row.wbar for row in here], middle, reach,
+                fmt=marker, color=colour, markersize=4, elinewidth=0.8, capsize=2,
+                markerfacecolor="white" if noise > 0 else colour,
+            )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_xlabel("wbar = C d + K (packets)")
+    axes.set_ylabel(f"throughput by that of weight {link.weights[-1]:g}")
+    axes.set_ylim(0, 1.15 * _highest(rows, beside))
+    axes.grid(True, which="major", color="#DDDDDD", linewidth=0.6)
+    axes.set_title(f"{link.scheme}: fluid and packets (dotted: published limits)", fontsize=11, loc="left")
+    axes.legend(handles=_keys(link, settings), fontsize=8, frameon=False)
+    return figure
+
+
+def _highest(rows: Sequence[Analysis], beside: Sequence[Beside]) -> float:
+    """Give the largest ratio that is known within a factor of two: handfuls of packets give no ratio."""
+    known = [each.hi for row in beside for each in row.ratios if each.hi < 2 * each.lo]
+    return max([*known, *(share / row.shares[-1] for row in rows for share in row.shares)])
+
+
+def _keys(link: Link, settings: Sequence[tuple[str, float]]) -> list[object]:
+    from matplotlib.lines import Line2D
+
+    keys: list[object] = [
+        Line2D([], [], color=style.colour(i), label=f"fluid, weight {weight:g}")
+        for i, weight in enumerate(link.weights[:-1])
+    ]
+    for marker, (world, noise) in zip(_MARKERS, settings, strict=False):
+        told = "kernel" if world == "kernel" else f"simulator, ACKs late by up to {noise:g} packets' times"
+        face = "white" if noise > 0 else "grey"
+        keys.append(Line2D([], [], marker=marker, color="grey", markerfacecolor=face, linestyle="", label=told))
+    return keys

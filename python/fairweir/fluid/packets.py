@@ -1,0 +1,179 @@
+"""The fluid's link with packets on it: the same scheme, weights, wbar and psi, played in the simulator or the kernel.
+
+The fluid has two parameters of the link, wbar = C d + K and psi = K/(C d); so has the scenario, for a packet's
+transmission is part of C d. Only the time of a packet is free: :data:`RATE`.
+
+Packets differ from the fluid in two ways that decide the ratio. A queue that overflows takes about one packet of each
+flow where the fluid takes all of an RTT; and with timing noise of a few packets it takes one of some flow only, so
+that flows lose at a common rate rather than at the same instants (docs/ccas/waimd.md). Hence noise is a parameter:
+ACKs late at random by up to so many packets' times.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from fairweir.audit.intervals import Scale, interval
+from fairweir.errors import ConfigError
+from fairweir.metrics import RATIO_CEILING
+from fairweir.run import World
+from fairweir.scenario import Scenario
+from fairweir.verdict import Interval
+from fairweir.worlds import Archive, Outcome, Task, play_all, spread_starts
+
+#: Of the link; with packets of 1500 bytes, 2000 a second. Slow enough for the kernel's noise to be far below a packet.
+RATE: Final = "24Mbps"
+_PACKETS_PER_NS: Final = 2000 / 1e9
+#: A run lasts so many full RTTs R*, at least, and per packet of wbar: windows circle in about wbar/6 (AI) R*.
+_LEAST_RTTS: Final = 1000
+_RTTS_A_PACKET: Final = 10
+#: Part of a run that does not count.
+_WARMUP: Final = 0.2
+
+
+@dataclass(frozen=True)
+class Link:
+    """What flows share, as the fluid names it.
+
+    Attributes
+    ----------
+    scheme : str, of :data:`fairweir.fluid.model.SCHEMES`, and a controller's name
+    weights : list of float, one a flow
+    psi : float, buffer by BDP
+    """
+
+    scheme: str
+    weights: tuple[float, ...]
+    psi: float
+
+
+class Beside(BaseModel):
+    """Packets at one wbar.
+
+    Attributes
+    ----------
+    wbar : float, packets
+    world : "sim" or "kernel"
+    noise : float, packets' times by which ACKs are late at most; what the kernel adds is its own
+    ratios : list of Interval, each flow's throughput by the last one's; empty if no run ended
+    utilization : float, of the link, mean over runs
+    trouble : str, why a run did not end or may not be judged
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    wbar: float
+    world: World
+    noise: float
+    ratios: list[Interval]
+    utilization: float | None
+    trouble: str = ""
+
+
+def scenario(link: Link, wbar: float, noise: float) -> Scenario:
+    """Give the fluid's setting as a scenario.
+
+    Raises
+    ------
+    ConfigError : no such link: it would hold less than a packet, or has no propagation delay
+    """
+    buffer = max(1, round(wbar * link.psi / (1 + link.psi))) if math.isfinite(link.psi) else math.inf
+    # One packet of C d is in transmission, which a scenario's rtprop leaves out.
+    rtprop_pkts = wbar - buffer - 1
+    if rtprop_pkts <= 0:
+        raise ConfigError(
+            f"no packets fit: wbar = {wbar:g} with psi = {link.psi:g} leaves no time to propagate",
+            hint="give a larger --wbar or a smaller --psi; packets need both a buffer and a delay",
+        )
+    full_ns = wbar / _PACKETS_PER_NS
+    duration_ns = full_ns * max(_LEAST_RTTS, _RTTS_A_PACKET * wbar)
+    flow: dict[str, Any] = {"rtprop": _ns(rtprop_pkts / _PACKETS_PER_NS)}
+    if noise > 0:
+        flow["ack_jitter"] = {"kind": "uniform", "max": _ns(noise / _PACKETS_PER_NS)}
+    document = {
+        "name": f"{link.scheme}-wbar-{wbar:g}",
+        "duration": _ns(duration_ns),
+        "warmup": _ns(_WARMUP * duration_ns),
+        "link": {"bottleneck": {"rate": RATE, "buffer": f"{buffer}pkts"}},
+        "flow": [
+            {**flow, "id": f"{i + 1}", "cca": {"name": link.scheme, "weight": float(weight)}}
+            for i, weight in enumerate(link.weights)
+        ],
+    }
+    return Scenario.from_dict(document, source="fluid")
+
+
+def play_beside(
+    link: Link,
+    wbars: Sequence[float],
+    noises: Mapping[World, Sequence[float]],
+    *,
+    runs: Mapping[World, int],
+    archive: Archive,
+    workers: int | None = None,
+    on_done: Callable[[Task, Outcome, float, float], object] | None = None,
+) -> list[Beside]:
+    """Play packets at each wbar.
+
+    Parameters
+    ----------
+    noises : packets' times, of each world that is wanted
+    runs : of each setting in a world; starts vary by up to 100 ms
+    archive : finished runs found there are not repeated
+
+    Raises
+    ------
+    ConfigError : a setting that no packets fit
+    KernelError : the kernel world cannot be had here
+    """
+    settings = [(wbar, world, noise) for wbar in wbars for world, several in noises.items() for noise in several]
+    plan = {
+        (wbar, world, noise): [
+            Task(spread_starts(scenario(link, wbar, noise), seed), world) for seed in range(1, 1 + runs[world])
+        ]
+        for wbar, world, noise in settings
+    }
+    outcomes = play_all((task for tasks in plan.values() for task in tasks), archive, workers=workers, on_done=on_done)
+    return [_beside(*setting, [outcomes[task.key] for task in tasks]) for setting, tasks in plan.items()]
+
+
+def _beside(wbar: float, world: World, noise: float, outcomes: Sequence[Outcome]) -> Beside:
+    troubles = (outcome.failure or outcome.not_judged for outcome in outcomes)
+    summaries = [o.summary for o in outcomes if o.summary is not None and not o.not_judged]
+    shares = [[float(flow["throughput_mbps"]) for flow in summary["flows"]] for summary in summaries]
+    used = [float(summary["links"][0]["utilization"]) for summary in summaries]
+    return Beside(
+        wbar=wbar,
+        world=world,
+        noise=noise,
+        ratios=[ratio([run[i] for run in shares], [run[-1] for run in shares]) for i in range(len(shares[0]))]
+        if shares
+        else [],
+        utilization=sum(used) / len(used) if used else None,
+        trouble=next(filter(None, troubles), ""),
+    )
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
+    """Give the mean of quotients and its 95 % interval over runs; their errors multiply. One run has none."""
+    widest = math.log(RATIO_CEILING)
+    logarithms = [max(-widest, min(widest, _log(a) - _log(b))) for a, b in zip(ours, theirs, strict=True)]
+    if len(logarithms) == 1:
+        value = math.exp(logarithms[0])
+        return Interval(value=value, lo=value, hi=value)
+    found = interval(logarithms, Scale.REAL)
+    lo, hi = max(-widest, found.lo), min(widest, found.hi)
+    return Interval(value=math.exp(found.value), lo=math.exp(lo), hi=math.exp(hi))
+
+
+def _log(mbps: float) -> float:
+    return math.log(mbps) if mbps > 0 else -math.log(RATIO_CEILING)
+
+
+def _ns(time_ns: float) -> str:
+    return f"{round(time_ns)}ns"
