@@ -27,6 +27,8 @@ class Scale(StrEnum):
 
     RATIO = "ratio"
     """At least 1; errors multiply."""
+    FACTOR = "factor"
+    """Above 0; errors multiply."""
     FRACTION = "fraction"
     """Between 0 and 1."""
     POSITIVE = "positive"
@@ -49,7 +51,7 @@ def interval(samples: Sequence[float], scale: Scale) -> Interval:
     Parameters
     ----------
     samples : one finite value a seed, at least one
-    scale : decides whether the mean is geometric (ratios), and where the interval is cut off
+    scale : decides whether the mean is geometric (ratios and factors), and where the interval is cut off
 
     Returns
     -------
@@ -61,9 +63,10 @@ def interval(samples: Sequence[float], scale: Scale) -> Interval:
     """
     if not samples or not all(math.isfinite(s) for s in samples):
         raise ValueError(f"an interval needs finite samples: {list(samples)}")
-    if scale is Scale.RATIO:
+    if scale in (Scale.RATIO, Scale.FACTOR):
         mid, half = _mean_and_half_width([math.log(s) for s in samples])
-        return Interval(value=math.exp(mid), lo=max(1.0, math.exp(mid - half)), hi=_ratio_end(mid + half))
+        least = 1.0 if scale is Scale.RATIO else 1 / RATIO_CEILING
+        return Interval(value=math.exp(mid), lo=max(least, math.exp(mid - half)), hi=_ratio_end(mid + half))
     mid, half = _mean_and_half_width(samples)
     lo, hi = mid - half, mid + half
     if scale in (Scale.FRACTION, Scale.POSITIVE):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,12 +10,16 @@ import numpy as np
 from scipy.integrate import quad_vec
 
 from fairweir.fluid.model import Fluid, Vector
-from fairweir.fluid.orbit import NoOrbitError, Orbit, integrate
+from fairweir.fluid.orbit import Crossing, NoOrbitError, Orbit, Past, integrate
 
 #: Windows of two returns that differ by less, relative, are those of the cycle.
 _SAME: Final = 1e-9
 _RETURNS: Final = 200
-_PATIENCE: Final = 10_000.0
+#: A return takes 0.2 to 0.35 wbar; no cycle is sought beyond so many R*, and as many per packet of wbar.
+_PATIENCE: Final = 50.0
+_PATIENCE_A_PACKET: Final = 5.0
+#: Where the past matters, crossings repeat after so many of them at most.
+_MOST_RISES: Final = 6
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,14 @@ class Cycle:
     period : float, in R*
     downward : float; when q falls below 0 for the last time, in R*
     rises : int; how often q rises above 0 in a period
+    is_forgetful : bool; nothing was lost for a delay before it begins, so that windows alone decide
     """
 
     orbit: Orbit
     period: float
     downward: float
     rises: int
+    is_forgetful: bool = True
 
     @property
     def start(self) -> Vector:
@@ -51,13 +58,53 @@ def limit_cycle(fluid: Fluid) -> Cycle:
         raise NoOrbitError(f"windows rest at wbar = {fluid.wbar:g}: it is at most {fluid.threshold:g}")
     windows = fluid.resting_windows * 1.2 * fluid.wbar / fluid.threshold
     for _ in range(_RETURNS):
-        orbit = next_return(fluid, windows)
+        try:
+            orbit = next_return(fluid, windows)
+        except NoOrbitError:
+            return _short_cycle(fluid, windows)
         reached = orbit.state[:-1]
         if np.max(np.abs(reached / windows - 1)) < _SAME:
             rises = sum(crossing.is_upward for crossing in orbit.crossings) - 1
             return Cycle(orbit, orbit.end, orbit.crossings[-2].t, rises)
         windows = reached
     raise NoOrbitError(f"no cycle after {_RETURNS} returns")
+
+
+def _short_cycle(fluid: Fluid, windows: Vector) -> Cycle:
+    """Find a cycle that has losses in every delay before q rises: just above the threshold.
+
+    Raises
+    ------
+    NoOrbitError : crossings do not repeat
+    """
+    for patience in (_patience(fluid) * factor for factor in (4, 16)):
+        long = integrate(fluid, np.append(windows, 0.0), until=patience)
+        rises = [crossing.t for crossing in long.crossings if crossing.is_upward]
+        count = _repeats_after(long, rises)
+        if count is not None:
+            break
+    else:
+        raise NoOrbitError(f"no cycle after {patience:.0f} R*")
+    start = rises[-1 - count]
+    recent = [Crossing(c.t - start, c.is_upward) for c in long.crossings if start - 1 <= c.t < start]
+    past = Past(lambda t: long.at(start + t), recent, was_full=long.is_losing(start))
+    period = rises[-1] - start
+    orbit = integrate(fluid, long.at(start), past, until=period)
+    downward = max(c.t for c in orbit.crossings if not c.is_upward and c.t > 0)
+    return Cycle(orbit, period, downward, count, is_forgetful=False)
+
+
+def _repeats_after(orbit: Orbit, rises: Sequence[float]) -> int | None:
+    """Give after how many upward crossings windows are what they were, None if they are not yet."""
+    last = orbit.at(rises[-1])[:-1]
+    for count in range(1, min(_MOST_RISES, len(rises) - 1) + 1):
+        if np.max(np.abs(orbit.at(rises[-1 - count])[:-1] / last - 1)) < _SAME:
+            return count
+    return None
+
+
+def _patience(fluid: Fluid) -> float:
+    return _PATIENCE + _PATIENCE_A_PACKET * fluid.wbar
 
 
 def next_return(fluid: Fluid, windows: Vector) -> Orbit:
@@ -70,8 +117,8 @@ def next_return(fluid: Fluid, windows: Vector) -> Orbit:
     ------
     NoOrbitError : q does not come back so
     """
-    orbit = integrate(fluid, np.append(windows, 0.0), until=_PATIENCE, stops_forgetful=True)
-    if orbit.end >= _PATIENCE:
+    orbit = integrate(fluid, np.append(windows, 0.0), until=_patience(fluid), stops_forgetful=True)
+    if orbit.end >= _patience(fluid) - 1e-6:
         raise NoOrbitError("q does not return to 0 with nothing lost for a delay before")
     return orbit
 

@@ -24,7 +24,7 @@ WEIGHTS: Final = (1, 2, 3, 4, 5)
 #: Of figure 3.
 PUBLISHED_WBAR: Final = 5.0
 #: From 7 on all pairs circle: weights 5 and 5 rest up to 2 sqrt(10) = 6.32.
-RADIUS_WBARS: Final = (PUBLISHED_WBAR, 7.0, 10.0, 20.0, 100.0)
+RADIUS_WBARS: Final = (PUBLISHED_WBAR, 7.0, 10.0, 20.0)
 DRAWN_WBARS: Final = (PUBLISHED_WBAR, 7.0)
 #: What figure 4 runs over; the threshold for weights 2 and 1 is 3.414.
 RATIO_WBARS: Final = (3.414, 3.5, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0)

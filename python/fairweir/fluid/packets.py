@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from fairweir.audit.intervals import Scale, interval
 from fairweir.errors import ConfigError
+from fairweir.intervals import Scale, interval
 from fairweir.metrics import RATIO_CEILING
 from fairweir.run import World
 from fairweir.scenario import Scenario
@@ -161,18 +161,13 @@ def _beside(wbar: float, world: World, noise: float, outcomes: Sequence[Outcome]
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
     """Give the mean of quotients and its 95 % interval over runs; their errors multiply. One run has none."""
-    widest = math.log(RATIO_CEILING)
-    logarithms = [max(-widest, min(widest, _log(a) - _log(b))) for a, b in zip(ours, theirs, strict=True)]
-    if len(logarithms) == 1:
-        value = math.exp(logarithms[0])
-        return Interval(value=value, lo=value, hi=value)
-    found = interval(logarithms, Scale.REAL)
-    lo, hi = max(-widest, found.lo), min(widest, found.hi)
-    return Interval(value=math.exp(found.value), lo=math.exp(lo), hi=math.exp(hi))
-
-
-def _log(mbps: float) -> float:
-    return math.log(mbps) if mbps > 0 else -math.log(RATIO_CEILING)
+    factors = [
+        max(1 / RATIO_CEILING, min(RATIO_CEILING, a / b if b > 0 else RATIO_CEILING))
+        for a, b in zip(ours, theirs, strict=True)
+    ]
+    if len(factors) == 1:
+        return Interval(value=factors[0], lo=factors[0], hi=factors[0])
+    return interval(factors, Scale.FACTOR)
 
 
 def _ns(time_ns: float) -> str:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fairweir.fluid.cycle import limit_cycle, throughputs
 from fairweir.fluid.model import Fluid, weighted
-from fairweir.fluid.stability import published_matrix, rest_multiplier, return_matrix, spectral_radius
+from fairweir.fluid.stability import published_matrix, rest_multiplier, return_decay, return_matrix, spectral_radius
 
 
 class Analysis(BaseModel):
@@ -55,7 +55,8 @@ def analyse(fluid: Fluid) -> Analysis:
         cycle = limit_cycle(fluid)
         rises = cycle.rises
         shares, period = throughputs(cycle.orbit, cycle.period), cycle.period
-        multiplier, radius = spectral_radius(return_matrix(cycle)), spectral_radius(published_matrix(cycle))
+        multiplier = spectral_radius(return_matrix(cycle)) if cycle.is_forgetful else return_decay(cycle)
+        radius = spectral_radius(published_matrix(cycle))
     return Analysis(
         wbar=fluid.wbar,
         threshold=fluid.threshold,

@@ -23,6 +23,8 @@ from fairweir.fluid.orbit import Crossing, NoOrbitError, Past, integrate
 #: Disturbances: of windows, relative; of a history, in the unit of its component.
 _NUDGE: Final = 1e-4
 _HISTORY_NUDGE: Final = 1e-5
+#: Packets; nearer to the cycle is within what its own start is known to.
+_VISIBLE: Final = 1e-6
 
 
 def spectral_radius(matrix: Vector) -> float:
@@ -115,6 +117,25 @@ def decay(cycle: Cycle, returns: int = 3, nudge: float = 0.01) -> float:
     for _ in range(returns):
         windows = next_return(cycle.orbit.fluid, windows).state[:-1]
     return float((np.linalg.norm(windows - rest) / first) ** (1 / returns))
+
+
+def return_decay(cycle: Cycle, returns: int = 24, nudge: float = 1e-3) -> float:
+    """Give the factor by which a disturbance shrinks per period where the past matters too.
+
+    The first window is disturbed at the start and compared with the cycle's at each later start, until it is too near
+    to tell; the later half counts, when the slowest of disturbances is what is left.
+    """
+    fluid, start = cycle.orbit.fluid, cycle.start
+    state = start.copy()
+    state[0] *= 1 + nudge
+    orbit = integrate(fluid, state, cycle.orbit.past, until=(returns + 0.5) * cycle.period)
+    rises = [crossing.t for crossing in orbit.crossings if crossing.is_upward and crossing.t > 0]
+    gaps = [float(np.linalg.norm(orbit.at(t)[:-1] - start[:-1])) for t in rises[cycle.rises - 1 :: cycle.rises]]
+    seen = [gap for gap in gaps if gap > _VISIBLE]
+    if len(seen) < 2:
+        return float(gaps[0] / (nudge * start[0]))
+    first = (len(seen) - 1) // 2
+    return float((seen[-1] / seen[first]) ** (1 / (len(seen) - 1 - first)))
 
 
 def rest_multiplier(fluid: Fluid, nodes: int = 16) -> float:

@@ -123,6 +123,15 @@ def judge_number(experiment: str, number: Number) -> Finding:
 
 COMPUTED: Final = (
     Computed(
+        id="thesis-table-4.2",
+        title="cc_probe_slow at rest on two paths that look alike to it",
+        source="thesis table 4.2, section 4.2.2",
+        published="a cycle of probe, drain, drain loses alpha on both paths, uses all of the slow one and T*/(T* + D) "
+        "of the fast one",
+        setup="R = D = T*, alpha = C_L,lambda R/100; exact fractions",
+        home="fairweir.formal.probe_slow:two_paths",
+    ),
+    Computed(
         id="thesis-4.4",
         title="Loss buys convergence: F^-1, and cc_probe_slow_k beside it",
         source="thesis figure 4.4, theorem 4.2.1, section 4.2.2.1",
@@ -152,6 +161,49 @@ COMPUTED: Final = (
         setup="algebra; contracts s^(-1/alpha) as in figure 6.6, packets of 256 B; Vegas there; Reno at 50 Mbps and "
         "50 ms, RED at each hop",
         home="fairweir.contracts.alpha_fair:table",
+    ),
+    Computed(
+        id="thesis-7.4",
+        title="A probe must be larger than what jitter hides",
+        source="thesis figure 7.4, FRCC paper figure 7",
+        published="a small range of excess delays is a large range of capacities; for C = 600 only the largest three "
+        "probes create more than Delta R of excess delay",
+        setup="Delta R = 1, probes of a quarter to eight times C Delta R (the figure's are not told)",
+        home="fairweir.formal.frcc.probes:probe_sizes",
+    ),
+    Computed(
+        id="thesis-7.6",
+        title="Packet trains may not measure the link's capacity",
+        source="thesis figure 7.6, FRCC paper figure 9",
+        published="the immediate excess delay is more than the probe's transmission delay if another hop is passed "
+        "first, and subsides when packets are ACK-clocked",
+        setup="windows of 100 packets, a probe of 40; 12 Mbps, rtprop 40 ms; the other hop is as fast",
+        home="fairweir.formal.frcc.probes:trains",
+    ),
+    Computed(
+        id="thesis-7.7",
+        title="Probes oscillate where rtprops differ",
+        source="thesis figure 7.7, FRCC paper figure 10",
+        published="RTTs swing after a probe and dampen over time; the excess delay without oscillations is not the "
+        "probe's transmission delay",
+        setup="as thesis-7.6, with rtprops of 20 and 100 ms; at rest windows W_i at rates W_i/(R_i + q) that sum to C",
+        home="fairweir.formal.frcc.probes:oscillations",
+    ),
+    Computed(
+        id="thesis-7.8",
+        title="Paced probes oscillate less",
+        source="thesis figure 7.8, FRCC paper figure 11",
+        published="pacing a probe over an RTT reduces the oscillations, whether the short flow probes or the long one",
+        setup="as thesis-7.7",
+        home="fairweir.formal.frcc.probes:paced",
+    ),
+    Computed(
+        id="thesis-7.9",
+        title="Throughput over RTT-aligned intervals",
+        source="thesis figure 7.9, FRCC paper figure 24",
+        published="over intervals that are not aligned it is anything from 0 to C, over an RTT it is cwnd/RTT",
+        setup="two flows of 100 packets whose first windows leave as bursts; 12 Mbps, rtprop 100 ms, no jitter",
+        home="fairweir.formal.frcc.probes:aligned_intervals",
     ),
     Computed(
         id="thesis-7.12",
@@ -210,7 +262,8 @@ COMPUTED: Final = (
         title="Limit cycles of the weighted fluid models are stable",
         source="WCC paper, figure 3, lemma 1, theorem 1",
         published="the spectral radius of the Poincare map's matrix is always below 1",
-        setup="weights 1 to 5, wbar = 5; the matrix as published, and the exact derivative of the return map",
+        setup="weights 1 to 5, wbar = 5 as published, and 7, 10, 20; the matrix as published, and the exact derivative "
+        "of the return map",
         home="fairweir.fluid.figures:spectral_radius",
     ),
     Computed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -53,9 +52,6 @@ class Finding(BaseModel):
     why: str = ""
     is_known: bool = False
 
-
-#: Beyond this factor, as a logarithm, an interval says nothing.
-_LOG_LIMIT = math.log(1e6)
 
 #: Readings at one place of an axis: its label, and one number a run.
 Samples = Mapping[int, tuple[str, Sequence[float]]]
@@ -122,11 +118,9 @@ def _interval(readings: Sequence[float], scale: Scale | None) -> Interval:
     """Give the mean and its 95 % interval; without a scale errors multiply, as those of rates and their ratios do."""
     if len(readings) == 1:
         return Interval(value=readings[0], lo=readings[0], hi=readings[0])
-    if scale is not None or min(readings) <= 0:
-        return interval(readings, scale or Scale.POSITIVE)
-    logarithms = interval([math.log(value) for value in readings], Scale.REAL)
-    lo, hi = max(logarithms.lo, -_LOG_LIMIT), min(logarithms.hi, _LOG_LIMIT)
-    return Interval(value=math.exp(logarithms.value), lo=math.exp(lo), hi=math.exp(hi))
+    if scale is None:
+        scale = Scale.FACTOR if min(readings) > 0 else Scale.POSITIVE
+    return interval(readings, scale)
 
 
 def limits(check: Bound) -> tuple[float, float]:

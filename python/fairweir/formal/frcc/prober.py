@@ -1,0 +1,43 @@
+"""A fixed window that is raised once: FRCC's probe alone, without the rest of it."""
+
+from __future__ import annotations
+
+import fairweir
+
+#: How long a start is paced.
+START_MS = 1000.0
+
+
+class Prober(fairweir.Cca):
+    """Keeps `window_pkts` in flight, and `extra_pkts` more from `probe_ms` on, at once or over `ramp_ms`.
+
+    The first second is paced at `start_mbps`, if that is given, so that packets of several flows come in turns rather
+    than in bursts; ACKs keep them so.
+    """
+
+    def __init__(
+        self,
+        start: fairweir.Start,
+        window_pkts: int = 100,
+        extra_pkts: int = 0,
+        probe_ms: float = 0.0,
+        ramp_ms: float = 0.0,
+        start_mbps: float | None = None,
+    ) -> None:
+        super().__init__(start)
+        self.window_pkts, self.extra_pkts = window_pkts, extra_pkts
+        self.probe_ms, self.ramp_ms = probe_ms, ramp_ms
+        self.cwnd_bytes = window_pkts * self.mss_bytes
+        self.pacing_rate_mbps = start_mbps
+
+    def on_ack(self, ack: fairweir.Ack) -> None:
+        """Raise the window by the part of the probe that is due."""
+        if ack.now_ms > START_MS:
+            self.pacing_rate_mbps = None
+        since_ms = ack.now_ms - self.probe_ms
+        if since_ms >= 0:
+            part = min(1.0, since_ms / self.ramp_ms) if self.ramp_ms > 0 else 1.0
+            self.cwnd_bytes = (self.window_pkts + part * self.extra_pkts) * self.mss_bytes
+
+    def on_loss(self, loss: fairweir.Loss) -> None:
+        """Nothing: buffers are large enough."""

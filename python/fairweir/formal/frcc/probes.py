@@ -1,0 +1,293 @@
+"""Thesis figures 7.4 and 7.6 to 7.9: how large and how slow a probe must be, and over what to measure throughput.
+
+Windows are fixed but for the probe (:class:`fairweir.formal.frcc.prober.Prober`), so that what is seen is the network's
+doing. The thesis gives shapes without numbers; rates and windows are ours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.experiment import Bound
+from fairweir.run import run
+from fairweir.scenario import Scenario
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairweir.worlds import Archive
+
+Series = Any
+"""An array of floats."""
+
+PROBER: Final = "fairweir.formal.frcc.prober:Prober"
+#: 1000 packets a second: a packet is a millisecond.
+RATE: Final = "12Mbps"
+_PACKETS_PER_MS: Final = 1.0
+SHARE_MBPS: Final = 6.0
+PROBE_MS: Final = 3000.0
+EXTRA_PKTS: Final = 40
+#: Long and short rtprop of figures 7.7 and 7.8, and the window of both flows.
+SHORT_MS: Final = 20
+LONG_MS: Final = 100
+WINDOW_PKTS: Final = 100
+
+
+def probe_sizes(_: Archive) -> Computation:
+    """Figure 7.4: which capacities an excess delay allows, if jitter adds up to Delta R either way."""
+    capacity, jitter = 600.0, 1.0
+    sizes = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0]) * capacity * jitter
+
+    def spread(size: float) -> float:
+        """Give the largest capacity by the smallest that E/(E/C +- Delta R) allows."""
+        delay = size / capacity
+        return (delay + jitter) / (delay - jitter) if delay > jitter else math.inf
+
+    spreads = [spread(size) for size in sizes]
+    gamma = 4.0
+    numbers = [
+        Number("C = 600, six probes", "only the largest exceed the jitter",
+               "probes of six whose excess delay is above Delta R",
+               float(sum(size / capacity > jitter for size in sizes)), Bound(at_least=3, at_most=3), 3.0),
+        Number("C = 600, E up to C Delta R", "a small range of delays is a large range of capacities",
+               "probes of three that bound C", float(sum(map(math.isfinite, spreads[:3]))), Bound(at_most=0), "none"),
+        Number("E = gamma C Delta R, gamma 4", "larger probes bound it", "largest capacity by smallest",
+               spread(gamma * capacity * jitter), Bound(within=0.01), (gamma + 1) / (gamma - 1)),
+    ]  # fmt: skip
+
+    def draw() -> Figure:
+        from matplotlib.figure import Figure as Sheet
+
+        sheet = Sheet(figsize=(7, 4.5), layout="constrained")
+        axes = sheet.subplots()
+        delays = np.geomspace(0.05, 10, 300)
+        for size in sizes:
+            axes.loglog(delays, size / delays, label=f"E = {size:g}")
+        axes.axvspan(0.05, jitter, color="#DDDDDD", label="within jitter")
+        axes.axhline(capacity, color="black", linewidth=0.8, linestyle=":")
+        axes.set_xlabel("excess delay, by Delta R")
+        axes.set_ylabel("capacity E / excess delay (packets per Delta R)")
+        axes.legend(fontsize=8)
+        return sheet
+
+    return Computation(numbers, draw)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a probe did to RTTs.
+
+    Attributes
+    ----------
+    t_ms : array; time since the probe began
+    excess : array; RTT of the prober less that before, by what the extra packets take to transmit
+    """
+
+    t_ms: Series
+    excess: Series
+
+    def largest(self, after_ms: float, before_ms: float) -> float:
+        """Give the largest excess within a span."""
+        return float(np.nanmax(self._within(after_ms, before_ms)))
+
+    def swing(self, after_ms: float, before_ms: float) -> float:
+        """Give the largest excess less the smallest within a span."""
+        span = self._within(after_ms, before_ms)
+        return float(np.nanmax(span) - np.nanmin(span))
+
+    def settled(self) -> float:
+        """Give the mean excess of the last second."""
+        return float(np.nanmean(self.excess[-1000:]))
+
+    def _within(self, after_ms: float, before_ms: float) -> Series:
+        return self.excess[(self.t_ms > after_ms) & (self.t_ms <= before_ms)]
+
+
+def trains(_: Archive) -> Computation:
+    """Figure 7.6: a probe sent at once queues twice where it passes another hop first."""
+    near, far = _probe(_one_link([40, 40], 0)), _probe(_with_extra_hop())
+    # The first packets of the probe come back after an RTT, the last ones while those of the next RTT are sent.
+    first_ms = 1.5 * 2 * WINDOW_PKTS / _PACKETS_PER_MS
+    numbers = [
+        Number("bottleneck alone", "the excess delay is the probe's transmission", "largest excess by E/C",
+               near.largest(0, first_ms), Bound(at_least=0.9, at_most=1.1), "about 1"),
+        Number("a hop as fast before it", "the immediate excess delay is more", "largest excess by E/C, first RTT",
+               far.largest(0, first_ms), Bound(at_least=1.2), "more than 1"),
+        Number("a hop as fast before it", "it subsides once packets are ACK-clocked", "settled excess by E/C",
+               far.settled(), Bound(at_least=0.9, at_most=1.1), "about 1"),
+    ]  # fmt: skip
+    return Computation(numbers, lambda: _draw_probes({"bottleneck alone": near, "a hop as fast before it": far}))
+
+
+def oscillations(_: Archive) -> Computation:
+    """Figure 7.7: with different rtprops a probe makes RTTs swing, and leaves more or less than its transmission."""
+    probes = {name: _probe(_one_link(rtprops, 0)) for name, rtprops in _PAIRS.items()}
+    numbers = []
+    for name, probe in probes.items():
+        early, late = probe.swing(_FIRST_MS, _FIRST_MS + _SPAN_MS), probe.swing(_LATE_MS, _LATE_MS + _SPAN_MS)
+        expected = persistent_excess(*_PAIRS[name])
+        numbers += [
+            Number(name, "oscillations dampen over time", "swing of the RTT late by early", late / early,
+                   Bound(at_most=0.5), "they dampen"),
+            Number(name, "the excess delay is not the transmission delay", "settled excess by E/C",
+                   probe.settled(), Bound(within=0.1), expected),
+        ]  # fmt: skip
+    return Computation(numbers, lambda: _draw_probes(probes))
+
+
+def paced(_: Archive) -> Computation:
+    """Figure 7.8: a probe that is sent over an RTT makes smaller swings."""
+    probes: dict[str, Probe] = {}
+    numbers = []
+    for name, rtprops in _PAIRS.items():
+        ramp_ms = rtprops[0] + _queue_ms(rtprops, [WINDOW_PKTS] * 2)
+        abrupt, smooth = _probe(_one_link(rtprops, 0)), _probe(_one_link(rtprops, ramp_ms))
+        probes |= {f"{name}, at once": abrupt, f"{name}, over an RTT": smooth}
+        numbers.append(
+            Number(name, "pacing reduces oscillations", "swing of the RTT, paced by at once",
+                   smooth.swing(_FIRST_MS, _LATE_MS) / abrupt.swing(_FIRST_MS, _LATE_MS), Bound(at_most=0.8), "reduced")
+        )  # fmt: skip
+    return Computation(numbers, lambda: _draw_probes(probes))
+
+
+def aligned_intervals(_: Archive) -> Computation:
+    """Figure 7.9: bursts of two flows on an ideal link, and throughput over intervals of any length."""
+    config = Scenario.from_dict(
+        {
+            "duration": "3s",
+            "link": {"bottleneck": {"rate": RATE, "buffer": "1000pkts"}},
+            "flow": [
+                {"id": "first", "cca": {"name": PROBER, "window_pkts": WINDOW_PKTS}, "rtprop": f"{WINDOW_PKTS}ms"},
+                {
+                    "id": "second",
+                    "cca": {"name": PROBER, "window_pkts": WINDOW_PKTS},
+                    "rtprop": f"{WINDOW_PKTS}ms",
+                    "start": "1ms",
+                },
+            ],
+        },
+        source="figure 7.9",
+    )
+    table = run(config, interval="1ms").flows
+    mbps = table["throughput_mbps"].to_numpy()[table["flow"].to_numpy() == 0][1000:]
+    rtt_ms = 2 * WINDOW_PKTS
+    means = {length: np.convolve(mbps, np.ones(length) / length, "valid") / 12.0 for length in (rtt_ms // 4, rtt_ms)}
+    short, whole = means[rtt_ms // 4], means[rtt_ms]
+    numbers = [
+        Number("a quarter of an RTT", "not aligned: anywhere between 0 and C", "largest throughput by C",
+               float(short.max()), Bound(within=0.05), 1.0),
+        Number("a quarter of an RTT", "not aligned: anywhere between 0 and C", "smallest throughput by C",
+               float(short.min()), Bound(at_most=0.05), 0.0),
+        Number("an RTT", "aligned: cwnd/RTT", "largest throughput by C", float(whole.max()), Bound(within=0.05), 0.5),
+        Number("an RTT", "aligned: cwnd/RTT", "smallest throughput by C", float(whole.min()), Bound(within=0.05), 0.5),
+    ]  # fmt: skip
+
+    def draw() -> Figure:
+        from matplotlib.figure import Figure as Sheet
+
+        sheet = Sheet(figsize=(7, 4), layout="constrained")
+        axes = sheet.subplots()
+        for length, values in means.items():
+            axes.plot(np.arange(len(values)) / 1e3, values, label=f"over {length} ms; the RTT is {rtt_ms} ms")
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel("throughput by C")
+        axes.legend(fontsize=8)
+        return sheet
+
+    return Computation(numbers, draw)
+
+
+def persistent_excess(prober_ms: int, other_ms: int) -> float:
+    """Excess delay at rest of a probe, by E/C: windows W_i at rates W_i/(R_i + q) that sum to C."""
+    rtprops = [prober_ms, other_ms]
+    before = _queue_ms(rtprops, [WINDOW_PKTS, WINDOW_PKTS])
+    after = _queue_ms(rtprops, [WINDOW_PKTS + EXTRA_PKTS, WINDOW_PKTS])
+    return (after - before) * _PACKETS_PER_MS / EXTRA_PKTS
+
+
+def _queue_ms(rtprops_ms: list[int], windows_pkts: list[int]) -> float:
+    from scipy.optimize import brentq
+
+    def surplus(queue_ms: float) -> float:
+        rates = (w / (rtprop + queue_ms) for w, rtprop in zip(windows_pkts, rtprops_ms, strict=True))
+        return sum(rates) - _PACKETS_PER_MS
+
+    return float(brentq(surplus, 0.0, 1e4))
+
+
+#: The prober's rtprop and the other flow's.
+_PAIRS: Final = {"the short flow probes": [SHORT_MS, LONG_MS], "the long flow probes": [LONG_MS, SHORT_MS]}
+#: Spans over which swings are compared: after the ramp and the burst itself have passed, and two seconds later.
+_FIRST_MS: Final = 400.0
+_LATE_MS: Final = 2400.0
+_SPAN_MS: Final = 400.0
+_SHOWN_MS: Final = (-300.0, 3000.0)
+
+
+def _one_link(rtprops_ms: list[int], ramp_ms: float) -> Scenario:
+    return Scenario.from_dict(
+        {
+            "duration": "8s",
+            "link": {"bottleneck": {"rate": RATE, "buffer": "1000pkts"}},
+            "flow": [_flow("prober", rtprops_ms[0], EXTRA_PKTS, ramp_ms), _flow("other", rtprops_ms[1], 0, 0.0)],
+        },
+        source="a probe",
+    )
+
+
+def _with_extra_hop() -> Scenario:
+    return Scenario.from_dict(
+        {
+            "duration": "8s",
+            "link": {
+                "before": {"rate": RATE, "buffer": "1000pkts"},
+                "bottleneck": {"rate": RATE, "buffer": "1000pkts"},
+            },
+            "flow": [
+                {**_flow("prober", 40, EXTRA_PKTS, 0.0), "path": ["before", "bottleneck"]},
+                {**_flow("other", 40, 0, 0.0), "path": ["bottleneck"]},
+            ],
+        },
+        source="a probe over two hops",
+    )
+
+
+def _flow(name: str, rtprop_ms: int, extra_pkts: int, ramp_ms: float) -> dict[str, Any]:
+    cca = {
+        "name": PROBER,
+        "window_pkts": WINDOW_PKTS,
+        "extra_pkts": extra_pkts,
+        "probe_ms": PROBE_MS,
+        "ramp_ms": ramp_ms,
+        "start_mbps": SHARE_MBPS,
+    }
+    return {"id": name, "cca": cca, "rtprop": f"{rtprop_ms}ms"}
+
+
+def _probe(scenario: Scenario) -> Probe:
+    """Play a probe, and read the prober's RTT a millisecond at a time."""
+    table = run(scenario, interval="1ms").flows
+    is_prober = table["flow"].to_numpy() == 0
+    t_ms, rtt_ms = table["t_ns"].to_numpy()[is_prober] / 1e6, table["rtt_ms"].to_numpy()[is_prober]
+    before = np.nanmedian(rtt_ms[(t_ms > PROBE_MS - 1000) & (t_ms <= PROBE_MS)])
+    return Probe(t_ms - PROBE_MS, (rtt_ms - before) * _PACKETS_PER_MS / EXTRA_PKTS)
+
+
+def _draw_probes(probes: dict[str, Probe]) -> Figure:
+    from matplotlib.figure import Figure as Sheet
+
+    sheet = Sheet(figsize=(4.5 * min(2, len(probes)), 3.2 * math.ceil(len(probes) / 2)), layout="constrained")
+    for axes, (name, probe) in zip(sheet.subplots(math.ceil(len(probes) / 2), 2).flat, probes.items(), strict=True):
+        shown = (probe.t_ms > _SHOWN_MS[0]) & (probe.t_ms < _SHOWN_MS[1])
+        axes.plot(probe.t_ms[shown], probe.excess[shown], linewidth=0.8)
+        axes.axhline(1, color="black", linewidth=0.8, linestyle=":")
+        axes.set_title(name, fontsize=10)
+        axes.set_xlabel("time since the probe began (ms)")
+        axes.set_ylabel("excess delay by E/C")
+    return sheet

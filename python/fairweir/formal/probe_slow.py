@@ -1,0 +1,122 @@
+"""Thesis table 4.2: a cycle of cc_probe_slow (probe, drain, drain) at rest, on two paths that look alike to it.
+
+The CBR box has rate C and a buffer beta; within a phase the CCA sends at a constant rate. Amounts are exact fractions
+of C_L,lambda R = 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.experiment import Bound
+
+if TYPE_CHECKING:
+    from fairweir.worlds import Archive
+
+#: C_L,lambda, R = D = T*: the thesis' setting of the synthesised rule; alpha is small against C_L,lambda R.
+BELIEVED: Final = Fraction(1)
+R: Final = Fraction(1)
+D: Final = R
+T_STAR: Final = R
+ALPHA: Final = Fraction(1, 100)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase on one path.
+
+    Attributes
+    ----------
+    sent, serviced, lost : Fraction, of C_L,lambda R, within the phase
+    queue, believed_queue : Fraction, at its end; the latter is q_U
+    utilization : Fraction
+    """
+
+    sent: Fraction
+    serviced: Fraction
+    lost: Fraction
+    queue: Fraction
+    believed_queue: Fraction
+    utilization: Fraction
+
+
+def cycle(rate: Fraction, buffer: Fraction) -> list[Phase]:
+    """Follow probe, drain and drain from an empty queue.
+
+    Parameters
+    ----------
+    rate : C of the path, by C_L,lambda
+    buffer : beta, by C_L,lambda R
+    """
+    queue = believed = Fraction(0)
+    phases = []
+    for length in (T_STAR, R, R):
+        sent = _sent(believed, length)
+        believed = max(Fraction(0), believed + sent - BELIEVED * length)
+        queued, serviced = _serve(queue, sent, rate * length, buffer)
+        lost = queue + sent - serviced - queued
+        queue = queued
+        phases.append(Phase(sent, serviced, lost, queue, believed, serviced / (rate * length)))
+    return phases
+
+
+def _sent(believed: Fraction, length: Fraction) -> Fraction:
+    """Give what the rule sends in a phase (listing 4.2): it probes once q_U is drained, and sends alpha at least."""
+    if believed == 0:
+        return BELIEVED * (T_STAR + D) + ALPHA
+    return max(ALPHA, BELIEVED * length - believed)
+
+
+def _serve(queue: Fraction, sent: Fraction, capacity: Fraction, buffer: Fraction) -> tuple[Fraction, Fraction]:
+    """Give the queue at a phase's end, and what was served in it: rates are constant, so it only grows or shrinks."""
+    if sent >= capacity:
+        return min(buffer, queue + sent - capacity), capacity
+    return max(Fraction(0), queue + sent - capacity), min(capacity, queue + sent)
+
+
+def two_paths(_: Archive) -> Computation:
+    """Table 4.2, computed from the rule's cycle."""
+    slow = cycle(BELIEVED, BELIEVED * D)
+    fast = cycle(BELIEVED * (T_STAR + D) / T_STAR, Fraction(0))
+    numbers = [
+        _number("q_U", f"after {name}", "C_L,lambda R", ours.believed_queue, published)
+        for name, ours, published in zip(_PHASES, slow, (BELIEVED * D + ALPHA, 2 * ALPHA, Fraction(0)), strict=True)
+    ]
+    numbers += [
+        _number(path, f"lost in the {name}", "C_L,lambda R", ours.lost, published)
+        for path, phases in (("P_1", slow), ("P_2", fast))
+        for name, ours, published in zip(_PHASES, phases, (ALPHA, Fraction(0), Fraction(0)), strict=True)
+    ]
+    numbers += [
+        _number("P_1", "queue after the probe", "C_L,lambda R", slow[0].queue, BELIEVED * D),
+        _number("P_1", "queue after the first drain", "C_L,lambda R", slow[1].queue, 2 * ALPHA,
+                "the printed 2 alpha is q_U; alpha was lost in the probe: C_L,lambda D + alpha - C_L,lambda R = alpha "
+                "is queued"),
+        _number("P_1", "queue after the second drain", "C_L,lambda R", slow[2].queue, Fraction(0)),
+        _number("P_1", "utilisation of a cycle", "of C", _mean(slow), Fraction(1), within=0.01),
+        _number("P_2", "utilisation of the first drain", "of C", fast[1].utilization, Fraction(0), within=0.01),
+        _number("P_2", "utilisation of the second drain", "of C", fast[2].utilization, T_STAR / (T_STAR + D),
+                within=0.02),
+        _number("P_2", "utilisation of a cycle is T*/(T* + D)", "of C", _mean(fast), T_STAR / (T_STAR + D),
+                within=0.01),
+    ]  # fmt: skip
+    return Computation(numbers)
+
+
+_PHASES: Final = ("probe", "first drain", "second drain")
+
+
+def _mean(phases: list[Phase]) -> Fraction:
+    return sum((phase.serviced for phase in phases), Fraction(0)) / sum(
+        phase.serviced / phase.utilization for phase in phases
+    )
+
+
+def _number(
+    case: str, claim: str, unit: str, ours: Fraction, published: Fraction, why: str = "", *, within: float = 0.0
+) -> Number:
+    low, high = float(published) - within, float(published) + within
+    return Number(case, claim, unit, float(ours), Bound(at_least=low, at_most=high), f"{float(published):g}", why)
