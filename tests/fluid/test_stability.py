@@ -12,7 +12,7 @@ from fairweir.fluid.cycle import limit_cycle, throughputs
 from fairweir.fluid.model import weighted
 from fairweir.fluid.orbit import NoOrbitError, Past, integrate
 from fairweir.fluid.report import analyse
-from fairweir.fluid.stability import decay, history_multipliers, return_matrix
+from fairweir.fluid.stability import decay, history_multipliers, return_decay, return_matrix
 
 
 def test_without_losses_the_windows_grow_as_the_closed_form() -> None:
@@ -103,3 +103,17 @@ def test_the_command_prints_one_document(capsys: pytest.CaptureFixture[str]) -> 
 def test_bad_input_is_told(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fluid", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_cycle_that_remembers_is_found_and_fades_as_its_disturbance() -> None:
+    # Just above the threshold something is lost in every delay before the queue fills, so that no matrix is small.
+    cycle = limit_cycle(weighted("wcc_ai", [5, 4], 6.1))
+    assert not cycle.is_forgetful
+    assert cycle.orbit.at(cycle.period)[:-1] == pytest.approx(cycle.start[:-1], rel=1e-7)
+    assert throughputs(cycle.orbit, cycle.period).sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_the_decay_of_a_disturbance_is_the_largest_multiplier() -> None:
+    cycle = limit_cycle(weighted("wcc_ai", [5, 5], 7.5))
+    largest = np.max(np.abs(np.linalg.eigvals(return_matrix(cycle))))
+    assert return_decay(cycle) == pytest.approx(largest, rel=0.01)
