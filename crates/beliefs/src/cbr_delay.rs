@@ -10,14 +10,11 @@
 
 use crate::interval::Interval;
 use crate::packet::{Fate, Packet};
+use crate::search::Search;
 use serde::Serialize;
 
-/// Candidate rates that are looked at before the ends are refined.
-const GRID: usize = 96;
-/// Halvings by which an end is refined: to a thousandth of a step of the grid.
-const HALVINGS: usize = 10;
-/// Golden sections towards the rate of least jitter: to 10^-9 of a step of the grid.
-const SECTIONS: usize = 43;
+/// Slices of a set that are handed out: enough to draw it.
+const SHOWN: usize = 128;
 
 /// What a rate leaves possible.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -59,7 +56,8 @@ impl Slice {
         let ends = |most: f64| Interval { lo: least.min(most), hi: Some(least.max(most)) };
         self.buffer_most_bytes.map_or(Interval { lo: least, hi: None }, ends)
     }
-    fn is_possible(&self, jitter: f64) -> bool {
+    /// Whether a jitter of at most `jitter` ns explains the packets.
+    pub(crate) fn is_possible(&self, jitter: f64) -> bool {
         self.rtprop_most_ns >= 0.0 && self.jitter_least_ns() <= jitter
     }
 }
@@ -149,33 +147,16 @@ pub struct Belief {
 /// The belief set of packets in the order of their sending.
 ///
 /// # Parameters
-/// `jitter`: D from the least jitter that explains the packets, both ns.
+/// `jitter`: D from the slice that explains the packets with least jitter, ns.
 ///
 /// `None` if nothing was delivered, or if no rate explains it with that jitter.
-pub fn explain(packets: &[Packet], jitter: impl Fn(f64) -> f64) -> Option<Belief> {
+pub fn explain(packets: &[Packet], jitter: impl Fn(&Slice) -> f64) -> Option<Belief> {
     let (least, most) = brackets(packets)?;
-    let step = (most / least).powf(1.0 / GRID as f64);
-    let grid: Vec<Slice> = (0..=GRID).filter_map(|i| slice(packets, least * step.powi(i as i32))).collect();
-    let best = (0..grid.len())
-        .filter(|&i| grid[i].rtprop_most_ns >= 0.0)
-        .min_by(|&a, &b| grid[a].jitter_least_ns().total_cmp(&grid[b].jitter_least_ns()))?;
-    let around = (best.saturating_sub(1), (best + 1).min(grid.len() - 1));
-    let simplest = refine(packets, grid[best], grid[around.0].rate_bytes_per_s, grid[around.1].rate_bytes_per_s);
-    let d = jitter(simplest.jitter_least_ns());
-    if !simplest.is_possible(d) {
-        return None;
-    }
-    let mut inside: Vec<Slice> = grid.iter().copied().filter(|s| s.is_possible(d)).collect();
-    inside.push(simplest);
-    inside.sort_by(|a, b| a.rate_bytes_per_s.total_cmp(&b.rate_bytes_per_s));
-    let (first, last) = (inside[0], inside[inside.len() - 1]);
-    let below = grid.iter().rev().find(|s| s.rate_bytes_per_s < first.rate_bytes_per_s);
-    let above = grid.iter().find(|s| s.rate_bytes_per_s > last.rate_bytes_per_s);
-    // what is beyond an end is not possible: bisect between
-    let low = below.map(|out| end(packets, first, out.rate_bytes_per_s, d));
-    let high = above.map(|out| end(packets, last, out.rate_bytes_per_s, d));
-    inside.splice(0..0, low);
-    inside.extend(high);
+    let mut search = Search::new(packets, least, most)?;
+    let simplest = search.simplest()?;
+    let d = jitter(&simplest);
+    let (inside, is_bounded) = search.within(d);
+    let (first, last) = (inside.first()?, inside.last()?);
     let over =
         |f: &dyn Fn(&Slice) -> f64, pick: fn(f64, f64) -> f64| inside.iter().map(f).reduce(pick).unwrap_or(f64::NAN);
     let consistent: Vec<&Slice> = inside.iter().filter(|s| s.losses_are_overflows()).collect();
@@ -186,16 +167,13 @@ pub fn explain(packets: &[Packet], jitter: impl Fn(f64) -> f64) -> Option<Belief
     Some(Belief {
         jitter_assumed_ns: d,
         simplest,
-        rate_bytes_per_s: Interval {
-            lo: inside[0].rate_bytes_per_s,
-            hi: above.map(|_| inside[inside.len() - 1].rate_bytes_per_s),
-        },
+        rate_bytes_per_s: Interval { lo: first.rate_bytes_per_s, hi: is_bounded.then_some(last.rate_bytes_per_s) },
         rtprop_ns: Interval {
             lo: over(&|s| (s.delay_most_ns - d).max(0.0), f64::min),
             hi: Some(over(&|s| s.rtprop_most_ns, f64::max)),
         },
         buffer_bytes,
-        slices: inside,
+        slices: inside.iter().copied().step_by(inside.len().div_ceil(SHOWN)).collect(),
     })
 }
 
@@ -208,45 +186,6 @@ fn brackets(packets: &[Packet]) -> Option<(f64, f64)> {
     let largest = packets.iter().map(|p| p.bytes).max()?;
     let least = total * 1e9 / (last.saturating_sub(first).max(1) as f64) / 2.0;
     Some((least, (f64::from(largest) * 1e6).max(least * 2.0)))
-}
-
-/// The slice of least jitter between two rates, by golden sections.
-fn refine(packets: &[Packet], best: Slice, low: f64, high: f64) -> Slice {
-    let golden = (5f64.sqrt() - 1.0) / 2.0;
-    let cost = |s: &Slice| if s.rtprop_most_ns < 0.0 { f64::INFINITY } else { s.jitter_least_ns() };
-    let (mut low, mut high, mut best) = (low, high, best);
-    let start = best;
-    let look = |rate: f64| slice(packets, rate).unwrap_or(start);
-    let (mut left, mut right) = (look(high - (high - low) * golden), look(low + (high - low) * golden));
-    for _ in 0..SECTIONS {
-        let near = if cost(&left) <= cost(&right) { left } else { right };
-        if cost(&near) < cost(&best) {
-            best = near;
-        }
-        if cost(&left) <= cost(&right) {
-            high = right.rate_bytes_per_s;
-            right = left;
-            left = look(high - (high - low) * golden);
-        } else {
-            low = left.rate_bytes_per_s;
-            left = right;
-            right = look(low + (high - low) * golden);
-        }
-    }
-    best
-}
-
-/// The last possible slice on the way from one that is to a rate that is not.
-fn end(packets: &[Packet], inside: Slice, outside: f64, jitter: f64) -> Slice {
-    let (mut inside, mut outside) = (inside, outside);
-    for _ in 0..HALVINGS {
-        match slice(packets, (inside.rate_bytes_per_s + outside) / 2.0) {
-            Some(middle) if middle.is_possible(jitter) => inside = middle,
-            Some(middle) => outside = middle.rate_bytes_per_s,
-            None => break,
-        }
-    }
-    inside
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod models;
 mod packet;
 mod record;
 mod report;
+mod search;
 mod series;
 mod shrinking;
 mod tokens;

@@ -84,7 +84,7 @@ mod tests {
     }
 
     fn judged(packets: &[Packet]) -> Vec<Verdict> {
-        let belief = explain(packets, |least| 2.0 * least).expect("a path");
+        let belief = explain(packets, |simplest| 2.0 * simplest.jitter_least_ns()).expect("a path");
         judge(packets, &belief, 1.0, RTPROP as f64)
     }
 
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(explains(&verdicts), [false, true, true], "{verdicts:?}");
         assert_eq!(verdicts[0].frames.map(|frames| frames[1]), Some(record.packets[155].frame));
         let least = verdicts[1].jitter_least_ns.expect("tried");
-        assert!((0.8 * 3.0 * MS..=3.0 * MS + 2.0).contains(&least), "{least}");
+        assert!((0.8 * 3.0 * MS..=3.0 * MS * 1.0002).contains(&least), "{least}");
     }
 
     /// A link that now and then takes a burst at once builds no queue of it: CBR-delay must call the rest late.

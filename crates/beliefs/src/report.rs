@@ -1,14 +1,14 @@
 //! A capture to what may be believed of each flow's path.
 
-use crate::{Belief, Bins, CcacBelief, Fate, Flow, Flows, Moment, Period, Pieces, Verdict, View};
+use crate::{Belief, Bins, CcacBelief, Fate, Flow, Flows, Moment, Period, Pieces, Slice, Verdict, View};
 use crate::{cut, explain, explain_ccac, judge, shrink};
 use fairweir_capture::{CaptureError, Counts, Reader};
 use serde::Serialize;
 use std::io::Read;
 use std::ops::ControlFlow;
 
-/// D is assumed to be at most this many times the least that explains the flow.
-const JITTER_FACTOR: f64 = 2.0;
+/// The jitter at the true rate by that at the rate that needs least.
+const FITTED: f64 = 1.25;
 /// Segments between two calls of the progress callback: some ten milliseconds of reading.
 const SEGMENTS_A_CALL: u64 = 1 << 15;
 
@@ -60,8 +60,9 @@ pub struct FlowReport {
 impl FlowReport {
     fn new(flow: &Flow, resolution_ns: f64) -> FlowReport {
         let pieces = cut(&flow.packets);
+        let largest = flow.packets.iter().map(|packet| packet.bytes).max().unwrap_or(0);
         let cbr_delay = match pieces {
-            None => explain(&flow.packets, |least| JITTER_FACTOR * least),
+            None => explain(&flow.packets, |simplest| assumed_jitter(simplest, largest)),
             Some(_) => None,
         };
         let ccac = cbr_delay.as_ref().and_then(|belief| explain_ccac(&flow.packets, belief.jitter_assumed_ns));
@@ -94,6 +95,13 @@ impl FlowReport {
             series: flow.bins().clone(),
         }
     }
+}
+
+/// The D that is granted to a path, ns: what its simplest explanation needs, with a quarter of it for what that explains
+/// too well (it was chosen among all rates), and a packet's time, since a link serves packets whole and receivers
+/// acknowledge every second.
+fn assumed_jitter(simplest: &Slice, largest: u32) -> f64 {
+    FITTED * simplest.jitter_least_ns() + f64::from(largest) * 1e9 / simplest.rate_bytes_per_s
 }
 
 /// Reads a capture to its end and explains its flows; `None` if `on_progress` broke it off.

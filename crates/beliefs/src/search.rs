@@ -1,0 +1,146 @@
+//! Which rates a record leaves possible, found without overlooking any.
+//!
+//! F(C) and M(C) of [`Slice`] rise with C: a faster link lets each packet go no later. So between two rates a < b no rate
+//! needs a jitter below M(a) - F(b), and a cell of rates in which that is too much can be left alone; the others are
+//! halved until they are narrow. This finds a true rate also where the jitter that is needed has a dip as narrow as one
+//! packet in a flow's whole record.
+
+use crate::cbr_delay::{Slice, slice};
+use crate::packet::Packet;
+
+/// Rates that are looked at first, a constant factor apart.
+const GRID: usize = 64;
+/// Slices in all, at most; each is a pass over the packets.
+const MOST_LOOKS: usize = 512;
+/// Cells narrower than this part of their rate are not halved.
+const NARROW: f64 = 1e-10;
+/// The same for the ends of the set.
+const NARROW_END: f64 = 1e-5;
+/// The least jitter is known well enough to this part of it, or ...
+const NEAR: f64 = 1e-4;
+/// ... to this, ns.
+const NEAR_NS: f64 = 1.0;
+
+/// What is known of a range of rates.
+#[derive(Debug)]
+pub(crate) struct Search<'a> {
+    packets: &'a [Packet],
+    /// By rising rate.
+    slices: Vec<Slice>,
+}
+
+/// From which side to look for an end.
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    Low,
+    High,
+}
+
+impl<'a> Search<'a> {
+    /// Between two rates in bytes/s; `None` if nothing was delivered.
+    pub(crate) fn new(packets: &'a [Packet], least: f64, most: f64) -> Option<Search<'a>> {
+        let step = (most / least).powf(1.0 / GRID as f64);
+        let slices: Option<Vec<Slice>> = (0..=GRID).map(|i| slice(packets, least * step.powi(i as i32))).collect();
+        slices.map(|slices| Search { packets, slices })
+    }
+
+    /// The slice of least jitter; `None` if no rate delivers what was delivered.
+    pub(crate) fn simplest(&mut self) -> Option<Slice> {
+        loop {
+            let possible = self.slices.iter().filter(|s| s.rtprop_most_ns >= 0.0);
+            let best = possible.min_by(|a, b| a.jitter_least_ns().total_cmp(&b.jitter_least_ns())).copied()?;
+            let enough = best.jitter_least_ns() - NEAR_NS.max(NEAR * best.jitter_least_ns());
+            let cells = (1..self.slices.len()).filter(|&i| self.is_wide(i, NARROW) && self.is_open(i, enough));
+            let next = cells.min_by(|&i, &j| self.least_of(i).total_cmp(&self.least_of(j)));
+            if !next.is_some_and(|cell| self.halve(cell)) {
+                return Some(best);
+            }
+        }
+    }
+
+    /// All slices known to be possible for a jitter of `most` ns, the set's ends among them, and whether it has an upper
+    /// end.
+    pub(crate) fn within(&mut self, most: f64) -> (Vec<Slice>, bool) {
+        self.find_end(most, Side::Low);
+        self.find_end(most, Side::High);
+        let is_bounded = self.slices.last().is_some_and(|s| !s.is_possible(most));
+        (self.slices.iter().copied().filter(|s| s.is_possible(most)).collect(), is_bounded)
+    }
+
+    /// Halves cells from one side on, until the first possible slice has nothing open beyond it.
+    fn find_end(&mut self, most: f64, side: Side) {
+        loop {
+            let n = self.slices.len();
+            let end = match side {
+                Side::Low => (0..n).find(|&i| self.slices[i].is_possible(most)),
+                Side::High => (0..n).rev().find(|&i| self.slices[i].is_possible(most)),
+            };
+            let Some(end) = end else { return };
+            let is_next = |cell: &usize| self.is_wide(*cell, NARROW_END) && self.is_open(*cell, most);
+            let next = match side {
+                Side::Low => (1..=end).find(is_next),
+                Side::High => (end + 1..n).rev().find(is_next),
+            };
+            if !next.is_some_and(|cell| self.halve(cell)) {
+                return;
+            }
+        }
+    }
+
+    /// No rate of the cell below slice `i` needs less jitter, ns.
+    fn least_of(&self, i: usize) -> f64 {
+        (self.slices[i - 1].delay_most_ns - self.slices[i].rtprop_most_ns).max(0.0)
+    }
+
+    /// Whether a rate of the cell below slice `i` may do with a jitter of `most` ns.
+    fn is_open(&self, i: usize, most: f64) -> bool {
+        self.slices[i].rtprop_most_ns >= 0.0 && self.least_of(i) <= most
+    }
+
+    fn is_wide(&self, i: usize, narrow: f64) -> bool {
+        self.slices[i].rate_bytes_per_s > self.slices[i - 1].rate_bytes_per_s * (1.0 + narrow)
+    }
+
+    /// Looks in the middle of the cell below slice `i`; false if enough was looked.
+    fn halve(&mut self, i: usize) -> bool {
+        let middle = (self.slices[i - 1].rate_bytes_per_s * self.slices[i].rate_bytes_per_s).sqrt();
+        match slice(self.packets, middle) {
+            Some(slice) if self.slices.len() < MOST_LOOKS => {
+                self.slices.insert(i, slice);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::testing::play;
+
+    /// 4000 packets that never let the queue run empty: at a rate a thousandth off, the last is 4 packets late.
+    #[test]
+    fn a_dip_far_narrower_than_the_grid_is_found() {
+        let rate = 1_337_500.0;
+        let sends: Vec<(u64, u32, u64)> = (0..4000).map(|i| (1_100_000 + i % 7 * 1000, 1500, 0)).collect();
+        let path = play(rate, 30_000_000, 1, 1e9, &sends);
+        let mut search = Search::new(&path.packets, 1e5, 1.5e9).expect("delivered");
+        let simplest = search.simplest().expect("possible");
+        assert!((simplest.rate_bytes_per_s / rate - 1.0).abs() < 1e-4, "{simplest:?}");
+        assert!(simplest.jitter_least_ns() < 1e5, "{simplest:?}");
+        let (inside, is_bounded) = search.within(1e6);
+        let (low, high) = (inside[0].rate_bytes_per_s, inside[inside.len() - 1].rate_bytes_per_s);
+        assert!(is_bounded && 0.999 * rate < low && low <= rate && rate <= high && high < 1.001 * rate, "{low} {high}");
+    }
+
+    #[test]
+    fn a_flow_that_never_waits_bounds_no_rate_from_above() {
+        let sends: Vec<(u64, u32, u64)> = (0..100).map(|_| (10_000_000, 1500, 0)).collect();
+        let path = play(1e6, 20_000_000, 1, 1e9, &sends);
+        let mut search = Search::new(&path.packets, 1e4, 1.5e9).expect("delivered");
+        let simplest = search.simplest().expect("possible");
+        let (_, is_bounded) = search.within(simplest.jitter_least_ns() + 2e6);
+        assert!(!is_bounded);
+    }
+}
