@@ -12,8 +12,8 @@ from fairweir.errors import ConfigError
 from fairweir.run import run
 from fairweir.scenario import Scenario
 from fairweir.starvation import links, starve
-from fairweir.starvation.conduct import Question
 from fairweir.starvation.pairs import hold_ms, pairs, rates_mbps
+from fairweir.starvation.question import Question
 from fairweir.starvation.result import Point
 from fairweir.verdict import Outcome
 

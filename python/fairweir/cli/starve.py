@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,18 +13,26 @@ from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.errors import ConfigError
-from fairweir.starvation.conduct import Question
+from fairweir.starvation.certificate import read, write
+from fairweir.starvation.certify import NoCertificateError, certify, summary
+from fairweir.starvation.check import check as verify
 from fairweir.starvation.conduct import starve as construct
+from fairweir.starvation.question import Question
+from fairweir.starvation.replay import replay as play_again
+from fairweir.verdict import Outcome
 from fairweir.worlds import Archive
 
 if TYPE_CHECKING:
-    from fairweir.starvation.result import Starvation
+    from collections.abc import Callable
+
+    from fairweir.starvation.result import Pair, Starvation
 
 CLAIM_FAILS = 1
 
 
 def starve(
-    cca: Annotated[str, typer.Argument(metavar="CCA", help="A name, a Python class, a rule or C file.")],
+    cca: Annotated[str, typer.Argument(metavar="CCA", help="A name, a Python class, a rule or C file.")] = "",
+    *,
     ratio: Annotated[float, typer.Option(min=1.1, help="Throughput ratio to be shown.")] = 10.0,
     jitter: Annotated[str | None, typer.Option(help="Most jitter D, as 1ms; default one rtprop.")] = None,
     rate_range: Annotated[str, typer.Option(metavar="LO..HI", help="Link rates scanned.")] = "1Mbps..1Gbps",
@@ -33,6 +42,12 @@ def starve(
     ] = Path("starved"),
     plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the rate-delay curve there (PNG).")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
+    check: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Check a certificate instead: exit 0 if it holds, else 1.")
+    ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="With --check: also play both flows alone and compare every packet.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Construct the jitter that starves a flow of CCA (starvation paper, theorem 1), and play it over seeds.
@@ -40,6 +55,13 @@ def starve(
     The claim is that no jitter up to D starves a flow. Exit 1: it fails, the CCA starves; 0: the construction needs
     more jitter, does not apply (not delay-convergent), or shows nothing; 2: could not run; 130: interrupted.
     """
+    if check is not None:
+        check_file(check, replays=replay, as_json=as_json)
+        return
+    if not cca:
+        raise ConfigError("no CCA was given", hint="write `fairweir starve vegas`, or `--check FILE`", key="CCA")
+    if replay:
+        raise ConfigError("there is nothing to replay", hint="write `--check FILE --replay`", key="--replay")
     lowest_mbps, highest_mbps = read_range(rate_range)
     question = Question(
         cca=cca,
@@ -60,6 +82,14 @@ def starve(
                 workers=workers,
                 on_progress=lambda what, part: bar.update(task, description=f"{cca}: {what}", completed=part),
             )
+            if result.pair is not None and result.pair.d_ms <= question.d_ms:
+                result = _with_certificate(
+                    result,
+                    result.pair,
+                    question,
+                    out,
+                    lambda what, part: bar.update(task, description=f"{cca}: {what}", completed=part),
+                )
     except KeyboardInterrupt:
         output.stderr.print(f"finished runs are kept in {out}/; the same command goes on", soft_wrap=True)
         raise
@@ -73,9 +103,51 @@ def starve(
         output.print_json(result.model_dump(mode="json"))
     else:
         show(result)
+    if result.certificate is not None:
+        output.stderr.print(f"fairweir starve --check {result.certificate.file}", markup=False, soft_wrap=True)
     for path in written:
         output.stderr.print(f"fairweir run {path}", markup=False, soft_wrap=True)
     if result.word == "starves":
+        raise typer.Exit(CLAIM_FAILS)
+
+
+def _with_certificate(
+    result: Starvation, pair: Pair, question: Question, directory: Path, on_progress: Callable[[str, float], object]
+) -> Starvation:
+    """Make the certificate's file, if there is one to be made, and tell of it in the result."""
+    try:
+        certificate = certify(question, pair, on_progress)
+    except NoCertificateError as reason:
+        return result.model_copy(update={"no_certificate": str(reason)})
+    path = write(certificate, directory / f"{result.cca}-certificate.parquet")
+    return result.model_copy(update={"certificate": summary(certificate, path)})
+
+
+def check_file(path: Path, *, replays: bool, as_json: bool) -> None:
+    """Check a certificate and show what is true of it.
+
+    Raises
+    ------
+    ConfigError : it is no such file
+    typer.Exit : with 1, something is not true
+    """
+    certificate = read(path)
+    findings = verify(certificate)
+    if replays:
+        with output.progress_bar(counts=False) as bar:
+            task = bar.add_task(certificate.header.cca, total=1.0)
+            findings += play_again(certificate, lambda what, part: bar.update(task, description=what, completed=part))
+    holds = all(finding.is_true for finding in findings)
+    if as_json:
+        shown = [asdict(finding) for finding in findings]
+        output.print_json({"file": str(path), "cca": certificate.header.cca, "holds": holds, "findings": shown})
+    else:
+        table = Table("", "what must be true", "seen", box=None, header_style="bold")
+        for finding in findings:
+            outcome = Outcome.HOLDS if finding.is_true else Outcome.FAILS
+            table.add_row(outcome.symbol, finding.name, finding.text)
+        output.stdout.print(table)
+    if not holds:
         raise typer.Exit(CLAIM_FAILS)
 
 
@@ -125,6 +197,16 @@ def show(result: Starvation) -> None:
     if result.confirmation is not None:
         verdict.add_row("played", result.why)
         verdict.add_row("clipped to [0, D]", f"{max(result.confirmation.violations)} packets after the warm-up at most")
+    if result.certificate is not None:
+        made = result.certificate
+        queue = f", {made.backlog_ms:.3g} ms queued at first" if made.backlog_ms else ""
+        verdict.add_row(
+            "certificate",
+            f"{made.file}: D = {made.d_ms:.3g} ms and ratio {made.ratio:.3g} on {made.link_mbps:.4g} Mbit/s{queue}, "
+            f"{made.packets} packets in {made.span_s:.3g} s",
+        )
+    elif result.no_certificate:
+        verdict.add_row("certificate", f"none: {result.no_certificate}")
     if result.underuse is not None:
         under = result.underuse
         verdict.add_row(

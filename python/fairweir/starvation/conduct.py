@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from fairweir.dumbbell import Cca, cca_name
+from fairweir.dumbbell import cca_name
 from fairweir.hunting.result import HuntResult
-from fairweir.hunting.search import CONFIRM_SEEDS, hunt
+from fairweir.hunting.search import hunt
 from fairweir.hunting.space import Space
 from fairweir.intervals import Scale, interval
 from fairweir.measure import on_all_cores
@@ -16,6 +15,7 @@ from fairweir.metrics import RATIO_CEILING
 from fairweir.scenario import Scenario
 from fairweir.starvation import links
 from fairweir.starvation.pairs import hold_ms, pairs, rates_mbps
+from fairweir.starvation.question import Question
 from fairweir.starvation.result import Confirmation, Pair, Point, Starvation, Underuse, Word
 from fairweir.worlds import Archive, Outcome, Task, play_all
 
@@ -33,34 +33,6 @@ HUNT_PACKETS = 60_000_000
 
 Progress = Callable[[str, float], object]
 """(what is being done, part of it done)."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked.
-
-    Attributes
-    ----------
-    cca : name or table, as scenarios have it
-    ratio : float, throughput ratio s to be shown
-    jitter_ms : float, most jitter D allowed; None: one rtprop, as the network models have it
-    lowest_mbps, highest_mbps : float, rates scanned
-    rtprop_ms : float
-    seeds : of the confirming runs
-    """
-
-    cca: Cca
-    ratio: float = 10.0
-    jitter_ms: float | None = None
-    lowest_mbps: float = 1.0
-    highest_mbps: float = 1000.0
-    rtprop_ms: float = 40.0
-    seeds: tuple[int, ...] = CONFIRM_SEEDS
-
-    @property
-    def d_ms(self) -> float:
-        """The bound on jitter."""
-        return self.rtprop_ms if self.jitter_ms is None else self.jitter_ms
 
 
 def starve(
@@ -238,7 +210,7 @@ def _confirm(question: Question, pair: Pair, d_ms: float, player: _Player) -> Co
     runs = [outcome.summary for outcome in outcomes if outcome.summary is not None]
     if not runs or len(runs) < len(outcomes):
         return None
-    shares = [[flow["throughput_mbps"] for flow in run["flows"]] for run in runs]
+    shares = [[flow["throughput_mbps"] for flow in run["flows"][:2]] for run in runs]
     ratios = [_ratio(run) for run in runs]
     return Confirmation(
         d_ms=d_ms,
@@ -254,12 +226,14 @@ def _confirm(question: Question, pair: Pair, d_ms: float, player: _Player) -> Co
 
 
 def _shared(question: Question, pair: Pair, link_mbps: float, d_ms: float, seed: int) -> links.Document:
-    return links.shared(question.cca, pair.slow_mbps, pair.fast_mbps, link_mbps, d_ms, question.rtprop_ms, seed)
+    return links.shared(
+        question.cca, pair.slow_mbps, pair.fast_mbps, link_mbps, d_ms, question.rtprop_ms, seed, pair.standing_ms
+    )
 
 
 def _ratio(summary: dict[str, Any]) -> float:
     """Throughput of the flow shown the fast link by the other's."""
-    slow, fast = (flow["throughput_mbps"] for flow in summary["flows"])
+    slow, fast = (flow["throughput_mbps"] for flow in summary["flows"][:2])
     return min(fast / slow, RATIO_CEILING) if slow > 0.0 else RATIO_CEILING
 
 

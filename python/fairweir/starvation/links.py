@@ -21,6 +21,10 @@ SHARED_S = 60.0
 WARM_UP_RATES = 10.0
 """How many times as fast the shared link is during the warm-up, so that no queue of it is left at its end: the flows
 would fill the link, and it would stand for ever."""
+PACKET_BITS = 1500 * 8
+"""Of scenarios that say nothing else."""
+LEAST_INITIAL_PKTS = 10
+BACKLOG_RTPROP_MS = 0.02
 BUFFER = "infinite"
 """The paper's ideal path has a queue that never overflows."""
 
@@ -29,8 +33,9 @@ def _flow(cca: Cca, rtprop_ms: float, start_s: float, **keys: Any) -> Document:
     return {**flow(cca_name(cca), rtprop_ms, start_s), "cca": cca if isinstance(cca, str) else dict(cca), **keys}
 
 
-def _virtual(rate_mbps: float, d_ms: float) -> Document:
-    after = seconds(SHARED_S / 2)
+def _virtual(rate_mbps: float, d_ms: float, rtprop_ms: float) -> Document:
+    # What is on its way when the link is first shared has not met its queue.
+    after = seconds(SHARED_S / 2 + rtprop_ms * 1e-3)
     return {"kind": "virtual-link", "rate": mbps(rate_mbps), "bound": time_text(d_ms), "after": after}
 
 
@@ -48,10 +53,28 @@ def ideal(cca: Cca, rate_mbps: float, rtprop_ms: float, duration_s: float, share
     )
 
 
+def converging(cca: Cca, rate_mbps: float, rtprop_ms: float, duration_s: float) -> Document:
+    """One flow alone that starts with nine tenths of its BDP in flight, so that it converges within seconds.
+
+    From ten packets on, Vegas takes a minute at 1 Gbps: it grows by a packet an RTT.
+    """
+    document = ideal(cca, rate_mbps, rtprop_ms, duration_s, 0.5)
+    most_pkts = int(0.9 * rate_mbps * rtprop_ms * 1e3 / PACKET_BITS)
+    flow = document["flow"][0] | {"initial_cwnd": f"{max(LEAST_INITIAL_PKTS, most_pkts)}pkts"}
+    return {**document, "description": "one flow on an ideal link, started near its rate", "flow": [flow]}
+
+
 def shared(
-    cca: Cca, slow_mbps: float, fast_mbps: float, link_mbps: float, d_ms: float, rtprop_ms: float, seed: int
+    cca: Cca,
+    slow_mbps: float,
+    fast_mbps: float,
+    link_mbps: float,
+    d_ms: float,
+    rtprop_ms: float,
+    seed: int,
+    standing_ms: float = 0.0,
 ) -> Document:
-    """Theorem 1, case 2: both flows on one link, each shown its own by jitter of at most `d_ms`.
+    """Theorem 1: both flows on one link, each shown its own by jitter of at most `d_ms`.
 
     The link is shared from the end of the warm-up on, as the theorem's is from the times of convergence on; until then
     it is so fast that there is no queue.
@@ -60,10 +83,11 @@ def shared(
     ----------
     link_mbps : rate of the link; the sum of both, or more where bursts of one flow must not delay the other (the proof:
         "large enough")
+    standing_ms : the queue that stands before both from the first (case 1), as a delay; a third flow leaves it
     """
     starts = start_times_s(seed, 2, START_SPREAD_S)
     flows = [
-        _flow(cca, rtprop_ms, start, id=name, jitter=_virtual(rate, d_ms))
+        _flow(cca, rtprop_ms, start, id=name, jitter=_virtual(rate, d_ms, rtprop_ms))
         for name, rate, start in zip(("slow", "fast"), (slow_mbps, fast_mbps), starts, strict=True)
     ]
     document = dumbbell(
@@ -77,9 +101,17 @@ def shared(
         warmup_s=SHARED_S / 2,
         seed=seed,
     )
+    if standing_ms > 0.0:
+        document["flow"].append(_backlog(standing_ms * link_mbps * 125.0))
     steps = [["0s", mbps(link_mbps * WARM_UP_RATES)], [document["warmup"], mbps(link_mbps)]]
     document["link"]["bottleneck"] = {"steps": steps, "buffer": BUFFER}
     return document
+
+
+def _backlog(size_bytes: float) -> Document:
+    """A flow that comes once, when the link is first shared; so near that pacing does not spread it."""
+    size = f"{round(size_bytes)}B"
+    return {**flow("reno", BACKLOG_RTPROP_MS, SHARED_S / 2), "id": "backlog", "bytes": size, "initial_cwnd": size}
 
 
 def underused(cca: Cca, shown_mbps: float, link_mbps: float, d_ms: float, rtprop_ms: float) -> Document:
@@ -90,7 +122,7 @@ def underused(cca: Cca, shown_mbps: float, link_mbps: float, d_ms: float, rtprop
         f"of {mbps(shown_mbps)} (starvation paper, theorem 2).",
         rate_mbps=link_mbps,
         buffer=BUFFER,
-        flow_tables=[_flow(cca, rtprop_ms, 0.0, jitter=_virtual(shown_mbps, d_ms))],
+        flow_tables=[_flow(cca, rtprop_ms, 0.0, jitter=_virtual(shown_mbps, d_ms, rtprop_ms))],
         duration_s=SHARED_S,
         warmup_s=SHARED_S / 2,
         seed=1,

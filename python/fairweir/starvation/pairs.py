@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from fairweir.starvation.links import PACKET_BITS
 from fairweir.starvation.result import Pair, Point
 
 LEAST_EFFICIENCY = 0.9
@@ -28,19 +29,39 @@ def hold_ms(point: Point) -> float:
 
 
 def pairs(points: Sequence[Point], ratio: float) -> list[Pair]:
-    """Give every pair whose throughputs differ by `ratio` or more, smallest D first.
-
-    The proof's case 2: with the shared queue empty, eta_i = dbar_i - Rm lies in [0, D]. It needs d_max - Rm of either
-    link; case 1 would need 2 (delta_max + epsilon), and a standing queue.
-    """
+    """Give every pair whose throughputs differ by `ratio` or more, smallest D first."""
     found = [
-        Pair(
-            slow_mbps=slow.rate_mbps,
-            fast_mbps=fast.rate_mbps,
-            ratio=fast.throughput_mbps / slow.throughput_mbps,
-            d_ms=max(hold_ms(slow), hold_ms(fast)),
-        )
+        _pair(slow, fast)
         for slow, fast in itertools.combinations(points, 2)
         if slow.throughput_mbps > 0.0 and fast.throughput_mbps >= ratio * slow.throughput_mbps
     ]
     return sorted(found, key=lambda pair: (pair.d_ms, pair.ratio))
+
+
+def _pair(slow: Point, fast: Point) -> Pair:
+    """How two ideal links become one.
+
+    Case 2 of the proof, the shared queue is empty: eta_i = dbar_i - Rm lies in [0, D] for D = d_max - Rm of either
+    link. Case 1, where neither flow ever sees an empty queue: the shared queue d* moves with the weighted mean of both
+    (equation 5), so that within delta_w, the weighted mean of the ranges, of where it starts. It starts so low that it
+    never exceeds d_min of either link, and D has to reach from its lowest to the largest d_max.
+
+    References
+    ----------
+    Starvation paper, appendix A; the packets that a link has begun make d* wrong by one of each flow (specs/ccas.md
+    section 22, point 5)
+    """
+    both_mbps = slow.rate_mbps + fast.rate_mbps
+    range_ms = (slow.rate_mbps * slow.delta_ms + fast.rate_mbps * fast.delta_ms) / both_mbps
+    range_ms += 2 * PACKET_BITS * 1e-3 / both_mbps
+    lowest_ms, highest_ms = min(slow.dmin_ms, fast.dmin_ms), max(slow.dmax_ms, fast.dmax_ms)
+    standing_ms = lowest_ms - slow.rtprop_ms - range_ms
+    is_standing = standing_ms - range_ms > highest_ms - lowest_ms
+    return Pair(
+        slow_mbps=slow.rate_mbps,
+        fast_mbps=fast.rate_mbps,
+        ratio=fast.throughput_mbps / slow.throughput_mbps,
+        case=1 if is_standing else 2,
+        standing_ms=standing_ms if is_standing else 0.0,
+        d_ms=highest_ms - lowest_ms + 2 * range_ms if is_standing else max(hold_ms(slow), hold_ms(fast)),
+    )

@@ -66,8 +66,12 @@ class Pair(_Model):
     fast_mbps: float
     ratio: float
     """Throughput alone on the fast link by that on the slow one."""
+    case: Literal[1, 2]
+    """Of the proof: 1 if the shared queue stands, 2 if it is empty."""
+    standing_ms: float
+    """What it holds at first, as a delay."""
     d_ms: float
-    """Jitter that shows either flow its own link where the shared queue is empty: case 2 of the proof."""
+    """Jitter that shows either flow its own link."""
 
 
 class Confirmation(_Model):
@@ -84,6 +88,20 @@ class Confirmation(_Model):
     """Packets after the warm-up whose jitter would have had to lie outside [0, d_ms] for the show to be perfect."""
     starved: int
     """Seeds whose ratio is at least the one asked for."""
+
+
+class Certified(_Model):
+    """The certificate's file, and what it claims."""
+
+    file: str
+    packets: int
+    span_s: float
+    d_ms: float
+    """The least jitter bound with which both recorded trajectories fit on one link."""
+    link_mbps: float
+    backlog_ms: float
+    """The shared link's queue at first, as a delay."""
+    ratio: float
 
 
 class Underuse(_Model):
@@ -110,6 +128,9 @@ class Starvation(_Model):
     efficiency: float | None = None
     pair: Pair | None = None
     confirmation: Confirmation | None = None
+    certificate: Certified | None = None
+    no_certificate: str = ""
+    """Why there is none, if one was tried."""
     underuse: Underuse | None = None
     hunt: HuntResult | None = None
     """The search for starving jitter, where the construction has none to offer."""

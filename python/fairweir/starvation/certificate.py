@@ -1,0 +1,147 @@
+"""The certificate of starvation: two recorded trajectories, and the jitter that puts both on one link.
+
+A Parquet file. One row a packet, the slow flow's first, each flow's in the order of sending:
+
+| column | meaning |
+| --- | --- |
+| ``flow`` | 0: slow, 1: fast |
+| ``sent_ns`` | when it left its sender; 0 is the time from which on the flow had converged (the proof's T_i) |
+| ``arrived_ns`` | when it reached its receiver |
+| ``hold_ns`` | the jitter: how much of that the shared link does not account for |
+
+The schema's metadata has the :class:`Header` as JSON under ``certificate``. `fairweir.starvation.check` says what makes
+a file hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fairweir.complaints import explain
+from fairweir.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+METADATA_KEY = b"certificate"
+COLUMNS = ("flow", "sent_ns", "arrived_ns", "hold_ns")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Alone(_Model):
+    """One of the two single-flow runs."""
+
+    link_bytes_per_s: int = Field(gt=0)
+    """The proof's C_i."""
+    origin_ns: int = Field(ge=0)
+    """The proof's T_i: when the file's clock starts, on the run's."""
+    scenario: dict[str, Any]
+    """Of the run, as TOML has it; a run of it shows the trajectory again."""
+
+
+class Header(_Model):
+    """What is claimed: on one FIFO link, jitter of at most D per packet lets both trajectories happen at once."""
+
+    format: Literal["fairweir starvation certificate, version 1"] = "fairweir starvation certificate, version 1"
+    version: str
+    """Of fairweir."""
+    cca: str
+    ratio: float = Field(ge=1.0)
+    """The fast flow has at least so many times the slow one's throughput."""
+    d_ns: int = Field(gt=0)
+    """No packet is held longer."""
+    span_ns: int = Field(gt=0)
+    """Length of the trajectories: all packets that were sent in it are in the file."""
+    one_way_ns: int = Field(ge=0)
+    """Propagation from sender to receiver."""
+    packet_bytes: int = Field(gt=0)
+    link_bytes_per_s: int = Field(gt=0)
+    """Rate of the shared link."""
+    backlog_bytes: int = Field(ge=0)
+    """What the shared link's queue holds at 0; the proof's initial queue."""
+    slow: Alone
+    fast: Alone
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A header and the columns of a file.
+
+    Attributes
+    ----------
+    flow, sent_ns, arrived_ns, hold_ns : int64 arrays, n packets
+    """
+
+    header: Header
+    flow: npt.NDArray[np.int64]
+    sent_ns: npt.NDArray[np.int64]
+    arrived_ns: npt.NDArray[np.int64]
+    hold_ns: npt.NDArray[np.int64]
+
+
+def write(certificate: Certificate, path: Path) -> Path:
+    """Write the file, whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = {name: getattr(certificate, name) for name in COLUMNS}
+    metadata = {METADATA_KEY: certificate.header.model_dump_json().encode()}
+    partial = path.with_suffix(".partial")
+    pq.write_table(
+        pa.table(columns).replace_schema_metadata(metadata),
+        partial,
+        compression="zstd",
+        use_dictionary=False,
+        column_encoding=dict.fromkeys(COLUMNS, "DELTA_BINARY_PACKED"),
+    )
+    return partial.replace(path)
+
+
+def read(path: Path) -> Certificate:
+    """Read a file.
+
+    Raises
+    ------
+    ConfigError : it is no such file, or its header or columns are not as they must be
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise ConfigError(f"cannot be read as Parquet: {error}", hint=_HINT, source=str(path)) from None
+    text = (table.schema.metadata or {}).get(METADATA_KEY)
+    if text is None:
+        raise ConfigError("has no certificate in its metadata", hint=_HINT, source=str(path))
+    return Certificate(_header(text, path), **{name: _column(table, name, path) for name in COLUMNS})
+
+
+_HINT = "give a file that `fairweir starve CCA` has written"
+
+
+def _header(text: bytes, path: Path) -> Header:
+    try:
+        return Header.model_validate_json(text)
+    except ValidationError as error:
+        raise explain(error, Header, {}, str(path)) from None
+
+
+def _column(table: pa.Table, name: str, path: Path) -> npt.NDArray[np.int64]:
+    import pyarrow as pa
+
+    if name not in table.column_names or table[name].type != pa.int64() or table[name].null_count:
+        raise ConfigError("a column of int64 without nulls is missing", hint=_HINT, source=str(path), key=name)
+    column: npt.NDArray[np.int64] = table[name].to_numpy()
+    return column

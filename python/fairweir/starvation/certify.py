@@ -1,0 +1,111 @@
+"""From two rates that look alike to a certificate: record each flow alone, merge, claim what the merge shows."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fairweir.starvation import links
+from fairweir.starvation.certificate import Alone, Certificate, Header
+from fairweir.starvation.merge import Merge, closest
+from fairweir.starvation.result import Certified
+from fairweir.starvation.trajectory import TAIL_S, Trajectory, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fairweir.starvation.question import Question
+    from fairweir.starvation.result import Pair
+
+CONVERGED_S = 20.0
+"""From then on a flow that started near its rate has converged, at 40 ms and up to 1 Gbps."""
+MOST_ROWS = 400_000
+LONGEST_S = 30.0
+"""Three of BBR's RTT probes."""
+D_STEP_NS = 1000
+
+NS_PER_S = 1e9
+
+
+class NoCertificateError(Exception):
+    """The trajectories do not show what was asked; the text says why."""
+
+
+def certify(question: Question, pair: Pair, on_progress: Callable[[str, float], object]) -> Certificate:
+    """Compute the jitter that lets both flows of `pair` behave on one link as they do alone.
+
+    Raises
+    ------
+    NoCertificateError : the jitter that this takes is more than was asked for, or throughputs are not so far apart
+    ConfigError, ControllerError, CcaError : a flow alone cannot be played or recorded
+    """
+    rates_mbps = (pair.slow_mbps, pair.fast_mbps)
+    span_s = min(LONGEST_S, MOST_ROWS * links.PACKET_BITS / (sum(rates_mbps) * 1e6))
+    duration_s = math.ceil(CONVERGED_S + span_s + TAIL_S)
+    slow, fast = (
+        record(
+            links.converging(question.cca, rate, question.rtprop_ms, duration_s),
+            round(CONVERGED_S * NS_PER_S),
+            round(span_s * NS_PER_S),
+            lambda part, i=i: on_progress("recording each flow alone", (i + part) / 2),  # type: ignore[misc]
+        )
+        for i, rate in enumerate(rates_mbps)
+    )
+    if fast.throughput < question.ratio * slow.throughput:
+        raise NoCertificateError(
+            f"alone they send {fast.throughput * 8e-6:.4g} and {slow.throughput * 8e-6:.4g} Mbit/s while recorded"
+        )
+    merged = closest(slow, fast)
+    if merged is None:
+        raise NoCertificateError("on every link tried a packet would have to be there before it was sent through")
+    if merged.d_ns > question.d_ms * 1e6:
+        raise NoCertificateError(f"the trajectories take D = {merged.d_ns * 1e-6:.4g} ms")
+    return _certificate(question, slow, fast, merged)
+
+
+def summary(certificate: Certificate, path: Path) -> Certified:
+    """Tell of a certificate what there is to print."""
+    header = certificate.header
+    fast = int((certificate.flow == 1).sum())
+    return Certified(
+        file=str(path),
+        packets=len(certificate.flow),
+        span_s=header.span_ns / NS_PER_S,
+        d_ms=header.d_ns * 1e-6,
+        link_mbps=header.link_bytes_per_s * 8e-6,
+        backlog_ms=header.backlog_bytes * 1e3 / header.link_bytes_per_s,
+        ratio=fast / (len(certificate.flow) - fast),
+    )
+
+
+def _certificate(question: Question, slow: Trajectory, fast: Trajectory, merged: Merge) -> Certificate:
+    import numpy as np
+
+    counts = [len(slow.sent_ns), len(fast.sent_ns)]
+    return Certificate(
+        header=Header(
+            version=importlib.metadata.version("fairweir"),
+            cca=question.name,
+            ratio=question.ratio,
+            d_ns=math.ceil(merged.d_ns / D_STEP_NS) * D_STEP_NS,
+            span_ns=slow.span_ns,
+            one_way_ns=slow.one_way_ns,
+            packet_bytes=slow.packet_bytes,
+            link_bytes_per_s=merged.link_bytes_per_s,
+            backlog_bytes=merged.backlog_bytes,
+            slow=_alone(slow),
+            fast=_alone(fast),
+        ),
+        flow=np.repeat(np.array([0, 1], dtype=np.int64), counts),
+        sent_ns=np.concatenate([slow.sent_ns, fast.sent_ns]),
+        arrived_ns=np.concatenate([slow.arrived_ns, fast.arrived_ns]),
+        hold_ns=np.rint(np.concatenate([merged.slow_holds_ns, merged.fast_holds_ns])).astype(np.int64),
+    )
+
+
+def _alone(trajectory: Trajectory) -> Alone:
+    return Alone(
+        link_bytes_per_s=trajectory.link_bytes_per_s, origin_ns=trajectory.origin_ns, scenario=trajectory.scenario
+    )

@@ -1,0 +1,128 @@
+"""Checks a certificate of starvation, with nothing of what made it but the file's format.
+
+Integers only: times are multiplied by the link's rate, so that the end of a transmission, a fraction of a nanosecond,
+is exact.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from fairweir.starvation.certificate import Alone, Certificate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NS_PER_S = 1_000_000_000
+ROUNDING_NS = 2
+"""Recorded times are whole nanoseconds: so much may a transmission seem to end early or late."""
+
+Packet = tuple[int, int, int]
+"""(sent, arrived, held), ns."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One of the things that must be true.
+
+    Attributes
+    ----------
+    name : str, what must be true
+    is_true : bool
+    text : str, the numbers; where it is not true, the first packet that shows it
+    """
+
+    name: str
+    is_true: bool
+    text: str
+
+
+def check(certificate: Certificate) -> list[Finding]:
+    """Tell whether the file shows what it claims.
+
+    That the CCA sends as recorded where it sees the recorded delays is not in the file's power to show: its scenarios
+    do, and `fairweir.starvation.replay` plays them.
+
+    References
+    ----------
+    Starvation paper, section 4.3 step 3 and appendix A; specs/ccas.md section 22, point 5
+    """
+    header = certificate.header
+    columns = (column.tolist() for column in (certificate.flow, certificate.sent_ns, certificate.arrived_ns))
+    rows = list(zip(*columns, certificate.hold_ns.tolist(), strict=True))
+    flows = [[(sent, arrived, held) for flow, sent, arrived, held in rows if flow == which] for which in (0, 1)]
+    slow, fast = flows
+    if len(slow) + len(fast) != len(rows) or not slow or not fast:
+        return [Finding("packets of two flows", False, f"{len(slow)} slow, {len(fast)} fast of {len(rows)}")]
+    findings = [_in_order(name, packets, header.span_ns) for name, packets in (("slow", slow), ("fast", fast))]
+    findings += [
+        _on_its_link(name, packets, alone, certificate)
+        for name, packets, alone in (("slow", slow, header.slow), ("fast", fast, header.fast))
+    ]
+    return [*findings, *_on_the_shared_link(certificate, flows), _ratio(certificate, slow, fast)]
+
+
+def _in_order(name: str, packets: list[Packet], span_ns: int) -> Finding:
+    """Sent within the span; no packet overtakes another."""
+    what = f"{name} flow: in order"
+    if packets[0][0] < 0 or packets[-1][0] >= span_ns:
+        return Finding(what, False, f"sent from {packets[0][0]} to {packets[-1][0]} ns, outside [0, {span_ns}) ns")
+    for before, packet in pairwise(packets):
+        if packet[0] < before[0] or packet[1] < before[1]:
+            return Finding(what, False, f"the packet sent at {packet[0]} ns comes behind that sent at {before[0]} ns")
+    return Finding(what, True, f"{len(packets)} packets in {span_ns / NS_PER_S:g} s")
+
+
+def _on_its_link(name: str, packets: list[Packet], alone: Alone, certificate: Certificate) -> Finding:
+    """The delays are those of an ideal link of the flow's own, from the first packet's on."""
+    header, rate = certificate.header, alone.link_bytes_per_s
+    what = f"{name} flow: delays of a link of {rate * 8e-6:g} Mbit/s of its own"
+    transmission = header.packet_bytes * NS_PER_S
+    # What the flow had queued before is known by when its first packet left.
+    free = (packets[0][1] - header.one_way_ns) * rate - transmission
+    if free < packets[0][0] * rate:
+        return Finding(what, False, f"the first packet leaves {-free // rate} ns before it can")
+    for sent, arrived, _ in packets:
+        free = max(free, sent * rate) + transmission
+        late = (arrived - header.one_way_ns) * rate - free
+        if abs(late) > ROUNDING_NS * rate:
+            return Finding(what, False, f"the packet sent at {sent} ns is {late / rate:g} ns late")
+    return Finding(what, True, f"all packets, to {ROUNDING_NS} ns")
+
+
+def _on_the_shared_link(certificate: Certificate, flows: list[list[Packet]]) -> Iterator[Finding]:
+    """What one link leaves of both flows' delays is jitter from 0 to D, and is what the file says."""
+    header, rate = certificate.header, certificate.header.link_bytes_per_s
+    transmission = header.packet_bytes * NS_PER_S
+    free = header.backlog_bytes * NS_PER_S
+    least, most, wrong = 10**30, -(10**30), 0
+    for sent, arrived, held in _merged(flows):
+        free = max(free, sent * rate) + transmission
+        hold = (arrived - header.one_way_ns) * rate - free
+        least, most = min(least, hold), max(most, hold)
+        wrong += abs(hold - held * rate) > ROUNDING_NS * rate
+    link = f"{rate * 8e-6:g} Mbit/s"
+    yield Finding(f"jitter on {link} is never negative", least >= 0, f"at least {least / rate * 1e-6:.4g} ms")
+    bound = f"jitter on {link} is at most D = {header.d_ns * 1e-6:.4g} ms"
+    yield Finding(bound, most <= header.d_ns * rate, f"at most {most / rate * 1e-6:.4g} ms")
+    yield Finding("jitter is as written", wrong == 0, f"{wrong} packets differ")
+
+
+def _merged(flows: list[list[Packet]]) -> Iterator[Packet]:
+    by_sending: Callable[[Packet], int] = lambda packet: packet[0]  # noqa: E731
+    return heapq.merge(*flows, key=by_sending)
+
+
+def _ratio(certificate: Certificate, slow: list[Packet], fast: list[Packet]) -> Finding:
+    """Throughputs over the span are as far apart as claimed."""
+    header = certificate.header
+    mbps = [len(packets) * header.packet_bytes * 8e3 / header.span_ns for packets in (slow, fast)]
+    return Finding(
+        f"throughput ratio of at least {header.ratio:g}",
+        len(fast) >= header.ratio * len(slow),
+        f"{len(fast) / len(slow):.4g}: {mbps[1]:.4g} and {mbps[0]:.4g} Mbit/s",
+    )

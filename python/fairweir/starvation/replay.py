@@ -1,0 +1,47 @@
+"""What the arithmetic of a certificate cannot show: that the CCA does send so.
+
+Each flow is played alone again. A CCA whose sends are a function of what it has seen, dice included (the scenario's
+seed), sends the same packets at the same nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fairweir.starvation.check import Finding
+from fairweir.starvation.trajectory import record
+
+if TYPE_CHECKING:
+    from fairweir.starvation.certificate import Alone, Certificate
+
+
+def replay(certificate: Certificate, on_progress: Callable[[str, float], object]) -> list[Finding]:
+    """Play both flows of a certificate alone and compare.
+
+    Raises
+    ------
+    ConfigError, ControllerError, CcaError : a scenario of the file cannot be played here
+    """
+    alone = (("slow", certificate.header.slow), ("fast", certificate.header.fast))
+    return [
+        _same(i, name, flow, certificate, lambda part, i=i: on_progress("replaying each flow alone", (i + part) / 2))  # type: ignore[misc]
+        for i, (name, flow) in enumerate(alone)
+    ]
+
+
+def _same(
+    index: int, name: str, alone: Alone, certificate: Certificate, on_progress: Callable[[float], object]
+) -> Finding:
+    import numpy as np
+
+    played = record(alone.scenario, alone.origin_ns, certificate.header.span_ns, on_progress)
+    rows = certificate.flow == index
+    sent, arrived = certificate.sent_ns[rows], certificate.arrived_ns[rows]
+    what = f"{name} flow: a run alone sends so"
+    if len(sent) != len(played.sent_ns):
+        return Finding(what, False, f"{len(played.sent_ns)} packets instead of {len(sent)}")
+    differ = np.flatnonzero((sent != played.sent_ns) | (arrived != played.arrived_ns))
+    if len(differ):
+        return Finding(what, False, f"{len(differ)} packets differ, the first sent at {sent[differ[0]]} ns")
+    return Finding(what, True, "every packet, to the nanosecond")

@@ -1,0 +1,87 @@
+"""Trajectories: when one flow alone on an ideal link sent its packets, and when they arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairweir import _core
+from fairweir.resolve import resolve
+from fairweir.run import MOST_PACKETS, run
+from fairweir.scenario import Scenario
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+TAIL_S = 2.0
+"""How long a run goes on behind the span, for the span's last packets to arrive."""
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The packets that one flow sent in a span of its run.
+
+    Attributes
+    ----------
+    scenario : dict, of the run
+    link_bytes_per_s : int, the ideal link's rate
+    origin_ns : int, the run's time at which the span begins
+    span_ns : int
+    packet_bytes, one_way_ns : int, size of a packet; propagation to the receiver
+    sent_ns, arrived_ns : int64 arrays, n packets, since `origin_ns`
+    """
+
+    scenario: dict[str, Any]
+    link_bytes_per_s: int
+    origin_ns: int
+    span_ns: int
+    packet_bytes: int
+    one_way_ns: int
+    sent_ns: npt.NDArray[np.int64]
+    arrived_ns: npt.NDArray[np.int64]
+
+    @property
+    def throughput(self) -> float:
+        """Bytes per second sent over the span."""
+        return len(self.sent_ns) * self.packet_bytes * 1e9 / self.span_ns
+
+
+def record(
+    document: dict[str, Any],
+    origin_ns: int,
+    span_ns: int,
+    on_progress: Callable[[float], object] | None = None,
+) -> Trajectory:
+    """Play one flow alone and cut the span out of the record of its packets.
+
+    Parameters
+    ----------
+    document : a scenario of one flow and one link, as TOML has it, that ends well behind the span
+    on_progress : called now and then with the part played
+
+    Raises
+    ------
+    ConfigError : there are more packets than a record has room for
+    ControllerError, CcaError : the CCA does not do
+    """
+    import numpy as np
+    import pyarrow.compute as pc
+
+    scenario = Scenario.from_dict(document, source="starve")
+    packets = run(scenario, record_packets=MOST_PACKETS, on_progress=on_progress).packets
+    sent = packets["sent_ns"].to_numpy().astype(np.int64) - origin_ns
+    arrived = pc.fill_null(packets["arrived_ns"], 0).to_numpy().astype(np.int64) - origin_ns
+    within = slice(*np.searchsorted(sent, [0, span_ns]))
+    config = resolve(scenario)
+    return Trajectory(
+        scenario=document,
+        link_bytes_per_s=_core.parse_rate(document["link"]["bottleneck"]["rate"]),
+        origin_ns=origin_ns,
+        span_ns=span_ns,
+        packet_bytes=config["packet"],
+        one_way_ns=config["flows"][0]["forward_delay"],
+        sent_ns=sent[within],
+        arrived_ns=arrived[within],
+    )
