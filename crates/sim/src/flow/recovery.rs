@@ -26,7 +26,8 @@ impl Flow {
         }
         let has_new_losses = self.sender.lost > was_lost;
         match self.sender.ca_state {
-            CaState::Open | CaState::Disorder if has_new_losses => {
+            // As Linux, which also begins anew in the ACK that ended an episode while losses are left to repair.
+            CaState::Open | CaState::Disorder if has_new_losses || (self.sack && self.sender.lost_out > 0) => {
                 self.enter_episode(CaState::Recovery, Cause::Dupack, prior_inflight, now);
             }
             // cwnd was reduced already in this round: no second reduction.
