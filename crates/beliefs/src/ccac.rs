@@ -135,7 +135,7 @@ pub(crate) fn contradiction(record: &Stretch<'_>, jitter: f64) -> Option<Option<
 }
 
 /// C_L, bytes/ns, and the acknowledgements that show it; `None` if two at one time show that D is too small.
-fn least_rate(record: &Stretch<'_>, jitter: f64) -> Option<(f64, Option<[u32; 2]>)> {
+pub(crate) fn least_rate(record: &Stretch<'_>, jitter: f64) -> Option<(f64, Option<[u32; 2]>)> {
     let (mut chain, mut least, mut frames) = (Chain::default(), 0.0f64, None);
     for ack in record.acks {
         if let Some((slope, from)) = chain.steepest_to((ack.at, ack.total))

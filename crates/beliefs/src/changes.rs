@@ -72,31 +72,62 @@ pub struct Pieces {
 }
 
 /// A stretch that lasts, and what it lets one believe.
-struct Lasting {
+#[derive(Clone, Debug)]
+pub(crate) struct Lasting {
     acks: Range<usize>,
-    ccac: CcacBelief,
+    pub(crate) ccac: CcacBelief,
 }
 
-/// Cuts a flow at its changes of rate; `None` if it is too short to tell, or has none.
-pub fn cut(packets: &[Packet]) -> Option<Pieces> {
-    let record = Record::new(packets)?;
-    let rtprop = record.whole().rtt_least;
-    let jitter = own_jitter(&record, rtprop)?;
-    let lasting = lasting(&record, rtprop, jitter);
+impl Lasting {
+    /// How many acknowledgements it has.
+    pub(crate) fn len(&self) -> usize {
+        self.acks.len()
+    }
+}
+
+/// What a flow's parts say, each for itself.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    record: Record<'a>,
+    rtprop: f64,
+    /// What jitter they need, with some to spare, ns.
+    pub(crate) jitter: f64,
+    pub(crate) lasting: Vec<Lasting>,
+}
+
+impl<'a> Parts<'a> {
+    /// `None` if the flow is too short to tell.
+    pub fn new(packets: &'a [Packet]) -> Option<Parts<'a>> {
+        let record = Record::new(packets)?;
+        let rtprop = record.whole().rtt_least;
+        let jitter = own_jitter(&record, rtprop)?;
+        let lasting = lasting(&record, rtprop, jitter);
+        Some(Parts { record, rtprop, jitter, lasting })
+    }
+    /// The whole flow.
+    pub(crate) fn whole(&self) -> Stretch<'_> {
+        self.record.whole()
+    }
+}
+
+/// Cuts a flow at its changes of rate; `None` if it has none.
+pub fn cut(parts: &Parts<'_>) -> Option<Pieces> {
+    let Parts { record, rtprop, jitter, lasting } = parts;
+    let (rtprop, jitter) = (*rtprop, *jitter);
     let mut pieces: Vec<(Piece, Range<usize>)> = Vec::new();
     let mut changes = Vec::new();
-    for next in lasting {
+    for next in lasting.iter().cloned() {
         let Some((known, last)) = pieces.last_mut() else {
-            pieces.push((piece(&record, 0..next.acks.end, next.ccac), next.acks));
+            pieces.push((piece(record, 0..next.acks.end, next.ccac), next.acks));
             continue;
         };
         let rates = (known.ccac.rate_bytes_per_s(), next.ccac.rate_bytes_per_s());
         if are_apart(rates.0, rates.1) {
-            let change = change(&record, rtprop, jitter, (last.clone(), next.acks.clone()), rates);
+            let change = change(record, rtprop, jitter, (last.clone(), next.acks.clone()), rates);
             let from = record.acks().partition_point(|ack| record.captured(ack.at) < change.time_ns);
             (known.to_ns, known.to_frame) = (change.time_ns, change.frame);
             changes.push(change);
-            pieces.push((piece(&record, from.min(next.acks.start)..next.acks.end, next.ccac), next.acks));
+            pieces.push((piece(record, from.min(next.acks.start)..next.acks.end, next.ccac), next.acks));
         } else {
             let end = &record.acks()[next.acks.end - 1];
             (known.to_ns, known.to_frame) = (record.captured(end.at), end.frame);
@@ -232,6 +263,10 @@ fn change(
 mod tests {
     use super::*;
     use crate::packet::testing::{Link, windowed};
+
+    fn cut(packets: &[Packet]) -> Option<Pieces> {
+        super::cut(&Parts::new(packets)?)
+    }
 
     const R: u64 = 20_000_000;
     const S: u64 = 1_000_000_000;

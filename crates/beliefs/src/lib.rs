@@ -12,10 +12,12 @@
 //! | C_L, C_U | [`CcacBelief`] | least and largest rate |
 #![forbid(unsafe_code)]
 
+mod aggregation;
 mod cbr_delay;
 mod ccac;
 mod changes;
 mod flows;
+mod golden;
 mod hull;
 mod interval;
 mod limits;
@@ -26,11 +28,13 @@ mod report;
 mod search;
 mod series;
 mod shrinking;
+mod token_bucket;
 mod tokens;
 
+pub use aggregation::{Aggregation, aggregation};
 pub use cbr_delay::{Belief, Slice, explain, slice};
 pub use ccac::{CcacBelief, explain_ccac, least_jitter};
-pub use changes::{Change, Piece, Pieces, cut};
+pub use changes::{Change, Parts, Piece, Pieces, cut};
 pub use flows::{Flow, Flows, View};
 pub use interval::Interval;
 pub use limits::{Ack, Data, Limit, Limits, Period, Terms};
@@ -39,3 +43,4 @@ pub use packet::{Fate, Packet};
 pub use report::{FlowReport, Report, report};
 pub use series::{Bins, Series};
 pub use shrinking::{Moment, shrink};
+pub use token_bucket::{Excess, TokenBucket, policer, shaper};

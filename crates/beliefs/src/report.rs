@@ -1,7 +1,10 @@
 //! A capture to what may be believed of each flow's path.
 
-use crate::{Belief, Bins, CcacBelief, Fate, Flow, Flows, Moment, Period, Pieces, Slice, Verdict, View};
-use crate::{cut, explain, explain_ccac, judge, shrink};
+use crate::{
+    Aggregation, Belief, Bins, CcacBelief, Fate, Flow, Flows, Moment, Parts, Period, Pieces, Slice, TokenBucket,
+    Verdict, View,
+};
+use crate::{aggregation, cut, explain, explain_ccac, judge, policer, shaper, shrink};
 use fairweir_capture::{CaptureError, Counts, Reader};
 use serde::Serialize;
 use std::io::Read;
@@ -47,6 +50,10 @@ pub struct FlowReport {
     pub pieces: Option<Pieces>,
     /// The CCAC model's bounds over time, from one piece's beginning to its end.
     pub shrinking: Vec<Moment>,
+    /// A token bucket that explains what a constant link does not.
+    pub token_bucket: Option<TokenBucket>,
+    /// Acknowledgements that came in bursts.
+    pub aggregation: Option<Aggregation>,
     /// What limited it when, in the order of time.
     pub limits: Vec<Period>,
     /// It over time.
@@ -59,7 +66,8 @@ pub struct FlowReport {
 
 impl FlowReport {
     fn new(flow: &Flow, resolution_ns: f64) -> FlowReport {
-        let pieces = cut(&flow.packets);
+        let parts = Parts::new(&flow.packets);
+        let pieces = parts.as_ref().and_then(cut);
         let largest = flow.packets.iter().map(|packet| packet.bytes).max().unwrap_or(0);
         let cbr_delay = match pieces {
             None => explain(&flow.packets, |simplest| assumed_jitter(simplest, largest)),
@@ -76,8 +84,13 @@ impl FlowReport {
             (None, Some(pieces)) => pieces.jitter_assumed_ns,
             (None, None) => 0.0,
         };
-        let parts = pieces.iter().flat_map(|pieces| &pieces.pieces).map(|piece| (piece.from_frame, piece.to_frame));
-        let shrinking = shrink(&flow.packets, jitter, &parts.collect::<Vec<_>>());
+        let frames = pieces.iter().flat_map(|pieces| &pieces.pieces).map(|piece| (piece.from_frame, piece.to_frame));
+        let shrinking = shrink(&flow.packets, jitter, &frames.collect::<Vec<_>>());
+        let token_bucket = parts
+            .as_ref()
+            .and_then(|parts| shaper(&flow.packets, parts))
+            .or_else(|| policer(&flow.packets, cbr_delay.as_ref()?));
+        let aggregation = cbr_delay.as_ref().and_then(|belief| aggregation(&flow.packets, &belief.simplest));
         FlowReport {
             src: flow.src.to_string(),
             dst: flow.dst.to_string(),
@@ -86,6 +99,8 @@ impl FlowReport {
             packets: flow.packets.len(),
             lost_packets: flow.packets.iter().filter(|packet| packet.fate == Fate::Lost).count(),
             delivered_bytes: flow.delivered_bytes,
+            token_bucket,
+            aggregation,
             pieces,
             shrinking,
             models,

@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn beliefs_start_anew_with_a_piece() {
         let packets = windowed(&mut Link::new(&[(0, 2e6), (1_000_000_000, 1e6)], 0), 20_000_000, 80, 3000);
-        let pieces = crate::cut(&packets).expect("it changes").pieces;
+        let pieces = crate::cut(&crate::Parts::new(&packets).expect("long")).expect("it changes").pieces;
         let ends: Vec<(u32, u32)> = pieces.iter().map(|piece| (piece.from_frame, piece.to_frame)).collect();
         let seen = shrink(&packets, 2_000_000.0, &ends);
         let last = seen[seen.len() - 1];

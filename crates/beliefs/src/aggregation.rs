@@ -1,0 +1,158 @@
+//! ACK aggregation: acknowledgements that were held back and come in bursts, faster than any link of the believed rate
+//! could have delivered what they acknowledge. Wireless links do so, and receivers that join packets (GRO).
+
+use crate::cbr_delay::Slice;
+use crate::packet::{Fate, Packet};
+use serde::Serialize;
+
+/// A burst acknowledges this many of the largest packets at least: two are a delayed ACK.
+const PACKETS: f64 = 4.0;
+/// Within a burst bytes are acknowledged this many times as fast as the link delivers.
+const FASTER: f64 = 4.0;
+/// Bursts without which there is no pattern.
+const BURSTS: usize = 5;
+/// Bursts acknowledge this part of all bytes at least.
+const SHARE: f64 = 0.5;
+/// Bursts that are shown.
+const SHOWN: usize = 3;
+
+/// Acknowledgements in bursts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Aggregation {
+    /// Between the beginnings of two bursts, the median, ns.
+    pub period_ns: f64,
+    /// What a burst's first packet waited longer than its last, the median, ns.
+    pub hold_ns: f64,
+    /// Bursts.
+    pub bursts: usize,
+    /// The part of all bytes that they acknowledge.
+    pub share: f64,
+    /// The largest ones, from the first acknowledgement to the last.
+    pub frames: Vec<[u32; 2]>,
+}
+
+/// A packet's delivery by the believed link, and its acknowledgement.
+#[derive(Clone, Copy, Debug)]
+struct Delivery {
+    left: f64,
+    acked: f64,
+    bytes: f64,
+    frame: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Burst {
+    at: f64,
+    hold: f64,
+    bytes: f64,
+    frames: [u32; 2],
+}
+
+/// The aggregation that packets show behind a link of a rate.
+pub fn aggregation(packets: &[Packet], link: &Slice) -> Option<Aggregation> {
+    let deliveries = deliveries(packets, link.rate_bytes_per_s);
+    let total: f64 = deliveries.iter().map(|d| d.bytes).sum();
+    let largest = deliveries.iter().map(|d| d.bytes).fold(0.0, f64::max);
+    let mut bursts = bursts(&deliveries, link.rate_bytes_per_s / 1e9);
+    bursts.retain(|burst| burst.bytes >= PACKETS * largest);
+    let share = bursts.iter().map(|burst| burst.bytes).sum::<f64>() / total;
+    if bursts.len() < BURSTS || share < SHARE {
+        return None;
+    }
+    let period_ns = median(bursts.windows(2).map(|pair| pair[1].at - pair[0].at).collect());
+    let hold_ns = median(bursts.iter().map(|burst| burst.hold).collect());
+    let count = bursts.len();
+    bursts.sort_by(|a, b| b.bytes.total_cmp(&a.bytes));
+    bursts.truncate(SHOWN);
+    Some(Aggregation { period_ns, hold_ns, bursts: count, share, frames: bursts.iter().map(|b| b.frames).collect() })
+}
+
+/// Deliveries in the order of their acknowledgement.
+fn deliveries(packets: &[Packet], rate: f64) -> Vec<Delivery> {
+    let origin = packets.first().map_or(0, |packet| packet.sent);
+    let mut free = 0.0f64;
+    let mut out: Vec<Delivery> = packets
+        .iter()
+        .filter_map(|packet| {
+            let Fate::Acked { at, frame, .. } = packet.fate else { return None };
+            let bytes = f64::from(packet.bytes);
+            free = free.max(packet.sent.saturating_sub(origin) as f64) + bytes * 1e9 / rate;
+            Some(Delivery { left: free, acked: at.saturating_sub(origin) as f64, bytes, frame })
+        })
+        .collect();
+    out.sort_by(|a, b| a.acked.total_cmp(&b.acked).then(a.left.total_cmp(&b.left)));
+    out
+}
+
+/// Runs of deliveries, each following the one before faster than the link could. Rate in bytes/ns.
+fn bursts(deliveries: &[Delivery], rate: f64) -> Vec<Burst> {
+    deliveries
+        .chunk_by(|before, next| (next.acked - before.acked) * rate * FASTER <= next.bytes)
+        .filter_map(|run| {
+            let (first, last) = (run.first()?, run.last()?);
+            Some(Burst {
+                at: first.acked,
+                hold: (first.acked - first.left) - (last.acked - last.left),
+                bytes: run.iter().map(|d| d.bytes).sum(),
+                frames: [first.frame, last.frame],
+            })
+        })
+        .collect()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::testing::{Link, windowed};
+    use crate::{explain, slice};
+
+    const MS: u64 = 1_000_000;
+    const RATE: f64 = 2e6;
+
+    fn found(packets: &[Packet]) -> Option<Aggregation> {
+        aggregation(packets, &explain(packets, |simplest| 2.0 * simplest.jitter_least_ns()).expect("a path").simplest)
+    }
+
+    #[test]
+    fn held_acks_are_found_with_their_period() {
+        let hold = 16 * MS;
+        let mut packets = windowed(&mut Link::new(&[(0, RATE)], 0), 20 * MS, 80, 4000);
+        for packet in &mut packets {
+            if let Fate::Acked { at, .. } = &mut packet.fate {
+                *at = at.next_multiple_of(hold);
+            }
+        }
+        let seen = found(&packets).expect("bursts");
+        assert!((seen.period_ns / hold as f64 - 1.0).abs() < 0.05, "{seen:?}");
+        assert!((0.8..=1.0).contains(&(seen.hold_ns / hold as f64)), "{seen:?}");
+        assert!(seen.share > 0.9, "{seen:?}");
+    }
+
+    #[test]
+    fn a_link_that_delivers_evenly_shows_none() {
+        for jitter in [0, MS / 10] {
+            let packets = windowed(&mut Link::new(&[(0, RATE)], jitter), 20 * MS, 80, 4000);
+            assert_eq!(found(&packets), None);
+        }
+    }
+
+    /// A sender's own bursts over a fast link are acknowledged in bursts that nobody held.
+    #[test]
+    fn a_senders_bursts_are_none() {
+        let packets: Vec<Packet> = (0..2000u32)
+            .map(|i| {
+                let sent = u64::from(i / 20) * 50 * MS + u64::from(i % 20) * 10_000;
+                let fate = Fate::Acked { at: sent + 20 * MS, frame: i, is_prompt: true };
+                Packet { sent, bytes: 1000, frame: i, fate }
+            })
+            .collect();
+        assert_eq!(found(&packets), None);
+        // a slow link would have had to be aggregated to look like this
+        assert!(aggregation(&packets, &slice(&packets, RATE / 4.0).expect("some")).is_some());
+    }
+}

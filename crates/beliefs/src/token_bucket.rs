@@ -1,0 +1,246 @@
+//! Token buckets: links that pass bursts and then hold to a rate.
+//!
+//! A bucket of b bytes that fills at r lets a packet go at max(arrival, z - b / r), where z is when a busy link of rate r
+//! would have been done with it (the virtual scheduling form of the generic cell rate algorithm, ITU-T I.371 annex A).
+//! A *shaper* delays what exceeds that, behind a link of rate p; a *policer* loses it: its losses are the overflows of a
+//! queue of b bytes that is served at r, and which delays nothing.
+
+use crate::cbr_delay::{Belief, Slice, slice};
+use crate::ccac::least_rate;
+use crate::changes::Parts;
+use crate::golden::least;
+use crate::packet::{Fate, Packet};
+use serde::Serialize;
+
+/// A shaper must explain the flow with this part of the jitter that a constant link would need.
+const SHARE: f64 = 1.0 / 3.0;
+/// A bucket holds this many of the largest packets at least: below, it is jitter.
+const PACKETS: f64 = 8.0;
+/// The first rate is this many times the second at least.
+const RATIO: f64 = 1.2;
+/// Golden sections a parameter and turn.
+const SECTIONS: usize = 16;
+/// Turns over the three parameters.
+const TURNS: usize = 3;
+/// Losses without which a policer is not told from chance.
+const LOSSES: usize = 4;
+/// A policer's rates that are tried, each a factor from the next.
+const RATES: usize = 48;
+
+/// What a bucket does to packets without tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Excess {
+    /// They wait: a shaper.
+    Delayed,
+    /// They are lost: a policer.
+    Lost,
+}
+
+/// A bucket that explains a flow better than a constant link.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TokenBucket {
+    /// A shaper or a policer.
+    pub excess: Excess,
+    /// r, bytes/s.
+    pub rate_bytes_per_s: f64,
+    /// b, bytes.
+    pub bucket_bytes: f64,
+    /// p, bytes/s; `None` for a policer.
+    pub peak_bytes_per_s: Option<f64>,
+    /// The least jitter that explains the delays with it, ns.
+    pub jitter_least_ns: f64,
+    /// From the first packet of the largest burst, to the one with which the bucket was empty.
+    pub frames: [u32; 2],
+}
+
+/// A shaper that explains a flow, where a constant link needs much more jitter than the flow's parts do.
+pub fn shaper(packets: &[Packet], parts: &Parts<'_>) -> Option<TokenBucket> {
+    let (peak, _) = least_rate(&parts.whole(), parts.jitter)?;
+    let steady = parts.lasting.iter().max_by_key(|lasting| lasting.len())?.ccac.rate_bytes_per_s();
+    let rate = f64::midpoint(steady.lo, steady.hi?);
+    let constant = slice(packets, rate)?.jitter_least_ns();
+    if peak * 1e9 < RATIO * rate || constant * SHARE < parts.jitter {
+        return None;
+    }
+    let cost = |rate: f64, bucket: f64, peak: f64| fit(packets, rate, bucket, peak).0;
+    let mut at = (rate, rate * constant / 1e9, peak * 1e9);
+    let mut jitter = f64::INFINITY;
+    for turn in 0..TURNS {
+        let span = 0.25f64.powi(turn as i32);
+        let around = |x: f64, share: f64| (x / (1.0 + share * span), x * (1.0 + share * span));
+        let ends = around(at.1, 3.0);
+        (at.1, _) = least(ends.0, ends.1, SECTIONS, |bucket| cost(at.0, bucket, at.2));
+        let ends = around(at.2, 3.0);
+        (at.2, _) = least(ends.0, ends.1, SECTIONS, |peak| cost(at.0, at.1, peak));
+        let ends = around(at.0, 0.05);
+        (at.0, jitter) = least(ends.0, ends.1, SECTIONS, |rate| cost(rate, at.1, at.2));
+    }
+    let explains = jitter <= SHARE * constant && at.2 >= RATIO * at.0 && at.1 >= PACKETS * largest(packets);
+    explains.then(|| TokenBucket {
+        excess: Excess::Delayed,
+        rate_bytes_per_s: at.0,
+        bucket_bytes: at.1,
+        peak_bytes_per_s: Some(at.2),
+        jitter_least_ns: jitter,
+        frames: fit(packets, at.0, at.1, at.2).1,
+    })
+}
+
+/// The least jitter that explains packets with a shaper (rates in bytes/s), and the frames of its largest burst.
+fn fit(packets: &[Packet], rate: f64, bucket: f64, peak: f64) -> (f64, [u32; 2]) {
+    let origin = packets.first().map_or(0, |packet| packet.sent);
+    // when the link before the bucket is free, when the bucket is full again, ns
+    let (mut free, mut full) = (0.0f64, f64::NEG_INFINITY);
+    let (mut lowest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
+    let (mut burst, mut largest, mut frames) = (0, 0.0f64, [0, 0]);
+    for packet in packets {
+        let Fate::Acked { at, is_prompt, .. } = packet.fate else { continue };
+        let (sent, bytes) = (packet.sent.saturating_sub(origin) as f64, f64::from(packet.bytes));
+        free = free.max(sent) + bytes * 1e9 / peak;
+        if full <= free {
+            burst = packet.frame;
+        }
+        full = full.max(free) + bytes * 1e9 / rate;
+        let used = (full - free) * rate / 1e9;
+        if used <= bucket && used > largest {
+            (largest, frames) = (used, [burst, packet.frame]);
+        }
+        let leaves = free.max(full - bucket * 1e9 / rate);
+        let rest = at.saturating_sub(origin) as f64 - leaves;
+        lowest = lowest.min(rest);
+        if is_prompt {
+            highest = highest.max(rest);
+        }
+    }
+    if lowest < 0.0 {
+        return (f64::INFINITY, frames);
+    }
+    ((highest - lowest).max(0.0), frames)
+}
+
+fn largest(packets: &[Packet]) -> f64 {
+    packets.iter().map(|packet| f64::from(packet.bytes)).fold(0.0, f64::max)
+}
+
+/// A policer that explains a flow's losses, where a full queue of the link that made its delays does not.
+///
+/// `belief`: the CBR-delay model's set for the flow.
+pub fn policer(packets: &[Packet], belief: &Belief) -> Option<TokenBucket> {
+    let lost = packets.iter().filter(|packet| packet.fate == Fate::Lost).count();
+    // a link that never queues lets a buffer of a few packets explain any loss
+    let is_queue = |most: Option<f64>| most.is_some_and(|most| most >= PACKETS * largest(packets));
+    let overflows = |slice: &Slice| slice.losses_are_overflows() && is_queue(slice.buffer_most_bytes);
+    if lost < LOSSES || belief.slices.iter().any(overflows) {
+        return None;
+    }
+    // how much more was kept than was lost at a rate, bytes: nothing, for a policer's own
+    let gap = |rate: f64| {
+        let at = slice(packets, rate)?;
+        is_queue(at.buffer_most_bytes).then_some(at.buffer_least_bytes - at.buffer_most_bytes?)
+    };
+    let delivered: f64 = packets.iter().filter(|p| p.acked().is_some()).map(|p| f64::from(p.bytes)).sum();
+    let ends = (packets.iter().map(|p| p.sent).min()?, packets.iter().filter_map(Packet::acked).max()?);
+    let mean = delivered * 1e9 / (ends.1 - ends.0).max(1) as f64;
+    // the average is above r while the bucket's first tokens last, and below where the flow paused
+    let rates: Vec<f64> = (0..=RATES).map(|i| mean / 4.0 * 16f64.powf(i as f64 / RATES as f64)).collect();
+    let cost = |rate: f64| gap(rate).unwrap_or(f64::INFINITY);
+    let best = (0..rates.len()).min_by(|&a, &b| cost(rates[a]).total_cmp(&cost(rates[b])))?;
+    let (low, high) = (rates[best.saturating_sub(1)], rates[(best + 1).min(RATES)]);
+    let (rate, least) = least(low, high, 2 * SECTIONS, cost);
+    let at = slice(packets, rate)?;
+    let bucket = f64::midpoint(at.buffer_least_bytes, at.buffer_most_bytes?);
+    (least <= 0.0).then(|| TokenBucket {
+        excess: Excess::Lost,
+        rate_bytes_per_s: rate,
+        bucket_bytes: bucket,
+        peak_bytes_per_s: None,
+        jitter_least_ns: belief.simplest.jitter_least_ns(),
+        frames: fit(packets, rate, bucket, rate * 1e6).1,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain;
+    use crate::packet::testing::{Link, windowed};
+
+    const MS: u64 = 1_000_000;
+
+    /// A sender with pauses, through a link of p and then a bucket, with a jitter.
+    fn shaped(rate: f64, bucket: f64, peak: f64, jitter: u64) -> Vec<Packet> {
+        let (mut free, mut full, mut last, mut sent) = (0.0f64, 0.0f64, 0u64, 0u64);
+        let mut packets: Vec<Packet> = Vec::new();
+        for i in 0..6000u32 {
+            // a window of 200 packets, half a second's pause each 1500
+            let pause = if i % 1500 == 1499 { 500 * MS } else { 0 };
+            sent = packets.len().checked_sub(200).and_then(|j| packets[j].acked()).unwrap_or(0).max(sent) + pause;
+            free = free.max(sent as f64) + 1000.0 * 1e9 / peak;
+            full = full.max(free) + 1000.0 * 1e9 / rate;
+            let leaves = free.max(full - bucket * 1e9 / rate);
+            last = (leaves as u64 + 20 * MS + jitter * (u64::from(i) * 7919 % 101) / 100).max(last + 1);
+            let fate = Fate::Acked { at: last, frame: 2 * i + 2, is_prompt: true };
+            packets.push(Packet { sent, bytes: 1000, frame: 2 * i + 1, fate });
+        }
+        packets
+    }
+
+    fn found(packets: &[Packet]) -> Option<TokenBucket> {
+        shaper(packets, &Parts::new(packets)?)
+    }
+
+    #[test]
+    fn a_shaper_is_found_with_its_rate_and_bucket() {
+        for (rate, bucket, jitter) in [(1e6, 200_000.0, 0), (1e6, 400_000.0, MS), (3e6, 100_000.0, MS)] {
+            let packets = shaped(rate, bucket, 10e6, jitter);
+            let seen = found(&packets).expect("a bucket");
+            let near = |value: f64, truth: f64, share: f64| (value / truth - 1.0).abs() < share;
+            assert!(near(seen.rate_bytes_per_s, rate, 0.02), "{seen:?}");
+            assert!(near(seen.bucket_bytes, bucket, 0.1), "{seen:?}");
+            assert!(near(seen.peak_bytes_per_s.expect("a shaper"), 10e6, 0.2), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn a_constant_link_is_no_shaper() {
+        for jitter in [0, 3 * MS] {
+            let packets = windowed(&mut Link::new(&[(0, 2e6)], jitter), 20 * MS, 80, 6000);
+            assert_eq!(found(&packets), None);
+        }
+    }
+
+    #[test]
+    fn a_policer_is_found_by_its_losses() {
+        let (rate, bucket) = (1e6, 50_000.0);
+        let (mut tokens, mut before) = (bucket, 0u64);
+        let packets: Vec<Packet> = (0..5000u32)
+            .map(|i| {
+                // faster than r and slower, in turn
+                let sent = before + if i / 500 % 2 == 0 { MS * 7 / 10 } else { MS * 13 / 10 };
+                tokens = (tokens + (sent - before) as f64 * rate / 1e9).min(bucket);
+                before = sent;
+                let fate = match tokens >= 1000.0 {
+                    true => Fate::Acked { at: sent + 20 * MS + u64::from(i % 7) * 1000, frame: i, is_prompt: true },
+                    false => Fate::Lost,
+                };
+                tokens -= if fate == Fate::Lost { 0.0 } else { 1000.0 };
+                Packet { sent, bytes: 1000, frame: i, fate }
+            })
+            .collect();
+        let belief = explain(&packets, |simplest| 2.0 * simplest.jitter_least_ns()).expect("a path");
+        let seen = policer(&packets, &belief).expect("a policer");
+        assert!((seen.rate_bytes_per_s / rate - 1.0).abs() < 0.02, "{seen:?}");
+        assert!((seen.bucket_bytes / bucket - 1.0).abs() < 0.1, "{seen:?}");
+    }
+
+    #[test]
+    fn losses_by_chance_are_no_policer() {
+        let mut packets = windowed(&mut Link::new(&[(0, 2e6)], 0), 20 * MS, 80, 6000);
+        for packet in packets.iter_mut().step_by(397) {
+            packet.fate = Fate::Lost;
+        }
+        let belief = explain(&packets, |simplest| 2.0 * simplest.jitter_least_ns()).expect("a path");
+        assert_eq!(policer(&packets, &belief), None);
+    }
+}
