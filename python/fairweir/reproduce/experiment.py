@@ -146,7 +146,7 @@ class Quick(_Table):
     """What differs in a quick look at the simulator: shorter runs, and fewer seeds."""
 
     set: dict[str, Any] = {}
-    seeds: int = Field(default=2, ge=2, le=100)
+    seeds: int = Field(default=3, ge=2, le=100)
 
 
 class Experiment(_Table):
