@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairweir.formal.frcc import probes
-from fairweir.formal.probe_slow import ALPHA, BELIEVED, D, T_STAR, cycle
+from fairweir.formal.probe_slow import ALPHA, BELIEVED, T_STAR, D, cycle
 from fairweir.reproduce.computed import Computation, judge_number
 from fairweir.verdict import Outcome
 from fairweir.worlds import Archive

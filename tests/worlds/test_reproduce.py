@@ -140,10 +140,10 @@ def test_a_quick_look_has_fewer_seeds_shorter_runs_and_an_archive_of_its_own(
     assert main([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["is_quick"]
-    assert document["experiments"]["equal"]["setup"] == "quick: 2 seeds instead of 4, duration 4s"
-    assert {finding["runs"] for finding in document["findings"]} == {2}
+    assert document["experiments"]["equal"]["setup"] == "quick: 3 seeds instead of 4, duration 4s"
+    assert {finding["runs"] for finding in document["findings"]} == {3}
     runs = list((out / "quick" / "runs").iterdir())
-    assert len(runs) == 4
+    assert len(runs) == 6
     quick = Experiment.load(folder / "equal.toml").as_quick()
     assert {setting.scenario.duration for setting in quick.settings(["sim"])} == {"4s"}
     assert main(words) == 0

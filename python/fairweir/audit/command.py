@@ -18,6 +18,7 @@ from fairweir.audit.junit import write_junit
 from fairweir.audit.results import AuditResults
 from fairweir.audit.table import show, show_worsened
 from fairweir.cli import output
+from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
 from fairweir.verdict import Outcome
 
@@ -57,8 +58,7 @@ def audit(
     folder = out or Path("audit-" + "-".join(slug(cca) for cca in dict.fromkeys(ccas)))
     _make(folder)
     try:
-        with output.progress_bar(counts=False) as bar:
-            task = bar.add_task("audit", total=1.0)
+        with meter("audit") as report:
             results = run_audit(
                 ccas,
                 depth=depth,
@@ -66,7 +66,7 @@ def audit(
                 only=only,
                 workers=workers,
                 command=_command(),
-                on_progress=lambda what, part: bar.update(task, description=f"{what[:40]:40}", completed=part),
+                on_progress=report,
             )
     except InterruptedAuditError as stop:
         keep(stop.results, folder)

@@ -14,11 +14,12 @@ from fairweir.agree.matrix import CCAS, QUICK_SEEDS, QUICK_STRIDE, SEEDS, Agreem
 from fairweir.agree.matrix import agree as play
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, shipped
+from fairweir.cli.progress import meter, on_played
 from fairweir.errors import KernelError
 from fairweir.worlds import Archive
 
 if TYPE_CHECKING:
-    from fairweir.worlds import Outcome, Task
+    from fairweir.worlds import Task
 
 DIFFERS = 1
 
@@ -53,30 +54,18 @@ def agree(
     directory = scenarios or shipped("agree")
     known = load_known(directory)
     chosen = load_scenarios(directory)[:: QUICK_STRIDE if quick else 1]
-    try:
-        with output.progress_bar(counts=False) as bar:
-            task = bar.add_task("agree", total=1.0)
-
-            def on_done(played: Task, outcome: Outcome, done: float, total: float) -> None:
-                bar.update(task, description=f"{played.world}: {played.scenario.name}"[:40], completed=done / total)
-                if problem := outcome.failure or outcome.not_judged:
-                    what = f"{played.scenario.name}, {played.scenario.flow[0].cca.label}, {played.world}"
-                    output.stderr.print(f"{what}: {problem}", markup=False, soft_wrap=True)
-
-            agreement = play(
-                chosen,
-                names,
-                seeds=range(1, 1 + (QUICK_SEEDS if quick else SEEDS)),
-                kernel_runs=runs,
-                host_stall=stall,
-                known=known,
-                archive=Archive(out),
-                workers=workers,
-                on_done=on_done,
-            )
-    except KeyboardInterrupt:
-        output.stderr.print(f"finished runs are kept in {out}/; the same command goes on", soft_wrap=True)
-        raise
+    with meter("agree", kept_in=out) as report:
+        agreement = play(
+            chosen,
+            names,
+            seeds=range(1, 1 + (QUICK_SEEDS if quick else SEEDS)),
+            kernel_runs=runs,
+            host_stall=stall,
+            known=known,
+            archive=Archive(out),
+            workers=workers,
+            on_done=on_played(report, name=_run_name),
+        )
     keep(agreement, out)
     if as_json:
         output.print_json(agreement.document())
@@ -91,6 +80,10 @@ def agree(
         )
     if not agreement.holds:
         raise typer.Exit(DIFFERS)
+
+
+def _run_name(task: Task) -> str:
+    return f"{task.scenario.name}, {task.scenario.flow[0].cca.label}, {task.world}"
 
 
 def keep(agreement: Agreement, folder: Path) -> None:

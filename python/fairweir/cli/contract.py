@@ -13,6 +13,7 @@ from rich.table import Table
 from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
+from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
 from fairweir.overrides import parse_setting
 from fairweir.worlds import Archive
@@ -114,13 +115,9 @@ def contract(
         changes["warmup_s"] = changes["duration_s"] / 3
     parameters = dict(map(parse_setting, settings or ()))
     results: list[ContractResult] = []
-    try:
-        for cca in dict.fromkeys(ccas):
-            named: Cca = {"name": cca, **parameters} if parameters else cca
-            results.append(_derive(named, replace(plan_for(named), **changes), Archive(out), workers))
-    except KeyboardInterrupt:
-        output.stderr.print(f"finished runs are kept in {out}/; the same command goes on", soft_wrap=True)
-        raise
+    for cca in dict.fromkeys(ccas):
+        named: Cca = {"name": cca, **parameters} if parameters else cca
+        results.append(_derive(named, replace(plan_for(named), **changes), Archive(out), workers))
     if plot is not None:
         contract_panels(results).savefig(plot)
     if as_json:
@@ -138,15 +135,12 @@ def _derive(cca: Cca, plan: Plan, archive: Archive, workers: int | None) -> Cont
     from fairweir.contracts.keep import kept_in
     from fairweir.dumbbell import cca_name
 
-    with output.progress_bar(counts=True) as bar:
-        task = bar.add_task(cca_name(cca), total=None)
+    with meter(cca_name(cca), kept_in=archive.directory, counts=True) as report:
         return derive(
             cca,
             plan=plan,
-            measure=kept_in(
-                archive, workers=workers, on_run=lambda done, total: bar.update(task, completed=done, total=total)
-            ),
-            on_progress=lambda what: bar.update(task, description=f"{cca_name(cca)}: {what}"),
+            measure=kept_in(archive, workers=workers, on_run=report.count),
+            on_progress=lambda what: report(f"{cca_name(cca)}: {what}"),
         )
 
 

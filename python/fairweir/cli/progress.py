@@ -28,9 +28,9 @@ class Meter:
 
     def __call__(self, what: str, part: float | None = None) -> None:
         """Say what is being done, and which part of 1 is done."""
-        self.bar.update(self.task, description=f"{what[:_WORDS]:{_WORDS}}", completed=part, total=1.0)
+        self.bar.update(self.task, description=f"{what[:_WORDS]:{_WORDS}}", completed=part)
 
-    def count(self, done: int, total: int) -> None:
+    def count(self, done: float, total: float) -> None:
         """Say how many of how many are done."""
         self.bar.update(self.task, completed=done, total=total)
 

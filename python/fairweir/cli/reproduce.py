@@ -9,12 +9,14 @@ import typer
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, shipped
+from fairweir.cli.progress import meter, on_played
 from fairweir.errors import ConfigError
 from fairweir.reproduce.computed import COMPUTED, Computed
 from fairweir.reproduce.conduct import Reproduction
 from fairweir.reproduce.conduct import reproduce as play
 from fairweir.reproduce.experiment import Experiment, known_ids, load_all, named
 from fairweir.reproduce.index import load_index, tables
+from fairweir.reproduce.page import outcomes_page
 from fairweir.reproduce.table import list_rows, show, show_list
 from fairweir.worlds import Archive
 
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fairweir.run import World
-    from fairweir.worlds import Outcome, Task
 
 CLAIM_FAILS = 1
 WORLDS: dict[str, list[World]] = {"sim": ["sim"], "kernel": ["kernel"], "both": ["sim", "kernel"]}
@@ -46,6 +47,9 @@ def reproduce(
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Draw the first run of every setting there (PNG).")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write published outcomes, ours and verdicts as Markdown.")
     ] = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Results and finished runs; those there are not repeated.")
@@ -77,34 +81,29 @@ def reproduce(
         else:
             show_list(experiments, computed, output.stdout)
         return
+    if page is not None and not page.absolute().parent.is_dir():
+        raise ConfigError(f"no such directory: `{page.parent}`", hint="create it, or choose another place for --page")
     if plot is not None:
         plot.mkdir(parents=True, exist_ok=True)
-    try:
-        with output.progress_bar(counts=False) as bar:
-            task = bar.add_task("reproduce", total=1.0)
-
-            def on_done(played: Task, outcome: Outcome, done: float, total: float) -> None:
-                bar.update(task, description=f"{played.world}: {played.scenario.name}"[:40], completed=done / total)
-                if problem := outcome.failure or outcome.not_judged:
-                    output.stderr.print(
-                        f"{played.scenario.name}, {played.world}: {problem}", markup=False, soft_wrap=True
-                    )
-
-            result = play(
-                experiments,
-                WORLDS[world],
-                quick=quick,
-                computed=computed,
-                archive=Archive(out),
-                pictures=plot,
-                workers=workers,
-                on_done=on_done,
-                on_compute=lambda entry: bar.update(task, description=f"computes {entry.id}", completed=1.0),
-            )
-    except KeyboardInterrupt:
-        output.stderr.print(f"finished runs are kept in {out}/; the same command goes on", soft_wrap=True)
-        raise
+    with meter("reproduce", kept_in=out) as report:
+        result = play(
+            experiments,
+            WORLDS[world],
+            quick=quick,
+            computed=computed,
+            archive=Archive(out),
+            pictures=plot,
+            workers=workers,
+            on_done=on_played(report),
+            on_compute=lambda entry: report(f"computes {entry.id}", 1.0),
+        )
     keep(result, out)
+    if page is not None:
+        words = ["fairweir reproduce", *(ids or ["--all"]), *(["--quick"] if quick else [])]
+        whole = outcomes_page(result, " ".join(words))
+        partial = page.with_suffix(".partial")
+        partial.write_text(whole, encoding="utf-8")
+        partial.replace(page)
     if as_json:
         output.print_json(result.document())
     else:

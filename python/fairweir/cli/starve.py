@@ -12,6 +12,7 @@ from rich.table import Table
 from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
+from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
 from fairweir.starvation.certificate import read, write
 from fairweir.starvation.certify import NoCertificateError, certify, summary
@@ -73,26 +74,14 @@ def starve(
     )
     if plot is not None:
         plot.mkdir(parents=True, exist_ok=True)
-    try:
-        with output.progress_bar(counts=False) as bar:
-            task = bar.add_task(cca, total=1.0)
-            result = construct(
-                question,
-                archive=Archive(out),
-                workers=workers,
-                on_progress=lambda what, part: bar.update(task, description=f"{cca}: {what}", completed=part),
-            )
-            if result.pair is not None and result.pair.d_ms <= question.d_ms:
-                result = _with_certificate(
-                    result,
-                    result.pair,
-                    question,
-                    out,
-                    lambda what, part: bar.update(task, description=f"{cca}: {what}", completed=part),
-                )
-    except KeyboardInterrupt:
-        output.stderr.print(f"finished runs are kept in {out}/; the same command goes on", soft_wrap=True)
-        raise
+    with meter(cca, kept_in=out) as report:
+
+        def on_progress(what: str, part: float) -> None:
+            report(f"{cca}: {what}", part)
+
+        result = construct(question, archive=Archive(out), workers=workers, on_progress=on_progress)
+        if result.pair is not None and result.pair.d_ms <= question.d_ms:
+            result = _with_certificate(result, result.pair, question, out, on_progress)
     written = result.save(out)
     if plot is not None:
         from fairweir.report.plots import DOTS_PER_INCH

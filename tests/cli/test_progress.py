@@ -1,0 +1,34 @@
+"""What long commands say on stderr."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairweir.cli.progress import meter, on_played
+from fairweir.scenario import dumbbell
+from fairweir.worlds import Outcome, Task
+
+
+def test_an_interruption_tells_where_finished_work_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt), meter("work", kept_in=Path("kept")):
+        raise KeyboardInterrupt
+    assert "finished runs are kept in kept/; the same command goes on" in capsys.readouterr().err
+
+
+def test_a_failed_run_is_told_and_the_bar_moves_within_its_part(capsys: pytest.CaptureFixture[str]) -> None:
+    task = Task(dumbbell("reno", name="pair"))
+    with meter("work") as report:
+        on_played(report, start=0.5)(task, Outcome(None, "it looped"), 1.0, 2.0)
+        assert report.bar.tasks[0].completed == pytest.approx(0.75)
+        on_played(report, name=lambda _: "mine")(task, Outcome({}, ""), 2.0, 2.0)
+        assert report.bar.tasks[0].completed == pytest.approx(1.0)
+    assert capsys.readouterr().err.splitlines() == ["pair, sim: it looped"]
+
+
+def test_jobs_are_counted() -> None:
+    with meter("work", counts=True) as report:
+        report("first")
+        report.count(3, 10)
+        assert (report.bar.tasks[0].completed, report.bar.tasks[0].total) == (3, 10)
