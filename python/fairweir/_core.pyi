@@ -23,6 +23,7 @@ __all__ = [
     "parse_trace",
     "resolve_size",
     "run",
+    "run_guarded",
 ]
 
 __version__: str
@@ -193,3 +194,16 @@ def frcc_attractor(
 
 def explain(path: str, on_progress: Callable[[int], object] | None = None) -> str:
     """What a capture lets one believe of its flows' paths, as JSON; `on_progress` is told the frames read."""
+
+def run_guarded(config: str, policies: str, senders: list[str], fair_share: int | None = None) -> str:
+    """Run a configuration with a receiver that obeys policies (TOML), and give the summary, both JSON.
+
+    Parameters
+    ----------
+    senders : IPv4 address of each flow's sender
+    fair_share : bytes per second; what the classifier named ``fair-share`` takes the link's rate for
+
+    Raises
+    ------
+    ValueError : policies or senders that cannot be used
+    """

@@ -36,6 +36,17 @@ impl Model {
         })
     }
 
+    /// The loss event rate at which the mean window is `segments`, between 1e-9 and 1.
+    pub fn loss_event_rate(self, segments: f64) -> f64 {
+        let (mut low, mut high) = (1e-9, 1.0f64);
+        // The window falls with p; each step halves the interval's logarithm, to well under a thousandth.
+        for _ in 0..20 {
+            let middle = (low * high).sqrt();
+            if self.segments(middle).is_some_and(|found| found > segments) { low = middle } else { high = middle }
+        }
+        high
+    }
+
     /// The mean rate in Mbit/s of payload; unknown without loss or RTT.
     pub fn mbps(self, mss: u32, rtt_us: Option<f64>, p: f64) -> Option<f64> {
         Some(8.0 * f64::from(mss) * self.segments(p)? / rtt_us?)
@@ -72,6 +83,16 @@ mod tests {
             assert_eq!(model.segments(0.0), None);
             assert_eq!(model.segments(f64::NAN), None);
             assert_eq!(model.mbps(1448, None, 0.01), None);
+        }
+    }
+
+    #[test]
+    fn windows_and_loss_event_rates_belong_together() {
+        for model in [Model::Mathis, Model::Padhye] {
+            for p in [1e-6, 1e-3, 0.05] {
+                let back = model.loss_event_rate(model.segments(p).unwrap());
+                assert!((back / p - 1.0).abs() < 1e-3, "{model} {p}: {back}");
+            }
         }
     }
 

@@ -7,6 +7,7 @@ mod error;
 mod events;
 mod explain;
 mod reach;
+mod rehearse;
 mod run;
 mod units;
 
@@ -35,5 +36,6 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
     m.add_function(wrap_pyfunction!(reach::frcc_attractor, m)?)?;
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
+    m.add_function(wrap_pyfunction!(rehearse::run_guarded, m)?)?;
     Ok(())
 }

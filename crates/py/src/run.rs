@@ -3,7 +3,9 @@
 use crate::controller::{Cause, PyController};
 use crate::error;
 use fairweir_cca::{BuildError, Controller, Start, registry};
-use fairweir_sim::{Acks, Config, FlowSpec, Outcome, PacketLog, Packets, Series, SimError, run_observed, run_with};
+use fairweir_sim::{
+    Acks, Config, FlowSpec, Observer, Outcome, PacketLog, Packets, Series, SimError, run_observed, run_with,
+};
 use fairweir_units::Time;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -43,29 +45,43 @@ pub fn run<'py>(
     let classes = classes.filter(|c| !c.is_empty());
     let mut log = most_packets.map(|most| PacketLog::new(config.duration, most));
     let result = match classes {
-        Some(classes) => play(&config, Some(classes), on_progress.as_ref(), &cause, log.as_mut()),
-        None => py.detach(|| play(&config, None, on_progress.as_ref(), &cause, log.as_mut())),
+        Some(classes) => play(&config, Some(classes), on_progress.as_ref(), &cause, log.as_mut().map(as_observer)),
+        None => py.detach(|| play(&config, None, on_progress.as_ref(), &cause, log.as_mut().map(as_observer))),
     };
     if let (true, Some(most)) = (log.as_ref().is_some_and(PacketLog::is_full), most_packets) {
         return Err(error::from_full_log(py, most));
     }
-    match result {
-        Ok(outcome) => {
-            let summary = serde_json::to_string(&outcome.summary).map_err(|e| error::from_json(py, &e))?;
-            let series = outcome.series.as_ref().map(|s| columns(py, s)).transpose()?;
-            let packets = log.map(|log| packet_columns(py, &log.finish())).transpose()?;
-            Ok((summary, series, packets))
+    let outcome = judge(py, result, &cause)?;
+    let summary = serde_json::to_string(&outcome.summary).map_err(|e| error::from_json(py, &e))?;
+    let series = outcome.series.as_ref().map(|s| columns(py, s)).transpose()?;
+    let packets = log.map(|log| packet_columns(py, &log.finish())).transpose()?;
+    Ok((summary, series, packets))
+}
+
+fn as_observer(log: &mut PacketLog) -> &mut dyn Observer {
+    log
+}
+
+/// Runs a configuration of built-in controllers while `observer` watches; other Python threads go on meanwhile.
+pub(crate) fn play_observed(
+    py: Python<'_>,
+    config: &Config,
+    observer: &mut (dyn Observer + Send),
+) -> PyResult<Outcome> {
+    let cause: Cause = Arc::new(Mutex::new(None));
+    let result = py.detach(|| play(config, None, None, &cause, Some(observer)));
+    judge(py, result, &cause)
+}
+
+/// An error as Python knows it: what a controller raised comes first.
+fn judge(py: Python<'_>, result: Result<Outcome, SimError>, cause: &Cause) -> PyResult<Outcome> {
+    result.map_err(|e| {
+        let cause = cause.lock().unwrap_or_else(|p| p.into_inner()).take();
+        match cause {
+            Some(cause) if error::is_interrupt(py, &cause) || matches!(e, SimError::Interrupted { .. }) => cause,
+            cause => error::from_sim(py, &e, cause),
         }
-        Err(e) => {
-            let cause = cause.lock().unwrap_or_else(|p| p.into_inner()).take();
-            match cause {
-                Some(cause) if error::is_interrupt(py, &cause) || matches!(e, SimError::Interrupted { .. }) => {
-                    Err(cause)
-                }
-                cause => Err(error::from_sim(py, &e, cause)),
-            }
-        }
-    }
+    })
 }
 
 fn play(
@@ -73,7 +89,7 @@ fn play(
     classes: Option<&Bound<'_, PyDict>>,
     on_progress: Option<&Py<PyAny>>,
     cause: &Cause,
-    log: Option<&mut PacketLog>,
+    observer: Option<&mut dyn Observer>,
 ) -> Result<Outcome, SimError> {
     let factory = |flow: &FlowSpec, start: &Start| -> Result<Box<dyn Controller>, BuildError> {
         match classes.and_then(|c| c.get_item(&flow.cca).ok().flatten()) {
@@ -102,8 +118,8 @@ fn play(
             }
         }
     };
-    match log {
-        Some(log) => run_observed(config, &factory, &mut progress, log),
+    match observer {
+        Some(observer) => run_observed(config, &factory, &mut progress, observer),
         None => run_with(config, &factory, &mut progress),
     }
 }

@@ -81,6 +81,11 @@ pub trait Observer {
     fn is_done(&self) -> bool {
         false
     }
+    /// Up to which packet, exclusive, the ACK of `cum` packets allows to send that now reaches `flow`'s sender; none leaves
+    /// it to the scenario's receive window. What an earlier ACK allowed stays allowed (RFC 9293 §3.8.6.2.1).
+    fn edge(&mut self, _flow: u32, _cum: u64) -> Option<u64> {
+        None
+    }
 }
 
 /// How the engine is compiled: for an observer or for none.
@@ -91,6 +96,8 @@ pub(crate) trait Watch {
     fn tell(&mut self, event: PacketEvent);
     /// Has whoever watches seen enough?
     fn is_done(&self) -> bool;
+    /// [`Observer::edge`]
+    fn edge(&mut self, flow: u32, cum: u64) -> Option<u64>;
 }
 
 /// Nobody watches.
@@ -104,6 +111,9 @@ impl Watch for Unwatched {
     fn is_done(&self) -> bool {
         false
     }
+    fn edge(&mut self, _: u32, _: u64) -> Option<u64> {
+        None
+    }
 }
 
 /// Somebody does.
@@ -116,5 +126,8 @@ impl Watch for Watched<'_> {
     }
     fn is_done(&self) -> bool {
         self.0.is_done()
+    }
+    fn edge(&mut self, flow: u32, cum: u64) -> Option<u64> {
+        self.0.edge(flow, cum)
     }
 }

@@ -220,7 +220,7 @@ impl Route {
     }
 
     /// The flow's index: flows have the first leaves.
-    fn flow(&self) -> u32 {
+    pub(crate) fn flow(&self) -> u32 {
         self.flow_leaf as u32
     }
 

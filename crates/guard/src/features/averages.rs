@@ -30,6 +30,12 @@ impl Averages {
         }
     }
 
+    /// On the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        let values: usize = self.groups.iter().map(|(_, values)| values.capacity() * size_of::<f64>()).sum();
+        values + self.groups.capacity() * size_of::<(bool, Vec<f64>)>()
+    }
+
     pub(crate) fn get(&self, group: usize, index: usize) -> Option<f64> {
         let (is_known, values) = &self.groups[group];
         is_known.then(|| values[index])

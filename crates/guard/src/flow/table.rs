@@ -9,7 +9,7 @@ use super::life::{Life, Phase};
 use crate::features::{Plan, Row};
 use crate::measure::{Arrival, Monitor};
 use crate::packet::{Direction, Flags, FlowKey, Packet};
-use fairweir_units::{Dur, Time};
+use fairweir_units::{Bytes, Dur, Time};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher};
@@ -23,13 +23,15 @@ pub struct Limits {
     pub strangers: usize,
     /// An open flow without a packet for so long may be forgotten.
     pub idle: Dur,
+    /// What the measurements of all open flows may take; beyond it the idlest flows go.
+    pub budget: Bytes,
     /// Must a peer prove itself? `false` for captures of one direction and for simulations, where nobody forges.
     pub needs_proof: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { open: 4096, strangers: 4096, idle: Dur::from_secs(60), needs_proof: true }
+        Limits { open: 4096, strangers: 4096, idle: Dur::from_secs(60), budget: Bytes(64 << 20), needs_proof: true }
     }
 }
 
@@ -48,6 +50,8 @@ pub struct Flow {
     seen: Time,
     wscale: Option<u8>,
     monitor: Monitor,
+    /// What the table counts for it.
+    bytes: usize,
 }
 
 impl Flow {
@@ -82,6 +86,8 @@ pub struct Counts {
     pub idle_evicted: u64,
     /// Proven flows that found no room.
     pub refused: u64,
+    /// Open flows that went because all together took too much memory.
+    pub budget_evicted: u64,
 }
 
 #[derive(Debug)]
@@ -121,6 +127,8 @@ pub struct Table {
     slots: Vec<(u32, Option<Box<Flow>>)>,
     free: Vec<u32>,
     hand: usize,
+    /// Of all open flows.
+    bytes: usize,
     counts: Counts,
 }
 
@@ -147,6 +155,7 @@ impl Table {
             slots: Vec::new(),
             free: Vec::new(),
             hand: 0,
+            bytes: 0,
             counts: Counts::default(),
         }
     }
@@ -197,7 +206,28 @@ impl Table {
             timestamps: packet.timestamps,
         };
         flow.monitor.on_data(&self.plan, &arrival);
+        let bytes = size_of::<Flow>() - size_of::<Monitor>() + flow.monitor.bytes();
+        self.bytes = self.bytes + bytes - std::mem::replace(&mut flow.bytes, bytes);
+        if self.bytes as u64 > self.limits.budget.0 {
+            self.economise(id);
+        }
         Some(id)
+    }
+
+    /// The idlest flows go until all is well within the budget, so that this is seldom; `id` stays.
+    #[cold]
+    fn economise(&mut self, id: FlowId) {
+        let mut others: Vec<(Time, FlowId)> =
+            self.iter().filter(|(other, _)| *other != id).map(|(other, flow)| (flow.seen, other)).collect();
+        others.sort_unstable();
+        let goal = self.limits.budget.0 / 16 * 15;
+        for (_, other) in others {
+            if self.bytes as u64 <= goal {
+                break;
+            }
+            self.remove(other);
+            self.counts.budget_evicted += 1;
+        }
     }
 
     fn admit(&mut self, key: FlowKey) {
@@ -246,6 +276,7 @@ impl Table {
             seen: self.now,
             wscale: stranger.wscale,
             monitor: Monitor::new(&self.plan),
+            bytes: 0,
         };
         self.slots[slot as usize].1 = Some(Box::new(flow));
         self.places.insert(packet.flow, Place::Open(slot));
@@ -277,6 +308,7 @@ impl Table {
         if let Some(flow) = flow.take() {
             *generation = generation.wrapping_add(1);
             self.places.remove(&flow.key);
+            self.bytes -= flow.bytes;
             self.free.push(id.slot);
         }
     }
@@ -319,6 +351,10 @@ impl Table {
     /// What was evicted and refused.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+    /// Memory that the measurements of all open flows take.
+    pub fn bytes(&self) -> Bytes {
+        Bytes(self.bytes as u64)
     }
     /// How many strangers are remembered.
     pub fn strangers(&self) -> usize {

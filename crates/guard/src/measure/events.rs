@@ -28,15 +28,22 @@ fn weight(i: usize, n: usize) -> f64 {
 }
 
 impl LossEvents {
-    /// The segment at `place` was lost at about `at`; without an RTT every loss is an event of its own.
-    pub fn on_loss(&mut self, at: Time, place: u64, rtt: Option<Dur>) {
-        let Some((began, from)) = self.current else {
-            self.close(place, at, 0);
-            return;
+    /// The segment at `place` was lost at about `at`; without an RTT every loss is an event of its own. Is it a new event?
+    pub fn on_loss(&mut self, at: Time, place: u64, rtt: Option<Dur>) -> bool {
+        let (is_new, from) = match self.current {
+            None => (true, 0),
+            Some((began, from)) => (at > began + rtt.unwrap_or(Dur::ZERO) && place > from, from),
         };
-        if at > began + rtt.unwrap_or(Dur::ZERO) && place > from {
+        if is_new {
             self.close(place, at, from);
         }
+        is_new
+    }
+
+    /// Replaces the first interval, which began in slow start and says nothing of a steady rate (RFC 5348 §6.3.1).
+    pub(crate) fn set_first_interval(&mut self, segments: u64) {
+        self.closed.clear();
+        self.closed.push_front(segments.max(1));
     }
 
     fn close(&mut self, place: u64, at: Time, from: u64) {
@@ -45,6 +52,11 @@ impl LossEvents {
         self.starts.push_front(at);
         self.starts.truncate(MAX_INTERVALS);
         self.current = Some((at, place));
+    }
+
+    /// On the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        self.closed.capacity() * size_of::<u64>() + self.starts.capacity() * size_of::<Time>()
     }
 
     /// When the last events began, youngest first: as many as are remembered.

@@ -108,6 +108,11 @@ impl Holes {
         self.undecided.retain(|hole| hole.loss.segments > 0);
     }
 
+    /// On the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        self.undecided.capacity() * size_of::<Hole>()
+    }
+
     /// Segments up to the highest sequence number, arrived or not.
     pub fn place(&self) -> u64 {
         self.place

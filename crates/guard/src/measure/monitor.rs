@@ -95,9 +95,8 @@ impl Monitor {
             rtt,
             seq_offset: arrival.seq.wrapping_sub(first_seq),
         };
-        // Without an RTT no window has a length yet: all packets are kept for when it has one.
-        let min = self.rtt.min().into_iter();
-        self.ring.push(self.sums, min.flat_map(|min| plan.windows().iter().map(move |&k| min * u64::from(k))));
+        let lengths = |min: Dur| plan.windows().iter().map(move |&k| min * u64::from(k));
+        self.ring.push(self.sums, self.rtt.min().map(lengths));
         let mut averages = std::mem::take(&mut self.averages);
         averages.update(plan, self);
         self.averages = averages;
@@ -106,6 +105,13 @@ impl Monitor {
     /// Writes the plan's features as of the latest arrival.
     pub fn fill(&self, plan: &Plan, row: &mut Row) {
         plan.fill(self, row);
+    }
+
+    /// Memory that it takes.
+    pub fn bytes(&self) -> usize {
+        let heap =
+            [self.ring.bytes(), self.rtt.bytes(), self.holes.bytes(), self.events.bytes(), self.averages.bytes()];
+        size_of::<Monitor>() + heap.into_iter().sum::<usize>()
     }
 
     /// Since the first data, up to the latest.
@@ -119,6 +125,10 @@ impl Monitor {
     /// Segments up to the highest sequence number, arrived or not.
     pub fn place(&self) -> u64 {
         self.holes.place()
+    }
+    /// Mean bytes on the link of a segment; unknown before the first.
+    pub fn wire_per_segment(&self) -> Option<f64> {
+        (self.sums.segs > 0).then(|| self.sums.wire as f64 / self.sums.segs as f64)
     }
     /// Its loss events.
     pub fn events(&self) -> &LossEvents {

@@ -12,7 +12,7 @@ use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
 
 /// Departures that wait for their echo. When there are as many, new ones are not noted until old ones are answered.
-const MAX_WAITING: usize = 1024;
+const MAX_WAITING: usize = 256;
 /// No echo comes later: twice the maximum segment lifetime of Linux.
 const MAX_RTT: Dur = Dur::from_secs(120);
 
@@ -58,6 +58,11 @@ impl RttMeter {
         Some(rtt)
     }
 
+    /// On the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        self.waiting.capacity() * size_of::<(u32, Time)>()
+    }
+
     /// The last sample.
     pub fn latest(&self) -> Option<Dur> {
         self.latest
@@ -96,7 +101,7 @@ mod tests {
             meter.on_departure((u32::MAX - 5_000).wrapping_add(i), ms(1));
         }
         assert_eq!(meter.waiting.len(), MAX_WAITING);
-        assert_eq!(meter.on_arrival(u32::MAX - 4_500, ms(3)), Some(Dur::from_millis(2)));
+        assert_eq!(meter.on_arrival(u32::MAX - 4_900, ms(3)), Some(Dur::from_millis(2)));
         assert_eq!(meter.on_arrival(100, ms(4)), None);
         assert!(meter.waiting.is_empty());
     }

@@ -6,9 +6,12 @@
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
 
-/// Most packets kept. At the limit every second one is dropped, and from then on only every second one kept: windows
-/// may then begin one kept packet late, and memory stays bounded.
-const MAX_KEPT: usize = 1 << 14;
+/// Most packets kept. At the limit every second one is dropped, and from then on only every second one kept: windows may
+/// then begin one kept packet late, at most 1/1,024 of the longest window, and memory stays bounded. Where the kept ones
+/// become few, every one is kept again.
+const MAX_KEPT: usize = 2048;
+/// As long as no window has a length.
+const MAX_KEPT_BEFORE: usize = 64;
 
 /// Sums since the flow began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,27 +54,27 @@ impl Ring {
         Ring { kept: VecDeque::new(), starts: vec![0; windows], every: 1, seen: 0 }
     }
 
-    /// Adds the current packet. `lengths` are those of the windows, longest first.
-    pub(crate) fn push(&mut self, sums: Sums, lengths: impl Iterator<Item = Dur>) {
+    /// Adds the current packet. `lengths` are those of the windows, longest first, if they have any yet.
+    pub(crate) fn push(&mut self, sums: Sums, lengths: Option<impl Iterator<Item = Dur>>) {
+        let most = if lengths.is_some() { MAX_KEPT } else { MAX_KEPT_BEFORE };
+        if self.kept.len() >= most {
+            self.thin();
+        }
         self.seen += 1;
         if self.seen.is_multiple_of(self.every) {
             self.kept.push_back(sums);
         }
-        for (start, length) in self.starts.iter_mut().zip(lengths) {
+        for (start, length) in self.starts.iter_mut().zip(lengths.into_iter().flatten()) {
             while self.kept.get(*start).is_some_and(|first| first.at + length < sums.at) {
                 *start += 1;
             }
         }
-        // What no window reaches any more; before there is a length, only the bound below applies.
+        // What no window reaches any more.
         let unused = self.starts.first().copied().unwrap_or(self.kept.len());
-        for _ in 0..unused {
-            self.kept.pop_front();
-        }
-        for start in &mut self.starts {
-            *start -= unused;
-        }
-        if self.kept.len() > MAX_KEPT {
-            self.thin();
+        if unused > 0 {
+            self.kept.drain(..unused);
+            self.starts.iter_mut().for_each(|start| *start -= unused);
+            self.relax();
         }
     }
 
@@ -82,9 +85,24 @@ impl Ring {
             !is_dropped
         });
         for start in &mut self.starts {
-            *start /= 2;
+            *start = start.div_ceil(2);
         }
         self.every *= 2;
+    }
+
+    /// Keeps more of the packets, or gives room back, where few are kept; each costs as much as what it undoes.
+    fn relax(&mut self) {
+        if self.every > 1 && self.kept.len() < MAX_KEPT / 4 {
+            self.every /= 2;
+        }
+        if self.kept.capacity() > MAX_KEPT_BEFORE && self.kept.len() < self.kept.capacity() / 4 {
+            self.kept.shrink_to(self.kept.capacity() / 2);
+        }
+    }
+
+    /// On the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        self.kept.capacity() * size_of::<Sums>() + self.starts.capacity() * size_of::<usize>()
     }
 
     /// The window whose length stood at `index`, ending with the packet of `now`.
@@ -118,7 +136,7 @@ mod tests {
                 sums.lost += lost;
                 sums.wire += 100 * segs;
                 all.push((sums.at, segs, lost));
-                ring.push(sums, lengths.into_iter());
+                ring.push(sums, Some(lengths.into_iter()));
                 for (i, length) in lengths.into_iter().enumerate() {
                     let within: Vec<_> = all.iter().filter(|(at, ..)| *at + length >= sums.at).collect();
                     let expected = (within.len() > 1).then(|| Window {
@@ -141,11 +159,33 @@ mod tests {
         for _ in 0..200_000 {
             sums.at += Dur::from_micros(10);
             sums.segs += 1;
-            ring.push(sums, std::iter::once(length));
-            assert!(ring.kept.len() <= MAX_KEPT);
+            ring.push(sums, Some(std::iter::once(length)));
+            assert!(ring.kept.len() <= MAX_KEPT && ring.bytes() <= MAX_KEPT * size_of::<Sums>() + 8);
         }
         let window = ring.window(0, &sums).unwrap();
         assert!(window.segs.abs_diff(100_000) <= ring.every, "{window:?}, one in {}", ring.every);
         assert!(ring.every > 1);
+        let full = ring.bytes();
+        for _ in 0..20_000 {
+            sums.at += Dur::from_millis(10);
+            sums.segs += 1;
+            ring.push(sums, Some(std::iter::once(length)));
+        }
+        assert_eq!((ring.every, ring.window(0, &sums).unwrap().segs), (1, 100), "every packet again");
+        assert!(10 * ring.bytes() < full, "{} of {full}", ring.bytes());
+    }
+
+    #[test]
+    fn without_a_length_few_are_kept_and_the_first_length_finds_some() {
+        let (mut ring, mut sums) = (Ring::new(1), Sums::default());
+        for _ in 0..10_000 {
+            sums.at += Dur::from_millis(1);
+            sums.segs += 1;
+            ring.push(sums, None::<std::iter::Empty<Dur>>);
+        }
+        assert!(ring.bytes() <= 2 * MAX_KEPT_BEFORE * size_of::<Sums>());
+        ring.push(sums, Some(std::iter::once(Dur::from_secs(5))));
+        let window = ring.window(0, &sums).unwrap();
+        assert!(window.segs.abs_diff(5_000) <= 2 * ring.every, "{window:?}, one in {}", ring.every);
     }
 }

@@ -98,8 +98,7 @@ pub(crate) fn increase<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Err
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Model;
-    use crate::policy::Group;
+    use crate::policy::{Group, ServiceModel};
 
     #[test]
     fn a_file_with_everything() {
@@ -109,7 +108,7 @@ mod tests {
         )
         .unwrap();
         let service = config.service.unwrap();
-        assert_eq!((service.group, service.model), (Group::Prefix, Model::Padhye));
+        assert_eq!((service.group, service.model), (Group::Prefix, ServiceModel::Padhye));
         assert_eq!(service.weights["192.0.2.0/24"], 2.5);
         assert_eq!(config.cap[1].service.as_deref(), Some("192.0.2.1"));
         assert_eq!(config.cap[1].rate.as_mbps_f64(), 1.5);
@@ -137,7 +136,7 @@ mod tests {
             @r#"
         line 2: unknown field `grup`, expected one of `group`, `model`, `weights`
         line 1: unknown field `servce`, expected one of `service`, `flow`, `weights`, `rledbat`, `cap`
-        line 2: unknown variant `vegas`, expected `mathis` or `padhye`
+        line 2: unknown variant `vegas`, expected one of `reno`, `mathis`, `padhye`
         line 2: weight `0` of `a` must be above zero
         line 3: invalid type: integer `10`, expected a rate with its unit, as "10Mbps"
         line 2: rate `10` has no unit: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps"

@@ -34,7 +34,7 @@ pub use config::{Config, ConfigError};
 pub use flow::{FlowConfig, FlowPolicy};
 pub use group::{Group, Labels, Service};
 pub use rledbat::{Rledbat, RledbatRule};
-pub use service::{ServiceConfig, ServicePolicy};
+pub use service::{ServiceConfig, ServiceModel, ServicePolicy};
 pub use share::max_min;
 pub use stack::Policies;
 pub use view::View;

@@ -1,17 +1,22 @@
 //! ServicePolicy: all flows of a service together get what one Reno flow would (CMU-CS-24-129 §4).
 //!
-//! A Reno flow's rate follows from its loss event rate p and RTT. A service is taken as one flow: losses of any of its
-//! flows within an RTT are one event, counted over the segments of all. As every service at a bottleneck sees loss events
-//! in proportion to its segments, services of equal RTT settle at equal rates, however many flows they have.
+//! A service is taken as one flow: losses of any of its flows within an RTT are one loss event, counted over the segments
+//! of all. From these follows what one flow would have in flight, W segments, and from that each flow's window:
 //!
 //! ```text
-//! rate = weight · model(p, RTT),  RTT = mean over flows of the mean over 8 minimum RTTs
-//! flow's window = λ · its RTT,  Σ min(demand, λ) = rate
+//! reno            W += 1 per RTT,  W /= 2 at a loss event;  the first one halves what was in flight
+//! mathis, padhye  W as the model has it for the loss event rate (RFC 5348), whose first interval is set so that W is
+//!                 half of what was in flight (§6.3.1)
+//! flow's window   λ · its RTT,  Σ min(demand, λ) = weight · W · mss / RTT,  RTT = mean over 8 minimum RTTs and all flows
 //! ```
 //!
-//! **Deviations** from the paper: it takes the least loss event rate of the flows, which for n flows that see every
-//! event is n times too high, and makes up for it by constants fitted to one testbed; it divides the rate equally, so
-//! an application-limited flow's share is lost; it multiplies by the minimum RTT. A service without any loss is left alone.
+//! With weight w, reno grows by w and falls by W/2w, as w flows do (MulTCP). A service without any loss is left alone.
+//!
+//! **Deviations** from the paper: it takes Mathis' model with the least loss event rate of the flows, which for n flows
+//! that see every event is n times too high, and makes up for it by constants fitted to one testbed; it divides the
+//! rate equally, so an application-limited flow's share is lost; it multiplies by the minimum RTT. A rate from a model alone
+//! holds every service below what would lose, so nobody probes and what a newcomer's slow start lost decides for minutes
+//! (docs/guard.md has numbers): the default is Reno's own rule.
 
 use super::group::group_by;
 use super::share::{Demands, THROUGHPUT, max_min};
@@ -23,11 +28,46 @@ use crate::model::Model;
 use fairweir_units::{Dur, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
 
 /// RFC 5348 §5.4 and the paper.
 const INTERVALS: usize = 8;
-/// Slots of the features.
+/// The slot of a feature.
 const MEAN_RTT: usize = 1;
+/// Reno's least window in congestion avoidance.
+const MIN_SEGMENTS: f64 = 2.0;
+
+/// What one flow would get.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServiceModel {
+    /// Additive increase, multiplicative decrease, loss event by loss event.
+    #[default]
+    Reno,
+    /// The mean by [`Model::Mathis`].
+    Mathis,
+    /// The mean by [`Model::Padhye`].
+    Padhye,
+}
+
+impl ServiceModel {
+    fn equation(self) -> Option<Model> {
+        match self {
+            ServiceModel::Reno => None,
+            ServiceModel::Mathis => Some(Model::Mathis),
+            ServiceModel::Padhye => Some(Model::Padhye),
+        }
+    }
+}
+
+impl fmt::Display for ServiceModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.equation() {
+            Some(model) => model.fmt(f),
+            None => f.write_str("reno"),
+        }
+    }
+}
 
 /// How services are told apart and what each gets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,7 +76,7 @@ pub struct ServiceConfig {
     /// Which flows are one service.
     pub group: Group,
     /// The rate of one flow.
-    pub model: Model,
+    pub model: ServiceModel,
     /// By a service's name: so many flows may it be like; 1 if it is not named.
     #[serde(deserialize_with = "super::config::weights")]
     pub weights: BTreeMap<String, f64>,
@@ -46,7 +86,7 @@ pub struct ServiceConfig {
 #[derive(Debug)]
 pub struct ServicePolicy {
     config: ServiceConfig,
-    services: HashMap<Service, Losses>,
+    services: HashMap<Service, AsOneFlow>,
     flows: HashMap<FlowId, Seen>,
     demands: Demands,
 }
@@ -58,13 +98,74 @@ struct Seen {
     event: Option<Time>,
 }
 
-/// The loss events of a service.
+/// A service's flows as one flow.
 #[derive(Debug, Default)]
-struct Losses {
+struct AsOneFlow {
     events: LossEvents,
-    /// Segments of all its flows, up to `at`.
+    /// Segments of all flows, up to `at`.
     place: u64,
     at: Time,
+    /// Reno's window, segments, since the first loss event.
+    window: Option<f64>,
+}
+
+/// What happened to a service since the last decision.
+#[derive(Debug, Default)]
+struct News {
+    segments: u64,
+    /// When loss events of its flows began, oldest first.
+    losses: Vec<Time>,
+    /// Segments in flight, by throughput and RTT.
+    inflight: f64,
+    mss: u32,
+    rtt_us: Option<f64>,
+    now: Time,
+}
+
+impl AsOneFlow {
+    fn advance(&mut self, config: &ServiceConfig, weight: f64, news: &News) {
+        let span = news.now.since(self.at).as_secs_f64();
+        let rtt = news.rtt_us.map(|us| Dur::from_nanos((us * 1e3) as u64));
+        if let Some(window) = &mut self.window {
+            *window += weight * news.segments as f64 / *window;
+        }
+        for &at in &news.losses {
+            // Segments are spread evenly between decisions.
+            let part = news.segments as f64 * at.since(self.at).as_secs_f64() / span;
+            let is_first = self.window.is_none();
+            if self.events.on_loss(at, self.place + (part as u64).min(news.segments), rtt) {
+                let before = self.window.unwrap_or(news.inflight);
+                self.window = Some((before - before / (2.0 * weight.max(1.0))).max(MIN_SEGMENTS));
+            }
+            if let (true, Some(window), Some(model)) = (is_first, self.window, config.model.equation()) {
+                self.events.set_first_interval((1.0 / model.loss_event_rate(window / weight)) as u64);
+            }
+        }
+        self.place += news.segments;
+        self.at = news.now;
+    }
+
+    /// Loss event rate and rate in Mbit/s; none before the first loss.
+    fn rate(&self, config: &ServiceConfig, weight: f64, news: &News) -> Option<(f64, f64)> {
+        let window = self.window?;
+        let p = self.events.rate(self.place, INTERVALS)?;
+        let segments = match config.model.equation() {
+            None => window,
+            Some(model) => weight * model.segments(p)?,
+        };
+        Some((p, segments * f64::from(news.mss) * 8.0 / news.rtt_us?))
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    (count > 0.0).then(|| sum / count)
+}
+
+/// Segments in flight on the link, by throughput and RTT.
+fn inflight(view: &View<'_>) -> Option<f64> {
+    let wire = view.monitor.wire_per_segment()?;
+    Some(view.values[0]? * view.values[MEAN_RTT]? / 8.0 / wire)
 }
 
 impl ServicePolicy {
@@ -73,61 +174,39 @@ impl ServicePolicy {
         ServicePolicy { config, services: HashMap::new(), flows: HashMap::new(), demands: Demands::default() }
     }
 
-    /// Merges what happened to the flows since the last decision into the service's history.
-    fn merge(&mut self, service: &Service, flows: &[&View<'_>], rtt: Option<Dur>, now: Time) {
-        let losses = self.services.entry(service.clone()).or_default();
-        let (mut segments, mut starts) = (0, Vec::new());
+    fn news(&mut self, flows: &[&View<'_>], now: Time) -> News {
+        let mut news = News { now, ..News::default() };
         for view in flows {
             let seen = self.flows.entry(view.id).or_default();
-            segments += view.monitor.place() - seen.place;
+            news.segments += view.monitor.place() - seen.place;
             seen.place = view.monitor.place();
-            starts.extend(view.monitor.events().starts().take_while(|&at| seen.event.is_none_or(|last| at > last)));
+            let is_new = |at: &Time| seen.event.is_none_or(|last| *at > last);
+            news.losses.extend(view.monitor.events().starts().take_while(is_new));
             seen.event = view.monitor.events().starts().next();
         }
-        starts.sort_unstable();
-        let (from, span) = (losses.at, now.since(losses.at));
-        for at in starts {
-            // Segments are spread evenly between decisions.
-            let part = segments as f64 * at.since(from).as_secs_f64() / span.as_secs_f64();
-            losses.events.on_loss(at, losses.place + (part as u64).min(segments), rtt);
-        }
-        losses.place += segments;
-        losses.at = now;
+        news.losses.sort_unstable();
+        news.inflight = flows.iter().filter_map(|view| inflight(view)).sum();
+        news.mss = flows.iter().map(|view| view.monitor.mss()).max().unwrap_or(0);
+        news.rtt_us = mean(flows.iter().filter_map(|view| view.values[MEAN_RTT]));
+        news
     }
 
-    fn judge(&self, service: &Service, flows: &[&View<'_>], rtt_us: Option<f64>, now: Time) -> Verdict {
-        let losses = &self.services[service];
-        if losses.events.starts().next().is_none() {
-            return Verdict::Release(Why::NoLoss { service: service.clone() });
-        }
+    /// A level in Mbit/s for all flows of a service, or none, and why.
+    fn judge(&mut self, service: &Service, flows: &[&View<'_>], now: Time) -> (Option<f64>, Why) {
         let weight = self.config.weights.get(&service.to_string()).copied().unwrap_or(1.0);
-        let mss = flows.iter().map(|view| view.monitor.mss()).max().unwrap_or(0);
-        let p = losses.events.rate(losses.place, INTERVALS);
-        let Some((p, mbps)) = p.and_then(|p| Some((p, self.config.model.mbps(mss, rtt_us, p)?))) else {
-            return Verdict::Release(Why::TooYoung);
+        let news = self.news(flows, now);
+        let one = self.services.entry(service.clone()).or_default();
+        one.advance(&self.config, weight, &news);
+        if one.window.is_none() {
+            return (None, Why::NoLoss { service: service.clone() });
+        }
+        let Some((loss_event_rate, service_mbps)) = one.rate(&self.config, weight, &news) else {
+            return (None, Why::TooYoung);
         };
-        let service_mbps = weight * mbps;
         let level = max_min(service_mbps, flows.iter().map(|view| (1.0, self.demands.of(view, now))));
-        let why = Why::Share {
-            service: service.clone(),
-            model: self.config.model,
-            loss_event_rate: p,
-            service_mbps,
-            flows: flows.len(),
-        };
-        Verdict::Hold { mbps: level.min(service_mbps), why }
+        let (service, model, flows) = (service.clone(), self.config.model, flows.len());
+        (Some(level.min(service_mbps)), Why::Share { service, model, loss_event_rate, service_mbps, flows })
     }
-}
-
-/// What all flows of a service get.
-enum Verdict {
-    Release(Why),
-    Hold { mbps: f64, why: Why },
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
-    (count > 0.0).then(|| sum / count)
 }
 
 impl Policy for ServicePolicy {
@@ -140,14 +219,11 @@ impl Policy for ServicePolicy {
         let mut decisions = vec![Decision::release(Why::TooYoung); flows.len()];
         for (service, members) in &services {
             let views: Vec<&View<'_>> = members.iter().map(|&index| &flows[index]).collect();
-            let rtt_us = mean(views.iter().filter_map(|view| view.values[MEAN_RTT]));
-            let rtt = rtt_us.map(|us| Dur::from_nanos((us * 1e3) as u64));
-            self.merge(service, &views, rtt, now);
-            let verdict = self.judge(service, &views, rtt_us, now);
+            let (level, why) = self.judge(service, &views, now);
             for (&index, view) in members.iter().zip(views) {
-                decisions[index] = match &verdict {
-                    Verdict::Release(why) => Decision::release(why.clone()),
-                    Verdict::Hold { mbps, why } => Decision::hold(*mbps, view, why.clone()),
+                decisions[index] = match level {
+                    None => Decision::release(why.clone()),
+                    Some(mbps) => Decision::hold(mbps, view, why.clone()),
                 };
             }
         }

@@ -1,7 +1,6 @@
 //! Why a flow's window is what it is.
 
-use super::{Class, Service};
-use crate::model::Model;
+use super::{Class, Service, ServiceModel};
 use fairweir_units::Dur;
 use std::fmt;
 
@@ -22,7 +21,7 @@ pub enum Why {
         /// Whose flows.
         service: Service,
         /// The model.
-        model: Model,
+        model: ServiceModel,
         /// Of the service's flows together.
         loss_event_rate: f64,
         /// The service's rate, Mbit/s.

@@ -2,6 +2,7 @@
 
 mod background;
 mod cap;
+mod faults;
 mod flow;
 mod peer;
 mod service;

@@ -5,6 +5,7 @@ use fairweir_guard::policy::{Config, Decision, Labels, Policies, Why};
 use fairweir_guard::{FlowKey, Limits, Model, Table};
 
 const RTT_US: u64 = 20_000;
+const MATHIS: &str = "[service]\nmodel = 'mathis'";
 const SECOND: u64 = 1_000_000;
 
 fn policies(toml: &str) -> (Policies, Table) {
@@ -40,8 +41,8 @@ fn total_mbps(decisions: &[(FlowKey, Decision)]) -> f64 {
 
 #[test]
 fn nine_flows_get_what_one_gets_that_loses_as_often() {
-    let one = play("[service]", flows(1, 1, 45.0), 10, Some(1000));
-    let nine = play("[service]", flows(1, 9, 5.0), 10, Some(1000));
+    let one = play(MATHIS, flows(1, 1, 45.0), 10, Some(1000));
+    let nine = play(MATHIS, flows(1, 9, 5.0), 10, Some(1000));
     let reno = Model::Mathis.mbps(PAYLOAD, Some(20_000.0), 1e-3).unwrap();
     for decisions in [&one, &nine] {
         assert!((total_mbps(decisions) / reno - 0.95).abs() < 0.06, "{} of {reno}", total_mbps(decisions));
@@ -50,6 +51,35 @@ fn nine_flows_get_what_one_gets_that_loses_as_often() {
     let Why::Share { loss_event_rate, flows, .. } = nine[0].1.why.clone() else { panic!("{}", nine[0].1.why) };
     assert!((loss_event_rate * 1000.0 - 1.0).abs() < 0.1, "{loss_event_rate}");
     assert_eq!(flows, 9);
+}
+
+#[test]
+fn a_service_grows_by_a_segment_an_rtt_and_halves_at_a_loss_as_one_reno_flow() {
+    let (mut policies, mut table) = policies("[service]");
+    let mut senders = Senders::new(flows(1, 4, 5.0), None);
+    let mut windows = Vec::new();
+    for step in 0..60 {
+        let at = SECOND + step * SECOND / 10;
+        if step % 20 == 5 {
+            senders.peers.iter_mut().for_each(|(peer, _)| peer.lose(1));
+        }
+        senders.send(&mut table, at, at + SECOND / 10);
+        let why = decide(&mut policies, &table)[0].1.why.clone();
+        let Why::Share { service_mbps, .. } = why else {
+            assert!(step < 5, "{why}");
+            continue;
+        };
+        windows.push(service_mbps * 21.5e3 / 8.0 / f64::from(PAYLOAD));
+    }
+    // 20 Mbit/s at 21 to 22 ms are 37 segments.
+    assert!((windows[0] / 18.5 - 1.0).abs() < 0.2, "{}", windows[0]);
+    // W dW = arrivals, here 172 segments in 100 ms whatever the window is.
+    for (n, window) in windows[..20].iter().enumerate() {
+        let expected = (windows[0].powi(2) + 2.0 * 172.6 * n as f64).sqrt();
+        assert!((window / expected - 1.0).abs() < 0.15, "{n}: {window}, {expected}");
+    }
+    let (before, after) = (windows[19], windows[20]);
+    assert!((after / before - 0.5).abs() < 0.05, "{before} {after}");
 }
 
 #[test]
@@ -81,7 +111,7 @@ fn losses_of_several_flows_within_an_rtt_are_one_event() {
 fn what_an_application_limited_flow_leaves_the_others_get() {
     let mut peers = flows(1, 2, 20.0);
     peers[0].1 = 0.5;
-    let decisions = play("[service]", peers, 20, Some(1000));
+    let decisions = play(MATHIS, peers, 20, Some(1000));
     let reno = Model::Mathis.mbps(PAYLOAD, Some(20_000.0), 1e-3).unwrap();
     // The first may use 1 Mbit/s, twice what it has; both are held at what that leaves, not at a half.
     for (_, decision) in &decisions {
@@ -92,7 +122,7 @@ fn what_an_application_limited_flow_leaves_the_others_get() {
 
 #[test]
 fn weights_count_as_flows_and_services_are_told_apart() {
-    let toml = "[service]\nweights = { '0.0.0.2' = 3.0 }";
+    let toml = "[service]\nmodel = 'mathis'\nweights = { '0.0.0.2' = 3.0 }";
     let mut peers = flows(1, 1, 5.0);
     peers.extend(flows(2, 1, 5.0));
     let decisions = play(toml, peers, 20, Some(501));

@@ -1,8 +1,8 @@
 //! The flow table: who is measured, who is forgotten, and that nothing breaks it.
 
-use crate::peer::{LOCAL, PAYLOAD, key, packet};
+use crate::peer::{LOCAL, PAYLOAD, Peer, key, packet};
 use fairweir_guard::{Direction, Flags, FlowKey, Limits, Packet, Plan, Row, Table, Timestamps, catalogue};
-use fairweir_units::{Dur, Time};
+use fairweir_units::{Bytes, Dur, Time};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -45,6 +45,27 @@ fn only_idle_flows_make_room() {
     assert_eq!(table.counts().refused, 1);
     assert!(open(&mut table, 1_000_000, key(3)), "the first is idle by now");
     assert_eq!((table.iter().count(), table.counts().idle_evicted), (2, 1));
+}
+
+#[test]
+fn within_a_budget_the_idlest_flows_go() {
+    let budget = Bytes(1 << 20);
+    let mut table = table(Limits { budget, ..Limits::default() });
+    let mut peers: Vec<Peer> = (1..200).map(|host| Peer::new(key(host), 20_000)).collect();
+    for round in 0..400u64 {
+        for (index, peer) in peers.iter_mut().enumerate() {
+            // Those with higher numbers send less often.
+            if round % (1 + index as u64 / 10) == 0 {
+                peer.arrive(&mut table, 1_000_000 + round * 1_000 + index as u64, 1);
+                assert!(table.bytes() <= budget, "{}", table.bytes());
+            }
+        }
+    }
+    assert!(table.counts().budget_evicted > 0 && table.iter().count() > 20, "{:?}", table.counts());
+    let busy = (1..11).filter(|host| table.iter().any(|(_, flow)| *flow.key() == key(*host))).count();
+    assert_eq!(busy, 10, "the busiest stay");
+    table.expire(Time::ZERO + Dur::from_secs(1000));
+    assert_eq!(table.bytes(), Bytes(0));
 }
 
 #[test]
@@ -117,7 +138,7 @@ proptest! {
     fn anything_goes_in_and_nothing_breaks(packets in proptest::collection::vec(
         (0u64..1 << 40, 0u32..6, any::<bool>(), any::<u8>(), any::<(u32, u32, u32, u32)>(), any::<u16>(), any::<Option<u8>>()), 1..300
     ), is_near in any::<bool>(), needs_proof in any::<bool>()) {
-        let mut table = table(Limits { open: 2, strangers: 3, idle: Dur::from_secs(1), needs_proof });
+        let mut table = table(Limits { open: 2, strangers: 3, idle: Dur::from_secs(1), needs_proof, ..Limits::default() });
         let mut row = Row::for_plan(table.plan());
         for (at, host, is_incoming, flags, (seq, ack, payload, tsval), segs, wscale) in packets {
             let near = |n: u32| if is_near { n % 5000 } else { n };

@@ -33,6 +33,11 @@ impl Delivery {
 impl Flow {
     #[inline(always)]
     pub(super) fn on_ack<W: Watch>(&mut self, ack: &AckItem, now: Time, net: &mut Net<W>) {
+        if W::IS_WATCHED
+            && let Some(edge) = net.watch.edge(self.route.flow(), u64::from(ack.cum))
+        {
+            self.edge = Some(self.edge.map_or(edge, |old| old.max(edge)));
+        }
         let is_quiet = self.sender.ca_state == CaState::Open && self.sender.sacked_out + self.sender.lost_out == 0;
         let is_plain = u64::from(ack.cum) > self.sender.snd_una
             && ack.log == self.log_read

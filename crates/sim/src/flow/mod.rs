@@ -109,6 +109,8 @@ pub(crate) struct Flow {
     burst: u64,
     gso: u64,
     rwnd: u64,
+    /// Up to which packet an observer's ACKs allow to send.
+    edge: Option<u64>,
     records: Window<Record>,
     pub(crate) route: Route,
     source: AppSource,
@@ -186,6 +188,7 @@ impl Flow {
             burst: 0,
             gso: spec.gso.max(1),
             rwnd: spec.rwnd.unwrap_or(MAX_OUTSTANDING).min(MAX_OUTSTANDING),
+            edge: None,
             records: Window::new(),
             route,
             source: AppSource::new(&spec.source, spec.start, config.packet),

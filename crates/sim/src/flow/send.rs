@@ -16,7 +16,7 @@ impl Flow {
             return;
         }
         let window = self.cwnd_pkts.saturating_sub(self.sender.inflight());
-        let limit = self.source.limit().min(self.sender.snd_una + self.rwnd);
+        let limit = self.source.limit().min(self.right_edge::<W>());
         let end = (self.sender.snd_nxt + window).min(limit);
         while self.sender.snd_nxt < end {
             if self.pacing_rate > 0 && !self.pacing_allows(now) {
@@ -47,7 +47,7 @@ impl Flow {
             }
             let retransmission = self.next_retransmission();
             if retransmission.is_none() {
-                let limit = self.source.limit().min(self.sender.snd_una + self.rwnd);
+                let limit = self.source.limit().min(self.right_edge::<W>());
                 if self.sender.snd_nxt >= limit {
                     self.explain_no_data(1);
                     return;
@@ -66,6 +66,13 @@ impl Flow {
         }
     }
 
+    /// Up to which packet the receiver lets it send.
+    #[inline(always)]
+    fn right_edge<W: Watch>(&self) -> u64 {
+        let own = self.sender.snd_una + self.rwnd;
+        if W::IS_WATCHED { self.edge.map_or(own, |edge| own.min(edge)) } else { own }
+    }
+
     /// Application or receiver ended the sending: notes it.
     #[cold]
     #[inline(never)]
@@ -76,7 +83,7 @@ impl Flow {
             } else {
                 self.cwnd_limited_at = self.sender.snd_nxt;
             }
-        } else if self.rwnd == MAX_OUTSTANDING && window > 0 {
+        } else if self.sender.packets_out() >= MAX_OUTSTANDING && window > 0 {
             self.misbehaviour.get_or_insert(Misbehaviour(format!(
                 "has {MAX_OUTSTANDING} packets outstanding: nothing bounds its window"
             )));

@@ -1,0 +1,52 @@
+//! A receiver's policies on simulated senders.
+
+use crate::error;
+use crate::run::play_observed;
+use fairweir_guard::policy::{Config as PolicyConfig, FlowPolicy, Policies};
+use fairweir_rehearse::{FairShare, Receiver};
+use fairweir_sim::Config;
+use fairweir_units::Rate;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::net::Ipv4Addr;
+
+/// The name of the classifier that knows the link's rate and the number of flows.
+const FAIR_SHARE: &str = "fair-share";
+
+/// Runs a configuration (JSON) with a receiver that obeys `policies` (TOML); `senders` has each flow's IPv4 address.
+/// `fair_share` in bytes per second is what the classifier of that name takes the link for. Gives the summary as JSON.
+#[pyfunction]
+#[pyo3(signature = (config, policies, senders, fair_share=None))]
+pub fn run_guarded(
+    py: Python<'_>,
+    config: &str,
+    policies: &str,
+    senders: Vec<String>,
+    fair_share: Option<u64>,
+) -> PyResult<String> {
+    let config: Config = serde_json::from_str(config).map_err(|e| error::from_json(py, &e))?;
+    let senders = senders
+        .iter()
+        .map(|text| text.parse::<Ipv4Addr>().map_err(|e| PyValueError::new_err(format!("sender `{text}`: {e}"))))
+        .collect::<PyResult<Vec<_>>>()?;
+    if senders.len() != config.flows.len() {
+        return Err(PyValueError::new_err(format!("{} senders for {} flows", senders.len(), config.flows.len())));
+    }
+    let policies = policies_of(policies, fair_share).map_err(PyValueError::new_err)?;
+    let mut receiver = Receiver::new(config.packet.0, &senders, policies);
+    let summary = play_observed(py, &config, &mut receiver)?.summary;
+    serde_json::to_string(&summary).map_err(|e| error::from_json(py, &e))
+}
+
+fn policies_of(toml: &str, fair_share: Option<u64>) -> Result<Policies, String> {
+    let config = PolicyConfig::from_toml(toml).map_err(|e| e.to_string())?;
+    let mut policies = Policies::new(&config);
+    if let Some(flow) = config.flow {
+        let classifier = match (flow.model.as_str(), fair_share) {
+            (FAIR_SHARE, Some(rate)) => Box::new(FairShare { rate: Rate::from_bytes_per_sec(rate) }),
+            (model, _) => return Err(format!("flow.model: no classifier `{model}`")),
+        };
+        policies.push(Box::new(FlowPolicy::new(flow, classifier)));
+    }
+    Ok(policies)
+}

@@ -1,0 +1,112 @@
+//! Policies at work on simulated senders.
+
+use fairweir_guard::policy::{Config as Policy, FlowConfig, FlowPolicy, Policies};
+use fairweir_rehearse::{FairShare, Receiver};
+use fairweir_sim::{Config, FlowSpec, Summary, run, run_observed};
+use fairweir_units::Rate;
+use serde_json::json;
+use std::net::Ipv4Addr;
+use std::ops::ControlFlow;
+
+/// A bottleneck with a droptail queue.
+struct Link {
+    mbps: u64,
+    rtt_ms: u64,
+    queue_pkts: u64,
+}
+
+/// CCA, sender, start in seconds.
+type Sender = (&'static str, u8, u64);
+
+/// 60 s of which the last 40 count.
+fn scenario(link: &Link, flows: &[Sender]) -> (Config, Vec<Ipv4Addr>) {
+    let second = 1_000_000_000u64;
+    let one_way = link.rtt_ms * 500_000;
+    let flow = |(index, (cca, _, start)): (usize, &Sender)| {
+        json!({
+            "id": index.to_string(), "cca": cca, "path": [0], "rtprop": 2 * one_way,
+            "forward_delay": one_way, "reverse_delay": one_way,
+            "start": start * second + index as u64 * 137_000_000 % second, "receiver": {"ack_every": 2},
+        })
+    };
+    let config = json!({
+        "duration": 60 * second, "warmup": 20 * second, "seed": 1,
+        "links": [{"name": "bottleneck", "hop": {
+            "link": {"kind": "constant", "rate": link.mbps * 125_000},
+            "queue": {"kind": "droptail", "limit": link.queue_pkts * 1500},
+        }}],
+        "flows": flows.iter().enumerate().map(flow).collect::<Vec<_>>(),
+    });
+    let senders = flows.iter().map(|(_, sender, _)| Ipv4Addr::new(192, 0, 2, *sender)).collect();
+    (serde_json::from_value(config).expect("a configuration"), senders)
+}
+
+fn guarded(config: &Config, senders: &[Ipv4Addr], policies: Policies) -> Summary {
+    let factory =
+        |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
+    let mut receiver = Receiver::new(config.packet.0, senders, policies);
+    let outcome = run_observed(config, &factory, &mut |_| ControlFlow::Continue(()), &mut receiver).expect("a run");
+    assert!(receiver.decisions() > 100);
+    outcome.summary
+}
+
+fn policies(toml: &str) -> Policies {
+    Policies::new(&Policy::from_toml(toml).expect("policies"))
+}
+
+fn flows_mbps(summary: &Summary) -> Vec<f64> {
+    summary.flows.iter().map(|flow| flow.throughput_mbps).collect()
+}
+
+fn jain(rates: &[f64]) -> f64 {
+    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
+    sum * sum / (rates.len() as f64 * squares)
+}
+
+#[test]
+fn nine_flows_of_one_service_share_with_one_of_another() {
+    // CMU-CS-24-129, example 1.
+    let mut flows = vec![("reno", 1, 0)];
+    flows.extend([("reno", 2, 10); 9]);
+    let (config, senders) = scenario(&Link { mbps: 88, rtt_ms: 23, queue_pkts: 512 }, &flows);
+    let services = |summary: &Summary| {
+        let rates = flows_mbps(summary);
+        [rates[0], rates[1..].iter().sum()]
+    };
+    let without = services(&run(&config).expect("a run").summary);
+    let with = guarded(&config, &senders, policies("[service]"));
+    assert!(jain(&without) < 0.65, "{without:?}");
+    assert!(jain(&services(&with)) > 0.97, "{:?}", services(&with));
+    assert!(with.links[0].utilization > 0.98, "{}", with.links[0].utilization);
+}
+
+#[test]
+fn a_flow_that_pushes_others_aside_is_held_at_its_share() {
+    // Examples 2 and 3, with half of the second's RTT.
+    for (link, ccas) in [
+        (Link { mbps: 93, rtt_ms: 76, queue_pkts: 512 }, ["reno", "cubic"]),
+        (Link { mbps: 100, rtt_ms: 23, queue_pkts: 128 }, ["vegas", "cubic"]),
+    ] {
+        let flows = [(ccas[0], 1, 0), (ccas[0], 1, 0), (ccas[0], 1, 0), (ccas[1], 2, 10)];
+        let (config, senders) = scenario(&link, &flows);
+        let without = flows_mbps(&run(&config).expect("a run").summary);
+        let mut all = policies("");
+        let flow = FlowConfig { model: String::new(), decrease: 0.57, increase: 1.3 };
+        all.push(Box::new(FlowPolicy::new(flow, Box::new(FairShare { rate: Rate::from_mbps(link.mbps) }))));
+        let summary = guarded(&config, &senders, all);
+        let with = flows_mbps(&summary);
+        assert!(jain(&without) < 0.8 && jain(&with) > 0.97, "{ccas:?}: {without:?}, {with:?}");
+        assert!(summary.links[0].utilization > 0.8, "{}", summary.links[0].utilization);
+    }
+}
+
+#[test]
+fn a_capped_sender_keeps_to_its_rate_and_a_background_flow_yields() {
+    let (config, senders) =
+        scenario(&Link { mbps: 50, rtt_ms: 40, queue_pkts: 400 }, &[("cubic", 1, 0), ("cubic", 2, 0), ("bbr", 3, 0)]);
+    let toml = "[[cap]]\nservice = '192.0.2.3'\nrate = '5Mbps'\n[[rledbat]]\nservice = '192.0.2.2'";
+    let rates = flows_mbps(&guarded(&config, &senders, policies(toml)));
+    // 1,448 of 1,500 bytes are payload.
+    assert!((rates[2] / 5.18 - 1.0).abs() < 0.1, "{rates:?}");
+    assert!(rates[1] < rates[0] / 3.0, "{rates:?}");
+}
