@@ -24,7 +24,6 @@ SMALL = [
 ]
 
 
-@pytest.mark.timeout(120)
 def test_the_contract_that_is_followed_is_found_and_finished_runs_are_not_repeated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

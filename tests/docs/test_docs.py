@@ -25,7 +25,6 @@ def commands(page: str) -> list[str]:
     return [line for line in lines if line.startswith("fairweir ")]
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_work_as_written(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("scenarios", "rules", "queries"):

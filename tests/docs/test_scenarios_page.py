@@ -114,7 +114,6 @@ def test_scenarios_on_the_page_are_scenarios() -> None:
         run(Scenario.from_toml(block, source=str(PAGE)))
 
 
-@pytest.mark.timeout(120)
 def test_commands_on_the_page_work_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
     monkeypatch.chdir(tmp_path)

@@ -20,7 +20,7 @@ from fairweir.errors import ConfigError, KernelError
 from fairweir.run import run
 from fairweir.scenario import Scenario, dumbbell
 
-pytestmark = [pytest.mark.kernel, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.kernel
 
 
 def missing() -> str:

@@ -31,7 +31,6 @@ print(len(there.summaries), len(there.failures), list(there.failures.values())[0
 """
 
 
-@pytest.mark.timeout(120)
 def test_a_cluster_plays_the_same(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import fairweir\nclass Mine(fairweir.Cca):\n    pass\n")
     environment = {**os.environ, "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "0"}
