@@ -112,7 +112,7 @@ def test_nothing_outlives_an_end_that_comes_early(number: signal.Signals, tmp_pa
         wait_for(lambda: any(name.startswith("expo") for name in controllers() - before))
         [helper] = children(process.pid)
         process.send_signal(number)
-        assert process.wait(30) == (130 if number == signal.SIGINT else -number)
+        assert process.wait(120) == (130 if number == signal.SIGINT else -number)
         wait_for(lambda: not Path(f"/proc/{helper}").exists())
         wait_for(lambda: not any(name.startswith("expo") for name in controllers() - before))
     finally:

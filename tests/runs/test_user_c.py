@@ -119,7 +119,7 @@ def test_nothing_is_left_of_a_loop_that_is_interrupted(source: Source, how: sign
         time.sleep(0.01)
     time.sleep(1)
     process.send_signal(how)
-    _, told = process.communicate(timeout=20)
+    _, told = process.communicate(timeout=120)
     assert (process.returncode, told) == ((130, b"interrupted\n") if how == signal.SIGINT else (-signal.SIGKILL, b""))
     while any(is_alive(int(child)) for child in children):
         assert time.monotonic() < deadline
