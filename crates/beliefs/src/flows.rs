@@ -11,6 +11,9 @@ use std::collections::{BTreeMap, HashMap};
 const USUAL_MSS: u32 = 1448;
 /// What timestamps take of each segment, bytes.
 const TIMESTAMPS: u32 = 12;
+/// An ACK of one packet that comes this soon after the one before it did not wait for a delayed-ACK timer: the shortest
+/// known is Linux's TCP_DELACK_MIN, 40 ms; half of it, as jitter may bring ACKs together, ns.
+const SHORTEST_DELAYED_ACK_NS: u64 = 20_000_000;
 /// A sequence number this far from the one expected is of another life of the ports, bytes.
 const FARTHEST: i64 = 1 << 30;
 
@@ -51,12 +54,17 @@ pub struct Flow {
     newest_seq: Option<i64>,
     acked_to: Option<i64>,
     outstanding: BTreeMap<i64, Outstanding>,
+    /// Of packets that were sent once, ns.
+    rtt_least: Option<u64>,
+    newest_ack: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     end: i64,
     index: usize,
+    /// The copy that was sent before.
+    earlier: Option<usize>,
 }
 
 /// When the steps of a handshake were seen, ns.
@@ -182,6 +190,8 @@ impl Flow {
             newest_seq: None,
             acked_to: None,
             outstanding: BTreeMap::new(),
+            rtt_least: None,
+            newest_ack: None,
         }
     }
 
@@ -216,12 +226,14 @@ impl Flow {
 
     fn send_packet(&mut self, from: i64, to: i64, packet: Packet) {
         let again: Vec<i64> = self.outstanding.range(from..to).map(|(&start, _)| start).collect();
+        let mut earlier = None;
         for start in again {
             if let Some(old) = self.outstanding.remove(&start) {
                 self.packets[old.index].fate = Fate::Lost;
+                earlier = Some(old.index).filter(|_| start == from && old.end == to);
             }
         }
-        self.outstanding.insert(from, Outstanding { end: to, index: self.packets.len() });
+        self.outstanding.insert(from, Outstanding { end: to, index: self.packets.len(), earlier });
         self.packets.push(packet);
     }
 
@@ -247,21 +259,41 @@ impl Flow {
                 );
             }
         }
-        let is_prompt = covered.len() >= 2 || !segment.options.sack.is_empty();
-        let done: Vec<Outstanding> = covered.iter().filter_map(|start| self.outstanding.remove(start)).collect();
-        let newest = done.iter().map(|o| o.index).max();
-        for o in done {
-            let at = segment.time.as_nanos();
-            let packet = &mut self.packets[o.index];
+        let at = segment.time.as_nanos();
+        let follows_ack = self.newest_ack.is_some_and(|before| at.saturating_sub(before) < SHORTEST_DELAYED_ACK_NS);
+        let is_prompt = covered.len() >= 2 || !segment.options.sack.is_empty() || follows_ack;
+        let done: Vec<usize> = covered.iter().filter_map(|start| self.arrived(*start, at)).collect();
+        let newest = done.iter().copied().max();
+        for index in done {
+            let packet = &mut self.packets[index];
             self.delivered_bytes += u64::from(packet.bytes);
-            let is_prompt = is_prompt && Some(o.index) == newest;
+            let is_prompt = is_prompt && Some(index) == newest;
             packet.fate = Fate::Acked { at, frame: segment.frame as u32, is_prompt };
             self.series.on_acked(at, packet.sent, packet.bytes);
         }
-        let at = segment.time.as_nanos();
+        if newest.is_some() {
+            self.newest_ack = Some(at);
+        }
         self.limits.on_ack(&Ack { at, ack, window: segment.window, is_news: newest.is_some() });
         if let Some(bytes) = self.limits.window() {
             self.series.on_window(at, bytes);
+        }
+    }
+
+    /// Takes the packet with this first byte from the outstanding ones: which copy an ACK at `at` ns is for.
+    ///
+    /// One that comes sooner after the second copy than any packet's did is for the first (RFC 3522), which was sent
+    /// again for nothing; when the second was delivered is then not known.
+    fn arrived(&mut self, start: i64, at: u64) -> Option<usize> {
+        let Outstanding { index, earlier, .. } = self.outstanding.remove(&start)?;
+        let rtt = at.saturating_sub(self.packets[index].sent);
+        match earlier {
+            Some(first) if self.rtt_least.is_some_and(|least| rtt < least) => Some(first),
+            Some(_) => Some(index),
+            None => {
+                self.rtt_least = Some(self.rtt_least.map_or(rtt, |least| least.min(rtt)));
+                Some(index)
+            }
         }
     }
 
@@ -332,6 +364,22 @@ mod tests {
         sack.options.sack.push((1000, 3000));
         let seen = fates(&[data(0, 0), data(1, 1), data(2, 2), sack, data(11, 0), segment(20, 2, 7, 0, 3000)]);
         assert_eq!(seen, [Fate::Lost, acked(10, false), acked(10, true), acked(20, false)]);
+    }
+
+    #[test]
+    fn an_ack_too_soon_for_the_second_copy_is_the_firsts() {
+        let data = |ms, n: u32| segment(ms, 1, n * 1000, 1000, 7);
+        let ack = |ms, n: u32| segment(ms, 2, 7, 0, n * 1000);
+        let seen = fates(&[data(0, 0), ack(40, 1), data(40, 1), data(80, 1), ack(90, 2), data(100, 2), ack(140, 3)]);
+        assert_eq!(seen, [acked(40, false), acked(90, false), Fate::Open, acked(140, false)]);
+    }
+
+    #[test]
+    fn an_ack_close_behind_another_waited_for_no_timer() {
+        let data = |ms, n: u32| segment(ms, 1, n * 1000, 1000, 7);
+        let ack = |ms, n: u32| segment(ms, 2, 7, 0, n * 1000);
+        let seen = fates(&[data(0, 0), data(1, 1), data(2, 2), ack(40, 1), ack(41, 2), ack(81, 3)]);
+        assert_eq!(seen, [acked(40, false), acked(41, true), acked(81, false)]);
     }
 
     #[test]

@@ -10,7 +10,8 @@ pub enum Fate {
         /// The acknowledgement's number in the file.
         frame: u32,
         /// The newest packet of an acknowledgement that the receiver did not wait with: one of two packets or more, or
-        /// that has SACK blocks. Any other may be late by the receiver's delayed-ACK timer, which is no jitter of the path.
+        /// that has SACK blocks, or close behind another. Any other may be late by the receiver's delayed-ACK timer,
+        /// which is no jitter of the path.
         is_prompt: bool,
     },
     /// It was sent again before it was acknowledged.

@@ -18,18 +18,22 @@ if TYPE_CHECKING:
 #: Vertical extents of the panels, the limits' band last.
 DOMAINS: Final = ([0.73, 1.0], [0.42, 0.69], [0.11, 0.38], [0.0, 0.05])
 #: Room above the largest value that is drawn.
-HEADROOM: Final = 1.15
+HEADROOM: Final = 1.25
 #: More stays than that make a page slow; the shortest are then left out of the picture.
 MOST_STAYS: Final = 2000
+#: A vertical line where the link's rate changed.
+CHANGED: Final = {"color": "#888888", "width": 1, "dash": "dash"}
 BELIEVED: Final = style.colour(2)
 MEASURED: Final = style.colour(0)
+SO_FAR: Final = style.colour(4)
 RECEIVER: Final = LIMITS["receiver-window"].colour
 
 
 def flow_figure(view: FlowView) -> Figure:
     """Rate, RTT and inflight over a common time axis, and below what limited the flow."""
     data = [
-        *_band(view, view.believed_rate_mbps, "y", "C believed"),
+        *_band(view, view.believed_rate_mbps, "y", "C believed, CBR-delay"),
+        *_so_far(view),
         _line(view, view.rate_mbps, "y", "delivered", MEASURED, "Mbps"),
         *_band(view, view.believed_rtprop_ms, "y2", "rtprop believed"),
         _line(view, view.rtt_least_ms, "y2", "RTT, least and largest", MEASURED, "ms"),
@@ -55,6 +59,10 @@ def flow_figure(view: FlowView) -> Figure:
     }
     for axis, domain, title, top in zip(("yaxis", "yaxis2", "yaxis3"), DOMAINS, titles, tops, strict=False):
         layout[axis] = {"title": {"text": title}, "domain": domain, "range": [0, top or 1]}
+    layout["shapes"] = [
+        {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": DOMAINS[0][0], "y1": 1, "line": CHANGED}
+        for at in view.changes_s
+    ]
     return Figure(
         id=slug("flow", str(view.number)),
         title=f"Flow {view.number}, {view.ends}",
@@ -103,6 +111,21 @@ def _band(view: FlowView, band: Band | None, axis: str, name: str) -> list[dict[
         return [_level(view, band.lo, axis, f"{name}, at least")]
     edge = _level(view, band.lo, axis, name) | {"line": {"color": BELIEVED, "width": 0.8}, "showlegend": False}
     return [edge, edge | {"y": rounded([band.hi, band.hi]), "fill": "tonexty", "showlegend": True}]
+
+
+def _so_far(view: FlowView) -> list[dict[str, Any]]:
+    """C_L and C_U over time."""
+    believed = view.shrinking
+    return [
+        _line(view, values, "y", name, SO_FAR, "Mbps")
+        | {"x": rounded(believed.t_s), "line": {"color": SO_FAR, "width": 1.2, "shape": "hv", "dash": "dot"}}
+        | {"legendgroup": "so far", "showlegend": is_named}
+        for name, values, is_named in (
+            ("C believed so far, CCAC", believed.least_mbps, True),
+            ("C at most, so far", believed.most_mbps, False),
+        )
+        if len(believed.t_s)
+    ]
 
 
 def _limits(view: FlowView) -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ class Finding:
 
 def findings(facts: dict[str, Any]) -> list[Finding]:
     """Give what a flow of `explain_file`'s document shows, what limited it first."""
-    return [*_limits(facts), *_use(facts), *_models(facts)]
+    return [*_limits(facts), *_use(facts), *_changes(facts), *_models(facts)]
 
 
 def limited_by(facts: dict[str, Any]) -> str:
@@ -57,6 +57,12 @@ def duration_s(facts: dict[str, Any]) -> float:
     """Time from the flow's first packet to its last ACK or packet, to a bin of its series."""
     series = facts["series"]
     return float(len(series["delivered_bytes"]) * series["width_ns"] * 1e-9)
+
+
+def between(ends: dict[str, float | None], scale: float) -> str:
+    """Give a range in words; without an upper end there is no bound."""
+    lo, hi = ends["lo"] or 0.0, ends["hi"]
+    return f"at least {lo * scale:.5g}" if hi is None else f"{lo * scale:.5g} to {hi * scale:.5g}"
 
 
 def _limits(facts: dict[str, Any]) -> list[Finding]:
@@ -97,4 +103,15 @@ def _models(facts: dict[str, Any]) -> list[Finding]:
         lost, kept = contradiction
         text = f"Not every loss is a full buffer's: frame {lost} was lost, frame {kept} found more waiting and was kept"
         told.append(Finding(text, (min(lost, kept), max(lost, kept))))
+    return told
+
+
+def _changes(facts: dict[str, Any]) -> list[Finding]:
+    """Say when the link's rate changed."""
+    origin, told = facts["series"]["from_ns"], []
+    for change in (facts["pieces"] or {"changes": []})["changes"]:
+        before, after = (between(change[key], 8e-6) for key in ("before_bytes_per_s", "after_bytes_per_s"))
+        at_s = (change["time_ns"] - origin) * 1e-9
+        text = f"The link's rate changed at {at_s:.3f} s: from {before} to {after} Mbit/s"
+        told.append(Finding(text, (change["frame"], change["contradicted_frame"])))
     return told

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairweir.explain.figures import BELIEVED, HEADROOM, MEASURED, RECEIVER, top_of
+from fairweir.explain.figures import BELIEVED, HEADROOM, MEASURED, RECEIVER, SO_FAR, top_of
 from fairweir.explain.limits import LIMITS
 from fairweir.report import style
 
@@ -38,7 +38,12 @@ def flow_figure(view: FlowView) -> Figure:
 
     figure = Figure(figsize=SIZE_INCHES, layout="constrained")
     rate, rtt, inflight, limits = figure.subplots(4, 1, sharex=True, gridspec_kw={"height_ratios": PANEL_HEIGHTS})
-    _believe(rate, view.believed_rate_mbps, "C believed")
+    _believe(rate, view.believed_rate_mbps, "C believed, CBR-delay")
+    so_far = {"color": SO_FAR, "linewidth": 1.0, "linestyle": ":", "where": "post"}
+    rate.step(view.shrinking.t_s, view.shrinking.least_mbps, label="C believed so far, CCAC", **so_far)
+    rate.step(view.shrinking.t_s, view.shrinking.most_mbps, **so_far)
+    for at in view.changes_s:
+        rate.axvline(at, color="#888888", linewidth=0.8, linestyle="--")
     rate.plot(view.t_s, view.rate_mbps, color=MEASURED, linewidth=1.2, label="delivered")
     _dress(rate, "rate (Mbps)", top_of(view.rate_mbps, view.believed_rate_mbps))
     _believe(rtt, view.believed_rtprop_ms, "rtprop believed")

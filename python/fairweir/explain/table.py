@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairweir.explain.findings import MODELS, PLACES, limited_by
+from fairweir.explain.findings import MODELS, PLACES, between, limited_by
 
 
 def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -18,7 +18,15 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     belief, bounds = facts["cbr_delay"], facts["ccac"]
     if belief is None:
-        return [*table, ("path", "no rate explains this flow")]
+        if facts["pieces"] is None:
+            return [*table, ("path", "no rate explains this flow")]
+        pieces = facts["pieces"]["pieces"]
+        rates = [{"lo": p["ccac"]["least_bytes_per_s"], "hi": p["ccac"]["most_bytes_per_s"]} for p in pieces]
+        return [
+            *table,
+            ("C, CCAC", "; then ".join(f"{between(ends, 8e-6)} Mbit/s" for ends in rates)),
+            ("jitter D", f"assumed: at most {facts['pieces']['jitter_assumed_ns'] * 1e-6:.5g} ms"),
+        ]
     simplest, assumed_ms = belief["simplest"], belief["jitter_assumed_ns"] * 1e-6
     least_ms = (simplest["delay_most_ns"] - simplest["rtprop_most_ns"]) * 1e-6
     table.append(("rtprop", f"{between(belief['rtprop_ns'], 1e-6)} ms"))
@@ -31,12 +39,6 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     explaining = [MODELS[verdict["model"]] for verdict in facts["models"] if verdict["explains"]]
     table.append(("explained by", ", ".join(explaining) or "no model"))
     return table
-
-
-def between(ends: dict[str, float | None], scale: float) -> str:
-    """Give a range in words; without an upper end there is no bound."""
-    lo, hi = ends["lo"] or 0.0, ends["hi"]
-    return f"at least {lo * scale:.5g}" if hi is None else f"{lo * scale:.5g} to {hi * scale:.5g}"
 
 
 def remarks(document: dict[str, Any]) -> list[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Column = NDArray[np.float64]
+
+#: Times over which the rate is averaged, in a flow.
+RATES: Final = 100
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,21 @@ class Stay:
 
 
 @dataclass(frozen=True)
+class Shrinking:
+    """The CCAC model's bounds of C so far, which hold from each moment to the next.
+
+    Attributes
+    ----------
+    t_s : n, ascending, s since the flow's first packet
+    least_mbps, most_mbps : n; NaN: no bound yet
+    """
+
+    t_s: Column
+    least_mbps: Column
+    most_mbps: Column
+
+
+@dataclass(frozen=True)
 class FlowView:
     """A flow over time.
 
@@ -42,6 +60,8 @@ class FlowView:
     inflight_kb : n, the largest in a bin
     window_kb : n, the least room that the receiver advertised in a bin
     believed_rate_mbps, believed_rtprop_ms : Band, None if no path explains the flow
+    shrinking : Shrinking
+    changes_s : list of float; when the link's rate changed
     stays : list of Stay, in order
     """
 
@@ -55,6 +75,8 @@ class FlowView:
     window_kb: Column
     believed_rate_mbps: Band | None
     believed_rtprop_ms: Band | None
+    shrinking: Shrinking
+    changes_s: list[float]
     stays: list[Stay]
 
     @property
@@ -81,20 +103,21 @@ def flow_view(facts: dict[str, Any], most_points: int = 600) -> FlowView:
     origin = series["from_ns"]
 
     def column(name: str, pick: np.ufunc, scale: float) -> Column:
-        values = np.array([np.nan if v is None else v for v in series[name]] or [np.nan], dtype=np.float64)
-        return np.asarray(pick.reduceat(values, starts) * scale, dtype=np.float64)
+        return np.asarray(pick.reduceat(_numbers(series[name]), starts) * scale, dtype=np.float64)
 
     return FlowView(
         number=facts["flow"],
         ends=f"{facts['src']} to {facts['dst']}",
         t_s=(np.arange(len(starts)) + 0.5) * width_s,
-        rate_mbps=column("delivered_bytes", np.add, 8e-6 / width_s),
+        rate_mbps=_rate(_numbers(series["delivered_bytes"]), series["width_ns"] * 1e-9, starts),
         rtt_least_ms=column("rtt_least_ns", np.fmin, 1e-6),
         rtt_most_ms=column("rtt_most_ns", np.fmax, 1e-6),
         inflight_kb=column("inflight_bytes", np.fmax, 1e-3),
         window_kb=column("window_bytes", np.fmin, 1e-3),
         believed_rate_mbps=None if belief is None else _band(belief["rate_bytes_per_s"], 8e-6),
         believed_rtprop_ms=None if belief is None else _band(belief["rtprop_ns"], 1e-6),
+        shrinking=_shrinking(facts["shrinking"], origin, len(series["delivered_bytes"]) * series["width_ns"] * 1e-9),
+        changes_s=[(change["time_ns"] - origin) * 1e-9 for change in (facts["pieces"] or {"changes": []})["changes"]],
         stays=[
             Stay(
                 period["limit"],
@@ -106,6 +129,27 @@ def flow_view(facts: dict[str, Any], most_points: int = 600) -> FlowView:
             for period in facts["limits"]
         ],
     )
+
+
+def _numbers(values: list[int | None]) -> Column:
+    return np.array([np.nan if value is None else value for value in values] or [np.nan], dtype=np.float64)
+
+
+def _rate(delivered: Column, width_s: float, starts: NDArray[np.int64]) -> Column:
+    """Mean rate around each start, over so many bins that single packets do not show, Mbps."""
+    around = max(1, len(delivered) // RATES)
+    smooth = np.convolve(np.nan_to_num(delivered), np.ones(around) / around, mode="same")
+    return np.asarray(smooth[starts] * 8e-6 / width_s, dtype=np.float64)
+
+
+def _shrinking(moments: list[dict[str, Any]], origin: int, end_s: float) -> Shrinking:
+    """Give what was believed at each moment, and at the end what was believed last."""
+    t_s = [(moment["time_ns"] - origin) * 1e-9 for moment in moments]
+    least = _numbers([moment["least_bytes_per_s"] for moment in moments]) * 8e-6
+    most = _numbers([moment["most_bytes_per_s"] for moment in moments]) * 8e-6
+    if not moments:
+        return Shrinking(np.array([]), np.array([]), np.array([]))
+    return Shrinking(np.array([*t_s, max(end_s, t_s[-1])]), np.append(least, least[-1]), np.append(most, most[-1]))
 
 
 def _band(ends: dict[str, Any], scale: float) -> Band:
