@@ -64,7 +64,7 @@ def contracts(draw: st.DrawFn) -> Curve:
     return Curve(lambda s: math.exp(float(np.interp(s, knots, logs))), 1.0, s_max)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(contracts(), st.floats(0.2, 1.5), st.floats(1.1, 6.0))
 def test_robustness_is_paid_in_growth_and_generality(curve: Curve, noise: float, flows: float) -> None:
     error = robustness(curve, noise)
@@ -72,7 +72,7 @@ def test_robustness_is_paid_in_growth_and_generality(curve: Curve, noise: float,
     assert generality(curve) <= most_generality_by_noise(curve, noise, 1.001 * error)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(contracts(), st.integers(2, 5))
 def test_fairness_is_paid_in_growth(curve: Curve, hops: int) -> None:
     """C.1.3: growth(1 + unfairness over k hops) is at least k; infinite where the domain has no room for it."""

@@ -62,7 +62,7 @@ def test_a_bound_that_forbids_is_named(change: dict[str, float], bound: str) -> 
     assert bound in reason
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     error=st.floats(1.05, 3.0),
     unfairness=st.floats(1.1, 30.0),

@@ -39,7 +39,7 @@ def test_noise_leaves_both_flows_on_the_contract(exponent: float, noise: float) 
     assert sum(found.rates) == pytest.approx(1.0, rel=1e-9)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(exponent=st.floats(0.5, 2.0), packet=st.floats(0.01, 0.1))
 def test_the_band_of_whole_packets_holds_the_fixed_point_and_narrows_with_them(exponent: float, packet: float) -> None:
     crowds = (Crowd(hops=3), Crowd())

@@ -178,7 +178,7 @@ def formulas(draw: st.DrawFn) -> list[z3.BoolRef]:
     return [pool[i] for i in draw(st.lists(st.integers(0, len(pool) - 1), min_size=2, max_size=6))]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(formulas())
 def test_certificates_exist_exactly_where_a_solver_finds_no_model(asserted: list[z3.BoolRef]) -> None:
     solver = z3.Solver()

@@ -29,7 +29,7 @@ NAMES = ("ideal", "cbr-delay", "ccac")
 ALONE = (Sender.RATE,)
 TOGETHER = [(Sender.WINDOW,), (Sender.RATE, Sender.RATE), (Sender.WINDOW, Sender.PACED_WINDOW)]
 seeds = st.integers(0, 10**6)
-unhurried = settings(deadline=None, max_examples=3, suppress_health_check=[HealthCheck.too_slow])
+unhurried = settings(max_examples=3, suppress_health_check=[HealthCheck.too_slow])
 
 
 def build(model: str, buffer: Buffer, senders: tuple[Sender, ...] = ALONE, per_r: int = 1) -> System:

@@ -68,7 +68,7 @@ DOCUMENTS = st.fixed_dictionaries(
     optional={name: VALUES for name in Scenario.model_fields if name not in {"duration", "link", "flow"}},
 )
 
-FUZZ = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+FUZZ = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 
 
 def checked(document: Any) -> None:

@@ -101,7 +101,7 @@ def scenarios(draw: st.DrawFn) -> dict[str, Any]:
     return {"duration": "2s", "warmup": warmup, "seed": draw(st.integers(0, 9)), "link": links, "flow": flows}
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(scenarios())
 def test_any_scenario_plays(document: dict[str, Any]) -> None:
     scenario = Scenario.from_dict(document)
