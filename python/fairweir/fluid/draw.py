@@ -10,7 +10,9 @@ from fairweir.report import style
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     from fairweir.fluid.packets import Beside, Link
     from fairweir.fluid.report import Analysis
@@ -23,7 +25,12 @@ def ratios_over_wbar(link: Link, rows: Sequence[Analysis], beside: Sequence[Besi
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, 4.8), layout="constrained")
-    axes = figure.subplots()
+    draw_ratios(figure.subplots(), link, rows, beside)
+    return figure
+
+
+def draw_ratios(axes: Axes, link: Link, rows: Sequence[Analysis], beside: Sequence[Beside]) -> None:
+    """Draw them on axes that are there."""
     wbars = [row.wbar for row in rows]
     settings = list(dict.fromkeys((row.world, row.noise) for row in beside))
     for i, weight in enumerate(link.weights[:-1]):
@@ -51,7 +58,6 @@ def ratios_over_wbar(link: Link, rows: Sequence[Analysis], beside: Sequence[Besi
     axes.grid(True, which="major", color="#DDDDDD", linewidth=0.6)
     axes.set_title(f"{link.scheme}: fluid and packets (dotted: published limits)", fontsize=11, loc="left")
     axes.legend(handles=_keys(link, settings), fontsize=8, frameon=False)
-    return figure
 
 
 def _highest(rows: Sequence[Analysis], beside: Sequence[Beside]) -> float:
@@ -60,10 +66,10 @@ def _highest(rows: Sequence[Analysis], beside: Sequence[Beside]) -> float:
     return max([*known, *(share / row.shares[-1] for row in rows for share in row.shares)])
 
 
-def _keys(link: Link, settings: Sequence[tuple[str, float]]) -> list[object]:
+def _keys(link: Link, settings: Sequence[tuple[str, float]]) -> list[Line2D]:
     from matplotlib.lines import Line2D
 
-    keys: list[object] = [
+    keys = [
         Line2D([], [], color=style.colour(i), label=f"fluid, weight {weight:g}")
         for i, weight in enumerate(link.weights[:-1])
     ]

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fairweir.fluid.cycle import limit_cycle
+from fairweir.fluid.draw import draw_ratios
 from fairweir.fluid.model import weighted
 from fairweir.fluid.orbit import integrate
-from fairweir.fluid.report import Analysis, analyse
+from fairweir.fluid.packets import Link, play_beside
+from fairweir.fluid.report import Analysis, analyse, limits
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
 from fairweir.worlds import Archive
@@ -25,6 +27,14 @@ WEIGHTS: Final = (1, 2, 3, 4, 5)
 PUBLISHED_WBAR: Final = 5.0
 #: From 7 on all pairs circle: weights 5 and 5 rest up to 2 sqrt(10) = 6.32.
 RADIUS_WBARS: Final = (PUBLISHED_WBAR, 7.0, 10.0, 20.0)
+#: Of packets beside the fluid, and by how many packets' times their ACKs are late at most.
+PACKET_WBARS: Final = (20.0, 50.0, 100.0, 200.0, 500.0)
+NOISES: Final = (1.0, 4.0)
+_ONE_LOSS: Final = (
+    "the fluid loses every packet of an RTT, so that windows fall to nearly nothing whatever the decrease; packets "
+    "lose about one each, and mean windows at the same instants are as (4 a1 - 1)/(4 a2 - 1): 7/3 for weights 2 and "
+    "1, 19/3 for 5 and 1"
+)
 DRAWN_WBARS: Final = (PUBLISHED_WBAR, 7.0)
 #: What figure 4 runs over; the threshold for weights 2 and 1 is 3.414.
 RATIO_WBARS: Final = (3.414, 3.5, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0)
@@ -99,6 +109,40 @@ def throughput_ratio(_: Archive) -> Computation:
         axes.set_ylabel("throughput ratio, weights 2 and 1")
         axes.legend()
         return figure
+
+    return Computation(numbers, draw)
+
+
+def beside_packets(archive: Archive) -> Computation:
+    """Observations 1 to 4: the limits for large wbar, in the fluid and with packets on the same link."""
+    links = [Link(scheme, weights, 1.0) for weights in ((2.0, 1.0), (5.0, 4.0, 3.0, 2.0, 1.0)) for scheme in PANELS]
+    played = {
+        link: play_beside(link, PACKET_WBARS, {"sim": NOISES}, runs={"sim": 3}, archive=archive, workers=1)
+        for link in links
+    }
+    fluids = {link: [analyse(weighted(link.scheme, link.weights, w, 1.0)) for w in PACKET_WBARS] for link in links}
+    numbers = []
+    for link, rows in played.items():
+        last = {row.noise: row for row in rows if row.wbar == PACKET_WBARS[-1]}
+        at_threshold, published = limits(link.scheme, link.weights)
+        case = f"{link.scheme}, weights {' '.join(f'{weight:g}' for weight in link.weights)}, wbar {PACKET_WBARS[-1]:g}"
+        together, apart = (last[noise].ratios[0].value for noise in NOISES)
+        numbers += [
+            Number(case, "the limit for large wbar", "first by last, fluid", fluids[link][-1].ratio(),
+                   Bound(within=0.02), published),
+            Number(case, "the limit for large wbar", f"first by last, packets, noise of {NOISES[0]:g} packet", together,
+                   Bound(within=0.1), published, "" if link.scheme == "wcc_ai" else _ONE_LOSS),
+            Number(case, "sqrt(a1/a2), at the threshold alone",
+                   f"first by last, packets, noise of {NOISES[1]:g} packets", apart, Bound(within=0.4), at_threshold),
+        ]  # fmt: skip
+
+    def draw() -> Figure:
+        from matplotlib.figure import Figure as Sheet
+
+        sheet = Sheet(figsize=(11, 8), layout="constrained")
+        for axes, link in zip(sheet.subplots(2, 2).flat, links, strict=True):
+            draw_ratios(axes, link, fluids[link], played[link])
+        return sheet
 
     return Computation(numbers, draw)
 
