@@ -144,6 +144,15 @@ COMPUTED: Final = (
         home="fairweir.formal.frontier:tradeoff",
     ),
     Computed(
+        id="thesis-6.2",
+        title="Noise, intercepts and shifts: what shape makes of a contract",
+        source="thesis figure 6.2, sections 6.2 and 6.3",
+        published="by 1/s the same noise costs more the faster the link; by a linear contract the more the nearer the "
+        "delay is to its intercept; a shift makes rates on the parking lot more unequal",
+        setup="algebra, without units: as the figure, which has none",
+        home="fairweir.contracts.shapes:shapes",
+    ),
+    Computed(
         id="thesis-6.6",
         title="Robustness, unfairness and growth: contracts against packets",
         source="thesis figures 6.6 and C.1, section 6.5",
