@@ -5,8 +5,8 @@ use fairweir_units::{Dur, Time};
 
 /// Bytes that Linux advertises first.
 const FIRST: u64 = 64 << 10;
-/// What the default `tcp_rmem` of 6 MiB leaves for data.
-const MOST: u64 = 3 << 20;
+/// What a `tcp_rmem` of 32 MiB leaves for data.
+const MOST: u64 = 16 << 20;
 const SPARE_SEGMENTS: u64 = 16;
 
 /// One connection's.
@@ -42,7 +42,7 @@ mod tests {
         let (mut window, mut arrived) = (HostWindow::new(), 0);
         let rtt = Some(Dur::from_millis(100));
         let mut widths = Vec::new();
-        for (round, sent) in [20u64, 40, 80, 160, 10, 5000].into_iter().enumerate() {
+        for (round, sent) in [20u64, 40, 80, 160, 10, 50_000].into_iter().enumerate() {
             arrived += sent * 1448;
             widths.push(window.advertise(Time::ZERO + Dur::from_millis(100 * (round as u64 + 1)), arrived, rtt, 1448));
         }

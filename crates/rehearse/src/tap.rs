@@ -12,8 +12,8 @@ use std::net::Ipv4Addr;
 /// 20 B IP, 32 B TCP with timestamps; a simulated packet's size includes them.
 const HEADERS: u32 = 52;
 const ETHERNET: u32 = 14;
-/// What Linux advertises for buffers of some MiB: units of 128 bytes.
-pub(crate) const WSCALE: u8 = 7;
+/// What Linux advertises with a `tcp_rmem` of 32 MiB: units of 1 KiB.
+pub(crate) const WSCALE: u8 = 10;
 
 /// Turns events into packets.
 #[derive(Debug)]

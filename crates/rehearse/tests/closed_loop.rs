@@ -108,5 +108,5 @@ fn a_capped_sender_keeps_to_its_rate_and_a_background_flow_yields() {
     let rates = flows_mbps(&guarded(&config, &senders, policies(toml)));
     // 1,448 of 1,500 bytes are payload.
     assert!((rates[2] / 5.18 - 1.0).abs() < 0.1, "{rates:?}");
-    assert!(rates[1] < rates[0] / 3.0, "{rates:?}");
+    assert!(rates[1] < rates[0] / 2.0, "{rates:?}");
 }

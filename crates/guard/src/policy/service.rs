@@ -4,11 +4,14 @@
 //! of all. From these follows what one flow would have in flight, W segments, and from that each flow's window:
 //!
 //! ```text
-//! reno            W += 1 per RTT,  W /= 2 at a loss event;  the first one halves what was in flight
-//! mathis, padhye  W as the model has it for the loss event rate (RFC 5348), whose first interval is set so that W is
-//!                 half of what was in flight (§6.3.1)
+//! reno            W += 1 per RTT,  W /= 2 at a loss event;  after the first one W is what arrived within an RTT
+//! mathis, padhye  W as the model has it for the loss event rate (RFC 5348), whose first interval is set so that W begins
+//!                 as above (§6.3.1)
 //! flow's window   λ · its RTT,  Σ min(demand, λ) = weight · W · mss / RTT,  RTT = mean over 8 minimum RTTs and all flows
 //! ```
+//!
+//! A flow in slow start has twice in flight of what arrives within an RTT, so halving leaves just that. Reno's window has its
+//! effect an RTT and a decision's time after a loss; further losses until then are of the window before.
 //!
 //! With weight w, reno grows by w and falls by W/2w, as w flows do (MulTCP). A service without any loss is left alone.
 //!
@@ -27,7 +30,7 @@ use crate::measure::LossEvents;
 use crate::model::Model;
 use fairweir_units::{Dur, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
 
 /// RFC 5348 §5.4 and the paper.
@@ -105,8 +108,12 @@ struct AsOneFlow {
     /// Segments of all flows, up to `at`.
     place: u64,
     at: Time,
+    /// The same at earlier decisions, back to an RTT ago.
+    earlier: VecDeque<(Time, u64)>,
     /// Reno's window, segments, since the first loss event.
     window: Option<f64>,
+    /// When it has its effect; losses before that are of the window before.
+    settled: Time,
 }
 
 /// What happened to a service since the last decision.
@@ -115,34 +122,57 @@ struct News {
     segments: u64,
     /// When loss events of its flows began, oldest first.
     losses: Vec<Time>,
-    /// Segments in flight, by throughput and RTT.
-    inflight: f64,
     mss: u32,
+    /// Mean.
     rtt_us: Option<f64>,
+    /// The longest of the latest ones.
+    longest_rtt: Option<Dur>,
     now: Time,
 }
 
 impl AsOneFlow {
     fn advance(&mut self, config: &ServiceConfig, weight: f64, news: &News) {
-        let span = news.now.since(self.at).as_secs_f64();
-        let rtt = news.rtt_us.map(|us| Dur::from_nanos((us * 1e3) as u64));
+        let since = news.now.since(self.at);
+        let effect = news.longest_rtt.unwrap_or(Dur::ZERO) + since;
         if let Some(window) = &mut self.window {
             *window += weight * news.segments as f64 / *window;
         }
         for &at in &news.losses {
             // Segments are spread evenly between decisions.
-            let part = news.segments as f64 * at.since(self.at).as_secs_f64() / span;
-            let is_first = self.window.is_none();
-            if self.events.on_loss(at, self.place + (part as u64).min(news.segments), rtt) {
-                let before = self.window.unwrap_or(news.inflight);
-                self.window = Some((before - before / (2.0 * weight.max(1.0))).max(MIN_SEGMENTS));
+            let part = news.segments as f64 * at.since(self.at).as_secs_f64() / since.as_secs_f64();
+            let is_new = self.events.on_loss(at, self.place + (part as u64).min(news.segments), news.longest_rtt);
+            if !is_new || at < self.settled {
+                continue;
             }
-            if let (true, Some(window), Some(model)) = (is_first, self.window, config.model.equation()) {
-                self.events.set_first_interval((1.0 / model.loss_event_rate(window / weight)) as u64);
+            self.settled = at + effect;
+            let after = match self.window {
+                Some(before) => before - before / (2.0 * weight.max(1.0)),
+                None => self.per_rtt(news),
             }
+            .max(MIN_SEGMENTS);
+            if let (None, Some(model)) = (self.window, config.model.equation()) {
+                self.events.set_first_interval((1.0 / model.loss_event_rate(after / weight)) as u64);
+            }
+            self.window = Some(after);
         }
+        self.earlier.push_back((self.at, self.place));
         self.place += news.segments;
         self.at = news.now;
+        let rtt = news.longest_rtt.unwrap_or(Dur::ZERO);
+        while self.earlier.get(1).is_some_and(|(then, _)| news.now.since(*then) >= rtt) {
+            self.earlier.pop_front();
+        }
+    }
+
+    /// Segments that arrived within the last RTT.
+    fn per_rtt(&self, news: &News) -> f64 {
+        let rtt = news.longest_rtt.unwrap_or(Dur::ZERO).as_secs_f64();
+        let all = self.earlier.iter().copied().chain([(self.at, self.place)]);
+        // The shortest time since a decision that is an RTT, or as long as there is.
+        let within = |(then, _): &(Time, u64)| news.now.since(*then).as_secs_f64() >= rtt;
+        let Some((then, place)) = all.clone().filter(within).last().or_else(|| all.clone().next()) else { return 0.0 };
+        let span = news.now.since(then).as_secs_f64();
+        (self.place + news.segments - place) as f64 * (rtt / span).min(1.0)
     }
 
     /// Loss event rate and rate in Mbit/s; none before the first loss.
@@ -162,12 +192,6 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
-/// Segments in flight on the link, by throughput and RTT.
-fn inflight(view: &View<'_>) -> Option<f64> {
-    let wire = view.monitor.wire_per_segment()?;
-    Some(view.values[0]? * view.values[MEAN_RTT]? / 8.0 / wire)
-}
-
 impl ServicePolicy {
     /// Nothing seen yet.
     pub fn new(config: ServiceConfig) -> ServicePolicy {
@@ -185,7 +209,7 @@ impl ServicePolicy {
             seen.event = view.monitor.events().starts().next();
         }
         news.losses.sort_unstable();
-        news.inflight = flows.iter().filter_map(|view| inflight(view)).sum();
+        news.longest_rtt = flows.iter().filter_map(|view| view.rtt()).max();
         news.mss = flows.iter().map(|view| view.monitor.mss()).max().unwrap_or(0);
         news.rtt_us = mean(flows.iter().filter_map(|view| view.values[MEAN_RTT]));
         news
