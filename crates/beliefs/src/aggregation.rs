@@ -13,6 +13,8 @@ const FASTER: f64 = 4.0;
 const BURSTS: usize = 5;
 /// Bursts acknowledge this part of all bytes at least.
 const SHARE: f64 = 0.5;
+/// What they were held accounts for this part of the jitter that the flow shows: other jitter bunches packets too.
+const HELD: f64 = 0.5;
 /// Bursts that are shown.
 const SHOWN: usize = 3;
 
@@ -61,6 +63,9 @@ pub fn aggregation(packets: &[Packet], link: &Slice) -> Option<Aggregation> {
     }
     let period_ns = median(bursts.windows(2).map(|pair| pair[1].at - pair[0].at).collect());
     let hold_ns = median(bursts.iter().map(|burst| burst.hold).collect());
+    if hold_ns < HELD * link.jitter_least_ns() {
+        return None;
+    }
     let count = bursts.len();
     bursts.sort_by(|a, b| b.bytes.total_cmp(&a.bytes));
     bursts.truncate(SHOWN);
@@ -135,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_link_that_delivers_evenly_shows_none() {
-        for jitter in [0, MS / 10] {
+        for jitter in [0, MS / 10, 10 * MS] {
             let packets = windowed(&mut Link::new(&[(0, RATE)], jitter), 20 * MS, 80, 4000);
             assert_eq!(found(&packets), None);
         }
