@@ -1,8 +1,10 @@
 //! What a flow's record allows to be true of its path (thesis chapter 3, sections 4.1.1 and A.2).
 //!
-//! [`Flows`] turns segments into packets with their fates; [`explain_ccac`] inverts the CCAC model, [`slice`]
-//! and [`explain`] the CBR-delay model, of which the ideal link is the one without jitter, [`judge`] says which of them explain
-//! a flow; [`Limits`] tells what it waited for; [`report`] does all of it for a file.
+//! [`Flows`] turns segments into packets with their fates, [`QuicFlow`] what a QUIC sender logged. [`explain_ccac`] inverts
+//! the CCAC model, [`slice`] and [`explain`] the CBR-delay model, of which the ideal link is the one without jitter;
+//! [`judge`] says which of them explain a flow, [`cut`] where its link changed, [`shrink`] how beliefs became what they
+//! are, [`shaper`], [`policer`] and [`aggregation`] what no such model has. [`Limits`] tells what the flow waited for.
+//! [`report`] does all of it for a file.
 //!
 //! | symbol | here | meaning |
 //! | --- | --- | --- |
@@ -23,6 +25,7 @@ mod interval;
 mod limits;
 mod models;
 mod packet;
+mod quic;
 mod record;
 mod report;
 mod search;
@@ -40,6 +43,7 @@ pub use interval::Interval;
 pub use limits::{Ack, Data, Limit, Limits, Period, Terms};
 pub use models::{Model, Verdict, judge};
 pub use packet::{Fate, Packet};
+pub use quic::QuicFlow;
 pub use report::{FlowReport, Report, report};
 pub use series::{Bins, Series};
 pub use shrinking::{Moment, shrink};

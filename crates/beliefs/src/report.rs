@@ -1,13 +1,14 @@
 //! A capture to what may be believed of each flow's path.
 
 use crate::{
-    Aggregation, Belief, Bins, CcacBelief, Fate, Flow, Flows, Moment, Parts, Period, Pieces, Slice, TokenBucket,
-    Verdict, View,
+    Aggregation, Belief, Bins, CcacBelief, Fate, Flow, Flows, Moment, Packet, Parts, Period, Pieces, QuicFlow, Slice,
+    TokenBucket, Verdict, View,
 };
 use crate::{aggregation, cut, explain, explain_ccac, judge, policer, shaper, shrink};
-use fairweir_capture::{CaptureError, Counts, Reader};
+use fairweir_capture::{CaptureError, Counts, Reader, is_qlog, read_qlog};
 use serde::Serialize;
-use std::io::Read;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
 use std::ops::ControlFlow;
 
 /// The jitter at the true rate by that at the rate that needs least.
@@ -64,8 +65,48 @@ pub struct FlowReport {
     pub models: Vec<Verdict>,
 }
 
+/// What was read of a flow.
+struct Told {
+    src: String,
+    dst: String,
+    view: View,
+    packets: Vec<Packet>,
+    delivered_bytes: u64,
+    limits: Vec<Period>,
+    series: Bins,
+}
+
+impl From<Flow> for Told {
+    fn from(flow: Flow) -> Told {
+        Told {
+            src: flow.src.to_string(),
+            dst: flow.dst.to_string(),
+            view: flow.view,
+            delivered_bytes: flow.delivered_bytes,
+            limits: flow.periods(),
+            series: flow.bins().clone(),
+            packets: flow.packets,
+        }
+    }
+}
+
+impl Told {
+    /// A connection of a qlog: what limited it cannot be told from packet numbers.
+    fn of_quic(number: usize, flow: QuicFlow) -> Told {
+        Told {
+            src: format!("qlog trace {}", number + 1),
+            dst: "its peer".to_owned(),
+            view: View::Sender,
+            delivered_bytes: flow.delivered_bytes,
+            limits: Vec::new(),
+            series: flow.bins().clone(),
+            packets: flow.packets,
+        }
+    }
+}
+
 impl FlowReport {
-    fn new(flow: &Flow, resolution_ns: f64) -> FlowReport {
+    fn new(flow: Told, resolution_ns: f64) -> FlowReport {
         let parts = Parts::new(&flow.packets);
         let pieces = parts.as_ref().and_then(cut);
         let largest = flow.packets.iter().map(|packet| packet.bytes).max().unwrap_or(0);
@@ -92,10 +133,10 @@ impl FlowReport {
             .or_else(|| policer(&flow.packets, cbr_delay.as_ref()?));
         let aggregation = cbr_delay.as_ref().and_then(|belief| aggregation(&flow.packets, &belief.simplest));
         FlowReport {
-            src: flow.src.to_string(),
-            dst: flow.dst.to_string(),
+            src: flow.src,
+            dst: flow.dst,
             view: flow.view,
-            first_frame: flow.first_frame,
+            first_frame: flow.packets.first().map_or(0, |packet| packet.frame.into()),
             packets: flow.packets.len(),
             lost_packets: flow.packets.iter().filter(|packet| packet.fate == Fate::Lost).count(),
             delivered_bytes: flow.delivered_bytes,
@@ -106,8 +147,8 @@ impl FlowReport {
             models,
             ccac,
             cbr_delay,
-            limits: flow.periods(),
-            series: flow.bins().clone(),
+            limits: flow.limits,
+            series: flow.series,
         }
     }
 }
@@ -130,6 +171,24 @@ pub fn report(
     source: impl Read + Send,
     on_progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Option<Report>, CaptureError> {
+    let mut source = BufReader::new(source);
+    let first = source.fill_buf().map_err(|e| CaptureError::Read(e.to_string()))?;
+    let read = if is_qlog(first) { connections(source, on_progress) } else { segments(source, on_progress) };
+    let Some((capture, flows, flows_without_acks)) = read? else { return Ok(None) };
+    let mut explained = Vec::with_capacity(flows.len());
+    for flow in flows {
+        if on_progress(capture.frames).is_break() {
+            return Ok(None);
+        }
+        explained.push(FlowReport::new(flow, capture.resolution_ns as f64));
+    }
+    Ok(Some(Report { capture, flows: explained, flows_without_acks }))
+}
+
+/// Counts, flows with acknowledgements, how many have none; `None` if broken off.
+type ReadFlows = Result<Option<(Counts, Vec<Told>, usize)>, CaptureError>;
+
+fn segments(source: impl Read + Send, on_progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> ReadFlows {
     let mut reader = Reader::new(source)?;
     let mut flows = Flows::default();
     while let Some(segment) = reader.next_segment()? {
@@ -139,14 +198,24 @@ pub fn report(
             return Ok(None);
         }
     }
-    let capture = reader.counts();
     let (known, unknown): (Vec<Flow>, Vec<Flow>) = flows.finish().into_iter().partition(|flow| flow.has_acks);
-    let mut explained = Vec::with_capacity(known.len());
-    for flow in &known {
-        if on_progress(capture.frames).is_break() {
-            return Ok(None);
-        }
-        explained.push(FlowReport::new(flow, capture.resolution_ns as f64));
+    Ok(Some((reader.counts(), known.into_iter().map(Told::from).collect(), unknown.len())))
+}
+
+fn connections(source: impl Read, on_progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> ReadFlows {
+    let mut flows: BTreeMap<usize, QuicFlow> = BTreeMap::new();
+    let mut is_broken = false;
+    let counts = read_qlog(source, &mut |event, counts| {
+        flows.entry(event.trace).or_insert_with(|| QuicFlow::new(event.time_ns)).add(&event);
+        is_broken = counts.segments.is_multiple_of(SEGMENTS_A_CALL) && on_progress(counts.frames).is_break();
+        !is_broken
+    })?;
+    if is_broken {
+        return Ok(None);
     }
-    Ok(Some(Report { capture, flows: explained, flows_without_acks: unknown.len() }))
+    flows.values_mut().for_each(QuicFlow::finish);
+    let sending = flows.into_iter().filter(|(_, flow)| !flow.packets.is_empty());
+    let (known, unknown): (Vec<_>, Vec<_>) = sending.partition(|(_, flow)| flow.has_acks());
+    let told = known.into_iter().map(|(number, flow)| Told::of_quic(number, flow));
+    Ok(Some((counts, told.collect(), unknown.len())))
 }

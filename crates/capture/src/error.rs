@@ -6,8 +6,8 @@ pub enum CaptureError {
     /// Not a byte in it.
     #[error("the capture is empty")]
     Empty,
-    /// Neither pcap nor pcapng.
-    #[error("not a pcap or pcapng capture")]
+    /// Neither pcap nor pcapng nor JSON.
+    #[error("not a pcap or pcapng capture, nor a qlog")]
     Format,
     /// A block that contradicts itself: nothing behind it can be trusted.
     #[error("the capture is damaged behind frame {frame}")]
@@ -23,6 +23,12 @@ pub enum CaptureError {
         /// The largest that is taken, bytes.
         limit: usize,
     },
+    /// JSON, but no qlog, or one of a shape that is not known.
+    #[error("not a qlog that can be read: {reason}")]
+    Qlog {
+        /// What is wrong.
+        reason: String,
+    },
     /// The operating system's word.
     #[error("reading fails: {0}")]
     Read(String),
@@ -36,6 +42,9 @@ impl CaptureError {
             CaptureError::Format => "compressed captures must be unpacked first; other formats: `editcap -F pcapng`",
             CaptureError::Damaged { .. } => "`editcap FILE NEW` keeps the packets before the damage",
             CaptureError::TooLarge { .. } => "capture headers only: `tcpdump -s 128`",
+            CaptureError::Qlog { .. } => {
+                "qlog 0.3 or later, JSON or JSON-SEQ, of the data's sender; a document that was cut off cannot be read, JSON-SEQ can"
+            }
             CaptureError::Read(_) => "is it a regular file, and may you read it?",
         }
     }

@@ -1,0 +1,226 @@
+//! qlog: what a QUIC endpoint logged of its packets (draft-ietf-quic-qlog-main-schema, -quic-events), as JSON or JSON-SEQ
+//! (RFC 7464). Of the application data's packet numbers only: a handshake's say little of the path.
+
+mod event;
+
+use crate::error::CaptureError;
+use crate::reader::Counts;
+use event::{Clock, Common, Logged, What};
+use serde::Deserialize;
+use std::io::{BufRead, BufReader, Read};
+
+/// A qlog in one document is held in memory, bytes.
+const LARGEST_DOCUMENT: u64 = 1 << 28;
+/// A record of JSON-SEQ is one event, bytes.
+const LARGEST_RECORD: u64 = 1 << 24;
+/// RFC 7464: what each record begins with.
+const RECORD: u8 = 0x1e;
+
+/// What an endpoint did or saw.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QuicWhat {
+    /// It sent a packet that will be acknowledged.
+    Sent {
+        /// Packet number.
+        number: u64,
+        /// QUIC packet, bytes; without UDP and IP.
+        bytes: u32,
+    },
+    /// An acknowledgement came.
+    Acked {
+        /// Packet numbers, both ends included.
+        ranges: Vec<(u64, u64)>,
+        /// How long the receiver says that it waited, ns.
+        delay_ns: Option<u64>,
+    },
+    /// It declared a packet lost.
+    Lost {
+        /// Packet number.
+        number: u64,
+    },
+    /// What recovery knew.
+    Metrics {
+        /// Sent, neither acknowledged nor lost, bytes.
+        inflight_bytes: Option<u64>,
+    },
+}
+
+/// An event that says something of the path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuicEvent {
+    /// The event's number in the file: the first is 1.
+    pub frame: u64,
+    /// The trace, one a connection: the first is 0.
+    pub trace: usize,
+    /// ns since 1970, or since whatever the trace counts from.
+    pub time_ns: u64,
+    /// What happened.
+    pub what: QuicWhat,
+}
+
+/// Whether a file that begins like this is JSON or JSON-SEQ.
+pub fn is_qlog(first: &[u8]) -> bool {
+    let text = first.iter().find(|byte| !byte.is_ascii_whitespace());
+    matches!(text, Some(b'{' | &RECORD))
+}
+
+/// A document, or the head of a JSON-SEQ.
+#[derive(Deserialize)]
+struct Document {
+    qlog_version: Option<String>,
+    qlog_format: Option<String>,
+    traces: Option<Vec<Trace>>,
+    trace: Option<Trace>,
+}
+
+#[derive(Deserialize)]
+struct Trace {
+    #[serde(default)]
+    common_fields: Common,
+    event_fields: Option<serde::de::IgnoredAny>,
+    #[serde(default)]
+    events: Vec<Logged>,
+}
+
+fn refuse(reason: impl Into<String>) -> CaptureError {
+    CaptureError::Qlog { reason: reason.into() }
+}
+
+/// Reads a qlog to its end.
+///
+/// # Parameters
+/// `on_event`: told of each event that says something of the path; false ends the reading.
+///
+/// # Errors
+/// If it is not JSON, no qlog, of a version without named events, or too large for one document.
+pub fn read_qlog(
+    source: impl Read,
+    on_event: &mut dyn FnMut(QuicEvent, Counts) -> bool,
+) -> Result<Counts, CaptureError> {
+    let mut source = BufReader::new(source);
+    let first = source.fill_buf().map_err(|e| CaptureError::Read(e.to_string()))?;
+    let is_sequence = first.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&RECORD);
+    let mut log = Log { counts: Counts { resolution_ns: 1_000_000, ..Counts::default() }, on_event };
+    match is_sequence {
+        true => log.sequence(source)?,
+        false => log.document(source)?,
+    }
+    Ok(log.counts)
+}
+
+struct Log<'a> {
+    counts: Counts,
+    on_event: &'a mut dyn FnMut(QuicEvent, Counts) -> bool,
+}
+
+impl Log<'_> {
+    fn document(&mut self, source: impl Read) -> Result<(), CaptureError> {
+        let mut text = Vec::new();
+        source.take(LARGEST_DOCUMENT + 1).read_to_end(&mut text).map_err(|e| CaptureError::Read(e.to_string()))?;
+        if text.len() as u64 > LARGEST_DOCUMENT {
+            return Err(refuse(format!("one document of more than {LARGEST_DOCUMENT} bytes: log as JSON-SEQ")));
+        }
+        let document: Document = serde_json::from_slice(&text).map_err(|e| refuse(e.to_string()))?;
+        drop(text);
+        known_version(&document)?;
+        for (number, trace) in document.traces.into_iter().flatten().enumerate() {
+            let mut clock = clock(&trace)?;
+            for event in &trace.events {
+                if !self.take(event, number, &mut clock) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sequence(&mut self, mut source: impl BufRead) -> Result<(), CaptureError> {
+        let mut clock: Option<Clock> = None;
+        let mut record = Vec::new();
+        loop {
+            record.clear();
+            let read = (&mut source).take(LARGEST_RECORD).read_until(RECORD, &mut record);
+            let length = read.map_err(|e| CaptureError::Read(e.to_string()))?;
+            if length == 0 {
+                return Ok(());
+            }
+            if length as u64 == LARGEST_RECORD {
+                return Err(refuse(format!("a record of more than {LARGEST_RECORD} bytes")));
+            }
+            let is_last = record.last() != Some(&RECORD);
+            let text = record.strip_suffix(&[RECORD]).unwrap_or(&record).trim_ascii();
+            if text.is_empty() {
+                continue;
+            }
+            let Some(clock) = &mut clock else {
+                let head: Document = serde_json::from_slice(text).map_err(|e| refuse(e.to_string()))?;
+                known_version(&head)?;
+                let Some(trace) = &head.trace else { return Err(refuse("the first record has no `trace`")) };
+                clock = Some(self::clock(trace)?);
+                continue;
+            };
+            match serde_json::from_slice::<Logged>(text) {
+                Ok(event) => {
+                    if !self.take(&event, 0, clock) {
+                        return Ok(());
+                    }
+                }
+                Err(_) if is_last => self.counts.is_truncated = true,
+                Err(_) => {
+                    self.counts.frames += 1;
+                    self.counts.malformed += 1;
+                }
+            }
+        }
+    }
+
+    /// Takes an event; false if the reader wants no more.
+    fn take(&mut self, event: &Logged, trace: usize, clock: &mut Clock) -> bool {
+        self.counts.frames += 1;
+        let Some(time_ns) = clock.at(event) else {
+            self.counts.untimed += 1;
+            return true;
+        };
+        if time_ns % 1_000_000 != 0 {
+            // a float of milliseconds since 1970 has no more digits
+            self.counts.resolution_ns = 1000;
+        }
+        let whats = match event.what() {
+            What::Path(whats) => whats,
+            What::Other => {
+                self.counts.not_tcp += 1;
+                return true;
+            }
+            What::Malformed => {
+                self.counts.malformed += 1;
+                return true;
+            }
+        };
+        self.counts.segments += 1;
+        self.counts.backward += u64::from(clock.went_back());
+        let (frame, counts) = (self.counts.frames, self.counts);
+        whats.into_iter().all(|what| (self.on_event)(QuicEvent { frame, trace, time_ns, what }, counts))
+    }
+}
+
+fn known_version(document: &Document) -> Result<(), CaptureError> {
+    if document.qlog_version.is_none() && document.qlog_format.is_none() {
+        return Err(refuse("it has no `qlog_version`"));
+    }
+    match document.traces.is_none() && document.trace.is_none() {
+        true => Err(refuse("it has no `traces`")),
+        false => Ok(()),
+    }
+}
+
+fn clock(trace: &Trace) -> Result<Clock, CaptureError> {
+    if trace.event_fields.is_some() {
+        return Err(refuse("its events are rows without names (`event_fields`), as before version 0.3"));
+    }
+    Clock::new(&trace.common_fields).ok_or_else(|| {
+        refuse(format!("unknown `time_format`: `{}`", trace.common_fields.time_format.as_deref().unwrap_or_default()))
+    })
+}
+
+#[cfg(test)]
+mod tests;
