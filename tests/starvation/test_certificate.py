@@ -26,7 +26,15 @@ from fairweir.starvation.question import Question
 from fairweir.starvation.replay import replay
 from fairweir.starvation.result import Pair
 
-PAIR = Pair(slow_mbps=3.0, fast_mbps=40.0, ratio=13.3, case=2, standing_ms=0.0, d_ms=16.0)
+PAIR = Pair(
+    slow_mbps=3.0,
+    fast_mbps=40.0,
+    slow_throughput_mbps=3.0,
+    fast_throughput_mbps=40.0,
+    case=2,
+    standing_ms=0.0,
+    d_ms=16.0,
+)
 
 
 def quietly(what: str, part: float) -> None:

@@ -267,6 +267,41 @@ COMPUTED: Final = (
         home="fairweir.formal.frcc.theorems:theorem_7_5_2",
     ),
     Computed(
+        id="starvation-figure-3",
+        title="How CCAs map delay to rate",
+        source="starvation paper, figure 3, section 5",
+        published="one flow alone stays within [Rm + alpha/C, + 4 alpha/C] (Copa), [Rm, 1.25 Rm] (BBR, pacing), "
+        "[Rm, 1.05 Rm] (Vivace), and at one delay (Vegas, FAST, BBR limited by cwnd)",
+        setup="ideal links of 1 to 100 Mbps, Rm = 40 ms; the range of the last half of 100 s",
+        home="fairweir.starvation.figures:figure_3",
+    ),
+    Computed(
+        id="starvation-theorem-1",
+        title="Delay-convergent CCAs starve: constructed, played, certified",
+        source="starvation paper, theorem 1, appendix A",
+        published="with jitter of any D above 2 delta_max some network gives one of two flows s times the other's "
+        "throughput, whatever s",
+        setup="s = 10, Rm = 40 ms, rates up to 100 Mbps; the shared queue empty (case 2) and standing (case 1)",
+        home="fairweir.starvation.figures:theorem_1",
+    ),
+    Computed(
+        id="starvation-theorem-2",
+        title="Under-utilization without bound",
+        source="starvation paper, theorem 2, section 6.1",
+        published="a CCA whose delay on some ideal link stays below D can leave any faster link idle",
+        setup="a link of 9 Mbps shown by jitter on links of 10, 100 and 1000 times the rate; D = 1.5 (d_max - Rm)",
+        home="fairweir.starvation.figures:theorem_2",
+    ),
+    Computed(
+        id="starvation-theorem-3",
+        title="In the strong model no CCA that bounds delay escapes starvation",
+        source="starvation paper, theorem 3, section 6.5, appendix B",
+        published="of the traces with delays max(0, d - D) two consecutive ones differ in throughput by more than s",
+        setup="s = 10, Rm = 40 ms; d_1 recorded on 10 Mbps, played on 1 Gbps; 40 s. aimd_delay does not "
+        "converge. Appendix B calls d_1's largest D, and then needs one step; here D is jitter's",
+        home="fairweir.starvation.figures:theorem_3",
+    ),
+    Computed(
         id="wcc-figure-3",
         title="Limit cycles of the weighted fluid models are stable",
         source="WCC paper, figure 3, lemma 1, theorem 1",

@@ -58,7 +58,7 @@ def starve(
     ----------
     Starvation paper, sections 2.2, 4.3 and 6.1, appendix A; specs/ccas.md section 22
     """
-    player = _Player(archive or Archive(None), workers, on_progress or (lambda what, part: None))
+    player = Player(archive, workers, on_progress)
     points = scan(question, player)
     base: dict[str, Any] = {
         "cca": cca_name(question.cca),
@@ -103,13 +103,18 @@ def starve(
     )
 
 
-class _Player:
+class Player:
     """Plays scenarios, and keeps what has ended."""
 
-    def __init__(self, archive: Archive, workers: int | None, on_progress: Progress) -> None:
-        self._archive, self._workers, self._on_progress = archive, workers, on_progress
+    def __init__(
+        self, archive: Archive | None = None, workers: int | None = None, on_progress: Progress | None = None
+    ) -> None:
+        self._archive = archive or Archive(None)
+        self._workers = workers
+        self._on_progress = on_progress or (lambda what, part: None)
 
     def play(self, what: str, documents: Sequence[links.Document]) -> list[Outcome]:
+        """Play scenarios; `what` they are is for the progress."""
         tasks = [Task(Scenario.from_dict(document, source="starve")) for document in documents]
         outcomes = play_all(
             tasks,
@@ -120,7 +125,7 @@ class _Player:
         return [outcomes[task.key] for task in tasks]
 
 
-def scan(question: Question, player: _Player) -> list[Point]:
+def scan(question: Question, player: Player) -> list[Point]:
     """Play one flow on ideal links; those where the RTT does not settle once more, for longer."""
     rates = rates_mbps(question.lowest_mbps, question.highest_mbps, question.ratio)
     points = _points(question, rates, links.SCAN_S, player)
@@ -132,7 +137,7 @@ def scan(question: Question, player: _Player) -> list[Point]:
     return [longer.get(p.rate_mbps, p) for p in points]
 
 
-def _points(question: Question, rates: Sequence[float], duration_s: float, player: _Player) -> list[Point]:
+def _points(question: Question, rates: Sequence[float], duration_s: float, player: Player) -> list[Point]:
     documents = [
         links.ideal(question.cca, rate, question.rtprop_ms, duration_s, share)
         for rate in rates
@@ -195,7 +200,7 @@ def _by_hunt(hunted: HuntResult, word: Word, why: str) -> dict[str, Any]:
     return {"word": "starves", "why": f"{hunted.text}; {why}", "scenarios": {name: hunted.scenario | {"name": name}}}
 
 
-def _confirm(question: Question, pair: Pair, d_ms: float, player: _Player) -> Confirmation | None:
+def _confirm(question: Question, pair: Pair, d_ms: float, player: Player) -> Confirmation | None:
     """Play the shared link with every seed; none, if a run does not end well."""
     best_mbps, best_ratio = 0.0, 0.0
     for headroom in HEADROOMS:
@@ -253,7 +258,7 @@ def _account(question: Question, pair: Pair, confirmation: Confirmation | None) 
 
 
 def _underuse(
-    question: Question, points: Sequence[Point], player: _Player
+    question: Question, points: Sequence[Point], player: Player
 ) -> tuple[Underuse | None, links.Document | None]:
     """Play theorem 2: the slowest link that jitter within the bound can show, on one that is very much faster."""
     shown = next((p for p in points if hold_ms(p) <= question.d_ms), None)

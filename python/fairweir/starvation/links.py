@@ -29,7 +29,8 @@ BUFFER = "infinite"
 """The paper's ideal path has a queue that never overflows."""
 
 
-def _flow(cca: Cca, rtprop_ms: float, start_s: float, **keys: Any) -> Document:
+def flow_of(cca: Cca, rtprop_ms: float, start_s: float, **keys: Any) -> Document:
+    """Give a flow's table."""
     return {**flow(cca_name(cca), rtprop_ms, start_s), "cca": cca if isinstance(cca, str) else dict(cca), **keys}
 
 
@@ -46,22 +47,20 @@ def ideal(cca: Cca, rate_mbps: float, rtprop_ms: float, duration_s: float, share
         "one flow on an ideal link",
         rate_mbps=rate_mbps,
         buffer=BUFFER,
-        flow_tables=[_flow(cca, rtprop_ms, 0.0)],
+        flow_tables=[flow_of(cca, rtprop_ms, 0.0)],
         duration_s=duration_s,
         warmup_s=duration_s * (1.0 - share),
         seed=1,
     )
 
 
-def converging(cca: Cca, rate_mbps: float, rtprop_ms: float, duration_s: float) -> Document:
-    """One flow alone that starts with nine tenths of its BDP in flight, so that it converges within seconds.
-
-    From ten packets on, Vegas takes a minute at 1 Gbps: it grows by a packet an RTT.
-    """
+def begun(cca: Cca, rate_mbps: float, rtprop_ms: float, duration_s: float, share: float) -> Document:
+    """One flow alone that starts with a share of its BDP in flight, or with ten packets if that is less."""
     document = ideal(cca, rate_mbps, rtprop_ms, duration_s, 0.5)
-    most_pkts = int(0.9 * rate_mbps * rtprop_ms * 1e3 / PACKET_BITS)
-    flow = document["flow"][0] | {"initial_cwnd": f"{max(LEAST_INITIAL_PKTS, most_pkts)}pkts"}
-    return {**document, "description": "one flow on an ideal link, started near its rate", "flow": [flow]}
+    initial_pkts = int(share * rate_mbps * rtprop_ms * 1e3 / PACKET_BITS)
+    flow = document["flow"][0] | {"initial_cwnd": f"{max(LEAST_INITIAL_PKTS, initial_pkts)}pkts"}
+    description = f"one flow on an ideal link, started with {share:g} BDP or ten packets in flight"
+    return {**document, "description": description, "flow": [flow]}
 
 
 def shared(
@@ -87,7 +86,7 @@ def shared(
     """
     starts = start_times_s(seed, 2, START_SPREAD_S)
     flows = [
-        _flow(cca, rtprop_ms, start, id=name, jitter=_virtual(rate, d_ms, rtprop_ms))
+        flow_of(cca, rtprop_ms, start, id=name, jitter=_virtual(rate, d_ms, rtprop_ms))
         for name, rate, start in zip(("slow", "fast"), (slow_mbps, fast_mbps), starts, strict=True)
     ]
     document = dumbbell(
@@ -122,7 +121,7 @@ def underused(cca: Cca, shown_mbps: float, link_mbps: float, d_ms: float, rtprop
         f"of {mbps(shown_mbps)} (starvation paper, theorem 2).",
         rate_mbps=link_mbps,
         buffer=BUFFER,
-        flow_tables=[_flow(cca, rtprop_ms, 0.0, jitter=_virtual(shown_mbps, d_ms, rtprop_ms))],
+        flow_tables=[flow_of(cca, rtprop_ms, 0.0, jitter=_virtual(shown_mbps, d_ms, rtprop_ms))],
         duration_s=SHARED_S,
         warmup_s=SHARED_S / 2,
         seed=1,

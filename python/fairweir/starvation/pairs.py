@@ -60,7 +60,8 @@ def _pair(slow: Point, fast: Point) -> Pair:
     return Pair(
         slow_mbps=slow.rate_mbps,
         fast_mbps=fast.rate_mbps,
-        ratio=fast.throughput_mbps / slow.throughput_mbps,
+        slow_throughput_mbps=slow.throughput_mbps,
+        fast_throughput_mbps=fast.throughput_mbps,
         case=1 if is_standing else 2,
         standing_ms=standing_ms if is_standing else 0.0,
         d_ms=highest_ms - lowest_ms + 2 * range_ms if is_standing else max(hold_ms(slow), hold_ms(fast)),

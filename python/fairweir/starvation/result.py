@@ -64,14 +64,20 @@ class Pair(_Model):
 
     slow_mbps: float
     fast_mbps: float
-    ratio: float
-    """Throughput alone on the fast link by that on the slow one."""
+    slow_throughput_mbps: float
+    """Of a flow alone on the slow link."""
+    fast_throughput_mbps: float
     case: Literal[1, 2]
     """Of the proof: 1 if the shared queue stands, 2 if it is empty."""
     standing_ms: float
     """What it holds at first, as a delay."""
     d_ms: float
     """Jitter that shows either flow its own link."""
+
+    @property
+    def ratio(self) -> float:
+        """Throughput alone on the fast link by that on the slow one."""
+        return self.fast_throughput_mbps / self.slow_throughput_mbps
 
 
 class Confirmation(_Model):

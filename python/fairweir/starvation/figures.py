@@ -1,0 +1,144 @@
+"""Figure 3 and theorems 1 to 3 of the starvation paper, for `fairweir reproduce`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fairweir.dumbbell import Cca
+from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.experiment import Bound
+from fairweir.starvation import links
+from fairweir.starvation.certify import certify
+from fairweir.starvation.check import check
+from fairweir.starvation.conduct import SLACK, Player, scan, starve
+from fairweir.starvation.links import PACKET_BITS
+from fairweir.starvation.pairs import hold_ms
+from fairweir.starvation.question import Question
+from fairweir.starvation.result import Starvation
+from fairweir.starvation.strong import descend
+
+if TYPE_CHECKING:
+    from fairweir.worlds import Archive
+
+RTPROP_MS: Final = 40.0
+#: A rate that is exponential in delay: a tenth of the rate costs ln(10) s0, and the queue never empties.
+EXPONENTIAL: Final[dict[str, Any]] = {"name": "contract", "function": "exponential", "s0": "1ms", "c0": "1Tbps"}
+#: Pacing far above the link's rate, as jitter makes BBR believe, leaves the decision to cwnd. The smallest RTT is
+#: remembered: the paper lets the proof's CCA know it.
+CWND_LIMITED: Final[dict[str, Any]] = {
+    "name": "bbr",
+    "cruise_gain": 1.5,
+    "probe_up_gain": 1.5,
+    "probe_down_gain": 1.5,
+    "min_rtt_window": "1000s",
+}
+CURVES: Final[tuple[tuple[str, Cca], ...]] = (
+    ("vegas", "vegas"),
+    ("fast", "fast"),
+    ("copa", "copa"),
+    ("bbr", "bbr"),
+    ("bbr, cwnd-limited", CWND_LIMITED),
+    ("pcc_vivace", "pcc_vivace"),
+)
+#: CCA, D in ms.
+STRONG: Final = (("vegas", 6.0), ("copa", 4.0), ("aimd_delay", 4.0))
+SEEDS: Final = (101, 102, 103)
+HIGHEST_MBPS: Final = 100.0
+SHOWN_MBPS: Final = 9.0
+
+
+def figure_3(archive: Archive) -> Computation:
+    """How CCAs map delay to rate: the range of the RTT of one flow alone, by the link's rate."""
+    player = Player(archive)
+    curves = [(name, scan(_question(cca, lowest_mbps=1.0), player)) for name, cca in CURVES]
+    points = {name: next(p for p in scanned if p.rate_mbps == 30.0) for name, scanned in curves}
+    packet_ms = PACKET_BITS * 1e-3 / 30.0
+    copa, bbr, vivace = points["copa"], points["bbr"], points["pcc_vivace"]
+    limited = points["bbr, cwnd-limited"]
+    numbers = [
+        *(
+            Number("30 Mbps", "delta(C) = 0", f"{name}: delta(C), packets", points[name].delta_ms / packet_ms,
+                   Bound(at_most=0.5), 0.0)
+            for name in ("vegas", "fast")
+        ),
+        Number("30 Mbps", "delta(C) = 4 alpha/C, alpha a packet", "copa: delta(C), packets", copa.delta_ms / packet_ms,
+               Bound(within=0.1), 4.0),
+        Number("30 Mbps", "pacing: d_max = 1.25 Rm", "bbr: d_max by Rm", bbr.dmax_ms / RTPROP_MS,
+               Bound(within=0.05), 1.25),
+        Number("30 Mbps", "cwnd-limited: RTT = 2 Rm + alpha/C", "bbr: d_max by 2 Rm + alpha/C",
+               limited.dmax_ms / (2 * RTPROP_MS + 3 * packet_ms), Bound(within=0.05), 1.0),
+        Number("30 Mbps", "d_max = 1.05 Rm", "pcc_vivace: d_max by Rm", vivace.dmax_ms / RTPROP_MS,
+               Bound(within=0.05), 1.05),
+    ]  # fmt: skip
+
+    def draw() -> Any:
+        from fairweir.starvation.picture import rate_delay
+
+        return rate_delay(curves)
+
+    return Computation(numbers, draw)
+
+
+def theorem_1(archive: Archive) -> Computation:
+    """Starvation constructed: played over seeds, and certified from the records of each flow alone."""
+    numbers = []
+    for cca, case in (("vegas", 2), ("copa", 2), ("bbr", 2), (EXPONENTIAL, 1)):
+        question = _question(cca, lowest_mbps=9.0)
+        result = starve(question, archive=archive)
+        name = f"{question.name}, case {case}"
+        found = None if result.pair is None or result.pair.case != case else result.pair
+        certificate = None if found is None else certify(question, found, lambda what, part: None)
+        untrue = None if certificate is None else [finding for finding in check(certificate) if not finding.is_true]
+        numbers += [
+            Number(name, "x_2 >= s x_1 for any s", f"smallest ratio over {len(SEEDS)} seeds, s = 10",
+                   min(result.confirmation.ratios) if result.confirmation else None, Bound(at_least=10.0), "any s"),
+            Number(name, "jitter stays in [0, D]", "what is untrue of the certificate",
+                   None if untrue is None else float(len(untrue)), Bound(at_most=0.0), "0 <= eta <= D"),
+            Number(name, "starves with any D > 2 delta_max", "the certificate's D by the proof's",
+                   None if certificate is None else certificate.header.d_ns * 1e-6 / _proofs_d_ms(result),
+                   Bound(at_most=1.0), "sufficient"),
+        ]  # fmt: skip
+    return Computation(numbers)
+
+
+def _proofs_d_ms(result: Starvation) -> float:
+    """2 (delta_max + epsilon) of the pair chosen: twice the span of both links' delays."""
+    rates_mbps = () if result.pair is None else (result.pair.slow_mbps, result.pair.fast_mbps)
+    chosen = [p for p in result.points if p.rate_mbps in rates_mbps]
+    return 2.0 * (max(p.dmax_ms for p in chosen) - min(p.dmin_ms for p in chosen))
+
+
+def _question(cca: Cca, lowest_mbps: float) -> Question:
+    return Question(cca, lowest_mbps=lowest_mbps, highest_mbps=HIGHEST_MBPS, rtprop_ms=RTPROP_MS, seeds=SEEDS)
+
+
+def theorem_2(archive: Archive) -> Computation:
+    """A flow alone leaves a link as idle as one likes, within jitter that d_max(C) covers."""
+    player = Player(archive)
+    numbers = []
+    for name in ("vegas", "copa", "bbr", "pcc_vivace"):
+        question = Question(name, lowest_mbps=SHOWN_MBPS, highest_mbps=1.001 * SHOWN_MBPS, rtprop_ms=RTPROP_MS)
+        (shown,) = scan(question, player)
+        d_ms = SLACK * hold_ms(shown)
+        for ceiling in (10.0, 1000.0):
+            document = links.underused(name, shown.rate_mbps, shown.rate_mbps * ceiling, d_ms, RTPROP_MS)
+            (outcome,) = player.play("theorem 2", [document])
+            used = None if outcome.summary is None else outcome.summary["links"][0]["utilization"]
+            numbers.append(
+                Number(f"{name}, D = {d_ms:.3g} ms, C = {shown.rate_mbps:g} Mbps", "utilization without lower bound",
+                       f"utilization of C' = {ceiling:g} C", used, Bound(at_most=1.05 / ceiling), "arbitrarily low")
+            )  # fmt: skip
+    return Computation(numbers)
+
+
+def theorem_3(archive: Archive) -> Computation:
+    """In the strong model even CCAs that do not converge starve."""
+    numbers = []
+    for name, d_ms in STRONG:
+        descent = descend(name, d_ms=d_ms, archive=archive)
+        numbers.append(
+            Number(f"{name}, D = {d_ms:g} ms", "two consecutive traces differ by more than s",
+                   f"largest ratio, trace {len(descent.traces)} by the one before", descent.ratio, Bound(at_least=10.0),
+                   "any s")
+        )  # fmt: skip
+    return Computation(numbers)

@@ -1,0 +1,155 @@
+"""Theorem 3: in the strong model, where the link's rate varies at will, no CCA that bounds delay escapes starvation.
+
+A link whose rate varies can put any queueing delay before every packet, the same for both flows, so long as none
+overtakes another. The adversary records the delay d_1(t) of a flow alone on an ideal link, and plays the CCA against
+d_2 = max(0, d_1 - D), d_3 = max(0, d_2 - D), ... until nothing is left. There the flow sees no queue and grows as far
+as the link allows; so the throughputs of two consecutive traces lie s apart somewhere. Those two are two flows of one
+link: its queue delays both by d_(k+1), and jitter of d_k - d_(k+1), which is in [0, D], delays one of them.
+
+**Source**: starvation paper, section 6 and appendix B.
+
+**Deviations**: appendix B calls the largest d_1 D, and then steps down by D until nothing is left of it, in ceil(Q/D)
+steps. With D as printed that is one step; here the largest d_1 is Q, and D the bound on jitter. Runs are finite and the
+fast link is too: `ceiling` times the slow one, for "infinity". The delay is read off the record every `STEP_MS`, and
+linear in between; CCAs that look at more than delay see another path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from fairweir.dumbbell import Cca, cca_name, dumbbell, mbps
+from fairweir.errors import ControllerError
+from fairweir.metrics import RATIO_CEILING
+from fairweir.scenario import Scenario
+from fairweir.starvation import links
+from fairweir.starvation.trajectory import record
+from fairweir.worlds import Archive, Task, play_all
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+DURATION_S = 40.0
+STEP_MS = 5.0
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The CCA against one delay.
+
+    Attributes
+    ----------
+    largest_ms : float, of the queueing delay that the adversary adds
+    throughput_mbps : float, over the run's second half
+    """
+
+    largest_ms: float
+    throughput_mbps: float
+
+
+@dataclass(frozen=True)
+class Descent:
+    """The traces played, from the ideal link's delay downwards.
+
+    Attributes
+    ----------
+    d_ms : float, the jitter bound D
+    traces : list of Trace, at least two
+    """
+
+    d_ms: float
+    traces: list[Trace]
+
+    @property
+    def ratio(self) -> float:
+        """The largest of two consecutive traces."""
+        return max(_ratio(*pair) for pair in pairwise(self.traces))
+
+
+def _ratio(one: Trace, other: Trace) -> float:
+    low, high = sorted((one.throughput_mbps, other.throughput_mbps))
+    return min(high / low, RATIO_CEILING) if low > 0.0 else RATIO_CEILING
+
+
+def descend(
+    cca: Cca,
+    *,
+    d_ms: float,
+    ratio: float = 10.0,
+    rate_mbps: float = 10.0,
+    ceiling: float = 100.0,
+    rtprop_ms: float = 40.0,
+    archive: Archive | None = None,
+) -> Descent:
+    """Play the proof's traces until two lie far enough apart, or nothing is left of the delay.
+
+    Parameters
+    ----------
+    d_ms : the jitter bound D
+    ratio : float, the throughput ratio s to be shown
+    rate_mbps : lambda, of the ideal link that d_1 is recorded on
+    ceiling : the fast link by it
+    archive : gets finished runs
+
+    Raises
+    ------
+    ConfigError, ControllerError, CcaError : the CCA does not do
+    """
+    import numpy as np
+
+    times_ms, delay_ms = delays_ms(cca, rate_mbps, rtprop_ms)
+    traces: list[Trace] = []
+    while True:
+        task = Task(Scenario.from_dict(_against(cca, times_ms, delay_ms, rate_mbps * ceiling, rtprop_ms)))
+        outcome = play_all([task], archive or Archive(None))[task.key]
+        if outcome.summary is None:
+            raise ControllerError(outcome.failure)
+        traces.append(Trace(float(delay_ms.max()), outcome.summary["flows"][0]["throughput_mbps"]))
+        is_apart = len(traces) > 1 and _ratio(*traces[-2:]) >= ratio
+        if is_apart or delay_ms.max() == 0.0:
+            return Descent(d_ms, traces)
+        delay_ms = np.maximum(0.0, delay_ms - d_ms)
+
+
+def delays_ms(cca: Cca, rate_mbps: float, rtprop_ms: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Play one flow on an ideal link; give times, and the queueing delay at each, with a packet's transmission, ms.
+
+    Raises
+    ------
+    ConfigError, ControllerError, CcaError : the CCA does not do
+    """
+    import numpy as np
+
+    played = record(links.ideal(cca, rate_mbps, rtprop_ms, DURATION_S, 0.5), 0, round(DURATION_S * 1e9))
+    arrived = played.arrived_ns > 0
+    sent_ms, delay_ms = played.sent_ns[arrived] * 1e-6, (played.arrived_ns - played.sent_ns)[arrived] * 1e-6
+    times_ms = np.arange(0.0, DURATION_S * 1e3, STEP_MS)
+    last = np.maximum(np.searchsorted(sent_ms, times_ms, side="right") - 1, 0)
+    # Meanwhile the link works on: so no packet overtakes, and the link's queue can be what delays it.
+    queued_ms = delay_ms[last] - played.one_way_ns * 1e-6 - (times_ms - sent_ms[last])
+    return times_ms, np.maximum(queued_ms, links.PACKET_BITS * 1e-3 / rate_mbps)
+
+
+def _against(
+    cca: Cca,
+    times_ms: npt.NDArray[np.float64],
+    delay_ms: npt.NDArray[np.float64],
+    link_mbps: float,
+    rtprop_ms: float,
+) -> dict[str, Any]:
+    """One flow on a fast link, every packet delayed as told."""
+    points = [[f"{round(at * 1e6)}ns", f"{round(delay * 1e6)}ns"] for at, delay in zip(times_ms, delay_ms, strict=True)]
+    jitter = {"kind": "trajectory", "points": points, "interpolation": "linear"}
+    return dumbbell(
+        f"{cca_name(cca)}-strong",
+        f"A flow of {cca_name(cca)} on {mbps(link_mbps)} is shown queueing delays of up to {delay_ms.max():.4g} ms.",
+        rate_mbps=link_mbps,
+        buffer=links.BUFFER,
+        flow_tables=[links.flow_of(cca, rtprop_ms, 0.0, jitter=jitter)],
+        duration_s=DURATION_S,
+        warmup_s=DURATION_S / 2,
+        seed=1,
+    )
