@@ -198,6 +198,17 @@ def source_file(name: str, *, base: Path | None = None) -> Path | None:
     return Path(file) if file else None
 
 
+def load_module(name: str, *, base: Path | None = None) -> tuple[str, str, ModuleType]:
+    """Give where ``file.py:Name`` or ``module:Name`` points: file or module, the name, and the module, loaded.
+
+    Raises
+    ------
+    CcaError : no such file or module, or the file does not run
+    """
+    where, _, attribute = name.rpartition(":")
+    return where, attribute, _load_file(locate(where, base=base)) if where.endswith(".py") else _load_module(where)
+
+
 def load_class(name: str, *, base: Path | None = None) -> type[Cca]:
     """Give the class that ``file.py:Class`` or ``module:Class`` names.
 
@@ -205,8 +216,7 @@ def load_class(name: str, *, base: Path | None = None) -> type[Cca]:
     ------
     CcaError : no such file, module or class, the file does not run, or the class is not a :class:`Cca`
     """
-    where, _, attribute = name.rpartition(":")
-    module = _load_file(locate(where, base=base)) if where.endswith(".py") else _load_module(where)
+    where, attribute, module = load_module(name, base=base)
     found = getattr(module, attribute, None)
     classes = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Cca)]
     classes = [key for key in classes if key != "Cca"]

@@ -55,6 +55,16 @@ def contract(
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="Of a run; a third is warm-up.")] = None,
     ecn: Annotated[bool, typer.Option("--ecn", help="The link marks, from a queue of a fifth of a BDP on.")] = False,
     oracle: Annotated[bool, typer.Option("--oracle", help="Tell flows their rtprop.")] = False,
+    open_loop: Annotated[
+        bool,
+        typer.Option(
+            "--open-loop",
+            help="Hold what each flow sees, alone: where its rate rests. file.py:function gives actions to ask for.",
+        ),
+    ] = False,
+    held: Annotated[
+        str, typer.Option(metavar="NAME=LOW..HIGH", help="With --open-loop: qdelay=2ms..50ms, loss=0.01%..1%.")
+    ] = "qdelay=2ms..50ms",
     table: Annotated[
         bool, typer.Option("--table", help="Contracts by algebra and what they cost; plays nothing.")
     ] = False,
@@ -114,10 +124,19 @@ def contract(
         changes["duration_s"] = _ms(duration) / 1e3
         changes["warmup_s"] = changes["duration_s"] / 3
     parameters = dict(map(parse_setting, settings or ()))
+    archive = Archive(out)
+
+    def derive(cca: Cca) -> ContractResult:
+        if open_loop:
+            from fairweir.cli.contract_open_loop import derive_held, read_held
+
+            return derive_held(cca, read_held(held), archive, workers)
+        return _derive(cca, replace(plan_for(cca), **changes), archive, workers)
+
     results: list[ContractResult] = []
     for cca in dict.fromkeys(ccas):
         named: Cca = {"name": cca, **parameters} if parameters else cca
-        results.append(_derive(named, replace(plan_for(named), **changes), Archive(out), workers))
+        results.append(derive(named))
     if plot is not None:
         contract_panels(results).savefig(plot)
     if as_json:

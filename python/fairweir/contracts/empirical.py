@@ -19,13 +19,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairweir.contracts.fit import FAMILIES, POWER, Fit, Points, bootstrap, choose, fit
-from fairweir.contracts.points import OUTPUTS, STATISTICS, ContractPoint, Setting, points_of, read
+from fairweir.contracts.fit import FAMILIES, POWER, RESOLVED, Fit, Points, bootstrap, choose, fit
+from fairweir.contracts.keep import kept_in
+from fairweir.contracts.points import OUTPUTS, PAIRS, STATISTICS, TURNING, ContractPoint, Setting, points_of, read
 from fairweir.contracts.result import Candidate, ContractResult, RtpropFit
 from fairweir.dumbbell import Cca, cca_name
-from fairweir.measure import Measure, RunFault, on_all_cores
+from fairweir.measure import Measure, RunFault
 from fairweir.metrics import jain, max_min_ratio
 from fairweir.verdict import Interval
+from fairweir.worlds import Archive
 
 Progress = Callable[[str], object]
 
@@ -46,9 +48,13 @@ CCAs with a known contract reach 0.89 to 0.99, PCC Allegro and Vivace, which hav
 QUEUE_GROWTH = 2.0
 """A CCA fills buffers if its queue grows by more than this when the buffer grows fivefold."""
 
-OTHER_OUTPUT_GAIN = 0.7
-"""A window or a share is reported instead of a rate only if it cuts the error at unseen capacities to this part of
-it."""
+CLAMPED_FLOWS = 0.25
+"""A larger part of flows that overflow the buffer bends a contract in delay: a deeper buffer is tried, or a flag
+raised."""
+
+GAINS = {"window": 0.7, "share": 0.7, "turning_rate": 0.8}
+"""Another output is reported instead of a rate only if it leaves unexplained this part of it at unseen capacities;
+turning points are nearer to what thesis section 5.2.1 asks for than windows and shares are."""
 
 RTPROP_BIAS = 0.25
 """Smallest exponent of rtprop that is called a bias: doubling rtprop then changes the rate by a fifth."""
@@ -149,7 +155,7 @@ def derive(
     Parameters
     ----------
     cca : name, path, or table with parameters, as scenarios have it
-    measure : plays scenarios; default the simulator on all cores
+    measure : plays scenarios; default the simulator on all cores, with turning points (`contracts/turnings.py`)
     plan : which runs; default by what kind of CCA it is
     on_progress : called before each batch
 
@@ -162,7 +168,7 @@ def derive(
     ConfigError, CcaError : the CCA does not exist, or its parameters are wrong
     """
     plan = plan or plan_for(cca)
-    measure = measure or on_all_cores()
+    measure = measure or kept_in(Archive(None))
     progress = on_progress or (lambda what: None)
     result = _derive(cca, plan, measure, progress)
     if result.outcome == "none" and result.unfair_runs > UNFAIR_RUNS and not plan.oracle:
@@ -197,19 +203,24 @@ def _derive(cca: Cca, plan: Plan, measure: Measure, progress: Progress) -> Contr
 
 
 def _pick_buffer(collector: _Collector, plan: Plan) -> str:
-    """Give the deep buffer if most flows lose nothing there; else a shallow or an ample one.
+    """Give the deep buffer if it cuts off the delay of few flows; else a shallow or an ample one.
 
     Shallow for CCAs that fill any buffer, ample for those whose queue stays what it is when the buffer grows.
     """
     base = plan.rtprops_ms[:1]
     deep = collector.play("deep buffers", plan.corners(base, plan.deep_buffer), plan.seeds[:1])
-    if sum(p.loss_rate > 0.0 for p in deep) <= len(deep) / 2:
+    if _overflowing(deep) <= CLAMPED_FLOWS:
         return plan.deep_buffer
     ample = collector.play("ample buffers", plan.corners(base, plan.ample_buffer), plan.seeds[:1])
     if not ample:
         return plan.shallow_buffer
     before, after = (float(np.median([p.p50_qdelay_ms for p in some])) for some in (deep, ample))
     return plan.shallow_buffer if after > QUEUE_GROWTH * before else plan.ample_buffer
+
+
+def _overflowing(points: Sequence[ContractPoint]) -> float:
+    """Part of the flows that lose more than now and then: the buffer cuts off their delay."""
+    return sum(p.loss_rate > 1e-4 for p in points) / len(points) if points else 0.0
 
 
 def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = ()) -> dict[str, object]:
@@ -240,20 +251,20 @@ def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = 
     unfair = unexplained_unfair(points, (statistic, output, best))
     power = fit(POWER, chosen)
     refits = bootstrap(best, chosen, resamples=RESAMPLES, seed=BOOTSTRAP_SEED)
-    intervals = _intervals(best, refits)
-    power_exponent = _intervals(power, bootstrap(power, chosen, resamples=RESAMPLES, seed=BOOTSTRAP_SEED))["c"]
+    intervals = intervals_of(best, refits)
+    power_exponent = intervals_of(power, bootstrap(power, chosen, resamples=RESAMPLES, seed=BOOTSTRAP_SEED))["c"]
     exponent = intervals.get("c", power_exponent)
     domain = float(chosen.statistic.min()), float(chosen.statistic.max())
     grid = np.geomspace(*domain, CURVE_POINTS)
     rtprops = _by_rtprop([*points, *elsewhere], statistic, output, best)
     found |= {
-        "best": _candidate(statistic, output, best),
+        "best": as_candidate(statistic, output, best),
         "smallest_error": min(
-            (_candidate(s, o, f) for (s, o), fs in fits.items() if o == "rate" for f in fs),
+            (as_candidate(s, o, f) for (s, o), fs in fits.items() if o == "rate" for f in fs),
             key=lambda c: c.mse,
             default=None,
         ),
-        "candidates": [_candidate(s, o, f) for (s, o), fs in fits.items() for f in fs],
+        "candidates": [as_candidate(s, o, f) for (s, o), fs in fits.items() for f in fs],
         "exponent": exponent,
         "exponent_of": best.family.name if best.family.has_exponent else POWER.name,
         "power_exponent": power_exponent,
@@ -287,7 +298,7 @@ def _unfair_text(unfair: float) -> str:
 
 
 def _all_fits(points: Sequence[ContractPoint]) -> dict[tuple[str, str], list[Fit]]:
-    usable = {(s, o): points_of(points, s, o) for s in STATISTICS for o in OUTPUTS}
+    usable = {(s, o): points_of(points, s, o) for s, o in PAIRS}
     return {key: [fit(family, p) for family in FAMILIES] for key, p in usable.items() if p is not None}
 
 
@@ -299,7 +310,9 @@ def _choose_output(fits: dict[tuple[str, str], list[Fit]]) -> tuple[str, str, Fi
         if not of_output:
             continue
         nearest = min(of_output, key=lambda c: c[2].capacity_rmse)
-        if best is None or nearest[2].capacity_rmse < OTHER_OUTPUT_GAIN * best[2].capacity_rmse:
+        if best is None or (
+            best[2].capacity_rmse > RESOLVED and nearest[2].unexplained < GAINS[output] * best[2].unexplained
+        ):
             best = nearest
     assert best is not None  # noqa: S101 - the caller has at least one fit
     return best
@@ -349,7 +362,8 @@ def _repeat_ratio(points: Sequence[ContractPoint]) -> float | None:
     return float(np.median(ratios)) if ratios else None
 
 
-def _candidate(statistic: str, output: str, fitted: Fit) -> Candidate:
+def as_candidate(statistic: str, output: str, fitted: Fit) -> Candidate:
+    """Give a fit as results have it."""
     return Candidate(
         statistic=statistic,
         output=output,
@@ -365,7 +379,7 @@ def _candidate(statistic: str, output: str, fitted: Fit) -> Candidate:
     )
 
 
-def _intervals(fitted: Fit, refits: np.ndarray) -> dict[str, Interval]:
+def intervals_of(fitted: Fit, refits: np.ndarray) -> dict[str, Interval]:
     """95 % percentile intervals of the parameters."""
     low, high = np.percentile(refits, [2.5, 97.5], axis=0)
     return {
@@ -411,12 +425,12 @@ def _flags(
     if best.family.name == "affine-power" and intervals["d"].hi < 0.0:
         p = best.parameters
         flags.append(f"X-intercept: the rate is zero at {(-p['d'] / p['a']) ** (1 / p['c']) - p['b']:.3g}{unit}")
-    if unit:
-        overflowing = sum(p.loss_rate > 1e-4 for p in points) / len(points)
-        if overflowing > 0.25:
-            flags.append(
-                f"clamp: {100 * overflowing:.0f} % of the flows lose packets, so that the buffer cuts off their delay"
-            )
+    overflowing = _overflowing(points)
+    if unit and overflowing > CLAMPED_FLOWS:
+        lossy = f"{100 * overflowing:.0f} % of the flows lose packets"
+        flags.append(f"clamp: {lossy}, so that the buffer cuts off their delay")
+    if statistic == TURNING[0]:
+        flags.append("limit cycle: mean and median delay are off the contract, on which windows turn")
     bias = None if shift_scales else _rtprop_bias(statistic, output, best, points, elsewhere)
     if bias is not None and abs(bias) > RTPROP_BIAS:
         flags.append(

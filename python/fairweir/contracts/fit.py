@@ -14,6 +14,7 @@ Thesis sections 5.2.1 (procedure, Table 5.1) and 6.1 (Table 6.2, shapes).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,12 @@ Array = NDArray[np.float64]
 
 STRONG_EVIDENCE = 6.0
 """Difference of BIC from which on it counts as strong (Kass and Raftery, 1995)."""
+
+RESOLVED = 0.01
+"""One per cent of a rate is below what a run of a minute resolves: no shape or statistic is refused for less."""
+
+STEEPEST_AFFINE = -4.0
+"""Exponent of an affine power. Steeper, it is an exponential in disguise; no published contract is steeper than -2."""
 
 SEARCH_POINTS = 48
 """Grid points of the one-dimensional search before it is refined."""
@@ -103,6 +110,7 @@ class Fit:
         it?
     aic, bic : information criteria, with runs as observations
     capacity_rmse : root mean square error of ln(rate) for capacities left out of the fit, one at a time
+    spread : standard deviation of ln(rate)
     """
 
     family: Family
@@ -113,10 +121,16 @@ class Fit:
     aic: float
     bic: float
     capacity_rmse: float
+    spread: float
 
     def predict(self, statistic: Array) -> Array:
         """Give the rate for each value of the statistic."""
         return self.family.predict(self.values, statistic)
+
+    @property
+    def unexplained(self) -> float:
+        """The error at unseen capacities by the spread: comparable between what varies much and what does little."""
+        return self.capacity_rmse / self.spread if self.spread > 0.0 else math.inf
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -208,8 +222,7 @@ def _solve_affine(points: Points, near: Sequence[float] | None = None) -> tuple[
     starts = [(np.log(a), 0.0, min(c, -0.01), d) for d in (0.0, 0.5, -1.0)]
     starts += [(np.log(a), b, 2.0 * min(c, -0.01), 0.0) for b in (0.3, 3.0)]
     # s + b stays positive since b >= 0; c is negative since contracts decrease.
-    # Steeper than the fourth power is an exponential in disguise; no published contract is steeper than the second.
-    bounds = ([-60.0, 0.0, -4.0, -1e3], [60.0, 30.0, -1e-3, 0.999])
+    bounds = ([-60.0, 0.0, STEEPEST_AFFINE, -1e3], [60.0, 30.0, -1e-3, 0.999])
     if near is not None:
         starts = [pack(near)]
     fits = [least_squares(residual, np.clip(q, bounds[0], bounds[1]), bounds=bounds, max_nfev=120) for q in starts]
@@ -310,8 +323,8 @@ def fit(family: Family, points: Points) -> Fit:
     run_means = np.bincount(run, y) / np.bincount(run)
     run_errors = np.bincount(run, log_errors(family, values, points, _span(points))) / np.bincount(run)
     between = float(run_means.var())
-    # A perfect fit would have a criterion of minus infinity; a millionth of a neper is beyond any measurement.
-    log_likelihood = n * float(np.log(max(error, 1e-12)))
+    # A perfect fit would have a criterion of minus infinity; what is not resolved is no reason for a parameter.
+    log_likelihood = n * float(np.log(max(error, RESOLVED**2)))
     return Fit(
         family=family,
         values=values,
@@ -321,6 +334,7 @@ def fit(family: Family, points: Points) -> Fit:
         aic=log_likelihood + 2.0 * k,
         bic=log_likelihood + k * float(np.log(max(n, 2))),
         capacity_rmse=_capacity_rmse(family, values, points),
+        spread=math.sqrt(variance),
     )
 
 
@@ -333,11 +347,12 @@ def choose(fits: Sequence[Fit]) -> Fit:
 
     Parameters
     ----------
-    fits : of the same points, from the simplest family to the richest
+    fits : of the same points, from the simplest family to the richest; what ended at the edge of its search has not
+        been fitted, and is left out
     """
+    fits = [f for f in fits if f.family is not AFFINE_POWER or f.parameters["c"] > 0.999 * STEEPEST_AFFINE]
     best = min(f.capacity_rmse for f in fits)
-    # One per cent of a rate is below what a run of a minute resolves: no family is refused for less.
-    good = [f for f in fits if f.capacity_rmse <= max(1.1 * best, best + 0.01)]
+    good = [f for f in fits if f.capacity_rmse <= max(1.1 * best, best + RESOLVED)]
     smallest = min(f.bic for f in good)
     return next(f for f in good if f.bic <= smallest + STRONG_EVIDENCE)
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
+from fairweir.contracts.turnings import watch
 from fairweir.dumbbell import ScenarioDict
 from fairweir.errors import CcaError, ConfigError
 from fairweir.measure import Measure, Measured, RunFault
+from fairweir.pool import Outcome as Ended
 from fairweir.pool import map_jobs
 from fairweir.scenario import Scenario
 from fairweir.worker import play
-from fairweir.worlds import Archive, Outcome, Task, play_all
+from fairweir.worlds import Archive, Task
 
 TRY_TIMEOUT_S = 30.0
 
@@ -18,16 +23,24 @@ OnRun = Callable[[float, float], object]
 """Called as runs end, with how many of the batch are done, and how many there are."""
 
 
+@dataclass(frozen=True)
+class _Watched(Task):
+    """A run whose turnings are kept too: not one that is played without."""
+
+    @cached_property
+    def key(self) -> str:
+        return f"{super().key}-turnings"
+
+
 def kept_in(
     archive: Archive, *, workers: int | None = None, timeout_s: float = 60.0, on_run: OnRun | None = None
 ) -> Measure:
-    """Measure on all cores, with every finished run in `archive`.
+    """Measure on all cores, turnings too, with every finished run in `archive`.
 
     Parameters
     ----------
     workers : processes; default one a core
     timeout_s : s of wall time that a run may take
-
 
     Raises
     ------
@@ -36,18 +49,27 @@ def kept_in(
     is_tried: list[bool] = []
 
     def measure(scenarios: Sequence[ScenarioDict]) -> list[Measured]:
-        tasks = [Task(Scenario.from_dict(scenario)) for scenario in scenarios]
         if scenarios and not is_tried:
             _try(scenarios[0])
             is_tried.append(True)
-        outcomes = play_all(
-            tasks,
-            archive,
-            workers=workers,
-            timeout_s=timeout_s,
-            on_done=lambda task, outcome, done, total: on_run(done, total) if on_run else None,
-        )
-        return [_measured(outcomes[task.key]) for task in tasks]
+        tasks = [_Watched(Scenario.from_dict(scenario)) for scenario in scenarios]
+        found: dict[int, Measured] = {
+            i: kept for i, task in enumerate(tasks) if (kept := archive.get(task)) is not None
+        }
+        missing = [i for i in range(len(tasks)) if i not in found]
+
+        def settle(outcome: Ended[ScenarioDict, dict[str, Any]]) -> None:
+            i = missing[outcome.index]
+            if outcome.ok:
+                found[i] = summary = {key: value for key, value in outcome.value.items() if key != "scenario"}
+                archive.put(tasks[i], summary)
+            else:
+                found[i] = RunFault("error", outcome.reason)
+            if on_run is not None:
+                on_run(len(found), len(tasks))
+
+        map_jobs(watch, [scenarios[i] for i in missing], workers=workers, timeout_s=timeout_s, on_done=settle)
+        return [found[i] for i in range(len(tasks))]
 
     return measure
 
@@ -59,7 +81,3 @@ def _try(scenario: ScenarioDict) -> None:
     (outcome,) = map_jobs(play, [moment], workers=1, timeout_s=TRY_TIMEOUT_S)
     if not outcome.ok and isinstance(outcome.error, (ConfigError, CcaError)):
         raise outcome.error
-
-
-def _measured(outcome: Outcome) -> Measured:
-    return outcome.summary if outcome.summary is not None else RunFault("error", outcome.failure)

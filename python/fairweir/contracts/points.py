@@ -22,16 +22,29 @@ STATISTICS: dict[str, str] = {
     "mean_qdelay_ms": "ms",
     "loss_rate": "",
     "mark_rate": "",
+    "turning_qdelay_ms": "ms",
 }
-"""Aggregate statistics and their units: what a flow can see of congestion (thesis section 5.2.1, and ECN)."""
+"""Aggregate statistics and their units: what a flow can see of congestion (thesis section 5.2.1, ECN, and of limit
+cycles the delay at which windows turn)."""
 
 OUTPUTS: dict[str, str] = {
     "rate": "Mbps",
     "window": "packets",
     "share": "of capacity",
+    "turning_rate": "Mbps",
 }
-"""What a contract may yield: a rate; a window, which is a rate with an RTT bias (thesis section 5.2.2); or a fraction
-of the link, the workaround that FRCC takes (thesis section 6.6). Ties go to the earlier one."""
+"""What a contract may yield: a rate; a window, which is a rate with an RTT bias (thesis section 5.2.2); a fraction
+of the link, the workaround that FRCC takes (thesis section 6.6); or the rate where a window turns. Ties go to the
+earlier one."""
+
+TURNING = ("turning_qdelay_ms", "turning_rate")
+"""The statistic and the output of turning points: each has a meaning with the other only."""
+
+PAIRS: tuple[tuple[str, str], ...] = (
+    *((s, o) for s in STATISTICS for o in OUTPUTS if s != TURNING[0] and o != TURNING[1]),
+    TURNING,
+)
+"""Statistics with the outputs that are fitted to them."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +114,9 @@ class ContractPoint(BaseModel):
     mean_qdelay_ms: float
     loss_rate: float
     mark_rate: float
+    turning_qdelay_ms: float = 0.0
+    turning_rate_mbps: float = 0.0
+    """Of turning points (`contracts/turnings.py`); 0 if the window hardly turns, or they were not measured."""
 
     def statistic(self, name: str) -> float:
         """One of `STATISTICS`."""
@@ -108,7 +124,8 @@ class ContractPoint(BaseModel):
 
     def output(self, name: str) -> float:
         """One of `OUTPUTS`."""
-        return {"rate": self.rate_mbps, "window": self.window_pkts, "share": self.share}[name]
+        of = {"rate": self.rate_mbps, "window": self.window_pkts, "share": self.share}
+        return {**of, "turning_rate": self.turning_rate_mbps}[name]
 
 
 def read(setting: Setting, seed: int, run: int, summary: Mapping[str, Any]) -> list[ContractPoint]:
@@ -127,6 +144,7 @@ def read(setting: Setting, seed: int, run: int, summary: Mapping[str, Any]) -> l
             mean_qdelay_ms=flow["qdelay_ms"]["mean"],
             loss_rate=flow["loss_rate"],
             mark_rate=flow["mark_rate"],
+            **{f"turning_{name}": value for name, value in (flow.get("turning") or {}).items()},
         )
         for flow in summary["flows"]
     ]

@@ -14,7 +14,9 @@ STATISTIC_WORDS = {
     "mean_qdelay_ms": "mean qdelay",
     "loss_rate": "loss rate",
     "mark_rate": "mark rate",
+    "turning_qdelay_ms": "turning qdelay",
 }
+OUTPUT_WORDS = {"turning_rate": "turning rate"}
 
 
 class _Model(BaseModel):
@@ -128,4 +130,4 @@ class ContractResult(_Model):
             "offset": abs(offset),
             "sign": "-" if offset < 0 else "+",
         }
-        return f"{self.best.output} ∝ {shape.format(**words)}"
+        return f"{OUTPUT_WORDS.get(self.best.output, self.best.output)} ∝ {shape.format(**words)}"

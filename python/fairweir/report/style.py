@@ -38,6 +38,8 @@ AXIS_LABELS: Final = {
     "mean_qdelay_ms": "mean qdelay (ms)",
     "loss_rate": "loss rate",
     "mark_rate": "mark rate",
+    "turning_qdelay_ms": "qdelay where the window turns (ms)",
+    "turning_rate": "rate where the window turns (Mbps)",
     "utilization": "link utilisation",
     "solo_utilization": "link utilisation, flow alone",
     "ratio": "throughput ratio, largest/smallest",

@@ -1,0 +1,132 @@
+"""Contracts from maps: a black box is asked what it would do at a rate and a statistic; it rests where that is nothing.
+
+An action is positive where the CCA would send more, negative where less. A contract is the line on which it is zero
+(thesis section 5.2.1, figures 5.5 and 5.6, for a learned CCA).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import brentq
+
+from fairweir.cca import load_module
+from fairweir.errors import CcaError, describe_exception
+
+Action = Callable[[float, float], float]
+"""(rate in Mbps, statistic: ms of qdelay, or a loss rate) -> what is done; only its sign matters."""
+
+SLOWEST_MBPS = 1e-3
+FASTEST_MBPS = 1e6
+RATES_PER_DECADE = 24
+"""Crossings nearer to one another than this may be missed."""
+
+HeldStatistic = Literal["p50_qdelay_ms", "loss_rate"]
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is held, at which values.
+
+    Attributes
+    ----------
+    statistic : a statistic of `contracts/points.py`
+    low, high : ms, or a loss rate; positive
+    count : of values, evenly spaced in their logarithm
+    """
+
+    statistic: HeldStatistic = "p50_qdelay_ms"
+    low: float = 2.0
+    high: float = 50.0
+    count: int = 12
+
+    @property
+    def values(self) -> list[float]:
+        """Where the CCA is asked."""
+        return [float(value) for value in np.geomspace(self.low, self.high, self.count)]
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where the action is zero with the statistic held.
+
+    Attributes
+    ----------
+    statistic : held; ms, or a loss rate
+    rates_mbps : from growth below to decline above; empty if it never turns so
+    repelling_mbps : from decline below to growth above: no flow rests there
+    """
+
+    statistic: float
+    rates_mbps: tuple[float, ...]
+    repelling_mbps: tuple[float, ...] = ()
+
+
+def crossings(action: Action, held: Held) -> list[Crossing]:
+    """Give the zero crossings of a map in the rate, for every value that is held.
+
+    Raises
+    ------
+    CcaError : the map raises, or gives what is no number
+    """
+    return [_crossing(action, value) for value in held.values]
+
+
+def _crossing(action: Action, statistic: float) -> Crossing:
+    decades = math.log10(FASTEST_MBPS / SLOWEST_MBPS)
+    grid = [float(rate) for rate in np.geomspace(SLOWEST_MBPS, FASTEST_MBPS, round(decades * RATES_PER_DECADE))]
+
+    def at(rate: float) -> float:
+        try:
+            value = float(action(rate, statistic))
+        except Exception as error:
+            where = f"rate {rate:g} Mbps and statistic {statistic:g}"
+            raise CcaError(f"the action map failed at {where}: {describe_exception(error)}") from error
+        if math.isnan(value):
+            raise CcaError(f"the action map gives no number at rate {rate:g} Mbps and statistic {statistic:g}")
+        return value
+
+    signs = [math.copysign(1.0, value) if (value := at(rate)) else 0.0 for rate in grid]
+    resting: list[float] = []
+    repelling: list[float] = []
+    moves = [i for i, sign in enumerate(signs) if sign]
+    for i, j in pairwise(moves):
+        if signs[i] == signs[j]:
+            continue
+        # A plateau of zeros between them is a range in which the CCA does nothing: its middle stands for it.
+        if j > i + 1:
+            rate = math.sqrt(grid[i + 1] * grid[j - 1])
+        else:
+            rate = float(brentq(lambda rate: _bounded(at(rate)), grid[i], grid[j], rtol=1e-9))
+        (resting if signs[i] > 0.0 else repelling).append(rate)
+    return Crossing(statistic, tuple(resting), tuple(repelling))
+
+
+def _bounded(value: float) -> float:
+    """Keep infinite actions out of the search's arithmetic."""
+    return max(-1e12, min(value, 1e12))
+
+
+def load_action(name: str) -> Action | None:
+    """Give the function that ``file.py:function`` or ``module:function`` names; None if it names a class.
+
+    Raises
+    ------
+    CcaError : no such file, module or function
+    """
+    where, attribute, module = load_module(name)
+    found = getattr(module, attribute, None)
+    if isinstance(found, type):
+        return None
+    if not callable(found):
+        raise CcaError(
+            f"no function `{attribute}` in `{where}`",
+            hint=f"define `def {attribute}(rate_mbps, statistic):`, positive where the CCA would send more",
+            cca=name,
+        )
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,278 @@
+"""Contracts with the loop cut: a flow alone on a link that it does not fill sees what it is told, and rests at a rate.
+
+Its delay, or the part of its packets that is lost, is held, whatever it sends. A CCA with a contract f goes to f(s),
+from below and from above; one that acts on something else runs away, falls to nothing, or ends where it began. No
+queue, no other flow, and no cycle of them comes between: where closed-loop runs (`contracts/empirical.py`) show what
+flows get, this shows what they ask for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from fairweir.contracts.action_map import Crossing, Held
+from fairweir.contracts.empirical import (
+    BOOTSTRAP_SEED,
+    CURVE_POINTS,
+    UNFAIR_RATIO,
+    as_candidate,
+    intervals_of,
+)
+from fairweir.contracts.fit import FAMILIES, POWER, Points, bootstrap, choose, fit
+from fairweir.contracts.points import ContractPoint
+from fairweir.contracts.result import ContractResult
+from fairweir.dumbbell import Cca, cca_name, ms
+from fairweir.errors import FairweirError
+from fairweir.scenario import Scenario
+from fairweir.worlds import Archive, Task, play_all
+
+PARTS = 8
+"""Of a run; over the last two a flow should rest, and its rate is their mean."""
+
+STILL = 1.25
+"""A flow rests if its rate changes by less than this factor between them: AIMD cycles, and losses are random."""
+
+SAME = 1.5
+"""Rests from below and from above that are further apart are the ends of a range in which the CCA does nothing; their
+geometric mean stands for it."""
+
+NEAR_LINK = 0.9
+"""A flow that has more of the link than this ran away."""
+
+LEAST_POINTS = 5
+"""Of a fit."""
+
+RESAMPLES = 40
+"""Of the points, which hardly scatter."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """How a flow is held.
+
+    Attributes
+    ----------
+    link_mbps : rate that no contract should reach
+    rtprop_ms : told to the flow
+    duration_s : of a run with a held delay: half of it at twice or half of the value, half at the value
+    loss_duration_s : of a run with a held loss rate, in which cycles are long
+    seeds : of each
+    """
+
+    link_mbps: float = 1000.0
+    rtprop_ms: float = 40.0
+    duration_s: float = 120.0
+    loss_duration_s: float = 480.0
+    seeds: tuple[int, ...] = (1,)
+
+    def scenarios(self, cca: Cca, held: Held, value: float) -> list[Scenario]:
+        """Give the runs for one value: a delay from below and from above, a loss rate twice."""
+        if held.statistic == "loss_rate":
+            loss = {"loss": f"{100.0 * value:.5f}%"}
+            return [
+                self._scenario(cca, self.loss_duration_s, loss, 2 * seed + i) for seed in self.seeds for i in (0, 1)
+            ]
+        half = f"{self.duration_s / 2:g}s"
+        return [
+            self._scenario(cca, self.duration_s, {"jitter": _steps(first * value, half, value)}, seed)
+            for seed in self.seeds
+            for first in (2.0, 0.5)
+        ]
+
+    def _scenario(self, cca: Cca, duration_s: float, keys: dict[str, Any], seed: int) -> Scenario:
+        flow = {"cca": cca if isinstance(cca, str) else dict(cca), "rtprop": ms(self.rtprop_ms), "oracle_rtprop": True}
+        return Scenario.from_dict(
+            {
+                "name": f"held-{cca_name(cca)}",
+                "duration": f"{duration_s:g}s",
+                "warmup": f"{duration_s / 2:g}s",
+                "seed": seed,
+                "link": {"wide": {"rate": f"{self.link_mbps:g}Mbps", "buffer": "1bdp"}},
+                "flow": [{**flow, **keys}],
+            }
+        )
+
+
+def _steps(first_ms: float, until: str, then_ms: float) -> dict[str, Any]:
+    return {"kind": "trajectory", "points": [["0s", _us(first_ms)], [until, _us(then_ms)]]}
+
+
+def _us(time_ms: float) -> str:
+    return f"{round(time_ms * 1e3)}us"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Where the runs for one value ended.
+
+    Attributes
+    ----------
+    value : that was held
+    rates_mbps : of the runs, at their ends
+    why_not : why they are no rest; empty if they are
+    """
+
+    value: float
+    rates_mbps: tuple[float, ...]
+    why_not: str = ""
+
+    @property
+    def rate_mbps(self) -> float:
+        """Geometric mean."""
+        return math.exp(fmean(map(math.log, self.rates_mbps)))
+
+
+def settled(value: float, ends: Sequence[Sequence[float]], link_mbps: float) -> Settled:
+    """Judge the runs for one value.
+
+    Parameters
+    ----------
+    ends : of each run, the throughputs of its last two parts, Mbps
+    """
+    rates = tuple(fmean(parts) for parts in ends)
+    if min(map(min, ends)) <= 0.0:
+        return Settled(value, rates, "it sends nothing")
+    if max(rates) > NEAR_LINK * link_mbps:
+        return Settled(value, rates, f"it fills {link_mbps:g} Mbps")
+    if any(max(parts) > STILL * min(parts) for parts in ends):
+        return Settled(value, rates, "it does not come to rest")
+    if max(rates) > UNFAIR_RATIO * min(rates):
+        return Settled(value, rates, "where it rests hangs on where it comes from")
+    return Settled(value, rates)
+
+
+def held_contract(
+    cca: Cca,
+    held: Held,
+    archive: Archive,
+    *,
+    bench: Bench | None = None,
+    workers: int | None = None,
+    on_run: Callable[[float, float], object] | None = None,
+) -> ContractResult:
+    """Derive a contract from where a CCA rests with `held` held.
+
+    Raises
+    ------
+    ConfigError, CcaError : the CCA does not exist, or its parameters are wrong
+    FairweirError : a run failed
+    """
+    bench = bench or Bench()
+    plan = {
+        value: [Task(scenario, interval=_part(scenario)) for scenario in bench.scenarios(cca, held, value)]
+        for value in held.values
+    }
+    outcomes = play_all(
+        [task for tasks in plan.values() for task in tasks],
+        archive,
+        workers=workers,
+        on_done=lambda task, outcome, done, total: on_run(done, total) if on_run else None,
+    )
+    rests = []
+    for value, tasks in plan.items():
+        ends = []
+        for task in tasks:
+            outcome = outcomes[task.key]
+            if outcome.summary is None:
+                raise FairweirError(f"a run of {cca_name(cca)} failed: {outcome.failure}")
+            ends.append(outcome.summary["over_time"]["throughput_mbps"][0][-2:])
+        rests.append(settled(value, ends, bench.link_mbps))
+    return of_rests(cca_name(cca), held, rests, bench)
+
+
+def _part(scenario: Scenario) -> str:
+    return f"{scenario.resolve()['duration'] // PARTS}ns"
+
+
+def of_map(name: str, held: Held, found: Sequence[Crossing]) -> ContractResult:
+    """Derive a contract from the zero crossings of an action map."""
+    rests = [_rest_of(crossing) for crossing in found]
+    return of_rests(name, held, rests, Bench())
+
+
+def _rest_of(crossing: Crossing) -> Settled:
+    rates = crossing.rates_mbps
+    if not rates:
+        return Settled(crossing.statistic, (), "no rate between growth and decline")
+    if len(rates) > 1:
+        return Settled(crossing.statistic, rates, f"{len(rates)} rates between growth and decline")
+    return Settled(crossing.statistic, rates)
+
+
+def of_rests(name: str, held: Held, rests: Sequence[Settled], bench: Bench) -> ContractResult:
+    """Fit the rests, one point a value that was held; there is no contract if they are few, or do not fall."""
+    good = [rest for rest in rests if not rest.why_not]
+    flags = _flags(held, rests)
+    result = ContractResult(cca=name, outcome="none", reason="", oracle=True, flags=flags, runs=len(rests))
+    if len(good) < LEAST_POINTS:
+        reason = f"rests at {len(good)} of {len(rests)} values; {flags[0]}" if flags else "too few values"
+        return result.model_copy(update={"reason": reason})
+    points = Points(
+        statistic=np.array([rest.value for rest in good]),
+        rate=np.array([rest.rate_mbps for rest in good]),
+        group=np.arange(len(good)),
+        capacity=np.arange(len(good), dtype=np.float64),
+    )
+    best, power = choose([fit(family, points) for family in FAMILIES]), fit(POWER, points)
+    refits = [bootstrap(f, points, resamples=RESAMPLES, seed=BOOTSTRAP_SEED) for f in (best, power)]
+    intervals, of_power = intervals_of(best, refits[0]), intervals_of(power, refits[1])
+    domain = good[0].value, good[-1].value
+    grid = np.geomspace(*domain, CURVE_POINTS)
+    falls = power.values[1] < 0.0
+    return ContractResult(
+        cca=name,
+        outcome="contract" if falls else "none",
+        reason=f"R² {best.r_squared:.3f}" if falls else "the rate does not fall with congestion",
+        best=as_candidate(held.statistic, "rate", best),
+        exponent=intervals.get("c", of_power["c"]),
+        exponent_of=best.family.name if best.family.has_exponent else POWER.name,
+        power_exponent=of_power["c"],
+        intervals=intervals,
+        domain=domain,
+        rates_mbps=(float(points.rate.min()), float(points.rate.max())),
+        curve=[(float(s), float(r)) for s, r in zip(grid, best.predict(grid), strict=True)],
+        points=[_point(i, held, rest, bench) for i, rest in enumerate(good)],
+        oracle=True,
+        flags=flags,
+        runs=len(rests),
+    )
+
+
+def _flags(held: Held, rests: Sequence[Settled]) -> list[str]:
+    """Say where there is no rest, and why, for each reason once."""
+    reasons: dict[str, list[float]] = {}
+    for rest in rests:
+        if rest.why_not:
+            reasons.setdefault(rest.why_not, []).append(rest.value)
+    unit = " ms" if held.statistic != "loss_rate" else ""
+    flags = [
+        f"{why} at {min(values):.3g}{f' to {max(values):.3g}' if len(values) > 1 else ''}{unit}"
+        for why, values in reasons.items()
+    ]
+    widest = max((max(r.rates_mbps) / min(r.rates_mbps) for r in rests if not r.why_not), default=1.0)
+    return [*flags, f"plateau: rests at rates up to {widest:.2g}-fold apart"] if widest > SAME else flags
+
+
+def _point(run: int, held: Held, rest: Settled, bench: Bench) -> ContractPoint:
+    is_loss = held.statistic == "loss_rate"
+    qdelay_ms = 0.0 if is_loss else rest.value
+    return ContractPoint(
+        run=run,
+        capacity_mbps=bench.link_mbps,
+        rtprop_ms=bench.rtprop_ms,
+        flows=1,
+        seed=1,
+        rate_mbps=rest.rate_mbps,
+        window_pkts=rest.rate_mbps * (bench.rtprop_ms + qdelay_ms) / 12.0,
+        share=rest.rate_mbps / bench.link_mbps,
+        p50_qdelay_ms=qdelay_ms,
+        mean_qdelay_ms=qdelay_ms,
+        loss_rate=rest.value if is_loss else 0.0,
+        mark_rate=0.0,
+    )

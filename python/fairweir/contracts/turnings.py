@@ -1,0 +1,78 @@
+"""Where a flow's window turns: the delay at which it stops growing or shrinking, and its rate then.
+
+A CCA that compares the delay with what its contract asks for at its rate turns where the two are equal. If it moves by
+small steps it stays there, and its mean delay is as good; if it cycles widely about the contract, grows in other steps
+than it shrinks, or finds the queue empty for a part of the cycle, neither mean nor median of the delay is on the
+contract, but its turning points are (thesis section 5.2.1: steady states, limit cycles among them).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairweir import _core
+from fairweir.run import Run, run
+from fairweir.scenario import Scenario
+
+if TYPE_CHECKING:
+    from fairweir.contracts.fit import Array
+    from fairweir.dumbbell import ScenarioDict
+
+LOOKS = 4
+"""Samples of the window in an rtprop: few CCAs decide more often."""
+
+LEAST_TURNINGS = 10
+"""Of each kind; fewer are no cycle."""
+
+
+def watch(scenario: ScenarioDict) -> dict[str, Any]:
+    """Give the summary of a run; each flow also has ``turning``: ``qdelay_ms`` and ``rate_mbps``, or None.
+
+    Parameters
+    ----------
+    scenario : dict, as TOML has it, its seed included
+    """
+    loaded = Scenario.from_dict(scenario)
+    rtprop_ns = min(_core.parse_time(flow.rtprop) for flow in loaded.flow)
+    record = run(loaded, interval=_core.format_time(max(rtprop_ns // LOOKS, 1)))
+    return {**record.summary, "flows": [flow | {"turning": turning(record, i)} for i, flow in _numbered(record)]}
+
+
+def _numbered(record: Run) -> list[tuple[int, dict[str, Any]]]:
+    return list(enumerate(record.summary["flows"]))
+
+
+def turning(record: Run, flow: int) -> dict[str, float] | None:
+    """Give where the window of a flow turns in the time that counts; None if it hardly ever does.
+
+    Returns
+    -------
+    dict : ``qdelay_ms``, mean, and ``rate_mbps``, geometric mean; turnings down and up weigh the same
+    """
+    table, config = record.flows, record.scenario.resolve()
+    here = (table["flow"].to_numpy() == flow) & (table["t_ns"].to_numpy() > config["warmup"])
+    column = {name: table[name].to_numpy()[here].astype(float) for name in COLUMNS}
+    qdelay_ms = column["rtt_ms"] - config["flows"][flow]["rtprop"] / 1e6
+    # What the controller lets go: its pacing rate, or its window once an RTT, if that is less.
+    by_window_mbps = column["cwnd_bytes"] * 8e-3 / column["rtt_ms"]
+    rate_mbps = np.fmin(column["pacing_rate_mbps"], by_window_mbps)
+    up, down = (turns[(qdelay_ms[turns] > 0.0) & (rate_mbps[turns] > 0.0)] for turns in turns_of(column["cwnd_bytes"]))
+    if min(up.size, down.size) < LEAST_TURNINGS:
+        return None
+    return {
+        "qdelay_ms": float(qdelay_ms[up].mean() + qdelay_ms[down].mean()) / 2.0,
+        "rate_mbps": float(np.exp((np.log(rate_mbps[up]).mean() + np.log(rate_mbps[down]).mean()) / 2.0)),
+    }
+
+
+COLUMNS = ("rtt_ms", "cwnd_bytes", "pacing_rate_mbps")
+
+
+def turns_of(window: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Give indices of the last samples before the window turns up, and before it turns down; it may rest on the way."""
+    step = np.sign(np.diff(window))
+    moves = np.flatnonzero(step)
+    turns = moves[1:][step[moves[1:]] != step[moves[:-1]]]
+    return turns[step[turns] > 0], turns[step[turns] < 0]
