@@ -1,8 +1,11 @@
 //! The window that a managed host may advertise, so that a sender's own flow control holds it back.
 //!
 //! All numbers are in host order. A promise once made is kept: the right edge never moves back (RFC 9293 §3.8.6.2.1),
-//! so a window shrinks by no more than has been acknowledged since. As windows come in units of 2^scale bytes, ACKs
-//! of less than a unit each cannot shrink it at all.
+//! so a window shrinks by no more than has been acknowledged since. Windows come in units of 2^scale bytes; where a unit
+//! is more than a segment, ACKs acknowledge less than a unit each, and the edge moves back by less than a unit while it
+//! shrinks, which RFC 7323 §2.4 asks senders to bear: no smaller window could be told otherwise.
+//!
+//! `bpf/guard/window.h` takes the same decisions in the kernel.
 
 use crate::packet::distance;
 use fairweir_units::Dur;
@@ -34,6 +37,11 @@ impl WindowTarget {
         self.bytes
     }
 
+    /// Two segments, bytes.
+    pub fn least(self) -> u64 {
+        self.least
+    }
+
     /// Rounded down, but not below two segments.
     fn units(self, scale: u8) -> u64 {
         (self.bytes >> scale).max(self.least.div_ceil(1 << scale))
@@ -61,8 +69,11 @@ impl Promise {
         // What was promised before the first ACK that is seen is unknown: its own window is the least it can be.
         let edge = self.edge.unwrap_or(ack.wrapping_add(bytes(window)));
         let promised = distance(ack, edge).max(0) as u32;
-        let least = u64::from(promised.div_ceil(1 << self.scale));
-        let units = target.map_or(u64::from(window), |target| target.units(self.scale).max(least));
+        let units = target.map_or(u64::from(window), |target| {
+            let is_coarse = 1 << self.scale > target.least / MIN_SEGMENTS;
+            let kept = if is_coarse { promised >> self.scale } else { promised.div_ceil(1 << self.scale) };
+            target.units(self.scale).max(u64::from(kept))
+        });
         let advertised = u16::try_from(units).unwrap_or(u16::MAX).min(window);
         let reached = ack.wrapping_add(bytes(advertised));
         self.edge = Some(if distance(edge, reached) > 0 { reached } else { edge });
@@ -127,6 +138,20 @@ mod tests {
         assert_eq!(promise.advertise(start.wrapping_add(120 * MSS), 100, None), 100, "released at once");
     }
 
+    #[test]
+    fn units_above_a_segment_shrink_by_rounding() {
+        let mut promise = Promise::new(14);
+        let target = Some(WindowTarget::from_bytes(3 << 14, MSS));
+        let windows: Vec<u16> = (0..200).map(|i| promise.advertise(i * 2 * MSS, 30, target)).collect();
+        assert_eq!((windows[0], windows[1]), (30, 29), "less than a unit is taken back");
+        let edge = 30 << 14;
+        for (i, window) in (0..200).zip(&windows) {
+            let reached = i * 2 * MSS + (u32::from(*window) << 14);
+            assert!(reached + (1 << 14) > edge, "no more than a unit");
+        }
+        assert_eq!(windows[199], 3);
+    }
+
     proptest! {
         #[test]
         fn promises_are_kept(scale in 0u8..15, start in any::<u32>(), acks in proptest::collection::vec(
@@ -138,11 +163,12 @@ mod tests {
                 let target = bytes.map(|bytes| WindowTarget::from_bytes(bytes, MSS));
                 let advertised = promise.advertise(ack, window, target);
                 prop_assert!(advertised <= window);
+                let slack = if 1 << scale > MSS { (1 << scale) - 1 } else { 0 };
                 let own = u64::from(window) << scale;
                 prop_assert!(u64::from(advertised) << scale >= own.min(2 * u64::from(MSS)));
                 let reached = ack.wrapping_add(u32::from(advertised) << scale);
                 if let Some(edge) = edge && advertised < window {
-                    prop_assert!(distance(edge, reached) >= 0, "what was promised is taken back");
+                    prop_assert!(distance(edge, reached) >= -slack, "what was promised is taken back");
                 }
                 edge = Some(edge.map_or(reached, |edge| if distance(edge, reached) > 0 { reached } else { edge }));
             }

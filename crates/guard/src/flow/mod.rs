@@ -2,6 +2,7 @@
 
 mod clock;
 mod life;
+mod scale;
 mod table;
 
 pub use table::{Counts, Flow, FlowId, Limits, Table};

@@ -6,6 +6,7 @@
 
 use super::clock::Clock;
 use super::life::{Life, Phase};
+use super::scale::Scale;
 use crate::features::{Plan, Row};
 use crate::measure::{Arrival, Monitor};
 use crate::packet::{Direction, Flags, FlowKey, Packet};
@@ -48,7 +49,7 @@ pub struct Flow {
     key: FlowKey,
     life: Life,
     seen: Time,
-    wscale: Option<u8>,
+    scale: Scale,
     monitor: Monitor,
     /// What the table counts for it.
     bytes: usize,
@@ -71,9 +72,9 @@ impl Flow {
     pub fn is_ended(&self) -> bool {
         self.life.phase == Phase::Ended
     }
-    /// Scale of the windows that the managed host advertises, if its SYN was seen.
+    /// Scale of the windows that the managed host advertises, if the handshake was seen.
     pub fn wscale(&self) -> Option<u8> {
-        self.wscale
+        self.scale.agreed()
     }
 }
 
@@ -109,7 +110,7 @@ enum Place {
 #[derive(Debug)]
 struct Stranger {
     life: Life,
-    wscale: Option<u8>,
+    scale: Scale,
     born: u64,
 }
 
@@ -185,10 +186,10 @@ impl Table {
             return None;
         }
         flow.life.observe(packet);
+        if packet.flags.has(Flags::SYN) {
+            flow.scale.on_syn(packet);
+        }
         if packet.direction == Direction::Outgoing {
-            if packet.flags.has(Flags::SYN) {
-                flow.wscale = packet.wscale;
-            }
             if let Some(stamps) = packet.timestamps {
                 flow.monitor.on_departure(stamps.tsval, self.now);
             }
@@ -246,7 +247,7 @@ impl Table {
         }
         self.births += 1;
         let born = self.births;
-        self.strangers.insert(key, Stranger { life: Life::new(), wscale: None, born });
+        self.strangers.insert(key, Stranger { life: Life::new(), scale: Scale::default(), born });
         self.places.insert(key, Place::Stranger);
         self.queue.push_back((key, born));
     }
@@ -254,8 +255,8 @@ impl Table {
     /// A stranger's packet; its slot if it is none any more.
     fn meet(&mut self, packet: &Packet) -> Option<u32> {
         let stranger = self.strangers.get_mut(&packet.flow)?;
-        if packet.direction == Direction::Outgoing && packet.flags.has(Flags::SYN) {
-            stranger.wscale = packet.wscale;
+        if packet.flags.has(Flags::SYN) {
+            stranger.scale.on_syn(packet);
         }
         let is_open = stranger.life.observe(packet) == Phase::Open;
         let is_trusted = !self.limits.needs_proof && packet.payload > 0 && packet.direction == Direction::Incoming;
@@ -274,7 +275,7 @@ impl Table {
             key: packet.flow,
             life: stranger.life,
             seen: self.now,
-            wscale: stranger.wscale,
+            scale: stranger.scale,
             monitor: Monitor::new(&self.plan),
             bytes: 0,
         };
@@ -343,6 +344,15 @@ impl Table {
     /// The table's clock: the time of the latest packet or call of [`Table::expire`]; it never goes back.
     pub fn now(&self) -> Time {
         self.now
+    }
+    /// Measures for another plan from now on; flows stay, with all but their averages and windows.
+    pub fn replan(&mut self, plan: Plan) {
+        self.plan = plan;
+        for (_, flow) in &mut self.slots {
+            if let Some(flow) = flow {
+                flow.monitor.replan(&self.plan);
+            }
+        }
     }
     /// What rows hold.
     pub fn plan(&self) -> &Plan {

@@ -61,6 +61,12 @@ impl Monitor {
         }
     }
 
+    /// Keeps up what another plan asks for; averages and windows begin anew.
+    pub(crate) fn replan(&mut self, plan: &Plan) {
+        self.averages = Averages::new(plan);
+        self.ring = Ring::new(plan.windows().len());
+    }
+
     pub(crate) fn on_departure(&mut self, tsval: u32, now: Time) {
         self.rtt.on_departure(tsval, now);
     }
