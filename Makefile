@@ -9,8 +9,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The compiled module knows nothing of the kernel world, whose program is built apart.
 SOURCE_FILES := -type f \( -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml \)
-RUST_SOURCES := $(shell find crates bpf \( -path crates/kernel -o -path crates/emu \) -prune -o $(SOURCE_FILES) -print)
-KERNEL_SOURCES := $(shell find crates/kernel crates/emu $(SOURCE_FILES))
+RUST_SOURCES := $(shell find crates bpf \( -path crates/kernel -o -path crates/emu -o -path crates/guardd \) -prune -o $(SOURCE_FILES) -print)
+KERNEL_SOURCES := $(shell find crates/kernel crates/emu crates/guardd $(SOURCE_FILES))
 KERNEL_PACKAGES := libelf-dev zlib1g-dev pkg-config clang libbpf-dev iproute2
 
 export PYTHONHASHSEED := 0
@@ -18,7 +18,8 @@ export PYTHONHASHSEED := 0
 .DEFAULT_GOAL := build
 .PHONY: build audit test check bench format lock doctor clean
 
-## build: the command .venv/bin/fairweir, and where it can be built .venv/bin/fairweir-kernel, which plays on real TCP
+## build: the command .venv/bin/fairweir, and where they can be built .venv/bin/fairweir-kernel, which plays on
+## real TCP, and .venv/bin/fairweir-guard, the receiver's daemon
 build: $(VENV)/.core $(VENV)/.kernel
 	@echo "ready: $(BIN)/fairweir"
 
@@ -33,7 +34,8 @@ test: $(VENV)/.core $(VENV)/.kernel
 
 ## bench: the simulator's speed
 bench: $(VENV)/.core
-	cargo bench --workspace --exclude fairweir-py --exclude fairweir-kernel --exclude fairweir-emu
+	cargo bench --workspace --exclude fairweir-py --exclude fairweir-kernel --exclude fairweir-emu \
+		--exclude fairweir-guardd
 	$(BIN)/python benches/python_cca.py
 
 ## format: rewrite sources as the formatters want them
@@ -82,7 +84,8 @@ $(VENV)/.kernel-packages: | $(VENV)/.venv
 
 # cargo finds its own output directory, whatever CARGO_TARGET_DIR says.
 $(VENV)/.kernel: $(VENV)/.core $(VENV)/.kernel-packages $(KERNEL_SOURCES)
-	@if pkg-config --exists libelf zlib 2>/dev/null; then \
-		cargo install --quiet --path crates/emu --root $(VENV) --no-track --force --locked; \
-	else echo "left out: fairweir-kernel, for which these are missing: $(KERNEL_PACKAGES)"; fi
+	@if pkg-config --exists libelf zlib 2>/dev/null && command -v clang >/dev/null; then \
+		cargo install --quiet --path crates/emu --root $(VENV) --no-track --force --locked && \
+		cargo install --quiet --path crates/guardd --root $(VENV) --no-track --force --locked; \
+	else echo "left out: fairweir-kernel and fairweir-guard, for which these are missing: $(KERNEL_PACKAGES)"; fi
 	touch $@

@@ -7,12 +7,14 @@ import platform
 import shutil
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from fairweir import __version__, world_kernel
-from fairweir.errors import FairweirError
+from fairweir.errors import FairweirError, KernelError
+from fairweir.guard import daemon as guard_daemon
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def clean() -> dict[str, Any]:
 
     Returns
     -------
-    dict; ``unloaded``, ``default_restored``, ``left_without_default`` (network namespaces)
+    dict; ``unloaded``, ``default_restored``, ``left_without_default`` (network namespaces), ``guard_filters`` (how many
+    a killed guard had left; absent without the daemon)
 
     Raises
     ------
@@ -61,6 +64,8 @@ def clean() -> dict[str, Any]:
     world_kernel.find_helper()
     world_kernel.need_root("undoing what was loaded")
     undone: dict[str, Any] = world_kernel.ask(["doctor", "--clean"])["undone"]
+    with suppress(KernelError):
+        undone["guard_filters"] = guard_daemon.clean()
     return undone
 
 

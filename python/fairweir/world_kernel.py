@@ -42,6 +42,31 @@ _LAST_LINES = 5
 
 
 @dataclass(frozen=True)
+class Guarding:
+    """A guard at the receivers' device, for as long as a run takes.
+
+    Attributes
+    ----------
+    program : Path, of ``fairweir-guard``
+    config : Path; policies, TOML
+    hosts : Path; names of senders, as /etc/hosts: flow i's address is :func:`sender_address`
+    log : Path; decisions are appended here
+    """
+
+    program: Path
+    config: Path
+    hosts: Path | None = None
+    log: Path | None = None
+
+    def words(self) -> list[str]:
+        """Give the guard as ``fairweir-kernel run`` takes it."""
+        files = {"--guard-program": self.program, "--guard": self.config}
+        files |= {"--guard-hosts": self.hosts} if self.hosts is not None else {}
+        files |= {"--guard-log": self.log} if self.log is not None else {}
+        return [word for option, file in files.items() for word in (option, str(file))]
+
+
+@dataclass(frozen=True)
 class Options:
     """How the kernel world plays.
 
@@ -51,12 +76,14 @@ class Options:
     traffic : "own" or "iperf3"
     record : Path; every call of the BPF controllers is kept here and played again natively
     cost : measure what the controllers' programs cost
+    guarding : a guard at the receivers
     """
 
     mode: Literal["mtu", "tso"] = "mtu"
     traffic: Literal["own", "iperf3"] = "own"
     record: Path | None = None
     cost: bool = False
+    guarding: Guarding | None = None
 
     def words(self) -> list[str]:
         """Give the options as ``fairweir-kernel run`` takes them."""
@@ -65,27 +92,50 @@ class Options:
             words += ["--traffic", self.traffic]
         if self.record is not None:
             words += ["--record", str(self.record)]
+        words += self.guarding.words() if self.guarding is not None else []
         return [*words, "--cost"] if self.cost else words
 
 
+def sender_address(flow: int) -> str:
+    """Give the address of the sender of flow number `flow`, from 0; as crates/emu/src/address.rs."""
+    per_block = 250
+    return f"10.77.{flow // per_block}.{flow % per_block + 1}"
+
+
 def find_helper() -> Path:
-    """Give the path of ``fairweir-kernel``: the environment's, else beside the interpreter, else on the PATH.
+    """Give the path of ``fairweir-kernel``.
 
     Raises
     ------
     KernelError : there is none
     """
-    if named := os.environ.get(HELPER_VARIABLE):
+    return find_program(HELPER, HELPER_VARIABLE, "the kernel world's helper")
+
+
+def find_program(name: str, variable: str, role: str) -> Path:
+    """Give the path of a program that is built apart: the environment's, else beside the interpreter, else on the PATH.
+
+    Parameters
+    ----------
+    name : str, of the file
+    variable : str, of the environment; names another file
+    role : str, what the program is to us, for messages
+
+    Raises
+    ------
+    KernelError : there is none
+    """
+    if named := os.environ.get(variable):
         if os.access(named, os.X_OK) and Path(named).is_file():
             return Path(named)
-        raise KernelError(f"not a program: `{named}`", hint=f"{HELPER_VARIABLE} names the helper", key=HELPER_VARIABLE)
-    beside = Path(sys.executable).parent / HELPER
+        raise KernelError(f"not a program: `{named}`", hint=f"{variable} names {role}", key=variable)
+    beside = Path(sys.executable).parent / name
     if beside.is_file():
         return beside
-    if on_path := shutil.which(HELPER):
+    if on_path := shutil.which(name):
         return Path(on_path)
     raise KernelError(
-        f"the kernel world's helper `{HELPER}` is not built",
+        f"{role} `{name}` is not built",
         hint="as root: apt-get install libelf-dev zlib1g-dev pkg-config clang libbpf-dev, then make",
     )
 

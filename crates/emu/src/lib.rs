@@ -13,6 +13,7 @@ pub mod doctor;
 mod emulator;
 mod error;
 mod frames;
+pub mod guarding;
 mod hop;
 mod limits;
 mod meter;

@@ -6,6 +6,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use fairweir_emu::doctor;
+use fairweir_emu::guarding::Guarding;
 use fairweir_emu::refusal::Refusal;
 use fairweir_emu::world::{self, Ending, Mode, Traffic, WorldOptions};
 use fairweir_kernel::Source;
@@ -103,6 +104,18 @@ struct RunArguments {
     /// Measure what the BPF controllers' hooks cost
     #[arg(long)]
     cost: bool,
+    /// Policies (TOML) that a guard holds the receivers' flows to
+    #[arg(long, value_name = "FILE", requires = "guard_program")]
+    guard: Option<PathBuf>,
+    /// The guard: fairweir-guard
+    #[arg(long, value_name = "FILE")]
+    guard_program: Option<PathBuf>,
+    /// Names of senders that the guard knows, as /etc/hosts
+    #[arg(long, value_name = "FILE")]
+    guard_hosts: Option<PathBuf>,
+    /// Where the guard writes its decisions
+    #[arg(long, value_name = "FILE")]
+    guard_log: Option<PathBuf>,
     /// When interrupted, print the record of what there was
     #[arg(long)]
     keep_partial: bool,
@@ -175,6 +188,12 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Refusal> {
         series_file: arguments.series.clone(),
         record: arguments.record.clone(),
         cost: arguments.cost,
+        guarding: arguments.guard.clone().zip(arguments.guard_program.clone()).map(|(config, program)| Guarding {
+            program,
+            config,
+            hosts: arguments.guard_hosts.clone(),
+            log: arguments.guard_log.clone(),
+        }),
         keep_partial: arguments.keep_partial,
         budget: arguments.budget_us.map(Dur::from_micros),
     };

@@ -10,7 +10,7 @@ use fairweir_sim::{Config, FlowSpec};
 use nix::sched::CpuSet;
 
 /// The device's name in both namespaces.
-const DEVICE: &str = "path";
+pub(crate) const DEVICE: &str = "path";
 /// Packets that may wait for the emulator: more than all windows together, so that none is dropped before the path.
 const TX_QUEUE_PACKETS: u32 = 200_000;
 /// Most bytes of a socket's buffers; the scenario's windows bind, not these.

@@ -1,12 +1,14 @@
 //! Who sends and who receives in a run: plans from the configuration, and the work of the two threads.
 
 use crate::cca::Choice;
-use crate::network::HEADER_BYTES;
+use crate::guarding::{Guarded, Guarding};
+use crate::network::{DEVICE, HEADER_BYTES};
 use crate::refusal::Refusal;
 use crate::traffic::{Clients, Listening, Receivers, SenderPlan, SenderRecord, Senders, Servers, Timeline};
 use crate::{Clock, EmulatorCpu, Network, address};
 use fairweir_sim::{Config, FlowSpec, Source};
 use fairweir_units::{Dur, Rate, Time};
+use serde_json::Value;
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::BorrowedFd;
@@ -43,24 +45,28 @@ pub(crate) struct Parties<'a> {
     pub(crate) choice: &'a Choice,
     pub(crate) traffic: Traffic,
     pub(crate) stop: &'a AtomicBool,
+    /// Who holds the flows to a policy of the receivers.
+    pub(crate) guarding: Option<&'a Guarding>,
     /// Where neither sends nor receives.
     pub(crate) emulator_cpu: EmulatorCpu,
 }
 
 impl Parties<'_> {
-    /// Receives until `stop` is set; calls `ready` when senders may connect.
+    /// Receives until `stop` is set; calls `ready` when senders may connect. What the guard has to tell at the end, if
+    /// there is one.
     ///
     /// # Errors
     /// If nobody can listen, or the system fails later on.
-    pub(crate) fn receive(&self, ready: impl FnOnce()) -> Result<(), Refusal> {
+    pub(crate) fn receive(&self, ready: impl FnOnce()) -> Result<Option<Value>, Refusal> {
         self.emulator_cpu.avoid();
         self.network.receivers().join()?;
         let failed = |e: io::Error| Refusal::new(format!("receive: {e}"));
+        let guarded = self.guarding.map(|guarding| Guarded::start(guarding, DEVICE)).transpose()?;
         match self.traffic {
             Traffic::Own => {
                 let receivers = Receivers::listen(&self.listening()).map_err(failed)?;
                 ready();
-                receivers.run(self.stop).map_err(failed)
+                receivers.run(self.stop).map_err(failed)?;
             }
             Traffic::Iperf3 => {
                 let addresses: Vec<SocketAddrV4> = self.listening().iter().map(|at| at.address).collect();
@@ -69,9 +75,9 @@ impl Parties<'_> {
                 while !self.stop.load(Ordering::Relaxed) {
                     thread::sleep(STOP_CHECK);
                 }
-                Ok(())
             }
         }
+        guarded.map(Guarded::stop).transpose()
     }
 
     /// Sends by `clock` until the run's end, or `stop` is set.

@@ -11,6 +11,7 @@
 //!   are written there one column after another, and `series` is `{"file", "flows": {column: [offset, bytes]}, ...}`;
 //! - `replay`, with a record file: per BPF controller what the native build of its source made of the same ACKs
 //!   ([`recording`](crate::recording));
+//! - `guard`, if there was one: its last status;
 //! - `cost`, where asked for: per BPF controller and hook `{"calls", "ns"}`;
 //! - `interrupted: true` if the run was cut short and its part was to be kept.
 //!
@@ -18,6 +19,7 @@
 //! network, alike for all controllers; cwnd, inflight, pacing rate, losses and timeouts by `TCP_INFO`.
 
 use crate::cca::Choice;
+use crate::guarding::Guarding;
 use crate::limits;
 use crate::parties::Parties;
 pub use crate::parties::Traffic;
@@ -54,6 +56,8 @@ pub struct WorldOptions {
     pub record: Option<PathBuf>,
     /// Is the time of the BPF controllers' programs taken?
     pub cost: bool,
+    /// Who holds the flows to a policy of the receivers.
+    pub guarding: Option<Guarding>,
     /// What the 99th percentile of the release error may be.
     pub budget: Option<Dur>,
 }
@@ -107,8 +111,15 @@ pub fn play(
 
     let stop = AtomicBool::new(false);
     let emulator_cpu = emulator.cpu();
-    let parties =
-        Parties { config, network: &network, choice: &choice, traffic: options.traffic, stop: &stop, emulator_cpu };
+    let parties = Parties {
+        config,
+        network: &network,
+        choice: &choice,
+        traffic: options.traffic,
+        stop: &stop,
+        guarding: options.guarding.as_ref(),
+        emulator_cpu,
+    };
     let (sent, received, is_interrupted) = thread::scope(|scope| {
         let (is_ready, ready) = mpsc::channel();
         let receiving = scope.spawn(move || {
@@ -131,7 +142,7 @@ pub fn play(
         stop.store(true, Ordering::Relaxed);
         (join(sending), join(receiving), is_interrupted)
     });
-    received?;
+    let guard = received?;
     let (sent, is_interrupted) = (sent?, is_interrupted?);
     let measured = emulator.stop()?;
     if is_interrupted && !options.keep_partial {
@@ -141,6 +152,9 @@ pub fn play(
     let mut document = Document { config, measured: &measured, sent: &sent }.render(to)?;
     for (name, value) in about.finish()? {
         document[name] = value;
+    }
+    if let Some(status) = guard {
+        document["guard"] = status;
     }
     if is_interrupted {
         document["interrupted"] = Value::Bool(true);

@@ -14,7 +14,7 @@ mod compile;
 pub mod cost;
 pub mod doctor;
 mod error;
-mod libbpf;
+pub mod libbpf;
 pub mod permanent;
 mod probe;
 mod records;

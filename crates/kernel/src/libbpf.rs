@@ -18,7 +18,7 @@ fn keep(_: PrintLevel, message: String) {
 }
 
 /// Runs `call`; its outcome, and what libbpf said meanwhile.
-pub(crate) fn listening<T>(call: impl FnOnce() -> T) -> (T, String) {
+pub fn listening<T>(call: impl FnOnce() -> T) -> (T, String) {
     static SILENCE: Once = Once::new();
     SILENCE.call_once(|| {
         set_print(Some((PrintLevel::Info, keep)));
@@ -29,7 +29,7 @@ pub(crate) fn listening<T>(call: impl FnOnce() -> T) -> (T, String) {
 }
 
 /// The lines of a verifier's log that say why: the last few before its statistics.
-pub(crate) fn gist(log: &str) -> String {
+pub fn gist(log: &str) -> String {
     const SHOWN: usize = 12;
     let telling: Vec<&str> = log
         .lines()
@@ -45,7 +45,7 @@ pub(crate) fn gist(log: &str) -> String {
 }
 
 /// The running kernel's version, as (major, minor).
-pub(crate) fn kernel_version() -> (u32, u32) {
+pub fn kernel_version() -> (u32, u32) {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse().ok());
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))

@@ -40,6 +40,7 @@ COMMANDS = {
     "contract": "fairweir.cli.contract:contract",
     "list": "fairweir.cli.list:list_all",
     "kernel": "fairweir.cli.kernel:kernel_app",
+    "guard": "fairweir.cli.guard:guard_app",
     "new": "fairweir.cli.new:new_app",
     "doctor": "fairweir.cli.doctor:doctor",
 }

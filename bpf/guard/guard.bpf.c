@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR MIT)
+/*
+ * Guard at a network device: summaries of TCP packets to user space, and smaller windows in the ACKs that leave.
+ *
+ * Nothing is copied but headers. A reader that falls behind costs detail, not truth: pure ACKs are thinned first; data
+ * that find no room are told with the flow's next data, as one summary; only what does not join up is lost, and counted.
+ *
+ * Source: CMU-CS-24-129 §3.2.2 for windows as the receiver's means; RFC 7323, RFC 9293 for what they may be.
+ */
+#include "window.h"
+
+#define ANY 0 /* BPF_ANY */
+#define NO_WAKEUP 1 /* BPF_RB_NO_WAKEUP */
+#define WAKEUP 2 /* BPF_RB_FORCE_WAKEUP */
+#define AVAILABLE 0 /* BPF_RB_AVAIL_DATA */
+#define NEXT_PROGRAM (-1) /* TCX_NEXT, TC_ACT_UNSPEC */
+
+#define RING_BYTES (1 << 23)
+#define RECORD_BYTES (sizeof(struct guard_packet) + 8)
+/* Of pure ACKs one in so many is told once the ring is half full. */
+#define THINNED_TO 8
+/* How long after a full ring flows are searched for what was held back. */
+#define HOLD_NS NSEC_PER_SEC
+#define MAX_FLOWS 8192
+
+struct {
+	__uint(type, 27 /* BPF_MAP_TYPE_RINGBUF */);
+	__uint(max_entries, RING_BYTES);
+} guard_packets SEC(".maps");
+
+/* Flows to hold back, written by user space alone. */
+struct {
+	__uint(type, 1 /* BPF_MAP_TYPE_HASH */);
+	__uint(map_flags, 1 /* BPF_F_NO_PREALLOC */);
+	__uint(max_entries, MAX_FLOWS);
+	__type(key, struct guard_flow);
+	__type(value, struct guard_target);
+} guard_targets SEC(".maps");
+
+struct {
+	__uint(type, 9 /* BPF_MAP_TYPE_LRU_HASH */);
+	__uint(max_entries, MAX_FLOWS);
+	__type(key, struct guard_flow);
+	__type(value, struct guard_promise);
+} guard_promises SEC(".maps");
+
+/* Data that found no room in the ring. */
+struct guard_held {
+	u32 seq;
+	u32 payload; /* 0: none */
+	u32 wire;
+	u32 segs;
+};
+
+struct {
+	__uint(type, 9 /* BPF_MAP_TYPE_LRU_HASH */);
+	__uint(max_entries, MAX_FLOWS);
+	__type(key, struct guard_flow);
+	__type(value, struct guard_held);
+} guard_held_data SEC(".maps");
+
+/* The only variables: user space reads the counters in this order. */
+struct {
+	u64 told;
+	u64 lost; /* summaries of data, SYN, FIN, RST */
+	u64 thinned; /* of pure ACKs */
+	u64 merged; /* told with a later one */
+	u64 rewritten; /* windows made smaller; clamps changed */
+	u64 unscaled; /* windows left alone as their scale is unknown */
+	u64 held_until_ns; /* nothing is held back after it */
+} guard_state;
+
+#define COUNT(what) __sync_fetch_and_add(&guard_state.what, 1)
+
+static __always_inline bool tell(struct guard_packet *p, u64 waiting)
+{
+	/* Once on the way up, as waking costs more than telling. */
+	bool is_time = waiting >= RING_BYTES / 4 && waiting < RING_BYTES / 4 + 4 * RECORD_BYTES;
+
+	if (bpf_ringbuf_output(&guard_packets, p, sizeof(*p), is_time ? WAKEUP : NO_WAKEUP))
+		return false;
+	COUNT(told);
+	return true;
+}
+
+static __always_inline void join(struct guard_packet *p, struct guard_held *held)
+{
+	if (held->seq + held->payload != p->seq) {
+		COUNT(lost);
+	} else {
+		p->seq = held->seq;
+		p->payload += held->payload;
+		p->wire += held->wire;
+		p->segs = min(p->segs + held->segs, 0xffffU);
+		COUNT(merged);
+	}
+	held->payload = 0;
+}
+
+static __always_inline void report_incoming(struct guard_packet *p)
+{
+	u64 waiting = bpf_ringbuf_query(&guard_packets, AVAILABLE);
+	struct guard_held held = {};
+
+	p->time_ns = bpf_ktime_get_ns();
+	if (p->payload && p->time_ns < guard_state.held_until_ns) {
+		struct guard_held *before = bpf_map_lookup_elem(&guard_held_data, &p->flow);
+
+		if (before && before->payload)
+			join(p, before);
+	}
+	if (tell(p, waiting))
+		return;
+	if (!p->payload || p->flags & (TCP_SYN | TCP_FIN | TCP_RST)) {
+		COUNT(lost);
+		return;
+	}
+	held.seq = p->seq;
+	held.payload = p->payload;
+	held.wire = p->wire;
+	held.segs = p->segs;
+	if (bpf_map_update_elem(&guard_held_data, &p->flow, &held, ANY))
+		COUNT(lost);
+	guard_state.held_until_ns = p->time_ns + HOLD_NS;
+}
+
+static __always_inline void report_outgoing(struct guard_packet *p)
+{
+	u64 waiting = bpf_ringbuf_query(&guard_packets, AVAILABLE);
+	bool is_pure_ack = !p->payload && (p->flags & ~TCP_PSH) == TCP_ACK;
+
+	if (is_pure_ack && waiting > RING_BYTES / 2 && bpf_get_prandom_u32() % THINNED_TO) {
+		COUNT(thinned);
+		return;
+	}
+	p->time_ns = bpf_ktime_get_ns();
+	if (!tell(p, waiting))
+		COUNT(lost);
+}
+
+struct tcp_options_received {
+	u16 rcv_wscale : 4;
+} CC_CORE;
+
+struct tcp_sock___guard {
+	struct tcp_options_received rx_opt;
+	u32 window_clamp;
+} CC_CORE;
+
+/* The socket knows, if it is here; then also of connections that are older than guard. */
+static __always_inline u32 scale_of(struct __sk_buff *skb, const struct guard_packet *p,
+				    const struct guard_target *target)
+{
+	struct sock_common *common = skb->sk;
+	struct tcp_sock *tp = common ? bpf_skc_to_tcp_sock(common) : 0;
+	struct tcp_sock___guard *guarded = (void *)tp;
+
+	/* What answers for a connection that is gone is another kind of socket, with no such port. */
+	if (tp && ((struct sock *)tp)->__sk_common.skc_num == p->flow.local_port)
+		return BPF_CORE_READ_BITFIELD(guarded, rx_opt.rcv_wscale);
+	return target->wscale;
+}
+
+static __always_inline void hold_back(struct __sk_buff *skb, const struct guard_packet *p,
+				      const struct guard_layout *at)
+{
+	struct guard_target *target = bpf_map_lookup_elem(&guard_targets, &p->flow);
+	struct guard_promise *promise, first = {};
+	u16 window, old, new;
+	u32 scale;
+
+	if (!target)
+		return;
+	scale = scale_of(skb, p, target);
+	if (scale > MAX_WSCALE) {
+		COUNT(unscaled);
+		return;
+	}
+	promise = bpf_map_lookup_elem(&guard_promises, &p->flow);
+	if (!promise) {
+		/* What was promised before is unknown: this window is the least it can be. */
+		first.edge = p->ack + ((u32)p->window << scale);
+		bpf_map_update_elem(&guard_promises, &p->flow, &first, ANY);
+		promise = &first;
+	}
+	window = advertise(promise, p->ack, p->window, scale, target);
+	if (window == p->window)
+		return;
+	old = __builtin_bswap16(p->window);
+	new = __builtin_bswap16(window);
+	/* A no-op where the device is to finish the checksum, vital where a forwarded packet's is finished. */
+	if (bpf_l4_csum_replace(skb, at->tcp + 16, old, new, sizeof(new)))
+		return;
+	bpf_skb_store_bytes(skb, at->tcp + 14, &new, sizeof(new), 0);
+	COUNT(rewritten);
+}
+
+/* Set before loading: sockets are clamped, and windows in packets left alone. */
+const volatile u32 guard_clamps = 0;
+
+struct in6_addr {
+	union {
+		u8 u6_addr8[16];
+	} in6_u;
+} CC_CORE;
+
+struct sock_common___guard {
+	u16 skc_family;
+	struct in6_addr skc_v6_rcv_saddr;
+	struct in6_addr skc_v6_daddr;
+} CC_CORE;
+
+struct bpf_iter__tcp {
+	void *meta;
+	struct sock_common *sk_common;
+};
+
+#define FAMILY_IPV4 2
+#define FAMILY_IPV6 10
+#define LEVEL_TCP 6
+#define TCP_WINDOW_CLAMP 10
+
+/* The window clamp of a socket before its first change here. */
+struct {
+	__uint(type, 1 /* BPF_MAP_TYPE_HASH */);
+	__uint(map_flags, 1 /* BPF_F_NO_PREALLOC */);
+	__uint(max_entries, MAX_FLOWS);
+	__type(key, struct guard_flow);
+	__type(value, u32);
+} guard_clamped SEC(".maps");
+
+static __always_inline bool name_socket(struct sock_common *common, struct guard_flow *flow)
+{
+	struct sock_common___guard *more = (void *)common;
+	u16 family = more->skc_family;
+
+	if (family == FAMILY_IPV4) {
+		__builtin_memset(flow->local + 10, 0xff, 2);
+		__builtin_memset(flow->remote + 10, 0xff, 2);
+		*(u32 *)(flow->local + 12) = common->skc_rcv_saddr;
+		*(u32 *)(flow->remote + 12) = common->skc_daddr;
+	} else if (family == FAMILY_IPV6) {
+		bpf_core_read(flow->local, 16, &more->skc_v6_rcv_saddr);
+		bpf_core_read(flow->remote, 16, &more->skc_v6_daddr);
+	} else {
+		return false;
+	}
+	flow->local_port = common->skc_num;
+	flow->remote_port = __builtin_bswap16(common->skc_dport);
+	return true;
+}
+
+/* Each TCP socket of the network namespace, locked: its own flow control keeps its promises. */
+SEC("iter/tcp")
+int guard_clamp(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *common = ctx->sk_common;
+	struct tcp_sock *tp = common ? bpf_skc_to_tcp_sock(common) : 0;
+	struct tcp_sock___guard *guarded = (void *)tp;
+	struct guard_flow flow = {};
+	struct guard_target *target;
+	u32 *before, now;
+	int clamp;
+
+	if (!tp || !name_socket(common, &flow))
+		return 0;
+	target = bpf_map_lookup_elem(&guard_targets, &flow);
+	before = bpf_map_lookup_elem(&guard_clamped, &flow);
+	now = guarded->window_clamp;
+	if (target) {
+		clamp = min(max(target->bytes, target->least), 0x7fffffffU);
+		if (!before)
+			bpf_map_update_elem(&guard_clamped, &flow, &now, ANY);
+	} else if (before) {
+		clamp = *before;
+		bpf_map_delete_elem(&guard_clamped, &flow);
+	} else {
+		return 0;
+	}
+	if ((u32)clamp != now && !bpf_setsockopt(tp, LEVEL_TCP, TCP_WINDOW_CLAMP, &clamp, sizeof(clamp)))
+		COUNT(rewritten);
+	return 0;
+}
+
+SEC("tc")
+int guard_ingress(struct __sk_buff *skb)
+{
+	struct guard_layout at;
+	struct guard_packet p = {};
+
+	if (read_packet(skb, GUARD_INCOMING, &p, &at))
+		report_incoming(&p);
+	return NEXT_PROGRAM;
+}
+
+SEC("tc")
+int guard_egress(struct __sk_buff *skb)
+{
+	struct guard_layout at;
+	struct guard_packet p = {};
+
+	if (!read_packet(skb, GUARD_OUTGOING, &p, &at))
+		return NEXT_PROGRAM;
+	report_outgoing(&p);
+	if (!guard_clamps && (p.flags & (TCP_ACK | TCP_SYN | TCP_RST)) == TCP_ACK)
+		hold_back(skb, &p, &at);
+	return NEXT_PROGRAM;
+}
+
+CC_LICENSE("Dual MIT/GPL");

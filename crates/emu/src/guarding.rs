@@ -1,0 +1,88 @@
+//! The receivers' guard: the daemon `fairweir-guard` at their device, for as long as a run takes.
+
+use crate::refusal::Refusal;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+/// How the receivers are guarded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guarding {
+    /// The daemon.
+    pub program: PathBuf,
+    /// Its policies, TOML.
+    pub config: PathBuf,
+    /// Names of senders, as /etc/hosts.
+    pub hosts: Option<PathBuf>,
+    /// Where it writes its decisions.
+    pub log: Option<PathBuf>,
+}
+
+/// A daemon at work; dropped, it is killed.
+#[derive(Debug)]
+pub(crate) struct Guarded {
+    child: Child,
+    said: BufReader<ChildStderr>,
+}
+
+impl Guarded {
+    /// Guards `device` of the calling thread's network namespace; when this returns, it sees packets. It dies with the
+    /// calling thread.
+    pub(crate) fn start(guarding: &Guarding, device: &str) -> Result<Guarded, Refusal> {
+        let program = guarding.program.display();
+        let mut command = Command::new(&guarding.program);
+        command.args(["run", "--json", "--interface", device, "--config"]).arg(&guarding.config);
+        for (option, file) in [("--hosts", &guarding.hosts), ("--log", &guarding.log)] {
+            file.iter().for_each(|file| {
+                command.arg(option).arg(file);
+            });
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // SAFETY: one system call between fork and exec.
+        unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
+        let mut child = command.spawn().map_err(|e| {
+            Refusal::new(format!("start the guard `{program}`: {e}"))
+                .hint("`make` builds it; FAIRWEIR_GUARD names another")
+        })?;
+        let stderr = child.stderr.take().ok_or_else(|| Refusal::new("the guard has no stderr"))?;
+        let mut guarded = Guarded { child, said: BufReader::new(stderr) };
+        let mut first = String::new();
+        let failed = |e: std::io::Error| Refusal::new(format!("hear of the guard: {e}"));
+        guarded.said.read_line(&mut first).map_err(failed)?;
+        if first.starts_with("guard of ") {
+            return Ok(guarded);
+        }
+        guarded.said.read_to_string(&mut first).map_err(failed)?;
+        let (message, hint) = first.split_once("hint: ").unwrap_or((&first, ""));
+        let refusal = Refusal::new(format!("the guard: {}", message.trim_start_matches("error: ").trim()));
+        Err(if hint.is_empty() { refusal } else { refusal.hint(hint.trim()) })
+    }
+
+    /// Ends it politely; its last status.
+    pub(crate) fn stop(mut self) -> Result<Value, Refusal> {
+        let failed = |e: std::io::Error| Refusal::new(format!("end the guard: {e}"));
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT).map_err(|e| failed(e.into()))?;
+        let mut text = String::new();
+        let stdout = self.child.stdout.take().ok_or_else(|| Refusal::new("the guard has no stdout"))?;
+        BufReader::new(stdout).read_to_string(&mut text).map_err(failed)?;
+        if let Ok(status) = serde_json::from_str(&text) {
+            return Ok(status);
+        }
+        let mut complaint = String::new();
+        self.said.read_to_string(&mut complaint).map_err(failed)?;
+        Err(Refusal::new(format!("the guard ended before the run: {}", complaint.trim())))
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // Both fail only if it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,31 @@
+//! Compiles `bpf/guard/` for the kernel: the daemon shall need no compiler where it runs.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    let path = |name: &str| PathBuf::from(env::var_os(name).unwrap_or_else(|| panic!("{name} is not set")));
+    let bpf = path("CARGO_MANIFEST_DIR").join("../../bpf");
+    let sources = bpf.join("guard");
+    for header in ["tcp.h", "core.h"].map(|name| bpf.join(name)) {
+        println!("cargo:rerun-if-changed={}", header.display());
+    }
+    for entry in fs::read_dir(&sources).expect("bpf/guard/ is readable") {
+        println!("cargo:rerun-if-changed={}", entry.expect("bpf/guard/ is readable").path().display());
+    }
+    println!("cargo:rerun-if-env-changed=CLANG");
+    let clang = env::var_os("CLANG").filter(|c| !c.is_empty()).unwrap_or_else(|| "clang".into());
+    let status = Command::new(&clang)
+        .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror", "-Wno-unknown-attributes", "-I"])
+        .arg(&bpf)
+        .arg("-I")
+        .arg(path("DEP_BPF_INCLUDE"))
+        .arg("-c")
+        .arg(sources.join("guard.bpf.c"))
+        .arg("-o")
+        .arg(path("OUT_DIR").join("guard.bpf.o"))
+        .status()
+        .unwrap_or_else(|e| panic!("{}: {e}; install clang 14 or later, or name one in CLANG", clang.display()));
+    assert!(status.success(), "clang refuses bpf/guard/guard.bpf.c");
+}

@@ -1,0 +1,164 @@
+//! The loop: packets as they come, decisions every 100 ms, tables and files every second.
+
+use crate::control::Door;
+use crate::device::Device;
+use crate::error::{During, GuardError};
+use crate::guard::{Guard, Turn};
+use crate::log::Log;
+use crate::settings::Settings;
+use crate::signals::{Request, Signals};
+use crate::status::Status;
+use crate::tap::Tap;
+use crate::{hook, live, machine, metrics};
+use fairweir_units::{Dur, Time};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde_json::json;
+use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
+
+/// Between decisions (CMU-CS-24-129 §3.3.2).
+const DECIDE_EVERY: Dur = Dur::from_millis(100);
+/// Between tables, and looks at the device.
+const TIDY_EVERY: Dur = Dur::from_millis(1000);
+/// Between files for Prometheus, which asks every 15 s or so.
+const METRICS_EVERY: Dur = Dur::from_millis(5000);
+
+/// How a guard ended.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    /// By Ctrl-C rather than by its manager?
+    pub is_interrupted: bool,
+    /// The last status.
+    pub status: Status,
+}
+
+/// Guards until a signal comes.
+///
+/// # Errors
+/// If it cannot start; or if the device goes away.
+pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
+    let signals = Signals::block()?;
+    let (config, names) = settings.read()?;
+    let device = Device::find(&settings.interface)?;
+    let door = Door::hold(&device)?;
+    let mut log = settings.log.as_deref().map(Log::open).transpose()?;
+    let swept = hook::sweep(device.index);
+    let tap = Tap::open(&device, settings.means, settings.attachment)?;
+    say(
+        settings,
+        &format!("guards {}{}", device.name, if swept > 0 { "; a killed guard's filters are removed" } else { "" }),
+    );
+    let mut guard = Guard::new(tap, &device.name, &config, names, settings.dry_run);
+    let mut screen = Screen::new(settings.live);
+    let (mut decide_at, mut tidy_at, mut metrics_at) = (machine::now(), machine::now(), machine::now());
+    loop {
+        wait(decide_at, &guard, &door, &signals)?;
+        guard.observe()?;
+        door.answer(|question| answer(&guard, question));
+        match signals.next() {
+            None => {}
+            Some(Request::Reload) => match settings.read() {
+                Ok((config, names)) => {
+                    guard.reload(&config, names);
+                    say(settings, "has new policies");
+                }
+                // What ran so far goes on.
+                Err(e) => say(settings, &format!("keeps its policies: {e}")),
+            },
+            Some(request) => {
+                let is_interrupted = request == Request::Interrupt;
+                settings.metrics.as_deref().map(metrics::remove).transpose()?;
+                let status = guard.status();
+                guard.release_all()?;
+                return Ok(Ending { is_interrupted, status });
+            }
+        }
+        let now = machine::now();
+        if now >= decide_at {
+            decide_at = next(decide_at, DECIDE_EVERY, now);
+            let turns = guard.decide()?;
+            if let Some(log) = &mut log {
+                turns.iter().try_for_each(|turn| log.write(&event(turn, settings.dry_run)))?;
+            }
+        }
+        if now >= tidy_at {
+            tidy_at = next(tidy_at, TIDY_EVERY, now);
+            guard.tidy();
+            screen.show(&guard);
+            if !device.is_there() {
+                return Err(GuardError::refused(
+                    format!("`{}` is gone", device.name),
+                    "guard it again when it is back; systemd does so by itself",
+                ));
+            }
+        }
+        if let Some(path) = settings.metrics.as_deref().filter(|_| now >= metrics_at) {
+            metrics_at = next(metrics_at, METRICS_EVERY, now);
+            metrics::write(path, &guard.status())?;
+        }
+    }
+}
+
+/// The next time in a rhythm; those that were missed are left out.
+fn next(at: Time, every: Dur, now: Time) -> Time {
+    (at + every).max(now)
+}
+
+/// Sleeps until something is to be done: the time `until`, a signal, a question, a ring that is filling.
+fn wait(until: Time, guard: &Guard, door: &Door, signals: &Signals) -> Result<(), GuardError> {
+    let ms = until.since(machine::now()).as_millis_f64().ceil() as u16;
+    let mut sources =
+        [signals.as_fd(), door.as_fd(), guard.tap().programs().filling()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    match poll(&mut sources, PollTimeout::from(ms)) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(e) => Err(e).during(|| "wait for packets".into()),
+    }
+}
+
+fn answer(guard: &Guard, question: &str) -> String {
+    match question.split_once(' ') {
+        None if question == "status" => json!(guard.status()).to_string(),
+        Some(("explain", part)) => json!(guard.explain(part)).to_string(),
+        _ => json!({ "error": format!("not understood: {question}") }).to_string(),
+    }
+}
+
+fn event(turn: &Turn, dry_run: bool) -> serde_json::Value {
+    json!({
+        "unix_s": machine::unix_seconds(),
+        "remote": turn.flow.remote().to_string(),
+        "local": turn.flow.local().to_string(),
+        "vlan": turn.flow.scope(),
+        "event": if turn.decision.window.is_some() { "hold" } else { "release" },
+        "window_bytes": turn.decision.window.map(fairweir_guard::WindowTarget::bytes),
+        "target_mbps": turn.decision.rate_mbps,
+        "why": turn.decision.why.to_string(),
+        "dry_run": dry_run,
+    })
+}
+
+/// One line for whoever started it.
+fn say(settings: &Settings, text: &str) {
+    // Nobody may be listening; that is no reason to stop.
+    let _ = writeln!(std::io::stderr(), "guard of {}: {text}", settings.interface);
+}
+
+/// The table on a terminal, each in the place of the one before.
+struct Screen {
+    is_on: bool,
+}
+
+impl Screen {
+    fn new(is_wanted: bool) -> Screen {
+        Screen { is_on: is_wanted && std::io::stderr().is_terminal() }
+    }
+
+    fn show(&mut self, guard: &Guard) {
+        if self.is_on {
+            /// Top left corner, then nothing below it.
+            const CLEAR: &str = "\x1b[H\x1b[J";
+            let _ = write!(std::io::stderr(), "{CLEAR}{}", live::table(&guard.status()));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What can go wrong between a command and a running guard.
+
+use std::io;
+
+/// Why something did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum GuardError {
+    /// Something that is asked for is not there, or may not be.
+    #[error("{what}")]
+    Refused {
+        /// What is wrong, with the value.
+        what: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// A system call that failed.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl GuardError {
+    pub(crate) fn refused(what: impl Into<String>, hint: impl Into<String>) -> GuardError {
+        GuardError::Refused { what: what.into(), hint: hint.into() }
+    }
+
+    /// What to do about it, if that is known.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            GuardError::Refused { hint, .. } => Some(hint),
+            GuardError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("it takes root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN")
+            }
+            GuardError::Io { .. } => None,
+        }
+    }
+}
+
+/// Names what was being done when an error came.
+pub(crate) trait During<T> {
+    fn during(self, what: impl FnOnce() -> String) -> Result<T, GuardError>;
+}
+
+impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
+    fn during(self, what: impl FnOnce() -> String) -> Result<T, GuardError> {
+        self.map_err(|error| GuardError::Io { what: what(), source: error.into() })
+    }
+}
+
+/// libbpf's error with the system's number behind it.
+pub(crate) fn bpf(error: libbpf_rs::Error) -> io::Error {
+    io::Error::new(io::Error::from(error.kind_of_system()).kind(), format!("{error:#}"))
+}
+
+trait KindOfSystem {
+    fn kind_of_system(&self) -> io::ErrorKind;
+}
+
+impl KindOfSystem for libbpf_rs::Error {
+    fn kind_of_system(&self) -> io::ErrorKind {
+        match self.kind() {
+            libbpf_rs::ErrorKind::PermissionDenied => io::ErrorKind::PermissionDenied,
+            libbpf_rs::ErrorKind::NotFound => io::ErrorKind::NotFound,
+            libbpf_rs::ErrorKind::AlreadyExists => io::ErrorKind::AlreadyExists,
+            _ => io::ErrorKind::Other,
+        }
+    }
+}

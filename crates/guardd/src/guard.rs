@@ -1,0 +1,298 @@
+//! Packets to measurements to decisions to windows: all of the daemon but its loop.
+
+use crate::error::GuardError;
+use crate::live;
+use crate::machine;
+use crate::names::Names;
+use crate::status::{Change, Explanation, FlowStatus, ServiceStatus, Status, TableCounts};
+use crate::tap::Tap;
+use fairweir_guard::policy::{Config, Decision, Group, Policies};
+use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Table, WindowTarget};
+use fairweir_units::{Dur, Time};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+
+/// Decisions that are remembered of a flow.
+const REMEMBERED: usize = 20;
+/// Rates are taken over at least this.
+const RATE_SPAN: Dur = Dur::from_millis(1000);
+
+/// The guard of one device.
+#[derive(Debug)]
+pub struct Guard {
+    tap: Tap,
+    table: Table,
+    policies: Policies,
+    group: Group,
+    names: Names,
+    interface: String,
+    dry_run: bool,
+    started: Time,
+    held: HashMap<FlowId, Held>,
+    notes: HashMap<FlowId, Notes>,
+    rates_at: Time,
+}
+
+/// What the kernel has been told of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Held {
+    flow: FlowKey,
+    target: WindowTarget,
+    wscale: Option<u8>,
+}
+
+/// What is remembered of a flow for people.
+#[derive(Debug, Default)]
+struct Notes {
+    payload_before: u64,
+    mbps: f64,
+    history: VecDeque<(Time, Decision)>,
+}
+
+/// A flow's decision that differs in kind from the one before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// Whose.
+    pub flow: FlowKey,
+    /// The new one.
+    pub decision: Decision,
+}
+
+impl Guard {
+    /// Guards through `tap` with the policies of `config`; `names` are those of senders.
+    pub fn new(tap: Tap, interface: &str, config: &Config, names: Names, dry_run: bool) -> Guard {
+        let policies = Policies::new(config);
+        let secret = RandomState::new();
+        let key = (u128::from(secret.hash_one(0)) << 64 | u128::from(secret.hash_one(1))).to_ne_bytes();
+        let group = group_of(config);
+        Guard {
+            table: Table::new(Limits::default(), key, policies.plan()),
+            names,
+            tap,
+            policies,
+            group,
+            interface: interface.to_owned(),
+            dry_run,
+            started: machine::now(),
+            held: HashMap::new(),
+            notes: HashMap::new(),
+            rates_at: machine::now(),
+        }
+    }
+
+    /// Takes new policies; flows keep their measurements, and their windows until the next decision.
+    pub fn reload(&mut self, config: &Config, names: Names) {
+        self.policies = Policies::new(config);
+        self.group = group_of(config);
+        self.names = names;
+        self.table.replan(self.policies.plan());
+    }
+
+    /// Where packets come from.
+    pub fn tap(&self) -> &Tap {
+        &self.tap
+    }
+
+    /// Takes in what has passed since the last call.
+    ///
+    /// # Errors
+    /// If the ring cannot be read.
+    pub fn observe(&mut self) -> Result<(), GuardError> {
+        let table = &mut self.table;
+        self.tap.programs_mut().drain(|packet| {
+            table.observe(packet);
+        })
+    }
+
+    /// Decides about every flow and tells the kernel; gives what changed in kind: flows that are now held or released, or
+    /// for another reason.
+    ///
+    /// # Errors
+    /// If the kernel's maps cannot be written.
+    pub fn decide(&mut self) -> Result<Vec<Turn>, GuardError> {
+        let names = &self.names;
+        let decisions = self.policies.decide(&self.table, |flow| names.labels(flow));
+        let now = self.table.now();
+        let (mut turns, mut seen) = (Vec::new(), HashSet::new());
+        for (id, decision) in decisions {
+            let Some(flow) = self.table.get(id) else { continue };
+            let (key, wscale) = (*flow.key(), flow.wscale());
+            seen.insert(id);
+            let wanted = decision.window.filter(|_| !flow.is_ended());
+            self.apply(id, wanted.map(|target| Held { flow: key, target, wscale }))?;
+            if self.notes.entry(id).or_default().remember(now, &decision) {
+                turns.push(Turn { flow: key, decision });
+            }
+        }
+        let gone: Vec<FlowId> = self.held.keys().filter(|id| !seen.contains(id)).copied().collect();
+        gone.into_iter().try_for_each(|id| self.apply(id, None))?;
+        self.notes.retain(|id, _| seen.contains(id));
+        self.tap.programs().clamp()?;
+        Ok(turns)
+    }
+
+    /// Gives every flow its own window back.
+    ///
+    /// # Errors
+    /// If the kernel's maps cannot be written.
+    pub fn release_all(&mut self) -> Result<(), GuardError> {
+        let held: Vec<FlowId> = self.held.keys().copied().collect();
+        held.into_iter().try_for_each(|id| self.apply(id, None))?;
+        self.tap.programs().clamp()
+    }
+
+    fn apply(&mut self, id: FlowId, wanted: Option<Held>) -> Result<(), GuardError> {
+        let before = self.held.get(&id).copied();
+        if wanted == before || self.dry_run {
+            return Ok(());
+        }
+        match (wanted, before) {
+            (Some(held), _) => {
+                self.tap.programs().hold(&held.flow, held.target, held.wscale)?;
+                self.held.insert(id, held);
+            }
+            (None, Some(held)) => {
+                self.tap.programs().release(&held.flow)?;
+                self.held.remove(&id);
+            }
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// What is to be done about once a second: flows that ended are forgotten, rates are taken.
+    pub fn tidy(&mut self) {
+        let now = machine::now();
+        self.table.expire(now);
+        let span = now.since(self.rates_at);
+        if span < RATE_SPAN {
+            return;
+        }
+        self.rates_at = now;
+        for (id, flow) in self.table.iter() {
+            let notes = self.notes.entry(id).or_default();
+            let payload = flow.monitor().payload();
+            notes.mbps = (payload - notes.payload_before) as f64 * 8e-6 / span.as_secs_f64();
+            notes.payload_before = payload;
+        }
+    }
+
+    /// Everything that is known, for people and programs.
+    pub fn status(&self) -> Status {
+        let mut services: BTreeMap<String, ServiceStatus> = BTreeMap::new();
+        for (id, flow) in self.table.iter() {
+            let name = self.service_of(flow.key());
+            let service = services.entry(name.clone()).or_insert_with(|| ServiceStatus {
+                name,
+                mbps: 0.0,
+                target_mbps: None,
+                flows: Vec::new(),
+            });
+            let flow = self.flow_status(id, flow);
+            service.mbps += flow.mbps;
+            if let Some(target) = flow.target_mbps {
+                *service.target_mbps.get_or_insert(0.0) += target;
+            }
+            service.flows.push(flow);
+        }
+        let mut services: Vec<ServiceStatus> = services.into_values().collect();
+        live::busiest_first(&mut services);
+        let counts = self.table.counts();
+        Status {
+            interface: self.interface.clone(),
+            dry_run: self.dry_run,
+            uptime_s: machine::now().since(self.started).as_secs_f64(),
+            leaves_nothing: self.tap.is_linked(),
+            services,
+            kernel: self.tap.programs().counts(),
+            table: TableCounts {
+                open: self.table.iter().count(),
+                strangers: self.table.strangers(),
+                strangers_evicted: counts.strangers_evicted,
+                idle_evicted: counts.idle_evicted,
+                refused: counts.refused,
+            },
+            cpu_s: machine::cpu_time().as_secs_f64(),
+            resident_kib: machine::resident_kib(),
+        }
+    }
+
+    /// Why the flows whose `REMOTE > LOCAL` contains `part` are treated as they are.
+    pub fn explain(&self, part: &str) -> Vec<Explanation> {
+        let now = self.table.now();
+        let explain = |(id, flow): (FlowId, &Flow)| {
+            let status = self.flow_status(id, flow);
+            let is_meant = format!("{} > {}", status.remote, status.local).contains(part);
+            is_meant.then(|| Explanation {
+                service: self.service_of(flow.key()),
+                history: self.notes.get(&id).map_or_else(Vec::new, |notes| notes.changes(now)),
+                flow: status,
+            })
+        };
+        self.table.iter().filter_map(explain).collect()
+    }
+
+    fn service_of(&self, flow: &FlowKey) -> String {
+        self.group.service(flow, &self.names.labels(flow)).to_string()
+    }
+
+    fn flow_status(&self, id: FlowId, flow: &Flow) -> FlowStatus {
+        let notes = self.notes.get(&id);
+        let latest = notes.and_then(|notes| notes.history.back()).map(|(_, decision)| decision);
+        let rtt = flow.monitor().rtt();
+        FlowStatus {
+            remote: flow.key().remote().to_string(),
+            local: flow.key().local().to_string(),
+            vlan: flow.key().scope(),
+            mbps: notes.map_or(0.0, |notes| notes.mbps),
+            rtt_ms: rtt.latest().map(Dur::as_millis_f64),
+            min_rtt_ms: rtt.min().map(Dur::as_millis_f64),
+            lost: flow.monitor().lost(),
+            target_mbps: latest.and_then(|decision| decision.rate_mbps),
+            window_bytes: latest.and_then(|decision| Some(decision.window?.bytes())),
+            why: latest.map_or_else(|| "not judged yet".to_owned(), |decision| decision.why.to_string()),
+        }
+    }
+}
+
+impl Notes {
+    /// Is this another kind of decision than the latest? Of the same kind only the latest is kept.
+    fn remember(&mut self, now: Time, decision: &Decision) -> bool {
+        let is_alike = |before: &Decision| {
+            before.window.is_some() == decision.window.is_some()
+                && std::mem::discriminant(&before.why) == std::mem::discriminant(&decision.why)
+        };
+        if let Some((_, latest)) = self.history.back_mut()
+            && is_alike(latest)
+        {
+            latest.clone_from(decision);
+            return false;
+        }
+        if self.history.len() == REMEMBERED {
+            self.history.pop_front();
+        }
+        self.history.push_back((now, decision.clone()));
+        true
+    }
+
+    fn changes(&self, now: Time) -> Vec<Change> {
+        let change = |(at, decision): &(Time, Decision)| Change {
+            age_s: now.since(*at).as_secs_f64(),
+            window_bytes: decision.window.map(WindowTarget::bytes),
+            target_mbps: decision.rate_mbps,
+            why: decision.why.to_string(),
+        };
+        self.history.iter().map(change).collect()
+    }
+}
+
+/// How services are shown: as the first policy groups them.
+fn group_of(config: &Config) -> Group {
+    let single = config.service.as_ref().map(|service| service.group);
+    let weights = || config.weights.as_ref().map(|weights| weights.group);
+    let first_rule = || {
+        let background = config.rledbat.first().map(|rule| rule.group);
+        background.or_else(|| config.cap.first().map(|rule| rule.group))
+    };
+    single.or_else(weights).or_else(first_rule).unwrap_or_default()
+}

@@ -1,0 +1,123 @@
+//! Programs at a device, as tcx links where the kernel has them (since 6.6), else as clsact filters.
+//!
+//! A link goes with its descriptor, so nothing outlives the process. A filter stays after `kill -9`; the next guard at the
+//! device, or [`sweep`], removes it.
+
+use crate::error::{During, GuardError, bpf};
+use fairweir_kernel::libbpf;
+use libbpf_rs::libbpf_sys::{BPF_TCX_EGRESS, BPF_TCX_INGRESS, bpf_link_create};
+use libbpf_rs::{ErrorKind, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Ours among a device's filters: `tc filter show dev IF ingress` shows them.
+const HANDLE: u32 = 0xfa12;
+const PRIORITY: u32 = 0xfa12;
+
+/// Which packets a program sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Those that arrive.
+    Ingress,
+    /// Those that leave.
+    Egress,
+}
+
+impl Side {
+    pub(crate) fn program(self) -> &'static str {
+        match self {
+            Side::Ingress => "guard_ingress",
+            Side::Egress => "guard_egress",
+        }
+    }
+    fn attach_type(self) -> u32 {
+        match self {
+            Side::Ingress => BPF_TCX_INGRESS,
+            Side::Egress => BPF_TCX_EGRESS,
+        }
+    }
+    fn attach_point(self) -> TcAttachPoint {
+        match self {
+            Side::Ingress => TC_INGRESS,
+            Side::Egress => TC_EGRESS,
+        }
+    }
+}
+
+/// A program at a device until it is dropped.
+#[derive(Debug)]
+pub(crate) enum Hook {
+    Link { _link: OwnedFd },
+    Filter(TcHook),
+}
+
+/// How the kernel is asked to hold programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attachment {
+    /// Links if it can, else filters.
+    Best,
+    /// Filters, as on Linux before 6.6.
+    Filter,
+}
+
+impl Hook {
+    /// Attaches `program`.
+    pub(crate) fn attach(
+        program: BorrowedFd<'_>,
+        device: u32,
+        side: Side,
+        attachment: Attachment,
+    ) -> Result<Hook, GuardError> {
+        if attachment == Attachment::Best {
+            // SAFETY: all arguments are numbers, and no options are given.
+            let fd =
+                unsafe { bpf_link_create(program.as_raw_fd(), device as i32, side.attach_type(), std::ptr::null()) };
+            if fd >= 0 {
+                // SAFETY: the kernel has just made it for us.
+                return Ok(Hook::Link { _link: unsafe { OwnedFd::from_raw_fd(fd) } });
+            }
+            let error = io::Error::from_raw_os_error(-fd);
+            // An older kernel knows no such link.
+            if error.kind() != io::ErrorKind::InvalidInput {
+                return Err(error).during(|| format!("attach to {side:?}"));
+            }
+        }
+        filter(program, device, side).map_err(bpf).during(|| format!("attach a filter to {side:?}"))
+    }
+
+    /// Does it go with the process, however that ends?
+    pub(crate) fn is_link(&self) -> bool {
+        matches!(self, Hook::Link { .. })
+    }
+}
+
+impl Drop for Hook {
+    fn drop(&mut self) {
+        if let Hook::Filter(hook) = self {
+            // The device may be gone, and its filters with it.
+            let _ = hook.detach();
+        }
+    }
+}
+
+fn filter(program: BorrowedFd<'_>, device: u32, side: Side) -> libbpf_rs::Result<Hook> {
+    let mut hook = at(program, device, side);
+    hook.create()?;
+    hook.replace(true).attach().map(Hook::Filter)
+}
+
+fn at(program: BorrowedFd<'_>, device: u32, side: Side) -> TcHook {
+    TcHookBuilder::new(program).ifindex(device as i32).handle(HANDLE).priority(PRIORITY).hook(side.attach_point())
+}
+
+/// Removes filters that a killed guard has left at the device; tells how many there were.
+pub fn sweep(device: u32) -> usize {
+    // SAFETY: it is never used: neither asking nor detaching looks at the program.
+    let nothing = unsafe { BorrowedFd::borrow_raw(0) };
+    let is_swept = |&side: &Side| {
+        let mut hook = at(nothing, device, side);
+        hook.query().is_ok() && !matches!(hook.detach(), Err(e) if e.kind() != ErrorKind::NotFound)
+    };
+    // That there is nothing is what libbpf would complain about.
+    libbpf::listening(|| [Side::Ingress, Side::Egress].iter().filter(|side| is_swept(side)).count()).0
+}

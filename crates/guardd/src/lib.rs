@@ -1,0 +1,32 @@
+//! The receiver's daemon: a [`Tap`] at a network device turns packets into summaries for [`fairweir_guard`]'s table, whose
+//! policies decide every 100 ms, and their windows go back into the ACKs that leave.
+//!
+//! Everything hangs on descriptors of this process (on Linux before 6.6 but for two filters, which the next guard
+//! removes), so that nothing outlives it. Needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
+#![warn(missing_docs)]
+
+mod control;
+pub mod daemon;
+mod device;
+mod error;
+mod guard;
+mod hook;
+pub mod live;
+mod log;
+mod machine;
+pub mod metrics;
+mod names;
+mod record;
+mod settings;
+mod signals;
+pub mod status;
+mod tap;
+
+pub use control::{Door, ask};
+pub use device::Device;
+pub use error::GuardError;
+pub use guard::{Guard, Turn};
+pub use hook::{Attachment, Side, sweep};
+pub use names::Names;
+pub use settings::{Policy, Settings};
+pub use tap::{KernelCounts, Means, Programs, Tap};

@@ -1,0 +1,124 @@
+//! The status as a table of plain text.
+
+use crate::status::{Change, Explanation, FlowStatus, ServiceStatus, Status};
+use std::fmt::Write;
+
+/// Flows of one service that are shown.
+const SHOWN_FLOWS: usize = 12;
+
+/// One line for each service, and below it one for each flow.
+pub fn table(status: &Status) -> String {
+    let mut out = String::new();
+    let mode = if status.dry_run { ", dry run: windows are left alone" } else { "" };
+    let _ = writeln!(
+        out,
+        "guard of {} for {:.0} s: {} flows, {} packets, {} windows made smaller, {} summaries lost{mode}",
+        status.interface,
+        status.uptime_s,
+        status.table.open,
+        status.kernel.told,
+        status.kernel.rewritten,
+        status.kernel.lost,
+    );
+    let _ =
+        writeln!(out, "{:44} {:>9} {:>9} {:>8} {:>9}  why", "service / flow", "Mbit/s", "target", "RTT ms", "window");
+    for service in &status.services {
+        let _ = writeln!(out, "{:44} {:>9.2} {:>9}", service.name, service.mbps, number(service.target_mbps, 2));
+        for flow in service.flows.iter().take(SHOWN_FLOWS) {
+            let _ = writeln!(out, "{}", line(flow));
+        }
+        let hidden = service.flows.len().saturating_sub(SHOWN_FLOWS);
+        if hidden > 0 {
+            let _ = writeln!(out, "  and {hidden} more");
+        }
+    }
+    out
+}
+
+/// A flow, and how it came to its window.
+pub fn explanation(of: &Explanation) -> String {
+    let flow = &of.flow;
+    let mut out = format!("{} > {}, service {}\n", flow.remote, flow.local, of.service);
+    let _ = writeln!(
+        out,
+        "  {:.2} Mbit/s, RTT {} ms (least {}), {} segments lost",
+        flow.mbps,
+        number(flow.rtt_ms, 1),
+        number(flow.min_rtt_ms, 1),
+        flow.lost
+    );
+    for Change { age_s, window_bytes, target_mbps, why } in &of.history {
+        let rate = target_mbps.map_or_else(String::new, |mbps| format!(" ({mbps:.2} Mbit/s)"));
+        let _ = writeln!(out, "  {age_s:>8.1} s ago: {}{rate}: {why}", window(*window_bytes));
+    }
+    out
+}
+
+fn window(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "open".to_owned(), |bytes| format!("{bytes} B"))
+}
+
+fn line(flow: &FlowStatus) -> String {
+    format!(
+        "  {:42} {:>9.2} {:>9} {:>8} {:>9}  {}",
+        format!("{} > {}", flow.remote, flow.local),
+        flow.mbps,
+        number(flow.target_mbps, 2),
+        number(flow.rtt_ms, 1),
+        window(flow.window_bytes),
+        flow.why
+    )
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+/// Services by their rate, and their flows by theirs.
+pub(crate) fn busiest_first(services: &mut [ServiceStatus]) {
+    services.sort_by(|a, b| b.mbps.total_cmp(&a.mbps).then_with(|| a.name.cmp(&b.name)));
+    for service in services {
+        service.flows.sort_by(|a, b| b.mbps.total_cmp(&a.mbps).then_with(|| a.remote.cmp(&b.remote)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::tests::a_status;
+
+    #[test]
+    fn columns_stand_below_their_headings() {
+        let text = table(&a_status());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 5, "{text}");
+        let end = |line: &str, part: &str| line.find(part).map(|at| at + part.len());
+        assert_eq!(end(lines[1], "target"), end(lines[2], "3.00"));
+        assert_eq!(end(lines[1], "RTT ms"), end(lines[3], "20.2"));
+        assert_eq!(end(lines[1], "window"), end(lines[3], "7500 B"));
+        assert!(lines[4].contains("open"), "{text}");
+        assert!(!text.contains("dry run"));
+        assert!(table(&crate::status::Status { dry_run: true, ..a_status() }).contains("windows are left alone"));
+    }
+
+    #[test]
+    fn the_busiest_come_first() {
+        let mut services = a_status().services;
+        services[0].flows.reverse();
+        services.push(ServiceStatus { name: "z".to_owned(), mbps: 9.0, ..services[0].clone() });
+        busiest_first(&mut services);
+        assert_eq!(services[0].name, "z");
+        assert_eq!(services[1].flows[0].remote, "192.0.2.1:443");
+    }
+
+    #[test]
+    fn an_explanation_tells_the_latest_last() {
+        let change = |age_s, window_bytes| Change { age_s, window_bytes, target_mbps: None, why: "because".to_owned() };
+        let flow = a_status().services[0].flows[0].clone();
+        let of =
+            Explanation { flow, service: "s".to_owned(), history: vec![change(9.0, None), change(1.0, Some(5000))] };
+        let text = explanation(&of);
+        assert!(text.starts_with("192.0.2.1:443 > 10.0.0.1:5001, service s\n"), "{text}");
+        assert!(text.find("9.0 s ago: open: because") < text.find("1.0 s ago: 5000 B: because"), "{text}");
+    }
+}

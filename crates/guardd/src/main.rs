@@ -1,0 +1,206 @@
+//! `fairweir-guard`: the receiver's daemon, and questions to one that runs.
+//!
+//! Exit code 0: done, or ended by its manager; 2: it could not run; 130: interrupted by Ctrl-C.
+
+use clap::{CommandFactory, Parser, Subcommand};
+use fairweir_guardd::status::{Explanation, Status};
+use fairweir_guardd::{Attachment, Device, Door, GuardError, Means, Policy, Settings, ask, daemon, live, sweep};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Exit code of what could not be done.
+const REFUSED: u8 = 2;
+/// Exit code of what was interrupted, as shells give it.
+const INTERRUPTED: u8 = 130;
+
+/// Holds arriving TCP flows to a policy of the receiver, by the windows that it advertises.
+#[derive(Debug, Parser)]
+#[command(name = "fairweir-guard", version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Guard an interface until interrupted; everything is undone then, or when the process is killed
+    Run(RunArguments),
+    /// Show what the guard of an interface sees and does
+    Status {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Tell why flows are treated as they are
+    Explain {
+        /// Part of `REMOTE:PORT > LOCAL:PORT`, as `status` shows it
+        flow: String,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Remove what killed guards have left, which on Linux 6.6 and later is nothing
+    Clean,
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+#[derive(Debug, clap::Args)]
+struct At {
+    /// The network device where data arrive
+    #[arg(long, short, value_name = "IF")]
+    interface: String,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct RunArguments {
+    #[command(flatten)]
+    at: At,
+    /// A policy with its defaults: service, rledbat, or cap with --rate
+    #[arg(long, value_name = "NAME", conflicts_with = "config", required_unless_present = "config")]
+    policy: Option<String>,
+    /// What --policy cap allows each sender, as 20Mbps
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// Policies in TOML; SIGHUP reads them again
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Names of senders, as in /etc/hosts: for policies that group by name
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<PathBuf>,
+    /// Leave all windows alone and tell what would be done
+    #[arg(long)]
+    dry_run: bool,
+    /// Append decisions to this file, a JSON object each
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Keep this file up to date for node_exporter's textfile collector
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
+    /// Clamp this host's sockets instead of rewriting the windows in ACKs
+    #[arg(long)]
+    clamp: bool,
+    /// Attach as on Linux before 6.6, by filters that outlive kill -9
+    #[arg(long, hide = true)]
+    filters: bool,
+}
+
+fn main() -> ExitCode {
+    perform(Arguments::parse().command).unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        error.hint().iter().for_each(|hint| eprintln!("\nhint: {hint}"));
+        ExitCode::from(REFUSED)
+    })
+}
+
+fn perform(command: Command) -> Result<ExitCode, GuardError> {
+    match command {
+        Command::Run(arguments) => return run(&arguments),
+        Command::Status { at } => {
+            let answer = ask(&Device::find(&at.interface)?, "status")?;
+            print(&if at.json { answer } else { live::table(&parse::<Status>(&answer)?) });
+        }
+        Command::Explain { flow, at } => {
+            let answer = ask(&Device::find(&at.interface)?, &format!("explain {flow}"))?;
+            let found: Vec<Explanation> = parse(&answer)?;
+            if found.is_empty() {
+                let hint = format!("`fairweir guard status --interface {}` shows them", at.interface);
+                return Err(refused(format!("no flow of `{}` has `{flow}` in its name", at.interface), &hint));
+            }
+            print(&if at.json { answer } else { found.iter().map(live::explanation).collect() });
+        }
+        Command::Man => print(&manual()?),
+        Command::Clean => print(&serde_json::json!({ "removed": clean()? }).to_string()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run(arguments: &RunArguments) -> Result<ExitCode, GuardError> {
+    let policy = match (&arguments.config, arguments.policy.as_deref(), &arguments.rate) {
+        (Some(path), _, None) => Policy::File(path.clone()),
+        (None, Some("cap"), Some(rate)) => Policy::Text(format!("[[cap]]\nrate = {rate:?}\n")),
+        (None, Some("cap"), None) => {
+            return Err(refused(
+                "--policy cap: no rate is given",
+                "as --rate 20Mbps; or several rules with --config FILE",
+            ));
+        }
+        (_, _, Some(rate)) => {
+            let hint = "a file (--config) gives rules their rates";
+            return Err(refused(format!("--rate {rate}: only --policy cap takes it"), hint));
+        }
+        (None, Some("service"), None) => Policy::Text("[service]\n".to_owned()),
+        (None, Some("rledbat"), None) => Policy::Text("[[rledbat]]\n".to_owned()),
+        (None, name, None) => {
+            let what = format!("no such policy: `{}`", name.unwrap_or_default());
+            return Err(refused(what, "service, rledbat or cap; all others with --config FILE"));
+        }
+    };
+    let settings = Settings {
+        interface: arguments.at.interface.clone(),
+        policy,
+        hosts: arguments.hosts.clone(),
+        dry_run: arguments.dry_run,
+        live: true,
+        log: arguments.log.clone(),
+        metrics: arguments.metrics.clone(),
+        means: if arguments.clamp { Means::Clamp } else { Means::Rewrite },
+        attachment: if arguments.filters { Attachment::Filter } else { Attachment::Best },
+    };
+    let ending = daemon::run(&settings)?;
+    if arguments.at.json {
+        print(&serde_json::json!(ending.status).to_string());
+    }
+    Ok(if ending.is_interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+/// The manual page, one section a command: what `--help` says.
+fn manual() -> Result<String, GuardError> {
+    let mut page = Vec::new();
+    let program = Arguments::command();
+    let render = |page: &mut Vec<u8>| -> std::io::Result<()> {
+        let man = clap_mangen::Man::new(program.clone()).section("1");
+        man.render_title(page)?;
+        man.render_name_section(page)?;
+        man.render_description_section(page)?;
+        for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
+            let name = format!("fairweir-guard {}", command.get_name());
+            let man = clap_mangen::Man::new(command.clone().bin_name(&name).display_name(&name));
+            writeln!(page, ".SH {}", name.to_uppercase())?;
+            man.render_synopsis_section(page)?;
+            man.render_description_section(page)?;
+            man.render_options_section(page)?;
+        }
+        Ok(())
+    };
+    let failed = |source| GuardError::Io { what: "render the manual page".into(), source };
+    render(&mut page).map_err(failed)?;
+    String::from_utf8(page).map_err(|e| failed(std::io::Error::other(e)))
+}
+
+/// Sweeps every device that nobody guards; tells how many filters were removed.
+fn clean() -> Result<usize, GuardError> {
+    let mut removed = 0;
+    for device in Device::all()? {
+        if let Ok(_door) = Door::hold(&device) {
+            removed += sweep(device.index);
+        }
+    }
+    Ok(removed)
+}
+
+fn refused(what: impl Into<String>, hint: &str) -> GuardError {
+    GuardError::Refused { what: what.into(), hint: hint.to_owned() }
+}
+
+fn parse<T: serde::de::DeserializeOwned>(answer: &str) -> Result<T, GuardError> {
+    serde_json::from_str(answer).map_err(|e| GuardError::Io { what: "the guard's answer".into(), source: e.into() })
+}
+
+fn print(text: &str) {
+    // A reader that has left wants no more.
+    let _ = writeln!(std::io::stdout().lock(), "{}", text.trim_end());
+}

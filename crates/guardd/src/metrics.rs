@@ -1,0 +1,134 @@
+//! The status in Prometheus' text format, as a file that node_exporter's textfile collector reads: a process that may
+//! load programs into the kernel shall not listen on a TCP port.
+//!
+//! Per service, not per flow: ports would make new series without end.
+
+use crate::error::{During, GuardError};
+use crate::status::Status;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// Writes `status` to `path`, in one step for readers.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(path: &Path, status: &Status) -> Result<(), GuardError> {
+    let unfinished = path.with_extension("unfinished");
+    let what = || format!("write {}", path.display());
+    fs::write(&unfinished, render(status)).during(what)?;
+    fs::rename(&unfinished, path).during(what)
+}
+
+/// Removes it: what no longer runs has no numbers.
+///
+/// # Errors
+/// If that is refused.
+pub fn remove(path: &Path) -> Result<(), GuardError> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e).during(|| format!("remove {}", path.display())),
+        _ => Ok(()),
+    }
+}
+
+/// The text.
+pub fn render(status: &Status) -> String {
+    let interface = quoted(&status.interface);
+    let mut out = String::new();
+    let mut family = |name: &str, kind: &str, help: &str, samples: &mut dyn Iterator<Item = (String, f64)>| {
+        let _ = writeln!(out, "# HELP fairweir_guard_{name} {help}\n# TYPE fairweir_guard_{name} {kind}");
+        for (labels, value) in samples {
+            let _ = writeln!(out, "fairweir_guard_{name}{{interface={interface}{labels}}} {value}");
+        }
+    };
+    let services = || status.services.iter().map(|service| (format!(",service={}", quoted(&service.name)), service));
+    family(
+        "service_bits_per_second",
+        "gauge",
+        "Payload received over the last second.",
+        &mut services().map(|(labels, service)| (labels, service.mbps * 1e6)),
+    );
+    family(
+        "service_target_bits_per_second",
+        "gauge",
+        "Payload that the policy allows.",
+        &mut services().filter_map(|(labels, service)| Some((labels, service.target_mbps? * 1e6))),
+    );
+    family(
+        "service_flows",
+        "gauge",
+        "Measured flows.",
+        &mut services().map(|(labels, service)| (labels, service.flows.len() as f64)),
+    );
+    family(
+        "service_held_flows",
+        "gauge",
+        "Flows whose window is made smaller.",
+        &mut services().map(|(labels, service)| {
+            (labels, service.flows.iter().filter(|flow| flow.window_bytes.is_some()).count() as f64)
+        }),
+    );
+    let kernel = &status.kernel;
+    for (name, help, value) in [
+        ("packets_total", "Packets summarised.", kernel.told),
+        ("lost_summaries_total", "Summaries that found no room.", kernel.lost),
+        ("thinned_acks_total", "Pure ACKs left out under load.", kernel.thinned),
+        ("rewritten_acks_total", "ACKs that left with a smaller window.", kernel.rewritten),
+        ("refused_flows_total", "Flows that found no room in the table.", status.table.refused),
+    ] {
+        family(name, "counter", help, &mut std::iter::once((String::new(), value as f64)));
+    }
+    for (name, help, value) in [
+        ("flows", "Measured flows.", status.table.open as f64),
+        ("strangers", "Flows whose peers may be forged.", status.table.strangers as f64),
+        ("resident_bytes", "Memory of the daemon.", status.resident_kib as f64 * 1024.0),
+    ] {
+        family(name, "gauge", help, &mut std::iter::once((String::new(), value)));
+    }
+    family(
+        "cpu_seconds_total",
+        "counter",
+        "Processor time of the daemon.",
+        &mut std::iter::once((String::new(), status.cpu_s)),
+    );
+    out
+}
+
+/// A label's value: backslash, quote and end of line are escaped.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::tests::a_status;
+
+    #[test]
+    fn families_have_help_types_and_escaped_labels() {
+        let text = render(&a_status());
+        for line in [
+            "# TYPE fairweir_guard_service_bits_per_second gauge",
+            r#"fairweir_guard_service_bits_per_second{interface="eth0",service="a \"quoted\" name"} 2500000"#,
+            r#"fairweir_guard_service_target_bits_per_second{interface="eth0",service="a \"quoted\" name"} 3000000"#,
+            r#"fairweir_guard_service_held_flows{interface="eth0",service="a \"quoted\" name"} 1"#,
+            r#"fairweir_guard_packets_total{interface="eth0"} 7"#,
+            r#"fairweir_guard_resident_bytes{interface="eth0"} 10240"#,
+        ] {
+            assert!(text.lines().any(|it| it == line), "no line {line}:\n{text}");
+        }
+        let families = text.lines().filter(|line| line.starts_with("# HELP")).count();
+        assert_eq!(families, text.lines().filter(|line| line.starts_with("# TYPE")).count());
+    }
+
+    #[test]
+    fn a_file_is_whole_and_goes() {
+        let path = std::env::temp_dir().join(format!("guard-{}.prom", std::process::id()));
+        write(&path, &a_status()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), render(&a_status()));
+        remove(&path).unwrap();
+        remove(&path).unwrap();
+        assert!(!path.exists());
+        assert!(write(std::path::Path::new("/nowhere/guard.prom"), &a_status()).is_err());
+    }
+}

@@ -1,0 +1,67 @@
+//! Names of senders, from a file like /etc/hosts: no queries go out for addresses that forged packets may bear.
+
+use crate::error::{During, GuardError};
+use fairweir_guard::FlowKey;
+use fairweir_guard::policy::Labels;
+use std::collections::HashMap;
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Names by address.
+#[derive(Clone, Debug, Default)]
+pub struct Names(HashMap<IpAddr, Labels>);
+
+impl Names {
+    /// Reads `path`: lines of an address and a name; more names of the line are aliases, which are not used.
+    ///
+    /// # Errors
+    /// If it cannot be read, or a line is no such line.
+    pub fn read(path: &Path) -> Result<Names, GuardError> {
+        let text = fs::read_to_string(path).during(|| format!("read {}", path.display()))?;
+        Names::parse(&text).map_err(|(line, reason)| {
+            GuardError::refused(
+                format!("{}, line {line}: {reason}", path.display()),
+                "an address and a name, as in /etc/hosts: 192.0.2.7 video",
+            )
+        })
+    }
+
+    fn parse(text: &str) -> Result<Names, (usize, String)> {
+        let mut names = HashMap::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+            let Some(address) = words.next() else { continue };
+            let address: IpAddr = address.parse().map_err(|_| (number, format!("no address: `{address}`")))?;
+            let name = words.next().ok_or_else(|| (number, format!("no name for {address}")))?;
+            let labels = Labels { name: Some(Arc::from(name)), ..Labels::default() };
+            names.entry(address.to_canonical()).or_insert(labels);
+        }
+        Ok(Names(names))
+    }
+
+    /// What is known of a flow's sender.
+    pub(crate) fn labels(&self, flow: &FlowKey) -> Labels {
+        self.0.get(&flow.remote().ip()).cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_as_in_etc_hosts() {
+        let names = Names::parse("# ours\n192.0.2.7  video www\n\n2001:db8::1 files # v6\n192.0.2.7 other\n").unwrap();
+        let name = |remote: &str| {
+            let flow = FlowKey::new("10.0.0.1:1".parse().unwrap(), remote.parse().unwrap(), 0);
+            names.labels(&flow).name.map(|name| name.to_string())
+        };
+        assert_eq!(name("192.0.2.7:443").as_deref(), Some("video"), "the first counts");
+        assert_eq!(name("[2001:db8::1]:443").as_deref(), Some("files"));
+        assert_eq!(name("192.0.2.8:443"), None);
+        assert_eq!(Names::parse("a\n").unwrap_err(), (1, "no address: `a`".to_owned()));
+        assert_eq!(Names::parse("\n::1\n").unwrap_err(), (2, "no name for ::1".to_owned()));
+    }
+}

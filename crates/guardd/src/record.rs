@@ -1,0 +1,131 @@
+//! The kernel's records and map entries as bytes: `struct guard_packet` and its neighbours in `bpf/guard/`.
+
+use fairweir_guard::{Direction, Flags, FlowKey, Packet, Timestamps, WindowTarget};
+use fairweir_units::Time;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// `sizeof(struct guard_packet)`.
+const PACKET_BYTES: usize = 80;
+/// `sizeof(struct guard_flow)`.
+pub(crate) const FLOW_BYTES: usize = 40;
+/// `NO_WSCALE`.
+const NO_WSCALE: u8 = 0xff;
+
+/// Reads integers of this machine's byte order, one after another.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let (head, rest) = self.0.split_first_chunk().expect("the length was checked");
+        self.0 = rest;
+        *head
+    }
+    fn u16(&mut self) -> u16 {
+        u16::from_ne_bytes(self.take())
+    }
+    fn u32(&mut self) -> u32 {
+        u32::from_ne_bytes(self.take())
+    }
+    fn u8(&mut self) -> u8 {
+        u8::from_ne_bytes(self.take())
+    }
+    fn address(&mut self) -> IpAddr {
+        IpAddr::V6(Ipv6Addr::from(self.take::<16>()))
+    }
+}
+
+/// What the ring holds of a packet; `None` if it is too short to be one.
+pub(crate) fn packet(bytes: &[u8]) -> Option<Packet> {
+    if bytes.len() < PACKET_BYTES {
+        return None;
+    }
+    let mut read = Reader(bytes);
+    let at = Time::from_nanos(u64::from_ne_bytes(read.take()));
+    let (local, remote) = (read.address(), read.address());
+    let (local_port, remote_port, vlan) = (read.u16(), read.u16(), read.u32());
+    let (seq, ack, payload, wire) = (read.u32(), read.u32(), read.u32(), read.u32());
+    let stamps = Timestamps { tsval: read.u32(), tsecr: read.u32() };
+    let (segs, window) = (read.u16(), read.u16());
+    let (flags, wscale, has_timestamps, direction) = (read.u8(), read.u8(), read.u8(), read.u8());
+    Some(Packet {
+        at,
+        flow: FlowKey::new(SocketAddr::new(local, local_port), SocketAddr::new(remote, remote_port), vlan),
+        direction: if direction == 0 { Direction::Incoming } else { Direction::Outgoing },
+        flags: Flags(flags),
+        seq,
+        ack,
+        window,
+        timestamps: (has_timestamps != 0).then_some(stamps),
+        payload,
+        wire,
+        segs,
+        wscale: (wscale != NO_WSCALE).then_some(wscale),
+    })
+}
+
+/// `struct guard_flow`, the key of the kernel's maps.
+pub(crate) fn flow(key: &FlowKey) -> [u8; FLOW_BYTES] {
+    let octets = |address: IpAddr| match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
+    };
+    let mut bytes = [0; FLOW_BYTES];
+    bytes[..16].copy_from_slice(&octets(key.local().ip()));
+    bytes[16..32].copy_from_slice(&octets(key.remote().ip()));
+    bytes[32..34].copy_from_slice(&key.local().port().to_ne_bytes());
+    bytes[34..36].copy_from_slice(&key.remote().port().to_ne_bytes());
+    bytes[36..].copy_from_slice(&key.scope().to_ne_bytes());
+    bytes
+}
+
+/// `struct guard_target`.
+pub(crate) fn target(target: WindowTarget, wscale: Option<u8>) -> [u8; 12] {
+    let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX).to_ne_bytes();
+    let mut bytes = [0; 12];
+    bytes[..4].copy_from_slice(&narrow(target.bytes()));
+    bytes[4..8].copy_from_slice(&narrow(target.least()));
+    bytes[8..].copy_from_slice(&u32::from(wscale.unwrap_or(NO_WSCALE)).to_ne_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_is_the_same_in_records_and_maps() {
+        for (local, remote) in [("10.0.0.1:5001", "192.0.2.7:443"), ("[2001:db8::1]:22", "[2001:db8:ffff::2]:65535")] {
+            let key = FlowKey::new(local.parse().unwrap(), remote.parse().unwrap(), 7);
+            let mut record = [0u8; PACKET_BYTES];
+            record[8..48].copy_from_slice(&flow(&key));
+            assert_eq!(packet(&record).unwrap().flow, key);
+        }
+        assert_eq!(packet(&[0; PACKET_BYTES - 1]), None);
+    }
+
+    #[test]
+    fn a_record_in_the_order_of_the_struct() {
+        let mut record = Vec::new();
+        record.extend(1_000_000_007u64.to_ne_bytes());
+        record.extend([0u8; FLOW_BYTES]);
+        [11u32, 22, 1448, 1514, 33, 44].iter().for_each(|word| record.extend(word.to_ne_bytes()));
+        [3u16, 512].iter().for_each(|half| record.extend(half.to_ne_bytes()));
+        record.extend([0x12, 7, 1, 1]);
+        let packet = packet(&record).unwrap();
+        assert_eq!(packet.at.as_nanos(), 1_000_000_007);
+        assert_eq!((packet.seq, packet.ack, packet.payload, packet.wire), (11, 22, 1448, 1514));
+        assert_eq!(packet.timestamps, Some(Timestamps { tsval: 33, tsecr: 44 }));
+        assert_eq!((packet.segs, packet.window, packet.flags, packet.wscale), (3, 512, Flags(0x12), Some(7)));
+        assert_eq!(packet.direction, Direction::Outgoing);
+        record[77] = NO_WSCALE;
+        assert_eq!(super::packet(&record).unwrap().wscale, None);
+    }
+
+    #[test]
+    fn targets_beyond_32_bits_are_the_largest() {
+        let bytes = target(WindowTarget::from_bytes(1 << 40, 1448), Some(14));
+        assert_eq!(bytes[..4], u32::MAX.to_ne_bytes());
+        assert_eq!(bytes[4..8], 2896u32.to_ne_bytes());
+        assert_eq!(bytes[8..], 14u32.to_ne_bytes());
+    }
+}

@@ -1,0 +1,47 @@
+//! Requests to end and to read the configuration again, which wait until the loop looks.
+
+use crate::error::{During, GuardError};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// SIGINT, as by Ctrl-C.
+    Interrupt,
+    /// SIGTERM, as by systemd.
+    Terminate,
+    /// SIGHUP.
+    Reload,
+}
+
+#[derive(Debug)]
+pub(crate) struct Signals(SignalFd);
+
+impl Signals {
+    /// Keeps them from ending the process; threads that start later inherit that.
+    pub(crate) fn block() -> Result<Signals, GuardError> {
+        let mut set = SigSet::empty();
+        [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
+        set.thread_block()
+            .and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC))
+            .map(Signals)
+            .during(|| "block signals".into())
+    }
+
+    pub(crate) fn next(&self) -> Option<Request> {
+        let info = self.0.read_signal().ok().flatten()?;
+        Some(match Signal::try_from(info.ssi_signo as i32) {
+            Ok(Signal::SIGHUP) => Request::Reload,
+            Ok(Signal::SIGTERM) => Request::Terminate,
+            _ => Request::Interrupt,
+        })
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

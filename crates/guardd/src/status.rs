@@ -1,0 +1,156 @@
+//! What a guard knows and does, for people and programs.
+
+use crate::tap::KernelCounts;
+use serde::{Deserialize, Serialize};
+
+/// A guard at one moment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// The device.
+    pub interface: String,
+    /// Are windows left alone?
+    pub dry_run: bool,
+    /// Since it started.
+    pub uptime_s: f64,
+    /// Does all of it go with the process, even by `kill -9`?
+    pub leaves_nothing: bool,
+    /// Services with their flows, the busiest first.
+    pub services: Vec<ServiceStatus>,
+    /// What the kernel side has counted.
+    pub kernel: KernelCounts,
+    /// What the flow table has counted.
+    pub table: TableCounts,
+    /// Processor time of the daemon so far.
+    pub cpu_s: f64,
+    /// Memory of the daemon, resident.
+    pub resident_kib: u64,
+}
+
+/// What the flow table holds and has turned away.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct TableCounts {
+    /// Flows that are measured.
+    pub open: usize,
+    /// Flows whose peers may be forged.
+    pub strangers: usize,
+    /// Strangers that went for others.
+    pub strangers_evicted: u64,
+    /// Open flows that went for others.
+    pub idle_evicted: u64,
+    /// Flows that found no room.
+    pub refused: u64,
+}
+
+/// Flows that share one allowance.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ServiceStatus {
+    /// As policies name it.
+    pub name: String,
+    /// Payload over the last second.
+    pub mbps: f64,
+    /// What its flows are allowed together; absent if none of them is held.
+    pub target_mbps: Option<f64>,
+    /// The busiest first.
+    pub flows: Vec<FlowStatus>,
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowStatus {
+    /// The sender.
+    pub remote: String,
+    /// The managed host's end.
+    pub local: String,
+    /// VLAN, 0 if there is none.
+    pub vlan: u32,
+    /// Payload over the last second.
+    pub mbps: f64,
+    /// Latest RTT by timestamps.
+    pub rtt_ms: Option<f64>,
+    /// Least RTT.
+    pub min_rtt_ms: Option<f64>,
+    /// Segments declared lost so far.
+    pub lost: u64,
+    /// Rate that it is allowed.
+    pub target_mbps: Option<f64>,
+    /// Bytes that it may have in flight; absent: as its host wants.
+    pub window_bytes: Option<u64>,
+    /// Why.
+    pub why: String,
+}
+
+/// Why a flow is treated as it is, and how it came to that.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Explanation {
+    /// The flow now.
+    pub flow: FlowStatus,
+    /// Its service.
+    pub service: String,
+    /// Changes of the decision, the latest last.
+    pub history: Vec<Change>,
+}
+
+/// A decision that differed from the one before.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Change {
+    /// How long ago.
+    pub age_s: f64,
+    /// Bytes in flight; absent: as its host wants.
+    pub window_bytes: Option<u64>,
+    /// Rate.
+    pub target_mbps: Option<f64>,
+    /// The reason.
+    pub why: String,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// One service with a flow that is held and one that is not.
+    pub(crate) fn a_status() -> Status {
+        let held = FlowStatus {
+            remote: "192.0.2.1:443".to_owned(),
+            local: "10.0.0.1:5001".to_owned(),
+            vlan: 0,
+            mbps: 2.0,
+            rtt_ms: Some(20.25),
+            min_rtt_ms: Some(20.0),
+            lost: 3,
+            target_mbps: Some(3.0),
+            window_bytes: Some(7500),
+            why: "capped".to_owned(),
+        };
+        let free = FlowStatus {
+            remote: "192.0.2.1:444".to_owned(),
+            mbps: 0.5,
+            window_bytes: None,
+            target_mbps: None,
+            ..held.clone()
+        };
+        Status {
+            interface: "eth0".to_owned(),
+            dry_run: false,
+            uptime_s: 12.0,
+            leaves_nothing: true,
+            services: vec![ServiceStatus {
+                name: "a \"quoted\" name".to_owned(),
+                mbps: 2.5,
+                target_mbps: Some(3.0),
+                flows: vec![held, free],
+            }],
+            kernel: KernelCounts { told: 7, rewritten: 2, ..KernelCounts::default() },
+            table: TableCounts { open: 2, ..TableCounts::default() },
+            cpu_s: 0.5,
+            resident_kib: 10,
+        }
+    }
+
+    #[test]
+    fn what_one_process_writes_another_reads() {
+        let text = serde_json::to_string(&a_status()).unwrap();
+        let read: Status = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.services[0].flows, a_status().services[0].flows);
+        assert_eq!(read.kernel, a_status().kernel);
+    }
+}

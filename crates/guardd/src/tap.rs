@@ -1,0 +1,234 @@
+//! The programs of `bpf/guard/`, loaded and at a device: packets come out, windows go in.
+
+use crate::device::Device;
+use crate::error::{During, GuardError, bpf};
+use crate::hook::{Attachment, Hook, Side};
+use crate::record;
+use fairweir_guard::{FlowKey, Packet, WindowTarget};
+use fairweir_kernel::libbpf;
+use libbpf_rs::{
+    Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, ProgramInput, RingBuffer, RingBufferBuilder,
+};
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// The program that goes through sockets.
+const CLAMP: &str = "guard_clamp";
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/guard.bpf.o"));
+
+/// What the kernel side has counted since it was attached; the order is that of `guard_state`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelCounts {
+    /// Packets that were summarised.
+    pub told: u64,
+    /// Summaries that found no room in the ring.
+    pub lost: u64,
+    /// Pure ACKs that were left out as the ring was filling.
+    pub thinned: u64,
+    /// Data told together with later data as the ring was full.
+    pub merged: u64,
+    /// ACKs that left with a smaller window.
+    pub rewritten: u64,
+    /// ACKs whose window was left alone, as its scale is not known.
+    pub unscaled: u64,
+}
+
+/// How flows are held back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Means {
+    /// By the windows in departing ACKs, of this host and of those behind it; undone even by `kill -9`.
+    #[default]
+    Rewrite,
+    /// By `TCP_WINDOW_CLAMP` of this host's sockets: nothing is done per packet, and TCP itself keeps its promises. After
+    /// `kill -9` connections keep their last clamp until their buffers grow.
+    Clamp,
+}
+
+/// The programs in the kernel, at no device yet.
+#[derive(Debug)]
+pub struct Programs {
+    ring: RingBuffer<'static>,
+    arrived: Rc<RefCell<Vec<Packet>>>,
+    /// Goes through all sockets when it is read.
+    clamps: Option<Link>,
+    object: Object,
+}
+
+impl Programs {
+    /// Loads them for devices with `link_header` bytes before the IP header.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn load(link_header: u32, means: Means) -> Result<Programs, GuardError> {
+        let (object, said) = libbpf::listening(|| load(link_header, means));
+        let object = object
+            .map_err(|e| io::Error::new(bpf(e).kind(), libbpf::gist(&said)))
+            .during(|| "load guard's programs".into())?;
+        let arrived = Rc::new(RefCell::new(Vec::new()));
+        let ring = ring_of(&object, &arrived).map_err(bpf).during(|| "the ring of packets".into())?;
+        let clamp = object.progs_mut().find(|p| p.name() == CLAMP).filter(|_| means == Means::Clamp);
+        let clamps = clamp.map(|p| p.attach()).transpose().map_err(bpf).during(|| "attach to sockets".into())?;
+        Ok(Programs { ring, arrived, clamps, object })
+    }
+
+    /// Hands on the packets that have passed since the last call; does not wait.
+    ///
+    /// # Errors
+    /// If the ring cannot be read.
+    pub fn drain(&mut self, mut sink: impl FnMut(&Packet)) -> Result<(), GuardError> {
+        self.ring.consume().map_err(bpf).during(|| "read the ring of packets".into())?;
+        self.arrived.borrow_mut().drain(..).for_each(|packet| sink(&packet));
+        Ok(())
+    }
+
+    /// Becomes readable when the ring is a quarter full.
+    pub fn filling(&self) -> BorrowedFd<'_> {
+        // SAFETY: the ring owns the descriptor, and the borrow ends before it.
+        unsafe { BorrowedFd::borrow_raw(self.ring.epoll_fd()) }
+    }
+
+    /// From the next ACK of `flow` on, its window leads towards `target`. `wscale` is for flows without a socket here.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub fn hold(&self, flow: &FlowKey, target: WindowTarget, wscale: Option<u8>) -> Result<(), GuardError> {
+        let value = record::target(target, wscale);
+        let held = self.map("guard_targets")?.update(&record::flow(flow), &value, MapFlags::ANY);
+        held.map_err(bpf).during(|| format!("hold {} > {}", flow.remote(), flow.local()))
+    }
+
+    /// The windows of `flow` are its host's own again.
+    ///
+    /// # Errors
+    /// If the maps cannot be written.
+    pub fn release(&self, flow: &FlowKey) -> Result<(), GuardError> {
+        let key = record::flow(flow);
+        // What is promised from now on is not kept track of.
+        for map in ["guard_targets", "guard_promises"] {
+            match self.map(map)?.delete(&key) {
+                Err(e) if e.kind() != libbpf_rs::ErrorKind::NotFound => {
+                    return Err(bpf(e)).during(|| format!("release {} > {}", flow.remote(), flow.local()));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// With [`Means::Clamp`], clamps or frees the sockets of the network namespace that the process is in, as held and
+    /// released before; to be called again, as a growing buffer widens its clamp.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn clamp(&self) -> Result<(), GuardError> {
+        let what = || "clamp sockets".to_owned();
+        let Some(link) = &self.clamps else { return Ok(()) };
+        let mut sockets = Iter::new(link).map_err(bpf).during(what)?;
+        // The program writes nothing.
+        sockets.read_to_end(&mut Vec::new()).map(|_| ()).during(what)
+    }
+
+    /// What the kernel side has counted.
+    pub fn counts(&self) -> KernelCounts {
+        let bss = self.object.maps().find(|m| m.name().as_encoded_bytes().ends_with(b".bss"));
+        let bytes = bss.and_then(|m| m.lookup(&[0; 4], MapFlags::ANY).ok().flatten()).unwrap_or_default();
+        let mut words = bytes.chunks_exact(8).map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
+        let [told, lost, thinned, merged, rewritten, unscaled] = std::array::from_fn(|_| words.next().unwrap_or(0));
+        KernelCounts { told, lost, thinned, merged, rewritten, unscaled }
+    }
+
+    /// What the program of `side` makes of `frame` (with an Ethernet header), `repeat` times, sent nowhere; and how long
+    /// it took each time.
+    ///
+    /// # Errors
+    /// If the kernel refuses the frame.
+    pub fn rehearse(&self, side: Side, frame: &[u8], repeat: u32) -> Result<(Vec<u8>, Duration), GuardError> {
+        let mut out = vec![0; frame.len()];
+        let input = ProgramInput { data_in: Some(frame), data_out: Some(&mut out), repeat, ..ProgramInput::default() };
+        let program = self.object.progs_mut().find(|p| p.name() == side.program()).ok_or_else(missing)?;
+        let output = program.test_run(input).map_err(bpf).during(|| format!("rehearse {side:?}"))?;
+        let duration = output.duration;
+        Ok((out, duration))
+    }
+
+    fn attach(&self, device: u32, side: Side, attachment: Attachment) -> Result<Hook, GuardError> {
+        let program = self.object.progs().find(|p| p.name() == side.program()).ok_or_else(missing)?;
+        Hook::attach(program.as_fd(), device, side, attachment)
+    }
+
+    fn map(&self, name: &str) -> Result<Map<'_>, GuardError> {
+        self.object.maps().find(|m| m.name() == name).ok_or_else(missing)
+    }
+}
+
+/// Watches a device until it is dropped; then every window is the hosts' own again.
+#[derive(Debug)]
+pub struct Tap {
+    // First: no packet shall find the maps gone.
+    hooks: [Hook; 2],
+    programs: Programs,
+}
+
+impl Tap {
+    /// Loads the programs and attaches them to `device`.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn open(device: &Device, means: Means, attachment: Attachment) -> Result<Tap, GuardError> {
+        let programs = Programs::load(device.link_header, means)?;
+        let hook = |side| programs.attach(device.index, side, attachment);
+        // Departures first: a flow's first packets are then seen in their order.
+        let hooks = [hook(Side::Egress)?, hook(Side::Ingress)?];
+        Ok(Tap { hooks, programs })
+    }
+
+    /// Does everything go with the process, however that ends?
+    pub fn is_linked(&self) -> bool {
+        self.hooks.iter().all(Hook::is_link)
+    }
+
+    /// What is behind it.
+    pub fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
+    /// The same, to read from.
+    pub fn programs_mut(&mut self) -> &mut Programs {
+        &mut self.programs
+    }
+}
+
+fn missing() -> GuardError {
+    GuardError::refused("bpf/guard/ lacks a part that the daemon names", "this is a fault of ours")
+}
+
+fn load(link_header: u32, means: Means) -> libbpf_rs::Result<Object> {
+    let mut open = ObjectBuilder::default().name("guard")?.open_memory(OBJECT)?;
+    let is_constants = |map: &OpenMapMut<'_>| map.name().as_encoded_bytes().ends_with(b".rodata");
+    if let Some(mut constants) = open.maps_mut().find(is_constants) {
+        // In the order of their definition in the source.
+        let words = [link_header, u32::from(means == Means::Clamp)];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        constants.set_initial_value(&bytes)?;
+    }
+    if let Some(mut clamp) = open.progs_mut().find(|p| p.name() == CLAMP) {
+        clamp.set_autoload(means == Means::Clamp);
+    }
+    open.load()
+}
+
+fn ring_of(object: &Object, arrived: &Rc<RefCell<Vec<Packet>>>) -> libbpf_rs::Result<RingBuffer<'static>> {
+    let not_there = || libbpf_rs::Error::from(io::Error::from(io::ErrorKind::NotFound));
+    let packets = object.maps().find(|m| m.name() == "guard_packets").ok_or_else(not_there)?;
+    let arrived = Rc::clone(arrived);
+    let mut builder = RingBufferBuilder::new();
+    builder.add(&packets, move |bytes| {
+        arrived.borrow_mut().extend(record::packet(bytes));
+        0
+    })?;
+    builder.build()
+}

@@ -1,0 +1,165 @@
+//! The kernel's windows are those of the pure core, packet by packet, and its checksums are right.
+
+use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
+use fairweir_guard::{FlowKey, Promise, WindowTarget};
+use fairweir_guardd::{Means, Programs, Side};
+use nix::unistd::geteuid;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+const MSS: u32 = 1448;
+const ETHERNET: u32 = 14;
+
+/// Without root there is nothing to test: says so, and is true.
+fn is_unprivileged() -> bool {
+    let is_unprivileged = !geteuid().is_root();
+    if is_unprivileged {
+        println!("not run: needs root");
+    }
+    is_unprivileged
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Ipv4,
+    Ipv4WithOptions,
+    Ipv6,
+    Vlan,
+}
+
+/// Flags of an ACK that leaves.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flags {
+    syn: bool,
+    rst: bool,
+}
+
+fn departure(kind: Kind, ack: u32, window: u16, flags: Flags) -> Vec<u8> {
+    let ethernet = PacketBuilder::ethernet2([2; 6], [4; 6]);
+    let builder = match kind {
+        Kind::Ipv4 => ethernet.ipv4([10, 0, 0, 1], [192, 0, 2, 1], 64),
+        Kind::Ipv4WithOptions => {
+            let mut header =
+                etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber::TCP, [10, 0, 0, 1], [192, 0, 2, 1])
+                    .expect("a valid length");
+            // Router alert.
+            header.options = [0x94, 4, 0, 0][..].try_into().expect("four bytes");
+            ethernet.ip(etherparse::IpHeaders::Ipv4(header, Default::default()))
+        }
+        Kind::Ipv6 => ethernet.ipv6([0xfd; 16], [0xfe; 16], 64),
+        Kind::Vlan => ethernet.single_vlan(5.try_into().expect("12 bits")).ipv4([10, 0, 0, 1], [192, 0, 2, 1], 64),
+    };
+    let mut tcp = builder.tcp(5001, 443, 7, window).ack(ack);
+    tcp = if flags.syn { tcp.syn() } else { tcp };
+    tcp = if flags.rst { tcp.rst() } else { tcp };
+    let mut bytes = Vec::new();
+    tcp.write(&mut bytes, b"data").expect("a vector takes it");
+    bytes
+}
+
+fn flow(kind: Kind) -> FlowKey {
+    let (local, remote) = match kind {
+        Kind::Ipv6 => (std::net::IpAddr::from([0xfd; 16]), std::net::IpAddr::from([0xfe; 16])),
+        _ => ("10.0.0.1".parse().unwrap(), "192.0.2.1".parse().unwrap()),
+    };
+    FlowKey::new((local, 5001).into(), (remote, 443).into(), if kind == Kind::Vlan { 5 } else { 0 })
+}
+
+/// The window of a frame whose checksum is right.
+fn window_of(frame: &[u8]) -> u16 {
+    let packet = SlicedPacket::from_ethernet(frame).expect("a packet");
+    let Some(TransportSlice::Tcp(tcp)) = packet.transport else { panic!("no TCP") };
+    let expected = match packet.net.expect("an IP header") {
+        NetSlice::Ipv4(ip) => tcp.calc_checksum_ipv4(ip.header().source(), ip.header().destination()),
+        NetSlice::Ipv6(ip) => tcp.calc_checksum_ipv6(ip.header().source(), ip.header().destination()),
+        NetSlice::Arp(_) => panic!("ARP"),
+    };
+    assert_eq!(tcp.checksum(), expected.expect("it has a length"), "the checksum");
+    tcp.window_size()
+}
+
+fn sent(programs: &Programs, frame: &[u8]) -> u16 {
+    window_of(&programs.rehearse(Side::Egress, frame, 1).expect("it takes the frame").0)
+}
+
+#[test]
+fn the_kernel_advertises_as_the_core_does() {
+    if is_unprivileged() {
+        return;
+    }
+    let programs = Programs::load(ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let kinds = prop_oneof![Just(Kind::Ipv4), Just(Kind::Ipv4WithOptions), Just(Kind::Ipv6), Just(Kind::Vlan)];
+    let acks = proptest::collection::vec((0u32..40_000, any::<u16>(), 0u64..1 << 31), 1..30);
+    let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
+    let outcome = runner.run(&(kinds, 0u8..15, any::<u32>(), acks), |(kind, scale, start, acks)| {
+        programs.release(&flow(kind)).unwrap();
+        let (mut promise, mut ack) = (Promise::new(scale), start);
+        for (step, window, bytes) in acks {
+            ack = ack.wrapping_add(step);
+            let target = WindowTarget::from_bytes(bytes, MSS);
+            programs.hold(&flow(kind), target, Some(scale)).unwrap();
+            let advertised = sent(&programs, &departure(kind, ack, window, Flags::default()));
+            prop_assert_eq!(advertised, promise.advertise(ack, window, Some(target)));
+        }
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn other_packets_are_left_alone() {
+    if is_unprivileged() {
+        return;
+    }
+    let mut programs = Programs::load(ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let target = WindowTarget::from_bytes(10_000, MSS);
+    programs.hold(&flow(Kind::Ipv4), target, None).unwrap();
+    let ack = |programs: &Programs, ack| sent(programs, &departure(Kind::Ipv4, ack, 60_000, Flags::default()));
+    assert_eq!(ack(&programs, 0), 60_000, "the scale is not known");
+    assert_eq!(programs.counts().unscaled, 1);
+
+    programs.hold(&flow(Kind::Ipv4), target, Some(0)).unwrap();
+    assert_eq!((ack(&programs, 0), ack(&programs, 50_000)), (60_000, 10_000), "as data arrive");
+    for flags in [Flags { syn: true, rst: false }, Flags { syn: false, rst: true }] {
+        assert_eq!(sent(&programs, &departure(Kind::Ipv4, 50_000, 60_000, flags)), 60_000, "{flags:?}");
+    }
+    assert_eq!(sent(&programs, &departure(Kind::Ipv6, 50_000, 60_000, Flags::default())), 60_000, "another flow");
+    assert_eq!(programs.counts().rewritten, 1);
+
+    programs.release(&flow(Kind::Ipv4)).unwrap();
+    assert_eq!(ack(&programs, 60_000), 60_000, "released");
+    let mut told = 0;
+    programs.drain(|packet| told += u64::from(packet.flow == flow(Kind::Ipv4))).unwrap();
+    assert_eq!(told, 6);
+}
+
+#[test]
+fn broken_packets_are_neither_told_nor_changed() {
+    if is_unprivileged() {
+        return;
+    }
+    let mut programs = Programs::load(ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    programs.hold(&flow(Kind::Ipv4), WindowTarget::from_bytes(0, MSS), Some(0)).unwrap();
+    let whole = departure(Kind::Ipv4, 1 << 20, 60_000, Flags::default());
+    let broken = |at: usize, value: u8| {
+        let mut frame = whole.clone();
+        frame[at] = value;
+        frame
+    };
+    // Version; header length 0 and 60; UDP; a fragment; TCP's header length 0 and 60; a length beyond the frame.
+    let wrong = [(14, 0x65), (14, 0x40), (14, 0x4f), (23, 17), (20, 0x20), (46, 0x00), (46, 0xf0), (16, 0xff)];
+    for (at, value) in wrong {
+        let frame = broken(at, value);
+        assert_eq!(programs.rehearse(Side::Egress, &frame, 1).unwrap().0, frame, "byte {at} = {value:#x}");
+    }
+    for length in ETHERNET as usize..54 {
+        let frame = &whole[..length];
+        // The kernel itself refuses frames without an IP header.
+        if let Ok((out, _)) = programs.rehearse(Side::Ingress, frame, 1) {
+            assert_eq!(out, frame, "{length} bytes");
+        }
+    }
+    let mut told = 0;
+    programs.drain(|_| told += 1).unwrap();
+    assert_eq!(told, 0);
+}

@@ -1,0 +1,159 @@
+"""``fairweir guard``: hold arriving TCP flows to a policy of the receiver."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.table import Table
+
+from fairweir import world_kernel
+from fairweir.cli import output
+from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
+from fairweir.guard.daemon import find_daemon
+
+guard_app = typer.Typer(no_args_is_help=True, help="Hold arriving TCP flows to a policy of the receiver.")
+
+Interface = Annotated[
+    str, typer.Option("--interface", "-i", metavar="IF", help="The network device where data arrive, as eth0.")
+]
+
+
+@guard_app.callback()
+def _guard() -> None:
+    """Hold arriving TCP flows to a policy of the receiver."""
+
+
+@guard_app.command("run")
+def run(
+    interface: Interface,
+    policy: Annotated[
+        str | None,
+        typer.Option("--policy", metavar="NAME", help="With its defaults: service, rledbat, or cap with --rate."),
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option("--rate", metavar="RATE", help="What --policy cap allows each sender, as 20Mbps.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="Policies in TOML; SIGHUP reads them again.")
+    ] = None,
+    hosts: Annotated[
+        Path | None, typer.Option("--hosts", metavar="FILE", help="Names of senders, as in /etc/hosts, to group by.")
+    ] = None,
+    clamp: Annotated[
+        bool, typer.Option("--clamp", help="Clamp this host's sockets instead of rewriting the windows in ACKs.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Leave all windows alone and tell what would be done.")
+    ] = False,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="FILE", help="Append decisions, a JSON object each.")
+    ] = None,
+    metrics: Annotated[
+        Path | None,
+        typer.Option("--metrics", metavar="FILE", help="Keep up to date for node_exporter's textfile collector."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Guard a network device until interrupted; everything is undone then, or when the process is killed."""
+    words = ["run", "--interface", interface]
+    for option, value in (
+        ("--policy", policy),
+        ("--rate", rate),
+        ("--config", config),
+        ("--hosts", hosts),
+        ("--log", log),
+        ("--metrics", metrics),
+    ):
+        words += [option, str(value)] if value is not None else []
+    for option, is_set in (("--clamp", clamp), ("--dry-run", dry_run), ("--json", as_json)):
+        words += [option] if is_set else []
+    world_kernel.need_root("guarding")
+    _become(words)
+
+
+@guard_app.command("status")
+def status(interface: Interface, as_json: AsJson = False) -> None:
+    """Show what the guard of a network device sees and does."""
+    _become(["status", "--interface", interface, *(["--json"] if as_json else [])])
+
+
+@guard_app.command("explain")
+def explain(
+    flow: Annotated[str, typer.Argument(metavar="FLOW", help="Part of `REMOTE:PORT > LOCAL:PORT`, as status shows.")],
+    interface: Interface,
+    as_json: AsJson = False,
+) -> None:
+    """Tell why flows are treated as they are, and how that changed."""
+    _become(["explain", flow, "--interface", interface, *(["--json"] if as_json else [])])
+
+
+def _become(words: list[str]) -> NoReturn:
+    """Go on as the daemon's program: the terminal, signals and exit code are its own."""
+    program = str(find_daemon())
+    os.execv(program, [program, *words])  # noqa: S606
+
+
+@guard_app.command("compare")
+def compare(
+    scenario: ScenarioFile,
+    policies: Annotated[Path, typer.Option("--config", metavar="FILE", help="The guard's policies, TOML.")],
+    seed: Seed = None,
+    settings: Settings = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="FILE", help="Append the guard's decisions, a JSON object each.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw throughput over time without and with; .png, .svg or .pdf.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play a scenario on real TCP without and with a guard at the receivers, and show who got what."""
+    from fairweir.guard.compare import compare as play_both
+
+    if plot is not None:
+        from fairweir.report.plots import check_plot_path
+
+        check_plot_path(plot)
+    loaded = load(scenario, settings, seed)
+    with output.progress_bar(counts=False) as bar:
+        task = bar.add_task(loaded.name, total=1.0)
+        both = play_both(loaded, policies, log=log, on_progress=lambda done: bar.update(task, completed=done))
+    if plot is not None:
+        from fairweir.guard.plot import save
+
+        save(both, plot)
+        output.stderr.print(f"drawn to {plot}", soft_wrap=True)
+    told = both.table()
+    if as_json:
+        output.print_json(told)
+    else:
+        _show(told)
+    for name in ("without", "guarded"):
+        if not told[name]["judged"]:
+            output.stderr.print(f"[bold red]NOT JUDGED[/bold red]: the run {name}: packets left late", soft_wrap=True)
+
+
+def _show(told: dict[str, Any]) -> None:
+    table = Table("", "without guard", "with guard", box=None, header_style="bold")
+    without, guarded = told["without"], told["guarded"]
+    for name, mbps in without["services_mbps"].items():
+        table.add_row(f"{name}, Mbit/s", f"{mbps:.1f}", f"{guarded['services_mbps'][name]:.1f}")
+    for title, key, form in (
+        ("Jain, services", "jain_services", ".3f"),
+        ("Jain, flows", "jain_flows", ".3f"),
+        ("utilization", "utilization", ".1%"),
+        ("mean queue, ms", "queue_ms", ".1f"),
+        ("retransmits", "retransmits", ",d"),
+    ):
+        table.add_row(title, *(format(side[key], form) for side in (without, guarded)))
+    output.stdout.print(table)
+    guard = told["guard"]
+    share = guard["cpu_s"] / max(guard["uptime_s"], 1e-9)
+    output.stdout.print(
+        f"guard: {guard['told']:,} packets, {guard['rewritten']:,} windows made smaller, "
+        f"{guard['lost']} summaries lost, {share:.1%} of a core",
+        soft_wrap=True,
+    )

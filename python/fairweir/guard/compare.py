@@ -1,0 +1,131 @@
+"""A scenario on the kernel's TCP without and with a guard at the receivers: who gets what.
+
+Flows belong to the service that their id names: ``files-3`` to ``files``. The guard is told these names, so that a
+policy can group by them (``group = "name"``).
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweir.guard.daemon import find_daemon
+from fairweir.run import Run, fairness, run
+from fairweir.scenario import Scenario, flow_ids
+from fairweir.world_kernel import Guarding, Options, sender_address
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One scenario, played twice.
+
+    Attributes
+    ----------
+    without : Run
+    guarded : Run; its summary has ``guard``, the guard's last status
+    """
+
+    without: Run
+    guarded: Run
+
+    def table(self) -> dict[str, Any]:
+        """Give what ``fairweir guard compare --json`` prints.
+
+        Returns
+        -------
+        dict; ``without`` and ``guarded``: ``services_mbps`` by name, ``jain_services``, ``jain_flows`` (1: all equal),
+        ``utilization`` of the first link (after the warm-up), ``queue_ms``, ``retransmits``, ``judged``; ``guard``: the
+        kernel side's counters, ``cpu_s``, ``uptime_s``
+        """
+        status = self.guarded.summary["guard"]
+        kernel = {key: status["kernel"][key] for key in ("told", "lost", "thinned", "merged", "rewritten", "unscaled")}
+        return {
+            "without": _outcome(self.without),
+            "guarded": _outcome(self.guarded),
+            "guard": {**kernel, "cpu_s": status["cpu_s"], "uptime_s": status["uptime_s"]},
+        }
+
+
+def service_of(flow_id: str) -> str:
+    """Give the service that a flow's id names: the id without its number."""
+    return re.sub(r"-\d+$", "", flow_id)
+
+
+def hosts(scenario: Scenario) -> str:
+    """Give the senders of `scenario` in the kernel world as lines of /etc/hosts, named after their services."""
+    ids = [flow_id for several in flow_ids(scenario.flow) for flow_id in several]
+    return "".join(f"{sender_address(i)} {service_of(flow_id)}\n" for i, flow_id in enumerate(ids))
+
+
+def compare(
+    scenario: Scenario,
+    policies: Path,
+    *,
+    interval: str = "500ms",
+    log: Path | None = None,
+    on_progress: Callable[[float], object] | None = None,
+) -> Comparison:
+    """Play `scenario` on the kernel without and with a guard.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    policies : Path, of a file with the guard's policies
+    interval : str, time with unit, of the time series
+    log : Path; the guard's decisions go there
+    on_progress : called with the fraction that is done of both runs, 0 to 1
+
+    Raises
+    ------
+    KernelError, ConfigError : as for :func:`fairweir.run.run`; the guard refuses its policies
+    """
+    daemon = find_daemon()
+
+    def part(start: float) -> Callable[[float], object] | None:
+        return None if on_progress is None else lambda fraction: on_progress(start + fraction / 2)
+
+    without = run(scenario, on="kernel", interval=interval, on_progress=part(0.0))
+    with tempfile.NamedTemporaryFile("w", suffix=".hosts", encoding="utf-8") as names:
+        names.write(hosts(scenario))
+        names.flush()
+        guarding = Guarding(daemon, policies, Path(names.name), log)
+        options = Options(guarding=guarding)
+        guarded = run(scenario, on="kernel", interval=interval, options=options, on_progress=part(0.5))
+    return Comparison(without, guarded)
+
+
+def over_time(record: Run) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+    """Give the times (s) and each service's throughput (Mbit/s) of a run with time series."""
+    table = record.flows
+    flow, rate = table["flow"].to_numpy(), table["throughput_mbps"].to_numpy()
+    t_s = table["t_ns"].to_numpy()[flow == 0] / 1e9
+    services: dict[str, NDArray[np.float64]] = {}
+    for number, row in enumerate(record.summary["flows"]):
+        name = service_of(row["id"])
+        services[name] = services.get(name, np.zeros_like(t_s)) + rate[flow == number]
+    return t_s, services
+
+
+def _outcome(record: Run) -> dict[str, Any]:
+    summary = record.summary
+    services: dict[str, float] = {}
+    for flow in summary["flows"]:
+        name = service_of(flow["id"])
+        services[name] = services.get(name, 0.0) + flow["throughput_mbps"]
+    link = summary["links"][0]
+    return {
+        "services_mbps": services,
+        "jain_services": fairness(list(services.values()))["jain"],
+        "jain_flows": summary["fairness"]["jain"],
+        "utilization": link["utilization"],
+        "queue_ms": link["queue_ms"]["mean"],
+        "retransmits": sum(flow["retransmits"] for flow in summary["flows"]),
+        "judged": record.is_judged,
+    }
