@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fairweir import __version__
 from fairweir.cli.main import main
 from fairweir.reproduce.conduct import Reproduction
 from fairweir.reproduce.judge import Finding
@@ -20,7 +21,8 @@ def test_every_check_has_a_row_with_both_outcomes_and_its_reason() -> None:
     far = Finding(case="c", claim="far", value=3.0, lo=2.0, hi=4.0, outcome=Outcome.FAILS, runs=3, why="noise",
                   is_known=True, **common)  # fmt: skip
     page = outcomes_page(Reproduction(experiments={"figure": about}, findings=[near, far]), "fairweir reproduce figure")
-    assert "`fairweir reproduce figure`: 1 experiments, 2 checks: 1 hold, 1 fail (1 for a reason that is known)" in page
+    assert f"`fairweir reproduce figure`, fairweir {__version__}: 1 experiments, 2 checks" in page
+    assert "1 hold, 1 fail (1 for a reason that is known)" in page
     assert "| a\\|b | near (gain) |  | ×1.02 [1.00, 1.04] | ±10% | holds |" in page
     assert "| ×3.00 [2.00, 4.00] | ±10% | fails, reason below |" in page
     assert "- c: noise" in page

@@ -118,7 +118,12 @@ def page(index: Index) -> str:
         lines += ["| --- | --- | --- | --- |"]
         for row in index.row:
             if row.paper == paper.id:
-                by = "; ".join(filter(None, [", ".join(f"`{name}`" for name in row.by), row.why]))
+                by = "; ".join(filter(None, [", ".join(map(_shown_by, row.by)), row.why]))
                 lines.append(f"| {row.item} | {row.shows} | {row.verdict} | {by} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def _shown_by(name: str) -> str:
+    """Give a command, or an experiment with a link to what came out of it (headings lose their dots in anchors)."""
+    return f"`{name}`" if name.startswith("fairweir ") else f"[`{name}`](outcomes.md#{name.replace('.', '')})"

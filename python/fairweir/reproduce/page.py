@@ -23,9 +23,9 @@ def outcomes_page(reproduction: Reproduction, command: str) -> str:
     lines = [
         "# Published outcomes beside ours",
         "",
-        f"Made by `{command}`: {closing(reproduction)}. What figure, table or theorem each entry belongs to is in "
-        "`gallery.md`, what a check is held to in `reproduce.md`. Ours with its 95 % interval over seeds; × is by the "
-        "published number.",
+        f"Made by `{command}`, fairweir {reproduction.version}: {closing(reproduction)}. What figure, table or theorem "
+        "each entry belongs to is in `gallery.md`, what a check is held to in `reproduce.md`. Ours with its 95 % "
+        "interval over seeds; × is by the published number.",
         "",
     ]
     for name, about in reproduction.experiments.items():
