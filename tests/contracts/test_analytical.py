@@ -32,8 +32,9 @@ def test_conditions_of_rest_give_the_published_contracts(cca: str, rate: sp.Expr
 @pytest.mark.parametrize("condition", CONDITIONS, ids=lambda c: c.ccas[0])
 def test_every_contract_falls(condition: Condition) -> None:
     scale = 1e-4 if condition.fold is Fold.SURVIVAL else 1.0
-    curve = condition.curve(0.5 * scale, 100 * scale, 40.0, b=101.0)
-    rates = [curve.f(scale * s) for s in (0.5, 1.0, 5.0, 20.0, 99.0)]
+    shift = 40.0 * condition.from_rtprop
+    curve = condition.curve(shift + 0.5 * scale, shift + 100 * scale, 40.0, b=101.0)
+    rates = [curve.f(shift + scale * s) for s in (0.5, 1.0, 5.0, 20.0, 99.0)]
     assert rates == sorted(rates, reverse=True)
     assert rates[-1] > 0
 

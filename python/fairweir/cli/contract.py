@@ -228,25 +228,40 @@ def show_costs(as_json: bool) -> None:
                 "unfairness": row.unfairness,
                 "growth": row.growth,
                 "generality": row.generality,
+                "corner": row.corner,
+                "starves": row.condition.starves,
+                "note": row.condition.note,
             }
             for row in rows
         ]
         output.print_json({"setting": asdict(setting), "contracts": document})
         return
-    columns = ("CCA", "s", "rate", "fold", "robustness", "unfairness", "growth", "generality")
+    columns = ("CCA", "s", "rate", "fold", "robustness", "unfairness", "growth", "generality", "corner")
     shown = Table(*columns, box=None, header_style="bold")
     for row in rows:
         numbers = (row.robustness, row.unfairness, row.growth, row.generality)
         condition = row.condition
         names = ", ".join(condition.ccas)
         shown.add_row(
-            names, condition.statistic, str(condition.rate), condition.fold.value, *(f"{n:.3g}" for n in numbers)
+            names,
+            condition.statistic,
+            str(condition.rate),
+            condition.fold.value,
+            *(f"{n:.3g}" for n in numbers),
+            row.corner.value if row.corner else "",
         )
     output.stdout.print(shown)
+    for row in rows:
+        if said := row.condition.starves or row.condition.note:
+            output.stdout.print(f"{', '.join(row.condition.ccas)}: {said}", soft_wrap=True)
+    output.stdout.print(
+        "ledbat: no row: its action hangs on the delay alone, whatever the rate (fairweir contract --open-loop ledbat)",
+        soft_wrap=True,
+    )
     output.stdout.print(
         f"qdelay in [{setting.s_min:g}, {setting.s_max:g}] ms, noise {setting.noise:g} ms, rtprop {setting.rtprop:g}"
         f" ms; a loss or mark rate of {setting.per_ms:g} stands for 1 ms; {setting.hops} hops, {setting.flows} flows;"
-        " lower is better, but for generality",
+        " lower is better, but for generality; corner: the steepest for its robustness to noise, or over hops",
         style="dim",
         soft_wrap=True,
     )

@@ -6,12 +6,13 @@ is worked out for one domain, so that CCAs can be compared (thesis Table 6.2).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import sympy as sp
 
-from fairweir.contracts.costs import Curve, Fold, generality, growth, robustness, unfairness
+from fairweir.contracts.costs import Corner, Curve, Fold, corner, generality, growth, robustness, unfairness
 
 RATE, S, RTPROP = sp.symbols("rate s R", positive=True)
 """The rate, the statistic (qdelay q, or loss or mark rate), and the propagation delay."""
@@ -32,6 +33,10 @@ class Condition:
     rests : zero where the window or rate does not change, in :data:`RATE`, :data:`S`, :data:`RTPROP` and constants
     fold : how the statistic adds up over hops
     source : of the condition
+    from_rtprop : congestion counts from so many rtprops on, below which the condition says nothing
+    least : smallest value of the statistic that it lets arise with a full link, ms; none but the setting's
+    starves : why the flow over several hops gets nothing whatever the curve says; empty if it does get something
+    note : what else is to be known; empty if nothing
     """
 
     ccas: tuple[str, ...]
@@ -39,6 +44,10 @@ class Condition:
     rests: sp.Expr
     fold: Fold
     source: str
+    from_rtprop: float = 0.0
+    least: float = 0.0
+    starves: str = ""
+    note: str = ""
 
     @cached_property
     def rate(self) -> sp.Expr:
@@ -93,6 +102,32 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition(("expo",), "qdelay", sp.log(RATE / A) + S / B, Fold.SUM, "target rate (starvation paper, equation 2)"),
     Condition(("poseidon",), "largest qdelay of a hop", sp.log(RATE / A) + S / B, Fold.MAX, "specs/ccas.md section 14"),
+    Condition(
+        ("bbr",),
+        "qdelay",
+        WINDOW - 2 * RATE * RTPROP - A,
+        Fold.SUM,
+        "cwnd-limited: two BDP and a packets (thesis section 5.2.1, BBR's fit)",
+        from_rtprop=1.0,
+        note="a shift of one rtprop, which over k hops counts k times",
+    ),
+    Condition(
+        ("aimd_delay",),
+        "high-delay events per packet",
+        RATE * RTPROP - sp.sqrt(sp.Rational(3, 2) / S),
+        Fold.SURVIVAL,
+        "Reno's sawtooth (thesis section 6.3)",
+        starves="all flows hold one threshold, and a long one sees the sum of delays",
+    ),
+    Condition(
+        ("frcc",),
+        "qdelay",
+        RATE - B / S,
+        Fold.SUM,
+        "a share of the link, theta / qdelay (thesis equation 7.4.1)",
+        least=10.0,  # theta, with one flow
+        note="a share of any link, 10 ms of delay a flow; over k hops its capacity estimate adds up to a factor k",
+    ),
     Condition(("ICC",), "qdelay", RATE - A * sp.log(B / S), Fold.SUM, "thesis Table 6.2"),
     Condition(("Astraea",), "qdelay", RATE - A * (1 - S / B), Fold.SUM, "thesis section 5.2.1"),
 )
@@ -107,6 +142,7 @@ class Costs:
     unfairness: float
     growth: float
     generality: float
+    corner: Corner | None
 
 
 @dataclass(frozen=True)
@@ -137,13 +173,17 @@ def costs(condition: Condition, setting: Setting) -> Costs:
     scale = setting.per_ms if condition.fold is Fold.SURVIVAL else 1.0
     has_intercept = any(name in condition.ccas for name in ("ICC", "Astraea"))
     b = setting.s_max * (setting.intercept if has_intercept else 0.1)
-    curve = condition.curve(scale * setting.s_min, scale * setting.s_max, setting.rtprop, b=b)
+    shift = condition.from_rtprop * setting.rtprop
+    s_min = scale * max(setting.s_min, condition.least)
+    curve = condition.curve(shift + s_min, shift + scale * setting.s_max, setting.rtprop, b=b)
+    noise = scale * setting.noise
     return Costs(
         condition,
-        robustness(curve, scale * setting.noise),
-        unfairness(curve, setting.hops, condition.fold),
+        robustness(curve, noise),
+        math.inf if condition.starves else unfairness(curve, setting.hops, condition.fold),
         growth(curve, setting.flows),
         generality(curve),
+        None if condition.starves else corner(curve, noise, setting.hops, condition.fold),
     )
 
 

@@ -76,6 +76,38 @@ class Curve:
         return float(brentq(lambda s: math.log(self.f(s) / rate), self.s_min, self.s_max, xtol=1e-15, rtol=1e-12))
 
 
+class Corner(StrEnum):
+    """A corner of the space of trade-offs: nothing is paid where it buys nothing (thesis section 6.1, appendix C.1)."""
+
+    NOISE = "noise"
+    """The same noise costs the same factor at any rate: an exponential. The steepest curve for that robustness."""
+    HOPS = "hops"
+    """The same hops cost the same factor at any rate: a power. The steepest curve for that unfairness."""
+
+
+EVEN = 1.02
+"""Factors that differ by less over the domain are the same; rates of losses do not quite add up over hops."""
+
+
+def corner(curve: Curve, noise: float, hops: int, fold: Fold) -> Corner | None:
+    """Give the corner that a contract stands in, by evenness over its domain: C.1's bounds are then equalities."""
+    s_last = curve.s_max
+    if _is_even(lambda s: curve.f(s) / curve.f(min(s + noise, s_last)), curve.s_min, s_last - noise):
+        return Corner.NOISE
+    last = _last_folded(curve, hops, fold)
+    adds_up = fold in (Fold.SUM, Fold.SURVIVAL)
+    if adds_up and _is_even(lambda s: curve.f(s) / curve.f(min(fold.over(s, hops), s_last)), curve.s_min, last):
+        return Corner.HOPS
+    return None
+
+
+def _is_even(of: Callable[[float], float], low: float, high: float) -> bool:
+    if high <= low:
+        return False
+    values = [of(float(s)) for s in np.geomspace(low, high, GRID_POINTS)[:-1]]
+    return max(values) < EVEN * min(values)
+
+
 def generality(curve: Curve) -> float:
     """C_max by C_min: the range of fair shares."""
     return curve.c_max / curve.c_min
@@ -96,11 +128,17 @@ def unfairness(curve: Curve, hops: int, fold: Fold) -> float:
     """
     if fold.over(curve.s_min, hops) > curve.s_max:
         return math.inf
-    if fold.over(curve.s_max, hops) <= curve.s_max:
-        last = curve.s_max
-    else:
-        last = float(brentq(lambda s: fold.over(s, hops) - curve.s_max, curve.s_min, curve.s_max))
+    last = _last_folded(curve, hops, fold)
     return _largest(lambda s: curve.f(s) / curve.f(min(fold.over(s, hops), curve.s_max)), curve.s_min, last)
+
+
+def _last_folded(curve: Curve, hops: int, fold: Fold) -> float:
+    """Give the largest s of which `hops` are still in the domain; s_min if none is."""
+    if fold.over(curve.s_min, hops) >= curve.s_max:
+        return curve.s_min
+    if fold.over(curve.s_max, hops) <= curve.s_max:
+        return curve.s_max
+    return float(brentq(lambda s: fold.over(s, hops) - curve.s_max, curve.s_min, curve.s_max))
 
 
 def growth(curve: Curve, flows: int | float) -> float:

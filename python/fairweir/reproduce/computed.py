@@ -215,6 +215,15 @@ COMPUTED: Final = (
         home="fairweir.formal.frcc.probes:aligned_intervals",
     ),
     Computed(
+        id="thesis-table-6.2",
+        title="CCAs in the space of trade-offs",
+        source="thesis table 6.2",
+        published="closed forms of robustness, unfairness, growth and generality for nine contracts",
+        setup="s from 0.5 to 100 ms, noise 0.5 ms, 3 hops, 4 flows, decay 10 ms, intercepts at 100.1 ms; metrics by "
+        "search from their definitions. AIMD on delay is figure 6.3",
+        home="fairweir.contracts.table_6_2:table",
+    ),
+    Computed(
         id="thesis-7.12",
         title="FRCC's phase portraits on the ideal link",
         source="thesis figure 7.12, FRCC paper figure 14",

@@ -1,0 +1,162 @@
+"""Thesis Table 6.2: its closed forms beside what the definitions of the metrics give (`contracts/costs.py`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fairweir.contracts.costs import Curve, Fold, generality, growth, robustness, unfairness
+from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.experiment import Bound
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairweir.worlds import Archive
+
+S_MIN: Final = 0.5
+S_MAX: Final = 100.0
+NOISE: Final = 0.5
+HOPS: Final = 3
+FLOWS: Final = 4
+DECAY: Final = 10.0
+"""Of the exponentials; the unit of s, as of the others, is a ms."""
+SPAN: Final = S_MAX / S_MIN
+INTERCEPT: Final = 1.001 * S_MAX
+"""Where the curves of ICC and Astraea end. As it nears S_MAX their robustness and unfairness grow without bound."""
+EXACT: Final = Bound(at_least=1.0 - 1e-3, at_most=1.0 + 1e-3)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row as printed, on one domain.
+
+    Attributes
+    ----------
+    name : of CCAs
+    f, fold : contract, and how its statistic adds up
+    robustness, unfairness, growth, generality : as printed
+    why : str, metric to the reason why the definition gives something else
+    """
+
+    name: str
+    f: Callable[[float], float]
+    fold: Fold
+    robustness: float
+    unfairness: float
+    growth: float
+    generality: float
+    why: dict[str, str]
+
+
+def power(name: str, exponent: float) -> Row:
+    """Give a row of 1/s^exponent."""
+    robust, unfair = (1.0 + NOISE / S_MIN) ** exponent, HOPS**exponent
+    return Row(name, lambda s: s**-exponent, Fold.SUM, robust, unfair, FLOWS ** (1.0 / exponent), SPAN**exponent, {})
+
+
+def _exponential(name: str, fold: Fold, unfair: float, why: dict[str, str]) -> Row:
+    log_growth = 1.0 + DECAY * math.log(FLOWS) / S_MIN
+    wide = math.exp((S_MAX - S_MIN) / DECAY)
+    return Row(name, lambda s: math.exp(-s / DECAY), fold, math.exp(NOISE / DECAY), unfair, log_growth, wide, why)
+
+
+def rows() -> list[Row]:
+    """Give the rows, with growth of the exponentials (printed: log n) as 1 + S_0 ln n / S_min."""
+    bound = "the printed form is a bound: inside the domain the long flow sees at most S_max, the short ones S_max / k"
+    c_max = 1.0 - S_MIN / INTERCEPT
+    return [
+        power("FAST, Vegas, Copa", 1.0),
+        power("Swift, DCTCP", 2.0),
+        power("Reno", 0.5),
+        power("alpha-fair, alpha 3", 1 / 3),
+        _exponential("Poseidon", Fold.MAX, 1.0, {}),
+        _exponential("Exponential", Fold.SUM, math.exp(HOPS * S_MAX / DECAY), {"unfairness": bound}),
+        Row(
+            "ICC",
+            lambda s: math.log(INTERCEPT / s),
+            Fold.SUM,
+            math.inf,
+            math.inf,
+            (INTERCEPT / S_MIN) ** ((FLOWS - 1) / FLOWS),
+            math.log(INTERCEPT / S_MIN) / math.log(INTERCEPT / S_MAX),
+            {},
+        ),
+        Row(
+            "Astraea",
+            lambda s: 1.0 - s / INTERCEPT,
+            Fold.SUM,
+            math.inf,
+            math.inf,
+            (FLOWS - c_max) / (FLOWS * (1.0 - c_max)),
+            (INTERCEPT - S_MIN) / (INTERCEPT - S_MAX),
+            {},
+        ),
+    ]
+
+
+def table(archive: Archive) -> Computation:
+    """Set the table beside the definitions; `archive` is not used."""
+    numbers = []
+    for row in rows():
+        curve = Curve(row.f, S_MIN, S_MAX)
+        ours = {
+            "robustness": robustness(curve, NOISE),
+            "unfairness": unfairness(curve, HOPS, row.fold),
+            "growth": growth(curve, FLOWS),
+            "generality": generality(curve),
+        }
+        numbers += [_number(row, metric, value) for metric, value in ours.items()]
+    return Computation(numbers, lambda: draw(rows()))
+
+
+def _number(row: Row, metric: str, ours: float) -> Number:
+    printed: float = getattr(row, metric)
+    why = row.why.get(metric, "")
+    if math.isinf(printed):
+        # Ten times nearer to the intercept: ten times worse, without bound.
+        nearer = _at_intercept(row.name, metric, 1.0 + 1e-4) / _at_intercept(row.name, metric, 1.0 + 1e-3)
+        reading = f"{metric}, intercept ten times nearer to S_max: by what it was"
+        return Number(row.name, "unbounded at the intercept", reading, nearer, Bound(at_least=8.0), "infinite", why)
+    return Number(
+        row.name, "as printed", f"{metric} by the printed form, {printed:.4g}", ours / printed, EXACT, 1.0, why
+    )
+
+
+def _at_intercept(name: str, metric: str, ratio: float) -> float:
+    end = ratio * S_MAX
+    f = (lambda s: math.log(end / s)) if name == "ICC" else (lambda s: 1.0 - s / end)
+    curve = Curve(f, S_MIN, S_MAX)
+    return robustness(curve, NOISE) if metric == "robustness" else unfairness(curve, HOPS, Fold.SUM)
+
+
+def draw(shown: list[Row]) -> Figure:
+    """Draw the two pairs that are at odds: robustness and generality, unfairness and growth."""
+    from matplotlib.figure import Figure
+
+    from fairweir.contracts.draw import DOT_MARKS
+    from fairweir.report.style import colour
+
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for number, row in enumerate(shown):
+        curve = Curve(row.f, S_MIN, S_MAX)
+        mark = {"marker": DOT_MARKS[number % len(DOT_MARKS)], "color": colour(number), "linestyle": "none"}
+        left.plot([generality(curve)], [robustness(curve, NOISE)], **mark, label=row.name)
+        right.plot([growth(curve, FLOWS)], [unfairness(curve, HOPS, row.fold)], **mark)
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlabel="generality, largest by smallest rate",
+        ylabel=f"robustness, ratio of rates for {NOISE:g} ms",
+    )
+    right.set(
+        xscale="log",
+        yscale="log",
+        xlabel=f"growth of the statistic, {FLOWS} flows",
+        ylabel=f"unfairness, short by long flow, {HOPS} hops",
+    )
+    figure.legend(loc="outside lower center", ncols=4)
+    return figure
