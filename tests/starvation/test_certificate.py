@@ -152,6 +152,27 @@ def test_other_files_are_refused(vegas: Certificate, tmp_path: Path) -> None:
         assert caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda text: b"{nonsense", "no JSON"),
+        (lambda text: b"[]", "no JSON object"),
+        (lambda text: text.replace(b'"d_ns":', b'"d_nz":'), "unknown key `d_nz`"),
+        (lambda text: text.replace(b'"span_ns":', b'"span_ns":-'), "more than 0"),
+    ],
+)
+def test_a_wrong_header_is_told(
+    vegas: Certificate, tmp_path: Path, change: Callable[[bytes], bytes], problem: str
+) -> None:
+    path = write(vegas, tmp_path / "vegas.parquet")
+    table = pq.read_table(path)
+    text = table.schema.metadata[b"certificate"]
+    pq.write_table(table.replace_schema_metadata({b"certificate": change(text)}), path)
+    with pytest.raises(ConfigError, match=problem) as caught:
+        read(path)
+    assert caught.value.source == str(path)
+
+
 def test_a_certificate_that_does_not_hold_ends_with_1(vegas: Certificate, tmp_path: Path) -> None:
     path = write(with_header(vegas, ratio=14.0), tmp_path / "forged.parquet")
     with pytest.raises(typer.Exit) as left:

@@ -15,6 +15,7 @@ a file hold.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -133,9 +134,17 @@ _HINT = "give a file that `fairweir starve CCA` has written"
 
 def _header(text: bytes, path: Path) -> Header:
     try:
-        return Header.model_validate_json(text)
+        document = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(
+            f"the certificate in its metadata is no JSON: {error}", hint=_HINT, source=str(path)
+        ) from None
+    if not isinstance(document, dict):
+        raise ConfigError("the certificate in its metadata is no JSON object", hint=_HINT, source=str(path))
+    try:
+        return Header.model_validate(document)
     except ValidationError as error:
-        raise explain(error, Header, {}, str(path)) from None
+        raise explain(error, Header, document, str(path)) from None
 
 
 def _column(table: pa.Table, name: str, path: Path) -> npt.NDArray[np.int64]:
