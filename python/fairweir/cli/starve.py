@@ -204,7 +204,7 @@ def show(result: Starvation) -> None:
         )
     if result.hunt is not None:
         largest = result.hunt.largest_ratio
-        told = "" if largest is None else f"; largest ratio of its grid {largest:.3g}"
+        told = "" if largest is None else f"; largest ratio of its grid, with one seed, {largest:.3g}"
         spent = "; its budget ran out" if result.hunt.budget_exhausted else ""
         verdict.add_row("hunt", f"{result.hunt.text}{told}{spent}")
     output.stdout.print(scan)
