@@ -30,9 +30,16 @@ impl Policy {
             }
             Policy::Text(text) => ("--policy".to_owned(), text.clone()),
         };
-        Config::from_toml(&text).map_err(|e| {
+        let config = Config::from_toml(&text).map_err(|e| {
             GuardError::refused(format!("{place}, {e}"), "docs/guard.md lists the keys; policies/ has examples")
-        })
+        })?;
+        if config.flow.is_some() {
+            return Err(GuardError::refused(
+                format!("{place}: the daemon has no `[flow]`"),
+                "service, weights, rledbat, cap",
+            ));
+        }
+        Ok(config)
     }
 }
 
