@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fairweir.audit.baseline import comparable, compare
-from fairweir.audit.evidence import slug, write_evidence
+from fairweir.audit.evidence import write_evidence
 from fairweir.audit.junit import write_junit
 from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
 from fairweir.errors import ConfigError
+from fairweir.filenames import slug
 from fairweir.scenario import Scenario, dumbbell
 from fairweir.verdict import Direction, Outcome, Threshold
 

@@ -12,7 +12,7 @@ import typer
 
 from fairweir.audit.baseline import comparable, compare
 from fairweir.audit.conduct import InterruptedAuditError, run_audit
-from fairweir.audit.evidence import slug, write_evidence
+from fairweir.audit.evidence import write_evidence
 from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.junit import write_junit
 from fairweir.audit.results import AuditResults
@@ -20,6 +20,7 @@ from fairweir.audit.table import show, show_worsened
 from fairweir.cli import output
 from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
+from fairweir.filenames import slug
 from fairweir.verdict import Outcome
 
 CLAIM_FAILS = 1

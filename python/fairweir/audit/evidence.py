@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import re
 from typing import TYPE_CHECKING
 
+from fairweir.filenames import slug
 from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -48,9 +48,3 @@ def _unused(out: Path, stem: str) -> str:
     """Give a file name that no other CCA of this audit has taken: paths may differ only in their directories."""
     names = itertools.chain([f"{stem}.toml"], (f"{stem}-{i}.toml" for i in itertools.count(2)))
     return next(name for name in names if not (out / name).exists())
-
-
-def slug(name: str) -> str:
-    """`name` as part of a file name."""
-    base = name.replace("\\", "/").rsplit("/", 1)[-1]
-    return re.sub(r"[^A-Za-z0-9._]+", "-", base).strip("-.") or "cca"

@@ -13,7 +13,8 @@ from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
-from fairweir.errors import ConfigError
+from fairweir.errors import ConfigError, FairweirError
+from fairweir.filenames import slug
 from fairweir.starvation.certificate import read, write
 from fairweir.starvation.certify import NoCertificateError, certify, summary
 from fairweir.starvation.check import check as verify
@@ -106,9 +107,9 @@ def _with_certificate(
     """Make the certificate's file, if there is one to be made, and tell of it in the result."""
     try:
         certificate = certify(question, pair, on_progress)
-    except NoCertificateError as reason:
+    except (NoCertificateError, FairweirError) as reason:
         return result.model_copy(update={"no_certificate": str(reason)})
-    path = write(certificate, directory / f"{result.cca}-certificate.parquet")
+    path = write(certificate, directory / f"{slug(result.cca)}-certificate.parquet")
     return result.model_copy(update={"certificate": summary(certificate, path)})
 
 

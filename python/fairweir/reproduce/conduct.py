@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from fairweir import __version__
-from fairweir.audit.evidence import slug
+from fairweir.filenames import slug
 from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, Setting
 from fairweir.reproduce.judge import Finding, Samples, judge

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from fairweir.filenames import slug
 from fairweir.hunting.result import HuntResult
 from fairweir.verdict import Interval, Outcome
 
@@ -162,7 +163,7 @@ class Starvation(_Model):
         directory.mkdir(parents=True, exist_ok=True)
         written = []
         for stem, document in self.scenarios.items():
-            path = directory / f"{stem}.toml"
+            path = directory / f"{slug(stem)}.toml"
             partial = path.with_suffix(".partial")
             partial.write_text(Scenario.from_dict(document, source=stem).to_toml(), encoding="utf-8")
             written.append(partial.replace(path))

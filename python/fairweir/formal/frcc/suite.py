@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairweir.audit.evidence import slug
+from fairweir.filenames import slug
 from fairweir.formal.frcc import published
 from fairweir.formal.frcc.algebra import (
     Identity,
