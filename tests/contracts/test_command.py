@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fairweir import worlds
 from fairweir.cli.main import main
+from fairweir.contracts import keep
 
 SMALL = [
     "--capacities",
@@ -35,7 +36,13 @@ def test_the_contract_that_is_followed_is_found_and_finished_runs_are_not_repeat
     assert first["power_exponent"]["value"] == pytest.approx(-2.0, rel=0.1)
     assert (tmp_path / "figure.png").stat().st_size > 1000
     again: list[object] = []
-    monkeypatch.setattr(worlds, "map_jobs", lambda play, jobs, **options: again.extend(jobs))
+    map_jobs = keep.map_jobs
+
+    def spy(play: Any, jobs: list[Any], **options: Any) -> list[Any]:
+        again.extend(jobs if play is keep.watch else [])
+        return map_jobs(play, jobs, **options)
+
+    monkeypatch.setattr(keep, "map_jobs", spy)
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["contracts"] == [first]
     assert not again
@@ -65,3 +72,19 @@ def test_the_table_has_every_condition_of_rest(capsys: pytest.CaptureFixture[str
     assert rows["vegas"]["rate"] == "a/s"
     assert rows["vegas"]["unfairness"] == pytest.approx(3.0)
     assert rows["poseidon"]["fold"] == "max"
+
+
+def test_a_function_is_asked_for_its_action(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.py").write_text("def action(rate, s):\n    return 1.0 - rate / 100.0 - s / 40.0\n")
+    words = ["contract", "--open-loop", f"{tmp_path / 'mine.py'}:action", "--held", "qdelay=1ms..39ms", "--json"]
+    assert main(words) == 0
+    (found,) = json.loads(capsys.readouterr().out)["contracts"]
+    assert found["best"]["family"] == "linear"
+    assert found["best"]["parameters"]["b"] == pytest.approx(40.0, rel=1e-4)
+
+
+def test_a_window_at_its_floor_is_no_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LEDBAT, with more than its target however little it sends."""
+    held = ["--held", "qdelay=150ms..300ms", "--out", str(tmp_path), "--workers", "1"]
+    assert main(["contract", "--open-loop", "ledbat", *held]) == 1
+    assert "its window is 2 packets at any value: a clamp" in " ".join(capsys.readouterr().out.split())

@@ -45,6 +45,9 @@ geometric mean stands for it."""
 NEAR_LINK = 0.9
 """A flow that has more of the link than this ran away."""
 
+CLAMPED = 1.1
+"""A window that differs by less over all values does not answer them: a floor, or a ceiling."""
+
 LEAST_POINTS = 5
 """Of a fit."""
 
@@ -219,6 +222,9 @@ def of_rests(name: str, held: Held, rests: Sequence[Settled], bench: Bench) -> C
         group=np.arange(len(good)),
         capacity=np.arange(len(good), dtype=np.float64),
     )
+    windows = [_point(i, held, rest, bench).window_pkts for i, rest in enumerate(good)]
+    if max(windows) < CLAMPED * min(windows):
+        return result.model_copy(update={"reason": f"its window is {fmean(windows):.3g} packets at any value: a clamp"})
     best, power = choose([fit(family, points) for family in FAMILIES]), fit(POWER, points)
     refits = [bootstrap(f, points, resamples=RESAMPLES, seed=BOOTSTRAP_SEED) for f in (best, power)]
     intervals, of_power = intervals_of(best, refits[0]), intervals_of(power, refits[1])
