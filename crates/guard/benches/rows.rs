@@ -5,10 +5,15 @@
 //! cargo bench -p fairweir-guard
 //! ```
 
+#[allow(dead_code)]
+#[path = "../tests/guard/peer.rs"]
+mod peer;
+
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use fairweir_guard::{Direction, Feature, Flags, FlowKey, Limits, Packet, Plan, Row, Table, Timestamps, catalogue};
+use fairweir_guard::{Feature, Limits, Packet, Plan, Row, Table, catalogue};
 use fairweir_units::{Dur, Time};
+use peer::{Peer, key_from};
 
 fn main() {
     divan::main();
@@ -16,8 +21,6 @@ fn main() {
 
 const FLOWS: u16 = 4;
 const PACKETS_PER_FLOW: u64 = 12_000;
-const PAYLOAD: u32 = 1448;
-const WIRE: u32 = 1514;
 const MIN_RTT_US: u64 = 20_000;
 /// 1,514 bytes at 25 Mbit/s.
 const GAP_US: u64 = 484;
@@ -80,45 +83,17 @@ fn workload() -> Vec<Packet> {
 }
 
 fn one_flow(number: u16, draws: &mut Draws) -> Vec<Packet> {
-    let local = "10.0.0.1:5001".parse().expect("an address");
-    let flow = FlowKey::new(local, ([192, 0, 2, 1], 4000 + number).into(), 0);
-    let (mut now, mut seq) = (u64::from(number) * 100 + 1_000_000, 1u32);
-    let mut packets = Vec::new();
-    for i in 0..PACKETS_PER_FLOW {
+    let mut peer = Peer::new(key_from(0xc000_0201, 4000 + number), MIN_RTT_US);
+    let mut now = u64::from(number) * 100 + 1_000_000;
+    let mut send = |i: u64| {
         now += GAP_US * 7 / 10 + draws.below(GAP_US * 6 / 10);
         if draws.below(2500) == 0 {
-            seq = seq.wrapping_add(PAYLOAD * (1 + draws.below(3) as u32));
+            peer.lose(1 + draws.below(3) as u32);
         }
-        let rtt = MIN_RTT_US + MIN_RTT_US * 8 / 10 * (i % 2000) / 2000;
-        let tick = |us: u64| (us / 1000) as u32;
-        let data = Packet {
-            at: Time::ZERO + Dur::from_micros(now),
-            flow,
-            direction: Direction::Incoming,
-            flags: Flags::ACK,
-            seq,
-            ack: 1,
-            window: 500,
-            timestamps: Some(Timestamps { tsval: tick(now), tsecr: tick(now - rtt) }),
-            payload: PAYLOAD,
-            wire: WIRE,
-            segs: 1,
-            wscale: None,
-        };
-        seq = seq.wrapping_add(PAYLOAD);
-        let ack = Packet {
-            at: data.at + Dur::from_micros(1),
-            direction: Direction::Outgoing,
-            seq: 1,
-            ack: seq,
-            timestamps: Some(Timestamps { tsval: tick(now), tsecr: tick(now) }),
-            payload: 0,
-            wire: 66,
-            ..data
-        };
-        packets.extend([data, ack]);
-    }
-    packets
+        peer.rtt_us = MIN_RTT_US + MIN_RTT_US * 8 / 10 * (i % 2000) / 2000;
+        peer.exchange(now, 1)
+    };
+    (0..PACKETS_PER_FLOW).flat_map(&mut send).collect()
 }
 
 /// When rows are written.

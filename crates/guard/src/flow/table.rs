@@ -72,6 +72,11 @@ impl Flow {
     pub fn is_ended(&self) -> bool {
         self.life.phase == Phase::Ended
     }
+    /// Notes what it takes, and gives it.
+    fn account(&mut self) -> usize {
+        self.bytes = size_of::<Flow>() - size_of::<Monitor>() + self.monitor.bytes();
+        self.bytes
+    }
     /// Scale of the windows that the managed host advertises, if the handshake was seen.
     pub fn wscale(&self) -> Option<u8> {
         self.scale.agreed()
@@ -207,12 +212,16 @@ impl Table {
             timestamps: packet.timestamps,
         };
         flow.monitor.on_data(&self.plan, &arrival);
-        let bytes = size_of::<Flow>() - size_of::<Monitor>() + flow.monitor.bytes();
-        self.bytes = self.bytes + bytes - std::mem::replace(&mut flow.bytes, bytes);
+        self.bytes -= flow.bytes;
+        self.bytes += flow.account();
+        self.keep_to_budget(id);
+        Some(id)
+    }
+
+    fn keep_to_budget(&mut self, id: FlowId) {
         if self.bytes as u64 > self.limits.budget.0 {
             self.economise(id);
         }
-        Some(id)
     }
 
     /// The idlest flows go until all is well within the budget, so that this is seldom; `id` stays.
@@ -279,8 +288,12 @@ impl Table {
             monitor: Monitor::new(&self.plan),
             bytes: 0,
         };
-        self.slots[slot as usize].1 = Some(Box::new(flow));
         self.places.insert(packet.flow, Place::Open(slot));
+        let (generation, place) = &mut self.slots[slot as usize];
+        let id = FlowId { slot, generation: *generation };
+        let flow = place.insert(Box::new(flow));
+        self.bytes += flow.account();
+        self.keep_to_budget(id);
         Some(slot)
     }
 

@@ -69,6 +69,18 @@ fn within_a_budget_the_idlest_flows_go() {
 }
 
 #[test]
+fn flows_without_data_count_too() {
+    let budget = Bytes(8 << 10);
+    let mut table = table(Limits { budget, ..Limits::default() });
+    for host in 1..100 {
+        table.observe(&packet(u64::from(host), key(host), Direction::Outgoing));
+        table.observe(&packet(u64::from(host), key(host), Direction::Incoming));
+        assert!(table.bytes() <= budget, "{}", table.bytes());
+    }
+    assert!((1..20).contains(&table.iter().count()), "{}", table.iter().count());
+}
+
+#[test]
 fn fin_and_plausible_rst_end_a_flow_and_ids_are_not_reused() {
     for (flags, seq, is_ended) in [(Flags::FIN, 2448, true), (Flags::RST, 2448, true), (Flags::RST, 900_000_000, false)]
     {

@@ -1,0 +1,143 @@
+//! Packets that nobody sends, into the guard's table and policies; files that are no captures, into their reader.
+
+use arbitrary::{Result, Unstructured};
+use fairweir_capture::Reader;
+use fairweir_guard::policy::{Config, Labels, Policies};
+use fairweir_guard::{Direction, Flags, FlowKey, Limits, Packet, Promise, Table, Timestamps};
+use fairweir_units::{Bytes, Dur, Time};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// What the guard's policies allow at least: two full segments on Ethernet.
+const LEAST_WINDOW: u64 = 2 * 1460;
+
+const POLICIES: [&str; 4] = [
+    "[service]\n",
+    "[service]\nmodel = 'padhye'\ngroup = 'prefix'\nweights = { '0.0.0.0/24' = 3.0 }\n",
+    "[weights]\ncapacity = '10Mbps'\n[[cap]]\ngroup = 'all'\nrate = '1kbps'\n",
+    "[[rledbat]]\n[[cap]]\ngroup = 'flow'\nrate = '900Tbps'\n",
+];
+
+/// A file of policies: refused with a line and a reason, or policies that a table can serve.
+///
+/// # Panics
+/// If neither holds.
+pub fn policies(text: &str) {
+    match Config::from_toml(text) {
+        Ok(config) => drop(Table::new(Limits::default(), [0; 16], Policies::new(&config).plan())),
+        Err(e) => assert!(e.line > 0 && !e.reason.is_empty(), "of `{text}`"),
+    }
+}
+
+/// A file of packets, read to its end: as many segments as it has room for, or an error with a hint.
+///
+/// # Panics
+/// If there are more, or the reader does.
+pub fn capture(bytes: &[u8]) {
+    let mut reader = match Reader::new(bytes) {
+        Ok(reader) => reader,
+        Err(e) => return assert!(!e.to_string().is_empty() && !e.hint().is_empty()),
+    };
+    let mut segments = 0;
+    while let Ok(Some(_)) = reader.next_segment() {
+        segments += 1;
+        assert!(segments <= bytes.len(), "a segment takes more than a byte");
+    }
+}
+
+/// Packets, decisions and ACKs as `bytes` describe them: bounded memory, no value that is none, promises kept.
+///
+/// # Panics
+/// If one of these does not hold.
+pub fn guard(bytes: &[u8]) {
+    // What runs out of bytes has been looked at up to there.
+    let _ = watch(&mut Unstructured::new(bytes));
+}
+
+fn watch(from: &mut Unstructured<'_>) -> Result<()> {
+    let mut policies = Policies::new(&Config::from_toml(from.choose(&POLICIES)?).expect("policies"));
+    let limits = Limits {
+        open: from.int_in_range(0..=5)?,
+        strangers: from.int_in_range(0..=5)?,
+        idle: Dur::from_millis(from.int_in_range(0..=2000)?),
+        budget: Bytes(from.int_in_range(0..=40_000)?),
+        needs_proof: from.arbitrary()?,
+    };
+    let mut table = Table::new(limits, from.arbitrary()?, policies.plan());
+    let mut promise = Promise::new(from.arbitrary()?);
+    while !from.is_empty() {
+        let packet = packet(from)?;
+        table.observe(&packet);
+        assert!(table.iter().count() <= limits.open && table.strangers() <= limits.strangers.max(1));
+        assert!(table.bytes() <= limits.budget || table.iter().count() <= 1, "{} of {}", table.bytes(), limits.budget);
+        if from.ratio(1, 8)? {
+            table.expire(packet.at);
+        }
+        if from.ratio(1, 4)? {
+            for (_, decision) in policies.decide(&table, |_| Labels::default()) {
+                assert!(decision.rate_mbps.is_none_or(f64::is_finite), "{decision:?}");
+                assert!(decision.window.is_none_or(|window| window.bytes() >= LEAST_WINDOW), "{decision:?}");
+                assert!(!decision.why.to_string().is_empty());
+                assert!(promise.advertise(packet.ack, packet.window, decision.window) <= packet.window);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Numbers near each other, so that packets have to do with each other, or any.
+fn number(from: &mut Unstructured<'_>) -> Result<u32> {
+    if from.ratio(7, 8)? { from.int_in_range(0..=20_000) } else { from.arbitrary() }
+}
+
+fn packet(from: &mut Unstructured<'_>) -> Result<Packet> {
+    let host = from.int_in_range(0..=7u16)?;
+    let address = if host < 6 {
+        IpAddr::V4(Ipv4Addr::from_bits(u32::from(host)))
+    } else {
+        IpAddr::V6(Ipv6Addr::from_bits(u128::from(host) << 64))
+    };
+    let local = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
+    let at = if from.ratio(7, 8)? { from.int_in_range(0..=4_000_000_000)? } else { from.arbitrary()? };
+    Ok(Packet {
+        at: Time::from_nanos(at),
+        flow: FlowKey::new(local, SocketAddr::new(address, 443), 0),
+        direction: if from.arbitrary()? { Direction::Incoming } else { Direction::Outgoing },
+        flags: Flags(if from.ratio(7, 8)? { 0x10 } else { from.arbitrary()? }),
+        seq: number(from)?,
+        ack: number(from)?,
+        window: from.arbitrary()?,
+        timestamps: Some(Timestamps { tsval: number(from)?, tsecr: number(from)? }).filter(|stamps| stamps.tsval != 7),
+        payload: number(from)?,
+        wire: number(from)?,
+        segs: from.arbitrary()?,
+        wscale: from.arbitrary()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_packets_are_watched(bytes in proptest::collection::vec(any::<u8>(), 0..6_000)) {
+            guard(&bytes);
+        }
+
+        #[test]
+        fn any_text_is_policies_or_a_message(
+            text in r#"\[?\[?(service|cap|weights|rledbat|flow)\]?\]?\n((group|rate|model|service|capacity) = ('(all|flow|1Mbps|reno)'|.{0,3})\n){0,3}"#
+        ) {
+            policies(&text);
+        }
+
+        #[test]
+        fn any_file_is_a_capture_or_a_message(
+            magic in prop_oneof![Just(0xa1b2_c3d4u32), Just(0xa1b2_3c4d), Just(0x0a0d_0d0a)],
+            bytes in proptest::collection::vec(any::<u8>(), 0..400),
+        ) {
+            capture(&[&magic.to_le_bytes()[..], &bytes].concat());
+        }
+    }
+}
