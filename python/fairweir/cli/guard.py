@@ -11,6 +11,7 @@ from rich.table import Table
 
 from fairweir import world_kernel
 from fairweir.cli import output
+from fairweir.cli.guard_evaluate import evaluate_command
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
 from fairweir.guard.daemon import find_daemon
 
@@ -157,3 +158,6 @@ def _show(told: dict[str, Any]) -> None:
         f"{guard['lost']} summaries lost, {share:.1%} of a core",
         soft_wrap=True,
     )
+
+
+guard_app.command("evaluate")(evaluate_command)
