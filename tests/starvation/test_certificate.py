@@ -93,6 +93,25 @@ def test_a_forgery_is_seen(vegas: Certificate, forge: Callable[[Certificate], Ce
     assert any(seen in name for name in untrue(forge(vegas)))
 
 
+@pytest.mark.parametrize(("early_ns", "is_true"), [(0, True), (10, False)])
+def test_a_first_packet_that_finds_its_link_idle(vegas: Certificate, early_ns: int, is_true: bool) -> None:
+    # At 90 Mbit/s a packet takes 133,333 1/3 ns; recorded times are whole.
+    sent, passed = np.array([5, 10**6]), np.array([133_333, 12_000])
+    by_hand = replace(
+        with_header(
+            vegas,
+            one_way_ns=0,
+            slow=vegas.header.slow.model_copy(update={"link_bytes_per_s": 11_250_000}),
+            fast=vegas.header.fast.model_copy(update={"link_bytes_per_s": 125_000_000}),
+        ),
+        flow=np.array([0, 1]),
+        sent_ns=sent,
+        arrived_ns=sent + passed - np.array([early_ns, 0]),
+        hold_ns=np.array([0, 0]),
+    )
+    assert ("slow flow: delays of a link of 90 Mbit/s of its own" not in untrue(by_hand)) == is_true
+
+
 def test_a_flow_that_does_not_send_so_is_seen(vegas: Certificate) -> None:
     other = {**vegas.header.slow.scenario, "flow": [{**vegas.header.slow.scenario["flow"][0], "cca": "reno"}]}
     forged = with_header(vegas, slow=vegas.header.slow.model_copy(update={"scenario": other}))

@@ -84,8 +84,9 @@ def _on_its_link(name: str, packets: list[Packet], alone: Alone, certificate: Ce
     transmission = header.packet_bytes * NS_PER_S
     # What the flow had queued before is known by when its first packet left.
     free = (packets[0][1] - header.one_way_ns) * rate - transmission
-    if free < packets[0][0] * rate:
-        return Finding(what, False, f"the first packet leaves {-free // rate} ns before it can")
+    early = packets[0][0] * rate - free
+    if early > ROUNDING_NS * rate:
+        return Finding(what, False, f"the first packet arrives {early / rate:g} ns before it can")
     for sent, arrived, _ in packets:
         free = max(free, sent * rate) + transmission
         late = (arrived - header.one_way_ns) * rate - free
