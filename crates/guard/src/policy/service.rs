@@ -170,7 +170,7 @@ impl AsOneFlow {
         let all = self.earlier.iter().copied().chain([(self.at, self.place)]);
         // The shortest time since a decision that is an RTT, or as long as there is.
         let within = |(then, _): &(Time, u64)| news.now.since(*then).as_secs_f64() >= rtt;
-        let Some((then, place)) = all.clone().filter(within).last().or_else(|| all.clone().next()) else { return 0.0 };
+        let Some((then, place)) = all.clone().rfind(within).or_else(|| all.clone().next()) else { return 0.0 };
         let span = news.now.since(then).as_secs_f64();
         (self.place + news.segments - place) as f64 * (rtt / span).min(1.0)
     }
