@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from fairweir.contracts.fit import FAMILIES, Family, Points, bootstrap, choose, fit, log_errors
+from fairweir.contracts.fit import (
+    AFFINE_POWER,
+    FAMILIES,
+    STEEPEST_AFFINE,
+    Family,
+    Points,
+    bootstrap,
+    choose,
+    fit,
+    log_errors,
+)
 
 BY_NAME = {family.name: family for family in FAMILIES}
 
@@ -102,3 +113,12 @@ def test_run_means_are_explained_even_where_flows_of_a_run_differ() -> None:
     fitted = fit(BY_NAME["power"], Points(s, rate, np.repeat(np.arange(6), 2), np.full(12, 12.0)))
     assert fitted.between_r_squared > 0.99
     assert fitted.r_squared < 0.85
+
+
+def test_a_shape_at_the_edge_of_its_search_is_not_chosen() -> None:
+    """An affine power that ran into its steepest exponent would win on errors that are none of its merit."""
+    points = cloud("exponential", noise=0.05)
+    exponential = fit(BY_NAME["exponential"], points)
+    lucky = replace(fit(AFFINE_POWER, points), bic=exponential.bic - 100.0, capacity_rmse=0.0)
+    assert choose([exponential, replace(lucky, values=(1.0, 10.0, -2.0, 0.0))]).family is AFFINE_POWER
+    assert choose([exponential, replace(lucky, values=(1.0, 10.0, STEEPEST_AFFINE, 0.0))]) is exponential
