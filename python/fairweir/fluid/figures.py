@@ -132,8 +132,9 @@ def beside_packets(archive: Archive) -> Computation:
                    Bound(within=0.02), published),
             Number(case, "the limit for large wbar", f"first by last, packets, noise of {NOISES[0]:g} packet", together,
                    Bound(within=0.1), published, "" if link.scheme == "wcc_ai" else _ONE_LOSS),
-            Number(case, "sqrt(a1/a2), at the threshold alone",
-                   f"first by last, packets, noise of {NOISES[1]:g} packets", apart, Bound(within=0.4), at_threshold),
+            Number(case, "sqrt(a1/a2) at the threshold; a common loss rate gives it at any wbar",
+                   f"first by last, packets, noise of {NOISES[1]:g} packets", apart,
+                   Bound(at_least=0.85 * at_threshold, at_most=math.sqrt(at_threshold * together)), at_threshold),
         ]  # fmt: skip
 
     def draw() -> Figure:
