@@ -51,6 +51,7 @@ def test_ratios_of_runs_are_averaged_as_factors() -> None:
     found = ratio([1.0, 4.0], [1.0, 1.0])
     assert found.value == pytest.approx(2.0)
     assert found.lo * found.hi == pytest.approx(4.0)
+    assert ratio([0.0], [0.0]).value == 1
     assert ratio([6.0], [2.0]).hi == ratio([6.0], [2.0]).lo == pytest.approx(3.0)
 
 

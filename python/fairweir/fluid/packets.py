@@ -161,13 +161,16 @@ def _beside(wbar: float, world: World, noise: float, outcomes: Sequence[Outcome]
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
     """Give the mean of quotients and its 95 % interval over runs; their errors multiply. One run has none."""
-    factors = [
-        max(1 / RATIO_CEILING, min(RATIO_CEILING, a / b if b > 0 else RATIO_CEILING))
-        for a, b in zip(ours, theirs, strict=True)
-    ]
+    factors = [_quotient(a, b) for a, b in zip(ours, theirs, strict=True)]
     if len(factors) == 1:
         return Interval(value=factors[0], lo=factors[0], hi=factors[0])
     return interval(factors, Scale.FACTOR)
+
+
+def _quotient(ours: float, theirs: float) -> float:
+    if theirs <= 0:
+        return RATIO_CEILING if ours > 0 else 1.0
+    return max(1 / RATIO_CEILING, min(RATIO_CEILING, ours / theirs))
 
 
 def _ns(time_ns: float) -> str:
