@@ -38,7 +38,7 @@ pub struct CcacBelief {
     pub most_frames: Option<[u32; 2]>,
     /// R, ns.
     pub rtprop_ns: Interval,
-    /// beta, bytes; losses are taken for overflows of the queue.
+    /// beta, bytes; losses are taken for overflows of the queue, unless that contradicts itself.
     pub buffer_bytes: Interval,
 }
 
@@ -76,6 +76,7 @@ pub(crate) fn believe(record: &Stretch<'_>, jitter: f64) -> Option<CcacBelief> {
         false => last(record.rtt_least, 0.0, |a, b| (a + b) / 2.0, |rtprop| fits(at(least, rtprop))).0,
     };
     let fastest = at(most.map_or(FASTEST, |(inside, _)| inside), record.rtt_least);
+    let kept = largest_kept(record, fastest);
     Some(CcacBelief {
         jitter_assumed_ns: jitter,
         least_bytes_per_s: least * 1e9,
@@ -84,8 +85,9 @@ pub(crate) fn believe(record: &Stretch<'_>, jitter: f64) -> Option<CcacBelief> {
         most_frames,
         rtprop_ns: Interval { lo: rtprop_least, hi: Some(record.rtt_least) },
         buffer_bytes: Interval {
-            lo: largest_kept(record, fastest),
-            hi: smallest_lost(record, at(least, rtprop_least)),
+            lo: kept,
+            // else the losses were no overflows, and bound nothing
+            hi: smallest_lost(record, at(least, rtprop_least)).filter(|&lost| lost > kept),
         },
     })
 }

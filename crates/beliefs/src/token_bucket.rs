@@ -21,7 +21,9 @@ const RATIO: f64 = 1.2;
 /// Golden sections a parameter and turn.
 const SECTIONS: usize = 16;
 /// Turns over the three parameters.
-const TURNS: usize = 3;
+const TURNS: usize = 4;
+/// The peak is looked for up to this many times what was seen delivered.
+const WIDEST_PEAK: f64 = 100.0;
 /// Losses without which a policer is not told from chance.
 const LOSSES: usize = 4;
 /// A policer's rates that are tried, each a factor from the next.
@@ -66,15 +68,16 @@ pub fn shaper(packets: &[Packet], parts: &Parts<'_>) -> Option<TokenBucket> {
     let cost = |rate: f64, bucket: f64, peak: f64| fit(packets, rate, bucket, peak).0;
     let mut at = (rate, rate * constant / 1e9, peak * 1e9);
     let mut jitter = f64::INFINITY;
+    // by ratios, each turn nearer; the peak may be that of no link at all
     for turn in 0..TURNS {
-        let span = 0.25f64.powi(turn as i32);
-        let around = |x: f64, share: f64| (x / (1.0 + share * span), x * (1.0 + share * span));
-        let ends = around(at.1, 3.0);
-        (at.1, _) = least(ends.0, ends.1, SECTIONS, |bucket| cost(at.0, bucket, at.2));
-        let ends = around(at.2, 3.0);
-        (at.2, _) = least(ends.0, ends.1, SECTIONS, |peak| cost(at.0, at.1, peak));
-        let ends = around(at.0, 0.05);
-        (at.0, jitter) = least(ends.0, ends.1, SECTIONS, |rate| cost(rate, at.1, at.2));
+        let near = |x: f64, factor: f64, cost: &dyn Fn(f64) -> f64| {
+            let span = factor.ln() * 0.25f64.powi(turn as i32);
+            let (shift, cost) = least(-span, span, SECTIONS, |shift| cost(x * shift.exp()));
+            (x * shift.exp(), cost)
+        };
+        (at.2, _) = near(at.2, WIDEST_PEAK, &|peak| cost(at.0, at.1, peak));
+        (at.1, _) = near(at.1, 4.0, &|bucket| cost(at.0, bucket, at.2));
+        (at.0, jitter) = near(at.0, 1.05, &|rate| cost(rate, at.1, at.2));
     }
     let explains = jitter <= SHARE * constant && at.2 >= RATIO * at.0 && at.1 >= PACKETS * largest(packets);
     explains.then(|| TokenBucket {
