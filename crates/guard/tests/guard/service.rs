@@ -83,6 +83,30 @@ fn a_service_grows_by_a_segment_an_rtt_and_halves_at_a_loss_as_one_reno_flow() {
 }
 
 #[test]
+fn losses_before_a_window_can_have_its_effect_halve_nothing() {
+    let (mut policies, mut table) = policies("[service]");
+    let mut senders = Senders::new(flows(1, 4, 5.0), None);
+    let mut rates = Vec::new();
+    for step in 0..12 {
+        // Three losses, 30 ms apart: more than an RTT of 22 ms, less than an RTT and a decision's time.
+        for part in 0..10 {
+            if step == 8 && part % 3 == 1 {
+                senders.peers[part as usize / 3].0.lose(1);
+            }
+            let at = SECOND + step * SECOND / 10 + part * SECOND / 100;
+            senders.send(&mut table, at, at + SECOND / 100);
+        }
+        if step == 4 {
+            senders.peers[3].0.lose(1);
+        }
+        let why = decide(&mut policies, &table)[0].1.why.clone();
+        rates.push(if let Why::Share { service_mbps, .. } = why { service_mbps } else { 0.0 });
+    }
+    let (before, after) = (rates[7], rates[8]);
+    assert!(before > 0.0 && (0.45..0.75).contains(&(after / before)), "{rates:?}");
+}
+
+#[test]
 fn a_service_that_loses_nothing_is_left_alone() {
     let decisions = play("[service]", flows(1, 3, 5.0), 3, None);
     assert!(decisions.iter().all(|(_, decision)| decision.window.is_none()), "{decisions:?}");
