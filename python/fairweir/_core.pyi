@@ -16,6 +16,9 @@ __all__ = [
     "format_rate",
     "format_time",
     "frcc_attractor",
+    "guard_features",
+    "guard_lessons",
+    "guard_scores",
     "parse_bytes",
     "parse_rate",
     "parse_size",
@@ -176,11 +179,13 @@ def run(
     classes: dict[str, type[Any]] | None = None,
     on_progress: Callable[[int], object] | None = None,
     most_packets: int | None = None,
+    capture: tuple[str, str] | None = None,
 ) -> tuple[str, tuple[dict[str, bytes], dict[str, bytes]] | None, tuple[dict[str, bytes], dict[str, bytes]] | None]:
     """Run a configuration (JSON).
 
     Gives the summary as JSON; the columns of flows and links if the configuration has an interval; the columns of data
     packets and ACKs if `most_packets` says how many data packets may be recorded (ConfigError: there are more).
+    `capture` is a path for a pcap file, and "sender" or "receiver": where it is taken.
     """
 
 def frcc_attractor(
@@ -207,3 +212,16 @@ def run_guarded(config: str, policies: str, senders: list[str], fair_share: int 
     ------
     ValueError : policies or senders that cannot be used
     """
+
+def guard_features() -> list[str]:
+    """The names of the receiver's features, in the order of rows."""
+
+def guard_lessons(config: str, from_ns: int, one_in: int, seed: int) -> dict[str, bytes]:
+    """Play a configuration (JSON); examples of what its receiver sees.
+
+    Columns: values (f64, all features of row after row, NaN where unknown), flow (u32), t_ns (u64), share (f64, the
+    flow's throughput over its equal part). One arrival in `one_in` from `from_ns` on is an example.
+    """
+
+def guard_scores(forest: str, values: bytes) -> tuple[bytes, bytes]:
+    """Three scores (f64) and a class (u8: below, near, above) for each row of `values` (f64), by a forest (JSON)."""

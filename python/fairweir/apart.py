@@ -16,7 +16,7 @@ from typing import Any, Literal
 from fairweir import _core, cca
 from fairweir.errors import ControllerError, FairweirError, describe_exception
 from fairweir.process import describe_exit, die_with_parent
-from fairweir.world_sim import Played, simulate
+from fairweir.world_sim import NOBODY, Played, Watching, simulate
 
 #: s of wall time without a sign of life after which a controller is taken to loop. Signs come every 32,768 events (tens
 #: of milliseconds); before the first one the C is compiled.
@@ -34,8 +34,8 @@ _HINTS: dict[int, str] = {
 _HINTS[signal.SIGBUS] = _HINTS[signal.SIGSEGV]
 
 
-#: What the child is to play: a configuration, where its files are, how many data packets it may record.
-_Work = tuple[dict[str, Any], Path | None, int | None]
+#: What the child is to play: a configuration, where its files are, what it records of packets.
+_Work = tuple[dict[str, Any], Path | None, Watching]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def play(
     config: dict[str, Any],
     base: Path | None,
     on_progress: Callable[[int], object] | None,
-    most_packets: int | None = None,
+    watching: Watching = NOBODY,
 ) -> Played:
     """Play `config` as :func:`fairweir.world_sim.simulate` does, in a child process.
 
@@ -59,7 +59,7 @@ def play(
     config : dict, ``fairweir_sim::Config``
     base : Path; where the files of Python controllers are looked up after the working directory
     on_progress : called now and then with the simulated time reached, ns
-    most_packets : int; data packets to record at most; None records none
+    watching : what is recorded of its packets
 
     Raises
     ------
@@ -85,7 +85,7 @@ def play(
             on_progress(at_ns)
 
     try:
-        return _follow(ours, (config, base, most_packets), report)
+        return _follow(ours, (config, base, watching), report)
     except (EOFError, ConnectionError):
         raise _fault(config, reached, *_death(process.wait())) from None
     except TimeoutError as error:
@@ -154,9 +154,9 @@ def _fault(config: dict[str, Any], reached_ns: int, what: str, hint: str | None)
 def serve(fd: int) -> None:
     """Be the child: take the work from the connection `fd`, tell how far it is, and give the result."""
     parent = Connection(fd)
-    config, base, most_packets = parent.recv()
+    config, base, watching = parent.recv()
     try:
-        played = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)), most_packets)
+        played = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)), watching)
     except FairweirError as error:
         parent.send(_Tidings("failed", error))
     except Exception as error:  # noqa: BLE001 - whatever it is, the parent is to raise it

@@ -7,8 +7,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +17,7 @@ from fairweir import _core, cca, world_sim
 from fairweir.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
 from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.scenario import Scenario, flow_ids
-from fairweir.world_sim import Played
+from fairweir.world_sim import Capture, Played, Watching
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -177,6 +178,7 @@ def run(
     on: World = "sim",
     options: Options | None = None,
     record_packets: int | None = None,
+    capture: Capture | None = None,
     on_progress: Callable[[float], object] | None = None,
 ) -> Run:
     """Play `scenario`.
@@ -190,6 +192,8 @@ def run(
     options : how the kernel world plays
     record_packets : int; the simulator records all packets and ACKs if there are no more data packets than that, for
         about 200 bytes of memory each (:data:`MOST_PACKETS` is 1 GB); None records none
+    capture : a pcap file of all packets, headers only, which appears whole or not at all; in the simulator each flow
+        gets a handshake before it starts, and TCP's numbers
     on_progress : called now and then with the fraction of the scenario's time that is done, 0 to 1
 
     Returns
@@ -218,10 +222,11 @@ def run(
         raise ConfigError("only the simulator records packets", hint="leave out `record_packets`", key="record_packets")
     started = time.perf_counter()
     try:
-        if on == "sim":
-            played = world_sim.play(config, scenario.base, on_progress, record_packets)
-        else:
-            played = _play_on_kernel(config, options, on_progress)
+        with _whole(capture) as partial:
+            if on == "sim":
+                played = world_sim.play(config, scenario.base, on_progress, Watching(record_packets, partial))
+            else:
+                played = _play_on_kernel(config, options, partial, on_progress)
     except ConfigError as error:
         error.source = error.source or scenario.source
         if isinstance(error, CcaError) and error.key is None:
@@ -236,8 +241,37 @@ def run(
     return Run(scenario, _summary(scenario, on, played.summary, wall_s), played.series, played.packets)
 
 
+@contextmanager
+def _whole(capture: Capture | None) -> Iterator[Capture | None]:
+    """Give a capture under another name, which gets its own when all is well.
+
+    Raises
+    ------
+    ConfigError : its folder is not there, or cannot be written to
+    """
+    if capture is None:
+        yield None
+        return
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{capture.path.name}-", dir=capture.path.parent)
+    except OSError as error:
+        reason = f"cannot be written: {error.strerror}"
+        raise ConfigError(reason, hint="name a file in a folder that is there", source=str(capture.path)) from None
+    os.close(handle)
+    partial = Path(name)
+    try:
+        yield replace(capture, path=partial)
+        partial.chmod(0o666 & ~_umask())
+        partial.replace(capture.path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def _play_on_kernel(
-    config: dict[str, Any], options: Options | None, on_progress: Callable[[float], object] | None
+    config: dict[str, Any],
+    options: Options | None,
+    capture: Capture | None,
+    on_progress: Callable[[float], object] | None,
 ) -> Played:
     from fairweir import world_kernel
 
@@ -249,7 +283,7 @@ def _play_on_kernel(
                 cca=flow["cca"],
                 flow=flow["id"],
             )
-    return world_kernel.play(config, options=options, on_progress=on_progress)
+    return world_kernel.play(config, options=options, capture=capture, on_progress=on_progress)
 
 
 #: What the simulator's configuration calls some keys of a flow.

@@ -27,7 +27,7 @@ from typing import IO, Any, Literal
 from fairweir.columns import Columns
 from fairweir.errors import ConfigError, KernelError
 from fairweir.process import die_with_parent
-from fairweir.world_sim import Played
+from fairweir.world_sim import Capture, Played
 
 HELPER = "fairweir-kernel"
 #: Names another helper than the one beside the interpreter.
@@ -157,6 +157,7 @@ def play(
     config: Mapping[str, Any],
     *,
     options: Options | None = None,
+    capture: Capture | None = None,
     on_progress: Callable[[float], object] | None = None,
 ) -> Played:
     """Play a resolved scenario on the kernel's TCP, in real time.
@@ -165,6 +166,7 @@ def play(
     ----------
     config : dict, ``fairweir_sim::Config``
     options : Options
+    capture : where a pcap file of the packets' headers goes
     on_progress : called with the fraction of the duration that has passed, 0 to 1
 
     Returns
@@ -180,7 +182,9 @@ def play(
     helper = find_helper()
     need_root("the kernel world")
     limit_s = config["duration"] / 1e9 + SETUP_S
-    document = _call([str(helper), "run", *(options or Options()).words()], json.dumps(config), limit_s, on_progress)
+    captured = ["--pcap", str(capture.path), "--pcap-at", capture.side] if capture is not None else []
+    words = [str(helper), "run", *(options or Options()).words(), *captured]
+    document = _call(words, json.dumps(config), limit_s, on_progress)
     series = document.pop("series", None)
     return Played(document, (_decode(series["flows"]), _decode(series["links"])) if series else None)
 

@@ -6,11 +6,44 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fairweir import _core, cca
 from fairweir.columns import Columns
 from fairweir.errors import InvariantError
+
+Side = Literal["sender", "receiver"]
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A pcap file of all packets, headers only.
+
+    Attributes
+    ----------
+    path : Path, where it goes
+    side : "sender" or "receiver" of the data: where it is taken
+    """
+
+    path: Path
+    side: Side = "sender"
+
+
+@dataclass(frozen=True)
+class Watching:
+    """What is recorded of a run's packets.
+
+    Attributes
+    ----------
+    most_packets : int; records so many data packets, and their ACKs; None records none
+    capture : Capture
+    """
+
+    most_packets: int | None = None
+    capture: Capture | None = None
+
+
+NOBODY = Watching()
 
 
 @dataclass(frozen=True)
@@ -33,7 +66,7 @@ def play(
     config: dict[str, Any],
     base: Path | None,
     on_progress: Callable[[float], object] | None,
-    most_packets: int | None = None,
+    watching: Watching = NOBODY,
 ) -> Played:
     """Play `config`, in a process of its own if a user's C is in it.
 
@@ -42,11 +75,11 @@ def play(
     config : dict, ``fairweir_sim::Config``
     base : Path; where the files of Python controllers are looked up after the working directory
     on_progress : called now and then with the fraction of simulated time that is done, 0 to 1
-    most_packets : int; records so many data packets, and their ACKs; None records none
+    watching : what is recorded of its packets
 
     Raises
     ------
-    ConfigError : there are more data packets than `most_packets`
+    ConfigError : there are more data packets than may be recorded, or a file cannot be written
     CcaError : a controller cannot be loaded or refuses its parameters
     ControllerError : a controller misbehaved
     InvariantError : a bug of the simulator
@@ -59,21 +92,21 @@ def play(
         if not pool.is_guarded():
             from fairweir import apart
 
-            return apart.play(config, base, report, most_packets)
-    return simulate(config, base, report, most_packets)
+            return apart.play(config, base, report, watching)
+    return simulate(config, base, report, watching)
 
 
 def simulate(
     config: dict[str, Any],
     base: Path | None,
     on_progress: Callable[[int], object] | None,
-    most_packets: int | None = None,
+    watching: Watching = NOBODY,
 ) -> Played:
     """Play `config` in this process.
 
     Parameters
     ----------
-    config, base, most_packets : as for :func:`play`
+    config, base, watching : as for :func:`play`
     on_progress : called now and then with the simulated time reached, ns
 
     Raises
@@ -83,7 +116,10 @@ def simulate(
     names = {flow["cca"] for flow in config["flows"]}
     classes = {name: cca.load_class(name, base=base) for name in names if cca.is_python(name)}
     try:
-        summary_json, series, packets = _core.run(json.dumps(config), classes, on_progress, most_packets)
+        capture = (str(watching.capture.path), watching.capture.side) if watching.capture is not None else None
+        summary_json, series, packets = _core.run(
+            json.dumps(config), classes, on_progress, watching.most_packets, capture
+        )
     except BaseException as error:
         # Not an Exception, so that nobody takes it for an ordinary failure; but an audit must go on.
         if type(error).__name__ == "PanicException":

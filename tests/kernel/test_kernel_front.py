@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from fairweir import world_kernel
+from fairweir import _core, world_kernel
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, KernelError
 from fairweir.run import run
 from fairweir.scenario import Scenario, dumbbell
+from fairweir.world_sim import Capture, Side
 
 pytestmark = pytest.mark.kernel
 
@@ -152,3 +153,14 @@ def test_a_controller_is_loaded_for_good_and_unloaded(capsys: pytest.CaptureFixt
 def test_a_source_that_is_not_there_is_told() -> None:
     with pytest.raises(KernelError):
         world_kernel.ask(["load", "no_such_cca"])
+
+
+@pytest.mark.parametrize("side", ["sender", "receiver"])
+def test_a_capture_shows_the_path(side: Side, tmp_path: Path) -> None:
+    path = tmp_path / "run.pcap"
+    record = run(short("reno"), on="kernel", capture=Capture(path, side))
+    document = json.loads(_core.explain(str(path)))
+    sent = record.summary["flows"][0]["sent_pkts"]
+    assert document["capture"]["segments"] > sent
+    assert (document["capture"]["backward"], document["capture"]["malformed"]) == (0, 0)
+    assert [file.name for file in tmp_path.iterdir()] == ["run.pcap"]

@@ -12,9 +12,11 @@ mod options;
 mod qlog;
 mod reader;
 mod segment;
+mod writer;
 
 pub use error::CaptureError;
 pub use link::Link;
 pub use qlog::{QuicEvent, QuicWhat, is_qlog, read_qlog};
 pub use reader::{Counts, Reader};
 pub use segment::{Ecn, Endpoint, Flags, Options, SackBlocks, Segment, TimestampOption};
+pub use writer::{SNAPLEN, Writer};

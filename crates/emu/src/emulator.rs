@@ -13,6 +13,7 @@ use crate::frames::Frames;
 use crate::realtime::{EmulatorCpu, Post};
 use crate::recorder::Recorder;
 use crate::relay::{Direction, Item, Relay, Release, packet};
+use crate::tape::{CaptureTo, Passage, Tape};
 use crate::tun::Tun;
 use crate::wire::{View, mark_ce};
 use crate::{Clock, EmuError, EmulatorRecord, Network};
@@ -27,11 +28,13 @@ use std::thread::{Builder, JoinHandle};
 /// Packets read from a device before the clock is looked at again.
 const READ_BATCH: usize = 16;
 /// How the emulator runs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct EmulatorOptions {
     /// What the 99th percentile of the release error may be; absent: 1 ms or 5 % of the smallest rtprop, whichever is
     /// smaller, but no less than 0.2 ms.
     pub budget: Option<Dur>,
+    /// Where the packets' headers go, if anywhere.
+    pub capture: Option<CaptureTo>,
 }
 
 /// Starts emulators.
@@ -76,6 +79,7 @@ impl Emulator {
             stop: stop.clone(),
             budget: options.budget.unwrap_or_else(|| default_budget(config)),
             mode: network.mode.name(),
+            tape: options.capture.as_ref().map(Tape::start).transpose()?,
         };
         let (go, gone) = channel();
         let thread = Builder::new()
@@ -147,6 +151,7 @@ struct Worker {
     stop: Arc<Stop>,
     budget: Dur,
     mode: &'static str,
+    tape: Option<Tape>,
 }
 
 impl Worker {
@@ -154,12 +159,16 @@ impl Worker {
         let not_granted = self.post.take();
         // The sender is gone only if the emulator was dropped before it went.
         self.clock = go.recv().unwrap_or_else(|_| Clock::starting_now());
+        if let Some(tape) = &mut self.tape {
+            tape.go();
+        }
         let cpu = thread_cpu_time();
         self.relay_until_stopped().during(|| "move packets between the TUN devices".into())?;
         let end = self.clock.now();
         let cpu_time = thread_cpu_time().saturating_sub(cpu);
         let cpu_fraction = cpu_time.as_secs_f64() / end.as_secs_f64().max(f64::MIN_POSITIVE);
         let recorded = self.recorder.finish(end, &self.relay);
+        self.tape.map(Tape::finish).transpose()?;
         Ok(EmulatorRecord {
             accuracy: self.lateness.judge(self.budget, self.mode, cpu_fraction, &not_granted),
             flows: recorded.flows,
@@ -251,6 +260,9 @@ impl Worker {
                 }
             }
         }
+        if let Some(tape) = &mut self.tape {
+            tape.note(now, Passage::Delivered(item.direction), &frame[header_bytes..]);
+        }
         if tun.write(frame).is_err() {
             self.lateness.strays += 1;
         }
@@ -271,6 +283,11 @@ impl Worker {
             self.frames.keep(frame, length);
             let now = self.clock.now();
             self.catch_up(now);
+            if let Some(tape) = &mut self.tape {
+                let header_bytes = self.senders.header_bytes();
+                let packet = self.frames.get_mut(frame).get(header_bytes..).unwrap_or_default();
+                tape.note(now, Passage::Sent(direction), packet);
+            }
             let Some(view) = View::new(self.frames.get_mut(frame), self.senders.header_bytes()) else {
                 self.lateness.strays += 1;
                 self.frames.release(frame);

@@ -9,6 +9,7 @@ use fairweir_emu::doctor;
 use fairweir_emu::guarding::Guarding;
 use fairweir_emu::refusal::Refusal;
 use fairweir_emu::world::{self, Ending, Mode, Traffic, WorldOptions};
+use fairweir_emu::{CaptureTo, Side};
 use fairweir_kernel::Source;
 use fairweir_kernel::permanent::{self, Place};
 use fairweir_sim::Config;
@@ -122,6 +123,18 @@ struct RunArguments {
     /// What the 99th percentile of the release error may be for the run to be judged, µs
     #[arg(long, value_name = "US")]
     budget_us: Option<u64>,
+    /// Write a capture of all packets here, headers only
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// On which side of the network it is taken
+    #[arg(long, value_enum, default_value_t = SideName::Sender)]
+    pcap_at: SideName,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SideName {
+    Sender,
+    Receiver,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -196,6 +209,13 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Refusal> {
         }),
         keep_partial: arguments.keep_partial,
         budget: arguments.budget_us.map(Dur::from_micros),
+        capture: arguments.pcap.clone().map(|file| CaptureTo {
+            file,
+            side: match arguments.pcap_at {
+                SideName::Sender => Side::Sender,
+                SideName::Receiver => Side::Receiver,
+            },
+        }),
     };
     let mut told = Instant::now();
     let duration_s = config.duration.as_secs_f64();

@@ -27,7 +27,7 @@ use crate::refusal::Refusal;
 use crate::report::{Document, SeriesTo};
 use crate::traffic::SenderRecord;
 use crate::watch::Watch;
-use crate::{Emulator, EmulatorOptions, Network, PacketMode};
+use crate::{CaptureTo, Emulator, EmulatorOptions, Network, PacketMode};
 use fairweir_sim::Config;
 use fairweir_units::{Dur, Time};
 use serde_json::Value;
@@ -60,6 +60,8 @@ pub struct WorldOptions {
     pub guarding: Option<Guarding>,
     /// What the 99th percentile of the release error may be.
     pub budget: Option<Dur>,
+    /// Where a capture of the packets' headers goes.
+    pub capture: Option<CaptureTo>,
 }
 
 /// How packets pass between the namespaces.
@@ -107,7 +109,11 @@ pub fn play(
             namespace.set_sysctl("ipv4/tcp_fin_timeout", "1")?;
         }
     }
-    let emulator = Emulator::start(config, &network, EmulatorOptions { budget: options.budget })?;
+    let emulator = Emulator::start(
+        config,
+        &network,
+        EmulatorOptions { budget: options.budget, capture: options.capture.clone() },
+    )?;
 
     let stop = AtomicBool::new(false);
     let emulator_cpu = emulator.cpu();

@@ -37,6 +37,7 @@ mod measure;
 mod model;
 mod packet;
 pub mod policy;
+mod trees;
 mod window;
 
 pub use features::{Alpha, Feature, IntervalStat, ParseError, Plan, Raw, Row, Smoothed, WindowStat, catalogue};
@@ -44,4 +45,5 @@ pub use flow::{Counts, Flow, FlowId, Limits, Table};
 pub use measure::{Holes, LossEvents, Monitor, Revealed, RttMeter, Window};
 pub use model::Model;
 pub use packet::{Direction, Flags, FlowKey, Packet, Timestamps};
+pub use trees::{Trees, TreesError};
 pub use window::{Promise, WindowTarget};

@@ -1,6 +1,7 @@
 //! Rust errors to `fairweir.errors`; no other file of this crate makes Python exceptions of ours.
 
 use fairweir_capture::CaptureError;
+use fairweir_guard::TreesError;
 use fairweir_path::link::TraceError;
 use fairweir_sim::SimError;
 use fairweir_units::ParseError;
@@ -55,6 +56,17 @@ pub fn from_full_log(py: Python<'_>, most: usize) -> PyErr {
     let hint = "play for a shorter time or at a lower rate, or record more: each takes about 200 bytes of memory";
     let message = format!("the run has more data packets than are to be recorded: `{most}`");
     raise(py, "ConfigError", &message, &[("key", text(py, "record_packets")), ("hint", text(py, hint))])
+}
+
+/// A file that cannot be written.
+pub fn from_output(py: Python<'_>, e: &std::io::Error, path: &str) -> PyErr {
+    raise(py, "ConfigError", &format!("cannot be written: {e}"), &[("source", text(py, path))])
+}
+
+/// A file that holds no forest.
+pub fn from_trees(py: Python<'_>, e: &TreesError) -> PyErr {
+    let hint = "write one with `fairweir guard train`";
+    raise(py, "ConfigError", &e.to_string(), &[("hint", text(py, hint))])
 }
 
 /// A run that did not end well. `cause` is the Python exception behind it, if there is one.

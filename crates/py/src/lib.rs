@@ -6,6 +6,8 @@ mod controller;
 mod error;
 mod events;
 mod explain;
+mod guard;
+mod observers;
 mod reach;
 mod rehearse;
 mod run;
@@ -34,6 +36,9 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(units::parse_trace, m)?)?;
     m.add_function(wrap_pyfunction!(run::algorithms, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
+    m.add_function(wrap_pyfunction!(guard::guard_features, m)?)?;
+    m.add_function(wrap_pyfunction!(guard::guard_lessons, m)?)?;
+    m.add_function(wrap_pyfunction!(guard::guard_scores, m)?)?;
     m.add_function(wrap_pyfunction!(reach::frcc_attractor, m)?)?;
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
     m.add_function(wrap_pyfunction!(rehearse::run_guarded, m)?)?;

@@ -2,10 +2,12 @@
 
 use crate::controller::{Cause, PyController};
 use crate::error;
+use crate::observers::Observers;
 use fairweir_cca::{BuildError, Controller, Start, registry};
 use fairweir_sim::{
     Acks, Config, FlowSpec, Observer, Outcome, PacketLog, Packets, Series, SimError, run_observed, run_with,
 };
+use fairweir_tap::Side;
 use fairweir_units::Time;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -29,37 +31,52 @@ pub fn algorithms() -> Vec<(&'static str, &'static str, String)> {
 /// Runs a configuration (JSON); `classes` are the Python controllers by the name that flows use.
 ///
 /// Gives the summary as JSON and, if the configuration asks for it, the time series as two tables of raw columns; with
-/// `most_packets` also a record of every data packet and ACK, unless there are more data packets than that.
+/// `most_packets` also a record of every data packet and ACK, unless there are more data packets than that. `capture` is where a
+/// pcap file goes, and whether it is taken with the data's sender or with the receiver.
 /// Without Python controllers other Python threads go on meanwhile.
 #[pyfunction]
-#[pyo3(signature = (config, classes=None, on_progress=None, most_packets=None))]
+#[pyo3(signature = (config, classes=None, on_progress=None, most_packets=None, capture=None))]
 pub fn run<'py>(
     py: Python<'py>,
     config: &str,
     classes: Option<&Bound<'py, PyDict>>,
     on_progress: Option<Py<PyAny>>,
     most_packets: Option<usize>,
+    capture: Option<(String, String)>,
 ) -> PyResult<(String, Option<Columns<'py>>, Option<Columns<'py>>)> {
     let config: Config = serde_json::from_str(config).map_err(|e| error::from_json(py, &e))?;
     let cause: Cause = Arc::new(Mutex::new(None));
     let classes = classes.filter(|c| !c.is_empty());
-    let mut log = most_packets.map(|most| PacketLog::new(config.duration, most));
+    let log = most_packets.map(|most| PacketLog::new(config.duration, most));
+    let mut observers = Observers::with_log(log);
+    if let Some((path, side)) = &capture {
+        let side = if side == "receiver" { Side::Receiver } else { Side::Sender };
+        observers.capture(&config, path, side).map_err(|e| error::from_output(py, &e, path))?;
+    }
+    let observer = (!observers.is_empty()).then_some(&mut observers as &mut (dyn Observer + Send));
     let result = match classes {
-        Some(classes) => play(&config, Some(classes), on_progress.as_ref(), &cause, log.as_mut().map(as_observer)),
-        None => py.detach(|| play(&config, None, on_progress.as_ref(), &cause, log.as_mut().map(as_observer))),
+        Some(classes) => play(&config, Some(classes), on_progress.as_ref(), &cause, plain(observer)),
+        None => py.detach(|| play(&config, None, on_progress.as_ref(), &cause, plain(observer))),
     };
-    if let (true, Some(most)) = (log.as_ref().is_some_and(PacketLog::is_full), most_packets) {
+    if let (true, Some(most)) = (observers.log.as_ref().is_some_and(PacketLog::is_full), most_packets) {
         return Err(error::from_full_log(py, most));
+    }
+    if let (Err(e), Some((path, _))) = (observers.finish_capture(), &capture) {
+        return Err(error::from_output(py, &e, path));
     }
     let outcome = judge(py, result, &cause)?;
     let summary = serde_json::to_string(&outcome.summary).map_err(|e| error::from_json(py, &e))?;
     let series = outcome.series.as_ref().map(|s| columns(py, s)).transpose()?;
-    let packets = log.map(|log| packet_columns(py, &log.finish())).transpose()?;
+    let packets = observers.log.map(|log| packet_columns(py, &log.finish())).transpose()?;
     Ok((summary, series, packets))
 }
 
-fn as_observer(log: &mut PacketLog) -> &mut dyn Observer {
-    log
+/// One that may change threads is one that need not.
+fn plain<'a>(observer: Option<&'a mut (dyn Observer + Send + 'a)>) -> Option<&'a mut (dyn Observer + 'a)> {
+    match observer {
+        Some(observer) => Some(observer),
+        None => None,
+    }
 }
 
 /// Runs a configuration of built-in controllers while `observer` watches; other Python threads go on meanwhile.
@@ -150,6 +167,7 @@ macro_rules! raw {
         PyBytes::new($py, &bytes)
     }};
 }
+pub(crate) use raw;
 
 /// A table of the named columns of a struct.
 macro_rules! table {
@@ -159,6 +177,7 @@ macro_rules! table {
         table
     }};
 }
+pub(crate) use table;
 
 fn columns<'py>(py: Python<'py>, Series { flows, links }: &Series) -> PyResult<Columns<'py>> {
     let flows =

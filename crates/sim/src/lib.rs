@@ -25,6 +25,7 @@ mod window;
 pub use check::check;
 pub use config::{Config, FlowSpec, LinkSpec, Receiver, Source};
 pub use histogram::Histogram;
+pub use lookahead::observers_lag;
 pub use observer::{Observer, PacketEvent};
 pub use packets::{Acks, PacketLog, Packets};
 pub use run::{Factory, Outcome, Progress, SimError, run, run_observed, run_with};

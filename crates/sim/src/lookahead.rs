@@ -43,6 +43,11 @@ pub(crate) fn plan(config: &Config) -> Vec<Option<Timing>> {
     (0..config.links.len()).map(timing).collect()
 }
 
+/// How long after its time an observer may be told of an event, at the latest.
+pub fn observers_lag(config: &Config) -> Dur {
+    plan(config).into_iter().flatten().map(|timing| timing.patience).max().unwrap_or(Dur::ZERO)
+}
+
 fn edges_of(config: &Config) -> impl Fn(&FlowSpec) -> Vec<Edge> + '_ {
     |flow| {
         let mut edges = vec![Edge::Into { hop: flow.path[0], delay: least(Dur::ZERO, &flow.ingress) }];

@@ -15,6 +15,7 @@ from fairweir.errors import ConfigError
 from fairweir.run import MOST_PACKETS, World
 from fairweir.run import run as play
 from fairweir.world_kernel import Options
+from fairweir.world_sim import Capture, Side
 
 if TYPE_CHECKING:
     from fairweir.run import Run
@@ -42,6 +43,11 @@ def run(
         bool,
         typer.Option("--packets", help="Simulator, with --out: also all packets and ACKs, {packets,acks}.parquet."),
     ] = False,
+    pcap: Annotated[
+        Path | None,
+        typer.Option(help="Write a capture of all packets, headers only, for Wireshark or explain."),
+    ] = None,
+    pcap_at: Annotated[Side, typer.Option(help="Of the data: where the capture is taken.")] = "sender",
     plot: Annotated[
         list[Path] | None, typer.Option(help="Draw throughput, cwnd, RTT and queue over time; .png, .svg or .pdf.")
     ] = None,
@@ -76,11 +82,14 @@ def run(
             on=world,
             options=options if options != Options() or world == "kernel" else None,
             record_packets=MOST_PACKETS if packets else None,
+            capture=Capture(pcap, pcap_at) if pcap is not None else None,
             on_progress=lambda fraction: bar.update(task, completed=fraction),
         )
     if out is not None:
         played.save(out)
         output.stderr.print(f"kept in {out}/", soft_wrap=True)
+    if pcap is not None:
+        output.stderr.print(f"captured to {pcap}", soft_wrap=True)
     for path in plot or ():
         from fairweir.report.plots import save_run_plot
 

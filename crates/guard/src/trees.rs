@@ -1,0 +1,243 @@
+//! A forest of boosted decision trees that tells a flow's class, small enough to stay in a processor's cache.
+//!
+//! Scores are sums of leaves, a sum a class, in the order in which the trees were grown: so they are bit for bit what the
+//! trainer (scikit-learn's `HistGradientBoostingClassifier`) gives. The class is the first of the highest score.
+//!
+//! **Source**: CMU-CS-24-129 §5.2; the published forests (3 × 100 trees of up to 10,000 leaves) are bound by memory.
+
+use crate::features::{Feature, ParseError};
+use crate::policy::{Class, Classify};
+use serde::Deserialize;
+
+const CLASSES: usize = 3;
+/// Marks a leaf.
+const LEAF: u16 = u16::MAX;
+
+/// Why a file holds no forest.
+#[derive(Debug, thiserror::Error)]
+pub enum TreesError {
+    /// Not JSON, or of another shape.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// A feature that there is not.
+    #[error("features: {0}")]
+    Feature(#[from] ParseError),
+    /// Trees that contradict themselves.
+    #[error("trees.{tree}: {reason}")]
+    Tree {
+        /// Which, from 0.
+        tree: usize,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// Another number of classes.
+    #[error("baseline must have {CLASSES} numbers")]
+    Classes,
+}
+
+/// A forest as files have it.
+#[derive(Debug, Deserialize)]
+struct File {
+    features: Vec<String>,
+    /// Scores before the first tree: below, near, above.
+    baseline: Vec<f64>,
+    trees: Vec<FileTree>,
+}
+
+/// Columns of a tree's nodes, the root first. Of a leaf `feature` is -1 and `value` its score; of another node `value`
+/// is the threshold, and what is not above it goes left.
+#[derive(Debug, Deserialize)]
+struct FileTree {
+    class: usize,
+    feature: Vec<i32>,
+    value: Vec<f64>,
+    left: Vec<u32>,
+    right: Vec<u32>,
+    is_unknown_left: Vec<bool>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    value: f64,
+    left: u32,
+    right: u32,
+    feature: u16,
+    is_unknown_left: bool,
+}
+
+/// A trained forest.
+#[derive(Clone, Debug)]
+pub struct Trees {
+    features: Vec<Feature>,
+    baseline: [f64; CLASSES],
+    nodes: Vec<Node>,
+    /// Root and class of each tree.
+    roots: Vec<(u32, usize)>,
+}
+
+impl Trees {
+    /// Reads a forest from its JSON text.
+    ///
+    /// # Errors
+    /// If it is none; see [`TreesError`].
+    pub fn from_json(text: &str) -> Result<Trees, TreesError> {
+        let file: File = serde_json::from_str(text)?;
+        let features = file.features.iter().map(|name| name.parse()).collect::<Result<Vec<Feature>, _>>()?;
+        let baseline = file.baseline.try_into().map_err(|_| TreesError::Classes)?;
+        let mut trees = Trees { features, baseline, nodes: Vec::new(), roots: Vec::new() };
+        for (tree, columns) in file.trees.iter().enumerate() {
+            trees.add(columns).map_err(|reason| TreesError::Tree { tree, reason })?;
+        }
+        Ok(trees)
+    }
+
+    fn add(&mut self, tree: &FileTree) -> Result<(), &'static str> {
+        let (root, length) = (self.nodes.len() as u32, tree.feature.len());
+        let is_even = [tree.value.len(), tree.left.len(), tree.right.len(), tree.is_unknown_left.len()] == [length; 4];
+        if length == 0 || !is_even {
+            return Err("its columns must be of one length, above zero");
+        }
+        if tree.class >= CLASSES {
+            return Err("its class must be 0, 1 or 2");
+        }
+        for i in 0..length {
+            let is_leaf = tree.feature[i] < 0;
+            let (left, right) = (tree.left[i], tree.right[i]);
+            // Children stand behind their parents, so that every walk ends.
+            let is_ahead = |child: u32| child as usize > i && (child as usize) < length;
+            if !is_leaf && !(is_ahead(left) && is_ahead(right)) {
+                return Err("a node's children must stand behind it");
+            }
+            if !is_leaf && tree.feature[i] as usize >= self.features.len() {
+                return Err("a node asks for a feature that there is not");
+            }
+            self.nodes.push(Node {
+                value: tree.value[i],
+                left: root.saturating_add(left),
+                right: root.saturating_add(right),
+                feature: u16::try_from(tree.feature[i]).unwrap_or(LEAF),
+                is_unknown_left: tree.is_unknown_left[i],
+            });
+        }
+        self.roots.push((root, tree.class));
+        Ok(())
+    }
+
+    /// The scores of a row: below, near, above.
+    ///
+    /// # Panics
+    /// If the row is shorter than [`Classify::features`].
+    pub fn scores(&self, row: &[Option<f64>]) -> [f64; CLASSES] {
+        let mut scores = self.baseline;
+        for &(root, class) in &self.roots {
+            scores[class] += self.leaf(root, row);
+        }
+        scores
+    }
+
+    fn leaf(&self, root: u32, row: &[Option<f64>]) -> f64 {
+        let mut node = &self.nodes[root as usize];
+        while node.feature != LEAF {
+            let is_left = match row[usize::from(node.feature)] {
+                Some(value) => value <= node.value,
+                None => node.is_unknown_left,
+            };
+            node = &self.nodes[if is_left { node.left } else { node.right } as usize];
+        }
+        node.value
+    }
+
+    /// Nodes of all trees.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Is there no tree?
+    pub fn is_empty(&self) -> bool {
+        self.roots.is_empty()
+    }
+}
+
+impl Classify for Trees {
+    fn features(&self) -> Vec<Feature> {
+        self.features.clone()
+    }
+
+    /// Tree by tree, so that each is in the cache for all rows.
+    fn classify(&self, rows: &[&[Option<f64>]]) -> Vec<Class> {
+        let mut scores = vec![self.baseline; rows.len()];
+        for &(root, class) in &self.roots {
+            for (row, scores) in rows.iter().zip(&mut scores) {
+                scores[class] += self.leaf(root, row);
+            }
+        }
+        scores
+            .iter()
+            .map(|[below, near, above]| {
+                if below >= near && below >= above {
+                    Class::Below
+                } else if near >= above {
+                    Class::Near
+                } else {
+                    Class::Above
+                }
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOREST: &str = r#"{
+        "features": ["rtt_us", "loss_rate.window8"], "baseline": [0.5, 0.25, 0.0],
+        "trees": [
+            {"class": 2, "feature": [0, -1, 1, -1, -1], "value": [10.0, -1.0, 0.1, 2.0, 3.0],
+             "left": [1, 0, 3, 0, 0], "right": [2, 0, 4, 0, 0], "is_unknown_left": [true, false, false, false, false]},
+            {"class": 0, "feature": [-1], "value": [0.125], "left": [0], "right": [0], "is_unknown_left": [false]}
+        ]}"#;
+
+    fn forest() -> Trees {
+        Trees::from_json(FOREST).expect("a forest")
+    }
+
+    #[test]
+    fn a_row_walks_every_tree() {
+        let forest = forest();
+        assert_eq!((forest.len(), forest.features().len()), (6, 2));
+        for (row, above) in [
+            ([Some(10.0), None], -1.0),
+            ([None, None], -1.0),
+            ([Some(10.5), Some(0.1)], 2.0),
+            ([Some(10.5), Some(0.2)], 3.0),
+            ([Some(10.5), None], 3.0),
+        ] {
+            assert_eq!(forest.scores(&row), [0.625, 0.25, above]);
+            let class = if above < 0.0 { Class::Below } else { Class::Above };
+            assert_eq!(forest.classify(&[&row, &[None, None]]), [class, Class::Below]);
+        }
+    }
+
+    #[test]
+    fn ties_go_to_the_better_class() {
+        let text = r#"{"features": [], "baseline": [0.5, 1.0, 1.0], "trees": []}"#;
+        assert_eq!(Trees::from_json(text).expect("a forest").classify(&[&[]]), [Class::Near]);
+    }
+
+    #[test]
+    fn what_is_no_forest_is_refused() {
+        for (change, told) in [
+            (("rtt_us", "rtt"), "features: unknown feature `rtt`"),
+            (("0.5, 0.25, 0.0", "0.5"), "baseline must have 3 numbers"),
+            (("\"class\": 0", "\"class\": 3"), "trees.1: its class must be 0, 1 or 2"),
+            (("[1, 0, 3, 0, 0]", "[0, 0, 3, 0, 0]"), "trees.0: a node's children must stand behind it"),
+            (("[1, 0, 3, 0, 0]", "[9, 0, 3, 0, 0]"), "trees.0: a node's children must stand behind it"),
+            (("[0, -1, 1, -1, -1]", "[0, -1, 2, -1, -1]"), "trees.0: a node asks for a feature that there is not"),
+            (("[0.125]", "[]"), "trees.1: its columns must be of one length, above zero"),
+        ] {
+            let error = Trees::from_json(&FOREST.replace(change.0, change.1)).expect_err(told);
+            assert_eq!(error.to_string(), told);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a receiver could have known of its flows, beside what it could not: examples to learn from.
+//!
+//! **Source**: CMU-CS-24-129 §5.2 and A.3: r = the flow's throughput over 8 minimum RTTs, over an equal share of what all
+//! flows of that time have together. **Deviation**: as the prototype, not the text: the link's rate is not known, so the share
+//! is of what arrives.
+
+use crate::packet::guard_packet;
+use crate::wire::{EPOCH, Side, Taker, Wire, flow_of, receiver_address};
+use fairweir_capture::Segment;
+use fairweir_guard::{FlowId, Limits, Plan, Row, Table, catalogue};
+use fairweir_sim::Config;
+use fairweir_units::{Dur, Time};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+/// The window of a label, minimum RTTs.
+const WINDOW: u64 = 8;
+/// IP's and TCP's headers, bytes: a full segment's payload is the packet less them.
+const HEADERS: u64 = 52;
+
+/// Which arrivals become examples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// None before this time of the run.
+    pub from: Time,
+    /// One in so many of those after it, at random.
+    pub one_in: u32,
+    /// Of the choice.
+    pub seed: u64,
+}
+
+/// Examples: a row each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    /// The values of all features in the catalogue's order, row after row; NaN where unknown.
+    pub values: Vec<f64>,
+    /// Index of the flow in the scenario.
+    pub flow: Vec<u32>,
+    /// When, ns since the start of the run.
+    pub t_ns: Vec<u64>,
+    /// The flow's throughput over its equal share.
+    pub share: Vec<f64>,
+}
+
+/// A flow's arrivals within the longest window, each with the bytes before it.
+#[derive(Debug, Default)]
+struct History {
+    arrivals: VecDeque<(Time, u64)>,
+    total: u64,
+}
+
+impl History {
+    fn add(&mut self, at: Time, bytes: u32, horizon: Time) {
+        while self.arrivals.pop_front_if(|(then, _)| *then < horizon).is_some() {}
+        self.arrivals.push_back((at, self.total));
+        self.total += u64::from(bytes);
+    }
+
+    /// Bytes that arrived after `from`.
+    fn since(&self, from: Time) -> u64 {
+        let index = self.arrivals.partition_point(|(then, _)| *then <= from);
+        self.arrivals.get(index).map_or(0, |(_, before)| self.total - before)
+    }
+}
+
+/// Keeps examples of a run's flows as their receiver sees them.
+#[derive(Debug)]
+pub struct Lessons {
+    sampling: Sampling,
+    rng: ChaCha8Rng,
+    mss: u32,
+    table: Table,
+    row: Row,
+    histories: Vec<History>,
+    longest: Dur,
+    rows: Rows,
+}
+
+impl Lessons {
+    /// An observer of a run of `config` that keeps examples.
+    pub fn watch(config: &Config, sampling: Sampling) -> Wire<Lessons> {
+        let plan = Plan::new(catalogue());
+        let limits = Limits { open: config.flows.len(), needs_proof: false, ..Limits::default() };
+        let row = Row::for_plan(&plan);
+        let lessons = Lessons {
+            sampling: Sampling { from: EPOCH + sampling.from.since(Time::ZERO), ..sampling },
+            rng: ChaCha8Rng::seed_from_u64(sampling.seed),
+            mss: config.packet.0.saturating_sub(HEADERS) as u32,
+            table: Table::new(limits, [0; 16], plan),
+            row,
+            histories: config.flows.iter().map(|_| History::default()).collect(),
+            longest: Dur::ZERO,
+            rows: Rows::default(),
+        };
+        Wire::new(config, Side::Receiver, lessons)
+    }
+
+    /// The examples.
+    pub fn rows(self) -> Rows {
+        self.rows
+    }
+
+    fn note(&mut self, id: FlowId, flow: usize, segment: &Segment) {
+        let Some(min_rtt) = self.table.get(id).and_then(|flow| flow.monitor().rtt().min()) else { return };
+        self.longest = self.longest.max(min_rtt);
+        let horizon = back(segment.time, self.longest * WINDOW);
+        self.histories[flow].add(segment.time, segment.ip_bytes, horizon);
+        if segment.time >= self.sampling.from && self.rng.next_u32().is_multiple_of(self.sampling.one_in.max(1)) {
+            self.keep(id, flow, segment.time, back(segment.time, min_rtt * WINDOW));
+        }
+    }
+
+    fn keep(&mut self, id: FlowId, flow: usize, now: Time, from: Time) {
+        let bytes: Vec<u64> = self.histories.iter().map(|history| history.since(from)).collect();
+        let (all, active) = (bytes.iter().sum::<u64>(), bytes.iter().filter(|&&bytes| bytes > 0).count());
+        let is_young = self.table.get(id).is_none_or(|flow| back(now, flow.monitor().age()) > from);
+        if is_young || all == 0 {
+            return;
+        }
+        self.table.fill(id, &mut self.row);
+        self.rows.values.extend(self.row.iter().map(|value| value.unwrap_or(f64::NAN)));
+        self.rows.flow.push(flow as u32);
+        self.rows.t_ns.push(now.since(EPOCH).as_nanos());
+        self.rows.share.push(bytes[flow] as f64 * active as f64 / all as f64);
+    }
+}
+
+fn back(from: Time, by: Dur) -> Time {
+    Time::from_nanos(from.as_nanos().saturating_sub(by.as_nanos()))
+}
+
+impl Taker for Lessons {
+    fn take(&mut self, segment: &Segment) -> ControlFlow<()> {
+        let managed = receiver_address();
+        if let Some(packet) = guard_packet(segment, |address| address == managed, self.mss)
+            && let Some(id) = self.table.observe(&packet)
+            && let Some(flow) = flow_of(segment.src.address)
+        {
+            self.note(id, flow, segment);
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,193 @@
+//! What a simulated capture shows: in order, complete, and true to the path.
+
+use fairweir_capture::{Reader, Segment, Writer};
+use fairweir_guard::{Limits, Plan, Row, Table};
+use fairweir_sim::{Config, FlowSpec, Outcome, run_observed};
+use fairweir_tap::{EPOCH, Lessons, Rows, Sampling, Side, Wire, guard_packet, receiver_address};
+use fairweir_units::{Dur, Time};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+
+const MS: u64 = 1_000_000;
+
+fn flow(cca: &str, more: Value) -> Value {
+    let mut flow = json!({
+        "id": cca, "cca": cca, "path": [0], "forward_delay": 20 * MS, "reverse_delay": 20 * MS, "rtprop": 40 * MS,
+    });
+    if let (Some(flow), Some(more)) = (flow.as_object_mut(), more.as_object()) {
+        flow.extend(more.clone());
+    }
+    flow
+}
+
+/// 12 Mbit/s: a packet of 1500 bytes takes 1 ms.
+fn scenario(flows: &[Value], buffer_packets: u64, seconds: u64) -> Config {
+    let link = |name: &str| {
+        json!({"name": name, "delay": 0, "hop": {
+            "link": {"kind": "constant", "rate": 1_500_000},
+            "queue": {"kind": "droptail", "limit": buffer_packets * 1500},
+        }})
+    };
+    let config = json!({
+        "duration": seconds * 1000 * MS, "seed": 1, "links": [link("a"), link("b")], "flows": flows,
+    });
+    serde_json::from_value(config).expect("a scenario")
+}
+
+fn watch(config: &Config, observer: &mut dyn fairweir_sim::Observer) -> Outcome {
+    let factory =
+        |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
+    run_observed(config, &factory, &mut |_| ControlFlow::Continue(()), observer).expect("a run")
+}
+
+fn capture(config: &Config, side: Side) -> (Outcome, Vec<Segment>) {
+    let mut segments = Vec::new();
+    let mut wire = Wire::new(config, side, |segment: &Segment| {
+        segments.push(*segment);
+        ControlFlow::Continue(())
+    });
+    let outcome = watch(config, &mut wire);
+    let _ = wire.finish();
+    (outcome, segments)
+}
+
+fn is_data(segment: &Segment) -> bool {
+    segment.payload > 0
+}
+
+#[test]
+fn a_handshake_then_data_then_acks() {
+    let (_, segments) = capture(&scenario(&[flow("reno", json!({}))], 100, 2), Side::Sender);
+    let since = |segment: &Segment| segment.time.as_nanos() as i64 - EPOCH.as_nanos() as i64;
+    let [syn, syn_ack, ack, first, ..] = segments[..] else { panic!("too few") };
+    assert!(syn.flags.syn && !syn.flags.ack && syn_ack.flags.syn && syn_ack.flags.ack);
+    assert_eq!((since(&syn), since(&syn_ack), since(&ack), since(&first)), (-40 * MS as i64, 0, 0, 0));
+    assert_eq!(syn.options.mss, Some(1460));
+    assert_eq!((ack.payload, first.seq, first.payload, first.ip_bytes), (0, 1, 1448, 1500));
+    let echo = segments.iter().find(|s| s.dst == first.src && !s.flags.syn).expect("an ACK");
+    assert_eq!((since(echo), echo.ack, echo.ip_bytes), (41 * MS as i64, 1449, 52));
+    assert_eq!(echo.options.timestamps.map(|t| t.echo), first.options.timestamps.map(|t| t.value));
+    let next = segments.iter().find(|s| is_data(s) && s.time >= echo.time).expect("data");
+    assert_eq!(next.options.timestamps.map(|t| t.echo), echo.options.timestamps.map(|t| t.value));
+}
+
+#[test]
+fn the_receiver_sees_arrivals_and_gaps() {
+    let config = scenario(&[flow("reno", json!({}))], 20, 5);
+    let (outcome, at_sender) = capture(&config, Side::Sender);
+    let (_, at_receiver) = capture(&config, Side::Receiver);
+    let drops = outcome.summary.links[0].drops;
+    let [sent, came] = [&at_sender, &at_receiver].map(|all| all.iter().filter(|s| is_data(s)).count() as u64);
+    assert_eq!(sent, outcome.summary.flows[0].sent_pkts);
+    // at most a window is on its way at the end
+    assert!(drops > 0 && (sent - drops - 80..=sent - drops).contains(&came), "{sent} {came} {drops}");
+    let sacks: Vec<&Segment> = at_sender.iter().filter(|s| !s.options.sack.is_empty()).collect();
+    assert!(!sacks.is_empty());
+    for ack in sacks {
+        for (from, to) in ack.options.sack.iter() {
+            assert!(from > ack.ack && to > from && (to - from).is_multiple_of(1448));
+        }
+    }
+}
+
+#[test]
+fn windows_that_are_small_are_shown() {
+    let (_, segments) = capture(&scenario(&[flow("reno", json!({"rwnd": 100}))], 100, 1), Side::Sender);
+    let scale = segments[1].options.window_scale.expect("a SYN-ACK");
+    let ack = segments.iter().rfind(|s| s.dst == segments[0].src).expect("an ACK");
+    assert_eq!(u32::from(ack.window) << scale, (100 * 1448u32).div_ceil(1 << scale) << scale);
+    assert!(scale > 0);
+}
+
+#[test]
+fn a_capture_is_read_back_whole() {
+    let mut writer = Writer::new(Vec::new()).expect("a vector takes all");
+    let config = scenario(&[flow("reno", json!({}))], 30, 20);
+    for segment in capture(&config, Side::Sender).1 {
+        writer.segment(&segment).expect("a vector takes all");
+    }
+    let bytes = writer.finish().expect("a vector takes all");
+    let mut reader = Reader::new(bytes.as_slice()).expect("a capture");
+    while reader.next_segment().expect("a segment").is_some() {}
+    let counts = reader.counts();
+    assert_eq!((counts.backward, counts.frames), (0, counts.segments));
+}
+
+#[test]
+fn a_guard_measures_simulated_flows() {
+    let config = scenario(&[flow("cubic", json!({}))], 40, 10);
+    let plan = Plan::new(["min_rtt_us", "loss_rate.window32"].map(|name| name.parse().expect("a feature")));
+    let mut row = Row::for_plan(&plan);
+    let mut table = Table::new(Limits::default(), [1; 16], plan);
+    let mut seen = None;
+    for segment in capture(&config, Side::Receiver).1 {
+        let packet = guard_packet(&segment, |address| address == receiver_address(), 1448).expect("managed");
+        seen = table.observe(&packet).or(seen);
+    }
+    let id = seen.expect("the handshake opens the flow");
+    table.fill(id, &mut row);
+    let monitor = table.get(id).expect("it lives").monitor();
+    // the receiver's RTT is from an ACK's leaving to the data that it lets out: ms ticks, no less than the path's
+    let min = monitor.rtt().min().expect("an RTT");
+    assert!((Dur::from_millis(40)..Dur::from_millis(43)).contains(&min), "{min:?}");
+    assert!(row.get(1).is_some_and(|loss| loss < 0.2) && monitor.lost() > 0);
+}
+
+fn lessons(config: &Config) -> Rows {
+    let sampling = Sampling { from: Time::from_nanos(12_000 * MS), one_in: 10, seed: 3 };
+    let mut wire = Lessons::watch(config, sampling);
+    watch(config, &mut wire);
+    wire.finish().rows()
+}
+
+#[test]
+fn lessons_know_the_truth() {
+    // Cubic fills a buffer in which Vegas keeps to a few packets.
+    let unlike = lessons(&scenario(&[flow("cubic", json!({})), flow("vegas", json!({}))], 100, 20));
+    let mean = |rows: &Rows, flow: u32| {
+        let shares: Vec<f64> = (0..rows.flow.len()).filter(|&i| rows.flow[i] == flow).map(|i| rows.share[i]).collect();
+        assert!(shares.len() > 3, "{shares:?}");
+        shares.iter().sum::<f64>() / shares.len() as f64
+    };
+    assert!(mean(&unlike, 0) > 1.5 && mean(&unlike, 1) < 0.5);
+    assert_eq!(unlike.values.len(), unlike.flow.len() * 209);
+    assert!(unlike.t_ns.iter().all(|&t| t >= 12_000 * MS) && unlike.t_ns.is_sorted());
+    let rows = unlike.flow.len();
+    assert!((600..1000).contains(&rows), "a tenth of 8 s at 1000 packets/s: {rows}");
+    let alone = lessons(&scenario(&[flow("cubic", json!({}))], 100, 20));
+    assert!(alone.share.iter().all(|&share| share == 1.0));
+    assert_eq!(lessons(&scenario(&[flow("cubic", json!({}))], 100, 20)).flow, alone.flow);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn captures_are_in_order_and_complete(
+        rtprops in proptest::collection::vec(2..80u64, 1..4), buffer in 5..60u64, ack_every in 1..3u64, sack: bool,
+        ack_path: bool, two: bool, at_receiver: bool, loss in prop_oneof![Just(0u32), Just(20_000_000)],
+    ) {
+        let flows: Vec<Value> = rtprops.iter().map(|rtprop| {
+            flow("reno", json!({
+                "forward_delay": rtprop * MS / 2, "reverse_delay": rtprop * MS / 2, "rtprop": rtprop * MS,
+                "path": if two { vec![0, 1] } else { vec![0] }, "ack_path": if ack_path { vec![1] } else { vec![] },
+                "receiver": {"ack_every": ack_every, "sack": sack},
+                "egress": [{"kind": "iid-loss", "per_billion": loss}],
+                "reverse": [{"kind": "iid-loss", "per_billion": loss}],
+            }))
+        }).collect();
+        let side = if at_receiver { Side::Receiver } else { Side::Sender };
+        let (outcome, segments) = capture(&scenario(&flows, buffer, 3), side);
+        prop_assert!(segments.is_sorted_by_key(|s| s.time));
+        prop_assert!(segments.iter().enumerate().all(|(i, s)| s.frame == i as u64 + 1));
+        if side == Side::Sender {
+            let sent: u64 = outcome.summary.flows.iter().map(|flow| flow.sent_pkts).sum();
+            prop_assert_eq!(segments.iter().filter(|s| is_data(s)).count() as u64, sent);
+        }
+        for segment in segments.iter().filter(|s| !is_data(s)) {
+            for (from, to) in segment.options.sack.iter() {
+                prop_assert!(sack && from > segment.ack && to > from);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+"""``fairweir guard train``: the flow policy's forest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.table import Table
+
+from fairweir import _core
+from fairweir.cli import output
+from fairweir.cli.options import AsJson
+from fairweir.guard.forest import Shape
+
+if TYPE_CHECKING:
+    from fairweir.guard.training import Trained
+
+#: Features of the table; the JSON has all.
+SHOWN_FEATURES = 10
+
+
+def train(
+    model: Annotated[
+        Literal["reno-cubic", "vegas-cubic", "combined"],
+        typer.Option(help="Incumbents and newcomers; combined: cubic against bbr and vegas."),
+    ],
+    *,
+    out: Annotated[Path, typer.Option(help="The forest, as JSON.")],
+    runs: Annotated[int, typer.Option(min=10, help="Simulations; three of ten are for examination.")] = 100,
+    rows: Annotated[int, typer.Option(min=10, help="Examples of each.")] = 300,
+    duration: Annotated[
+        str, typer.Option(help="Of each; the newcomer comes after a fifth, the last fifth is learnt from.")
+    ] = "30s",
+    unseen: Annotated[
+        list[str] | None, typer.Option(metavar="CCA", help="Examine on this newcomer too, which is not learnt from.")
+    ] = None,
+    iterations: Annotated[int, typer.Option(min=1, help="Trees of each class, at most.")] = Shape.iterations,
+    leaves: Annotated[int, typer.Option(min=2, help="Leaves of each tree, at most.")] = Shape.leaves,
+    data: Annotated[
+        Path | None, typer.Option(help="Keep the examples of finished runs here; what is there is not played again.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 1,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn from simulations to tell whether a flow is below, near or above its share."""
+    from fairweir.guard import forest
+    from fairweir.guard.training import Plan
+    from fairweir.guard.training import train as learn
+
+    duration_s = _core.parse_time(duration) / 1e9
+    plan = Plan(model, runs, rows, duration_s, tuple(unseen or ()), Shape(iterations, leaves), seed)
+    with output.progress_bar(counts=True) as bar:
+        task = bar.add_task("", total=None)
+        trained = learn(
+            plan,
+            data,
+            workers=workers,
+            on_progress=lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
+        )
+    forest.write(trained.forest, out)
+    output.stderr.print(f"written to {out}", soft_wrap=True)
+    if as_json:
+        output.print_json(trained.to_dict())
+    else:
+        show(trained)
+
+
+def show(trained: Trained) -> None:
+    """Print how right a forest is, and by what it decides."""
+    parts = Table("data", box=None, header_style="bold")
+    parts.add_column("accuracy", justify="right")
+    parts.add_column("examples", justify="right")
+    total = trained.rows[1]
+    for name, (accuracy, n) in [
+        ("all, 209 features", (trained.of_all, total)),
+        (f"all, {len(trained.importance)} features", (trained.of_selected, total)),
+        ("all, most frequent class", (trained.of_guess, total)),
+        *trained.by_part.items(),
+    ]:
+        parts.add_row(name, f"{accuracy:.1%}", f"{n:,}")
+    output.stdout.print(parts)
+    output.stdout.print()
+    features = Table("feature", box=None, header_style="bold")
+    features.add_column("costs if shuffled", justify="right")
+    for name, cost in list(trained.importance.items())[:SHOWN_FEATURES]:
+        features.add_row(name, f"{cost:.1%}")
+    output.stdout.print(features)
+    nodes = sum(len(tree["feature"]) for tree in trained.forest["trees"])
+    output.stdout.print()
+    output.stdout.print(
+        f"{len(trained.forest['trees'])} trees, {nodes:,} nodes; {trained.rows[0]:,} examples", soft_wrap=True
+    )

@@ -1,0 +1,130 @@
+"""Networks to train and judge on: the ranges of CMU-CS-24-129, table 1, and the mixes of its table 7."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from fairweir.guard.challenges import BUFFERS_BDP, FLOWS, RATES_MBPS, RTTS_MS
+from fairweir.scenario import Scenario, dumbbell
+
+#: The newcomer starts after this part of a run, and only what comes after the other part is learnt from.
+NEWCOMER_AT, LEARN_FROM = 0.2, 0.8
+#: What "high fair rate" means (the report gives no number): the link's rate over the flows, Mbit/s.
+HIGH_FAIR_RATE_MBPS = 10.0
+#: Incumbents start within it, s: simultaneous starts would synchronise them.
+_SPREAD_S = 0.5
+
+
+@dataclass(frozen=True)
+class Network:
+    """A dumbbell with so many incumbents and one newcomer."""
+
+    rate_mbps: int
+    rtt_ms: int
+    buffer_bdp: float
+    incumbents: int
+
+    @property
+    def fair_rate_mbps(self) -> float:
+        """The link's rate over all flows."""
+        return self.rate_mbps / (self.incumbents + 1)
+
+    def scenario(self, incumbent: str, newcomer: str, duration_s: float, seed: int) -> Scenario:
+        """Give the scenario of `incumbent` flows that a `newcomer` joins."""
+        dice = random.Random(f"starts {seed}")  # noqa: S311
+        starts = [f"{dice.random() * _SPREAD_S * 1e6:.0f}us" for _ in range(self.incumbents)]
+        return dumbbell(
+            [incumbent] * self.incumbents + [newcomer],
+            rate=f"{self.rate_mbps}Mbps",
+            rtprop=f"{self.rtt_ms}ms",
+            buffer=f"{self.buffer_bdp}bdp",
+            duration=f"{duration_s * 1e3:.0f}ms",
+            seed=seed,
+            # as Linux acknowledges
+            delayed_ack=2,
+            flows=[{"start": start} for start in [*starts, f"{NEWCOMER_AT * duration_s * 1e3:.0f}ms"]],
+        )
+
+
+def networks(seed: str, n: int, *, least_fair_rate_mbps: float = 0.0) -> list[Network]:
+    """Draw networks without replacement.
+
+    Parameters
+    ----------
+    seed : str; of the draw
+    n : int; all there are if there are fewer
+    least_fair_rate_mbps : float, Mbit/s; of each
+    """
+    every = [Network(*values) for values in product(RATES_MBPS, RTTS_MS, BUFFERS_BDP, FLOWS)]
+    eligible = [network for network in every if network.fair_rate_mbps >= least_fair_rate_mbps]
+    return random.Random(seed).sample(eligible, min(n, len(eligible)))  # noqa: S311
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a mix: who meets whom, in how many of the published runs.
+
+    Attributes
+    ----------
+    kind : "random", "high fair rate" or "alone" (incumbents among themselves)
+    """
+
+    incumbent: str
+    newcomer: str
+    kind: str
+    published: int
+
+    @property
+    def name(self) -> str:
+        """As tables show it."""
+        return f"{self.incumbent} vs {self.newcomer}, {self.kind}"
+
+
+#: Table 7; the third model's runs are shared evenly by its two newcomers.
+MIXES = {
+    "reno-cubic": (
+        Part("reno", "cubic", "random", 500),
+        Part("reno", "cubic", "high fair rate", 100),
+        Part("reno", "reno", "alone", 200),
+    ),
+    "vegas-cubic": (
+        Part("vegas", "cubic", "random", 300),
+        Part("vegas", "cubic", "high fair rate", 300),
+        Part("vegas", "vegas", "alone", 200),
+    ),
+    "combined": (
+        Part("cubic", "bbr", "random", 2000),
+        Part("cubic", "vegas", "random", 2000),
+        Part("cubic", "bbr", "high fair rate", 1250),
+        Part("cubic", "vegas", "high fair rate", 1250),
+        Part("cubic", "cubic", "alone", 6500),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A run to learn from, or to be examined on."""
+
+    part: Part
+    network: Network
+    duration_s: float
+    seed: int
+
+    @property
+    def scenario(self) -> Scenario:
+        """What is played."""
+        return self.network.scenario(self.part.incumbent, self.part.newcomer, self.duration_s, self.seed)
+
+
+def curriculum(parts: tuple[Part, ...], runs: int, duration_s: float, seed: int) -> Iterator[Lesson]:
+    """Give about `runs` lessons in the proportions of the published mix, at least two of each part."""
+    total = sum(part.published for part in parts)
+    for index, part in enumerate(parts):
+        least = HIGH_FAIR_RATE_MBPS if part.kind == "high fair rate" else 0.0
+        n = max(2, round(runs * part.published / total))
+        for k, network in enumerate(networks(f"{part.name} {seed}", n, least_fair_rate_mbps=least)):
+            yield Lesson(part, network, duration_s, seed * 1_000_000 + index * 100_000 + k)

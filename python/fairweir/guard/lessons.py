@@ -1,0 +1,158 @@
+"""Examples for the flow policy: what a receiver's features said, and what the flow's share truly was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairweir import _core
+from fairweir.errors import FairweirError
+from fairweir.guard.configurations import LEARN_FROM, Lesson
+from fairweir.pool import Done, map_jobs
+from fairweir.sweep import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Between these a flow is near its share (CMU-CS-24-129, section 5.2).
+NEAR = (0.9, 1.1)
+CLASSES = ("below", "near", "above")
+#: Arrivals are drawn so that about so many times the rows wanted are kept, of which the wanted ones are drawn again.
+_SURPLUS = 3
+
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows of all features and their labels.
+
+    Attributes
+    ----------
+    values : n x 209, NaN where unknown; columns as ``_core.guard_features()``
+    labels : n; indices into :data:`CLASSES`
+    """
+
+    values: Floats
+    labels: Labels
+
+    @staticmethod
+    def joined(many: Sequence[Examples]) -> Examples:
+        """Put examples one below the other."""
+        width = len(_core.guard_features())
+        values = [one.values for one in many] or [np.empty((0, width))]
+        labels = [one.labels for one in many] or [np.empty(0, np.uint8)]
+        return Examples(np.concatenate(values), np.concatenate(labels))
+
+
+def label(share: Floats) -> Labels:
+    """Say of each share (throughput over an equal part) whether it is below, near or above: 0, 1, 2."""
+    low, high = NEAR
+    return np.where(share < low, 0, np.where(share <= high, 1, 2)).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class _Job:
+    config: Mapping[str, Any]
+    rows: int
+    seed: int
+
+
+def _play(job: _Job) -> tuple[bytes, bytes]:
+    """Play a run; the values and shares of its rows, raw."""
+    config = job.config
+    from_ns = int(config["duration"] * LEARN_FROM)
+    arrivals = config["links"][0]["hop"]["link"]["rate"] * (config["duration"] - from_ns) / 1e9 / config["packet"]
+    one_in = max(1, int(arrivals / (_SURPLUS * job.rows)))
+    columns = _core.guard_lessons(json.dumps(config), from_ns, one_in, job.seed)
+    share = np.frombuffer(columns["share"])
+    values = np.frombuffer(columns["values"]).reshape(len(share), -1)
+    dice = np.random.default_rng(job.seed)
+    chosen = np.sort(dice.choice(len(share), min(job.rows, len(share)), replace=False))
+    return values[chosen].tobytes(), share[chosen].tobytes()
+
+
+@dataclass(frozen=True)
+class Library:
+    """Examples of finished runs in a directory, a file each; without a directory nothing is kept."""
+
+    directory: Path | None
+
+    def get(self, key: str) -> Examples | None:
+        """Give the kept examples of a run, None if there are none."""
+        if self.directory is None:
+            return None
+        try:
+            with np.load(self.directory / f"{key}.npz") as kept:
+                return Examples(kept["values"], label(kept["share"]))
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def put(self, key: str, values: Floats, share: Floats) -> Examples:
+        """Keep a run's examples; a file is whole or not there."""
+        if self.directory is not None:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            partial = self.directory / f"{key}.partial"
+            with partial.open("wb") as file:
+                np.savez(file, values=values, share=share)
+            partial.replace(self.directory / f"{key}.npz")
+        return Examples(values, label(share))
+
+
+def gather(
+    lessons: Sequence[Lesson],
+    rows: int,
+    library: Library,
+    *,
+    workers: int | None = None,
+    on_done: Callable[[], object] | None = None,
+) -> list[Examples]:
+    """Play runs, except for those whose examples are kept.
+
+    Parameters
+    ----------
+    lessons : the runs
+    rows : int; examples of each run, at most
+    library : gets each run's examples as it ends
+    workers : int; processes, default one a core
+    on_done : called after each run
+
+    Returns
+    -------
+    list of Examples, in the order of the lessons
+
+    Raises
+    ------
+    FairweirError : a run failed
+    """
+    keys = [f"{fingerprint(lesson.scenario)}-{rows}" for lesson in lessons]
+    found: dict[str, Examples] = {}
+    for key in keys:
+        if (kept := library.get(key)) is not None:
+            found[key] = kept
+            if on_done is not None:
+                on_done()
+    left = [(key, lesson) for key, lesson in zip(keys, lessons, strict=True) if key not in found]
+    jobs = [_Job(lesson.scenario.resolve(), rows, lesson.seed) for _, lesson in left]
+
+    def keep(outcome: Any) -> None:
+        if isinstance(outcome, Done):
+            values, share = (np.frombuffer(raw) for raw in outcome.value)
+            found[left[outcome.index][0]] = library.put(left[outcome.index][0], values.reshape(len(share), -1), share)
+        if on_done is not None:
+            on_done()
+
+    for outcome in map_jobs(_play, jobs, workers=workers, on_done=keep):
+        if not outcome.ok:
+            if outcome.kind == "cancelled":
+                raise KeyboardInterrupt
+            name = left[outcome.index][1].part.name
+            raise FairweirError(f"a run of `{name}` failed: {outcome.reason}", hint="run it again to go on")
+    return [found[key] for key in keys]

@@ -1,0 +1,166 @@
+"""From a mix of flows to a forest, and how well it tells flows it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairweir import _core
+from fairweir.guard import forest
+from fairweir.guard.configurations import MIXES, Lesson, Part, curriculum
+from fairweir.guard.lessons import CLASSES, Examples, Library, gather
+
+#: Of any ten runs in a row so many are for examination only.
+_EXAMINED_OF_TEN = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to train on.
+
+    Attributes
+    ----------
+    mix : str, a key of :data:`~fairweir.guard.configurations.MIXES`
+    runs : int, played for the mix (the report: 800, 800 and 13,000)
+    rows : int, examples of each run
+    duration_s : float, of each run; the newcomer comes after a fifth, the last fifth is learnt from
+    unseen : newcomers the forest is examined on besides
+    shape : of the forest
+    seed : int; of all that is drawn
+    """
+
+    mix: str
+    runs: int
+    rows: int
+    duration_s: float
+    unseen: tuple[str, ...] = ()
+    shape: forest.Shape = field(default_factory=forest.Shape)
+    seed: int = 1
+
+    @property
+    def lessons(self) -> list[Lesson]:
+        """The runs of the mix."""
+        return list(curriculum(MIXES[self.mix], self.runs, self.duration_s, self.seed))
+
+    def unseen_lessons(self, newcomer: str) -> list[Lesson]:
+        """Runs of the mix's incumbent with a newcomer not learnt from, as many as are examined otherwise."""
+        part = Part(MIXES[self.mix][0].incumbent, newcomer, "random", 1)
+        runs = max(2, self.runs * _EXAMINED_OF_TEN // 10)
+        return list(curriculum((part,), runs, self.duration_s, self.seed + 1))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A forest and its examination; accuracies are parts of the examples of runs kept for examination.
+
+    Attributes
+    ----------
+    forest : dict; what the receiver's side reads
+    of_all : float; accuracy with all 209 features
+    of_selected : float; with the selected ones
+    by_part : accuracy and number of examples of each part of the mix, and of each newcomer not seen
+    of_guess : float; accuracy of always naming the class that is most frequent in training
+    confusion : 3 x 3 counts, a row for each true class
+    importance : accuracy that shuffling each selected feature costs the whole model
+    rows : int, examples trained on, and examined on
+    """
+
+    forest: dict[str, Any]
+    of_all: float
+    of_selected: float
+    by_part: dict[str, tuple[float, int]]
+    of_guess: float
+    confusion: list[list[int]]
+    importance: dict[str, float]
+    rows: tuple[int, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what ``fairweir guard train --json`` prints, without the trees."""
+        return {
+            "features": self.importance,
+            "nodes": sum(len(tree["feature"]) for tree in self.forest["trees"]),
+            "trees": len(self.forest["trees"]),
+            "accuracy": {"all_features": self.of_all, "selected": self.of_selected, "most_frequent": self.of_guess},
+            "by_part": {name: {"accuracy": a, "examples": n} for name, (a, n) in self.by_part.items()},
+            "confusion": {CLASSES[i]: dict(zip(CLASSES, row, strict=True)) for i, row in enumerate(self.confusion)},
+            "examples": dict(zip(("trained", "examined"), self.rows, strict=True)),
+        }
+
+
+def train(
+    plan: Plan,
+    data: Path | None = None,
+    *,
+    workers: int | None = None,
+    on_progress: Callable[[str, int, int], object] | None = None,
+) -> Trained:
+    """Play the runs, choose features, grow the forest, examine it.
+
+    Parameters
+    ----------
+    plan : what to train on
+    data : Path; a directory that keeps the examples of finished runs
+    workers : int; processes, default one a core
+    on_progress : called with what is being done, how much of it is done, and of how much
+
+    Raises
+    ------
+    ConfigError : a class is too rare to be learnt
+    FairweirError : a run failed
+    """
+    tell = on_progress or (lambda what, done, total: None)
+    library = Library(data)
+
+    def collect(what: str, lessons: list[Lesson]) -> list[Examples]:
+        done = 0
+
+        def count() -> None:
+            nonlocal done
+            done += 1
+            tell(what, done, len(lessons))
+
+        return gather(lessons, plan.rows, library, workers=workers, on_done=count)
+
+    lessons = plan.lessons
+    books = collect("runs", lessons)
+    # Whole runs are: rows of one run are too alike.
+    is_kept = [index * _EXAMINED_OF_TEN % 10 < _EXAMINED_OF_TEN for index in range(len(lessons))]
+    taught = Examples.joined([book for book, kept in zip(books, is_kept, strict=True) if not kept])
+    asked = Examples.joined([book for book, kept in zip(books, is_kept, strict=True) if kept])
+    tell("features", 0, 2)
+    whole = forest.fit(taught, plan.shape, plan.seed)
+    costs = forest.importance(whole, asked, plan.seed)
+    chosen = forest.select(forest.clusters(taught.values, forest.FEATURES, plan.seed), costs)
+    tell("features", 1, 2)
+    model = forest.fit(_only(taught, chosen), plan.shape, plan.seed)
+    tell("features", 2, 2)
+    names = _core.guard_features()
+    parts: dict[str, list[Examples]] = {}
+    for lesson, book, kept in zip(lessons, books, is_kept, strict=True):
+        if kept:
+            parts.setdefault(lesson.part.name, []).append(book)
+    for newcomer in plan.unseen:
+        unseen = plan.unseen_lessons(newcomer)
+        parts[f"{unseen[0].part.name}, unseen"] = collect(newcomer, unseen)
+    examined = {name: _only(Examples.joined(books), chosen) for name, books in parts.items()}
+    answers = model.predict(asked.values[:, chosen])
+    confusion = np.zeros((len(CLASSES), len(CLASSES)), int)
+    np.add.at(confusion, (asked.labels, answers), 1)
+    return Trained(
+        forest=forest.document(model, [names[f] for f in chosen]),
+        of_all=forest.accuracy(whole, asked),
+        of_selected=forest.accuracy(model, _only(asked, chosen)),
+        by_part={name: (forest.accuracy(model, one), len(one.labels)) for name, one in examined.items()},
+        of_guess=float(np.mean(asked.labels == np.bincount(taught.labels).argmax())),
+        confusion=confusion.tolist(),
+        importance={names[f]: float(costs[f]) for f in chosen},
+        rows=(len(taught.labels), len(asked.labels)),
+    )
+
+
+def _only(examples: Examples, features: list[int]) -> Examples:
+    return replace(examples, values=examples.values[:, features])
