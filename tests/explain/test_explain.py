@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fairweir import _core
 from fairweir.cli.main import main
+from fairweir.explain.findings import findings
+from fairweir.explain.limits import shares
+from fairweir.explain.view import flow_view
 
 RATE_BYTES_PER_S = 1_250_000
 RTPROP_NS = 20_000_000
@@ -21,7 +27,7 @@ PAYLOAD = 1448
 #: Of IPv4 and TCP without options, bytes.
 HEADERS = 40
 SENDER, RECEIVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
-RAW_IP, MAGIC_NS, SYN, ACK = 101, 0xA1B23C4D, 2, 16
+RAW_IP, MAGIC_NS, SYN, PUSH, ACK = 101, 0xA1B23C4D, 2, 8, 16
 
 
 def frame(at_ns: int, src: bytes, dst: bytes, seq: int, ack: int, payload: int, flags: int) -> tuple[int, bytes]:
@@ -39,7 +45,10 @@ def capture(frames: list[tuple[int, bytes]]) -> bytes:
 
 
 def transfer(*, has_acks: bool = True, lost: int | None = None) -> bytes:
-    """A flow over a CBR-delay link, seen at its sender: it sends twice as fast as the link in bursts, ACKs in pairs."""
+    """A flow over a CBR-delay link, seen at its sender: it sends twice as fast as the link in bursts, ACKs in pairs.
+
+    Each burst's last packet is pushed: there is no more to send for now.
+    """
     frames = [
         frame(0, SENDER, RECEIVER, 0, 0, 0, SYN),
         frame(RTPROP_NS, RECEIVER, SENDER, 0, 1, 0, SYN | ACK),
@@ -52,7 +61,7 @@ def transfer(*, has_acks: bool = True, lost: int | None = None) -> bytes:
         burst, place = divmod(n, 40)
         sent_ns = 2 * RTPROP_NS + burst * 60 * service_ns + place * service_ns // 2
         seq = 1 + n * PAYLOAD
-        frames.append(frame(sent_ns, SENDER, RECEIVER, seq, 1, PAYLOAD, ACK))
+        frames.append(frame(sent_ns, SENDER, RECEIVER, seq, 1, PAYLOAD, ACK | PUSH if place == 39 else ACK))
         if n == lost:
             # the second copy comes a burst later than the first and is the one that arrives
             frames.append(frame(sent_ns + 1000, SENDER, RECEIVER, seq, 1, PAYLOAD, ACK))
@@ -118,8 +127,8 @@ def test_the_table_has_the_fields_words(call: Any) -> None:
     shown = call(transfer())
     assert shown.code == 0
     first = [line.split("  ")[0].strip() for line in shown.out.splitlines()]
-    words = ["captured", "packets", "losses", "delivered", "rtprop", "C, CBR-delay", "C, CCAC", "jitter D", "buffer"]
-    assert first[:10] == ["flow 1", *words]
+    words = ["captured", "packets", "losses", "delivered", "limited by", "rtprop", "C, CBR-delay", "C, CCAC"]
+    assert first[:12] == ["flow 1", *words, "jitter D", "buffer", "explained by"]
     assert "at the sender" in shown.out
 
 
@@ -129,12 +138,71 @@ def test_what_is_left_out_is_said(call: Any) -> None:
     assert "ends within a packet" in shown.err
 
 
+def test_pauses_behind_pushed_packets_are_the_applications(call: Any) -> None:
+    (flow,) = json.loads(call(transfer(), "--json").out)["flows"]
+    assert {period["limit"] for period in flow["limits"]} <= {"application", "pacing", "window"}
+    assert max(shares(flow["limits"]).items(), key=lambda item: item[1])[0] == "application"
+    for before, after in pairwise(flow["limits"]):
+        assert (before["to_ns"], before["last_frame"]) == (after["from_ns"], after["first_frame"])
+        assert before["limit"] != after["limit"]
+
+
+def test_findings_name_frames_of_the_capture(call: Any) -> None:
+    shown = call(transfer(lost=100), "--json")
+    document = json.loads(shown.out)
+    told = findings(document["flows"][0])
+    frames = [frame for finding in told if finding.frames for frame in finding.frames]
+    assert frames
+    assert all(1 <= frame <= document["capture"]["frames"] for frame in frames)
+    lost = next(finding for finding in told if "full buffer" in finding.text)
+    assert lost.frames is not None
+    assert all(f"frame {frame}" in lost.text for frame in lost.frames)
+
+
+def test_a_figure_and_a_page_are_written_whole(call: Any) -> None:
+    shown = call(transfer(), "--plot", "figures", "--report", "a.html")
+    assert shown.code == 0
+    assert Path("figures/flow-1.png").read_bytes().startswith(b"\x89PNG")
+    page = Path("a.html").read_text(encoding="utf-8")
+    assert "10.0.0.1:40000 to 10.0.0.2:5001: limited by application" in page
+    (spec,) = re.findall(r'<script type="application/json" id="spec-flow-1">(.*?)</script>', page, re.DOTALL)
+    names = {trace["name"] for trace in json.loads(spec)["data"]}
+    assert {"delivered", "inflight", "receiver window", "C believed, CBR-delay", "application"} <= names
+    assert sorted(path.name for path in Path().iterdir()) == ["a.html", "a.pcap", "figures"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--plot", "a.pcap"], "error: not a directory: `a.pcap` (--plot)\n"),
+        (["--report", "nowhere/a.html"], "error: report cannot be written: no such directory: `nowhere` (--report)\n"),
+        (["--report", "."], "error: report cannot be written: is a directory (--report)\n"),
+    ],
+)
+def test_a_place_that_is_none_is_found_out_first(call: Any, words: list[str], message: str) -> None:
+    shown = call(transfer(), *words)
+    assert (shown.code, shown.out) == (2, "")
+    assert shown.err.startswith(message)
+
+
+def test_a_figure_shows_what_the_document_says(call: Any) -> None:
+    (flow,) = json.loads(call(transfer(), "--json").out)["flows"]
+    view = flow_view({"flow": 1, **flow}, most_points=50)
+    assert len(view.t_s) <= 50
+    width_s = view.t_s[1] - view.t_s[0]
+    assert np.sum(view.rate_mbps) * width_s == pytest.approx(flow["delivered_bytes"] * 8e-6, rel=0.05)
+    assert np.nanmin(view.rtt_least_ms) == pytest.approx((RTPROP_NS + 1.19e6) * 1e-6, rel=0.05)
+    assert view.believed_rate_mbps is not None
+    assert view.believed_rate_mbps.lo <= RATE_BYTES_PER_S * 8e-6 <= (view.believed_rate_mbps.hi or 0)
+    assert view.stays[0].from_s == 0
+
+
 @pytest.mark.parametrize(
     ("data", "words", "message"),
     [
         (None, [], "error: capture cannot be read: no such file or directory (a.pcap)\n"),
         (b"", [], "error: the capture is empty (a.pcap)\n\nhint: "),
-        (b"not a capture" * 20, [], "error: not a pcap or pcapng capture (a.pcap)\n\nhint: "),
+        (b"not a capture" * 20, [], "error: not a pcap or pcapng capture, nor a qlog (a.pcap)\n\nhint: "),
         (capture([]), [], "error: no flow with data and ACKs in 0 frames (a.pcap)\n\nhint: "),
         (transfer(has_acks=False), ["--json"], f"error: no flow with data and ACKs in {PACKETS + 3} frames (a.pcap)"),
         (transfer(), ["--flow", "2"], "error: no flow 2, the capture has 1 (a.pcap: --flow)\n"),

@@ -47,13 +47,16 @@ impl Slice {
     }
     /// Whether one buffer could have kept what was kept and lost what was lost, if some of the jitter came before it.
     pub fn losses_are_overflows(&self) -> bool {
-        let moved = self.rate_bytes_per_s * self.jitter_least_ns() / 1e9;
-        self.buffer_most_bytes.is_none_or(|most| self.buffer_least_bytes < most + moved)
+        self.buffer_most_bytes.is_none_or(|most| self.buffer_least_bytes < most + self.moved_bytes())
+    }
+    /// What the queue may differ by from the one that is reckoned, as packets may be late before it, bytes.
+    fn moved_bytes(&self) -> f64 {
+        self.rate_bytes_per_s * self.jitter_least_ns() / 1e9
     }
     /// beta, where losses are overflows.
     fn buffer_bytes(&self) -> Interval {
-        let least = self.buffer_least_bytes;
-        let ends = |most: f64| Interval { lo: least.min(most), hi: Some(least.max(most)) };
+        let least = (self.buffer_least_bytes - self.moved_bytes()).max(0.0);
+        let ends = |most: f64| Interval { lo: least, hi: Some(most + self.moved_bytes()) };
         self.buffer_most_bytes.map_or(Interval { lo: least, hi: None }, ends)
     }
     /// Whether a jitter of at most `jitter` ns explains the packets.
@@ -96,14 +99,21 @@ pub fn slice(packets: &[Packet], rate: f64) -> Option<Slice> {
         let (sent, bytes) = (packet.sent.saturating_sub(origin) as f64, f64::from(packet.bytes));
         largest = largest.max(bytes);
         let queue = (free - sent).max(0.0) * rate / 1e9 + bytes;
-        let Fate::Acked { at, is_prompt, .. } = packet.fate else {
-            if packet.fate == Fate::Lost {
-                lost.lower(queue, packet.frame);
+        let serve = |free: f64| free.max(sent) + bytes * 1e9 / rate;
+        let (at, is_prompt) = match packet.fate {
+            Fate::Acked { at, is_prompt, .. } => (at, is_prompt),
+            Fate::Resent { .. } => {
+                free = serve(free);
+                continue;
             }
-            continue;
+            Fate::Lost => {
+                lost.lower(queue, packet.frame);
+                continue;
+            }
+            Fate::Open => continue,
         };
         kept.raise(queue, packet.frame);
-        free = free.max(sent) + bytes * 1e9 / rate;
+        free = serve(free);
         let rest = at.saturating_sub(origin) as f64 - free;
         lowest.lower(rest, packet.frame);
         if is_prompt {

@@ -23,8 +23,9 @@ const JITTER_MEDIANS: f64 = 2.0;
 const APART: f64 = 0.05;
 /// A rate lasts if it holds for this many D ...
 const LASTING_JITTERS: f64 = 20.0;
-/// ... and this many of the smallest RTT.
-const LASTING_RTTS: f64 = 2.0;
+/// ... and this many of the smallest RTT: what a host that stands still for a while makes of a constant rate, a pause and
+/// a rush, lasts no longer.
+const LASTING_RTTS: f64 = 10.0;
 /// Stretches that are looked at; a rate that changes more often is no rate.
 const MOST_STRETCHES: usize = 4096;
 

@@ -262,14 +262,15 @@ impl Flow {
         let at = segment.time.as_nanos();
         let follows_ack = self.newest_ack.is_some_and(|before| at.saturating_sub(before) < SHORTEST_DELAYED_ACK_NS);
         let is_prompt = covered.len() >= 2 || !segment.options.sack.is_empty() || follows_ack;
-        let done: Vec<usize> = covered.iter().filter_map(|start| self.arrived(*start, at)).collect();
-        let newest = done.iter().copied().max();
-        for index in done {
+        let done: Vec<(usize, bool)> = covered.iter().filter_map(|start| self.arrived(*start, at)).collect();
+        let newest = done.iter().map(|&(index, _)| index).max();
+        for (index, is_certain) in done {
             let packet = &mut self.packets[index];
             self.delivered_bytes += u64::from(packet.bytes);
             let is_prompt = is_prompt && Some(index) == newest;
-            packet.fate = Fate::Acked { at, frame: segment.frame as u32, is_prompt };
-            self.series.on_acked(at, packet.sent, packet.bytes);
+            let frame = segment.frame as u32;
+            packet.fate = if is_certain { Fate::Acked { at, frame, is_prompt } } else { Fate::Resent { at, frame } };
+            self.series.on_acked(at, packet.rtt(), packet.bytes);
         }
         if newest.is_some() {
             self.newest_ack = Some(at);
@@ -280,19 +281,20 @@ impl Flow {
         }
     }
 
-    /// Takes the packet with this first byte from the outstanding ones: which copy an ACK at `at` ns is for.
+    /// Takes the packet with this first byte from the outstanding ones: which copy an ACK at `at` ns is for, and whether
+    /// that is certain.
     ///
-    /// One that comes sooner after the second copy than any packet's did is for the first (RFC 3522), which was sent
-    /// again for nothing; when the second was delivered is then not known.
-    fn arrived(&mut self, start: i64, at: u64) -> Option<usize> {
+    /// One that comes far sooner after the second copy than any packet's did is for the first (as in RFC 3522), which was
+    /// sent again for nothing; when the second was delivered is then not known.
+    fn arrived(&mut self, start: i64, at: u64) -> Option<(usize, bool)> {
         let Outstanding { index, earlier, .. } = self.outstanding.remove(&start)?;
         let rtt = at.saturating_sub(self.packets[index].sent);
         match earlier {
-            Some(first) if self.rtt_least.is_some_and(|least| rtt < least) => Some(first),
-            Some(_) => Some(index),
+            Some(first) if self.rtt_least.is_some_and(|least| rtt < least / 2) => Some((first, true)),
+            Some(_) => Some((index, false)),
             None => {
                 self.rtt_least = Some(self.rtt_least.map_or(rtt, |least| least.min(rtt)));
-                Some(index)
+                Some((index, true))
             }
         }
     }
@@ -353,8 +355,8 @@ mod tests {
         let start = u32::MAX - 999;
         let sent = segment(0, 1, start, 3 * 1448, 7);
         let acks =
-            [segment(10, 2, 7, 0, start.wrapping_add(2 * 1448)), segment(12, 2, 7, 0, start.wrapping_add(3 * 1448))];
-        assert_eq!(fates(&[sent, acks[0], acks[1]]), [acked(10, false), acked(10, true), acked(12, false)]);
+            [segment(10, 2, 7, 0, start.wrapping_add(2 * 1448)), segment(40, 2, 7, 0, start.wrapping_add(3 * 1448))];
+        assert_eq!(fates(&[sent, acks[0], acks[1]]), [acked(10, false), acked(10, true), acked(40, false)]);
     }
 
     #[test]
@@ -363,7 +365,7 @@ mod tests {
         let mut sack = segment(10, 2, 7, 0, 0);
         sack.options.sack.push((1000, 3000));
         let seen = fates(&[data(0, 0), data(1, 1), data(2, 2), sack, data(11, 0), segment(20, 2, 7, 0, 3000)]);
-        assert_eq!(seen, [Fate::Lost, acked(10, false), acked(10, true), acked(20, false)]);
+        assert_eq!(seen, [Fate::Lost, acked(10, false), acked(10, true), Fate::Resent { at: 20 * MS, frame: 1 }]);
     }
 
     #[test]

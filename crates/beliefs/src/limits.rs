@@ -9,7 +9,7 @@
 //! | follows a packet that is shorter than a segment, or alone in its push | application | the last of what there is to send is pushed (RFC 9293, MUST-61) |
 //! | ends with the ACK that the packet follows at once | window | the ACK clock: cwnd was used up |
 //! | follows a packet that is not pushed, and no ACK ends it | pacing | there was more to send, and nothing else in its way |
-//! | follows a pushed super-packet, and no ACK ends it | pacing if the waits are even, else application | offloading pushes each super-packet |
+//! | follows a pushed super-packet, and no ACK ends it | pacing if the waits are even, else application | offloading pushes each super-packet; some senders never push |
 //!
 //! Chance lets a paced packet follow an ACK now and then: between window and pacing the longer part of a round trip
 //! decides. A round trip has the limit that held for most of it. Where the capture was not taken at the sender, ACKs take
@@ -120,7 +120,7 @@ enum Behind {
     More,
     /// Nothing.
     Nothing,
-    /// Pushed by the application or by offloading.
+    /// Pushed by the application or by offloading, or from a sender that never pushes.
     Either,
 }
 
@@ -151,6 +151,7 @@ pub struct Limits {
     behind: Behind,
     /// Bytes since the last push, with the newest packet.
     run: i64,
+    has_pushed: bool,
     largest: u32,
     packets: u64,
     next: i64,
@@ -179,6 +180,7 @@ impl Limits {
             newest: None,
             behind: Behind::More,
             run: 0,
+            has_pushed: false,
             largest: 0,
             packets: 0,
             next: i64::MIN,
@@ -236,6 +238,8 @@ impl Limits {
             let round = self.round.get_or_insert(Round { from: newest, until, spent_ns: [0; 5] });
             round.spent_ns[wait as usize] += length;
             if self.una >= round.until {
+                // one that a recovery cuts short is no round trip
+                self.last_round_ns = here.at.saturating_sub(round.from.at);
                 self.close_round(here);
             }
         }
@@ -314,7 +318,11 @@ impl Limits {
         if self.behind == Behind::Nothing {
             return Wait::Application;
         }
-        if self.terms.lag_ns == 0 && is_soon_after(self.news_at) {
+        if self.terms.lag_ns > 0 {
+            // the path spaces packets too: what else it was cannot be told
+            return Wait::Paced;
+        }
+        if is_soon_after(self.news_at) {
             return Wait::Acked;
         }
         let is_own_clock = match self.behind {
@@ -341,19 +349,20 @@ impl Limits {
         self.packets += 1;
         self.largest = self.largest.max(payload);
         self.run += i64::from(payload);
+        self.has_pushed |= data.is_pushed;
         let (mss, run) = (self.mss().max(1), self.run);
         let is_cut_by_window = self.edge.is_some_and(|edge| data.end == edge);
         self.behind = if !payload.is_multiple_of(mss) && !is_cut_by_window {
             Behind::Nothing
         } else if !data.is_pushed {
-            Behind::More
+            if self.has_pushed { Behind::More } else { Behind::Either }
         } else if run <= i64::from(mss) {
             Behind::Nothing
         } else {
             Behind::Either
         };
-        self.newest_bytes = run;
-        if data.is_pushed {
+        self.newest_bytes = if self.has_pushed { run } else { i64::from(payload) };
+        if data.is_pushed || !self.has_pushed {
             self.run = 0;
         }
         self.next = self.next.max(data.end);
@@ -363,7 +372,6 @@ impl Limits {
 
     fn close_round(&mut self, to: Mark) {
         let Some(round) = self.round.take() else { return };
-        self.last_round_ns = to.at.saturating_sub(round.from.at);
         self.push(resolve(round.spent_ns, self.terms.lag_ns), round.from, to);
     }
 

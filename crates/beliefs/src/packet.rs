@@ -14,6 +14,14 @@ pub enum Fate {
         /// which is no jitter of the path.
         is_prompt: bool,
     },
+    /// The second copy of a packet, acknowledged at this time in ns: perhaps for the first copy, which then was not lost
+    /// (Karn). It passed the link, and says nothing of how long that took.
+    Resent {
+        /// When.
+        at: u64,
+        /// The acknowledgement's number in the file.
+        frame: u32,
+    },
     /// It was sent again before it was acknowledged.
     Lost,
     /// The capture ended first.
@@ -37,13 +45,16 @@ impl Packet {
     /// When its acknowledgement came, ns.
     pub fn acked(&self) -> Option<u64> {
         match self.fate {
-            Fate::Acked { at, .. } => Some(at),
+            Fate::Acked { at, .. } | Fate::Resent { at, .. } => Some(at),
             Fate::Lost | Fate::Open => None,
         }
     }
-    /// From sending to acknowledgement, ns.
+    /// From sending to acknowledgement, ns; `None` also where it is not known which copy was acknowledged.
     pub fn rtt(&self) -> Option<u64> {
-        self.acked().map(|at| at.saturating_sub(self.sent))
+        match self.fate {
+            Fate::Acked { at, .. } => Some(at.saturating_sub(self.sent)),
+            Fate::Resent { .. } | Fate::Lost | Fate::Open => None,
+        }
     }
 }
 

@@ -89,7 +89,7 @@ impl QuicFlow {
             let is_prompt = was_prompt && number == newest;
             packet.fate = Fate::Acked { at: event.time_ns, frame: event.frame as u32, is_prompt };
             self.delivered_bytes += u64::from(packet.bytes);
-            self.series.on_acked(event.time_ns, packet.sent, packet.bytes);
+            self.series.on_acked(event.time_ns, packet.rtt(), packet.bytes);
         }
     }
 

@@ -53,10 +53,13 @@ impl<'a> Record<'a> {
         let mut sent = 0.0;
         let mut delivered: Vec<(u64, u32, u32, Option<f64>)> = Vec::new();
         for (i, packet) in packets.iter().enumerate() {
-            if let Fate::Acked { at, frame, is_prompt } = packet.fate {
-                sent += f64::from(packet.bytes);
-                delivered.push((at, frame, i as u32, is_prompt.then_some(sent)));
-            }
+            let (at, frame, is_prompt) = match packet.fate {
+                Fate::Acked { at, frame, is_prompt } => (at, frame, is_prompt),
+                Fate::Resent { at, frame } => (at, frame, false),
+                Fate::Lost | Fate::Open => continue,
+            };
+            sent += f64::from(packet.bytes);
+            delivered.push((at, frame, i as u32, is_prompt.then_some(sent)));
         }
         delivered.sort_by_key(|&(at, frame, ..)| (at, frame));
         let mut acks: Vec<Ack> = Vec::with_capacity(delivered.len() / 2);
@@ -64,7 +67,7 @@ impl<'a> Record<'a> {
         for (at, frame, newest, room) in delivered {
             let packet = &packets[newest as usize];
             total += f64::from(packet.bytes);
-            let rtt_least = at.saturating_sub(packet.sent) as f64;
+            let rtt_least = packet.rtt().map_or(f64::INFINITY, |rtt| rtt as f64);
             match acks.last_mut() {
                 Some(last) if last.frame == frame => {
                     last.total = total;

@@ -108,12 +108,15 @@ impl Told {
 impl FlowReport {
     fn new(flow: Told, resolution_ns: f64) -> FlowReport {
         let parts = Parts::new(&flow.packets);
-        let pieces = parts.as_ref().and_then(cut);
         let largest = flow.packets.iter().map(|packet| packet.bytes).max().unwrap_or(0);
-        let cbr_delay = match pieces {
-            None => explain(&flow.packets, |simplest| assumed_jitter(simplest, largest)),
-            Some(_) => None,
+        let whole = explain(&flow.packets, |simplest| assumed_jitter(simplest, largest));
+        // one rate is enough where its jitter is no larger than R (thesis section 4.1.1)
+        let is_enough = |belief: &Belief| belief.simplest.jitter_least_ns() <= belief.simplest.rtprop_most_ns;
+        let pieces = match &whole {
+            Some(belief) if is_enough(belief) => None,
+            _ => parts.as_ref().and_then(cut),
         };
+        let cbr_delay = whole.filter(|_| pieces.is_none());
         let ccac = cbr_delay.as_ref().and_then(|belief| explain_ccac(&flow.packets, belief.jitter_assumed_ns));
         let models = cbr_delay.as_ref().map_or_else(Vec::new, |belief| {
             // thesis section 4.1.1: jitter may be as large as R, and no larger

@@ -51,13 +51,14 @@ impl Series {
         Series { bins: Bins { from_ns, width_ns: FIRST_WIDTH_NS, ..Bins::default() } }
     }
 
-    /// An acknowledgement of a packet came.
-    pub fn on_acked(&mut self, at: u64, sent: u64, bytes: u32) {
+    /// An acknowledgement of a packet came, after an RTT in ns if that is known.
+    pub fn on_acked(&mut self, at: u64, rtt: Option<u64>, bytes: u32) {
         let bin = self.bin(at);
         self.bins.delivered_bytes[bin] += u64::from(bytes);
-        let rtt = at.saturating_sub(sent);
-        pick(&mut self.bins.rtt_least_ns[bin], rtt, u64::min);
-        pick(&mut self.bins.rtt_most_ns[bin], rtt, u64::max);
+        if let Some(rtt) = rtt {
+            pick(&mut self.bins.rtt_least_ns[bin], rtt, u64::min);
+            pick(&mut self.bins.rtt_most_ns[bin], rtt, u64::max);
+        }
     }
 
     /// A packet was sent.
@@ -113,7 +114,7 @@ mod tests {
         fn joining_bins_loses_nothing(packets in prop::collection::vec((0u64..1 << 45, 0u64..1 << 30, 1u32..1500), 1..200)) {
             let mut series = Series::new(0);
             for &(at, rtt, bytes) in &packets {
-                series.on_acked(at + rtt, at, bytes);
+                series.on_acked(at + rtt, Some(rtt), bytes);
                 series.on_inflight(at, u64::from(bytes));
                 series.on_window(at, u64::from(bytes));
             }

@@ -116,7 +116,7 @@ pub(crate) fn walk(stretch: &Stretch<'_>, path: Path, mut on_arrival: impl FnMut
         } else if arrival <= delivery {
             let bytes = f64::from(packets[sent].bytes);
             let fate = packets[sent].fate;
-            if let Fate::Acked { .. } = fate {
+            if let Fate::Acked { .. } | Fate::Resent { .. } = fate {
                 walk.arrive(arrival, bytes, packets[sent].frame);
             }
             if fate != Fate::Open {

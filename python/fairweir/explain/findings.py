@@ -13,7 +13,7 @@ PLACES: Final = {
     "sender": "at the sender",
     "receiver": "at the receiver: data and ACKs have nearly none of the path between them",
     "between": "between the ends: of the path only what lies beyond the capture",
-    "unknown": "unknown, no handshake was captured; read what follows as if at the sender",
+    "unknown": ("unknown, no handshake was captured: read as if at the sender, and what waited then counts as rtprop"),
 }
 """Where a capture was taken, by the word of `fairweir_beliefs::View`."""
 
@@ -42,7 +42,7 @@ class Finding:
 
 def findings(facts: dict[str, Any]) -> list[Finding]:
     """Give what a flow of `explain_file`'s document shows, what limited it first."""
-    return [*_limits(facts), *_use(facts), *_changes(facts), *_models(facts)]
+    return [*_limits(facts), *_use(facts), *_changes(facts), *_bursts(facts), *_models(facts)]
 
 
 def limited_by(facts: dict[str, Any]) -> str:
@@ -50,7 +50,7 @@ def limited_by(facts: dict[str, Any]) -> str:
     told = [
         f"{LIMITS[word].name} {share:.0%}" for word, share in shares(facts["limits"]).items() if share >= LEAST_SHARE
     ]
-    return ", ".join(told) or "nothing: all was sent at once"
+    return ", ".join(told) or "not told"
 
 
 def duration_s(facts: dict[str, Any]) -> float:
@@ -97,7 +97,7 @@ def _models(facts: dict[str, Any]) -> list[Finding]:
         if least is None or least > verdict["jitter_most_ns"]:
             needs = "none that was tried" if least is None else f"{least * 1e-6:.4g} ms"
             text = f"No {MODELS[verdict['model']]} made this: least jitter {needs}"
-            told.append(Finding(text, None if frames is None else (frames[0], frames[1])))
+            told.append(Finding(text, None if frames is None else (min(frames), max(frames))))
     contradiction = next((v["losses_contradict"] for v in facts["models"] if v["losses_contradict"]), None)
     if contradiction is not None:
         lost, kept = contradiction
@@ -114,4 +114,24 @@ def _changes(facts: dict[str, Any]) -> list[Finding]:
         at_s = (change["time_ns"] - origin) * 1e-9
         text = f"The link's rate changed at {at_s:.3f} s: from {before} to {after} Mbit/s"
         told.append(Finding(text, (change["frame"], change["contradicted_frame"])))
+    return told
+
+
+def _bursts(facts: dict[str, Any]) -> list[Finding]:
+    """Name a token bucket and ACKs in bursts."""
+    told, bucket, bursts = [], facts["token_bucket"], facts["aggregation"]
+    if bucket is not None:
+        kind = {"delayed": "shaper", "lost": "policer"}[bucket["excess"]]
+        text = (
+            f"A {kind} explains it better than a constant link: {bucket['rate_bytes_per_s'] * 8e-6:.4g} Mbit/s, "
+            f"bucket {bucket['bucket_bytes'] * 1e-3:.4g} kB"
+        )
+        told.append(Finding(text, (bucket["frames"][0], bucket["frames"][1])))
+    if bursts is not None:
+        text = (
+            f"ACKs come in bursts each {bursts['period_ns'] * 1e-6:.3g} ms ({bursts['share']:.0%} of all bytes), "
+            f"held for {bursts['hold_ns'] * 1e-6:.3g} ms"
+        )
+        first = bursts["frames"][0] if bursts["frames"] else None
+        told.append(Finding(text, None if first is None else (first[0], first[1])))
     return told

@@ -138,6 +138,18 @@ fn a_clock_of_its_own_is_pacing_unless_each_packet_is_the_last_there_is() {
 }
 
 #[test]
+fn a_sender_that_never_pushes_has_nothing_to_send_when_all_has_arrived() {
+    let mut record = Record::default();
+    for n in 0..400 {
+        let (start, at) = (n as i64 * i64::from(MSS), n / 40 * 5 * RTT);
+        record.data(at, start, MSS, false);
+        record.ack(at + RTT + n % 40 * 300_000, start + i64::from(MSS), WIDE);
+    }
+    let periods = record.periods(0);
+    assert!(share(&periods, Limit::Application) > 0.95, "{periods:?}");
+}
+
+#[test]
 fn a_pause_stands_apart_with_the_frames_around_it() {
     let mut record = windowed(10, 20_000, WIDE);
     let cut = record.events.iter().filter(|(_, e)| matches!(e, Event::Data { .. })).nth(999).expect("there").0;
@@ -179,6 +191,22 @@ fn recovery_lasts_from_what_is_sent_again_until_all_is_acknowledged() {
     let recovery: Vec<&Period> = periods.iter().filter(|p| p.limit == Limit::Recovery).collect();
     assert_eq!(recovery.len(), 1, "{periods:?}");
     assert_eq!((recovery[0].from_ns, recovery[0].to_ns), (RTT + 3 * MS, RTT + 25 * MS), "{periods:?}");
+}
+
+#[test]
+fn recoveries_wherever_they_begin_leave_the_ack_clock_seen() {
+    let mut record = windowed(10, 20_000, WIDE);
+    let sends = record.events.iter().filter_map(|&(at, event)| match event {
+        Event::Data { start, .. } => Some((at, start)),
+        Event::Ack { .. } => None,
+    });
+    let again: Vec<(u64, i64)> = sends.skip(30).step_by(61).collect();
+    for (at, start) in again {
+        record.data(at + 5_000, start, MSS, false);
+    }
+    let periods = record.periods(0);
+    assert!(share(&periods, Limit::Window) > 0.7, "{periods:?}");
+    assert!(share(&periods, Limit::Pacing) < 0.01, "{periods:?}");
 }
 
 #[test]
