@@ -24,11 +24,13 @@ pub(crate) struct Life {
     sent: Option<(u32, u32)>,
     /// Next that we expect of the peer.
     received: Option<u32>,
+    /// We have no more data: what follows may be the last ACKs of a flow that is forgotten already.
+    is_closing: bool,
 }
 
 impl Life {
     pub(crate) fn new() -> Life {
-        Life { phase: Phase::Stranger, sent: None, received: None }
+        Life { phase: Phase::Stranger, sent: None, received: None, is_closing: false }
     }
 
     /// A packet of the flow passes; what this makes of it.
@@ -53,6 +55,7 @@ impl Life {
     }
 
     fn on_sent(&mut self, packet: &Packet) {
+        self.is_closing |= packet.flags.has(Flags::FIN);
         let end = packet.end();
         self.sent = Some(match self.sent {
             Some((first, last)) if distance(last, end) > 0 => {
@@ -71,7 +74,8 @@ impl Life {
         }
         let is_ours = packet.flags.has(Flags::ACK)
             && self.sent.is_some_and(|(first, last)| packet.ack.wrapping_sub(first) <= last.wrapping_sub(first));
-        if self.phase == Phase::Stranger && is_ours {
+        let is_last_ack = self.is_closing && packet.payload == 0;
+        if self.phase == Phase::Stranger && is_ours && !is_last_ack {
             self.phase = Phase::Open;
         }
         if packet.flags.has(Flags::FIN) {
