@@ -45,13 +45,18 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Learn from simulations to tell whether a flow is below, near or above its share."""
+    from threadpoolctl import threadpool_limits
+
     from fairweir.guard import forest
     from fairweir.guard.training import Plan
     from fairweir.guard.training import train as learn
+    from fairweir.pool import default_workers
 
     duration_s = _core.parse_time(duration) / 1e9
     plan = Plan(model, runs, rows, duration_s, tuple(unseen or ()), Shape(iterations, leaves), seed)
-    with output.progress_bar(counts=True) as bar:
+    # More threads than cores that are free wait for each other, busily.
+    threads = threadpool_limits(limits=workers or default_workers(), user_api="openmp")
+    with threads, output.progress_bar(counts=True) as bar:
         task = bar.add_task("", total=None)
         trained = learn(
             plan,
