@@ -1,7 +1,8 @@
 """A grid of scenarios: every combination of values at dotted keys, played on all cores, resumable.
 
 Each finished point is a file named after a hash of what was played (the resolved configuration, the sources of user
-controllers, the version), so that a sweep that was interrupted, or whose grid has grown, plays only what is missing.
+controllers, the simulator's build), so that a sweep that was interrupted, or whose grid has grown, plays only what is
+missing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from fairweir import __version__, cca
 from fairweir.errors import ConfigError, MissingExtraError
 from fairweir.overrides import parse_value
 from fairweir.pool import Done, Failed, InterruptedJobs, map_jobs
+from fairweir.run import World
 from fairweir.scenario import Scenario
+from fairweir.world_sim import build
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -150,8 +153,8 @@ def expand(scenario: Scenario, grid: Grid) -> list[Point]:
     return points
 
 
-def fingerprint(scenario: Scenario) -> str:
-    """Give a hash of all that a run's result depends on.
+def fingerprint(scenario: Scenario, world: World = "sim") -> str:
+    """Give a hash of all that a run's result depends on; on the kernel the version stands for the world's programs.
 
     Raises
     ------
@@ -163,7 +166,7 @@ def fingerprint(scenario: Scenario) -> str:
         for name in sorted({flow.cca.name for flow in scenario.flow})
         if (path := cca.source_file(name, base=scenario.base)) is not None
     }
-    text = json.dumps([__version__, config, sources], sort_keys=True)
+    text = json.dumps([build() if world == "sim" else __version__, config, sources], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 

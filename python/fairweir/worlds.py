@@ -47,7 +47,7 @@ class Task:
     @cached_property
     def key(self) -> str:
         """A name for what is played; a run on another kernel is another one."""
-        parts = [fingerprint(self.scenario), self.world]
+        parts = [fingerprint(self.scenario, self.world), self.world]
         if self.world == "kernel":
             parts.append(platform.release())
         return "-".join([*parts, self.interval] if self.interval else parts)
@@ -78,7 +78,7 @@ def play(task: Task) -> dict[str, Any]:
     """Play one task and give its summary."""
     record = run(task.scenario, interval=_interval(task), on=task.world)
     if task.picture is not None:
-        from fairweir.report.plots import save_run_plot
+        from fairweir.drawing.plots import save_run_plot
 
         save_run_plot(record, task.picture)
     summary = {key: value for key, value in record.summary.items() if key != "scenario"}

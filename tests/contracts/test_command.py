@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from fairweir.cli.main import main
-from fairweir.contracts import keep
+from fairweir.contracts.turnings import watch
+from fairweir.pool import map_jobs
 
 SMALL = [
     "--capacities",
@@ -36,13 +37,12 @@ def test_the_contract_that_is_followed_is_found_and_finished_runs_are_not_repeat
     assert first["power_exponent"]["value"] == pytest.approx(-2.0, rel=0.1)
     assert (tmp_path / "figure.png").stat().st_size > 1000
     again: list[object] = []
-    map_jobs = keep.map_jobs
 
     def spy(play: Any, jobs: list[Any], **options: Any) -> list[Any]:
-        again.extend(jobs if play is keep.watch else [])
+        again.extend(jobs if play is watch else [])
         return map_jobs(play, jobs, **options)
 
-    monkeypatch.setattr(keep, "map_jobs", spy)
+    monkeypatch.setattr("fairweir.contracts.keep.map_jobs", spy)
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["contracts"] == [first]
     assert not again
@@ -83,8 +83,11 @@ def test_a_function_is_asked_for_its_action(tmp_path: Path, capsys: pytest.Captu
     assert found["best"]["parameters"]["b"] == pytest.approx(40.0, rel=1e-4)
 
 
-def test_a_window_at_its_floor_is_no_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_window_at_its_floor_is_no_contract(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """LEDBAT, with more than its target however little it sends."""
+    monkeypatch.setenv("COLUMNS", "200")
     held = ["--held", "qdelay=150ms..300ms", "--out", str(tmp_path), "--workers", "1"]
     assert main(["contract", "--open-loop", "ledbat", *held]) == 1
-    assert "its window is 2 packets at any value: a clamp" in " ".join(capsys.readouterr().out.split())
+    assert "its window is 2 packets at any value: a clamp" in capsys.readouterr().out

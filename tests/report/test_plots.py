@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from fairweir.drawing import style
+from fairweir.drawing.plots import check_plot_path, run_figure, save_run_plot
 from fairweir.errors import ConfigError
-from fairweir.report import style
-from fairweir.report.plots import check_plot_path, run_figure, save_run_plot
 from fairweir.run import Run, run
 from fairweir.scenario import Scenario
 

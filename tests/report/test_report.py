@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import pytest
 
-from fairweir.report import formats, render_report, write_report
-from fairweir.report.figure import SERIES_DIGITS
+from fairweir.drawing import formats
+from fairweir.drawing.figure import SERIES_DIGITS
+from fairweir.report import render_report, write_report
 from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:

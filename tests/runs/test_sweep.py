@@ -58,7 +58,7 @@ def test_finished_points_are_not_played_again(tmp_path: Path) -> None:
     assert not [path for path in store.iterdir() if path.suffix != ".json"]
 
 
-def test_a_point_is_known_by_all_that_it_depends_on(tmp_path: Path) -> None:
+def test_a_point_is_known_by_all_that_it_depends_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = tmp_path / "mine.py"
     source.write_text("import fairweir\nclass Mine(fairweir.Cca):\n    pass\n")
     scenario = dumbbell("mine.py:Mine", duration="1s", base=tmp_path)
@@ -67,7 +67,12 @@ def test_a_point_is_known_by_all_that_it_depends_on(tmp_path: Path) -> None:
     assert fingerprint(dumbbell("mine.py:Mine", duration="1000ms", base=tmp_path)) == first
     assert fingerprint(dumbbell("mine.py:Mine", duration="2s", base=tmp_path)) != first
     source.write_text(source.read_text() + "# changed\n")
+    first, second = fingerprint(scenario), first
+    assert first != second
+    on_kernel = fingerprint(scenario, "kernel")
+    monkeypatch.setattr("fairweir.sweep.build", lambda: "another simulator")
     assert fingerprint(scenario) != first
+    assert fingerprint(scenario, "kernel") == on_kernel
 
 
 def test_failures_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fairweir.agree.compare import Cell, Comparison, Standing
 from fairweir.agree.table import closing
-from fairweir.report import formats, style
-from fairweir.report.figure import Figure, rounded, slug
+from fairweir.drawing import formats, style
+from fairweir.drawing.figure import Figure, rounded, slug
 from fairweir.report.page import render_page
 from fairweir.report.view import Word
 from fairweir.verdict import Outcome

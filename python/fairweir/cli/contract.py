@@ -104,7 +104,7 @@ def contract(
         raise ConfigError("which CCA?", hint="fairweir contract vegas copa, or --table for those known by algebra")
     from fairweir.contracts.draw import contract_panels
     from fairweir.contracts.empirical import plan_for
-    from fairweir.report.plots import check_plot_path
+    from fairweir.drawing.plots import check_plot_path
 
     if plot is not None:
         check_plot_path(plot)

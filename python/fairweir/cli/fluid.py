@@ -60,7 +60,7 @@ def fluid(
 
     Exit 0: every disturbance fades; 1: one does not; 130: interrupted, and with --packets the same command goes on.
     """
-    from fairweir.report.plots import check_plot_path, save_figure
+    from fairweir.drawing.plots import check_plot_path, save_figure
 
     if plot is not None:
         check_plot_path(plot)

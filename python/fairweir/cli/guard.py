@@ -116,7 +116,7 @@ def compare(
     from fairweir.guard.compare import compare as play_both
 
     if plot is not None:
-        from fairweir.report.plots import check_plot_path
+        from fairweir.drawing.plots import check_plot_path
 
         check_plot_path(plot)
     loaded = load(scenario, settings, seed)

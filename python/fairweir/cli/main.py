@@ -24,7 +24,7 @@ READER_LEFT = 141
 
 #: Where each command is, in the order of the help text: a module and the function (or group of commands) in it.
 COMMANDS = {
-    "audit": "fairweir.audit.command:audit",
+    "audit": "fairweir.cli.audit:audit",
     "starve": "fairweir.cli.starve:starve",
     "explain": "fairweir.cli.explain:explain",
     "run": "fairweir.cli.run:run",

@@ -67,7 +67,7 @@ def run(
     if packets and out is None:
         raise ConfigError("packets are kept with the record", hint="write `--packets --out DIRECTORY`", key="--packets")
     if plot:
-        from fairweir.report.plots import check_plot_path
+        from fairweir.drawing.plots import check_plot_path
 
         for path in plot:
             check_plot_path(path)
@@ -91,7 +91,7 @@ def run(
     if pcap is not None:
         output.stderr.print(f"captured to {pcap}", soft_wrap=True)
     for path in plot or ():
-        from fairweir.report.plots import save_run_plot
+        from fairweir.drawing.plots import save_run_plot
 
         save_run_plot(played, path)
         output.stderr.print(f"drawn to {path}", soft_wrap=True)

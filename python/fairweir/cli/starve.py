@@ -85,7 +85,7 @@ def starve(
             result = _with_certificate(result, result.pair, question, out, on_progress)
     written = result.save(out)
     if plot is not None:
-        from fairweir.report.plots import DOTS_PER_INCH
+        from fairweir.drawing.plots import DOTS_PER_INCH
         from fairweir.starvation.picture import rate_delay
 
         rate_delay([(result.cca, result.points)]).savefig(plot / "rate-delay.png", dpi=DOTS_PER_INCH)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairweir.report import style
+from fairweir.drawing import style
 
 
 @dataclass(frozen=True)

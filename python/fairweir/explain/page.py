@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairweir import __version__
+from fairweir.drawing import formats
 from fairweir.explain.figures import flow_figure
 from fairweir.explain.findings import Finding, findings, limited_by
 from fairweir.explain.table import remarks, rows
 from fairweir.explain.view import flow_view
-from fairweir.report import formats
 from fairweir.report.page import render_page
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fairweir.report.figure import Figure
+    from fairweir.drawing.figure import Figure
 
 #: Of more flows than that, only the ones that delivered most have figures: each weighs some 100 kB.
 MOST_FIGURES = 40

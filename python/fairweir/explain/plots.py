@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairweir.drawing import style
 from fairweir.explain.figures import BELIEVED, HEADROOM, MEASURED, RECEIVER, SO_FAR, top_of
 from fairweir.explain.limits import LIMITS
-from fairweir.report import style
 
 if TYPE_CHECKING:
     from pathlib import Path

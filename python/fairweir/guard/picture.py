@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fairweir.report import style
-from fairweir.report.plots import DOTS_PER_INCH, check_plot_path
+from fairweir.drawing import style
+from fairweir.drawing.plots import DOTS_PER_INCH, check_plot_path
 
 if TYPE_CHECKING:
     from fairweir.guard.evaluate import Measured

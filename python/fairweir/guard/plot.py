@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairweir.drawing import style
+from fairweir.drawing.plots import DOTS_PER_INCH, check_plot_path
 from fairweir.guard.compare import Comparison, over_time
-from fairweir.report import style
-from fairweir.report.plots import DOTS_PER_INCH, check_plot_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

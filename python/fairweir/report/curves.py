@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairweir.report import formats, style
-from fairweir.report.figure import Figure, Table, is_spread, linear_range, log_ticks, slug
+from fairweir.drawing import formats, style
+from fairweir.drawing.figure import Figure, Table, is_spread, linear_range, log_ticks, slug
 from fairweir.report.references import REFERENCES, Reference
 from fairweir.verdict import Direction, Threshold
 

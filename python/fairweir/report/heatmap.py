@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from fairweir.report import formats, style
-from fairweir.report.figure import Figure, slug
+from fairweir.drawing import formats, style
+from fairweir.drawing.figure import Figure, slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from fairweir.drawing import formats, style
+from fairweir.drawing.figure import Figure, Table, log_ticks
 from fairweir.hunting.result import Growth, HuntResult
-from fairweir.report import formats, style
-from fairweir.report.figure import Figure, Table, log_ticks
 
 GROWTH_WORDS = {"rate_mbps": "rates", "duration_s": "durations"}
 GROWTH_AXES = {"rate_mbps": "link rate (Mbps)", "duration_s": "duration of the run (s)"}

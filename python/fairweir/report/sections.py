@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from fairweir.audit.searches import CONTRACT, HUNT
 from fairweir.contracts.result import ContractResult
+from fairweir.drawing.figure import Figure, slug
 from fairweir.hunting.result import HuntResult
 from fairweir.report.contracts import contract_figure
 from fairweir.report.curves import metric_figures
-from fairweir.report.figure import Figure, slug
 from fairweir.report.heatmap import GRIDS, grid_figure
 from fairweir.report.hunting import hunt_figures
 from fairweir.report.overtime import run_figure, side_by_side

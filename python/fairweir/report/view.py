@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fairweir.report import formats, style
-from fairweir.report.figure import Figure, slug
+from fairweir.drawing import formats, style
+from fairweir.drawing.figure import Figure, slug
 from fairweir.verdict import Outcome, combine
 
 if TYPE_CHECKING:

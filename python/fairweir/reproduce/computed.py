@@ -89,7 +89,7 @@ class Computed:
         module, _, function = self.home.partition(":")
         computation: Computation = getattr(importlib.import_module(module), function)(archive)
         if pictures is not None and computation.draw is not None:
-            from fairweir.report.plots import DOTS_PER_INCH
+            from fairweir.drawing.plots import DOTS_PER_INCH
 
             computation.draw().savefig(pictures / f"{self.id}.png", dpi=DOTS_PER_INCH)
         return [judge_number(self.id, number) for number in computation.numbers]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir.report import formats
+from fairweir.drawing import formats
 from fairweir.reproduce.table import closing
 from fairweir.verdict import Outcome
 

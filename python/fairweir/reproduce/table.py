@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
-from fairweir.report import formats
+from fairweir.drawing import formats
 from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:

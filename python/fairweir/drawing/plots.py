@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from fairweir.drawing import style
 from fairweir.errors import ConfigError
-from fairweir.report import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

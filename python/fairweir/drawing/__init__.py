@@ -1,0 +1,1 @@
+"""How figures look and how numbers are written, wherever they are shown."""
