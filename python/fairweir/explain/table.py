@@ -34,7 +34,7 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if bounds is not None:
         ends = {"lo": bounds["least_bytes_per_s"], "hi": bounds["most_bytes_per_s"]}
         table.append(("C, CCAC", f"{between(ends, 8e-6)} Mbit/s"))
-    table.append(("jitter D", f"at least {least_ms:.5g} ms; assumed: at most {assumed_ms:.5g} ms"))
+    table.append(("jitter D", f"at least {round(least_ms, 3):.5g} ms; assumed: at most {assumed_ms:.5g} ms"))
     table.append(("buffer", f"{between(belief['buffer_bytes'], 1e-3)} kB"))
     explaining = [MODELS[verdict["model"]] for verdict in facts["models"] if verdict["explains"]]
     table.append(("explained by", ", ".join(explaining) or "no model"))
