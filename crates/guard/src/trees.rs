@@ -105,7 +105,7 @@ impl Trees {
             let (left, right) = (tree.left[i], tree.right[i]);
             // Children stand behind their parents, so that every walk ends.
             let is_ahead = |child: u32| child as usize > i && (child as usize) < length;
-            if !is_leaf && !(is_ahead(left) && is_ahead(right)) {
+            if !(is_leaf || is_ahead(left) && is_ahead(right)) {
                 return Err("a node's children must stand behind it");
             }
             if !is_leaf && tree.feature[i] as usize >= self.features.len() {
