@@ -51,7 +51,8 @@ impl<'a> Record<'a> {
     pub(crate) fn new(packets: &'a [Packet]) -> Option<Record<'a>> {
         let origin = packets.iter().map(|packet| packet.sent).min()?;
         let mut sent = 0.0;
-        let mut delivered: Vec<(u64, u32, u32, Option<f64>)> = Vec::new();
+        // Long captures are the reason for one allocation, no sum where none is meant (NaN), and a sort in place.
+        let mut delivered: Vec<(u64, u32, u32, f64)> = Vec::with_capacity(packets.len());
         for (i, packet) in packets.iter().enumerate() {
             let (at, frame, is_prompt) = match packet.fate {
                 Fate::Acked { at, frame, is_prompt } => (at, frame, is_prompt),
@@ -59,13 +60,14 @@ impl<'a> Record<'a> {
                 Fate::Lost | Fate::Open => continue,
             };
             sent += f64::from(packet.bytes);
-            delivered.push((at, frame, i as u32, is_prompt.then_some(sent)));
+            delivered.push((at, frame, i as u32, if is_prompt { sent } else { f64::NAN }));
         }
-        delivered.sort_by_key(|&(at, frame, ..)| (at, frame));
+        delivered.sort_unstable_by_key(|&(at, frame, newest, _)| (at, frame, newest));
         let mut acks: Vec<Ack> = Vec::with_capacity(delivered.len() / 2);
         let mut total = 0.0;
         for (at, frame, newest, room) in delivered {
             let packet = &packets[newest as usize];
+            let room = (!room.is_nan()).then_some(room);
             total += f64::from(packet.bytes);
             let rtt_least = packet.rtt().map_or(f64::INFINITY, |rtt| rtt as f64);
             match acks.last_mut() {

@@ -116,6 +116,8 @@ impl FlowReport {
             Some(belief) if is_enough(belief) => None,
             _ => parts.as_ref().and_then(cut),
         };
+        let shaper = parts.as_ref().and_then(|parts| shaper(&flow.packets, parts));
+        drop(parts); // as large as the packets, and what follows needs as much again
         let cbr_delay = whole.filter(|_| pieces.is_none());
         let ccac = cbr_delay.as_ref().and_then(|belief| explain_ccac(&flow.packets, belief.jitter_assumed_ns));
         let models = cbr_delay.as_ref().map_or_else(Vec::new, |belief| {
@@ -130,10 +132,7 @@ impl FlowReport {
         };
         let frames = pieces.iter().flat_map(|pieces| &pieces.pieces).map(|piece| (piece.from_frame, piece.to_frame));
         let shrinking = shrink(&flow.packets, jitter, &frames.collect::<Vec<_>>());
-        let token_bucket = parts
-            .as_ref()
-            .and_then(|parts| shaper(&flow.packets, parts))
-            .or_else(|| policer(&flow.packets, cbr_delay.as_ref()?));
+        let token_bucket = shaper.or_else(|| policer(&flow.packets, cbr_delay.as_ref()?));
         let aggregation = cbr_delay.as_ref().and_then(|belief| aggregation(&flow.packets, &belief.simplest));
         FlowReport {
             src: flow.src,
