@@ -60,6 +60,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([*words, *more, "--out", str(out), "--data", str(tmp_path / "data")]) == 0
     document = json.loads(capsys.readouterr().out)
     written = json.loads(out.read_text())
+    assert written["trained_on"] == {"mix": "vegas-cubic", "runs": 10, "rows": 60, "duration_s": 8.0, "seed": 1}
     assert written["features"] == list(document["features"])
     assert 5 < len(written["features"]) <= 20
     assert document["trees"] == len(written["trees"]) <= 24

@@ -23,6 +23,8 @@ from fairweir.errors import ConfigError
 from fairweir.guard.lessons import CLASSES, Examples, Floats, Labels
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sklearn.ensemble import HistGradientBoostingClassifier
 
 #: Features that a model has in the end.
@@ -126,10 +128,16 @@ def select(groups: Labels, costs: Floats) -> list[int]:
     return sorted((int(f) for f in best), key=lambda f: (-costs[f], f))
 
 
-def document(model: HistGradientBoostingClassifier, features: list[str]) -> dict[str, Any]:
-    """Give the forest as the receiver's side reads it (``crates/guard/src/trees.rs``)."""
+def document(
+    model: HistGradientBoostingClassifier, features: list[str], trained_on: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Give the forest as the receiver's side reads it (``crates/guard/src/trees.rs``).
+
+    `trained_on`, which that side ignores, tells where the examples came from.
+    """
     trees = [{"class": kind, **_columns(tree.nodes)} for trees in model._predictors for kind, tree in enumerate(trees)]
-    return {"features": features, "baseline": [float(x) for x in model._baseline_prediction[0]], "trees": trees}
+    baseline = [float(x) for x in model._baseline_prediction[0]]
+    return {"trained_on": dict(trained_on or {}), "features": features, "baseline": baseline, "trees": trees}
 
 
 def _columns(nodes: Any) -> dict[str, list[Any]]:

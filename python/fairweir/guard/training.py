@@ -42,6 +42,11 @@ class Plan:
     seed: int = 1
 
     @property
+    def origin(self) -> dict[str, Any]:
+        """What a forest's file tells of its runs, enough to draw them again."""
+        return {"mix": self.mix, "runs": self.runs, "rows": self.rows, "duration_s": self.duration_s, "seed": self.seed}
+
+    @property
     def lessons(self) -> list[Lesson]:
         """The runs of the mix."""
         return list(curriculum(MIXES[self.mix], self.runs, self.duration_s, self.seed))
@@ -151,7 +156,7 @@ def train(
     confusion = np.zeros((len(CLASSES), len(CLASSES)), int)
     np.add.at(confusion, (asked.labels, answers), 1)
     return Trained(
-        forest=forest.document(model, [names[f] for f in chosen]),
+        forest=forest.document(model, [names[f] for f in chosen], plan.origin),
         of_all=forest.accuracy(whole, asked),
         of_selected=forest.accuracy(model, _only(asked, chosen)),
         by_part={name: (forest.accuracy(model, one), len(one.labels)) for name, one in examined.items()},
