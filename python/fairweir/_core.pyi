@@ -200,13 +200,16 @@ def frcc_attractor(
 def explain(path: str, on_progress: Callable[[int], object] | None = None) -> str:
     """What a capture lets one believe of its flows' paths, as JSON; `on_progress` is told the frames read."""
 
-def run_guarded(config: str, policies: str, senders: list[str], fair_share: int | None = None) -> str:
+def run_guarded(
+    config: str, policies: str, senders: list[str], fair_share: int | None = None, forest: str | None = None
+) -> str:
     """Run a configuration with a receiver that obeys policies (TOML), and give the summary, both JSON.
 
     Parameters
     ----------
     senders : IPv4 address of each flow's sender
     fair_share : bytes per second; what the classifier named ``fair-share`` takes the link's rate for
+    forest : JSON of ``fairweir guard train``; the classifier of any other name
 
     Raises
     ------

@@ -354,6 +354,38 @@ def test_policies_are_read_again_and_bad_ones_change_nothing(lab: Lab, cap: Path
     send_until(is_open, connection)
 
 
+def test_a_forest_beside_its_policy_decides(tmp_path: Path) -> None:
+    forest, config = tmp_path / "forest.json", tmp_path / "flow.toml"
+    config.write_text("[flow]\nmodel = 'forest.json'\n")
+    log = tmp_path / "log.jsonl"
+    scenario = dumbbell("cubic", rate="20Mbps", rtprop="20ms", buffer="1bdp", duration="4s", warmup="2s")
+    scenario = scenario.override({"flow.*.rwnd": "2MB", "flow.*.delayed_ack": 2})
+    outcomes = {}
+    for verdict, baseline in (("below", [1, 0, 0]), ("above", [0, 0, 1])):
+        forest.write_text(json.dumps({"features": [], "baseline": baseline, "trees": []}))
+        played = run(scenario, on="kernel", options=Options(guarding=Guarding(find_daemon(), config, log=log)))
+        [flow] = played.summary["flows"]
+        outcomes[verdict] = flow["throughput_mbps"]
+        assert f"{verdict} its target" in log.read_text()
+    assert outcomes["below"] > 15, "what was never above is never held"
+    assert outcomes["above"] < 5, "what is always above goes down to two segments"
+
+
+def test_a_forest_that_is_none_changes_nothing(lab: Lab, tmp_path: Path) -> None:
+    forest, config = tmp_path / "forest.json", tmp_path / "flow.toml"
+    config.write_text("[flow]\nmodel = 'forest.json'\n")
+    words = ("--interface", "v0", "--config", str(config))
+    missing = lab.ask(lab.receiver, "run", *words)
+    assert (missing.returncode, f"read {forest}, the model of [flow]" in missing.stderr) == (2, True), missing.stderr
+    forest.write_text('{"features": [], "baseline": [0, 0, 1], "trees": []}')
+    child = lab.guard(lab.receiver, "v0", "--config", str(config))
+    forest.write_text('{"features": [], "baseline": [0, 1], "trees": []}')
+    child.send_signal(signal.SIGHUP)
+    assert child.stderr is not None
+    line = child.stderr.readline()
+    assert f"keeps its policies: {forest}, the model of [flow]: baseline must have 3 numbers" in line
+
+
 def test_it_ends_with_its_device(lab: Lab, cap: Path) -> None:
     child = lab.guard(lab.receiver, "v0", "--config", str(cap))
     lab.receiver.sh("ip link set v0 down; ip link set v0 up")

@@ -109,8 +109,10 @@ fn an_interrupted_run_says_nothing_unless_its_part_is_wanted() {
         assert_eq!(code, Some(130), "{result}");
         assert_eq!(result["interrupted"] == json!(true), is_wanted, "{result}");
         if is_wanted {
-            let delivered = result["flows"][0]["delivered_pkts"].as_u64();
-            assert!(delivered.is_some_and(|packets| packets > 100), "{result}");
+            // One flow may fill the queue before the other's first packet comes to it.
+            let flows = result["flows"].as_array().expect("flows");
+            let delivered: u64 = flows.iter().filter_map(|flow| flow["delivered_pkts"].as_u64()).sum();
+            assert!(delivered > 100, "{result}");
         }
         wait_until("the controller is gone", || !is_in_kernel());
     }

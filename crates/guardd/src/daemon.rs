@@ -39,7 +39,7 @@ pub struct Ending {
 /// If it cannot start; or if the device goes away.
 pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     let signals = Signals::block()?;
-    let (config, names) = settings.read()?;
+    let rules = settings.read()?;
     let device = Device::find(&settings.interface)?;
     let door = Door::hold(&device)?;
     let mut log = settings.log.as_deref().map(Log::open).transpose()?;
@@ -49,7 +49,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
         settings,
         &format!("guards {}{}", device.name, if swept > 0 { "; a killed guard's filters are removed" } else { "" }),
     );
-    let mut guard = Guard::new(tap, &device.name, &config, names, settings.dry_run);
+    let mut guard = Guard::new(tap, &device.name, rules, settings.dry_run);
     let mut screen = Screen::new(settings.live);
     let (mut decide_at, mut tidy_at, mut metrics_at) = (machine::now(), machine::now(), machine::now());
     loop {
@@ -59,8 +59,8 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
         match signals.next() {
             None => {}
             Some(Request::Reload) => match settings.read() {
-                Ok((config, names)) => {
-                    guard.reload(&config, names);
+                Ok(rules) => {
+                    guard.reload(rules);
                     say(settings, "has new policies");
                 }
                 // What ran so far goes on.

@@ -4,6 +4,7 @@ use crate::error::GuardError;
 use crate::live;
 use crate::machine;
 use crate::names::Names;
+use crate::settings::Rules;
 use crate::status::{Change, Explanation, FlowStatus, ServiceStatus, Status, TableCounts};
 use crate::tap::Tap;
 use fairweir_guard::policy::{Config, Decision, Group, Policies};
@@ -59,18 +60,17 @@ pub struct Turn {
 }
 
 impl Guard {
-    /// Guards through `tap` with the policies of `config`; `names` are those of senders.
-    pub fn new(tap: Tap, interface: &str, config: &Config, names: Names, dry_run: bool) -> Guard {
-        let policies = Policies::new(config);
+    /// Guards through `tap` by `rules`.
+    pub fn new(tap: Tap, interface: &str, rules: Rules, dry_run: bool) -> Guard {
+        let policies = rules.policies();
         let secret = RandomState::new();
         let key = (u128::from(secret.hash_one(0)) << 64 | u128::from(secret.hash_one(1))).to_ne_bytes();
-        let group = group_of(config);
         Guard {
             table: Table::new(Limits::default(), key, policies.plan()),
-            names,
+            group: group_of(&rules.config),
+            names: rules.names,
             tap,
             policies,
-            group,
             interface: interface.to_owned(),
             dry_run,
             started: machine::now(),
@@ -80,11 +80,11 @@ impl Guard {
         }
     }
 
-    /// Takes new policies; flows keep their measurements, and their windows until the next decision.
-    pub fn reload(&mut self, config: &Config, names: Names) {
-        self.policies = Policies::new(config);
-        self.group = group_of(config);
-        self.names = names;
+    /// Takes new rules; flows keep their measurements, and their windows until the next decision.
+    pub fn reload(&mut self, rules: Rules) {
+        self.policies = rules.policies();
+        self.group = group_of(&rules.config);
+        self.names = rules.names;
         self.table.replan(self.policies.plan());
     }
 

@@ -4,9 +4,10 @@ use crate::error::{During, GuardError};
 use crate::hook::Attachment;
 use crate::names::Names;
 use crate::tap::Means;
-use fairweir_guard::policy::Config;
+use fairweir_guard::Trees;
+use fairweir_guard::policy::{Config, FlowConfig, FlowPolicy, Policies};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where the policies come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,12 +18,34 @@ pub enum Policy {
     Text(String),
 }
 
+/// What the files of its settings say to a guard.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// What is wanted of flows.
+    pub config: Config,
+    /// What tells the flow policy's classes, if there is one.
+    pub forest: Option<Trees>,
+    /// Names of senders.
+    pub names: Names,
+}
+
+impl Rules {
+    /// The policies, at their beginning.
+    pub(crate) fn policies(&self) -> Policies {
+        let mut policies = Policies::new(&self.config);
+        if let (Some(flow), Some(forest)) = (&self.config.flow, &self.forest) {
+            policies.push(Box::new(FlowPolicy::new(flow.clone(), Box::new(forest.clone()))));
+        }
+        policies
+    }
+}
+
 impl Policy {
     /// Reads them.
     ///
     /// # Errors
     /// Names the file, the line and what is wrong there.
-    pub fn read(&self) -> Result<Config, GuardError> {
+    fn read(&self) -> Result<Config, GuardError> {
         let (place, text) = match self {
             Policy::File(path) => {
                 let place = path.display().to_string();
@@ -30,24 +53,38 @@ impl Policy {
             }
             Policy::Text(text) => ("--policy".to_owned(), text.clone()),
         };
-        let config = Config::from_toml(&text).map_err(|e| {
+        Config::from_toml(&text).map_err(|e| {
             GuardError::refused(format!("{place}, {e}"), "docs/guard.md lists the keys; policies/ has examples")
-        })?;
-        if config.flow.is_some() {
-            return Err(GuardError::refused(
-                format!("{place}: the daemon has no `[flow]`"),
-                "service, weights, rledbat, cap",
-            ));
-        }
-        Ok(config)
+        })
     }
+
+    /// Where the files are that it names.
+    fn directory(&self) -> &Path {
+        match self {
+            Policy::File(path) => path.parent().unwrap_or(Path::new("")),
+            Policy::Text(_) => Path::new(""),
+        }
+    }
+}
+
+fn read_forest(path: &Path) -> Result<Trees, GuardError> {
+    let text = fs::read_to_string(path).during(|| format!("read {}, the model of [flow]", path.display()))?;
+    Trees::from_json(&text).map_err(|e| {
+        GuardError::refused(
+            format!("{}, the model of [flow]: {e}", path.display()),
+            "`fairweir guard train --out FILE` writes one",
+        )
+    })
 }
 
 impl Settings {
     /// Reads the files that it names.
-    pub(crate) fn read(&self) -> Result<(Config, Names), GuardError> {
-        let names = self.hosts.as_deref().map(Names::read).transpose()?;
-        Ok((self.policy.read()?, names.unwrap_or_default()))
+    pub(crate) fn read(&self) -> Result<Rules, GuardError> {
+        let names = self.hosts.as_deref().map(Names::read).transpose()?.unwrap_or_default();
+        let config = self.policy.read()?;
+        let place = |flow: &FlowConfig| self.policy.directory().join(&flow.model);
+        let forest = config.flow.as_ref().map(|flow| read_forest(&place(flow))).transpose()?;
+        Ok(Rules { config, forest, names })
     }
 }
 

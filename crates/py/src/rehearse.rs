@@ -2,7 +2,8 @@
 
 use crate::error;
 use crate::run::play_observed;
-use fairweir_guard::policy::{Config as PolicyConfig, FlowPolicy, Policies};
+use fairweir_guard::Trees;
+use fairweir_guard::policy::{Classify, Config as PolicyConfig, FlowPolicy, Policies};
 use fairweir_rehearse::{FairShare, Receiver};
 use fairweir_sim::Config;
 use fairweir_units::Rate;
@@ -14,15 +15,17 @@ use std::net::Ipv4Addr;
 const FAIR_SHARE: &str = "fair-share";
 
 /// Runs a configuration (JSON) with a receiver that obeys `policies` (TOML); `senders` has each flow's IPv4 address.
-/// `fair_share` in bytes per second is what the classifier of that name takes the link for. Gives the summary as JSON.
+/// `fair_share` in bytes per second is what the classifier of that name takes the link for; any other model is `forest`
+/// (JSON). Gives the summary as JSON.
 #[pyfunction]
-#[pyo3(signature = (config, policies, senders, fair_share=None))]
+#[pyo3(signature = (config, policies, senders, fair_share=None, forest=None))]
 pub fn run_guarded(
     py: Python<'_>,
     config: &str,
     policies: &str,
     senders: Vec<String>,
     fair_share: Option<u64>,
+    forest: Option<&str>,
 ) -> PyResult<String> {
     let config: Config = serde_json::from_str(config).map_err(|e| error::from_json(py, &e))?;
     let senders = senders
@@ -32,19 +35,22 @@ pub fn run_guarded(
     if senders.len() != config.flows.len() {
         return Err(PyValueError::new_err(format!("{} senders for {} flows", senders.len(), config.flows.len())));
     }
-    let policies = policies_of(policies, fair_share).map_err(PyValueError::new_err)?;
+    let policies = policies_of(policies, fair_share, forest).map_err(PyValueError::new_err)?;
     let mut receiver = Receiver::new(config.packet.0, &senders, policies);
     let summary = play_observed(py, &config, &mut receiver)?.summary;
     serde_json::to_string(&summary).map_err(|e| error::from_json(py, &e))
 }
 
-fn policies_of(toml: &str, fair_share: Option<u64>) -> Result<Policies, String> {
+fn policies_of(toml: &str, fair_share: Option<u64>, forest: Option<&str>) -> Result<Policies, String> {
     let config = PolicyConfig::from_toml(toml).map_err(|e| e.to_string())?;
     let mut policies = Policies::new(&config);
     if let Some(flow) = config.flow {
-        let classifier = match (flow.model.as_str(), fair_share) {
-            (FAIR_SHARE, Some(rate)) => Box::new(FairShare { rate: Rate::from_bytes_per_sec(rate) }),
-            (model, _) => return Err(format!("flow.model: no classifier `{model}`")),
+        let classifier: Box<dyn Classify> = match (flow.model.as_str(), fair_share, forest) {
+            (FAIR_SHARE, Some(rate), _) => Box::new(FairShare { rate: Rate::from_bytes_per_sec(rate) }),
+            (model, _, Some(forest)) => {
+                Box::new(Trees::from_json(forest).map_err(|e| format!("flow.model `{model}`: {e}"))?)
+            }
+            (model, _, None) => return Err(format!("flow.model: no classifier `{model}`")),
         };
         policies.push(Box::new(FlowPolicy::new(flow, classifier)));
     }
