@@ -7,14 +7,12 @@ use crate::names::Names;
 use crate::settings::Rules;
 use crate::status::{Change, Explanation, FlowStatus, ServiceStatus, Status, TableCounts};
 use crate::tap::Tap;
-use fairweir_guard::policy::{Config, Decision, Group, Policies};
+use fairweir_guard::policy::{Decision, Group, History, Policies};
 use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Table, WindowTarget};
 use fairweir_units::{Dur, Time};
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
-/// Decisions that are remembered of a flow.
-const REMEMBERED: usize = 20;
 /// Rates are taken over at least this.
 const RATE_SPAN: Dur = Dur::from_millis(1000);
 
@@ -47,7 +45,7 @@ struct Held {
 struct Notes {
     payload_before: u64,
     mbps: f64,
-    history: VecDeque<(Time, Decision)>,
+    history: History,
 }
 
 /// A flow's decision that differs in kind from the one before.
@@ -67,7 +65,7 @@ impl Guard {
         let key = (u128::from(secret.hash_one(0)) << 64 | u128::from(secret.hash_one(1))).to_ne_bytes();
         Guard {
             table: Table::new(Limits::default(), key, policies.plan()),
-            group: group_of(&rules.config),
+            group: rules.config.group(),
             names: rules.names,
             tap,
             policies,
@@ -83,7 +81,7 @@ impl Guard {
     /// Takes new rules; flows keep their measurements, and their windows until the next decision.
     pub fn reload(&mut self, rules: Rules) {
         self.policies = rules.policies();
-        self.group = group_of(&rules.config);
+        self.group = rules.config.group();
         self.names = rules.names;
         self.table.replan(self.policies.plan());
     }
@@ -120,7 +118,7 @@ impl Guard {
             seen.insert(id);
             let wanted = decision.window.filter(|_| !flow.is_ended());
             self.apply(id, wanted.map(|target| Held { flow: key, target, wscale }))?;
-            if self.notes.entry(id).or_default().remember(now, &decision) {
+            if self.notes.entry(id).or_default().history.remember(now, &decision) {
                 turns.push(Turn { flow: key, decision });
             }
         }
@@ -225,7 +223,7 @@ impl Guard {
             let is_meant = format!("{} > {}", status.remote, status.local).contains(part);
             is_meant.then(|| Explanation {
                 service: self.service_of(flow.key()),
-                history: self.notes.get(&id).map_or_else(Vec::new, |notes| notes.changes(now)),
+                history: self.notes.get(&id).map_or_else(Vec::new, |notes| changes(&notes.history, now)),
                 flow: status,
             })
         };
@@ -238,7 +236,7 @@ impl Guard {
 
     fn flow_status(&self, id: FlowId, flow: &Flow) -> FlowStatus {
         let notes = self.notes.get(&id);
-        let latest = notes.and_then(|notes| notes.history.back()).map(|(_, decision)| decision);
+        let latest = notes.and_then(|notes| notes.history.latest());
         let rtt = flow.monitor().rtt();
         FlowStatus {
             remote: flow.key().remote().to_string(),
@@ -255,44 +253,12 @@ impl Guard {
     }
 }
 
-impl Notes {
-    /// Is this another kind of decision than the latest? Of the same kind only the latest is kept.
-    fn remember(&mut self, now: Time, decision: &Decision) -> bool {
-        let is_alike = |before: &Decision| {
-            before.window.is_some() == decision.window.is_some()
-                && std::mem::discriminant(&before.why) == std::mem::discriminant(&decision.why)
-        };
-        if let Some((_, latest)) = self.history.back_mut()
-            && is_alike(latest)
-        {
-            latest.clone_from(decision);
-            return false;
-        }
-        if self.history.len() == REMEMBERED {
-            self.history.pop_front();
-        }
-        self.history.push_back((now, decision.clone()));
-        true
-    }
-
-    fn changes(&self, now: Time) -> Vec<Change> {
-        let change = |(at, decision): &(Time, Decision)| Change {
-            age_s: now.since(*at).as_secs_f64(),
-            window_bytes: decision.window.map(WindowTarget::bytes),
-            target_mbps: decision.rate_mbps,
-            why: decision.why.to_string(),
-        };
-        self.history.iter().map(change).collect()
-    }
-}
-
-/// How services are shown: as the first policy groups them.
-fn group_of(config: &Config) -> Group {
-    let single = config.service.as_ref().map(|service| service.group);
-    let weights = || config.weights.as_ref().map(|weights| weights.group);
-    let first_rule = || {
-        let background = config.rledbat.first().map(|rule| rule.group);
-        background.or_else(|| config.cap.first().map(|rule| rule.group))
+fn changes(history: &History, now: Time) -> Vec<Change> {
+    let change = |(since, decision): (Time, &Decision)| Change {
+        age_s: now.since(since).as_secs_f64(),
+        window_bytes: decision.window.map(WindowTarget::bytes),
+        target_mbps: decision.rate_mbps,
+        why: decision.why.to_string(),
     };
-    single.or_else(weights).or_else(first_rule).unwrap_or_default()
+    history.iter().map(change).collect()
 }

@@ -1,6 +1,6 @@
 //! Policies as a file says them: each table is a policy, all that are there apply, the least window counts.
 
-use super::{CapRule, FlowConfig, RledbatRule, ServiceConfig, WeightsConfig};
+use super::{CapRule, FlowConfig, Group, RledbatRule, ServiceConfig, WeightsConfig};
 use fairweir_units::{ParseError, Rate};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -44,6 +44,15 @@ impl Config {
             let line = text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count() + 1;
             ConfigError { line, reason: error.message().trim().replace('\n', ", ") }
         })
+    }
+
+    /// How services are shown: as the first policy groups them.
+    pub fn group(&self) -> Group {
+        let service = self.service.as_ref().map(|service| service.group);
+        let weights = || self.weights.as_ref().map(|weights| weights.group);
+        let background = || self.rledbat.first().map(|rule| rule.group);
+        let cap = || self.cap.first().map(|rule| rule.group);
+        service.or_else(weights).or_else(background).or_else(cap).unwrap_or_default()
     }
 }
 
@@ -98,7 +107,7 @@ pub(crate) fn increase<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Err
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Group, ServiceModel};
+    use crate::policy::ServiceModel;
 
     #[test]
     fn a_file_with_everything() {
