@@ -7,6 +7,7 @@
  *
  * Source: CMU-CS-24-129 §3.2.2 for windows as the receiver's means; RFC 7323, RFC 9293 for what they may be.
  */
+#include "socket.h"
 #include "window.h"
 
 #define ANY 0 /* BPF_ANY */
@@ -198,25 +199,11 @@ static __always_inline void hold_back(struct __sk_buff *skb, const struct guard_
 /* Set before loading: sockets are clamped, and windows in packets left alone. */
 const volatile u32 guard_clamps = 0;
 
-struct in6_addr {
-	union {
-		u8 u6_addr8[16];
-	} in6_u;
-} CC_CORE;
-
-struct sock_common___guard {
-	u16 skc_family;
-	struct in6_addr skc_v6_rcv_saddr;
-	struct in6_addr skc_v6_daddr;
-} CC_CORE;
-
 struct bpf_iter__tcp {
 	void *meta;
 	struct sock_common *sk_common;
 };
 
-#define FAMILY_IPV4 2
-#define FAMILY_IPV6 10
 #define LEVEL_TCP 6
 #define TCP_WINDOW_CLAMP 10
 
@@ -228,27 +215,6 @@ struct {
 	__type(key, struct guard_flow);
 	__type(value, u32);
 } guard_clamped SEC(".maps");
-
-static __always_inline bool name_socket(struct sock_common *common, struct guard_flow *flow)
-{
-	struct sock_common___guard *more = (void *)common;
-	u16 family = more->skc_family;
-
-	if (family == FAMILY_IPV4) {
-		__builtin_memset(flow->local + 10, 0xff, 2);
-		__builtin_memset(flow->remote + 10, 0xff, 2);
-		*(u32 *)(flow->local + 12) = common->skc_rcv_saddr;
-		*(u32 *)(flow->remote + 12) = common->skc_daddr;
-	} else if (family == FAMILY_IPV6) {
-		bpf_core_read(flow->local, 16, &more->skc_v6_rcv_saddr);
-		bpf_core_read(flow->remote, 16, &more->skc_v6_daddr);
-	} else {
-		return false;
-	}
-	flow->local_port = common->skc_num;
-	flow->remote_port = __builtin_bswap16(common->skc_dport);
-	return true;
-}
 
 /* Each TCP socket of the network namespace, locked: its own flow control keeps its promises. */
 SEC("iter/tcp")

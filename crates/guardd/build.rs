@@ -16,16 +16,18 @@ fn main() {
     }
     println!("cargo:rerun-if-env-changed=CLANG");
     let clang = env::var_os("CLANG").filter(|c| !c.is_empty()).unwrap_or_else(|| "clang".into());
-    let status = Command::new(&clang)
-        .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror", "-Wno-unknown-attributes", "-I"])
-        .arg(&bpf)
-        .arg("-I")
-        .arg(path("DEP_BPF_INCLUDE"))
-        .arg("-c")
-        .arg(sources.join("guard.bpf.c"))
-        .arg("-o")
-        .arg(path("OUT_DIR").join("guard.bpf.o"))
-        .status()
-        .unwrap_or_else(|e| panic!("{}: {e}; install clang 14 or later, or name one in CLANG", clang.display()));
-    assert!(status.success(), "clang refuses bpf/guard/guard.bpf.c");
+    for program in ["guard", "owners"] {
+        let status = Command::new(&clang)
+            .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror", "-Wno-unknown-attributes", "-I"])
+            .arg(&bpf)
+            .arg("-I")
+            .arg(path("DEP_BPF_INCLUDE"))
+            .arg("-c")
+            .arg(sources.join(format!("{program}.bpf.c")))
+            .arg("-o")
+            .arg(path("OUT_DIR").join(format!("{program}.bpf.o")))
+            .status()
+            .unwrap_or_else(|e| panic!("{}: {e}; install clang 14 or later, or name one in CLANG", clang.display()));
+        assert!(status.success(), "clang refuses bpf/guard/{program}.bpf.c");
+    }
 }

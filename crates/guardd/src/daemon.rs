@@ -5,6 +5,7 @@ use crate::device::Device;
 use crate::error::{During, GuardError};
 use crate::guard::{Guard, Turn};
 use crate::log::Log;
+use crate::owners::Owners;
 use crate::settings::Settings;
 use crate::signals::{Request, Signals};
 use crate::status::Status;
@@ -45,11 +46,20 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     let mut log = settings.log.as_deref().map(Log::open).transpose()?;
     let swept = hook::sweep(device.index);
     let tap = Tap::open(&device, settings.means, settings.attachment)?;
+    let (owners, why_not) = match Owners::load() {
+        Ok(owners) => (Some(owners), None),
+        Err(e) if rules.needs_owners() => return Err(e),
+        Err(e) => (None, Some(e)),
+    };
+    let has_owners = owners.is_some();
     say(
         settings,
         &format!("guards {}{}", device.name, if swept > 0 { "; a killed guard's filters are removed" } else { "" }),
     );
-    let mut guard = Guard::new(tap, &device.name, rules, settings.dry_run);
+    if let Some(e) = why_not {
+        say(settings, &format!("does not know processes: {e}"));
+    }
+    let mut guard = Guard::new(tap, owners, &device.name, rules, settings.dry_run);
     let mut screen = Screen::new(settings.live);
     let (mut decide_at, mut tidy_at, mut metrics_at) = (machine::now(), machine::now(), machine::now());
     loop {
@@ -59,6 +69,9 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
         match signals.next() {
             None => {}
             Some(Request::Reload) => match settings.read() {
+                Ok(rules) if rules.needs_owners() && !has_owners => {
+                    say(settings, "keeps its policies: the new ones are about processes, which it does not know");
+                }
                 Ok(rules) => {
                     guard.reload(rules);
                     say(settings, "has new policies");

@@ -1,9 +1,10 @@
 //! Packets to measurements to decisions to windows: all of the daemon but its loop.
 
 use crate::error::GuardError;
+use crate::known::Known;
 use crate::live;
 use crate::machine;
-use crate::names::Names;
+use crate::owners::Owners;
 use crate::settings::Rules;
 use crate::status::{Change, Explanation, FlowStatus, ServiceStatus, Status, TableCounts};
 use crate::tap::Tap;
@@ -23,7 +24,7 @@ pub struct Guard {
     table: Table,
     policies: Policies,
     group: Group,
-    names: Names,
+    known: Known,
     interface: String,
     dry_run: bool,
     started: Time,
@@ -58,15 +59,15 @@ pub struct Turn {
 }
 
 impl Guard {
-    /// Guards through `tap` by `rules`.
-    pub fn new(tap: Tap, interface: &str, rules: Rules, dry_run: bool) -> Guard {
+    /// Guards through `tap` by `rules`; with `owners` it knows this host's processes.
+    pub fn new(tap: Tap, owners: Option<Owners>, interface: &str, rules: Rules, dry_run: bool) -> Guard {
         let policies = rules.policies();
         let secret = RandomState::new();
         let key = (u128::from(secret.hash_one(0)) << 64 | u128::from(secret.hash_one(1))).to_ne_bytes();
         Guard {
             table: Table::new(Limits::default(), key, policies.plan()),
             group: rules.config.group(),
-            names: rules.names,
+            known: Known::new(rules.names, owners),
             tap,
             policies,
             interface: interface.to_owned(),
@@ -82,7 +83,7 @@ impl Guard {
     pub fn reload(&mut self, rules: Rules) {
         self.policies = rules.policies();
         self.group = rules.config.group();
-        self.names = rules.names;
+        self.known.rename(rules.names);
         self.table.replan(self.policies.plan());
     }
 
@@ -108,8 +109,9 @@ impl Guard {
     /// # Errors
     /// If the kernel's maps cannot be written.
     pub fn decide(&mut self) -> Result<Vec<Turn>, GuardError> {
-        let names = &self.names;
-        let decisions = self.policies.decide(&self.table, |flow| names.labels(flow));
+        self.known.look(&self.table);
+        let known = &self.known;
+        let decisions = self.policies.decide(&self.table, |flow| known.labels(flow));
         let now = self.table.now();
         let (mut turns, mut seen) = (Vec::new(), HashSet::new());
         for (id, decision) in decisions {
@@ -231,17 +233,21 @@ impl Guard {
     }
 
     fn service_of(&self, flow: &FlowKey) -> String {
-        self.group.service(flow, &self.names.labels(flow)).to_string()
+        self.group.service(flow, &self.known.labels(flow)).to_string()
     }
 
     fn flow_status(&self, id: FlowId, flow: &Flow) -> FlowStatus {
         let notes = self.notes.get(&id);
         let latest = notes.and_then(|notes| notes.history.latest());
         let rtt = flow.monitor().rtt();
+        let owner = self.known.owner(flow.key());
         FlowStatus {
             remote: flow.key().remote().to_string(),
             local: flow.key().local().to_string(),
             vlan: flow.key().scope(),
+            process: owner.map(|owner| owner.process.to_string()),
+            pid: owner.map(|owner| owner.pid),
+            cgroup: owner.map(|owner| owner.cgroup.to_string()),
             mbps: notes.map_or(0.0, |notes| notes.mbps),
             rtt_ms: rtt.latest().map(Dur::as_millis_f64),
             min_rtt_ms: rtt.min().map(Dur::as_millis_f64),

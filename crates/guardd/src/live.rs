@@ -20,10 +20,14 @@ pub fn table(status: &Status) -> String {
         status.kernel.rewritten,
         status.kernel.lost,
     );
-    let _ =
-        writeln!(out, "{:44} {:>9} {:>9} {:>8} {:>9}  why", "service / flow", "Mbit/s", "target", "RTT ms", "window");
+    let _ = writeln!(
+        out,
+        "{:44} {:15} {:>9} {:>9} {:>8} {:>9}  why",
+        "service / flow", "process", "Mbit/s", "target", "RTT ms", "window"
+    );
     for service in &status.services {
-        let _ = writeln!(out, "{:44} {:>9.2} {:>9}", service.name, service.mbps, number(service.target_mbps, 2));
+        let _ =
+            writeln!(out, "{:44} {:15} {:>9.2} {:>9}", service.name, "", service.mbps, number(service.target_mbps, 2));
         for flow in service.flows.iter().take(SHOWN_FLOWS) {
             let _ = writeln!(out, "{}", line(flow));
         }
@@ -39,6 +43,9 @@ pub fn table(status: &Status) -> String {
 pub fn explanation(of: &Explanation) -> String {
     let flow = &of.flow;
     let mut out = format!("{} > {}, service {}\n", flow.remote, flow.local, of.service);
+    if let (Some(process), Some(pid), Some(cgroup)) = (&flow.process, flow.pid, &flow.cgroup) {
+        let _ = writeln!(out, "  received by {process}, process {pid}, control group {cgroup}");
+    }
     let _ = writeln!(
         out,
         "  {:.2} Mbit/s, RTT {} ms (least {}), {} segments lost",
@@ -60,8 +67,9 @@ fn window(bytes: Option<u64>) -> String {
 
 fn line(flow: &FlowStatus) -> String {
     format!(
-        "  {:42} {:>9.2} {:>9} {:>8} {:>9}  {}",
+        "  {:42} {:15} {:>9.2} {:>9} {:>8} {:>9}  {}",
         format!("{} > {}", flow.remote, flow.local),
+        flow.process.as_deref().unwrap_or("-"),
         flow.mbps,
         number(flow.target_mbps, 2),
         number(flow.rtt_ms, 1),
@@ -93,6 +101,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 5, "{text}");
         let end = |line: &str, part: &str| line.find(part).map(|at| at + part.len());
+        assert_eq!(lines[1].find("process"), lines[3].find("curl"));
         assert_eq!(end(lines[1], "target"), end(lines[2], "3.00"));
         assert_eq!(end(lines[1], "RTT ms"), end(lines[3], "20.2"));
         assert_eq!(end(lines[1], "window"), end(lines[3], "7500 B"));
@@ -119,6 +128,7 @@ mod tests {
             Explanation { flow, service: "s".to_owned(), history: vec![change(9.0, None), change(1.0, Some(5000))] };
         let text = explanation(&of);
         assert!(text.starts_with("192.0.2.1:443 > 10.0.0.1:5001, service s\n"), "{text}");
+        assert!(text.contains("received by curl, process 4711, control group /user.slice\n"), "{text}");
         assert!(text.find("9.0 s ago: open: because") < text.find("1.0 s ago: 5000 B: because"), "{text}");
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::error::{During, GuardError};
 use fairweir_guard::FlowKey;
-use fairweir_guard::policy::Labels;
 use std::collections::HashMap;
 use std::fs;
 use std::net::IpAddr;
@@ -11,7 +10,7 @@ use std::sync::Arc;
 
 /// Names by address.
 #[derive(Clone, Debug, Default)]
-pub struct Names(HashMap<IpAddr, Labels>);
+pub struct Names(HashMap<IpAddr, Arc<str>>);
 
 impl Names {
     /// Reads `path`: lines of an address and a name; more names of the line are aliases, which are not used.
@@ -35,15 +34,14 @@ impl Names {
             let Some(address) = words.next() else { continue };
             let address: IpAddr = address.parse().map_err(|_| (number, format!("no address: `{address}`")))?;
             let name = words.next().ok_or_else(|| (number, format!("no name for {address}")))?;
-            let labels = Labels { name: Some(Arc::from(name)), ..Labels::default() };
-            names.entry(address.to_canonical()).or_insert(labels);
+            names.entry(address.to_canonical()).or_insert_with(|| Arc::from(name));
         }
         Ok(Names(names))
     }
 
-    /// What is known of a flow's sender.
-    pub(crate) fn labels(&self, flow: &FlowKey) -> Labels {
-        self.0.get(&flow.remote().ip()).cloned().unwrap_or_default()
+    /// The name of a flow's sender.
+    pub(crate) fn of(&self, flow: &FlowKey) -> Option<Arc<str>> {
+        self.0.get(&flow.remote().ip()).cloned()
     }
 }
 
@@ -56,7 +54,7 @@ mod tests {
         let names = Names::parse("# ours\n192.0.2.7  video www\n\n2001:db8::1 files # v6\n192.0.2.7 other\n").unwrap();
         let name = |remote: &str| {
             let flow = FlowKey::new("10.0.0.1:1".parse().unwrap(), remote.parse().unwrap(), 0);
-            names.labels(&flow).name.map(|name| name.to_string())
+            names.of(&flow).map(|name| name.to_string())
         };
         assert_eq!(name("192.0.2.7:443").as_deref(), Some("video"), "the first counts");
         assert_eq!(name("[2001:db8::1]:443").as_deref(), Some("files"));

@@ -32,6 +32,11 @@ impl Reader<'_> {
     fn address(&mut self) -> IpAddr {
         IpAddr::V6(Ipv6Addr::from(self.take::<16>()))
     }
+    fn flow(&mut self) -> FlowKey {
+        let (local, remote) = (self.address(), self.address());
+        let (local_port, remote_port, vlan) = (self.u16(), self.u16(), self.u32());
+        FlowKey::new(SocketAddr::new(local, local_port), SocketAddr::new(remote, remote_port), vlan)
+    }
 }
 
 /// What the ring holds of a packet; `None` if it is too short to be one.
@@ -41,15 +46,14 @@ pub(crate) fn packet(bytes: &[u8]) -> Option<Packet> {
     }
     let mut read = Reader(bytes);
     let at = Time::from_nanos(u64::from_ne_bytes(read.take()));
-    let (local, remote) = (read.address(), read.address());
-    let (local_port, remote_port, vlan) = (read.u16(), read.u16(), read.u32());
+    let flow = read.flow();
     let (seq, ack, payload, wire) = (read.u32(), read.u32(), read.u32(), read.u32());
     let stamps = Timestamps { tsval: read.u32(), tsecr: read.u32() };
     let (segs, window) = (read.u16(), read.u16());
     let (flags, wscale, has_timestamps, direction) = (read.u8(), read.u8(), read.u8(), read.u8());
     Some(Packet {
         at,
-        flow: FlowKey::new(SocketAddr::new(local, local_port), SocketAddr::new(remote, remote_port), vlan),
+        flow,
         direction: if direction == 0 { Direction::Incoming } else { Direction::Outgoing },
         flags: Flags(flags),
         seq,
@@ -61,6 +65,11 @@ pub(crate) fn packet(bytes: &[u8]) -> Option<Packet> {
         segs,
         wscale: (wscale != NO_WSCALE).then_some(wscale),
     })
+}
+
+/// A `struct guard_flow` of the kernel's.
+pub(crate) fn flow_of(bytes: &[u8]) -> Option<FlowKey> {
+    (bytes.len() >= FLOW_BYTES).then(|| Reader(bytes).flow())
 }
 
 /// `struct guard_flow`, the key of the kernel's maps.

@@ -5,7 +5,7 @@ use crate::hook::Attachment;
 use crate::names::Names;
 use crate::tap::Means;
 use fairweir_guard::Trees;
-use fairweir_guard::policy::{Config, FlowConfig, FlowPolicy, Policies};
+use fairweir_guard::policy::{Config, FlowConfig, FlowPolicy, Group, Policies};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,11 @@ impl Rules {
             policies.push(Box::new(FlowPolicy::new(flow.clone(), Box::new(forest.clone()))));
         }
         policies
+    }
+
+    /// Are flows told apart by this host's processes?
+    pub(crate) fn needs_owners(&self) -> bool {
+        self.config.groups().any(|group| matches!(group, Group::Process | Group::Cgroup))
     }
 }
 

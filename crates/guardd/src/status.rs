@@ -63,6 +63,12 @@ pub struct FlowStatus {
     pub local: String,
     /// VLAN, 0 if there is none.
     pub vlan: u32,
+    /// Name of the process that receives, if it is this host's and found.
+    pub process: Option<String>,
+    /// Its number.
+    pub pid: Option<u32>,
+    /// Its control group (version 2).
+    pub cgroup: Option<String>,
     /// Payload over the last second.
     pub mbps: f64,
     /// Latest RTT by timestamps.
@@ -113,6 +119,9 @@ pub(crate) mod tests {
             remote: "192.0.2.1:443".to_owned(),
             local: "10.0.0.1:5001".to_owned(),
             vlan: 0,
+            process: Some("curl".to_owned()),
+            pid: Some(4711),
+            cgroup: Some("/user.slice".to_owned()),
             mbps: 2.0,
             rtt_ms: Some(20.25),
             min_rtt_ms: Some(20.0),
@@ -123,6 +132,9 @@ pub(crate) mod tests {
         };
         let free = FlowStatus {
             remote: "192.0.2.1:444".to_owned(),
+            process: None,
+            pid: None,
+            cgroup: None,
             mbps: 0.5,
             window_bytes: None,
             target_mbps: None,

@@ -48,11 +48,16 @@ impl Config {
 
     /// How services are shown: as the first policy groups them.
     pub fn group(&self) -> Group {
-        let service = self.service.as_ref().map(|service| service.group);
-        let weights = || self.weights.as_ref().map(|weights| weights.group);
-        let background = || self.rledbat.first().map(|rule| rule.group);
-        let cap = || self.cap.first().map(|rule| rule.group);
-        service.or_else(weights).or_else(background).or_else(cap).unwrap_or_default()
+        self.groups().next().unwrap_or_default()
+    }
+
+    /// How the policies group flows, in the order in which they are tried.
+    pub fn groups(&self) -> impl Iterator<Item = Group> {
+        let service = self.service.iter().map(|service| service.group);
+        let weights = self.weights.iter().map(|weights| weights.group);
+        let background = self.rledbat.iter().map(|rule| rule.group);
+        let caps = self.cap.iter().map(|rule| rule.group);
+        service.chain(weights).chain(background).chain(caps)
     }
 }
 

@@ -1,0 +1,226 @@
+//! What is known of flows beyond their packets: names of senders from a file, and this host's processes, which are
+//! looked for as flows come.
+
+use crate::error::GuardError;
+use crate::machine;
+use crate::names::Names;
+use crate::owners::{Owner, Owners};
+use fairweir_guard::policy::Labels;
+use fairweir_guard::{FlowId, FlowKey, Table};
+use fairweir_units::{Dur, Time};
+use std::collections::{HashMap, HashSet};
+
+/// Between looks at all open files, at least.
+const LOOK_EVERY: Dur = Dur::from_millis(1000);
+/// Of a processor's time looks take at most one part in so many.
+const SHARE: u64 = 100;
+/// A flow without an owner is looked for after a second, two, four ... Most such flows are forwarded and have none, but
+/// a connection may also wait for its process to accept it.
+const LONGEST_WAIT: Dur = Dur::from_millis(64_000);
+
+/// Names and owners of flows.
+#[derive(Debug)]
+pub struct Known {
+    names: Names,
+    owners: Option<Owners>,
+    search: Search,
+}
+
+impl Known {
+    /// Without `owners` no flow has one.
+    pub fn new(names: Names, owners: Option<Owners>) -> Known {
+        Known { names, owners, search: Search::default() }
+    }
+
+    /// Takes other names of senders.
+    pub(crate) fn rename(&mut self, names: Names) {
+        self.names = names;
+    }
+
+    /// Looks for owners if a flow of `table` may have a new one.
+    pub(crate) fn look(&mut self, table: &Table) {
+        let Some(owners) = &self.owners else { return };
+        let read = || {
+            let begin = machine::now();
+            owners.read().map(|found| (found, machine::now().since(begin)))
+        };
+        self.search.look(table.iter().map(|(id, flow)| (id, *flow.key())), machine::now(), read);
+    }
+
+    /// What policies group flows by.
+    pub(crate) fn labels(&self, flow: &FlowKey) -> Labels {
+        let owner = self.owner(flow);
+        Labels {
+            name: self.names.of(flow),
+            cgroup: owner.map(|owner| owner.cgroup.clone()),
+            process: owner.map(|owner| owner.process.clone()),
+        }
+    }
+
+    /// The flow's process, if it is this host's and found.
+    pub(crate) fn owner(&self, flow: &FlowKey) -> Option<&Owner> {
+        self.search.owner(flow)
+    }
+}
+
+/// Which flows have been looked for, and what was found.
+#[derive(Debug, Default)]
+struct Search {
+    flows: HashMap<FlowKey, Sought>,
+    not_before: Time,
+}
+
+#[derive(Debug)]
+struct Sought {
+    /// A later flow may have the same key.
+    id: FlowId,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Owned(Owner),
+    Unowned { look_at: Time, wait: Dur },
+}
+
+impl Sought {
+    fn is_due(&self, now: Time) -> bool {
+        matches!(self.state, State::Unowned { look_at, .. } if look_at <= now)
+    }
+}
+
+impl Search {
+    /// Calls `read`, which gives owners and how long that took, if one of all `flows` is due and it is time.
+    fn look(
+        &mut self,
+        flows: impl Iterator<Item = (FlowId, FlowKey)>,
+        now: Time,
+        read: impl FnOnce() -> Result<(HashMap<FlowKey, Owner>, Dur), GuardError>,
+    ) {
+        let mut there = HashSet::new();
+        for (id, key) in flows {
+            there.insert(key);
+            let is_known = self.flows.get(&key).is_some_and(|sought| sought.id == id);
+            if !is_known {
+                self.flows.insert(key, Sought { id, state: State::Unowned { look_at: now, wait: LOOK_EVERY } });
+            }
+        }
+        self.flows.retain(|key, _| there.contains(key));
+        if now < self.not_before || !self.flows.values().any(|sought| sought.is_due(now)) {
+            return;
+        }
+        // What the kernel refuses once it may give next time; the flows stay without an owner until then.
+        let (found, took) = read().unwrap_or_default();
+        self.not_before = now + LOOK_EVERY.max(Dur::from_nanos(took.as_nanos().saturating_mul(SHARE)));
+        for (key, sought) in &mut self.flows {
+            let State::Unowned { look_at, wait } = &mut sought.state else { continue };
+            // Sockets know nothing of VLANs.
+            if let Some(owner) = found.get(&FlowKey::new(key.local(), key.remote(), 0)) {
+                sought.state = State::Owned(owner.clone());
+            } else if *look_at <= now {
+                *look_at = now + *wait;
+                *wait = (*wait + *wait).min(LONGEST_WAIT);
+            }
+        }
+    }
+
+    fn owner(&self, flow: &FlowKey) -> Option<&Owner> {
+        match &self.flows.get(flow)?.state {
+            State::Owned(owner) => Some(owner),
+            State::Unowned { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairweir_guard::policy::Policies;
+    use fairweir_guard::{Direction, Flags, Limits, Packet};
+
+    fn key(port: u16, vlan: u32) -> FlowKey {
+        FlowKey::new(([10, 0, 0, 1], port).into(), ([192, 0, 2, 7], 443).into(), vlan)
+    }
+
+    /// A table that has measured these flows.
+    fn table_of(flows: &[FlowKey]) -> Table {
+        let limits = Limits { needs_proof: false, ..Limits::default() };
+        let mut table = Table::new(limits, [0; 16], Policies::new(&Default::default()).plan());
+        for flow in flows {
+            table.observe(&Packet {
+                at: Time::ZERO,
+                flow: *flow,
+                direction: Direction::Incoming,
+                flags: Flags::ACK,
+                seq: 1,
+                ack: 1,
+                window: 100,
+                timestamps: None,
+                payload: 100,
+                wire: 154,
+                segs: 1,
+                wscale: None,
+            });
+        }
+        table
+    }
+
+    fn owner(pid: u32) -> Owner {
+        Owner { pid, process: "a".into(), cgroup: "/".into() }
+    }
+
+    /// Looks every 100 ms for so many seconds; when it read, in ms.
+    fn looks(search: &mut Search, table: &Table, seconds: u64, found: &[(FlowKey, Owner)], took: Dur) -> Vec<u64> {
+        let mut read_at = Vec::new();
+        for step in 0..seconds * 10 {
+            let now = Time::ZERO + Dur::from_millis(100 * step);
+            search.look(table.iter().map(|(id, flow)| (id, *flow.key())), now, || {
+                read_at.push(100 * step);
+                Ok((found.iter().cloned().collect(), took))
+            });
+        }
+        read_at
+    }
+
+    #[test]
+    fn what_is_found_is_looked_for_once_and_what_is_not_ever_less_often() {
+        let (mut search, table) = (Search::default(), table_of(&[key(1, 0), key(2, 5)]));
+        let found = [(key(1, 0), owner(7)), (key(2, 0), owner(8))];
+        assert_eq!(looks(&mut search, &table, 100, &found, Dur::ZERO), [0]);
+        assert_eq!(search.owner(&key(1, 0)), Some(&owner(7)));
+        assert_eq!(search.owner(&key(2, 5)), Some(&owner(8)), "in a VLAN");
+
+        let (mut search, table) = (Search::default(), table_of(&[key(3, 0)]));
+        let read_at = looks(&mut search, &table, 200, &found, Dur::ZERO);
+        assert_eq!(read_at, [0, 1, 3, 7, 15, 31, 63, 127, 191].map(|s| 1000 * s));
+        assert_eq!(search.owner(&key(3, 0)), None);
+    }
+
+    #[test]
+    fn looks_that_take_long_are_seldom_and_failures_are_no_end() {
+        let (mut search, table) = (Search::default(), table_of(&[key(3, 0)]));
+        assert_eq!(looks(&mut search, &table, 12, &[], Dur::from_millis(50)), [0, 5000, 10_000]);
+        let mut search = Search::default();
+        let flows = || table.iter().map(|(id, flow)| (id, *flow.key()));
+        search.look(flows(), Time::ZERO, || Err(GuardError::refused("no", "")));
+        search.look(flows(), Time::ZERO + LOOK_EVERY, || Ok(([(key(3, 0), owner(9))].into(), Dur::ZERO)));
+        assert_eq!(search.owner(&key(3, 0)), Some(&owner(9)));
+    }
+
+    #[test]
+    fn a_later_flow_between_the_same_ends_is_another() {
+        let mut table = table_of(&[key(1, 0)]);
+        let mut search = Search::default();
+        let mut look = |table: &Table, at: Dur, pid: u32| {
+            let flows = table.iter().map(|(id, flow)| (id, *flow.key()));
+            search.look(flows, Time::ZERO + at, || Ok(([(key(1, 0), owner(pid))].into(), Dur::ZERO)));
+            search.owner(&key(1, 0)).map(|owner| owner.pid)
+        };
+        assert_eq!(look(&table, Dur::ZERO, 7), Some(7));
+        assert_eq!(look(&table, Dur::from_secs(2), 8), Some(7));
+        table.expire(Time::ZERO + Dur::from_secs(100));
+        let other = table_of(&[key(9, 0), key(1, 0)]);
+        assert_eq!(look(&other, Dur::from_secs(101), 8), Some(8));
+        assert_eq!(look(&table, Dur::from_secs(102), 8), None, "gone");
+    }
+}
