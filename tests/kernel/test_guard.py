@@ -5,224 +5,22 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import json
-import os
 import re
 import signal
 import socket
 import struct
-import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
+from tests.kernel.guard_lab import Lab, is_held, is_open, send_until, window
 
-from fairweir.errors import KernelError
 from fairweir.guard.daemon import find_daemon
 from fairweir.run import run
 from fairweir.scenario import dumbbell
 from fairweir.world_kernel import Guarding, Options
 
-pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60)]
-
-T = TypeVar("T")
-CLONE_NEWNET = 0x40000000
-#: How long a window may take to follow; a quiet machine needs a second.
-PATIENCE_S = 10.0
-#: Two segments of Ethernet, rounded up to a unit of 2^10 bytes.
-HELD = 3072
-#: What nobody holds is far above.
-OPEN = 20_000
-CAP = "[[cap]]\nrate = '1Mbps'\n"
-
-
-def missing() -> str:
-    """Say what keeps guard from working here, empty if nothing does."""
-    if os.geteuid() != 0:
-        return "no root"
-    try:
-        find_daemon()
-    except KernelError as error:
-        return error.message
-    return ""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def daemon() -> None:
-    """Without root or the daemon nothing here can run; the summary says so and why."""
-    if why := missing():
-        pytest.skip(f"not run: {why}")
-
-
-class Namespace:
-    """A network namespace without a name: it ends with this object."""
-
-    def __init__(self) -> None:
-        def make() -> int:
-            libc = ctypes.CDLL(None, use_errno=True)
-            assert libc.unshare(CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
-            return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-
-        self.fd = _on_a_thread(make)
-        self.sh("ip link set lo up")
-
-    def within(self, work: Callable[[], T]) -> T:
-        """Run `work` inside; sockets and programs that it starts stay there."""
-
-        def enter() -> T:
-            libc = ctypes.CDLL(None, use_errno=True)
-            assert libc.setns(self.fd, CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
-            return work()
-
-        return _on_a_thread(enter)
-
-    def sh(self, commands: str) -> str:
-        done = self.within(lambda: subprocess.run(["sh", "-ec", commands], capture_output=True, text=True, check=False))
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def close(self) -> None:
-        os.close(self.fd)
-
-
-def _on_a_thread(work: Callable[[], T]) -> T:
-    results: list[T] = []
-    thread = threading.Thread(target=lambda: results.append(work()))
-    thread.start()
-    thread.join()
-    [result] = results
-    return result
-
-
-class Lab:
-    """A sender at 10.9.0.1 and fd00::1, a receiver at 10.9.1.2 and fd01::2, and a router between them.
-
-    The router's devices are ``left`` (to the sender) and ``right``; the receiver's is ``v0``.
-    """
-
-    def __init__(self) -> None:
-        self.sender, self.router, self.receiver = Namespace(), Namespace(), Namespace()
-        self.children: list[subprocess.Popen[str]] = []
-        self.sockets: list[socket.socket] = []
-        own, way = f"/proc/{os.getpid()}/fd", self.router
-        way.sh(
-            f"""ip link add left type veth peer name v0 netns {own}/{self.sender.fd}
-            ip link add right type veth peer name v0 netns {own}/{self.receiver.fd}
-            ip addr add 10.9.0.254/24 dev left; ip addr add 10.9.1.254/24 dev right
-            ip addr add fd00::fe/64 dev left nodad; ip addr add fd01::fe/64 dev right nodad
-            ip link set left up; ip link set right up
-            echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding"""
-        )
-        for namespace, net, host in ((self.sender, 0, 1), (self.receiver, 1, 2)):
-            namespace.sh(
-                f"""ip addr add 10.9.{net}.{host}/24 dev v0; ip addr add fd0{net}::{host}/64 dev v0 nodad
-                ip link set v0 up
-                ip route add default via 10.9.{net}.254; ip -6 route add default via fd0{net}::fe"""
-            )
-
-    def guard(
-        self, at: Namespace, device: str, *words: str, through: str = "", reads: Path = Path(os.devnull)
-    ) -> subprocess.Popen[str]:
-        """Start the daemon, by another program if `through` names one; when this returns, it sees packets."""
-        command = [*through.split(), str(find_daemon()), "run", "--interface", device, *words]
-
-        def start() -> subprocess.Popen[str]:
-            with reads.open() as given:
-                return subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-        child = at.within(start)
-        self.children.append(child)
-        assert child.stderr is not None
-        line = child.stderr.readline()
-        assert "guards" in line, line
-        return child
-
-    def ask(self, at: Namespace, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run the daemon's program to its end."""
-        command = [str(find_daemon()), *words]
-        return at.within(lambda: subprocess.run(command, capture_output=True, text=True, check=False, timeout=20))
-
-    def connect(self, host: str, port: int = 5001) -> socket.socket:
-        """A connection from the sender to the receiver, who reads what comes."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-
-        def listen() -> socket.socket:
-            listener = socket.create_server((host, port), family=family)
-            self.sockets.append(listener)
-            return listener
-
-        listener = self.receiver.within(listen)
-        threading.Thread(target=_sink, args=(listener,), daemon=True).start()
-        connection = self.sender.within(lambda: socket.create_connection((host, port), timeout=5))
-        connection.setblocking(False)
-        self.sockets.append(connection)
-        return connection
-
-    def close(self) -> None:
-        for child in self.children:
-            child.kill()
-            child.wait()
-            for pipe in (child.stdout, child.stderr):
-                if pipe is not None:
-                    pipe.close()
-        for each in self.sockets:
-            each.close()
-        for namespace in (self.sender, self.router, self.receiver):
-            namespace.close()
-
-
-@pytest.fixture
-def lab() -> Iterator[Lab]:
-    made = Lab()
-    yield made
-    made.close()
-
-
-def _sink(listener: socket.socket) -> None:
-    with suppress(OSError):
-        connection, _ = listener.accept()
-        with connection:
-            while connection.recv(1 << 16):
-                pass
-
-
-def window(connection: socket.socket) -> int:
-    """Give the window that the peer has advertised last, bytes: tcpi_snd_wnd (Linux 5.4)."""
-    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-    return int(struct.unpack_from("=I", info, 228)[0])
-
-
-def send_until(is_reached: Callable[[int], bool], *connections: socket.socket) -> list[int]:
-    """Send on all connections until the first one's window is as wanted; give all windows."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        for connection in connections:
-            with suppress(BlockingIOError):
-                connection.send(bytes(20_000))
-        time.sleep(0.005)
-        if is_reached(window(connections[0])):
-            break
-    windows = [window(connection) for connection in connections]
-    assert is_reached(windows[0]), windows
-    return windows
-
-
-def is_held(bytes_: int) -> bool:
-    return bytes_ <= HELD
-
-
-def is_open(bytes_: int) -> bool:
-    return bytes_ > OPEN
-
-
-@pytest.fixture
-def cap(tmp_path: Path) -> Path:
-    path = tmp_path / "cap.toml"
-    path.write_text(CAP)
-    return path
+pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60), pytest.mark.usefixtures("daemon")]
 
 
 @pytest.mark.parametrize(
