@@ -76,6 +76,7 @@ class Options:
     traffic : "own" or "iperf3"
     record : Path; every call of the BPF controllers is kept here and played again natively
     cost : measure what the controllers' programs cost
+    windows : what receivers advertise where the scenario does not say: "unlimited", or "autotuned" as ordinary hosts
     guarding : a guard at the receivers
     """
 
@@ -83,6 +84,7 @@ class Options:
     traffic: Literal["own", "iperf3"] = "own"
     record: Path | None = None
     cost: bool = False
+    windows: Literal["unlimited", "autotuned"] = "unlimited"
     guarding: Guarding | None = None
 
     def words(self) -> list[str]:
@@ -92,6 +94,7 @@ class Options:
             words += ["--traffic", self.traffic]
         if self.record is not None:
             words += ["--record", str(self.record)]
+        words += [] if self.windows == "unlimited" else ["--receive-windows", self.windows]
         words += self.guarding.words() if self.guarding is not None else []
         return [*words, "--cost"] if self.cost else words
 

@@ -41,7 +41,7 @@ pub use clock::Clock;
 pub use emulator::{Emulator, EmulatorOptions, Running};
 pub use error::EmuError;
 pub use namespace::Namespace;
-pub use network::{Network, PacketMode};
+pub use network::{Network, PacketMode, ReceiveWindows};
 pub use realtime::EmulatorCpu;
 pub use record::{Accuracy, EmulatorRecord, FlowRecord, MeasuredSeries, ReleaseError};
 pub use tape::{CaptureTo, Side};

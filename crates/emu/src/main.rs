@@ -9,7 +9,7 @@ use fairweir_emu::doctor;
 use fairweir_emu::guarding::Guarding;
 use fairweir_emu::refusal::Refusal;
 use fairweir_emu::world::{self, Ending, Mode, Traffic, WorldOptions};
-use fairweir_emu::{CaptureTo, Side};
+use fairweir_emu::{CaptureTo, ReceiveWindows, Side};
 use fairweir_kernel::Source;
 use fairweir_kernel::permanent::{self, Place};
 use fairweir_sim::Config;
@@ -105,6 +105,9 @@ struct RunArguments {
     /// Measure what the BPF controllers' hooks cost
     #[arg(long)]
     cost: bool,
+    /// What receivers advertise where the scenario does not say
+    #[arg(long, value_enum, default_value_t = WindowsName::Unlimited)]
+    receive_windows: WindowsName,
     /// Policies (TOML) that a guard holds the receivers' flows to
     #[arg(long, value_name = "FILE", requires = "guard_program")]
     guard: Option<PathBuf>,
@@ -147,6 +150,12 @@ enum ModeName {
 enum TrafficName {
     Own,
     Iperf3,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum WindowsName {
+    Unlimited,
+    Autotuned,
 }
 
 fn main() -> ExitCode {
@@ -201,6 +210,10 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Refusal> {
         series_file: arguments.series.clone(),
         record: arguments.record.clone(),
         cost: arguments.cost,
+        windows: match arguments.receive_windows {
+            WindowsName::Unlimited => ReceiveWindows::Unlimited,
+            WindowsName::Autotuned => ReceiveWindows::Autotuned,
+        },
         guarding: arguments.guard.clone().zip(arguments.guard_program.clone()).map(|(config, program)| Guarding {
             program,
             config,

@@ -15,6 +15,8 @@ pub(crate) const DEVICE: &str = "path";
 const TX_QUEUE_PACKETS: u32 = 200_000;
 /// Most bytes of a socket's buffers; the scenario's windows bind, not these.
 const BUFFER_BYTES: u64 = 512 << 20;
+/// What Linux lets an autotuned receive buffer begin with and grow to.
+const AUTOTUNED_BUFFER: &str = "4096 131072 33554432";
 /// A sender's buffer before the kernel lets it grow with the window: what an application writes ahead.
 const INITIAL_SEND_BUFFER_BYTES: u64 = 1 << 20;
 /// A window advertised at once, packets: the receiver's buffer shall not hold a sender back.
@@ -56,6 +58,16 @@ impl PacketMode {
     }
 }
 
+/// What receivers advertise where the scenario does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReceiveWindows {
+    /// More than any sender uses, from the first packet on.
+    #[default]
+    Unlimited,
+    /// What Linux's own autotuning finds, as an ordinary host does.
+    Autotuned,
+}
+
 /// Two namespaces, whose flows find each other over the TUN devices between them.
 #[derive(Debug)]
 pub struct Network {
@@ -64,6 +76,7 @@ pub struct Network {
     pub(crate) sender_tun: Tun,
     pub(crate) receiver_tun: Tun,
     pub(crate) mode: PacketMode,
+    pub(crate) windows: ReceiveWindows,
 }
 
 impl Network {
@@ -72,15 +85,30 @@ impl Network {
     /// # Errors
     /// What the kernel world cannot do, or what the system refuses.
     pub fn new(config: &Config, mode: PacketMode) -> Result<Network, EmuError> {
+        Network::with_windows(config, mode, ReceiveWindows::Unlimited)
+    }
+
+    /// As [`Network::new`], with receivers that advertise `windows`.
+    ///
+    /// # Errors
+    /// What the kernel world cannot do, or what the system refuses.
+    pub fn with_windows(config: &Config, mode: PacketMode, windows: ReceiveWindows) -> Result<Network, EmuError> {
         let has_sack = check(config)?;
         let (senders, receivers) = (Namespace::new()?, Namespace::new()?);
         for namespace in [&senders, &receivers] {
             set_sysctls(namespace, has_sack)?;
         }
+        let receiver_metrics = match windows {
+            ReceiveWindows::Unlimited => unlimited_receiver_metrics,
+            ReceiveWindows::Autotuned => {
+                receivers.set_sysctl("ipv4/tcp_rmem", AUTOTUNED_BUFFER)?;
+                receiver_metrics
+            }
+        };
         let plan = Plan { config, mode };
         let sender_tun = senders.enter(|| plan.lay(sender, receiver, sender_metrics))??;
         let receiver_tun = receivers.enter(|| plan.lay(receiver, sender, receiver_metrics))??;
-        Ok(Network { senders, receivers, sender_tun, receiver_tun, mode })
+        Ok(Network { senders, receivers, sender_tun, receiver_tun, mode, windows })
     }
 
     /// Lets `cpus` do what TCP makes of the packets that come out of the emulator.
@@ -186,10 +214,14 @@ fn sender_metrics(_config: &Config, flow: &FlowSpec) -> Metrics {
     }
 }
 
+fn unlimited_receiver_metrics(config: &Config, flow: &FlowSpec) -> Metrics {
+    let initrwnd = flow.rwnd.map_or(INITIAL_RWND, |packets| clamp(packets).min(INITIAL_RWND));
+    Metrics { initrwnd: Some(initrwnd), ..receiver_metrics(config, flow) }
+}
+
 fn receiver_metrics(config: &Config, flow: &FlowSpec) -> Metrics {
     Metrics {
         window: flow.rwnd.map(|packets| clamp(packets.saturating_mul(config.packet.0 - HEADER_BYTES))),
-        initrwnd: Some(flow.rwnd.map_or(INITIAL_RWND, |packets| clamp(packets).min(INITIAL_RWND))),
         quickack: flow.receiver.ack_every == 1,
         ecn: flow.ecn,
         ..Metrics::default()

@@ -2,7 +2,7 @@
 
 use crate::cca::Choice;
 use crate::guarding::{Guarded, Guarding};
-use crate::network::{DEVICE, HEADER_BYTES};
+use crate::network::{DEVICE, HEADER_BYTES, ReceiveWindows};
 use crate::refusal::Refusal;
 use crate::traffic::{Clients, Listening, Receivers, SenderPlan, SenderRecord, Senders, Servers, Timeline};
 use crate::{Clock, EmulatorCpu, Network, address};
@@ -112,12 +112,16 @@ impl Parties<'_> {
     fn listening(&self) -> Vec<Listening> {
         let flows = self.config.flows.iter().enumerate();
         flows
-            .map(|(index, flow)| Listening {
-                address: SocketAddrV4::new(address::receiver(index), address::PORT),
-                window: flow.rwnd.map(|packets| {
-                    let bytes = packets.saturating_mul(self.segment_bytes());
-                    bytes.min(u64::from(LARGEST_WINDOW_BYTES)) as u32
-                }),
+            .map(|(index, flow)| {
+                let address = SocketAddrV4::new(address::receiver(index), address::PORT);
+                match (flow.rwnd, self.network.windows) {
+                    (Some(packets), _) => {
+                        let bytes = packets.saturating_mul(self.segment_bytes());
+                        Listening::limited(address, bytes.min(u64::from(LARGEST_WINDOW_BYTES)) as u32)
+                    }
+                    (None, ReceiveWindows::Unlimited) => Listening::unlimited(address),
+                    (None, ReceiveWindows::Autotuned) => Listening::autotuned(address),
+                }
             })
             .collect()
     }

@@ -27,7 +27,7 @@ use crate::refusal::Refusal;
 use crate::report::{Document, SeriesTo};
 use crate::traffic::SenderRecord;
 use crate::watch::Watch;
-use crate::{CaptureTo, Emulator, EmulatorOptions, Network, PacketMode};
+use crate::{CaptureTo, Emulator, EmulatorOptions, Network, PacketMode, ReceiveWindows};
 use fairweir_sim::Config;
 use fairweir_units::{Dur, Time};
 use serde_json::Value;
@@ -56,6 +56,8 @@ pub struct WorldOptions {
     pub record: Option<PathBuf>,
     /// Is the time of the BPF controllers' programs taken?
     pub cost: bool,
+    /// What receivers advertise where the scenario does not say.
+    pub windows: ReceiveWindows,
     /// Who holds the flows to a policy of the receivers.
     pub guarding: Option<Guarding>,
     /// What the 99th percentile of the release error may be.
@@ -99,7 +101,7 @@ pub fn play(
         Mode::Mtu => PacketMode::Mtu { burst },
         Mode::Tso(segments) => PacketMode::Tso { segments },
     };
-    let network = Network::new(config, mode)?;
+    let network = Network::with_windows(config, mode, options.windows)?;
     let choice = Choice::of(config, options.record.is_some())?;
     let about = Watch::start(&choice, options.record.as_deref(), options.cost)?;
     if options.traffic == Traffic::Iperf3 {

@@ -1,73 +1,122 @@
-"""``fairweir guard evaluate``: the paper's challenges over random configurations, in the simulator."""
+"""``fairweir guard evaluate``: the report's challenges over random configurations."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.errors import ConfigError
-from fairweir.guard.challenges import CHALLENGES, draw
-from fairweir.guard.evaluate import Job, Kept, Verdict, evaluate, judge
+from fairweir.guard.challenges import CHALLENGES, USUAL, Case, draw
+from fairweir.guard.configurations import Network
+from fairweir.guard.evaluate import Kept, Play, Results, evaluate
+from fairweir.guard.outcome import Measures, Outcome, Verdict, sum_up
+from fairweir.guard.treatments import WITHOUT, Policy, treatments
+from fairweir.run import World
 
 
 def evaluate_command(
     challenges: Annotated[
-        list[str] | None, typer.Argument(metavar="[CHALLENGE]...", help=f"{', '.join(CHALLENGES)}; default all.")
+        list[str] | None, typer.Argument(metavar="[CHALLENGE]...", help=f"Default {', '.join(USUAL)}.")
     ] = None,
     configurations: Annotated[int, typer.Option("-n", "--configurations", min=1, help="Drawn from table 1.")] = 100,
     policy: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Policies (TOML) instead of each challenge's own.")
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Policies (TOML) to play besides each challenge's own, as guard run --config takes them; "
+            "networks that a forest they name has learnt from are passed over.",
+        ),
     ] = None,
+    world: Annotated[World, typer.Option("--on", help="Where to play; the kernel does so in real time.")] = "sim",
+    duration: Annotated[str, typer.Option(help="Of each run; the newcomer comes after a fifth.")] = "100s",
     seed: Annotated[int, typer.Option(min=0, help="Draws the configurations.")] = 1,
-    out: Annotated[Path, typer.Option(help="Results; finished configurations there are not repeated.")] = Path(
-        "runs/guard"
-    ),
+    out: Annotated[Path, typer.Option(help="Results; finished runs there are not repeated.")] = Path("runs/guard"),
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Distributions, as .png, .svg or .pdf.")] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="Show the challenges, and play nothing.")] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play the paper's challenges with and without a receiver's policies; exit 1 if fairness gains nothing."""
-    names = _known(challenges or list(CHALLENGES))
-    own = _read(policy) if policy is not None else None
-    jobs = {
-        name: [Job(case, own or CHALLENGES[name].policy) for case in draw(name, configurations, seed)] for name in names
-    }
-    everything = [job for several in jobs.values() for job in several]
-    failures: list[str] = []
-    with output.progress_bar(counts=True) as bar:
-        task = bar.add_task("guard", total=len(everything))
-
-        def on_done(failure: str | None) -> None:
-            bar.advance(task)
-            if failure is not None:
-                failures.append(failure)
-                output.stderr.print(f"failed: {failure}", soft_wrap=True)
-
-        try:
-            results = evaluate(everything, Kept(out), workers=workers, on_done=on_done)
-        except KeyboardInterrupt:
-            output.stderr.print(f"finished configurations are kept in {out}/; the same command goes on", soft_wrap=True)
-            raise
-    measured = {name: [results[job] for job in jobs[name] if job in results] for name in names}
-    verdicts = [judge(name, found) for name, found in measured.items() if found]
+    """Play the report's challenges with and without a receiver's policies; exit 1 if a claim fails."""
+    if list_only:
+        _list(as_json=as_json)
+        return
     if plot is not None:
+        from fairweir.drawing.plots import check_plot_path
+
+        check_plot_path(plot)
+    names = _known(challenges or list(USUAL))
+    policies = [Policy.read(path) for path in policy or []]
+    avoid = _learnt(policies)
+    duration_s = _core.parse_time(duration) / 1e9
+    plays = {
+        name: {
+            case: [Play(case, treatment, world) for treatment in treatments(name, policies, world)]
+            for case in draw(name, configurations, seed, duration_s=duration_s, avoid=avoid)
+        }
+        for name in names
+    }
+    kept = Kept(out)
+    results = _play(plays, kept, workers)
+    outcomes = [found for name in names if (found := sum_up(name, plays[name], results.shares)) is not None]
+    if plot is not None and outcomes:
         from fairweir.guard.picture import save_distributions
 
-        save_distributions({name: found for name, found in measured.items() if found}, plot)
+        save_distributions(outcomes, plot)
+        output.stderr.print(f"drawn to {plot}", soft_wrap=True)
     if as_json:
-        output.print_json({"seed": seed, "challenges": [_document(one) for one in verdicts], "failures": failures})
+        output.print_json(
+            {
+                "world": world,
+                "seed": seed,
+                "duration_s": duration_s,
+                "challenges": [outcome.to_dict() for outcome in outcomes],
+                "not_judged": len(results.late),
+                "failures": results.failures,
+            }
+        )
     else:
-        _show(verdicts)
-    if failures:
+        _show(outcomes)
+    if results.late:
+        output.stderr.print(f"NOT JUDGED: {len(results.late)} runs: packets left late", soft_wrap=True)
+    if results.failures or len(outcomes) < len(names):
         raise typer.Exit(2)
-    if not all(verdict.holds for verdict in verdicts):
+    if not all(outcome.holds for outcome in outcomes):
         raise typer.Exit(1)
+
+
+def _play(plays: Mapping[str, Mapping[Case, Sequence[Play]]], kept: Kept, workers: int | None) -> Results:
+    every = [one for cases in plays.values() for several in cases.values() for one in several]
+    with output.progress_bar(counts=True) as bar:
+        task = bar.add_task("guard", total=len(every))
+        done = 0
+
+        def on_done(failure: str) -> None:
+            nonlocal done
+            done += 1
+            bar.update(task, completed=done)
+            if failure:
+                output.stderr.print(failure, soft_wrap=True)
+
+        try:
+            return evaluate(
+                every,
+                kept,
+                workers=workers,
+                on_done=on_done,
+                on_progress=lambda fraction: bar.update(task, completed=done + fraction),
+            )
+        except KeyboardInterrupt:
+            output.stderr.print(
+                f"finished runs are kept in {kept.directory}/; the same command goes on", soft_wrap=True
+            )
+            raise
 
 
 def _known(names: list[str]) -> list[str]:
@@ -77,37 +126,69 @@ def _known(names: list[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the policies: {error}", source=str(path)) from None
+def _learnt(policies: list[Policy]) -> frozenset[Network]:
+    """Give the networks that any of the policies has learnt from."""
+    avoid: frozenset[Network] = frozenset()
+    for policy in policies:
+        learnt = policy.trained_on()
+        if learnt is None:
+            output.stderr.print(
+                f"{policy.forest} does not tell what it has learnt from: none of it is passed over", soft_wrap=True
+            )
+        avoid |= learnt or frozenset()
+    return avoid
 
 
-def _document(verdict: Verdict) -> dict[str, Any]:
-    published = asdict(CHALLENGES[verdict.challenge].published)
-    return {**asdict(verdict), "holds": verdict.holds, "published": published}
-
-
-def _show(verdicts: list[Verdict]) -> None:
-    table = Table("challenge", box=None, header_style="bold")
-    for heading in ("n", "median JFI", "gain", "published", "10 % JFI", "utilisation", "10 % utilisation", ""):
-        table.add_column(heading, justify="right")
-    for one in verdicts:
-        low, high = one.gain_interval
-        table.add_row(
-            one.challenge,
-            str(one.configurations),
-            _change(one.median_jain),
-            f"{one.gain_percent:+.1f} % ({low:+.1f}, {high:+.1f})",
-            f"{CHALLENGES[one.challenge].published.gain_percent:+.1f} %",
-            _change(one.p10_jain),
-            _change(one.median_utilization),
-            _change(one.p10_utilization),
-            "holds" if one.holds else "fails",
-        )
+def _list(*, as_json: bool) -> None:
+    rows = [
+        {
+            "challenge": one.name,
+            "incumbents": f"{'1' if one.several == 'newcomers' else f'{one.least_flows}-10'} {one.incumbent}",
+            "newcomers": f"{'1-10' if one.several == 'newcomers' else '1'} {one.newcomer}",
+            "application-limited": one.limited,
+            "published": one.published["all"].source,
+        }
+        for one in CHALLENGES.values()
+    ]
+    if as_json:
+        output.print_json(rows)
+        return
+    table = Table(*rows[0], box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*row.values())
     output.stdout.print(table)
 
 
-def _change(pair: tuple[float, float]) -> str:
-    return f"{pair[0]:.3f} > {pair[1]:.3f}"
+def _show(outcomes: list[Outcome]) -> None:
+    for number, one in enumerate(outcomes):
+        title = f"{one.challenge}, {one.without.configurations} configurations"
+        if one.incomplete:
+            title += f" ({one.incomplete} incomplete)"
+        table = Table("", box=None, header_style="bold")
+        for heading in ("JFI", "10 %", "utilisation", "10 %", "incumbents", "newcomers"):
+            table.add_column(heading, justify="right")
+        table.add_row(WITHOUT, *_cells(one.without))
+        for verdict in one.verdicts:
+            table.add_row(verdict.treatment, *_cells(verdict.measures))
+        table.add_row("fair", "", "", "", "", f"{one.fair_incumbents:.3f}", f"{one.fair_newcomers:.3f}")
+        if number:
+            output.stdout.print()
+        output.stdout.print(title, style="bold", highlight=False)
+        output.stdout.print(table)
+        for verdict in one.verdicts:
+            output.stdout.print(f" {_sentence(verdict)}", soft_wrap=True)
+
+
+def _cells(one: Measures) -> list[str]:
+    values = (one.median_jain, one.p10_jain, one.median_utilization, one.p10_utilization, one.incumbents, one.newcomers)
+    return [f"{value:.3f}" for value in values]
+
+
+def _sentence(verdict: Verdict) -> str:
+    low, high = verdict.gain_interval
+    published = verdict.published
+    return (
+        f"{'holds' if verdict.holds else 'fails'}: {verdict.treatment}: JFI {verdict.gain_percent:+.1f} % "
+        f"({low:+.1f} to {high:+.1f}), utilisation {verdict.utilization_percent:+.1f} %; "
+        f"{published.source}: {published.words}"
+    )

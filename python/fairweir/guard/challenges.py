@@ -1,54 +1,64 @@
-"""The challenges of cooperative rate control, and BBR against Cubic, over random configurations (CMU-CS-24-129 §6).
+"""The challenges of cooperative rate control, as data: who meets whom, and what was published (CMU-CS-24-129 §6).
 
-An incumbent shares a bottleneck with a newcomer that its receiver's policy would not leave as it is. Table 1 gives the
+Incumbents share a bottleneck with newcomers that their receiver's policy would not leave as they are. Table 1 gives the
 ranges of links and flows; :func:`draw` picks from them.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from fairweir.dumbbell import ScenarioDict, dumbbell, flow
+from fairweir.guard.configurations import BUFFERS_BDP, FLOWS, NEWCOMER_AT, RATES_MBPS, RTTS_MS, Network
 
-SERVICE: Final = '[service]\ngroup = "sender"\n'
-"""The policy for the first challenge."""
+SERVICE: Final = '[service]\ngroup = "name"\n'
+"""The policy for the first challenge; where names are not known senders stand for them."""
 
 FAIR_SHARE: Final = '[flow]\nmodel = "fair-share"\n'
 """The policy for the others with a classifier that knows the link's rate and the number of flows."""
 
-RATES_MBPS: Final = (1, *range(4, 101, 4))
-BUFFERS_BDP: Final = (0.5, 1.0, 2.0, 3.0, 4.0)
-RTTS_MS: Final = tuple(range(20, 201, 4))
-FLOWS: Final = tuple(range(1, 11))
-"""Table 1."""
-
-DURATION_S: Final = 100
-NEWCOMER_S: Final = 20
-"""When the newcomer starts; from then on throughputs count."""
+DURATION_S: Final = 100.0
+#: Incumbents start within it, and newcomers within it after their time: simultaneous starts would synchronise them.
+START_SPREAD_S: Final = 0.5
+#: Of its fair share, what an application-limited flow has to send; the report says only that it is less.
+LIMITED_TO: Final = 0.5
 
 #: Senders as the policies see them: all incumbents are one host, all newcomers another.
 INCUMBENT_HOST: Final = "192.0.2.1"
 NEWCOMER_HOST: Final = "192.0.2.2"
 
+Deployment = Literal["all", "receiver 1", "receiver 2"]
+"""Whose flows are guarded: receiver 1 has half of the incumbents, receiver 2 the others and the newcomers."""
+
+Claim = Literal["gains", "keeps"]
+"""What is claimed of policies: fairness gains; fairness and utilisation stay as they were."""
+
 
 @dataclass(frozen=True)
 class Published:
-    """What the paper reports.
+    """What the report says of policies, and what we hold ours to.
 
     Attributes
     ----------
+    source : str, its figure, table or section
     gain_percent : float; by how much the median JFI rises
-    without, with_guard : float; the medians themselves, where they are given
-    figure : str
+    jain : pair; the median without and with policies
     """
 
-    gain_percent: float
-    figure: str
-    without: float | None = None
-    with_guard: float | None = None
+    source: str
+    claim: Claim = "gains"
+    gain_percent: float | None = None
+    jain: tuple[float, float] | None = None
+
+    @property
+    def words(self) -> str:
+        """As tables show it."""
+        medians = "" if self.jain is None else f"{self.jain[0]:.2f} > {self.jain[1]:.2f}"
+        gain = "" if self.gain_percent is None else f"{self.gain_percent:+.1f} %"
+        return " ".join(filter(None, (medians, gain))) or self.claim
 
 
 @dataclass(frozen=True)
@@ -57,28 +67,66 @@ class Challenge:
 
     Attributes
     ----------
+    published : by whose flows are guarded; each such deployment is played
     several : who brings several flows: 1 to 10 incumbents and one newcomer, or one incumbent and 1 to 10 newcomers
     among : shares are compared between services (senders) or between flows
+    policy : TOML; the challenge's own
+    limited : whose applications send less than their fair share
+    least_flows : of those who bring several
     """
 
     name: str
     incumbent: str
     newcomer: str
-    several: Literal["incumbents", "newcomers"]
-    among: Literal["services", "flows"]
-    policy: str
-    published: Published
+    published: Mapping[Deployment, Published] = field(hash=False)
+    several: Literal["incumbents", "newcomers"] = "incumbents"
+    among: Literal["services", "flows"] = "flows"
+    policy: str = FAIR_SHARE
+    limited: Literal["nobody", "incumbents", "newcomers", "all"] = "nobody"
+    least_flows: int = 1
 
 
+#: Linux's CCAs that both worlds have, without DCTCP, which is not made for the Internet (as the report).
+LINUX: Final = ("bbr", "cubic", "reno", "vegas")
 CHALLENGES: Final = {
     challenge.name: challenge
     for challenge in (
-        Challenge("services", "reno", "reno", "newcomers", "services", SERVICE, Published(23.9, "7")),
-        Challenge("reno-cubic", "reno", "cubic", "incumbents", "flows", FAIR_SHARE, Published(32.7, "8")),
-        Challenge("vegas-cubic", "vegas", "cubic", "incumbents", "flows", FAIR_SHARE, Published(220.8, "9")),
-        Challenge("cubic-bbr", "cubic", "bbr", "incumbents", "flows", FAIR_SHARE, Published(85.1, "10", 0.51, 0.94)),
+        Challenge(
+            "services",
+            "reno",
+            "reno",
+            {"all": Published("figure 7", gain_percent=23.9)},
+            several="newcomers",
+            among="services",
+            policy=SERVICE,
+        ),
+        Challenge("reno-cubic", "reno", "cubic", {"all": Published("figure 8", gain_percent=32.7)}),
+        Challenge("vegas-cubic", "vegas", "cubic", {"all": Published("figure 9", gain_percent=220.8)}),
+        Challenge("cubic-bbr", "cubic", "bbr", {"all": Published("figure 10", gain_percent=85.1, jain=(0.51, 0.94))}),
+        *(
+            Challenge(f"cubic-many-{cca}", "cubic", cca, {"all": Published("figure 11")}, several="newcomers")
+            for cca in LINUX
+        ),
+        Challenge("all-limited", "cubic", "bbr", {"all": Published("section 6.2.4", "keeps")}, limited="all"),
+        Challenge(
+            "newcomer-limited",
+            "cubic",
+            "bbr",
+            {"all": Published("section 6.2.4", "keeps", jain=(0.93, 0.93))},
+            limited="newcomers",
+        ),
+        Challenge(
+            "incumbents-limited",
+            "cubic",
+            "bbr",
+            {"all": Published("section 6.2.4", gain_percent=44.5, jain=(0.40, 0.57))},
+            limited="incumbents",
+        ),
     )
 }
+
+#: What is played unless told otherwise.
+USUAL: Final = ("services", "reno-cubic", "vegas-cubic", "cubic-bbr")
 
 
 @dataclass(frozen=True)
@@ -91,45 +139,87 @@ class Case:
     rtt_ms: int
     flows: int
     seed: int
+    duration_s: float = DURATION_S
+
+    @property
+    def rules(self) -> Challenge:
+        """The challenge."""
+        return CHALLENGES[self.challenge]
+
+    @property
+    def parties(self) -> tuple[int, int]:
+        """Numbers of incumbents and newcomers; incumbents come first in lists of flows."""
+        return (1, self.flows) if self.rules.several == "newcomers" else (self.flows, 1)
+
+    @property
+    def network(self) -> Network:
+        """Link and flows, as forests are trained on."""
+        return Network(self.rate_mbps, self.rtt_ms, self.buffer_bdp, self.flows)
 
     def scenario(self) -> ScenarioDict:
         """Give the scenario: starts are spread over half a second, ACKs delayed as Linux does."""
-        challenge = CHALLENGES[self.challenge]
-        incumbents, newcomers = (1, self.flows) if challenge.several == "newcomers" else (self.flows, 1)
+        rules, (incumbents, newcomers) = self.rules, self.parties
         dice = random.Random(f"starts {self.seed}")  # noqa: S311
+        limit_kbps = LIMITED_TO * 1e3 * self.rate_mbps / (incumbents + newcomers)
+        newcomer_s = NEWCOMER_AT * self.duration_s
 
-        def sender(cca: str, start_s: float) -> dict[str, Any]:
-            return flow(cca, self.rtt_ms, round(start_s + dice.random() / 2, 6), delayed_ack=2)
+        def senders(
+            party: Literal["incumbents", "newcomers"], cca: str, n: int, start_s: float
+        ) -> list[dict[str, Any]]:
+            keys: dict[str, Any] = {"delayed_ack": 2}
+            if rules.limited in (party, "all"):
+                keys["app_rate"] = f"{limit_kbps:.0f}kbps"
+            starts = [round(start_s + dice.random() * START_SPREAD_S, 6) for _ in range(n)]
+            name = party.removesuffix("s")
+            return [flow(cca, self.rtt_ms, start, id=f"{name}-{i}", **keys) for i, start in enumerate(starts, 1)]
 
-        tables = [sender(challenge.incumbent, 0.0) for _ in range(incumbents)]
-        tables += [sender(challenge.newcomer, NEWCOMER_S) for _ in range(newcomers)]
+        tables = senders("incumbents", rules.incumbent, incumbents, 0.0)
+        tables += senders("newcomers", rules.newcomer, newcomers, newcomer_s)
         return dumbbell(
             f"guard-{self.challenge}-{self.seed}",
             "a configuration of CMU-CS-24-129, table 1",
             rate_mbps=self.rate_mbps,
             buffer=f"{self.buffer_bdp:g}bdp",
             flow_tables=tables,
-            duration_s=DURATION_S,
-            warmup_s=NEWCOMER_S,
+            duration_s=self.duration_s,
+            warmup_s=newcomer_s,
             seed=self.seed,
         )
 
-    def senders(self) -> list[str]:
-        """Give each flow's sender."""
-        several = CHALLENGES[self.challenge].several == "newcomers"
-        incumbents, newcomers = (1, self.flows) if several else (self.flows, 1)
-        return [INCUMBENT_HOST] * incumbents + [NEWCOMER_HOST] * newcomers
+    def senders(self, deployment: Deployment = "all") -> list[str | None]:
+        """Give each flow's sender, None for flows whose receiver has no guard."""
+        incumbents, newcomers = self.parties
+        receivers = [1] * (incumbents // 2) + [2] * (incumbents - incumbents // 2 + newcomers)
+        hosts = [INCUMBENT_HOST] * incumbents + [NEWCOMER_HOST] * newcomers
+        return [
+            host if deployment in ("all", f"receiver {receiver}") else None
+            for host, receiver in zip(hosts, receivers, strict=True)
+        ]
 
 
-def draw(challenge: str, count: int, seed: int) -> Iterator[Case]:
-    """Pick `count` configurations of `challenge` from table 1, uniformly; more of them begin with the same ones."""
+def draw(
+    challenge: str, count: int, seed: int, *, duration_s: float = DURATION_S, avoid: Collection[Network] = ()
+) -> Iterator[Case]:
+    """Pick `count` configurations of `challenge` from table 1, uniformly; more of them begin with the same ones.
+
+    Parameters
+    ----------
+    avoid : networks that are passed over; the others of the draw stay as they are
+    """
     dice = random.Random(f"guard {challenge} {seed}")  # noqa: S311
-    for number in range(count):
-        yield Case(
+    flows = [n for n in FLOWS if n >= CHALLENGES[challenge].least_flows]
+    number = found = 0
+    while found < count:
+        case = Case(
             challenge,
             dice.choice(RATES_MBPS),
             dice.choice(BUFFERS_BDP),
             dice.choice(RTTS_MS),
-            dice.choice(FLOWS),
+            dice.choice(flows),
             seed * 100_000 + number,
+            duration_s,
         )
+        number += 1
+        if case.network not in avoid:
+            found += 1
+            yield case

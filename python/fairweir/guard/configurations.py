@@ -7,8 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from fairweir.guard.challenges import BUFFERS_BDP, FLOWS, RATES_MBPS, RTTS_MS
 from fairweir.scenario import Scenario, dumbbell
+
+RATES_MBPS = (1, *range(4, 101, 4))
+BUFFERS_BDP = (0.5, 1.0, 2.0, 3.0, 4.0)
+RTTS_MS = tuple(range(20, 201, 4))
+FLOWS = tuple(range(1, 11))
+"""Table 1."""
 
 #: The newcomer starts after this part of a run, and only what comes after the other part is learnt from.
 NEWCOMER_AT, LEARN_FROM = 0.2, 0.8

@@ -1,215 +1,254 @@
-"""What a receiver's policies do over many simulated configurations: fairness and utilisation, with and without."""
+"""What a receiver's policies do over many configurations, simulated or on real TCP: who gets what, with and without."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+import platform
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
-from fairweir import __version__, _core, metrics
-from fairweir.errors import ConfigError
-from fairweir.guard.challenges import CHALLENGES, Case
+from fairweir import _core, metrics, world_kernel
+from fairweir.errors import ConfigError, FairweirError
+from fairweir.guard.challenges import Case
+from fairweir.guard.compare import hosts
+from fairweir.guard.daemon import find_daemon
+from fairweir.guard.treatments import Treatment
 from fairweir.pool import Done, map_jobs
-from fairweir.resolve import resolve
+from fairweir.run import World, run
 from fairweir.scenario import Scenario
+from fairweir.sweep import fingerprint
+from fairweir.worlds import LATE_RETRIES
 
-RESAMPLES: Final = 2_000
-"""Of the bootstrap over configurations."""
 TIMEOUT_S: Final = 600.0
+WINDOWS: Final = "autotuned"
+"""What the kernel's receivers advertise by themselves, as the simulated ones do. Of windows that bind nobody a guard can
+take nothing back for many round trips: what was promised stays promised."""
+_HINT: Final = "policies/ has examples; docs/guard.md lists all keys"
 
 
 @dataclass(frozen=True)
-class Job:
-    """A configuration and the policies (TOML) that its receiver obeys."""
+class Play:
+    """A configuration, what it is played with, and where."""
 
     case: Case
-    policy: str
+    treatment: Treatment = field(default_factory=Treatment)
+    world: World = "sim"
 
-    @property
+    @cached_property
+    def scenario(self) -> Scenario:
+        """What is played."""
+        return Scenario.from_dict(self.case.scenario())
+
+    @cached_property
     def key(self) -> str:
-        """A name for what is played."""
-        text = json.dumps([__version__, asdict(self.case), self.policy], sort_keys=True)
+        """A name for what is played; a run on another kernel is another one."""
+        policy = self.treatment.policy
+        held = [] if policy is None else [policy.digest, self.treatment.deployment]
+        where = [platform.release(), WINDOWS] if self.world == "kernel" else []
+        text = json.dumps([fingerprint(self.scenario, self.world), self.case.challenge, *held, *where])
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True)
 class Shares:
-    """What became of one run after the newcomer came.
+    """What became of one run after the newcomers came.
 
     Attributes
     ----------
     jain : float, between services or flows as the challenge says
     utilization : float, 0 to 1, of the bottleneck
-    throughputs_mbps : list, a flow each
+    throughputs_mbps : list, a flow each, incumbents first
     mean_rtt_ms : float
+    guard : dict; of the kernel world's guard what it was told, what it lost, what it made smaller, its ``cpu_s``
     """
 
     jain: float
     utilization: float
     throughputs_mbps: list[float]
     mean_rtt_ms: float
+    guard: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One configuration without and with policies."""
-
-    without: Shares
-    guarded: Shares
+class NotJudgedError(FairweirError):
+    """The kernel world's emulator was later than its budget allows, however often it was tried."""
 
 
-def play(job: Job) -> Measured:
-    """Play a configuration twice."""
-    config = resolve(Scenario.from_dict(job.case.scenario()))
-    text = json.dumps(config)
-    plain = json.loads(_core.run(text)[0])
+def play(one: Play) -> Shares:
+    """Play a configuration in the simulator."""
+    config = one.scenario.resolve()
+    text, policy = json.dumps(config), one.treatment.policy
+    if policy is None:
+        return _shares(one.case, json.loads(_core.run(text)[0]))
     rate = config["links"][0]["hop"]["link"]["rate"]
+    senders = [host for host in one.case.senders(one.treatment.deployment) if host is not None]
     try:
-        guarded = json.loads(_core.run_guarded(text, job.policy, job.case.senders(), rate))
+        told = _core.run_guarded(text, policy.text, senders, rate, policy.trees)
     except ValueError as error:
-        raise ConfigError(str(error), hint="policies/ has examples; docs/guard.md lists all keys") from None
-    return Measured(_shares(job.case, plain), _shares(job.case, guarded))
+        raise ConfigError(str(error), source=str(policy.file or policy.name), hint=_HINT) from None
+    return _shares(one.case, json.loads(told))
+
+
+def play_on_kernel(one: Play, on_progress: Callable[[float], object] | None = None) -> Shares:
+    """Play a configuration on the kernel's TCP; a run that was late gets further chances.
+
+    Raises
+    ------
+    NotJudgedError : all of them were late
+    KernelError, ConfigError : as for :func:`fairweir.run.run`; the guard refuses its policies
+    """
+    with tempfile.TemporaryDirectory(prefix="fairweir-guard-") as directory:
+        options = _options(one, Path(directory))
+        for _ in range(1 + LATE_RETRIES):
+            record = run(one.scenario, on="kernel", options=options, on_progress=on_progress)
+            if record.is_judged:
+                return _shares(one.case, record.summary)
+    raise NotJudgedError(str(record.summary["emulator"]["reason"]))
+
+
+def _options(one: Play, directory: Path) -> world_kernel.Options:
+    policy = one.treatment.policy
+    if policy is None:
+        return world_kernel.Options(windows=WINDOWS)
+    names = directory / "hosts"
+    config = policy.file or directory / "policies.toml"
+    if policy.file is None:
+        config.write_text(policy.text, encoding="utf-8")
+    names.write_text(hosts(one.scenario), encoding="utf-8")
+    guarding = world_kernel.Guarding(find_daemon(), config, names)
+    return world_kernel.Options(windows=WINDOWS, guarding=guarding)
 
 
 def _shares(case: Case, summary: dict[str, Any]) -> Shares:
     rates = metrics.throughputs_mbps(summary)
-    shares = rates
-    if CHALLENGES[case.challenge].among == "services":
-        senders = case.senders()
-        shares = [sum(r for r, s in zip(rates, senders, strict=True) if s == one) for one in sorted(set(senders))]
+    incumbents, _ = case.parties
+    services = [sum(rates[:incumbents]), sum(rates[incumbents:])]
     rtt = metrics.mean_rtt_ms(summary)
-    return Shares(metrics.jain(shares), metrics.utilization(summary), rates, rtt if rtt is not None else float("nan"))
+    status = summary.get("guard")
+    guard = {} if status is None else {key: status["kernel"][key] for key in ("told", "lost", "rewritten")}
+    return Shares(
+        metrics.jain(services if case.rules.among == "services" else rates),
+        metrics.utilization(summary),
+        rates,
+        rtt if rtt is not None else float("nan"),
+        guard if status is None else {**guard, "cpu_s": status["cpu_s"]},
+    )
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Finished configurations in a directory, a file each; without a directory nothing is kept."""
+    """Finished plays in a directory, a file each; without a directory nothing is kept."""
 
     directory: Path | None
 
-    def get(self, job: Job) -> Measured | None:
-        """Give what is kept of a job."""
+    def get(self, one: Play) -> Shares | None:
+        """Give what is kept of a play."""
         if self.directory is None:
             return None
         try:
-            found = json.loads(self._file(job).read_text(encoding="utf-8"))
-            return Measured(Shares(**found["without"]), Shares(**found["guarded"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            return Shares(**json.loads(self._file(one).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
             return None
 
-    def put(self, job: Job, measured: Measured) -> None:
+    def put(self, one: Play, shares: Shares) -> None:
         """Keep a result; a file is whole or not there."""
         if self.directory is None:
             return
         self.directory.mkdir(parents=True, exist_ok=True)
-        partial = self._file(job).with_suffix(".partial")
-        partial.write_text(json.dumps(asdict(measured)), encoding="utf-8")
-        partial.replace(self._file(job))
+        partial = self._file(one).with_suffix(".partial")
+        partial.write_text(json.dumps(asdict(shares)), encoding="utf-8")
+        partial.replace(self._file(one))
 
-    def _file(self, job: Job) -> Path:
-        return (self.directory or Path()) / f"{job.key}.json"
+    def _file(self, one: Play) -> Path:
+        return (self.directory or Path()) / f"{one.key}.json"
+
+
+@dataclass(frozen=True)
+class Results:
+    """What became of plays.
+
+    Attributes
+    ----------
+    shares : of those that ended and may be judged
+    late : those that may not, the emulator having been late
+    failures : a line each
+    """
+
+    shares: dict[Play, Shares] = field(default_factory=dict)
+    late: list[Play] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
 
 def evaluate(
-    jobs: Iterable[Job],
+    plays: Iterable[Play],
     kept: Kept,
     *,
     workers: int | None = None,
-    on_done: Callable[[str | None], object] | None = None,
-) -> dict[Job, Measured]:
-    """Play `jobs`, but for those that are kept.
+    on_done: Callable[[str], object] | None = None,
+    on_progress: Callable[[float], object] | None = None,
+) -> Results:
+    """Play what is not kept: simulations in parallel, then the kernel's one after another.
 
     Parameters
     ----------
-    workers : int, processes; default one a core
-    on_done : called after each with its failure, None if there is none
-
-    Returns
-    -------
-    dict from a job to what was measured; jobs that failed are missing
+    workers : int, processes for simulations; default one a core
+    on_done : called after each play with what went wrong, empty if nothing
+    on_progress : called with the fraction of a run on the kernel that has passed, 0 to 1
 
     Raises
     ------
     ConfigError : the policies are refused
+    KernelError : the kernel world cannot be had here; found before anything is played
     KeyboardInterrupt : Ctrl-C; what had ended is kept
     """
-    results: dict[Job, Measured] = {}
-    missing: list[Job] = []
-    tell = on_done or (lambda _failure: None)
-    for job in jobs:
-        found = kept.get(job)
-        if found is None:
-            missing.append(job)
-        else:
-            results[job] = found
-            tell(None)
+    every = list(dict.fromkeys(plays))
+    if any(one.world == "kernel" for one in every):
+        world_kernel.find_helper()
+        find_daemon()
+        world_kernel.need_root("the kernel world")
+    results = Results()
 
-    def settle(outcome: Any) -> None:
+    def settle(one: Play, shares: Shares | None, failure: str = "", *, is_new: bool = True) -> None:
+        if shares is not None:
+            results.shares[one] = shares
+            if is_new:
+                kept.put(one, shares)
+        (on_done or (lambda _: None))(failure)
+
+    def fail(one: Play, reason: str) -> None:
+        failure = f"{one.treatment.name}: {one.case}: {reason}"
+        results.failures.append(failure)
+        settle(one, None, failure)
+
+    def end(outcome: Any) -> None:
         if isinstance(outcome, Done):
-            kept.put(outcome.job, outcome.value)
-            results[outcome.job] = outcome.value
-            tell(None)
+            settle(outcome.job, outcome.value)
         elif isinstance(outcome.error, ConfigError):
             raise outcome.error
         else:
-            tell(f"{outcome.job.case}: {outcome.reason}")
+            fail(outcome.job, outcome.reason)
 
-    map_jobs(play, missing, workers=workers, timeout_s=TIMEOUT_S, on_done=settle)
+    missing: list[Play] = []
+    for one in every:
+        found = kept.get(one)
+        if found is None:
+            missing.append(one)
+        else:
+            settle(one, found, is_new=False)
+    map_jobs(play, [one for one in missing if one.world == "sim"], workers=workers, timeout_s=TIMEOUT_S, on_done=end)
+    for one in missing:
+        if one.world == "kernel":
+            try:
+                settle(one, play_on_kernel(one, on_progress))
+            except NotJudgedError as late:
+                results.late.append(one)
+                settle(one, None, f"not judged: {one.treatment.name}: {one.case}: {late}")
+            except ConfigError:
+                raise
+            except FairweirError as error:
+                fail(one, str(error))
     return results
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One challenge over its configurations.
-
-    Attributes
-    ----------
-    median_jain, p10_jain, median_utilization, p10_utilization : pairs, without and with policies
-    gain_percent : float; by how much the median JFI rises
-    gain_interval : pair; 95 % by bootstrap over configurations
-    """
-
-    challenge: str
-    configurations: int
-    median_jain: tuple[float, float]
-    p10_jain: tuple[float, float]
-    median_utilization: tuple[float, float]
-    p10_utilization: tuple[float, float]
-    gain_percent: float
-    gain_interval: tuple[float, float]
-
-    @property
-    def holds(self) -> bool:
-        """Is the gain beyond doubt?"""
-        return self.gain_interval[0] > 0.0
-
-
-def judge(challenge: str, measured: Sequence[Measured]) -> Verdict:
-    """Sum up one challenge's configurations, at least one."""
-    jain = np.array([[one.without.jain, one.guarded.jain] for one in measured])
-    utilization = np.array([[one.without.utilization, one.guarded.utilization] for one in measured])
-    dice = np.random.default_rng(1)
-    picks = dice.integers(0, len(measured), (RESAMPLES, len(measured)))
-    medians = np.median(jain[picks], axis=1)
-    low, high = np.percentile(100.0 * (medians[:, 1] / medians[:, 0] - 1.0), [2.5, 97.5])
-
-    def pair(values: Any, percentile: float) -> tuple[float, float]:
-        without, guarded = np.percentile(values, percentile, axis=0)
-        return float(without), float(guarded)
-
-    median = pair(jain, 50)
-    return Verdict(
-        challenge,
-        len(measured),
-        median,
-        pair(jain, 10),
-        pair(utilization, 50),
-        pair(utilization, 10),
-        100.0 * (median[1] / median[0] - 1.0),
-        (float(low), float(high)),
-    )

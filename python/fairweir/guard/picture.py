@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,14 +12,16 @@ from fairweir.drawing import style
 from fairweir.drawing.plots import DOTS_PER_INCH, check_plot_path
 
 if TYPE_CHECKING:
-    from fairweir.guard.evaluate import Measured
+    from fairweir.guard.outcome import Outcome
 
 COLUMN_INCHES: Final = 3.2
-HEIGHT_INCHES: Final = 5.6
+HEIGHT_INCHES: Final = 5.8
+#: The first is of runs without policies.
+_DASHES: Final = ("--", "-", "-.", ":")
 
 
-def save_distributions(results: Mapping[str, Sequence[Measured]], path: Path) -> None:
-    """Draw the share of configurations up to each JFI and utilisation: a column a challenge.
+def save_distributions(outcomes: Sequence[Outcome], path: Path) -> None:
+    """Draw the share of configurations up to each JFI and utilisation: a column a challenge, a line a treatment.
 
     Raises
     ------
@@ -29,23 +31,28 @@ def save_distributions(results: Mapping[str, Sequence[Measured]], path: Path) ->
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(COLUMN_INCHES * max(len(results), 2), HEIGHT_INCHES), layout="constrained")
-    axes = figure.subplots(2, len(results), squeeze=False, sharey=True)
-    for column, (challenge, measured) in enumerate(results.items()):
-        share = np.arange(1, len(measured) + 1) / len(measured)
-        for row, (metric, label) in enumerate((("jain", "Jain's fairness index"), ("utilization", "link utilisation"))):
+    figure = Figure(figsize=(COLUMN_INCHES * max(len(outcomes), 2), HEIGHT_INCHES), layout="constrained")
+    axes = figure.subplots(2, len(outcomes), squeeze=False, sharey=True)
+    names = list(dict.fromkeys(name for outcome in outcomes for name in outcome.jain))
+    looks = {name: (style.PALETTE[i % len(style.PALETTE)], _DASHES[i % len(_DASHES)]) for i, name in enumerate(names)}
+    lines = {}
+    for column, outcome in enumerate(outcomes):
+        for row, (values, label) in enumerate(
+            ((outcome.jain, "Jain's fairness index"), (outcome.utilization, "link utilisation"))
+        ):
             axis = axes[row, column]
-            for name, color, dash in (("without", style.PALETTE[1], "--"), ("guarded", style.PALETTE[0], "-")):
-                values = sorted(getattr(getattr(one, name), metric) for one in measured)
-                axis.step(values, share, dash, color=color, where="post", label=name)
+            for name, several in values.items():
+                color, dash = looks[name]
+                share = np.arange(1, len(several) + 1) / len(several)
+                (lines[name],) = axis.step(sorted(several), share, dash, color=color, where="post")
             axis.set_xlabel(label)
             axis.set_xlim(0.0, 1.02)
             axis.set_ylim(0.0, 1.0)
             axis.grid(alpha=0.3)
-        axes[0, column].set_title(f"{challenge} ({len(measured)})")
+        axes[0, column].set_title(f"{outcome.challenge} ({outcome.without.configurations})")
     for row in (0, 1):
         axes[row, 0].set_ylabel("share of configurations")
-    axes[0, 0].legend(loc="upper left")
+    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=min(len(lines), 4))
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
     with mpl.rc_context({"svg.hashsalt": "fairweir", "pdf.fonttype": 42}):
         figure.savefig(path, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)

@@ -15,8 +15,10 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A receiver whose window is not limited wakes up for so much.
+/// A receiver whose window is not limited wakes up for so much ...
 const WAKE_UP_BYTES: libc::c_int = 64 << 10;
+/// ... and one whose window grows for an eighth of the first window: what is not read does not let it grow.
+const AUTOTUNED_WAKE_UP_BYTES: libc::c_int = 8 << 10;
 /// How often the stop flag is looked at.
 const STOP_CHECK: Dur = Dur::from_millis(20);
 /// What one call discards at most.
@@ -28,7 +30,25 @@ pub struct Listening {
     /// Own address and port.
     pub address: SocketAddrV4,
     /// Largest window that it advertises, bytes; absent: no limit.
-    pub window: Option<u32>,
+    window: Option<u32>,
+    wake_up_bytes: libc::c_int,
+}
+
+impl Listening {
+    /// Nothing limits the window.
+    pub fn unlimited(address: SocketAddrV4) -> Listening {
+        Listening { address, window: None, wake_up_bytes: WAKE_UP_BYTES }
+    }
+
+    /// The kernel chooses the window.
+    pub fn autotuned(address: SocketAddrV4) -> Listening {
+        Listening { address, window: None, wake_up_bytes: AUTOTUNED_WAKE_UP_BYTES }
+    }
+
+    /// The window is at most `bytes`.
+    pub fn limited(address: SocketAddrV4, bytes: u32) -> Listening {
+        Listening { address, window: Some(bytes), wake_up_bytes: 1 }
+    }
 }
 
 /// The receivers of all flows.
@@ -56,10 +76,10 @@ impl Receivers {
         let mut listeners = Vec::with_capacity(plan.len());
         for (index, at) in plan.iter().enumerate() {
             let socket = bound(at.address)?;
-            match at.window {
-                Some(bytes) => clamp_window(&socket, bytes)?,
-                None => set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, WAKE_UP_BYTES)?,
+            if let Some(bytes) = at.window {
+                clamp_window(&socket, bytes)?;
             }
+            set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, at.wake_up_bytes)?;
             socket.listen(1)?;
             epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN, index as u64))?;
             listeners.push(socket);

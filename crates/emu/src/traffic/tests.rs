@@ -42,7 +42,7 @@ fn timeline() -> Timeline {
 
 /// Plays `plans`, each against a receiver of its own.
 fn play(plans: Vec<SenderPlan>, timeline: Timeline) -> SenderRecord {
-    let listening: Vec<Listening> = plans.iter().map(|plan| Listening { address: plan.remote, window: None }).collect();
+    let listening: Vec<Listening> = plans.iter().map(|plan| Listening::unlimited(plan.remote)).collect();
     let receivers = Receivers::listen(&listening).unwrap();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -1,0 +1,177 @@
+"""A challenge summed up over its configurations: fairness, utilisation, who gets what, and whether the claim holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairweir.guard.challenges import CHALLENGES, Case, Published
+from fairweir.guard.evaluate import Play, Shares
+from fairweir.guard.treatments import Treatment
+
+RESAMPLES: Final = 2_000
+"""Of the bootstrap over configurations."""
+HARM_PERCENT: Final = 5.0
+"""By so much a median may fall where policies ought to change nothing."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Over configurations; shares of incumbents and newcomers are parts of the link's rate, medians."""
+
+    configurations: int
+    median_jain: float
+    p10_jain: float
+    median_utilization: float
+    p10_utilization: float
+    incumbents: float
+    newcomers: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One treatment of one challenge.
+
+    Attributes
+    ----------
+    gain_percent : float; by how much the median JFI rises
+    gain_interval : pair; 95 % by bootstrap over configurations
+    utilization_percent : float; by how much the median utilisation rises
+    """
+
+    treatment: str
+    measures: Measures
+    gain_percent: float
+    gain_interval: tuple[float, float]
+    utilization_percent: float
+    published: Published
+
+    @property
+    def holds(self) -> bool:
+        """Is what is claimed so, beyond doubt where a gain is claimed?"""
+        if self.published.claim == "gains":
+            return self.gain_interval[0] > 0.0
+        return min(self.gain_percent, self.utilization_percent) >= -HARM_PERCENT
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One challenge.
+
+    Attributes
+    ----------
+    fair_incumbents, fair_newcomers : float; medians of the parts of the link that would be fair
+    incomplete : int; configurations left out because a run of theirs failed or may not be judged
+    jain, utilization : by treatment, a number each configuration; for drawing
+    """
+
+    challenge: str
+    without: Measures
+    verdicts: list[Verdict]
+    fair_incumbents: float
+    fair_newcomers: float
+    incomplete: int
+    jain: dict[str, list[float]]
+    utilization: dict[str, list[float]]
+
+    @property
+    def holds(self) -> bool:
+        """Do all its claims?"""
+        return all(verdict.holds for verdict in self.verdicts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what ``fairweir guard evaluate --json`` prints of it."""
+        return {
+            "challenge": self.challenge,
+            "configurations": self.without.configurations,
+            "incomplete": self.incomplete,
+            "fair": {"incumbents": self.fair_incumbents, "newcomers": self.fair_newcomers},
+            "without": asdict(self.without),
+            "treatments": [{**asdict(verdict), "holds": verdict.holds} for verdict in self.verdicts],
+        }
+
+
+def sum_up(challenge: str, plays: Mapping[Case, Sequence[Play]], shares: Mapping[Play, Shares]) -> Outcome | None:
+    """Sum up one challenge; None if no configuration has been played in full.
+
+    Parameters
+    ----------
+    plays : of each configuration, a play each treatment, the first without policies
+    shares : of plays that ended and may be judged
+    """
+    whole = {case: several for case, several in plays.items() if all(one in shares for one in several)}
+    if not whole:
+        return None
+    columns: dict[Treatment, list[Shares]] = {}
+    for several in whole.values():
+        for one in several:
+            columns.setdefault(one.treatment, []).append(shares[one])
+    cases = list(whole)
+    measures = {treatment: _measure(cases, column) for treatment, column in columns.items()}
+    (bare, without), *held = measures.items()
+    is_by_flow = CHALLENGES[challenge].among == "flows"
+    flows = np.array([case.parties if is_by_flow else (1, 1) for case in cases], float)
+    fair = np.median(flows / flows.sum(axis=1, keepdims=True), axis=0)
+    return Outcome(
+        challenge,
+        without,
+        [
+            Verdict(
+                treatment.name,
+                measured,
+                _percent(measured.median_jain, without.median_jain),
+                _interval(_jain(columns[bare]), _jain(columns[treatment])),
+                _percent(measured.median_utilization, without.median_utilization),
+                treatment.published(CHALLENGES[challenge]),
+            )
+            for treatment, measured in held
+        ],
+        float(fair[0]),
+        float(fair[1]),
+        len(plays) - len(whole),
+        {treatment.name: [one.jain for one in column] for treatment, column in columns.items()},
+        {treatment.name: [one.utilization for one in column] for treatment, column in columns.items()},
+    )
+
+
+def _measure(cases: Sequence[Case], column: Sequence[Shares]) -> Measures:
+    utilization = np.array([one.utilization for one in column])
+    parts = np.array([_parts(case, one) for case, one in zip(cases, column, strict=True)])
+    incumbents, newcomers = np.median(parts, axis=0)
+    return Measures(
+        len(column),
+        float(np.median(_jain(column))),
+        float(np.percentile(_jain(column), 10)),
+        float(np.median(utilization)),
+        float(np.percentile(utilization, 10)),
+        float(incumbents),
+        float(newcomers),
+    )
+
+
+def _parts(case: Case, shares: Shares) -> tuple[float, float]:
+    incumbents, _ = case.parties
+    rates = shares.throughputs_mbps
+    return sum(rates[:incumbents]) / case.rate_mbps, sum(rates[incumbents:]) / case.rate_mbps
+
+
+def _jain(column: Sequence[Shares]) -> Floats:
+    return np.array([one.jain for one in column])
+
+
+def _percent(value: float, base: float) -> float:
+    return 100.0 * (value / base - 1.0)
+
+
+def _interval(without: Floats, held: Floats) -> tuple[float, float]:
+    dice = np.random.default_rng(1)
+    picks = dice.integers(0, len(held), (RESAMPLES, len(held)))
+    gains = 100.0 * (np.median(held[picks], axis=1) / np.median(without[picks], axis=1) - 1.0)
+    low, high = np.percentile(gains, [2.5, 97.5])
+    return float(low), float(high)

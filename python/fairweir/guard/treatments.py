@@ -1,0 +1,138 @@
+"""What a configuration is played with: no guard, the challenge's own policy, a user's policies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from fairweir.errors import ConfigError
+from fairweir.guard.challenges import CHALLENGES, FAIR_SHARE, Challenge, Deployment, Published
+from fairweir.guard.configurations import MIXES, Network, curriculum
+from fairweir.run import World
+
+WITHOUT: Final = "without"
+PERFECT: Final = "perfect classifier"
+"""The upper bound of what a trained one could do: it knows the link's rate and the number of flows."""
+OWN: Final = "service policy"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Policies (TOML) under a name, and the file that they come from."""
+
+    name: str
+    text: str
+    file: Path | None = None
+
+    @staticmethod
+    def read(path: Path) -> Policy:
+        """Read a file of policies, as ``fairweir guard run --config`` takes it.
+
+        Raises
+        ------
+        ConfigError : it cannot be read, or is not TOML
+        """
+        try:
+            text = path.read_text(encoding="utf-8")
+            tomllib.loads(text)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot read the policies: {error}", source=str(path)) from None
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"not TOML: {error}", source=str(path)) from None
+        return Policy(path.stem, text, path.resolve())
+
+    @cached_property
+    def forest(self) -> Path | None:
+        """The file of the forest that the flow policy names, seen from that of the policies; None without one."""
+        flow = tomllib.loads(self.text).get("flow", {})
+        model = flow.get("model") if isinstance(flow, dict) else None
+        return self.file.parent / model if self.file is not None and isinstance(model, str) else None
+
+    @cached_property
+    def trees(self) -> str | None:
+        """The forest (JSON), None without one.
+
+        Raises
+        ------
+        ConfigError : it cannot be read
+        """
+        if self.forest is None:
+            return None
+        try:
+            return self.forest.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            hint = "fairweir guard train --out FILE writes one"
+            raise ConfigError(
+                f"cannot read the forest: {error}", source=str(self.file), key="flow.model", hint=hint
+            ) from None
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all that decides: the policies and the forest."""
+        return hashlib.sha256(json.dumps([self.text, self.trees]).encode()).hexdigest()
+
+    def trained_on(self) -> frozenset[Network] | None:
+        """Give the networks that the forest has learnt from; None if its file does not tell."""
+        if self.trees is None:
+            return frozenset()
+        try:
+            origin: dict[str, Any] = json.loads(self.trees)["trained_on"]
+            lessons = curriculum(MIXES[origin["mix"]], origin["runs"], origin["duration_s"], origin["seed"])
+            return frozenset(lesson.network for lesson in lessons)
+        except (ValueError, KeyError, TypeError):
+            return None
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """Policies and whose flows they hold.
+
+    Attributes
+    ----------
+    policy : None: nobody has a guard
+    """
+
+    policy: Policy | None = None
+    deployment: Deployment = "all"
+
+    @property
+    def name(self) -> str:
+        """As tables show it."""
+        if self.policy is None:
+            return WITHOUT
+        return self.policy.name if self.deployment == "all" else f"{self.policy.name}, {self.deployment} only"
+
+    def published(self, challenge: Challenge) -> Published:
+        """Give what the report says of it."""
+        return challenge.published[self.deployment]
+
+
+def treatments(challenge: str, policies: Sequence[Policy], world: World) -> list[Treatment]:
+    """Give what `challenge` is played with, first without any guard.
+
+    Parameters
+    ----------
+    policies : a user's, besides the challenge's own
+
+    Raises
+    ------
+    ConfigError : the kernel world has nothing to play it with
+    """
+    rules = CHALLENGES[challenge]
+    is_told = rules.policy == FAIR_SHARE
+    own = [Policy(PERFECT if is_told else OWN, rules.policy)]
+    deployments: list[Deployment] = list(rules.published)
+    if world == "kernel":
+        # A guard there knows no more than it sees, and one guards all receivers.
+        own = [] if is_told else own
+        deployments = [one for one in deployments if one == "all"]
+    if not [*own, *policies]:
+        hint = 'give --policy FILE with [flow] and model = "FOREST.json" (fairweir guard train)'
+        raise ConfigError(f"`{challenge}` has no policy of its own on the kernel", hint=hint)
+    return [Treatment(), *(Treatment(policy, one) for policy in [*own, *policies] for one in deployments)]
