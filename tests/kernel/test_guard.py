@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import json
-import re
 import signal
 import socket
 import struct
@@ -193,26 +192,6 @@ def test_it_ends_with_its_device(lab: Lab, cap: Path) -> None:
     assert child.wait(10) == 2
     assert child.stderr is not None
     assert "`v0` is gone" in child.stderr.read()
-
-
-def test_the_units_capabilities_are_enough(lab: Lab, cap: Path) -> None:
-    unit = (Path(__file__).parents[2] / "packaging" / "fairweir-guard@.service").read_text()
-    [granted] = re.findall(r"^AmbientCapabilities=(.*)$", unit, re.MULTILINE)
-    added = ",".join(f"+{name.removeprefix('CAP_').lower()}" for name in granted.split())
-    cap.parent.chmod(0o755)
-    child = lab.guard(
-        lab.receiver,
-        "v0",
-        "--config",
-        "/dev/stdin",
-        through=f"setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all,{added} --ambient-caps={added} "
-        f"--bounding-set=-all,{added}",
-        reads=cap,
-    )
-    connection = lab.connect("10.9.1.2")
-    send_until(is_held, connection)
-    child.send_signal(signal.SIGINT)
-    assert child.wait(10) == 130
 
 
 def test_a_rate_is_held_where_the_path_has_a_delay(tmp_path: Path) -> None:

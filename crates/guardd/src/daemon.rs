@@ -6,6 +6,8 @@ use crate::error::{During, GuardError};
 use crate::guard::{Guard, Turn};
 use crate::log::Log;
 use crate::owners::Owners;
+use crate::privileges::{self, Remaining};
+use crate::scrape::{Endpoint, Exposition};
 use crate::settings::Settings;
 use crate::signals::{Request, Signals};
 use crate::status::Status;
@@ -52,6 +54,8 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
         Err(e) => (None, Some(e)),
     };
     let has_owners = owners.is_some();
+    let endpoint = settings.metrics_listen.map(Endpoint::bind).transpose()?;
+    privileges::drop_all_but(if tap.is_linked() { Remaining::Nothing } else { Remaining::Filters })?;
     say(
         settings,
         &format!("guards {}{}", device.name, if swept > 0 { "; a killed guard's filters are removed" } else { "" }),
@@ -60,6 +64,11 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
         say(settings, &format!("does not know processes: {e}"));
     }
     let mut guard = Guard::new(tap, owners, &device.name, rules, settings.dry_run);
+    let exposition = endpoint.map(|endpoint| {
+        let exposition = Exposition::new(metrics::render(&guard.status()));
+        endpoint.serve(exposition.clone());
+        exposition
+    });
     let mut screen = Screen::new(settings.live);
     let (mut decide_at, mut tidy_at, mut metrics_at) = (machine::now(), machine::now(), machine::now());
     loop {
@@ -106,9 +115,12 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
                 ));
             }
         }
-        if let Some(path) = settings.metrics.as_deref().filter(|_| now >= metrics_at) {
+        let has_readers = settings.metrics.is_some() || exposition.is_some();
+        if has_readers && now >= metrics_at {
             metrics_at = next(metrics_at, METRICS_EVERY, now);
-            metrics::write(path, &guard.status())?;
+            let text = metrics::render(&guard.status());
+            settings.metrics.as_deref().map(|path| metrics::write(path, &text)).transpose()?;
+            exposition.iter().for_each(|exposition| exposition.publish(text.clone()));
         }
     }
 }

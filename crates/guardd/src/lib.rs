@@ -2,7 +2,7 @@
 //! policies decide every 100 ms, and their windows go back into the ACKs that leave.
 //!
 //! Everything hangs on descriptors of this process (on Linux before 6.6 but for two filters, which the next guard
-//! removes), so that nothing outlives it. Needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN.
+//! removes), so that nothing outlives it. Needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN to start, and gives them up then.
 #![warn(missing_docs)]
 
 mod control;
@@ -18,7 +18,9 @@ mod machine;
 pub mod metrics;
 mod names;
 mod owners;
+mod privileges;
 mod record;
+mod scrape;
 mod settings;
 mod signals;
 pub mod status;

@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use fairweir_guardd::status::{Explanation, Status};
 use fairweir_guardd::{Attachment, Device, Door, GuardError, Means, Policy, Settings, ask, daemon, live, sweep};
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -80,6 +81,9 @@ struct RunArguments {
     /// Keep this file up to date for node_exporter's textfile collector
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
+    /// Serve the same over HTTP at /metrics, as 127.0.0.1:9465
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics_listen: Option<SocketAddr>,
     /// Clamp this host's sockets instead of rewriting the windows in ACKs
     #[arg(long)]
     clamp: bool,
@@ -147,6 +151,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, GuardError> {
         live: true,
         log: arguments.log.clone(),
         metrics: arguments.metrics.clone(),
+        metrics_listen: arguments.metrics_listen,
         means: if arguments.clamp { Means::Clamp } else { Means::Rewrite },
         attachment: if arguments.filters { Attachment::Filter } else { Attachment::Best },
     };

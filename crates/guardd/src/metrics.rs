@@ -1,5 +1,4 @@
-//! The status in Prometheus' text format, as a file that node_exporter's textfile collector reads: a process that may
-//! load programs into the kernel shall not listen on a TCP port.
+//! The status in Prometheus' text format, as a file that node_exporter's textfile collector reads, or served over HTTP.
 //!
 //! Per service, not per flow: ports would make new series without end.
 
@@ -9,15 +8,18 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Writes `status` to `path`, in one step for readers.
+/// Writes `text` to `path`, in one step for readers.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write(path: &Path, status: &Status) -> Result<(), GuardError> {
+pub fn write(path: &Path, text: &str) -> Result<(), GuardError> {
     let unfinished = path.with_extension("unfinished");
-    let what = || format!("write {}", path.display());
-    fs::write(&unfinished, render(status)).during(what)?;
-    fs::rename(&unfinished, path).during(what)
+    fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path)).map_err(|e| {
+        GuardError::refused(
+            format!("--metrics {}: {e}", path.display()),
+            "the directory must be the guard's own user's to write: a guard that runs has no other rights left",
+        )
+    })
 }
 
 /// Removes it: what no longer runs has no numbers.
@@ -124,11 +126,11 @@ mod tests {
     #[test]
     fn a_file_is_whole_and_goes() {
         let path = std::env::temp_dir().join(format!("guard-{}.prom", std::process::id()));
-        write(&path, &a_status()).unwrap();
+        write(&path, &render(&a_status())).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), render(&a_status()));
         remove(&path).unwrap();
         remove(&path).unwrap();
         assert!(!path.exists());
-        assert!(write(std::path::Path::new("/nowhere/guard.prom"), &a_status()).is_err());
+        assert!(write(std::path::Path::new("/nowhere/guard.prom"), "").is_err());
     }
 }

@@ -7,6 +7,7 @@ use crate::tap::Means;
 use fairweir_guard::Trees;
 use fairweir_guard::policy::{Config, FlowConfig, FlowPolicy, Group, Policies};
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Where the policies come from.
@@ -110,6 +111,8 @@ pub struct Settings {
     pub log: Option<PathBuf>,
     /// Prometheus' text format is written here every few seconds, for node_exporter's textfile collector.
     pub metrics: Option<PathBuf>,
+    /// The same is served here.
+    pub metrics_listen: Option<SocketAddr>,
     /// How flows are held back.
     pub means: Means,
     /// How the programs are held.

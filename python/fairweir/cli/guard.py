@@ -57,6 +57,10 @@ def run(
         Path | None,
         typer.Option("--metrics", metavar="FILE", help="Keep up to date for node_exporter's textfile collector."),
     ] = None,
+    metrics_listen: Annotated[
+        str | None,
+        typer.Option("--metrics-listen", metavar="ADDRESS:PORT", help="Serve the same at /metrics, as 127.0.0.1:9465."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Guard a network device until interrupted; everything is undone then, or when the process is killed."""
@@ -68,6 +72,7 @@ def run(
         ("--hosts", hosts),
         ("--log", log),
         ("--metrics", metrics),
+        ("--metrics-listen", metrics_listen),
     ):
         words += [option, str(value)] if value is not None else []
     for option, is_set in (("--clamp", clamp), ("--dry-run", dry_run), ("--json", as_json)):

@@ -1,0 +1,50 @@
+//! What the process may do once its programs and links stand: next to nothing, though it was started by root.
+//!
+//! Since Linux 5.19 a map or an iterator asks for its descriptor alone, and links go with theirs; objects load on 6.1 and
+//! later. Only filters, which are used before 6.6, are removed by netlink, and that takes CAP_NET_ADMIN.
+
+use crate::error::{During, GuardError};
+use caps::errors::CapsError;
+use caps::{CapSet, Capability, CapsHashSet};
+use nix::sys::prctl;
+use std::io;
+
+/// What must still be possible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remaining {
+    /// Reading and writing what is open already, and files as any user may.
+    Nothing,
+    /// Removing filters from a device.
+    Filters,
+}
+
+impl Remaining {
+    fn capabilities(self) -> CapsHashSet {
+        match self {
+            Remaining::Nothing => CapsHashSet::new(),
+            Remaining::Filters => [Capability::CAP_NET_ADMIN].into(),
+        }
+    }
+}
+
+/// Gives up all capabilities of this thread, and of those that it starts, but for what is remaining; nor can they come
+/// back by executing a program.
+pub(crate) fn drop_all_but(remaining: Remaining) -> Result<(), GuardError> {
+    let what = || "give up capabilities".to_owned();
+    prctl::set_no_new_privs().during(what)?;
+    drop_sets(&remaining.capabilities()).map_err(|e| io::Error::other(e.to_string())).during(what)
+}
+
+fn drop_sets(kept: &CapsHashSet) -> Result<(), CapsError> {
+    caps::clear(None, CapSet::Ambient)?;
+    // What may be regained; without CAP_SETPCAP the limit stays, and no_new_privs does the same.
+    if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP)? {
+        caps::clear(None, CapSet::Bounding)?;
+    }
+    caps::clear(None, CapSet::Inheritable)?;
+    // Never more than there were.
+    let permitted = caps::read(None, CapSet::Permitted)?;
+    let kept = permitted.intersection(kept).copied().collect();
+    caps::set(None, CapSet::Effective, &kept)?;
+    caps::set(None, CapSet::Permitted, &kept)
+}
