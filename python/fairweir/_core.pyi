@@ -1,6 +1,6 @@
 """The compiled part of fairweir; units in names, raised errors are those of `fairweir.errors`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, final
 
 __all__ = [
@@ -201,13 +201,17 @@ def explain(path: str, on_progress: Callable[[int], object] | None = None) -> st
     """What a capture lets one believe of its flows' paths, as JSON; `on_progress` is told the frames read."""
 
 def run_guarded(
-    config: str, policies: str, senders: list[str], fair_share: int | None = None, forest: str | None = None
+    config: str,
+    policies: str,
+    senders: Sequence[str | None],
+    fair_share: int | None = None,
+    forest: str | None = None,
 ) -> str:
     """Run a configuration with a receiver that obeys policies (TOML), and give the summary, both JSON.
 
     Parameters
     ----------
-    senders : IPv4 address of each flow's sender
+    senders : the IPv4 address that each flow's data come from; None where the flow's receiver has no guard
     fair_share : bytes per second; what the classifier named ``fair-share`` takes the link's rate for
     forest : JSON of ``fairweir guard train``; the classifier of any other name
 

@@ -14,7 +14,8 @@ use std::net::Ipv4Addr;
 /// The name of the classifier that knows the link's rate and the number of flows.
 const FAIR_SHARE: &str = "fair-share";
 
-/// Runs a configuration (JSON) with a receiver that obeys `policies` (TOML); `senders` has each flow's IPv4 address.
+/// Runs a configuration (JSON) with a receiver that obeys `policies` (TOML); `senders` has the IPv4 address that each
+/// flow's data come from, or none for a flow whose receiver has no guard.
 /// `fair_share` in bytes per second is what the classifier of that name takes the link for; any other model is `forest`
 /// (JSON). Gives the summary as JSON.
 #[pyfunction]
@@ -23,20 +24,23 @@ pub fn run_guarded(
     py: Python<'_>,
     config: &str,
     policies: &str,
-    senders: Vec<String>,
+    senders: Vec<Option<String>>,
     fair_share: Option<u64>,
     forest: Option<&str>,
 ) -> PyResult<String> {
     let config: Config = serde_json::from_str(config).map_err(|e| error::from_json(py, &e))?;
     let senders = senders
         .iter()
-        .map(|text| text.parse::<Ipv4Addr>().map_err(|e| PyValueError::new_err(format!("sender `{text}`: {e}"))))
+        .map(|sender| {
+            let parse = |text: &String| text.parse::<Ipv4Addr>().map_err(|e| format!("sender `{text}`: {e}"));
+            sender.as_ref().map(parse).transpose().map_err(PyValueError::new_err)
+        })
         .collect::<PyResult<Vec<_>>>()?;
     if senders.len() != config.flows.len() {
         return Err(PyValueError::new_err(format!("{} senders for {} flows", senders.len(), config.flows.len())));
     }
     let policies = policies_of(policies, fair_share, forest).map_err(PyValueError::new_err)?;
-    let mut receiver = Receiver::new(config.packet.0, &senders, policies);
+    let mut receiver = Receiver::new(&config, &senders, policies);
     let summary = play_observed(py, &config, &mut receiver)?.summary;
     serde_json::to_string(&summary).map_err(|e| error::from_json(py, &e))
 }

@@ -1,31 +1,42 @@
 //! The window that a host advertises by itself: Linux's receive autotuning, `tcp_rcv_space_adjust`: twice what arrived in
 //! an RTT and 16 segments, growing only, up to the limit of `tcp_rmem`.
 
-use fairweir_units::{Dur, Time};
+use fairweir_guard::RttMeter;
+use fairweir_tap::EPOCH;
+use fairweir_units::Time;
 
 /// Bytes that Linux advertises first.
 const FIRST: u64 = 64 << 10;
 /// What a `tcp_rmem` of 32 MiB leaves for data.
 const MOST: u64 = 16 << 20;
+/// The window scale of a `tcp_rmem` of 32 MiB: units of 1 KiB.
+pub(crate) const WSCALE: u8 = 10;
 const SPARE_SEGMENTS: u64 = 16;
 
 /// One connection's.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct HostWindow {
     bytes: u64,
+    rtt: RttMeter,
     since: Time,
     arrived: u64,
 }
 
 impl HostWindow {
     pub(crate) fn new() -> HostWindow {
-        HostWindow { bytes: FIRST, since: Time::ZERO, arrived: 0 }
+        HostWindow { bytes: FIRST, rtt: RttMeter::default(), since: EPOCH, arrived: 0 }
     }
 
-    /// The window when `arrived` bytes have arrived in order.
-    pub(crate) fn advertise(&mut self, now: Time, arrived: u64, rtt: Option<Dur>, mss: u32) -> u64 {
-        if rtt.is_some_and(|rtt| now.since(self.since) >= rtt) {
-            let wanted = 2 * (arrived - self.arrived) + SPARE_SEGMENTS * u64::from(mss);
+    /// Data arrive that echo a timestamp.
+    pub(crate) fn on_data(&mut self, now: Time, tsecr: u32) {
+        self.rtt.on_arrival(tsecr, now);
+    }
+
+    /// The window, bytes, of an ACK that leaves with a timestamp when `arrived` bytes have arrived in order.
+    pub(crate) fn advertise(&mut self, now: Time, tsval: u32, arrived: u64, mss: u64) -> u64 {
+        self.rtt.on_departure(tsval, now);
+        if self.rtt.latest().is_some_and(|rtt| now.since(self.since) >= rtt) {
+            let wanted = 2 * (arrived - self.arrived) + SPARE_SEGMENTS * mss;
             self.bytes = self.bytes.max(wanted).min(MOST);
             (self.since, self.arrived) = (now, arrived);
         }
@@ -36,17 +47,20 @@ impl HostWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairweir_units::Dur;
 
     #[test]
     fn it_keeps_ahead_of_a_sender_that_doubles_and_never_shrinks() {
         let (mut window, mut arrived) = (HostWindow::new(), 0);
-        let rtt = Some(Dur::from_millis(100));
         let mut widths = Vec::new();
-        for (round, sent) in [20u64, 40, 80, 160, 10, 50_000].into_iter().enumerate() {
-            arrived += sent * 1448;
-            widths.push(window.advertise(Time::ZERO + Dur::from_millis(100 * (round as u64 + 1)), arrived, rtt, 1448));
+        for (round, sent) in [0u32, 20, 40, 80, 160, 10, 50_000].into_iter().enumerate() {
+            let now = EPOCH + Dur::from_millis(100 * (round as u64 + 1));
+            window.on_data(now, round as u32);
+            arrived += u64::from(sent) * 1448;
+            widths.push(window.advertise(now, round as u32 + 1, arrived, 1448));
         }
         let segments = |n: u64| n * 1448;
-        assert_eq!(widths, [segments(56), segments(96), segments(176), segments(336), segments(336), MOST]);
+        assert_eq!(widths[0], FIRST, "no RTT is known");
+        assert_eq!(widths[1..], [segments(56), segments(96), segments(176), segments(336), segments(336), MOST]);
     }
 }

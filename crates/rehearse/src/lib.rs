@@ -1,12 +1,16 @@
-//! The guard in the simulator: [`Tap`] turns what becomes of simulated packets into what the receiver's interface sees,
-//! [`Receiver`] lets policies set the windows that its ACKs carry, [`FairShare`] knows what a classifier would have to learn.
+//! The guard in the simulator: [`Receiver`] lets policies set the windows that its ACKs carry, [`FairShare`] knows what a
+//! classifier would have to learn, [`Lessons`] keeps rows of features with the truth that a receiver cannot know.
+//!
+//! [`guard_packet`] is the door from any [`fairweir_capture::Segment`] to the receiver's side.
 #![forbid(unsafe_code)]
 
 mod fair_share;
 mod host_window;
+mod lessons;
+mod packet;
 mod receiver;
-mod tap;
 
 pub use fair_share::FairShare;
+pub use lessons::{Lessons, Rows, Sampling};
+pub use packet::guard_packet;
 pub use receiver::Receiver;
-pub use tap::Tap;

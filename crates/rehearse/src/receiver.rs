@@ -1,24 +1,28 @@
 //! A receiver whose policies set the windows that its ACKs carry.
 
-use crate::host_window::HostWindow;
-use crate::tap::{Tap, WSCALE};
+use crate::host_window::{HostWindow, WSCALE};
+use crate::packet::guard_packet;
+use fairweir_capture::Endpoint;
 use fairweir_guard::policy::{Decision, Labels, Policies};
-use fairweir_guard::{Direction, FlowId, Limits, Promise, Table, WindowTarget};
-use fairweir_sim::{Observer, PacketEvent};
+use fairweir_guard::{FlowId, Limits, Packet, Promise, Table, WindowTarget};
+use fairweir_sim::{Config, FlowSpec, Observer, PacketEvent};
+use fairweir_tap::{Dialogue, EPOCH, Side, receiver_address};
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// CMU-CS-24-129 §3.3.2.
 const DECISION: Dur = Dur::from_millis(100);
+/// Flows are told apart by port: those of one sender are one service.
+const FIRST_PORT: u16 = 10_000;
 
 /// Watches a run and governs the windows of its flows.
 #[derive(Debug)]
 pub struct Receiver {
-    tap: Tap,
     table: Table,
     policies: Policies,
     flows: Vec<Flow>,
+    address: IpAddr,
     now: Time,
     decided: Time,
     decisions: u64,
@@ -26,34 +30,60 @@ pub struct Receiver {
 
 #[derive(Debug)]
 struct Flow {
+    dialogue: Dialogue,
     host: HostWindow,
-    promise: Promise,
-    target: Option<WindowTarget>,
-    rtt: Option<Dur>,
     /// Cumulative ACKs under way, and up to which packet they allow to send.
     edges: VecDeque<(u64, u64)>,
+    guard: Option<Guarded>,
+}
+
+/// What the guard does to a flow that it sees.
+#[derive(Debug)]
+struct Guarded {
+    promise: Promise,
+    target: Option<WindowTarget>,
     id: Option<FlowId>,
 }
 
-impl Receiver {
-    /// For packets of `packet_bytes`; `senders` has each flow's sender.
-    pub fn new(packet_bytes: u64, senders: &[Ipv4Addr], policies: Policies) -> Receiver {
-        let flow = || Flow {
+impl Flow {
+    fn new(config: &Config, spec: &FlowSpec, port: u16, sender: Option<Ipv4Addr>) -> Flow {
+        let address = sender.unwrap_or(Ipv4Addr::UNSPECIFIED).into();
+        Flow {
+            dialogue: Dialogue::new(config, spec, Endpoint { address, port }, Side::Receiver),
             host: HostWindow::new(),
-            promise: Promise::new(WSCALE),
-            target: None,
-            rtt: None,
             edges: VecDeque::new(),
-            id: None,
-        };
+            guard: sender.map(|_| Guarded { promise: Promise::new(WSCALE), target: None, id: None }),
+        }
+    }
+
+    /// The window of an ACK that leaves.
+    fn advertise(&mut self, now: Time, ack: u32, tsval: u32, cum: u64) {
+        let mss = u64::from(self.dialogue.payload());
+        let units = (self.host.advertise(now, tsval, cum * mss, mss) >> WSCALE) as u16;
+        let guard = self.guard.as_mut();
+        let window = guard.map_or(units, |guard| guard.promise.advertise(ack, units, guard.target));
+        self.edges.push_back((cum, cum + (u64::from(window) << WSCALE) / mss));
+    }
+}
+
+impl Receiver {
+    /// For a run of `config`; `senders` has who sends each flow, none where the flow's receiver has no guard: its host
+    /// chooses the window, and nothing of it is seen.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many senders as flows.
+    pub fn new(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) -> Receiver {
+        assert_eq!(senders.len(), config.flows.len(), "a sender a flow");
+        let flows = config.flows.iter().zip(FIRST_PORT..).zip(senders);
         let limits = Limits { needs_proof: false, ..Limits::default() };
         Receiver {
-            tap: Tap::new(packet_bytes, senders),
             table: Table::new(limits, [0; 16], policies.plan()),
             policies,
-            flows: senders.iter().map(|_| flow()).collect(),
-            now: Time::ZERO,
-            decided: Time::ZERO,
+            flows: flows.map(|((spec, port), sender)| Flow::new(config, spec, port, *sender)).collect(),
+            address: receiver_address(),
+            now: EPOCH,
+            decided: EPOCH,
             decisions: 0,
         }
     }
@@ -66,40 +96,38 @@ impl Receiver {
     fn decide(&mut self) {
         self.decided = self.now;
         self.table.expire(self.now);
+        let mut guarded: Vec<&mut Guarded> = self.flows.iter_mut().filter_map(|flow| flow.guard.as_mut()).collect();
         for (id, Decision { window, .. }) in self.policies.decide(&self.table, |_| Labels::default()) {
             self.decisions += 1;
-            if let Some(flow) = self.flows.iter_mut().find(|flow| flow.id == Some(id)) {
+            if let Some(flow) = guarded.iter_mut().find(|flow| flow.id == Some(id)) {
                 flow.target = window;
-                flow.rtt = self.table.get(id).and_then(|flow| flow.monitor().rtt().latest());
             }
         }
-    }
-
-    /// The window of an ACK that leaves.
-    fn advertise(&mut self, flow: u32, cum: u64) {
-        let (mss, ack) = (self.tap.payload(), self.tap.edge_of(cum));
-        let flow = &mut self.flows[flow as usize];
-        let host = flow.host.advertise(self.now, cum * u64::from(mss), flow.rtt, mss);
-        let window = flow.promise.advertise(ack, (host >> WSCALE) as u16, flow.target);
-        let packets = (u64::from(window) << WSCALE) / u64::from(mss);
-        flow.edges.push_back((cum, cum + packets));
     }
 }
 
 impl Observer for Receiver {
     fn on_packet(&mut self, event: PacketEvent) {
-        let Some(mut packet) = self.tap.packet(&event) else { return };
+        let flow = &mut self.flows[event.flow() as usize];
+        let mss = flow.dialogue.payload();
+        let Some(segment) = flow.dialogue.observe(event) else { return };
+        let Some(timestamps) = segment.options.timestamps else { return };
         // A delayed ACK is told after later data; the interface's clock does not go back.
-        self.now = self.now.max(packet.at);
-        packet.at = self.now;
+        self.now = self.now.max(segment.time);
+        if let Some(guard) = &mut flow.guard {
+            let packet = guard_packet(segment, |address| address == self.address, mss);
+            let id = packet.and_then(|packet| self.table.observe(&Packet { at: self.now, ..packet }));
+            guard.id = id.or(guard.id);
+        }
+        match event {
+            PacketEvent::AckSent { cum, .. } => {
+                let ack = segment.ack;
+                flow.advertise(self.now, ack, timestamps.value, cum);
+            }
+            _ => flow.host.on_data(self.now, timestamps.echo),
+        }
         if self.now.since(self.decided) >= DECISION {
             self.decide();
-        }
-        let id = self.table.observe(&packet);
-        match (event, packet.direction) {
-            (PacketEvent::AckSent { flow, cum, .. }, Direction::Outgoing) => self.advertise(flow, cum),
-            (PacketEvent::Arrived { flow, .. }, _) if id.is_some() => self.flows[flow as usize].id = id,
-            _ => {}
         }
     }
 

@@ -19,7 +19,7 @@ struct Link {
 type Sender = (&'static str, u8, u64);
 
 /// 60 s of which the last 40 count.
-fn scenario(link: &Link, flows: &[Sender]) -> (Config, Vec<Ipv4Addr>) {
+fn scenario(link: &Link, flows: &[Sender]) -> (Config, Vec<Option<Ipv4Addr>>) {
     let second = 1_000_000_000u64;
     let one_way = link.rtt_ms * 500_000;
     let flow = |(index, (cca, _, start)): (usize, &Sender)| {
@@ -37,17 +37,23 @@ fn scenario(link: &Link, flows: &[Sender]) -> (Config, Vec<Ipv4Addr>) {
         }}],
         "flows": flows.iter().enumerate().map(flow).collect::<Vec<_>>(),
     });
-    let senders = flows.iter().map(|(_, sender, _)| Ipv4Addr::new(192, 0, 2, *sender)).collect();
+    let senders = flows.iter().map(|(_, sender, _)| Some(Ipv4Addr::new(192, 0, 2, *sender))).collect();
     (serde_json::from_value(config).expect("a configuration"), senders)
 }
 
-fn guarded(config: &Config, senders: &[Ipv4Addr], policies: Policies) -> Summary {
+fn guarded(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) -> Summary {
+    let (summary, decisions) = decided(config, senders, policies);
+    assert!(decisions > 100);
+    summary
+}
+
+/// Also how many decisions there were.
+fn decided(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) -> (Summary, u64) {
     let factory =
         |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
-    let mut receiver = Receiver::new(config.packet.0, senders, policies);
+    let mut receiver = Receiver::new(config, senders, policies);
     let outcome = run_observed(config, &factory, &mut |_| ControlFlow::Continue(()), &mut receiver).expect("a run");
-    assert!(receiver.decisions() > 100);
-    outcome.summary
+    (outcome.summary, receiver.decisions())
 }
 
 fn policies(toml: &str) -> Policies {
@@ -109,4 +115,22 @@ fn a_capped_sender_keeps_to_its_rate_and_a_background_flow_yields() {
     // 1,448 of 1,500 bytes are payload.
     assert!((rates[2] / 5.18 - 1.0).abs() < 0.1, "{rates:?}");
     assert!(rates[1] < rates[0] / 2.0, "{rates:?}");
+}
+
+#[test]
+fn a_flow_whose_receiver_has_no_guard_is_neither_held_nor_seen() {
+    let link = Link { mbps: 50, rtt_ms: 40, queue_pkts: 400 };
+    let (config, senders) = scenario(&link, &[("cubic", 1, 0), ("cubic", 2, 0)]);
+    let play = |senders: [Option<Ipv4Addr>; 2]| {
+        let (summary, decisions) = decided(&config, &senders, policies("[[cap]]\nrate = '5Mbps'"));
+        (flows_mbps(&summary), summary.links[0].utilization, decisions)
+    };
+    let (rates, _, both) = play([senders[0], senders[1]]);
+    assert!(rates.iter().all(|rate| *rate < 6.0), "{rates:?}");
+    let (rates, utilization, one) = play([senders[0], None]);
+    assert!(rates[0] < 6.0 && rates[1] > 40.0, "{rates:?}");
+    // The window that a host chooses by itself holds nobody back.
+    assert!(utilization > 0.99, "{utilization}");
+    let (_, _, none) = play([None, None]);
+    assert!(both / 2 - 10 <= one && one <= both / 2 + 10 && none == 0, "{both} {one} {none}");
 }

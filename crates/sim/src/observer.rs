@@ -73,6 +73,20 @@ pub enum PacketEvent {
     },
 }
 
+impl PacketEvent {
+    /// Whose packet it is.
+    pub fn flow(&self) -> u32 {
+        match *self {
+            PacketEvent::Sent { flow, .. }
+            | PacketEvent::Dropped { flow, .. }
+            | PacketEvent::Arrived { flow, .. }
+            | PacketEvent::AckSent { flow, .. }
+            | PacketEvent::AckDropped { flow, .. }
+            | PacketEvent::AckArrived { flow, .. } => flow,
+        }
+    }
+}
+
 /// Sees all packets of a run.
 pub trait Observer {
     /// A packet's fate moved on.

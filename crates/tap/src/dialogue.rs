@@ -6,44 +6,79 @@
 //! **Fiction**: the simulator has no handshake. One is added before the flow starts, on an empty path, so that readers learn
 //! MSS, window scale and SACK. ACKs are as long as their options make them, whatever the scenario charges for them.
 
-use crate::wire::EPOCH;
 use fairweir_capture::{Ecn, Endpoint, Flags, Options, SackBlocks, Segment, TimestampOption};
-use fairweir_sim::{Config, FlowSpec};
-use fairweir_units::{Dur, NANOS_PER_SEC, Time};
+use fairweir_sim::{Config, FlowSpec, PacketEvent};
+use fairweir_units::{NANOS_PER_SEC, Time};
 use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
 
-/// IP's and TCP's headers with timestamps, bytes.
-const HEADERS: u32 = 52;
+/// What the run's start is called in captures, ns since 1970: handshakes come before the start, and no time is negative.
+pub const EPOCH: Time = Time::from_nanos(1_000_000_000 * NANOS_PER_SEC);
+/// IP's and TCP's headers with timestamps, bytes; a simulated packet's size includes them.
+pub const HEADERS: u32 = 52;
 /// What a SYN's headers take: 40 and 20 of options (MSS, SACK permitted, timestamps, window scale, padding).
 const SYN_BYTES: u32 = 60;
 /// A SACK option with its padding takes so many bytes and 8 a block; beside timestamps three blocks fit.
 const SACK_BYTES: u32 = 4;
 const SACK_BLOCKS: usize = 3;
+const RECEIVER_PORT: u16 = 5001;
 /// RFC 7323 §2.3.
 const MAX_SCALE: u8 = 14;
 
-/// The two ends' state, as far as headers show it.
+/// Where a packet can be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// With the data's sender.
+    Sender,
+    /// With the data's receiver.
+    Receiver,
+}
+
+/// The host that receives the data of all flows.
+pub fn receiver_address() -> IpAddr {
+    Ipv4Addr::new(10, 128, 0, 1).into()
+}
+
+/// The two ends' state, as far as headers show it, and what one side sees.
 #[derive(Debug)]
-pub(crate) struct Dialogue {
-    sender: Endpoint,
-    receiver: Endpoint,
+pub struct Dialogue {
+    side: Side,
     payload: u32,
     ecn: Ecn,
     has_sack: bool,
     scale: u8,
-    window: u16,
+    /// The latest segment of either end; most of the next one is the same.
+    of_sender: Segment,
+    of_receiver: Segment,
+    /// When the SYN leaves and when it has arrived, in the capture's time.
+    began: Time,
+    answered: Time,
     start: Time,
-    rtprop: Dur,
-    forward: Dur,
     /// Data packets on their way, by number; the first has `first_sent`.
-    on_their_way: VecDeque<Option<(u64, Segment)>>,
+    on_their_way: VecDeque<Option<Sent>>,
     first_sent: u32,
-    /// ACKs on their way, with their numbers.
-    acks: VecDeque<(u32, Segment)>,
+    acks: VecDeque<Ack>,
     /// TSvals of ACKs and when the sender gets them.
     echoes: VecDeque<(Time, u32)>,
     echo: u32,
     inbox: Inbox,
+}
+
+/// A data packet on its way.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    seq: u64,
+    timestamps: TimestampOption,
+}
+
+/// An ACK on its way.
+#[derive(Clone, Copy, Debug)]
+struct Ack {
+    number: u32,
+    cum: u64,
+    timestamps: TimestampOption,
+    has_mark: bool,
+    sack: SackBlocks,
 }
 
 /// What the receiver has.
@@ -84,165 +119,189 @@ impl Inbox {
     }
 }
 
+/// The run's clock to the capture's.
+pub(crate) fn stamp(at: Time) -> Time {
+    EPOCH + at.since(Time::ZERO)
+}
+
 /// TCP's clock: ms.
 fn ticks(at: Time) -> u32 {
     (at.as_nanos() / (NANOS_PER_SEC / 1000)) as u32
 }
 
 impl Dialogue {
-    pub(crate) fn new(config: &Config, flow: &FlowSpec, sender: Endpoint, receiver: Endpoint) -> Dialogue {
+    /// Nothing is on its way yet from `sender`, whose data are those of `flow`; `side` looks on.
+    pub fn new(config: &Config, flow: &FlowSpec, sender: Endpoint, side: Side) -> Dialogue {
         let payload = (config.packet.0 as u32).saturating_sub(HEADERS).max(1);
         let most = u64::from(u16::MAX) << MAX_SCALE;
         let room = flow.rwnd.map_or(most, |packets| packets.saturating_mul(u64::from(payload)).min(most));
         let scale = (0..MAX_SCALE).find(|scale| room >> scale <= u64::from(u16::MAX)).unwrap_or(MAX_SCALE);
-        let start = EPOCH + flow.start.since(Time::ZERO);
+        let start = stamp(flow.start);
+        let began = Time::from_nanos(start.as_nanos().saturating_sub(flow.rtprop.as_nanos()));
+        let answered = began + flow.forward_delay.min(flow.rtprop);
+        let window = room.div_ceil(1 << scale).min(u64::from(u16::MAX)) as u16;
+        let receiver = Endpoint { address: receiver_address(), port: RECEIVER_PORT };
         Dialogue {
-            sender,
-            receiver,
+            side,
             payload,
             ecn: if flow.ecn { Ecn::Ect0 } else { Ecn::NotEct },
             has_sack: flow.receiver.sack,
             scale,
-            window: room.div_ceil(1 << scale).min(u64::from(u16::MAX)) as u16,
+            of_sender: bare(sender, receiver, u16::MAX),
+            of_receiver: Segment { seq: 1, ..bare(receiver, sender, window) },
+            began,
+            answered,
             start,
-            rtprop: flow.rtprop,
-            forward: flow.forward_delay.min(flow.rtprop),
             on_their_way: VecDeque::new(),
             first_sent: 0,
             acks: VecDeque::new(),
             echoes: VecDeque::new(),
-            echo: ticks(start),
+            echo: ticks(answered),
             inbox: Inbox { recent: ticks(start), ..Inbox::default() },
         }
     }
 
-    /// SYN, SYN-ACK and ACK, and when each of them passes the sender and the receiver.
-    pub(crate) fn handshake(&self) -> [(Segment, Time, Time); 3] {
-        let there = |left: Time| left + self.forward;
-        let began = Time::from_nanos(self.start.as_nanos().saturating_sub(self.rtprop.as_nanos()));
-        let answered = there(began);
-        let syn_options = |at: Time, echo: u32| Options {
-            mss: Some((self.payload + HEADERS - 40).min(u32::from(u16::MAX)) as u16),
-            window_scale: Some(self.scale),
-            sack_permitted: self.has_sack,
-            timestamps: Some(TimestampOption { value: ticks(at), echo }),
-            sack: SackBlocks::default(),
-        };
-        let syn = Segment {
-            flags: Flags { syn: true, ..Flags::default() },
-            ip_bytes: SYN_BYTES,
-            options: syn_options(began, 0),
-            ..self.of_sender(began)
-        };
-        let syn_ack = Segment {
-            seq: 0,
-            ack: 1,
-            flags: Flags { syn: true, ack: true, ..Flags::default() },
-            ip_bytes: SYN_BYTES,
-            options: syn_options(answered, ticks(began)),
-            ..self.of_receiver(answered)
-        };
-        let ack = Segment { seq: 1, payload: 0, ip_bytes: HEADERS, ..self.of_sender(self.start) };
-        [(syn, began, answered), (syn_ack, self.start, answered), (ack, self.start, there(self.start))]
+    /// Bytes of data in a packet.
+    pub fn payload(&self) -> u32 {
+        self.payload
     }
 
-    fn of_sender(&self, at: Time) -> Segment {
-        Segment {
-            frame: 0,
-            time: at,
-            src: self.sender,
-            dst: self.receiver,
+    /// SYN, SYN-ACK and ACK, as the side sees them.
+    pub fn handshake(&self) -> [Segment; 3] {
+        let seen = |at_sender: Time, at_receiver: Time| match self.side {
+            Side::Sender => at_sender,
+            Side::Receiver => at_receiver,
+        };
+        let behind = self.start + self.answered.since(self.began);
+        let [began, answered, start] = [self.began, self.answered, self.start].map(ticks);
+        let offer = |end: Segment, ack: bool, time: Time, timestamps: TimestampOption| Segment {
+            time,
             seq: 0,
-            ack: 1,
-            flags: Flags { ack: true, ..Flags::default() },
-            window: u16::MAX,
-            payload: 0,
-            ip_bytes: HEADERS,
-            ecn: Ecn::NotEct,
-            options: stamped(at, self.echo),
-        }
+            flags: Flags { syn: true, ack, ..Flags::default() },
+            ip_bytes: SYN_BYTES,
+            options: Options {
+                mss: Some((self.payload + HEADERS - 40).min(u32::from(u16::MAX)) as u16),
+                window_scale: Some(self.scale),
+                sack_permitted: self.has_sack,
+                timestamps: Some(timestamps),
+                sack: SackBlocks::default(),
+            },
+            ..end
+        };
+        let echoing = |value: u32, echo: u32| TimestampOption { value, echo };
+        let syn = offer(self.of_sender, false, seen(self.began, self.answered), echoing(began, 0));
+        let syn_ack = offer(self.of_receiver, true, seen(self.start, self.answered), echoing(answered, began));
+        let options = Options { timestamps: Some(echoing(start, answered)), ..Options::default() };
+        let ack = Segment { time: seen(self.start, behind), seq: 1, options, ..self.of_sender };
+        [syn, syn_ack, ack]
     }
 
-    fn of_receiver(&self, at: Time) -> Segment {
-        Segment {
-            frame: 0,
-            time: at,
-            src: self.receiver,
-            dst: self.sender,
-            seq: 1,
-            ack: 1,
-            flags: Flags { ack: true, ..Flags::default() },
-            window: self.window,
-            payload: 0,
-            ip_bytes: HEADERS,
-            ecn: Ecn::NotEct,
-            options: stamped(at, self.inbox.recent),
+    /// What happens to one of the flow's packets, in the run's time; gives the segment that its side now sees, in the capture's.
+    pub fn observe(&mut self, event: PacketEvent) -> Option<&Segment> {
+        match event {
+            PacketEvent::Sent { seq, at, .. } => {
+                let sent = self.send(seq, at);
+                (self.side == Side::Sender).then(|| self.data(sent, at, self.ecn))
+            }
+            PacketEvent::Dropped { number, .. } => {
+                self.take(number);
+                None
+            }
+            PacketEvent::Arrived { number, at, is_marked, .. } => {
+                let sent = self.receive(number, is_marked)?;
+                let ecn = if is_marked { Ecn::Ce } else { self.ecn };
+                (self.side == Side::Receiver).then(|| self.data(sent, at, ecn))
+            }
+            PacketEvent::AckSent { number, cum, at, .. } => {
+                let ack = self.acknowledge(number, cum, at);
+                (self.side == Side::Receiver).then(|| self.ack(&ack, at))
+            }
+            PacketEvent::AckDropped { .. } => None,
+            PacketEvent::AckArrived { number, at, .. } => {
+                let ack = self.hear(number, at)?;
+                (self.side == Side::Sender).then(|| self.ack(&ack, at))
+            }
         }
     }
 
     /// Packet `seq` leaves the sender.
-    pub(crate) fn send(&mut self, seq: u64, at: Time) -> Segment {
+    fn send(&mut self, seq: u64, at: Time) -> Sent {
         while let Some((_, tsval)) = self.echoes.pop_front_if(|(arrival, _)| *arrival <= at) {
             self.echo = tsval;
         }
-        let segment = Segment {
-            seq: self.byte(seq),
-            payload: self.payload,
-            ip_bytes: self.payload + HEADERS,
-            ecn: self.ecn,
-            ..self.of_sender(at)
-        };
-        self.on_their_way.push_back(Some((seq, segment)));
-        segment
+        let sent = Sent { seq, timestamps: TimestampOption { value: ticks(stamp(at)), echo: self.echo } };
+        self.on_their_way.push_back(Some(sent));
+        sent
     }
 
     /// The copy with this number is on its way no more.
-    pub(crate) fn take(&mut self, number: u32) -> Option<(u64, Segment)> {
-        let copy = self.on_their_way.get_mut((number - self.first_sent) as usize)?.take();
-        while self.on_their_way.pop_front_if(|copy| copy.is_none()).is_some() {
+    fn take(&mut self, number: u32) -> Option<Sent> {
+        if number != self.first_sent {
+            return self.on_their_way.get_mut((number - self.first_sent) as usize)?.take();
+        }
+        let sent = self.on_their_way.pop_front()?;
+        self.first_sent += 1;
+        while self.on_their_way.pop_front_if(|sent| sent.is_none()).is_some() {
             self.first_sent += 1;
         }
-        copy
+        sent
     }
 
     /// The copy with this number reaches the receiver.
-    pub(crate) fn receive(&mut self, number: u32, at: Time, is_marked: bool) -> Option<Segment> {
-        let (seq, mut segment) = self.take(number)?;
+    fn receive(&mut self, number: u32, is_marked: bool) -> Option<Sent> {
+        let sent = self.take(number)?;
         self.inbox.has_mark |= is_marked;
-        self.inbox.take(seq, segment.options.timestamps.map_or(0, |stamps| stamps.value));
-        segment.time = at;
-        if is_marked {
-            segment.ecn = Ecn::Ce;
-        }
-        Some(segment)
+        self.inbox.take(sent.seq, sent.timestamps.value);
+        Some(sent)
     }
 
     /// The receiver sends an ACK.
-    pub(crate) fn acknowledge(&mut self, number: u32, cum: u64, at: Time) -> Segment {
+    fn acknowledge(&mut self, number: u32, cum: u64, at: Time) -> Ack {
         debug_assert_eq!(cum, self.inbox.next, "both count alike");
-        let mut segment = self.of_receiver(at);
-        segment.ack = self.byte(cum);
-        segment.flags.ece = self.inbox.has_mark;
+        let mut sack = SackBlocks::default();
         if self.has_sack {
             for &(from, to) in self.inbox.beyond.iter().take(SACK_BLOCKS) {
-                segment.options.sack.push((self.byte(from), self.byte(to)));
-                segment.ip_bytes += 8;
+                sack.push((self.byte(from), self.byte(to)));
             }
-            segment.ip_bytes += if segment.options.sack.is_empty() { 0 } else { SACK_BYTES };
         }
+        let timestamps = TimestampOption { value: ticks(stamp(at)), echo: self.inbox.recent };
+        let ack = Ack { number, cum, timestamps, has_mark: std::mem::take(&mut self.inbox.has_mark), sack };
         self.inbox.acked = cum;
-        self.inbox.has_mark = false;
-        self.acks.push_back((number, segment));
-        segment
+        self.acks.push_back(ack);
+        ack
     }
 
     /// The ACK with this number reaches the sender; those before it that have not are lost.
-    pub(crate) fn hear(&mut self, number: u32, at: Time) -> Option<Segment> {
-        while self.acks.pop_front_if(|(other, _)| *other < number).is_some() {}
-        let (_, mut segment) = self.acks.pop_front_if(|(other, _)| *other == number)?;
-        self.echoes.push_back((at, segment.options.timestamps.map_or(0, |stamps| stamps.value)));
-        segment.time = at;
-        Some(segment)
+    fn hear(&mut self, number: u32, at: Time) -> Option<Ack> {
+        while self.acks.pop_front_if(|other| other.number < number).is_some() {}
+        let ack = self.acks.pop_front_if(|other| other.number == number)?;
+        self.echoes.push_back((at, ack.timestamps.value));
+        Some(ack)
+    }
+
+    fn data(&mut self, sent: Sent, at: Time, ecn: Ecn) -> &Segment {
+        let seq = self.byte(sent.seq);
+        let segment = &mut self.of_sender;
+        segment.time = stamp(at);
+        segment.seq = seq;
+        segment.payload = self.payload;
+        segment.ip_bytes = self.payload + HEADERS;
+        segment.ecn = ecn;
+        segment.options.timestamps = Some(sent.timestamps);
+        segment
+    }
+
+    fn ack(&mut self, ack: &Ack, at: Time) -> &Segment {
+        let blocks = ack.sack.iter().count() as u32;
+        let cum = self.byte(ack.cum);
+        let segment = &mut self.of_receiver;
+        segment.time = stamp(at);
+        segment.ack = cum;
+        segment.flags.ece = ack.has_mark;
+        segment.ip_bytes = HEADERS + if blocks > 0 { SACK_BYTES + 8 * blocks } else { 0 };
+        segment.options.timestamps = Some(ack.timestamps);
+        segment.options.sack = ack.sack;
+        segment
     }
 
     fn byte(&self, packet: u64) -> u32 {
@@ -250,6 +309,20 @@ impl Dialogue {
     }
 }
 
-fn stamped(at: Time, echo: u32) -> Options {
-    Options { timestamps: Some(TimestampOption { value: ticks(at), echo }), ..Options::default() }
+/// An ACK of nothing yet.
+fn bare(src: Endpoint, dst: Endpoint, window: u16) -> Segment {
+    Segment {
+        frame: 0,
+        time: EPOCH,
+        src,
+        dst,
+        seq: 0,
+        ack: 1,
+        flags: Flags { ack: true, ..Flags::default() },
+        window,
+        payload: 0,
+        ip_bytes: HEADERS,
+        ecn: Ecn::NotEct,
+        options: Options::default(),
+    }
 }

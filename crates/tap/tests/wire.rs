@@ -1,10 +1,8 @@
 //! What a simulated capture shows: in order, complete, and true to the path.
 
 use fairweir_capture::{Reader, Segment, Writer};
-use fairweir_guard::{Limits, Plan, Row, Table};
 use fairweir_sim::{Config, FlowSpec, Outcome, run_observed};
-use fairweir_tap::{EPOCH, Lessons, Rows, Sampling, Side, Wire, guard_packet, receiver_address};
-use fairweir_units::{Dur, Time};
+use fairweir_tap::{EPOCH, Side, Wire};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -112,52 +110,6 @@ fn a_capture_is_read_back_whole() {
     while reader.next_segment().expect("a segment").is_some() {}
     let counts = reader.counts();
     assert_eq!((counts.backward, counts.frames), (0, counts.segments));
-}
-
-#[test]
-fn a_guard_measures_simulated_flows() {
-    let config = scenario(&[flow("cubic", json!({}))], 40, 10);
-    let plan = Plan::new(["min_rtt_us", "loss_rate.window32"].map(|name| name.parse().expect("a feature")));
-    let mut row = Row::for_plan(&plan);
-    let mut table = Table::new(Limits::default(), [1; 16], plan);
-    let mut seen = None;
-    for segment in capture(&config, Side::Receiver).1 {
-        let packet = guard_packet(&segment, |address| address == receiver_address(), 1448).expect("managed");
-        seen = table.observe(&packet).or(seen);
-    }
-    let id = seen.expect("the handshake opens the flow");
-    table.fill(id, &mut row);
-    let monitor = table.get(id).expect("it lives").monitor();
-    // the receiver's RTT is from an ACK's leaving to the data that it lets out: ms ticks, no less than the path's
-    let min = monitor.rtt().min().expect("an RTT");
-    assert!((Dur::from_millis(40)..Dur::from_millis(43)).contains(&min), "{min:?}");
-    assert!(row.get(1).is_some_and(|loss| loss < 0.2) && monitor.lost() > 0);
-}
-
-fn lessons(config: &Config) -> Rows {
-    let sampling = Sampling { from: Time::from_nanos(12_000 * MS), one_in: 10, seed: 3 };
-    let mut wire = Lessons::watch(config, sampling);
-    watch(config, &mut wire);
-    wire.finish().rows()
-}
-
-#[test]
-fn lessons_know_the_truth() {
-    // Cubic fills a buffer in which Vegas keeps to a few packets.
-    let unlike = lessons(&scenario(&[flow("cubic", json!({})), flow("vegas", json!({}))], 100, 20));
-    let mean = |rows: &Rows, flow: u32| {
-        let shares: Vec<f64> = (0..rows.flow.len()).filter(|&i| rows.flow[i] == flow).map(|i| rows.share[i]).collect();
-        assert!(shares.len() > 3, "{shares:?}");
-        shares.iter().sum::<f64>() / shares.len() as f64
-    };
-    assert!(mean(&unlike, 0) > 1.5 && mean(&unlike, 1) < 0.5);
-    assert_eq!(unlike.values.len(), unlike.flow.len() * 209);
-    assert!(unlike.t_ns.iter().all(|&t| t >= 12_000 * MS) && unlike.t_ns.is_sorted());
-    let rows = unlike.flow.len();
-    assert!((600..1000).contains(&rows), "a tenth of 8 s at 1000 packets/s: {rows}");
-    let alone = lessons(&scenario(&[flow("cubic", json!({}))], 100, 20));
-    assert!(alone.share.iter().all(|&share| share == 1.0));
-    assert_eq!(lessons(&scenario(&[flow("cubic", json!({}))], 100, 20)).flow, alone.flow);
 }
 
 proptest! {

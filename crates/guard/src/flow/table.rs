@@ -127,6 +127,8 @@ pub struct Table {
     clock: Clock,
     now: Time,
     places: HashMap<FlowKey, Place, Keyed>,
+    /// The open flow of the latest packet: an ACK follows its data, and bursts are of one flow.
+    latest: Option<(FlowKey, u32)>,
     strangers: HashMap<FlowKey, Stranger, Keyed>,
     queue: VecDeque<(FlowKey, u64)>,
     births: u64,
@@ -155,6 +157,7 @@ impl Table {
             clock: Clock::default(),
             now: Time::ZERO,
             places: HashMap::with_hasher(keyed()),
+            latest: None,
             strangers: HashMap::with_hasher(keyed()),
             queue: VecDeque::new(),
             births: 0,
@@ -169,6 +172,14 @@ impl Table {
     /// A packet passes. Returns its flow if data arrived that were measured.
     pub fn observe(&mut self, packet: &Packet) -> Option<FlowId> {
         self.now = self.clock.read(packet.at);
+        let slot = match self.latest {
+            Some((flow, slot)) if flow == packet.flow => slot,
+            _ => self.find(packet)?,
+        };
+        self.measure(slot, packet)
+    }
+
+    fn find(&mut self, packet: &Packet) -> Option<u32> {
         let slot = match self.places.get(&packet.flow) {
             Some(Place::Open(slot)) => *slot,
             Some(Place::Stranger) => self.meet(packet)?,
@@ -177,7 +188,8 @@ impl Table {
                 self.meet(packet)?
             }
         };
-        self.measure(slot, packet)
+        self.latest = Some((packet.flow, slot));
+        Some(slot)
     }
 
     fn measure(&mut self, slot: u32, packet: &Packet) -> Option<FlowId> {
@@ -322,6 +334,7 @@ impl Table {
         if let Some(flow) = flow.take() {
             *generation = generation.wrapping_add(1);
             self.places.remove(&flow.key);
+            self.latest = None;
             self.bytes -= flow.bytes;
             self.free.push(id.slot);
         }

@@ -5,10 +5,10 @@
 //! is of what arrives.
 
 use crate::packet::guard_packet;
-use crate::wire::{EPOCH, Side, Taker, Wire, flow_of, receiver_address};
 use fairweir_capture::Segment;
 use fairweir_guard::{FlowId, Limits, Plan, Row, Table, catalogue};
 use fairweir_sim::Config;
+use fairweir_tap::{EPOCH, HEADERS, Side, Taker, Wire, flow_of, receiver_address};
 use fairweir_units::{Dur, Time};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -17,8 +17,6 @@ use std::ops::ControlFlow;
 
 /// The window of a label, minimum RTTs.
 const WINDOW: u64 = 8;
-/// IP's and TCP's headers, bytes: a full segment's payload is the packet less them.
-const HEADERS: u64 = 52;
 
 /// Which arrivals become examples.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,7 +85,7 @@ impl Lessons {
         let lessons = Lessons {
             sampling: Sampling { from: EPOCH + sampling.from.since(Time::ZERO), ..sampling },
             rng: ChaCha8Rng::seed_from_u64(sampling.seed),
-            mss: config.packet.0.saturating_sub(HEADERS) as u32,
+            mss: (config.packet.0 as u32).saturating_sub(HEADERS),
             table: Table::new(limits, [0; 16], plan),
             row,
             histories: config.flows.iter().map(|_| History::default()).collect(),

@@ -15,13 +15,14 @@ pub fn guard_packet(segment: &Segment, is_managed: impl Fn(IpAddr) -> bool, mss:
     } else {
         return None;
     };
-    let named = [
-        (segment.flags.fin, Flags::FIN),
-        (segment.flags.syn, Flags::SYN),
-        (segment.flags.rst, Flags::RST),
-        (segment.flags.ack, Flags::ACK),
-    ];
-    let flags = named.into_iter().filter(|(is_set, _)| *is_set).fold(Flags::default(), |all, (_, flag)| all.and(flag));
+    let bit = |is_set: bool, flag: Flags| if is_set { flag.0 } else { 0 };
+    let flags = Flags(
+        bit(segment.flags.fin, Flags::FIN)
+            | bit(segment.flags.syn, Flags::SYN)
+            | bit(segment.flags.rst, Flags::RST)
+            | bit(segment.flags.ack, Flags::ACK),
+    );
+    let segs = if segment.payload <= mss { 1 } else { segment.payload.div_ceil(mss.max(1)) };
     Some(Packet {
         at: segment.time,
         flow: FlowKey::new(end(local), end(remote), 0),
@@ -33,7 +34,7 @@ pub fn guard_packet(segment: &Segment, is_managed: impl Fn(IpAddr) -> bool, mss:
         timestamps: segment.options.timestamps.map(|t| Timestamps { tsval: t.value, tsecr: t.echo }),
         payload: segment.payload,
         wire: segment.ip_bytes,
-        segs: u16::try_from(segment.payload.div_ceil(mss.max(1))).unwrap_or(u16::MAX).max(1),
+        segs: u16::try_from(segs).unwrap_or(u16::MAX),
         wscale: segment.options.window_scale,
     })
 }

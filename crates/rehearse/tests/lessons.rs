@@ -1,0 +1,84 @@
+//! What the receiver's side learns of simulated flows.
+
+use fairweir_capture::Segment;
+use fairweir_guard::{Limits, Plan, Row, Table};
+use fairweir_rehearse::{Lessons, Rows, Sampling, guard_packet};
+use fairweir_sim::{Config, FlowSpec, Observer, run_observed};
+use fairweir_tap::{Side, Wire, receiver_address};
+use fairweir_units::{Dur, Time};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+
+const MS: u64 = 1_000_000;
+
+/// 12 Mbit/s, a packet of 1500 bytes in 1 ms, and a path of 40 ms.
+fn scenario(ccas: &[&str], buffer_packets: u64, seconds: u64) -> Config {
+    let flow = |cca: &&str| {
+        json!({
+            "id": cca, "cca": cca, "path": [0], "forward_delay": 20 * MS, "reverse_delay": 20 * MS, "rtprop": 40 * MS,
+        })
+    };
+    let config = json!({
+        "duration": seconds * 1000 * MS, "seed": 1, "flows": ccas.iter().map(flow).collect::<Vec<Value>>(),
+        "links": [{"name": "bottleneck", "hop": {
+            "link": {"kind": "constant", "rate": 1_500_000},
+            "queue": {"kind": "droptail", "limit": buffer_packets * 1500},
+        }}],
+    });
+    serde_json::from_value(config).expect("a scenario")
+}
+
+fn watch(config: &Config, observer: &mut dyn Observer) {
+    let factory =
+        |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
+    run_observed(config, &factory, &mut |_| ControlFlow::Continue(()), observer).expect("a run");
+}
+
+#[test]
+fn a_guard_measures_simulated_flows() {
+    let config = scenario(&["cubic"], 40, 10);
+    let plan = Plan::new(["min_rtt_us", "loss_rate.window32"].map(|name| name.parse().expect("a feature")));
+    let mut row = Row::for_plan(&plan);
+    let mut table = Table::new(Limits::default(), [1; 16], plan);
+    let mut seen = None;
+    let mut wire = Wire::new(&config, Side::Receiver, |segment: &Segment| {
+        let packet = guard_packet(segment, |address| address == receiver_address(), 1448).expect("managed");
+        seen = table.observe(&packet).or(seen);
+        ControlFlow::Continue(())
+    });
+    watch(&config, &mut wire);
+    let _ = wire.finish();
+    let id = seen.expect("the handshake opens the flow");
+    table.fill(id, &mut row);
+    let monitor = table.get(id).expect("it lives").monitor();
+    // the receiver's RTT is from an ACK's leaving to the data that it lets out: ms ticks, no less than the path's
+    let min = monitor.rtt().min().expect("an RTT");
+    assert!((Dur::from_millis(40)..Dur::from_millis(43)).contains(&min), "{min:?}");
+    assert!(row.get(1).is_some_and(|loss| loss < 0.2) && monitor.lost() > 0);
+}
+
+fn lessons(config: &Config) -> Rows {
+    let sampling = Sampling { from: Time::from_nanos(12_000 * MS), one_in: 10, seed: 3 };
+    let mut wire = Lessons::watch(config, sampling);
+    watch(config, &mut wire);
+    wire.finish().rows()
+}
+
+#[test]
+fn lessons_know_the_truth() {
+    // Cubic fills a buffer in which Vegas keeps to a few packets.
+    let unlike = lessons(&scenario(&["cubic", "vegas"], 100, 20));
+    let mean = |rows: &Rows, flow: u32| {
+        let shares: Vec<f64> = (0..rows.flow.len()).filter(|&i| rows.flow[i] == flow).map(|i| rows.share[i]).collect();
+        assert!(shares.len() > 3, "{shares:?}");
+        shares.iter().sum::<f64>() / shares.len() as f64
+    };
+    assert!(mean(&unlike, 0) > 1.5 && mean(&unlike, 1) < 0.5);
+    assert_eq!(unlike.values.len(), unlike.flow.len() * 209);
+    assert!(unlike.t_ns.iter().all(|&t| t >= 12_000 * MS) && unlike.t_ns.is_sorted());
+    let rows = unlike.flow.len();
+    assert!((600..1000).contains(&rows), "a tenth of 8 s at 1000 packets/s: {rows}");
+    let alone = lessons(&scenario(&["cubic"], 100, 20));
+    assert!(alone.share.iter().all(|&share| share == 1.0));
+    assert_eq!(lessons(&scenario(&["cubic"], 100, 20)).flow, alone.flow);
+}
