@@ -190,9 +190,9 @@ static __always_inline void hold_back(struct __sk_buff *skb, const struct guard_
 	old = __builtin_bswap16(p->window);
 	new = __builtin_bswap16(window);
 	/* A no-op where the device is to finish the checksum, vital where a forwarded packet's is finished. */
-	if (bpf_l4_csum_replace(skb, at->tcp + 16, old, new, sizeof(new)))
+	if (bpf_l4_csum_replace(skb, at->transport + 16, old, new, sizeof(new)))
 		return;
-	bpf_skb_store_bytes(skb, at->tcp + 14, &new, sizeof(new), 0);
+	bpf_skb_store_bytes(skb, at->transport + 14, &new, sizeof(new), 0);
 	COUNT(rewritten);
 }
 

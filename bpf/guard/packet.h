@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * A TCP packet as it passes a network device: with or without a link header, VLAN tags in band or beside it, IPv4 with
- * options, IPv6 with extension headers. Fragments are no packets here. All reads go through the kernel's bounds checks.
+ * A packet as it passes a network device, of TCP above all: with or without a link header, VLAN tags in band or beside it,
+ * IPv4 with options, IPv6 with extension headers. Fragments are no packets here. All reads go through the kernel's bounds checks.
  */
 #ifndef FAIRWEIR_GUARD_PACKET_H
 #define FAIRWEIR_GUARD_PACKET_H
@@ -82,6 +82,7 @@ static __always_inline u32 be32(const u8 *p)
 #define VLAN_ID 0x0fff
 
 #define PROTO_TCP 6
+#define PROTO_UDP 17
 #define IP_FRAGMENT 0x3fff /* offset, or more to come */
 #define IPV6_HOP_BY_HOP 0
 #define IPV6_ROUTING 43
@@ -91,11 +92,11 @@ static __always_inline u32 be32(const u8 *p)
 /* Where the headers are, bytes from the start. */
 struct guard_layout {
 	u32 ip;
-	u32 tcp;
+	u32 transport;
 	u32 end; /* of the payload: frames may be padded */
 };
 
-static __always_inline bool read_ipv4(struct __sk_buff *skb, struct guard_layout *at, u8 *src, u8 *dst)
+static __always_inline bool read_ipv4(struct __sk_buff *skb, u8 protocol, struct guard_layout *at, u8 *src, u8 *dst)
 {
 	u8 ip[20];
 	u32 header;
@@ -103,9 +104,9 @@ static __always_inline bool read_ipv4(struct __sk_buff *skb, struct guard_layout
 	if (bpf_skb_load_bytes(skb, at->ip, ip, sizeof(ip)))
 		return false;
 	header = (ip[0] & 15) * 4;
-	if (ip[0] >> 4 != 4 || header < sizeof(ip) || ip[9] != PROTO_TCP || (be16(ip + 6) & IP_FRAGMENT))
+	if (ip[0] >> 4 != 4 || header < sizeof(ip) || ip[9] != protocol || (be16(ip + 6) & IP_FRAGMENT))
 		return false;
-	at->tcp = at->ip + header;
+	at->transport = at->ip + header;
 	at->end = at->ip + be16(ip + 2);
 	__builtin_memset(src, 0, 10);
 	__builtin_memset(dst, 0, 10);
@@ -116,7 +117,7 @@ static __always_inline bool read_ipv4(struct __sk_buff *skb, struct guard_layout
 	return true;
 }
 
-static __always_inline bool read_ipv6(struct __sk_buff *skb, struct guard_layout *at, u8 *src, u8 *dst)
+static __always_inline bool read_ipv6(struct __sk_buff *skb, u8 protocol, struct guard_layout *at, u8 *src, u8 *dst)
 {
 	u8 ip[40], extension[2], next;
 	int i;
@@ -124,17 +125,17 @@ static __always_inline bool read_ipv6(struct __sk_buff *skb, struct guard_layout
 	if (bpf_skb_load_bytes(skb, at->ip, ip, sizeof(ip)) || ip[0] >> 4 != 6)
 		return false;
 	at->end = at->ip + sizeof(ip) + be16(ip + 4);
-	at->tcp = at->ip + sizeof(ip);
+	at->transport = at->ip + sizeof(ip);
 	next = ip[6];
-	for (i = 0; i < MAX_EXTENSIONS && next != PROTO_TCP; i++) {
+	for (i = 0; i < MAX_EXTENSIONS && next != protocol; i++) {
 		if (next != IPV6_HOP_BY_HOP && next != IPV6_ROUTING && next != IPV6_DESTINATION)
 			return false;
-		if (bpf_skb_load_bytes(skb, at->tcp, extension, sizeof(extension)))
+		if (bpf_skb_load_bytes(skb, at->transport, extension, sizeof(extension)))
 			return false;
 		next = extension[0];
-		at->tcp += (extension[1] + 1) * 8;
+		at->transport += (extension[1] + 1) * 8;
 	}
-	if (next != PROTO_TCP)
+	if (next != protocol)
 		return false;
 	__builtin_memcpy(src, ip + 8, 16);
 	__builtin_memcpy(dst, ip + 24, 16);
@@ -163,6 +164,17 @@ static __always_inline u32 read_link(struct __sk_buff *skb, struct guard_layout 
 		at->ip += 4;
 	}
 	return type == ETH_IP ? 4 : type == ETH_IPV6 ? 6 : 0;
+}
+
+/* Finds the header of the transport, if it is `protocol`, and who sends to whom. */
+static __always_inline bool read_network(struct __sk_buff *skb, u8 protocol, struct guard_layout *at, u32 *vlan, u8 *src,
+					 u8 *dst)
+{
+	u32 version = read_link(skb, at, vlan);
+
+	if (version == 4)
+		return read_ipv4(skb, protocol, at, src, dst);
+	return version == 6 && read_ipv6(skb, protocol, at, src, dst);
 }
 
 #define TCP_HEADER 20
@@ -213,18 +225,18 @@ static __always_inline bool read_packet(struct __sk_buff *skb, enum guard_direct
 	bool is_outgoing = direction == GUARD_OUTGOING;
 	u8 *src = is_outgoing ? p->flow.local : p->flow.remote;
 	u8 *dst = is_outgoing ? p->flow.remote : p->flow.local;
-	u32 version = read_link(skb, at, &p->flow.vlan), header;
 	u8 tcp[TCP_HEADER], stamps[12];
+	u32 header;
 
-	if (version == 4 ? !read_ipv4(skb, at, src, dst) : version != 6 || !read_ipv6(skb, at, src, dst))
+	if (!read_network(skb, PROTO_TCP, at, &p->flow.vlan, src, dst))
 		return false;
-	if (bpf_skb_load_bytes(skb, at->tcp, tcp, sizeof(tcp)))
+	if (bpf_skb_load_bytes(skb, at->transport, tcp, sizeof(tcp)))
 		return false;
 	header = (tcp[12] >> 4) * 4;
 	/* What the IP header does not tell (packets above 64 KiB) the buffer does. */
-	if (at->end <= at->tcp)
+	if (at->end <= at->transport)
 		at->end = skb->len;
-	if (header < TCP_HEADER || at->tcp + header > at->end || at->end > skb->len)
+	if (header < TCP_HEADER || at->transport + header > at->end || at->end > skb->len)
 		return false;
 	p->direction = direction;
 	p->flow.local_port = be16(is_outgoing ? tcp : tcp + 2);
@@ -233,15 +245,15 @@ static __always_inline bool read_packet(struct __sk_buff *skb, enum guard_direct
 	p->ack = be32(tcp + 8);
 	p->flags = tcp[13];
 	p->window = be16(tcp + 14);
-	p->payload = at->end - at->tcp - header;
+	p->payload = at->end - at->transport - header;
 	p->segs = min(skb->gso_segs ?: 1U, 0xffffU);
-	p->wire = skb->len + (p->segs - 1) * (at->tcp + header);
+	p->wire = skb->len + (p->segs - 1) * (at->transport + header);
 	p->wscale = NO_WSCALE;
 	if (!(p->flags & TCP_SYN) && header == TCP_HEADER + sizeof(stamps) &&
-	    !bpf_skb_load_bytes(skb, at->tcp + TCP_HEADER, stamps, sizeof(stamps)) && be32(stamps) == USUAL_OPTIONS)
+	    !bpf_skb_load_bytes(skb, at->transport + TCP_HEADER, stamps, sizeof(stamps)) && be32(stamps) == USUAL_OPTIONS)
 		set_timestamps(p, stamps + 4);
 	else if (header > TCP_HEADER)
-		read_options(skb, at->tcp + TCP_HEADER, at->tcp + header, p);
+		read_options(skb, at->transport + TCP_HEADER, at->transport + header, p);
 	return true;
 }
 

@@ -16,7 +16,7 @@ fn main() {
     }
     println!("cargo:rerun-if-env-changed=CLANG");
     let clang = env::var_os("CLANG").filter(|c| !c.is_empty()).unwrap_or_else(|| "clang".into());
-    for program in ["guard", "owners"] {
+    for program in ["guard", "owners", "dns"] {
         let status = Command::new(&clang)
             .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror", "-Wno-unknown-attributes", "-I"])
             .arg(&bpf)

@@ -1,9 +1,11 @@
 //! The loop: packets as they come, decisions every 100 ms, tables and files every second.
 
+use crate::answers::Answers;
 use crate::control::Door;
 use crate::device::Device;
 use crate::error::{During, GuardError};
 use crate::guard::{Guard, Turn};
+use crate::known::Known;
 use crate::log::Log;
 use crate::owners::Owners;
 use crate::privileges::{self, Remaining};
@@ -54,6 +56,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
         Err(e) => (None, Some(e)),
     };
     let has_owners = owners.is_some();
+    let answers = settings.dns.then(|| Answers::open(&device, settings.attachment)).transpose()?;
     let endpoint = settings.metrics_listen.map(Endpoint::bind).transpose()?;
     privileges::drop_all_but(if tap.is_linked() { Remaining::Nothing } else { Remaining::Filters })?;
     say(
@@ -63,7 +66,8 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     if let Some(e) = why_not {
         say(settings, &format!("does not know processes: {e}"));
     }
-    let mut guard = Guard::new(tap, owners, &device.name, rules, settings.dry_run);
+    let known = Known::new(rules.names.clone(), answers, owners);
+    let mut guard = Guard::new(tap, known, &device.name, &rules, settings.dry_run);
     let exposition = endpoint.map(|endpoint| {
         let exposition = Exposition::new(metrics::render(&guard.status()));
         endpoint.serve(exposition.clone());

@@ -4,7 +4,6 @@ use crate::error::GuardError;
 use crate::known::Known;
 use crate::live;
 use crate::machine;
-use crate::owners::Owners;
 use crate::settings::Rules;
 use crate::status::{Change, Explanation, FlowStatus, ServiceStatus, Status, TableCounts};
 use crate::tap::Tap;
@@ -59,15 +58,15 @@ pub struct Turn {
 }
 
 impl Guard {
-    /// Guards through `tap` by `rules`; with `owners` it knows this host's processes.
-    pub fn new(tap: Tap, owners: Option<Owners>, interface: &str, rules: Rules, dry_run: bool) -> Guard {
+    /// Guards through `tap` by `rules`; `known` is what there is to know of flows beyond their packets.
+    pub fn new(tap: Tap, known: Known, interface: &str, rules: &Rules, dry_run: bool) -> Guard {
         let policies = rules.policies();
         let secret = RandomState::new();
         let key = (u128::from(secret.hash_one(0)) << 64 | u128::from(secret.hash_one(1))).to_ne_bytes();
         Guard {
             table: Table::new(Limits::default(), key, policies.plan()),
             group: rules.config.group(),
-            known: Known::new(rules.names, owners),
+            known,
             tap,
             policies,
             interface: interface.to_owned(),
@@ -97,6 +96,7 @@ impl Guard {
     /// # Errors
     /// If the ring cannot be read.
     pub fn observe(&mut self) -> Result<(), GuardError> {
+        self.known.listen()?;
         let table = &mut self.table;
         self.tap.programs_mut().drain(|packet| {
             table.observe(packet);
@@ -245,6 +245,7 @@ impl Guard {
             remote: flow.key().remote().to_string(),
             local: flow.key().local().to_string(),
             vlan: flow.key().scope(),
+            name: self.known.name(flow.key()).map(|name| name.to_string()),
             process: owner.map(|owner| owner.process.to_string()),
             pid: owner.map(|owner| owner.pid),
             cgroup: owner.map(|owner| owner.cgroup.to_string()),

@@ -68,21 +68,28 @@ impl Hook {
         side: Side,
         attachment: Attachment,
     ) -> Result<Hook, GuardError> {
-        if attachment == Attachment::Best {
-            // SAFETY: all arguments are numbers, and no options are given.
-            let fd =
-                unsafe { bpf_link_create(program.as_raw_fd(), device as i32, side.attach_type(), std::ptr::null()) };
-            if fd >= 0 {
-                // SAFETY: the kernel has just made it for us.
-                return Ok(Hook::Link { _link: unsafe { OwnedFd::from_raw_fd(fd) } });
-            }
-            let error = io::Error::from_raw_os_error(-fd);
-            // An older kernel knows no such link.
-            if error.kind() != io::ErrorKind::InvalidInput {
-                return Err(error).during(|| format!("attach to {side:?}"));
-            }
+        if attachment == Attachment::Best
+            && let Some(link) = Hook::link(program, device, side)?
+        {
+            return Ok(link);
         }
         filter(program, device, side).map_err(bpf).during(|| format!("attach a filter to {side:?}"))
+    }
+
+    /// Attaches `program` by a link; `None` if the kernel has none for devices.
+    pub(crate) fn link(program: BorrowedFd<'_>, device: u32, side: Side) -> Result<Option<Hook>, GuardError> {
+        // SAFETY: all arguments are numbers, and no options are given.
+        let fd = unsafe { bpf_link_create(program.as_raw_fd(), device as i32, side.attach_type(), std::ptr::null()) };
+        if fd >= 0 {
+            // SAFETY: the kernel has just made it for us.
+            return Ok(Some(Hook::Link { _link: unsafe { OwnedFd::from_raw_fd(fd) } }));
+        }
+        let error = io::Error::from_raw_os_error(-fd);
+        if error.kind() == io::ErrorKind::InvalidInput {
+            Ok(None)
+        } else {
+            Err(error).during(|| format!("attach to {side:?}"))
+        }
     }
 
     /// Does it go with the process, however that ends?

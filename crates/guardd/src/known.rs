@@ -1,7 +1,9 @@
-//! What is known of flows beyond their packets: names of senders from a file, and this host's processes, which are
-//! looked for as flows come.
+//! What is known of flows beyond their packets: names of senders, from a file or from DNS answers, and this host's
+//! processes, which are looked for as flows come.
 
+use crate::answers::Answers;
 use crate::error::GuardError;
+use crate::learned::Learned;
 use crate::machine;
 use crate::names::Names;
 use crate::owners::{Owner, Owners};
@@ -9,6 +11,7 @@ use fairweir_guard::policy::Labels;
 use fairweir_guard::{FlowId, FlowKey, Table};
 use fairweir_units::{Dur, Time};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Between looks at all open files, at least.
 const LOOK_EVERY: Dur = Dur::from_millis(1000);
@@ -22,14 +25,26 @@ const LONGEST_WAIT: Dur = Dur::from_millis(64_000);
 #[derive(Debug)]
 pub struct Known {
     names: Names,
+    answers: Option<Answers>,
+    learned: Learned,
     owners: Option<Owners>,
     search: Search,
 }
 
 impl Known {
-    /// Without `owners` no flow has one.
-    pub fn new(names: Names, owners: Option<Owners>) -> Known {
-        Known { names, owners, search: Search::default() }
+    /// Without `owners` no flow has one; without `answers` only `names` are known.
+    pub fn new(names: Names, answers: Option<Answers>, owners: Option<Owners>) -> Known {
+        Known { names, answers, learned: Learned::default(), owners, search: Search::default() }
+    }
+
+    /// Takes in the DNS answers that have passed.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) fn listen(&mut self) -> Result<(), GuardError> {
+        let messages = self.answers.as_mut().map(Answers::drain).transpose()?.unwrap_or_default();
+        messages.iter().for_each(|message| self.learned.learn(message, machine::now()));
+        Ok(())
     }
 
     /// Takes other names of senders.
@@ -37,24 +52,32 @@ impl Known {
         self.names = names;
     }
 
-    /// Looks for owners if a flow of `table` may have a new one.
+    /// Meets the flows of `table` that are new, and looks for owners if one may have another by now.
     pub(crate) fn look(&mut self, table: &Table) {
+        let now = machine::now();
+        let name = |flow: &FlowKey| self.learned.name(flow.remote().ip(), now);
+        self.search.meet(table.iter().map(|(id, flow)| (id, *flow.key())), now, name);
         let Some(owners) = &self.owners else { return };
         let read = || {
             let begin = machine::now();
             owners.read().map(|found| (found, machine::now().since(begin)))
         };
-        self.search.look(table.iter().map(|(id, flow)| (id, *flow.key())), machine::now(), read);
+        self.search.look(now, read);
     }
 
     /// What policies group flows by.
     pub(crate) fn labels(&self, flow: &FlowKey) -> Labels {
         let owner = self.owner(flow);
         Labels {
-            name: self.names.of(flow),
+            name: self.name(flow),
             cgroup: owner.map(|owner| owner.cgroup.clone()),
             process: owner.map(|owner| owner.process.clone()),
         }
+    }
+
+    /// The name of the flow's sender; a file counts more than answers.
+    pub(crate) fn name(&self, flow: &FlowKey) -> Option<Arc<str>> {
+        self.names.of(flow).or_else(|| self.search.flows.get(flow)?.name.clone())
     }
 
     /// The flow's process, if it is this host's and found.
@@ -74,6 +97,8 @@ struct Search {
 struct Sought {
     /// A later flow may have the same key.
     id: FlowId,
+    /// As it was when the flow came: later answers are about later flows.
+    name: Option<Arc<str>>,
     state: State,
 }
 
@@ -90,22 +115,27 @@ impl Sought {
 }
 
 impl Search {
-    /// Calls `read`, which gives owners and how long that took, if one of all `flows` is due and it is time.
-    fn look(
+    /// Brings it up to `flows`, which are all that there are.
+    fn meet(
         &mut self,
         flows: impl Iterator<Item = (FlowId, FlowKey)>,
         now: Time,
-        read: impl FnOnce() -> Result<(HashMap<FlowKey, Owner>, Dur), GuardError>,
+        name: impl Fn(&FlowKey) -> Option<Arc<str>>,
     ) {
         let mut there = HashSet::new();
         for (id, key) in flows {
             there.insert(key);
             let is_known = self.flows.get(&key).is_some_and(|sought| sought.id == id);
             if !is_known {
-                self.flows.insert(key, Sought { id, state: State::Unowned { look_at: now, wait: LOOK_EVERY } });
+                let state = State::Unowned { look_at: now, wait: LOOK_EVERY };
+                self.flows.insert(key, Sought { id, name: name(&key), state });
             }
         }
         self.flows.retain(|key, _| there.contains(key));
+    }
+
+    /// Calls `read`, which gives owners and how long that took, if a flow is due and it is time.
+    fn look(&mut self, now: Time, read: impl FnOnce() -> Result<(HashMap<FlowKey, Owner>, Dur), GuardError>) {
         if now < self.not_before || !self.flows.values().any(|sought| sought.is_due(now)) {
             return;
         }
@@ -169,12 +199,17 @@ mod tests {
         Owner { pid, process: "a".into(), cgroup: "/".into() }
     }
 
+    fn meet(search: &mut Search, table: &Table, now: Time) {
+        search.meet(table.iter().map(|(id, flow)| (id, *flow.key())), now, |_| None);
+    }
+
     /// Looks every 100 ms for so many seconds; when it read, in ms.
     fn looks(search: &mut Search, table: &Table, seconds: u64, found: &[(FlowKey, Owner)], took: Dur) -> Vec<u64> {
         let mut read_at = Vec::new();
         for step in 0..seconds * 10 {
             let now = Time::ZERO + Dur::from_millis(100 * step);
-            search.look(table.iter().map(|(id, flow)| (id, *flow.key())), now, || {
+            meet(search, table, now);
+            search.look(now, || {
                 read_at.push(100 * step);
                 Ok((found.iter().cloned().collect(), took))
             });
@@ -201,9 +236,9 @@ mod tests {
         let (mut search, table) = (Search::default(), table_of(&[key(3, 0)]));
         assert_eq!(looks(&mut search, &table, 12, &[], Dur::from_millis(50)), [0, 5000, 10_000]);
         let mut search = Search::default();
-        let flows = || table.iter().map(|(id, flow)| (id, *flow.key()));
-        search.look(flows(), Time::ZERO, || Err(GuardError::refused("no", "")));
-        search.look(flows(), Time::ZERO + LOOK_EVERY, || Ok(([(key(3, 0), owner(9))].into(), Dur::ZERO)));
+        meet(&mut search, &table, Time::ZERO);
+        search.look(Time::ZERO, || Err(GuardError::refused("no", "")));
+        search.look(Time::ZERO + LOOK_EVERY, || Ok(([(key(3, 0), owner(9))].into(), Dur::ZERO)));
         assert_eq!(search.owner(&key(3, 0)), Some(&owner(9)));
     }
 
@@ -212,8 +247,8 @@ mod tests {
         let mut table = table_of(&[key(1, 0)]);
         let mut search = Search::default();
         let mut look = |table: &Table, at: Dur, pid: u32| {
-            let flows = table.iter().map(|(id, flow)| (id, *flow.key()));
-            search.look(flows, Time::ZERO + at, || Ok(([(key(1, 0), owner(pid))].into(), Dur::ZERO)));
+            meet(&mut search, table, Time::ZERO + at);
+            search.look(Time::ZERO + at, || Ok(([(key(1, 0), owner(pid))].into(), Dur::ZERO)));
             search.owner(&key(1, 0)).map(|owner| owner.pid)
         };
         assert_eq!(look(&table, Dur::ZERO, 7), Some(7));
@@ -222,5 +257,17 @@ mod tests {
         let other = table_of(&[key(9, 0), key(1, 0)]);
         assert_eq!(look(&other, Dur::from_secs(101), 8), Some(8));
         assert_eq!(look(&table, Dur::from_secs(102), 8), None, "gone");
+    }
+
+    #[test]
+    fn a_flow_keeps_the_name_that_it_came_with() {
+        let (mut search, table) = (Search::default(), table_of(&[key(1, 0)]));
+        let flows = |table: &Table| table.iter().map(|(id, flow)| (id, *flow.key())).collect::<Vec<_>>();
+        let named = |name: &str| Some(Arc::from(name));
+        search.meet(flows(&table).into_iter(), Time::ZERO, |_| named("video.example"));
+        let both = table_of(&[key(1, 0), key(2, 0)]);
+        search.meet(flows(&both).into_iter(), Time::ZERO, |_| named("other.example"));
+        let name = |port: u16| search.flows[&key(port, 0)].name.clone();
+        assert_eq!((name(1), name(2)), (named("video.example"), named("other.example")));
     }
 }

@@ -5,6 +5,7 @@
 //! removes), so that nothing outlives it. Needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN to start, and gives them up then.
 #![warn(missing_docs)]
 
+mod answers;
 mod control;
 pub mod daemon;
 mod device;
@@ -12,6 +13,7 @@ mod error;
 mod guard;
 mod hook;
 mod known;
+mod learned;
 pub mod live;
 mod log;
 mod machine;
@@ -26,11 +28,13 @@ mod signals;
 pub mod status;
 mod tap;
 
+pub use answers::Answers;
 pub use control::{Door, ask};
 pub use device::Device;
 pub use error::GuardError;
 pub use guard::{Guard, Turn};
 pub use hook::{Attachment, Side, sweep};
+pub use known::Known;
 pub use names::Names;
 pub use owners::Owners;
 pub use settings::{Policy, Settings};

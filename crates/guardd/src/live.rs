@@ -43,6 +43,9 @@ pub fn table(status: &Status) -> String {
 pub fn explanation(of: &Explanation) -> String {
     let flow = &of.flow;
     let mut out = format!("{} > {}, service {}\n", flow.remote, flow.local, of.service);
+    if let Some(name) = &flow.name {
+        let _ = writeln!(out, "  sent by {name}");
+    }
     if let (Some(process), Some(pid), Some(cgroup)) = (&flow.process, flow.pid, &flow.cgroup) {
         let _ = writeln!(out, "  received by {process}, process {pid}, control group {cgroup}");
     }
@@ -128,6 +131,7 @@ mod tests {
             Explanation { flow, service: "s".to_owned(), history: vec![change(9.0, None), change(1.0, Some(5000))] };
         let text = explanation(&of);
         assert!(text.starts_with("192.0.2.1:443 > 10.0.0.1:5001, service s\n"), "{text}");
+        assert!(text.contains("sent by files.example\n"), "{text}");
         assert!(text.contains("received by curl, process 4711, control group /user.slice\n"), "{text}");
         assert!(text.find("9.0 s ago: open: because") < text.find("1.0 s ago: 5000 B: because"), "{text}");
     }

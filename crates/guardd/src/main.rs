@@ -72,6 +72,9 @@ struct RunArguments {
     /// Names of senders, as in /etc/hosts: for policies that group by name
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
+    /// Learn names of senders from the DNS answers that pass the interface
+    #[arg(long)]
+    dns: bool,
     /// Leave all windows alone and tell what would be done
     #[arg(long)]
     dry_run: bool,
@@ -147,6 +150,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, GuardError> {
         interface: arguments.at.interface.clone(),
         policy,
         hosts: arguments.hosts.clone(),
+        dns: arguments.dns,
         dry_run: arguments.dry_run,
         live: true,
         log: arguments.log.clone(),

@@ -103,6 +103,8 @@ pub struct Settings {
     pub policy: Policy,
     /// Names of senders, as /etc/hosts; SIGHUP reads it again.
     pub hosts: Option<PathBuf>,
+    /// Are names of senders learned from the DNS answers that pass?
+    pub dns: bool,
     /// Only tell what would be done.
     pub dry_run: bool,
     /// Show a table on stderr every second.

@@ -63,6 +63,8 @@ pub struct FlowStatus {
     pub local: String,
     /// VLAN, 0 if there is none.
     pub vlan: u32,
+    /// The sender's, by --hosts or --dns.
+    pub name: Option<String>,
     /// Name of the process that receives, if it is this host's and found.
     pub process: Option<String>,
     /// Its number.
@@ -119,6 +121,7 @@ pub(crate) mod tests {
             remote: "192.0.2.1:443".to_owned(),
             local: "10.0.0.1:5001".to_owned(),
             vlan: 0,
+            name: Some("files.example".to_owned()),
             process: Some("curl".to_owned()),
             pid: Some(4711),
             cgroup: Some("/user.slice".to_owned()),

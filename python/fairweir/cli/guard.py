@@ -44,6 +44,9 @@ def run(
     hosts: Annotated[
         Path | None, typer.Option("--hosts", metavar="FILE", help="Names of senders, as in /etc/hosts, to group by.")
     ] = None,
+    dns: Annotated[
+        bool, typer.Option("--dns", help="Learn names of senders from the DNS answers that pass the device.")
+    ] = False,
     clamp: Annotated[
         bool, typer.Option("--clamp", help="Clamp this host's sockets instead of rewriting the windows in ACKs.")
     ] = False,
@@ -75,7 +78,7 @@ def run(
         ("--metrics-listen", metrics_listen),
     ):
         words += [option, str(value)] if value is not None else []
-    for option, is_set in (("--clamp", clamp), ("--dry-run", dry_run), ("--json", as_json)):
+    for option, is_set in (("--dns", dns), ("--clamp", clamp), ("--dry-run", dry_run), ("--json", as_json)):
         words += [option] if is_set else []
     world_kernel.need_root("guarding")
     _become(words)
