@@ -24,6 +24,7 @@ __all__ = [
     "parse_size",
     "parse_time",
     "parse_trace",
+    "replay_guarded",
     "resolve_size",
     "run",
     "run_guarded",
@@ -200,6 +201,28 @@ def frcc_attractor(
 def explain(path: str, on_progress: Callable[[int], object] | None = None) -> str:
     """What a capture lets one believe of its flows' paths, as JSON; `on_progress` is told the frames read."""
 
+def replay_guarded(
+    path: str,
+    policies: str,
+    managed: list[str],
+    *,
+    forest: str | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> str:
+    """What a guard with policies (TOML) would have made of a capture, as JSON; `fairweir.guard.replay` has the shape.
+
+    Parameters
+    ----------
+    managed : addresses of the guarded hosts; none: the one that most payload comes to
+    forest : JSON of ``fairweir guard train``
+    on_progress : told the frames read
+
+    Raises
+    ------
+    ConfigError : a capture that cannot be read
+    ValueError : policies or addresses that cannot be used
+    """
+
 def run_guarded(
     config: str,
     policies: str,
@@ -223,11 +246,12 @@ def run_guarded(
 def guard_features() -> list[str]:
     """The names of the receiver's features, in the order of rows."""
 
-def guard_lessons(config: str, from_ns: int, one_in: int, seed: int) -> dict[str, bytes]:
+def guard_lessons(config: str, from_ns: int, one_in: int, seed: int, *, forest: str | None = None) -> dict[str, bytes]:
     """Play a configuration (JSON); examples of what its receiver sees.
 
-    Columns: values (f64, all features of row after row, NaN where unknown), flow (u32), t_ns (u64), share (f64, the
-    flow's throughput over its equal part). One arrival in `one_in` from `from_ns` on is an example.
+    Columns: values (f64, all features of row after row, NaN where unknown), flow (u32), t_ns (u64), mbps (f64, the
+    flow's throughput over 8 minimum RTTs), active (u32, flows that had any). One arrival in `one_in` from `from_ns` on
+    is an example. With a `forest` (JSON) a flow policy holds the flows meanwhile.
     """
 
 def guard_scores(forest: str, values: bytes) -> tuple[bytes, bytes]:

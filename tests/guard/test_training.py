@@ -12,7 +12,7 @@ from fairweir import _core
 from fairweir.cli.main import main
 from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, Lesson, Network
-from fairweir.guard.lessons import Library, gather
+from fairweir.guard.lessons import TELLTALES, Library, gather
 from fairweir.guard.training import Plan
 
 
@@ -45,6 +45,15 @@ def test_a_receiver_sees_what_its_labels_tell() -> None:
     assert not np.isinf(one.values).any()
 
 
+def test_held_flows_are_other_examples_and_kept_apart(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    always_above = json.dumps({"features": [], "baseline": [0, 0, 1], "trees": []})
+    (free, _) = gather(small(), 50, library, workers=1)
+    (held, _) = gather(small(), 50, library, forest=always_above, workers=1)
+    assert len(list(tmp_path.iterdir())) == 4
+    assert (held.labels == 2).mean() < (free.labels == 2).mean() - 0.1, "some of what was above is stepped down"
+
+
 def test_whole_runs_are_kept_for_examination() -> None:
     lessons = Plan("combined", 60, 10, 10.0).lessons
     unseen = Plan("combined", 60, 10, 10.0).unseen_lessons("copa")
@@ -56,15 +65,25 @@ def test_whole_runs_are_kept_for_examination() -> None:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "forest.json"
     words = ["guard", "train", "--model", "vegas-cubic", "--runs", "10", "--rows", "60", "--duration", "8s"]
-    more = ["--iterations", "8", "--leaves", "7", "--unseen", "reno", "--workers", "1", "--json"]
+    more = ["--iterations", "8", "--leaves", "7", "--unseen", "reno", "--rounds", "1", "--workers", "1", "--json"]
     assert main([*words, *more, "--out", str(out), "--data", str(tmp_path / "data")]) == 0
     document = json.loads(capsys.readouterr().out)
     written = json.loads(out.read_text())
-    assert written["trained_on"] == {"mix": "vegas-cubic", "runs": 10, "rows": 60, "duration_s": 8.0, "seed": 1}
+    assert written["trained_on"] == {
+        "mix": "vegas-cubic",
+        "runs": 10,
+        "rows": 60,
+        "duration_s": 8.0,
+        "rounds": 1,
+        "telltales": False,
+        "seed": 1,
+    }
     assert written["features"] == list(document["features"])
     assert 5 < len(written["features"]) <= 20
     assert document["trees"] == len(written["trees"]) <= 24
     assert document["accuracy"]["selected"] > document["accuracy"]["most_frequent"]
     assert "vegas vs reno, random, unseen" in document["by_part"]
+    assert 0 < document["held"] <= 1
+    assert not TELLTALES.intersection(written["features"])
     row = np.full((1, len(written["features"])), np.nan)
     assert forest.walk(written, row)[1][0] in (0, 1, 2)

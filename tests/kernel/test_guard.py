@@ -153,7 +153,7 @@ def test_policies_are_read_again_and_bad_ones_change_nothing(lab: Lab, cap: Path
 
 def test_a_forest_beside_its_policy_decides(tmp_path: Path) -> None:
     forest, config = tmp_path / "forest.json", tmp_path / "flow.toml"
-    config.write_text("[flow]\nmodel = 'forest.json'\n")
+    config.write_text("[flow]\nmodel = 'forest.json'\nidle = 1.0\n")
     log = tmp_path / "log.jsonl"
     scenario = dumbbell("cubic", rate="20Mbps", rtprop="20ms", buffer="1bdp", duration="4s", warmup="2s")
     scenario = scenario.override({"flow.*.rwnd": "2MB", "flow.*.delayed_ack": 2})

@@ -1,11 +1,11 @@
 //! Beliefs from captures.
 
 use crate::error;
+use crate::watch::Watch;
 use fairweir_beliefs::report;
 use fairweir_capture::CaptureError;
 use pyo3::prelude::*;
 use std::fs::File;
-use std::ops::ControlFlow;
 
 /// What the capture at `path` lets one believe of its flows' paths, as JSON.
 ///
@@ -13,25 +13,12 @@ use std::ops::ControlFlow;
 #[pyfunction]
 #[pyo3(signature = (path, on_progress=None))]
 pub fn explain(py: Python<'_>, path: &str, on_progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let mut cause = None;
+    let mut watch = Watch::new(on_progress);
     let answer = py.detach(|| {
         let file = File::open(path).map_err(|e| CaptureError::Read(e.to_string()))?;
-        report(file, &mut |frames| {
-            let checked = Python::attach(|py| {
-                py.check_signals()?;
-                on_progress.as_ref().map_or(Ok(()), |callback| callback.call1(py, (frames,)).map(drop))
-            });
-            match checked {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(e) => {
-                    cause = Some(e);
-                    ControlFlow::Break(())
-                }
-            }
-        })
+        report(file, &mut |frames| watch.tell(frames))
     });
-    match answer.map_err(|e| error::from_capture(py, &e, path))? {
-        Some(report) => serde_json::to_string(&report).map_err(|e| error::from_json(py, &e)),
-        None => Err(cause.expect("only the callback interrupts")),
-    }
+    watch.finish()?;
+    let report = answer.map_err(|e| error::from_capture(py, &e, path))?;
+    serde_json::to_string(&report).map_err(|e| error::from_json(py, &e))
 }

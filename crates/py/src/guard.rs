@@ -2,13 +2,14 @@
 
 use crate::error;
 use crate::run::{play_observed, raw, table};
-use fairweir_guard::policy::{Class, Classify};
+use fairweir_guard::policy::{Class, Classify, Config as PolicyConfig, FlowConfig, FlowPolicy, Policies};
 use fairweir_guard::{Trees, catalogue};
-use fairweir_rehearse::{Lessons, Sampling};
+use fairweir_rehearse::{HeldLessons, Lessons, Receiver, Sampling};
 use fairweir_sim::Config;
 use fairweir_units::Time;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::net::Ipv4Addr;
 
 /// The names of all features, in the order of rows.
 #[pyfunction]
@@ -17,20 +18,38 @@ pub fn guard_features() -> Vec<String> {
 }
 
 /// Plays a configuration (JSON) and gives examples of what its receiver sees, as raw columns: `values` (all features of
-/// row after row, NaN where unknown), `flow`, `t_ns`, `share`. One arrival in `one_in` from `from_ns` on is an example.
+/// row after row, NaN where unknown), `flow`, `t_ns`, `mbps`, `active` (flows). One arrival in `one_in` from `from_ns` on is
+/// an example. With a `forest` (JSON) a flow policy holds the flows meanwhile.
 #[pyfunction]
+#[pyo3(signature = (config, from_ns, one_in, seed, *, forest=None))]
 pub fn guard_lessons<'py>(
     py: Python<'py>,
     config: &str,
     from_ns: u64,
     one_in: u32,
     seed: u64,
+    forest: Option<&str>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let config: Config = serde_json::from_str(config).map_err(|e| error::from_json(py, &e))?;
-    let mut wire = Lessons::watch(&config, Sampling { from: Time::from_nanos(from_ns), one_in, seed });
-    play_observed(py, &config, &mut wire)?;
-    let rows = wire.finish().rows();
-    Ok(table!(py, rows, values, flow, t_ns, share))
+    let mut lessons = Lessons::watch(&config, Sampling { from: Time::from_nanos(from_ns), one_in, seed });
+    let lessons = match forest {
+        None => {
+            play_observed(py, &config, &mut lessons)?;
+            lessons
+        }
+        Some(forest) => {
+            let trees = Trees::from_json(forest).map_err(|e| error::from_trees(py, &e))?;
+            let mut policies = Policies::new(&PolicyConfig::default());
+            policies.push(Box::new(FlowPolicy::new(FlowConfig::with_model("learnt"), Box::new(trees))));
+            let senders = vec![Some(Ipv4Addr::LOCALHOST); config.flows.len()];
+            let receiver = Receiver::new(&config, &senders, policies);
+            let mut held = HeldLessons { receiver, lessons };
+            play_observed(py, &config, &mut held)?;
+            held.lessons
+        }
+    };
+    let rows = lessons.finish().rows();
+    Ok(table!(py, rows, values, flow, t_ns, mbps, active))
 }
 
 /// The scores (three f64 a row: below, near, above) and the class (0, 1, 2) that a forest (JSON) gives each row of

@@ -10,8 +10,10 @@ mod guard;
 mod observers;
 mod reach;
 mod rehearse;
+mod replay;
 mod run;
 mod units;
+mod watch;
 
 use pyo3::prelude::*;
 
@@ -42,5 +44,6 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(reach::frcc_attractor, m)?)?;
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
     m.add_function(wrap_pyfunction!(rehearse::run_guarded, m)?)?;
+    m.add_function(wrap_pyfunction!(replay::replay_guarded, m)?)?;
     Ok(())
 }

@@ -45,7 +45,8 @@ pub fn run_guarded(
     serde_json::to_string(&summary).map_err(|e| error::from_json(py, &e))
 }
 
-fn policies_of(toml: &str, fair_share: Option<u64>, forest: Option<&str>) -> Result<Policies, String> {
+/// The policies of a file, with what tells the flow policy's classes.
+pub(crate) fn policies_of(toml: &str, fair_share: Option<u64>, forest: Option<&str>) -> Result<Policies, String> {
     let config = PolicyConfig::from_toml(toml).map_err(|e| e.to_string())?;
     let mut policies = Policies::new(&config);
     if let Some(flow) = config.flow {

@@ -1,13 +1,14 @@
 //! What a receiver could have known of its flows, beside what it could not: examples to learn from.
 //!
-//! **Source**: CMU-CS-24-129 §5.2 and A.3: r = the flow's throughput over 8 minimum RTTs, over an equal share of what all
-//! flows of that time have together. **Deviation**: as the prototype, not the text: the link's rate is not known, so the share
-//! is of what arrives.
+//! **Source**: CMU-CS-24-129 §5.1, §5.2 and A.3: a flow's throughput over 8 minimum RTTs, and how many flows had any in that
+//! time. With the link's rate B and N flows the share is B/N, as the report has it; its prototype takes what arrives for B,
+//! which tells nobody that a link is idle.
 
 use crate::packet::guard_packet;
+use crate::receiver::Receiver;
 use fairweir_capture::Segment;
 use fairweir_guard::{FlowId, Limits, Plan, Row, Table, catalogue};
-use fairweir_sim::Config;
+use fairweir_sim::{Config, Observer, PacketEvent};
 use fairweir_tap::{EPOCH, HEADERS, Side, Taker, Wire, flow_of, receiver_address};
 use fairweir_units::{Dur, Time};
 use rand::{Rng, SeedableRng};
@@ -38,8 +39,10 @@ pub struct Rows {
     pub flow: Vec<u32>,
     /// When, ns since the start of the run.
     pub t_ns: Vec<u64>,
-    /// The flow's throughput over its equal share.
-    pub share: Vec<f64>,
+    /// The flow's throughput, Mbit/s of IP packets.
+    pub mbps: Vec<f64>,
+    /// Flows of which something arrived in that time.
+    pub active: Vec<u32>,
 }
 
 /// A flow's arrivals within the longest window, each with the bytes before it.
@@ -111,17 +114,18 @@ impl Lessons {
     }
 
     fn keep(&mut self, id: FlowId, flow: usize, now: Time, from: Time) {
-        let bytes: Vec<u64> = self.histories.iter().map(|history| history.since(from)).collect();
-        let (all, active) = (bytes.iter().sum::<u64>(), bytes.iter().filter(|&&bytes| bytes > 0).count());
         let is_young = self.table.get(id).is_none_or(|flow| back(now, flow.monitor().age()) > from);
-        if is_young || all == 0 {
+        if is_young {
             return;
         }
+        let active = self.histories.iter().filter(|history| history.since(from) > 0).count();
+        let bytes = self.histories[flow].since(from);
         self.table.fill(id, &mut self.row);
         self.rows.values.extend(self.row.iter().map(|value| value.unwrap_or(f64::NAN)));
         self.rows.flow.push(flow as u32);
         self.rows.t_ns.push(now.since(EPOCH).as_nanos());
-        self.rows.share.push(bytes[flow] as f64 * active as f64 / all as f64);
+        self.rows.mbps.push(bytes as f64 * 8e-6 / now.since(from).as_secs_f64());
+        self.rows.active.push(active as u32);
     }
 }
 
@@ -139,5 +143,25 @@ impl Taker for Lessons {
             self.note(id, flow, segment);
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Examples of flows that a guard holds.
+#[derive(Debug)]
+pub struct HeldLessons {
+    /// Who holds them.
+    pub receiver: Receiver,
+    /// Who keeps the examples.
+    pub lessons: Wire<Lessons>,
+}
+
+impl Observer for HeldLessons {
+    fn on_packet(&mut self, event: PacketEvent) {
+        self.receiver.on_packet(event);
+        self.lessons.on_packet(event);
+    }
+
+    fn edge(&mut self, flow: u32, cum: u64) -> Option<u64> {
+        self.receiver.edge(flow, cum)
     }
 }

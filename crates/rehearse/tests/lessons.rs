@@ -1,12 +1,14 @@
 //! What the receiver's side learns of simulated flows.
 
 use fairweir_capture::Segment;
-use fairweir_guard::{Limits, Plan, Row, Table};
-use fairweir_rehearse::{Lessons, Rows, Sampling, guard_packet};
+use fairweir_guard::policy::{Class, Classify, FlowConfig, FlowPolicy, Policies};
+use fairweir_guard::{Feature, Limits, Plan, Row, Table};
+use fairweir_rehearse::{HeldLessons, Lessons, Receiver, Rows, Sampling, guard_packet};
 use fairweir_sim::{Config, FlowSpec, Observer, run_observed};
 use fairweir_tap::{Side, Wire, receiver_address};
 use fairweir_units::{Dur, Time};
 use serde_json::{Value, json};
+use std::net::Ipv4Addr;
 use std::ops::ControlFlow;
 
 const MS: u64 = 1_000_000;
@@ -64,21 +66,52 @@ fn lessons(config: &Config) -> Rows {
     wire.finish().rows()
 }
 
+/// The mean throughput that a flow's examples know of.
+fn mean_mbps(rows: &Rows, flow: u32) -> f64 {
+    let mbps: Vec<f64> = (0..rows.flow.len()).filter(|&i| rows.flow[i] == flow).map(|i| rows.mbps[i]).collect();
+    assert!(mbps.len() > 3, "{mbps:?}");
+    mbps.iter().sum::<f64>() / mbps.len() as f64
+}
+
+#[test]
+fn lessons_of_held_flows_show_that_the_link_is_idle() {
+    #[derive(Debug)]
+    struct AlwaysAbove;
+    impl Classify for AlwaysAbove {
+        fn features(&self) -> Vec<Feature> {
+            Vec::new()
+        }
+        fn classify(&self, rows: &[&[Option<f64>]]) -> Vec<Class> {
+            vec![Class::Above; rows.len()]
+        }
+    }
+    let config = scenario(&["cubic"], 100, 20);
+    let mut policies = Policies::new(&Default::default());
+    policies.push(Box::new(FlowPolicy::new(
+        FlowConfig { idle: 1.0, ..FlowConfig::with_model("none") },
+        Box::new(AlwaysAbove),
+    )));
+    let sampling = Sampling { from: Time::from_nanos(12_000 * MS), one_in: 1, seed: 3 };
+    let receiver = Receiver::new(&config, &[Some(Ipv4Addr::LOCALHOST)], policies);
+    let mut held = HeldLessons { receiver, lessons: Lessons::watch(&config, sampling) };
+    watch(&config, &mut held);
+    let rows = held.lessons.finish().rows();
+    // Two segments, with what the window's unit rounds away, in an RTT of 40 ms.
+    assert!(mean_mbps(&rows, 0) < 1.0, "{}", mean_mbps(&rows, 0));
+}
+
 #[test]
 fn lessons_know_the_truth() {
     // Cubic fills a buffer in which Vegas keeps to a few packets.
     let unlike = lessons(&scenario(&["cubic", "vegas"], 100, 20));
-    let mean = |rows: &Rows, flow: u32| {
-        let shares: Vec<f64> = (0..rows.flow.len()).filter(|&i| rows.flow[i] == flow).map(|i| rows.share[i]).collect();
-        assert!(shares.len() > 3, "{shares:?}");
-        shares.iter().sum::<f64>() / shares.len() as f64
-    };
-    assert!(mean(&unlike, 0) > 1.5 && mean(&unlike, 1) < 0.5);
+    assert!(mean_mbps(&unlike, 0) > 9.0 && mean_mbps(&unlike, 1) < 3.0);
+    assert!(unlike.active.iter().all(|&flows| (1..=2).contains(&flows)) && unlike.active.contains(&2));
     assert_eq!(unlike.values.len(), unlike.flow.len() * 209);
     assert!(unlike.t_ns.iter().all(|&t| t >= 12_000 * MS) && unlike.t_ns.is_sorted());
     let rows = unlike.flow.len();
     assert!((600..1000).contains(&rows), "a tenth of 8 s at 1000 packets/s: {rows}");
     let alone = lessons(&scenario(&["cubic"], 100, 20));
-    assert!(alone.share.iter().all(|&share| share == 1.0));
+    assert!(alone.active.iter().all(|&flows| flows == 1));
+    assert!(alone.mbps.iter().all(|mbps| (11.0..12.4).contains(mbps)), "the link is full: 12 Mbit/s");
     assert_eq!(lessons(&scenario(&["cubic"], 100, 20)).flow, alone.flow);
 }

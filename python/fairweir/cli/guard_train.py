@@ -35,6 +35,12 @@ def train(
     unseen: Annotated[
         list[str] | None, typer.Option(metavar="CCA", help="Examine on this newcomer too, which is not learnt from.")
     ] = None,
+    rounds: Annotated[
+        int, typer.Option(min=0, help="Play all runs again so many times with the forest so far holding their flows.")
+    ] = 2,
+    telltales: Annotated[
+        bool, typer.Option("--telltales", help="Allow age and bytes so far, which tell the newcomer of a run.")
+    ] = False,
     iterations: Annotated[int, typer.Option(min=1, help="Trees of each class, at most.")] = Shape.iterations,
     leaves: Annotated[int, typer.Option(min=2, help="Leaves of each tree, at most.")] = Shape.leaves,
     data: Annotated[
@@ -53,7 +59,8 @@ def train(
     from fairweir.pool import default_workers
 
     duration_s = _core.parse_time(duration) / 1e9
-    plan = Plan(model, runs, rows, duration_s, tuple(unseen or ()), Shape(iterations, leaves), seed)
+    shape = Shape(iterations, leaves)
+    plan = Plan(model, runs, rows, duration_s, tuple(unseen or ()), rounds, telltales, shape, seed)
     # More threads than cores that are free wait for each other, busily.
     threads = threadpool_limits(limits=workers or default_workers(), user_api="openmp")
     with threads, output.progress_bar(counts=True) as bar:
@@ -82,6 +89,7 @@ def show(trained: Trained) -> None:
         ("all, 209 features", (trained.of_all, total)),
         (f"all, {len(trained.importance)} features", (trained.of_selected, total)),
         ("all, most frequent class", (trained.of_guess, total)),
+        *([] if trained.of_held is None else [("all, held by the forest before", (trained.of_held, total))]),
         *trained.by_part.items(),
     ]:
         parts.add_row(name, f"{accuracy:.1%}", f"{n:,}")

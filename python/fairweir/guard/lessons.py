@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 #: Between these a flow is near its share (CMU-CS-24-129, section 5.2).
 NEAR = (0.9, 1.1)
 CLASSES = ("below", "near", "above")
-#: Arrivals are drawn so that about so many times the rows wanted are kept, of which the wanted ones are drawn again.
-_SURPLUS = 3
+#: What tells when a flow began, and so who is the newcomer of a run: in service it tells nothing of the kind.
+TELLTALES = frozenset({"age_us", "seq_bytes", "wire_bytes", "payload_bytes"})
+#: Arrivals are drawn so that about so many times the rows wanted are kept, of which the wanted ones are drawn again:
+#: on a busy link, and on one whose flows are held, perhaps to little.
+_SURPLUS, _SURPLUS_HELD = 3, 30
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.uint8]
@@ -42,6 +46,12 @@ class Examples:
 
     values: Floats
     labels: Labels
+
+    def without(self, features: Collection[str]) -> Examples:
+        """Make some features constant, so that nothing can be learnt from them."""
+        values = self.values.copy()
+        values[:, [_core.guard_features().index(name) for name in features]] = 0.0
+        return Examples(values, self.labels)
 
     @staticmethod
     def joined(many: Sequence[Examples]) -> Examples:
@@ -63,16 +73,21 @@ class _Job:
     config: Mapping[str, Any]
     rows: int
     seed: int
+    forest: str | None
 
 
 def _play(job: _Job) -> tuple[bytes, bytes]:
     """Play a run; the values and shares of its rows, raw."""
     config = job.config
-    from_ns = int(config["duration"] * LEARN_FROM)
-    arrivals = config["links"][0]["hop"]["link"]["rate"] * (config["duration"] - from_ns) / 1e9 / config["packet"]
-    one_in = max(1, int(arrivals / (_SURPLUS * job.rows)))
-    columns = _core.guard_lessons(json.dumps(config), from_ns, one_in, job.seed)
-    share = np.frombuffer(columns["share"])
+    # A guard that is learnt from begins with its flows.
+    from_ns = 0 if job.forest is not None else int(config["duration"] * LEARN_FROM)
+    rate = config["links"][0]["hop"]["link"]["rate"]
+    arrivals = rate * (config["duration"] - from_ns) / 1e9 / config["packet"]
+    surplus = _SURPLUS if job.forest is None else _SURPLUS_HELD
+    one_in = max(1, int(arrivals / (surplus * job.rows)))
+    columns = _core.guard_lessons(json.dumps(config), from_ns, one_in, job.seed, forest=job.forest)
+    active = np.frombuffer(columns["active"], np.uint32)
+    share = np.frombuffer(columns["mbps"]) * active / (rate * 8e-6)
     values = np.frombuffer(columns["values"]).reshape(len(share), -1)
     dice = np.random.default_rng(job.seed)
     chosen = np.sort(dice.choice(len(share), min(job.rows, len(share)), replace=False))
@@ -111,6 +126,7 @@ def gather(
     rows: int,
     library: Library,
     *,
+    forest: str | None = None,
     workers: int | None = None,
     on_done: Callable[[], object] | None = None,
 ) -> list[Examples]:
@@ -121,6 +137,8 @@ def gather(
     lessons : the runs
     rows : int; examples of each run, at most
     library : gets each run's examples as it ends
+    forest : JSON; a flow policy with it holds the flows, and examples come from the whole run; None: nobody does, and
+        they come from the last fifth
     workers : int; processes, default one a core
     on_done : called after each run
 
@@ -132,7 +150,8 @@ def gather(
     ------
     FairweirError : a run failed
     """
-    keys = [f"{fingerprint(lesson.scenario)}-{rows}" for lesson in lessons]
+    held = "" if forest is None else f"-{hashlib.sha256(forest.encode()).hexdigest()[:20]}"
+    keys = [f"{fingerprint(lesson.scenario)}-{rows}{held}" for lesson in lessons]
     found: dict[str, Examples] = {}
     for key in keys:
         if (kept := library.get(key)) is not None:
@@ -140,7 +159,7 @@ def gather(
             if on_done is not None:
                 on_done()
     left = [(key, lesson) for key, lesson in zip(keys, lessons, strict=True) if key not in found]
-    jobs = [_Job(lesson.scenario.resolve(), rows, lesson.seed) for _, lesson in left]
+    jobs = [_Job(lesson.scenario.resolve(), rows, lesson.seed, forest) for _, lesson in left]
 
     def keep(outcome: Any) -> None:
         if isinstance(outcome, Done):

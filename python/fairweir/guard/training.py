@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from fairweir import _core
 from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, Lesson, Part, curriculum
-from fairweir.guard.lessons import CLASSES, Examples, Library, gather
+from fairweir.guard.lessons import CLASSES, TELLTALES, Examples, Library, gather
 
 #: Of any ten runs in a row so many are for examination only.
 _EXAMINED_OF_TEN = 3
@@ -29,6 +30,9 @@ class Plan:
     rows : int, examples of each run
     duration_s : float, of each run; the newcomer comes after a fifth, the last fifth is learnt from
     unseen : newcomers the forest is examined on besides
+    rounds : int; so many times all runs are played again with the forest so far holding their flows, and it is grown
+        anew from all examples: flows that are held look otherwise than any that are not
+    telltales : bool; are features that tell a run's schedule allowed, as in the report
     shape : of the forest
     seed : int; of all that is drawn
     """
@@ -38,13 +42,16 @@ class Plan:
     rows: int
     duration_s: float
     unseen: tuple[str, ...] = ()
+    rounds: int = 0
+    telltales: bool = False
     shape: forest.Shape = field(default_factory=forest.Shape)
     seed: int = 1
 
     @property
     def origin(self) -> dict[str, Any]:
         """What a forest's file tells of its runs, enough to draw them again."""
-        return {"mix": self.mix, "runs": self.runs, "rows": self.rows, "duration_s": self.duration_s, "seed": self.seed}
+        of_runs = {"mix": self.mix, "runs": self.runs, "rows": self.rows, "duration_s": self.duration_s}
+        return {**of_runs, "rounds": self.rounds, "telltales": self.telltales, "seed": self.seed}
 
     @property
     def lessons(self) -> list[Lesson]:
@@ -67,6 +74,7 @@ class Trained:
     forest : dict; what the receiver's side reads
     of_all : float; accuracy with all 209 features
     of_selected : float; with the selected ones
+    of_held : float; in the last round, where flows were held; None without rounds
     by_part : accuracy and number of examples of each part of the mix, and of each newcomer not seen
     of_guess : float; accuracy of always naming the class that is most frequent in training
     confusion : 3 x 3 counts, a row for each true class
@@ -77,6 +85,7 @@ class Trained:
     forest: dict[str, Any]
     of_all: float
     of_selected: float
+    of_held: float | None
     by_part: dict[str, tuple[float, int]]
     of_guess: float
     confusion: list[list[int]]
@@ -90,6 +99,7 @@ class Trained:
             "nodes": sum(len(tree["feature"]) for tree in self.forest["trees"]),
             "trees": len(self.forest["trees"]),
             "accuracy": {"all_features": self.of_all, "selected": self.of_selected, "most_frequent": self.of_guess},
+            "held": self.of_held,
             "by_part": {name: {"accuracy": a, "examples": n} for name, (a, n) in self.by_part.items()},
             "confusion": {CLASSES[i]: dict(zip(CLASSES, row, strict=True)) for i, row in enumerate(self.confusion)},
             "examples": dict(zip(("trained", "examined"), self.rows, strict=True)),
@@ -120,7 +130,7 @@ def train(
     tell = on_progress or (lambda what, done, total: None)
     library = Library(data)
 
-    def collect(what: str, lessons: list[Lesson]) -> list[Examples]:
+    def collect(what: str, lessons: list[Lesson], grown: str | None = None) -> list[Examples]:
         done = 0
 
         def count() -> None:
@@ -128,22 +138,36 @@ def train(
             done += 1
             tell(what, done, len(lessons))
 
-        return gather(lessons, plan.rows, library, workers=workers, on_done=count)
+        books = gather(lessons, plan.rows, library, forest=grown, workers=workers, on_done=count)
+        return books if plan.telltales else [book.without(TELLTALES) for book in books]
 
     lessons = plan.lessons
-    books = collect("runs", lessons)
     # Whole runs are: rows of one run are too alike.
     is_kept = [index * _EXAMINED_OF_TEN % 10 < _EXAMINED_OF_TEN for index in range(len(lessons))]
-    taught = Examples.joined([book for book, kept in zip(books, is_kept, strict=True) if not kept])
-    asked = Examples.joined([book for book, kept in zip(books, is_kept, strict=True) if kept])
-    tell("features", 0, 2)
-    whole = forest.fit(taught, plan.shape, plan.seed)
-    costs = forest.importance(whole, asked, plan.seed)
-    chosen = forest.select(forest.clusters(taught.values, forest.FEATURES, plan.seed), costs)
-    tell("features", 1, 2)
-    model = forest.fit(_only(taught, chosen), plan.shape, plan.seed)
-    tell("features", 2, 2)
+
+    def divided(books: list[Examples]) -> tuple[Examples, Examples]:
+        pairs = list(zip(books, is_kept, strict=True))
+        return (
+            Examples.joined([book for book, kept in pairs if not kept]),
+            Examples.joined([book for book, kept in pairs if kept]),
+        )
+
     names = _core.guard_features()
+    books = collect("runs", lessons)
+    taught, asked = divided(books)
+    held: Examples | None = None
+    for number in range(plan.rounds + 1):
+        tell(f"trees, round {number}", 0, 2)
+        whole = forest.fit(taught, plan.shape, plan.seed)
+        costs = forest.importance(whole, asked, plan.seed)
+        chosen = forest.select(forest.clusters(taught.values, forest.FEATURES, plan.seed), costs)
+        tell(f"trees, round {number}", 1, 2)
+        model = forest.fit(_only(taught, chosen), plan.shape, plan.seed)
+        tell(f"trees, round {number}", 2, 2)
+        grown = forest.document(model, [names[f] for f in chosen], plan.origin)
+        if number < plan.rounds:
+            more, held = divided(collect(f"runs, round {number + 1}", lessons, json.dumps(grown)))
+            taught = Examples.joined([taught, more])
     parts: dict[str, list[Examples]] = {}
     for lesson, book, kept in zip(lessons, books, is_kept, strict=True):
         if kept:
@@ -156,9 +180,10 @@ def train(
     confusion = np.zeros((len(CLASSES), len(CLASSES)), int)
     np.add.at(confusion, (asked.labels, answers), 1)
     return Trained(
-        forest=forest.document(model, [names[f] for f in chosen], plan.origin),
+        forest=grown,
         of_all=forest.accuracy(whole, asked),
         of_selected=forest.accuracy(model, _only(asked, chosen)),
+        of_held=None if held is None else forest.accuracy(model, _only(held, chosen)),
         by_part={name: (forest.accuracy(model, one), len(one.labels)) for name, one in examined.items()},
         of_guess=float(np.mean(asked.labels == np.bincount(taught.labels).argmax())),
         confusion=confusion.tolist(),

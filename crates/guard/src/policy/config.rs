@@ -99,6 +99,15 @@ fn factor<'de, D: Deserializer<'de>>(from: D, range: (f64, f64)) -> Result<f64, 
         .ok_or_else(|| D::Error::custom(format!("factor `{factor}` must lie between {low} and {high}")))
 }
 
+/// A ratio of RTTs, 1 included.
+pub(crate) fn idle<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let ratio = f64::deserialize(from)?;
+    (1.0..10.0)
+        .contains(&ratio)
+        .then_some(ratio)
+        .ok_or_else(|| D::Error::custom(format!("ratio `{ratio}` must be from 1 to less than 10")))
+}
+
 /// A factor that makes smaller.
 pub(crate) fn decrease<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     factor(from, (0.0, 1.0))
@@ -144,6 +153,7 @@ mod tests {
                 error("[[cap]]\ngroup = 'all'\n"),
                 error("[flow]\nmodel = 'm.json'\ndecrease = 1.3\n"),
                 error("[flow]\nmodel = 'm.json'\nincrease = nan\n"),
+                error("[flow]\nmodel = 'm.json'\nidle = 0.9\n"),
                 error("[service\n"),
             ]
             .join("\n"),
@@ -158,6 +168,7 @@ mod tests {
         line 1: missing field `rate`
         line 3: factor `1.3` must lie between 0 and 1
         line 3: factor `NaN` must lie between 1 and 10
+        line 3: ratio `0.9` must be from 1 to less than 10
         line 1: unclosed table, expected `]`
         "#
         );

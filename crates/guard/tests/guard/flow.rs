@@ -28,7 +28,11 @@ impl Classify for NearTen {
 }
 
 pub fn flow_policy(classifier: Box<dyn Classify>) -> (Policies, Table) {
-    let config = FlowConfig { model: "none".to_owned(), decrease: 0.57, increase: 1.3 };
+    let config = FlowConfig { model: "none".to_owned(), decrease: 0.57, increase: 1.3, idle: 1.0 };
+    with_config(config, classifier)
+}
+
+fn with_config(config: FlowConfig, classifier: Box<dyn Classify>) -> (Policies, Table) {
     let mut policies = Policies::new(&Default::default());
     policies.push(Box::new(FlowPolicy::new(config, classifier)));
     let table = Table::new(Limits::default(), [1; 16], policies.plan());
@@ -77,6 +81,17 @@ fn a_greedy_flow_is_brought_near_its_target() {
     assert!((7.0..12.0).contains(&last), "{rates:?}");
     assert_eq!(rates[40..60].iter().flatten().filter(|rate| **rate == last).count(), 20, "{rates:?}");
     assert_eq!(decision.why, Why::Class { class: Class::Near });
+}
+
+#[test]
+fn on_an_idle_path_nobody_is_stepped_down() {
+    let (mut policies, mut table) = with_config(FlowConfig::with_model("none"), Box::new(NearTen));
+    let (mut sender, mut decision) = (Obedient::new(), Decision::release(Why::TooYoung));
+    for _ in 0..20 {
+        decision = sender.advance(&mut policies, &mut table, 40.0, &decision);
+        assert_eq!(decision.window, None, "no loss, and an RTT as short as any");
+    }
+    assert_eq!(decision.why, Why::Class { class: Class::Below });
 }
 
 #[test]

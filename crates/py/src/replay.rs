@@ -1,0 +1,79 @@
+//! A guard's policies on a capture.
+
+use crate::error;
+use crate::rehearse::policies_of;
+use crate::watch::Watch;
+use fairweir_capture::{CaptureError, Reader};
+use fairweir_guard::policy::Config as PolicyConfig;
+use fairweir_rehearse::Replay;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::net::IpAddr;
+
+/// Packets between two tellings.
+const TELL_EVERY: u64 = 1 << 16;
+
+/// What a guard with `policies` (TOML) would have made of the capture at `path`, as JSON: `flows`, `managed`, `capture`.
+///
+/// `managed` are the hosts that it guards; none: the one that most payload comes to. `forest` is the flow policy's
+/// model (JSON). `on_progress` is called now and then with the number of frames read; without `managed` the file is read twice.
+#[pyfunction]
+#[pyo3(signature = (path, policies, managed, *, forest=None, on_progress=None))]
+pub fn replay_guarded(
+    py: Python<'_>,
+    path: &str,
+    policies: &str,
+    managed: Vec<String>,
+    forest: Option<&str>,
+    on_progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let config = PolicyConfig::from_toml(policies).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let policies = policies_of(policies, None, forest).map_err(PyValueError::new_err)?;
+    let parse = |text: &String| {
+        text.parse::<IpAddr>().map_err(|e| PyValueError::new_err(format!("address of a host `{text}`: {e}")))
+    };
+    let mut managed = managed.iter().map(parse).collect::<PyResult<Vec<IpAddr>>>()?;
+    let mut watch = Watch::new(on_progress);
+    let answer = py.detach(|| {
+        if managed.is_empty() {
+            managed.extend(busiest_receiver(path, &mut watch)?);
+        }
+        let mut replay = Replay::new(&config, policies, managed.clone());
+        let counts = read(path, &mut watch, |segment| replay.take(segment))?;
+        Ok(json!({ "flows": replay.finish(), "managed": managed, "capture": counts }))
+    });
+    watch.finish()?;
+    answer.map(|document| document.to_string()).map_err(|e: CaptureError| error::from_capture(py, &e, path))
+}
+
+fn busiest_receiver(path: &str, watch: &mut Watch) -> Result<Option<IpAddr>, CaptureError> {
+    let mut bytes: BTreeMap<IpAddr, u64> = BTreeMap::new();
+    read(path, watch, |segment| *bytes.entry(segment.dst.address).or_default() += u64::from(segment.payload))?;
+    Ok(bytes.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(address, _)| address))
+}
+
+/// Reads until the end, or until the watch says stop.
+fn read(
+    path: &str,
+    watch: &mut Watch,
+    mut take: impl FnMut(&fairweir_capture::Segment),
+) -> Result<fairweir_capture::Counts, CaptureError> {
+    let file = File::open(path).map_err(|e| CaptureError::Read(e.to_string()))?;
+    let mut reader = Reader::new(BufReader::new(file))?;
+    let mut told = 0;
+    while let Some(segment) = reader.next_segment()? {
+        take(&segment);
+        let frames = reader.counts().frames;
+        if frames >= told + TELL_EVERY {
+            told = frames;
+            if watch.tell(frames).is_break() {
+                break;
+            }
+        }
+    }
+    Ok(reader.counts())
+}

@@ -1,0 +1,216 @@
+//! What a guard would have made of a capture: the same table and policies, and nobody who obeys.
+
+use crate::packet::guard_packet;
+use fairweir_capture::Segment;
+use fairweir_guard::policy::{Config, Decision, Group, History, Labels, Policies};
+use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Table, WindowTarget};
+use fairweir_units::{Dur, Time};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// CMU-CS-24-129 §3.3.2.
+const DECISION: Dur = Dur::from_millis(100);
+/// Payload of a full segment on Ethernet, with timestamps: super-packets count as so many.
+const MSS: u32 = 1448;
+
+/// Watches a capture as the guard of `managed` hosts.
+#[derive(Debug)]
+pub struct Replay {
+    table: Table,
+    policies: Policies,
+    group: Group,
+    managed: Vec<IpAddr>,
+    start: Option<Time>,
+    decided: Time,
+    notes: HashMap<FlowId, Notes>,
+    ended: Vec<FlowReport>,
+}
+
+/// What is remembered of a flow that lives.
+#[derive(Debug)]
+struct Notes {
+    key: FlowKey,
+    history: History,
+    held: Dur,
+    least_window: Option<u64>,
+    seen: Seen,
+}
+
+/// What a flow's monitor said last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    at: Time,
+    age: Dur,
+    payload: u64,
+    lost: u64,
+    rtt: Option<Dur>,
+    min_rtt: Option<Dur>,
+}
+
+impl Seen {
+    fn of(flow: &Flow) -> Seen {
+        let (monitor, rtt) = (flow.monitor(), flow.monitor().rtt());
+        Seen {
+            at: monitor.latest_at(),
+            age: monitor.age(),
+            payload: monitor.payload(),
+            lost: monitor.lost(),
+            rtt: rtt.latest(),
+            min_rtt: rtt.min(),
+        }
+    }
+}
+
+/// A change of mind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// Seconds since the capture's first packet.
+    pub t_s: f64,
+    /// Most bytes that the sender may have in flight; none if the host's own window stays.
+    pub window_bytes: Option<u64>,
+    /// The rate behind it, Mbit/s.
+    pub target_mbps: Option<f64>,
+    /// One line.
+    pub why: String,
+}
+
+/// What would have become of one flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowReport {
+    /// The service that it counts to.
+    pub service: String,
+    /// Who sends the data.
+    pub remote: String,
+    /// The managed end.
+    pub local: String,
+    /// When its data came, seconds since the capture's first packet.
+    pub first_s: f64,
+    /// And when the last did.
+    pub last_s: f64,
+    /// Payload.
+    pub bytes: u64,
+    /// Payload over its life, Mbit/s.
+    pub mbps: f64,
+    /// Segments.
+    pub lost_pkts: u64,
+    /// Latest.
+    pub rtt_ms: Option<f64>,
+    /// Least.
+    pub min_rtt_ms: Option<f64>,
+    /// For so long its window would have been the guard's.
+    pub held_s: f64,
+    /// The least window that it would have been given.
+    pub least_window_bytes: Option<u64>,
+    /// Kinds of decision, each with the time from which it held and its latest values.
+    pub history: Vec<Change>,
+}
+
+impl Replay {
+    /// With the policies of `config`, made by the caller, at `managed` hosts.
+    pub fn new(config: &Config, policies: Policies, managed: Vec<IpAddr>) -> Replay {
+        let limits = Limits { needs_proof: false, ..Limits::default() };
+        Replay {
+            table: Table::new(limits, [0; 16], policies.plan()),
+            policies,
+            group: config.group(),
+            managed,
+            start: None,
+            decided: Time::ZERO,
+            notes: HashMap::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// A packet passes.
+    pub fn take(&mut self, segment: &Segment) {
+        let managed = &self.managed;
+        let Some(packet) = guard_packet(segment, |address| managed.contains(&address), MSS) else { return };
+        if self.start.is_none() {
+            (self.start, self.decided) = (Some(packet.at), packet.at);
+        }
+        self.table.observe(&packet);
+        if self.table.now().since(self.decided) >= DECISION {
+            self.decide();
+        }
+    }
+
+    fn decide(&mut self) {
+        let now = self.table.now();
+        let span = now.since(self.decided);
+        self.decided = now;
+        for (id, decision) in self.policies.decide(&self.table, |_| Labels::default()) {
+            if let Some(flow) = self.table.get(id) {
+                let notes = self.notes.entry(id).or_insert_with(|| Notes::new(*flow.key()));
+                notes.take(now, span, flow, &decision);
+            }
+        }
+        self.table.expire(now);
+        let gone: Vec<FlowId> = self.notes.keys().filter(|id| self.table.get(**id).is_none()).copied().collect();
+        for id in gone {
+            self.end(id);
+        }
+    }
+
+    fn end(&mut self, id: FlowId) {
+        // One that sent no data had nothing to be held back.
+        if let Some(notes) = self.notes.remove(&id).filter(|notes| notes.seen.payload > 0) {
+            let service = self.group.service(&notes.key, &Labels::default()).to_string();
+            self.ended.push(notes.report(service, self.start.unwrap_or_default()));
+        }
+    }
+
+    /// The capture is over: its flows, in the order in which their data began.
+    pub fn finish(mut self) -> Vec<FlowReport> {
+        self.decide();
+        let left: Vec<FlowId> = self.notes.keys().copied().collect();
+        for id in left {
+            self.end(id);
+        }
+        self.ended.sort_by(|one, other| {
+            let name = |flow: &FlowReport| (flow.remote.clone(), flow.local.clone());
+            one.first_s.total_cmp(&other.first_s).then_with(|| name(one).cmp(&name(other)))
+        });
+        self.ended
+    }
+}
+
+impl Notes {
+    fn new(key: FlowKey) -> Notes {
+        Notes { key, history: History::default(), held: Dur::ZERO, least_window: None, seen: Seen::default() }
+    }
+
+    fn take(&mut self, now: Time, span: Dur, flow: &Flow, decision: &Decision) {
+        let was_held = self.history.latest().is_some_and(|decision| decision.window.is_some());
+        self.held += if was_held { span } else { Dur::ZERO };
+        self.history.remember(now, decision);
+        self.least_window = self.least_window.into_iter().chain(decision.window.map(WindowTarget::bytes)).min();
+        self.seen = Seen::of(flow);
+    }
+
+    fn report(self, service: String, start: Time) -> FlowReport {
+        let since_start = |at: Time| at.since(start).as_secs_f64();
+        let age_s = self.seen.age.as_secs_f64();
+        let change = |(since, decision): (Time, &Decision)| Change {
+            t_s: since_start(since),
+            window_bytes: decision.window.map(WindowTarget::bytes),
+            target_mbps: decision.rate_mbps,
+            why: decision.why.to_string(),
+        };
+        FlowReport {
+            service,
+            remote: self.key.remote().to_string(),
+            local: self.key.local().to_string(),
+            first_s: since_start(self.seen.at) - age_s,
+            last_s: since_start(self.seen.at),
+            bytes: self.seen.payload,
+            mbps: if age_s > 0.0 { self.seen.payload as f64 * 8e-6 / age_s } else { 0.0 },
+            lost_pkts: self.seen.lost,
+            rtt_ms: self.seen.rtt.map(Dur::as_millis_f64),
+            min_rtt_ms: self.seen.min_rtt.map(Dur::as_millis_f64),
+            held_s: self.held.as_secs_f64(),
+            least_window_bytes: self.least_window,
+            history: self.history.iter().map(change).collect(),
+        }
+    }
+}

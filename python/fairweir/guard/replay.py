@@ -1,0 +1,54 @@
+"""A guard's policies on a capture: what would have been decided, with nobody who obeys."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairweir import _core
+from fairweir.errors import ConfigError
+from fairweir.guard.treatments import Policy
+
+
+def replay(
+    capture: Path,
+    policy: Policy,
+    managed: Sequence[str] = (),
+    *,
+    on_progress: Callable[[int], object] | None = None,
+) -> dict[str, Any]:
+    """Show a capture to a guard's policies.
+
+    Parameters
+    ----------
+    capture : Path, of a pcap or pcapng file that has the packets of both directions at the receiver's side
+    policy : Policy, a file of policies
+    managed : addresses of the hosts that are guarded; none: the one that most payload comes to
+    on_progress : called now and then with the number of frames read
+
+    Returns
+    -------
+    dict; ``managed``: addresses; ``capture``: what was in it; ``flows``: for each ``service``, ``remote``, ``local``,
+    ``first_s``, ``last_s`` (since the first packet), ``bytes``, ``mbps``, ``lost_pkts``, ``rtt_ms``, ``min_rtt_ms``,
+    ``held_s``, ``least_window_bytes``, ``history`` of ``t_s``, ``window_bytes``, ``target_mbps``, ``why``
+
+    Raises
+    ------
+    ConfigError : the capture cannot be read; policies, forest or addresses are none
+    """
+    for address in managed:
+        try:
+            ipaddress.ip_address(address)
+        except ValueError:
+            raise ConfigError(f"no address: `{address}`", hint="as 192.0.2.1 or 2001:db8::1", key="--local") from None
+    try:
+        told = _core.replay_guarded(
+            str(capture), policy.text, list(managed), forest=policy.trees, on_progress=on_progress
+        )
+    except ValueError as error:
+        raise ConfigError(str(error), source=str(policy.file), hint="docs/guard.md lists all keys") from None
+    document: dict[str, Any] = json.loads(told)
+    return document
