@@ -97,7 +97,7 @@ fn a_flow_that_pushes_others_aside_is_held_at_its_share() {
         let (config, senders) = scenario(&link, &flows);
         let without = flows_mbps(&run(&config).expect("a run").summary);
         let mut all = policies("");
-        let flow = FlowConfig { model: String::new(), decrease: 0.57, increase: 1.3 };
+        let flow = FlowConfig { decrease: 0.57, ..FlowConfig::with_model("") };
         all.push(Box::new(FlowPolicy::new(flow, Box::new(FairShare { rate: Rate::from_mbps(link.mbps) }))));
         let summary = guarded(&config, &senders, all);
         let with = flows_mbps(&summary);
