@@ -62,7 +62,11 @@ async def churn(minutes: float) -> list[dict[str, Any]]:
         await asyncio.sleep(0.005)
         if time.monotonic() - looked >= LOOK_S:
             looked = time.monotonic()
-            now = await asyncio.to_thread(status)
+            try:
+                now = await asyncio.to_thread(status)
+            except subprocess.CalledProcessError as error:
+                print(error.stderr.strip(), file=sys.stderr, flush=True)
+                continue
             rows.append(
                 {
                     "t_s": round(elapsed, 1),

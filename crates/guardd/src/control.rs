@@ -75,7 +75,7 @@ fn serve(mut stream: UnixStream, reply: &mut impl FnMut(&str) -> String) -> io::
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut question = String::new();
     BufReader::new((&stream).take(LONGEST)).read_line(&mut question)?;
-    stream.write_all(reply(question.trim_end()).as_bytes())
+    writeln!(stream, "{}", reply(question.trim_end()))
 }
 
 /// Asks the guard of `device`.
@@ -107,7 +107,14 @@ pub fn ask(device: &Device, question: &str) -> Result<String, GuardError> {
             "it answers root and its own user",
         ));
     }
-    Ok(answer)
+    // A guard waits for nobody: an asker that is too slow gets a part.
+    let whole = answer.strip_suffix('\n').map(str::to_owned);
+    whole.ok_or_else(|| {
+        GuardError::refused(
+            format!("the answer of the guard of `{}` was cut off", device.name),
+            "this machine is busy; ask again",
+        )
+    })
 }
 
 fn who(device: &Device) -> String {
@@ -144,6 +151,21 @@ mod tests {
         drop(door);
         assert_eq!(ask(&device, "status").unwrap_err().to_string(), "`test0` has no guard");
         Door::hold(&device).unwrap();
+    }
+
+    #[test]
+    fn half_an_answer_is_none() {
+        let device = Device { name: "test2".to_owned(), index: u32::MAX / 4 - process::id(), link_header: 0 };
+        let listener = UnixListener::bind_addr(&address(&device).unwrap()).unwrap();
+        let asking = thread::spawn({
+            let device = device.clone();
+            move || ask(&device, "status").unwrap_err().to_string()
+        });
+        let (mut stream, _) = listener.accept().unwrap();
+        BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+        stream.write_all(b"{\"services\": [").unwrap();
+        drop(stream);
+        assert_eq!(asking.join().unwrap(), "the answer of the guard of `test2` was cut off");
     }
 
     #[test]
