@@ -152,6 +152,40 @@ mod tests {
         }
     }
 
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+        /// Time would tell of the machine: what is counted are the entries that are looked at.
+        #[test]
+        fn a_packet_costs_no_more_when_there_are_many(
+            bursts in proptest::collection::vec((1u64..600, prop_oneof![Just(0u64), 1u64..100, 1_000u64..100_000]), 1..24),
+            lengths in proptest::collection::vec((50_000u64..2_000_000, 1_000u64..50_000), 24),
+        ) {
+            let (mut ring, mut sums) = (Ring::new(2), Sums::default());
+            let (mut packets, mut thinned, mut moves) = (0, 0, [0; 2]);
+            for ((count, gap), (longest, shortest)) in bursts.into_iter().zip(lengths) {
+                for _ in 0..count {
+                    sums.at += Dur::from_nanos(gap);
+                    sums.segs += 1;
+                    let mut before = ring.clone();
+                    if before.kept.len() >= MAX_KEPT {
+                        thinned += before.kept.len();
+                        before.thin();
+                    }
+                    ring.push(sums, Some([longest, shortest].map(Dur::from_nanos).into_iter()));
+                    packets += 1;
+                    let added = usize::from(ring.seen.is_multiple_of(before.every));
+                    let gone = before.kept.len() + added - ring.kept.len();
+                    for (window, moves) in moves.iter_mut().enumerate() {
+                        *moves += ring.starts[window] + gone - before.starts[window];
+                    }
+                }
+            }
+            prop_assert!(moves.iter().all(|&moves| moves <= packets), "{moves:?} moves for {packets} packets");
+            prop_assert!(thinned <= 2 * packets, "{thinned} entries thinned out for {packets} packets");
+        }
+    }
+
     #[test]
     fn memory_is_bounded_and_windows_stay_right_within_what_is_kept() {
         let (mut ring, mut sums) = (Ring::new(1), Sums::default());
