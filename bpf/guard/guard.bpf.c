@@ -162,6 +162,12 @@ static __always_inline u32 scale_of(struct __sk_buff *skb, const struct guard_pa
 	return target->wscale;
 }
 
+/*
+ * Set before loading: sockets are clamped, and forwarded flows left alone. TCP widens a clamp again as it likes, with its
+ * buffer or its estimate of what a packet costs; until the clamp has taken effect, windows are rewritten as well.
+ */
+const volatile u32 guard_clamps = 0;
+
 static __always_inline void hold_back(struct __sk_buff *skb, const struct guard_packet *p,
 				      const struct guard_layout *at)
 {
@@ -170,7 +176,7 @@ static __always_inline void hold_back(struct __sk_buff *skb, const struct guard_
 	u16 window, old, new;
 	u32 scale;
 
-	if (!target)
+	if (!target || (guard_clamps && !skb->sk))
 		return;
 	scale = scale_of(skb, p, target);
 	if (scale > MAX_WSCALE) {
@@ -195,9 +201,6 @@ static __always_inline void hold_back(struct __sk_buff *skb, const struct guard_
 	bpf_skb_store_bytes(skb, at->transport + 14, &new, sizeof(new), 0);
 	COUNT(rewritten);
 }
-
-/* Set before loading: sockets are clamped, and windows in packets left alone. */
-const volatile u32 guard_clamps = 0;
 
 struct bpf_iter__tcp {
 	void *meta;
@@ -268,7 +271,7 @@ int guard_egress(struct __sk_buff *skb)
 	if (!read_packet(skb, GUARD_OUTGOING, &p, &at))
 		return NEXT_PROGRAM;
 	report_outgoing(&p);
-	if (!guard_clamps && (p.flags & (TCP_ACK | TCP_SYN | TCP_RST)) == TCP_ACK)
+	if ((p.flags & (TCP_ACK | TCP_SYN | TCP_RST)) == TCP_ACK)
 		hold_back(skb, &p, &at);
 	return NEXT_PROGRAM;
 }

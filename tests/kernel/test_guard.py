@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import json
+import re
 import signal
 import socket
 import struct
@@ -46,9 +47,17 @@ def test_sockets_are_clamped_and_freed(lab: Lab, cap: Path, host: str) -> None:
     send_until(is_open, connection)
     child = lab.guard(lab.receiver, "v0", "--config", str(cap), "--clamp")
     send_until(is_held, connection)
+    # Windows in packets are rewritten too until the clamp has taken effect: TCP itself gives no more.
+    send_until(lambda _: is_held(_most_given(lab)), connection)
     child.send_signal(signal.SIGTERM)
     assert child.wait(10) == 0
     send_until(is_open, connection)
+
+
+def _most_given(lab: Lab) -> int:
+    """Up to which window the receiver's TCP goes by itself, bytes."""
+    [limit] = re.findall(r"rcv_ssthresh:(\d+)", lab.receiver.sh("ss -tin state established"))
+    return int(limit)
 
 
 def test_filters_of_a_killed_guard_go_with_the_next_or_by_cleaning(lab: Lab, cap: Path) -> None:
@@ -194,13 +203,17 @@ def test_it_ends_with_its_device(lab: Lab, cap: Path) -> None:
     assert "`v0` is gone" in child.stderr.read()
 
 
-def test_a_rate_is_held_where_the_path_has_a_delay(tmp_path: Path) -> None:
+@pytest.mark.parametrize("means", ["", "--clamp"], ids=["rewriting", "clamping"])
+def test_a_rate_is_held_where_the_path_has_a_delay(tmp_path: Path, means: str) -> None:
+    program = tmp_path / "guard"
+    program.write_text(f"#!/bin/sh\nexec '{find_daemon()}' \"$@\" {means}\n")
+    program.chmod(0o755)
     config = tmp_path / "cap.toml"
     config.write_text("[[cap]]\nrate = '20Mbps'\n")
     scenario = dumbbell("cubic", rate="100Mbps", rtprop="20ms", buffer="1bdp", duration="6s", warmup="3s")
     # A window shrinks as data arrive, and the kernel world's is 1 GB else.
     scenario = scenario.override({"flow.*.rwnd": "2MB", "flow.*.delayed_ack": 2})
-    played = run(scenario, on="kernel", options=Options(guarding=Guarding(find_daemon(), config)))
+    played = run(scenario, on="kernel", options=Options(guarding=Guarding(program, config)))
     [flow] = played.summary["flows"]
     assert 15 < flow["throughput_mbps"] < 21
     assert flow["lost_pkts"] == 0, "what is held fills no queue"

@@ -87,7 +87,7 @@ struct RunArguments {
     /// Serve the same over HTTP at /metrics, as 127.0.0.1:9465
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics_listen: Option<SocketAddr>,
-    /// Clamp this host's sockets instead of rewriting the windows in ACKs
+    /// Clamp this host's sockets as well, and leave forwarded flows alone
     #[arg(long)]
     clamp: bool,
     /// Attach as on Linux before 6.6, by filters that outlive kill -9

@@ -31,7 +31,7 @@ pub struct KernelCounts {
     pub thinned: u64,
     /// Data told together with later data as the ring was full.
     pub merged: u64,
-    /// ACKs that left with a smaller window.
+    /// ACKs that left with a smaller window; with [`Means::Clamp`] also changes of clamps.
     pub rewritten: u64,
     /// ACKs whose window was left alone, as its scale is not known.
     pub unscaled: u64,
@@ -43,8 +43,8 @@ pub enum Means {
     /// By the windows in departing ACKs, of this host and of those behind it; undone even by `kill -9`.
     #[default]
     Rewrite,
-    /// By `TCP_WINDOW_CLAMP` of this host's sockets: nothing is done per packet, and TCP itself keeps its promises. After
-    /// `kill -9` connections keep their last clamp until their buffers grow.
+    /// By `TCP_WINDOW_CLAMP` of this host's sockets, and by rewriting as long as the clamp has not taken effect; forwarded
+    /// flows are left alone. After `kill -9` connections keep their last clamp until their buffers grow.
     Clamp,
 }
 

@@ -49,7 +49,7 @@ def run(
         bool, typer.Option("--dns", help="Learn names of senders from the DNS answers that pass the device.")
     ] = False,
     clamp: Annotated[
-        bool, typer.Option("--clamp", help="Clamp this host's sockets instead of rewriting the windows in ACKs.")
+        bool, typer.Option("--clamp", help="Clamp this host's sockets as well, and leave forwarded flows alone.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Leave all windows alone and tell what would be done.")
