@@ -98,7 +98,7 @@ def test_the_kernels_plays_go_one_by_one_and_late_ones_are_not_kept(
     def run(scenario: Scenario, **how: object) -> Run:
         options = how["options"]
         assert isinstance(options, world_kernel.Options)
-        assert ["--receive-windows", "autotuned"] == options.words()[:2]
+        assert options.words()[:2] == ["--receive-windows", "autotuned"]
         guarding = options.guarding
         seen.append(None if guarding is None else guarding.config.read_text())
         is_late = guarding is not None

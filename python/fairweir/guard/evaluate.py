@@ -26,8 +26,10 @@ from fairweir.worlds import LATE_RETRIES
 
 TIMEOUT_S: Final = 600.0
 WINDOWS: Final = "autotuned"
-"""What the kernel's receivers advertise by themselves, as the simulated ones do. Of windows that bind nobody a guard can
-take nothing back for many round trips: what was promised stays promised."""
+"""What the kernel's receivers advertise by themselves, as the simulated ones do.
+
+A guard can take little back of windows that bind nobody: what was promised stays promised.
+"""
 _HINT: Final = "policies/ has examples; docs/guard.md lists all keys"
 
 
