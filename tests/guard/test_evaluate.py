@@ -16,7 +16,7 @@ from fairweir.guard.challenges import CHALLENGES, SERVICE, Case, draw
 from fairweir.guard.configurations import BUFFERS_BDP, FLOWS, RATES_MBPS, RTTS_MS
 from fairweir.guard.evaluate import Kept, NotJudgedError, Play, Shares, evaluate, play
 from fairweir.guard.outcome import sum_up
-from fairweir.guard.treatments import Policy, Treatment
+from fairweir.guard.treatments import Policy, Treatment, treatments
 from fairweir.run import Run
 from fairweir.scenario import Scenario
 
@@ -61,6 +61,20 @@ def test_every_challenge_is_a_scenario(name: str) -> None:
     # bytes per second
     wanted = sum(flow["source"]["rate"] for flow, limited in zip(flows, is_limited, strict=True) if limited)
     assert wanted * 8 == pytest.approx(0.5e6 * case.rate_mbps * sum(is_limited) / len(flows), rel=0.01)
+
+
+def test_half_of_the_incumbents_are_receiver_1s() -> None:
+    case = Case("deployments", 8, 2.0, 40, flows=5, seed=1)
+    first, second = case.senders("receiver 1"), case.senders("receiver 2")
+    assert [host is not None for host in first] == [True, True, False, False, False, False]
+    assert all((a is None) != (b is None) for a, b in zip(first, second, strict=True))
+    assert None not in case.senders("all")
+    assert [one.name for one in treatments("deployments", [], "sim")] == [
+        "without",
+        "perfect classifier, receiver 1 only",
+        "perfect classifier, receiver 2 only",
+        "perfect classifier",
+    ]
 
 
 def test_a_service_of_six_flows_shares_with_one_flow() -> None:
@@ -211,7 +225,7 @@ def test_challenges_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["guard", "evaluate", "--list", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["challenge"] for row in rows] == list(CHALLENGES)
-    assert rows[-1]["incumbents"] == "1-10 cubic"
+    assert rows[-1]["incumbents"] == "2-10 cubic"
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from fairweir.cli.main import COMMANDS, main
 from fairweir.cli.options import shipped
 from fairweir.formal.lemmas.suites import SUITES
-from fairweir.reproduce.computed import COMPUTED
+from fairweir.reproduce.catalogue import COMPUTED
 from fairweir.reproduce.experiment import known_ids
 from fairweir.reproduce.index import Row, load_index, page
 

@@ -12,7 +12,8 @@ import pytest
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
-from fairweir.reproduce.computed import COMPUTED, Number, judge_number
+from fairweir.reproduce.catalogue import COMPUTED
+from fairweir.reproduce.computed import Number, judge_number
 from fairweir.reproduce.conduct import reproduce
 from fairweir.reproduce.experiment import Axis, Bound, Case, Check, Experiment, Reading, load_all
 from fairweir.reproduce.judge import judge

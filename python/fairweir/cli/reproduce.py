@@ -11,7 +11,8 @@ from fairweir.cli import output
 from fairweir.cli.options import AsJson, shipped
 from fairweir.cli.progress import meter, on_played
 from fairweir.errors import ConfigError
-from fairweir.reproduce.computed import COMPUTED, Computed
+from fairweir.reproduce.catalogue import COMPUTED
+from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.conduct import Reproduction
 from fairweir.reproduce.conduct import reproduce as play
 from fairweir.reproduce.experiment import Experiment, known_ids, load_all, named

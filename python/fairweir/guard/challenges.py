@@ -87,7 +87,7 @@ class Challenge:
 
 
 #: Linux's CCAs that both worlds have, without DCTCP, which is not made for the Internet (as the report).
-LINUX: Final = ("bbr", "cubic", "reno", "vegas")
+LINUX: Final = ("bbr", "cubic", "highspeed", "reno", "vegas")
 CHALLENGES: Final = {
     challenge.name: challenge
     for challenge in (
@@ -121,6 +121,18 @@ CHALLENGES: Final = {
             "bbr",
             {"all": Published("section 6.2.4", gain_percent=44.5, jain=(0.40, 0.57))},
             limited="incumbents",
+        ),
+        Challenge("cubic-highspeed", "cubic", "highspeed", {"all": Published("figure 12")}),
+        Challenge(
+            "deployments",
+            "cubic",
+            "bbr",
+            {
+                "receiver 1": Published("table 2", "keeps", jain=(0.68, 0.66)),
+                "receiver 2": Published("table 2", jain=(0.68, 0.84)),
+                "all": Published("table 2", jain=(0.68, 0.87)),
+            },
+            least_flows=2,
         ),
     )
 }

@@ -87,7 +87,7 @@ def play(one: Play) -> Shares:
     if policy is None:
         return _shares(one.case, json.loads(_core.run(text)[0]))
     rate = config["links"][0]["hop"]["link"]["rate"]
-    senders = [host for host in one.case.senders(one.treatment.deployment) if host is not None]
+    senders = one.case.senders(one.treatment.deployment)
     try:
         told = _core.run_guarded(text, policy.text, senders, rate, policy.trees)
     except ValueError as error:

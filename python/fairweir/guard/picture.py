@@ -12,6 +12,8 @@ from fairweir.drawing import style
 from fairweir.drawing.plots import DOTS_PER_INCH, check_plot_path
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from fairweir.guard.outcome import Outcome
 
 COLUMN_INCHES: Final = 3.2
@@ -21,7 +23,7 @@ _DASHES: Final = ("--", "-", "-.", ":")
 
 
 def save_distributions(outcomes: Sequence[Outcome], path: Path) -> None:
-    """Draw the share of configurations up to each JFI and utilisation: a column a challenge, a line a treatment.
+    """Write :func:`distributions` as .png, .svg or .pdf.
 
     Raises
     ------
@@ -29,6 +31,14 @@ def save_distributions(outcomes: Sequence[Outcome], path: Path) -> None:
     """
     kind = check_plot_path(path)
     import matplotlib as mpl
+
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
+    with mpl.rc_context({"svg.hashsalt": "fairweir", "pdf.fonttype": 42}):
+        distributions(outcomes).savefig(path, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+
+
+def distributions(outcomes: Sequence[Outcome]) -> Figure:
+    """Draw the share of configurations up to each JFI and utilisation: a column a challenge, a line a treatment."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(COLUMN_INCHES * max(len(outcomes), 2), HEIGHT_INCHES), layout="constrained")
@@ -53,6 +63,4 @@ def save_distributions(outcomes: Sequence[Outcome], path: Path) -> None:
     for row in (0, 1):
         axes[row, 0].set_ylabel("share of configurations")
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=min(len(lines), 4))
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
-    with mpl.rc_context({"svg.hashsalt": "fairweir", "pdf.fonttype": 42}):
-        figure.savefig(path, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+    return figure
