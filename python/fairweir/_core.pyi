@@ -11,6 +11,7 @@ __all__ = [
     "Start",
     "__version__",
     "algorithms",
+    "capture_lessons",
     "explain",
     "format_bytes",
     "format_rate",
@@ -253,6 +254,9 @@ def guard_lessons(config: str, from_ns: int, one_in: int, seed: int, *, forest: 
     flow's throughput over 8 minimum RTTs), active (u32, flows that had any). One arrival in `one_in` from `from_ns` on
     is an example. With a `forest` (JSON) a flow policy holds the flows meanwhile.
     """
+
+def capture_lessons(path: str, receivers: list[str], from_ns: int, one_in: int, seed: int) -> dict[str, bytes]:
+    """Examples of a capture, as `guard_lessons` gives them; `receivers` has each flow's address there."""
 
 def guard_scores(forest: str, values: bytes) -> tuple[bytes, bytes]:
     """Three scores (f64) and a class (u8: below, near, above) for each row of `values` (f64), by a forest (JSON)."""

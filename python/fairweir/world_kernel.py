@@ -101,8 +101,17 @@ class Options:
 
 def sender_address(flow: int) -> str:
     """Give the address of the sender of flow number `flow`, from 0; as crates/emu/src/address.rs."""
+    return _address("10.77", flow)
+
+
+def receiver_address(flow: int) -> str:
+    """Give the address of its receiver."""
+    return _address("10.78", flow)
+
+
+def _address(block: str, flow: int) -> str:
     per_block = 250
-    return f"10.77.{flow // per_block}.{flow % per_block + 1}"
+    return f"{block}.{flow // per_block}.{flow % per_block + 1}"
 
 
 def find_helper() -> Path:

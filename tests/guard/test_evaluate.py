@@ -206,7 +206,7 @@ def test_what_a_forest_has_learnt_from_is_known(tmp_path: Path) -> None:
 
 def test_a_forest_holds_flows(tmp_path: Path) -> None:
     file = tmp_path / "flow.toml"
-    file.write_text('[flow]\nmodel = "forest.json"\n')
+    file.write_text('[flow]\nmodel = "forest.json"\nidle = 1.0\n')
     # above, whatever a flow does
     (tmp_path / "forest.json").write_text('{"features": [], "baseline": [0, 0, 1], "trees": []}')
     case = Case("reno-cubic", 8, 2.0, 40, flows=1, seed=1, duration_s=10.0)

@@ -77,6 +77,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         "rounds": 1,
         "telltales": False,
         "seed": 1,
+        "world": "sim",
     }
     assert written["features"] == list(document["features"])
     assert 5 < len(written["features"]) <= 20

@@ -2,14 +2,21 @@
 
 use crate::error;
 use crate::run::{play_observed, raw, table};
+use fairweir_capture::{CaptureError, Reader};
 use fairweir_guard::policy::{Class, Classify, Config as PolicyConfig, FlowConfig, FlowPolicy, Policies};
 use fairweir_guard::{Trees, catalogue};
 use fairweir_rehearse::{HeldLessons, Lessons, Receiver, Sampling};
 use fairweir_sim::Config;
+use fairweir_tap::Taker;
 use fairweir_units::Time;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::net::Ipv4Addr;
+use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Payload of a full segment of 1500 bytes with timestamps.
+const MSS: u32 = 1448;
 
 /// The names of all features, in the order of rows.
 #[pyfunction]
@@ -49,6 +56,35 @@ pub fn guard_lessons<'py>(
         }
     };
     let rows = lessons.finish().rows();
+    Ok(table!(py, rows, values, flow, t_ns, mbps, active))
+}
+
+/// Reads the capture at `path` and gives examples as [`guard_lessons`] does; `receivers` has each flow's address there.
+#[pyfunction]
+pub fn capture_lessons<'py>(
+    py: Python<'py>,
+    path: &str,
+    receivers: Vec<String>,
+    from_ns: u64,
+    one_in: u32,
+    seed: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let receivers = receivers
+        .iter()
+        .map(|text| text.parse::<IpAddr>().map_err(|e| PyValueError::new_err(format!("receiver `{text}`: {e}"))))
+        .collect::<PyResult<Vec<_>>>()?;
+    let sampling = Sampling { from: Time::from_nanos(from_ns), one_in, seed };
+    let mut lessons = Lessons::of_capture(receivers, MSS, sampling);
+    let read = |lessons: &mut Lessons| {
+        let file = File::open(path).map_err(|e| CaptureError::Read(e.to_string()))?;
+        let mut reader = Reader::new(file)?;
+        while let Some(segment) = reader.next_segment()? {
+            let _ = lessons.take(&segment);
+        }
+        Ok(())
+    };
+    py.detach(|| read(&mut lessons)).map_err(|e: CaptureError| error::from_capture(py, &e, path))?;
+    let rows = lessons.rows();
     Ok(table!(py, rows, values, flow, t_ns, mbps, active))
 }
 

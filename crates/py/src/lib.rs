@@ -40,6 +40,7 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
     m.add_function(wrap_pyfunction!(guard::guard_features, m)?)?;
     m.add_function(wrap_pyfunction!(guard::guard_lessons, m)?)?;
+    m.add_function(wrap_pyfunction!(guard::capture_lessons, m)?)?;
     m.add_function(wrap_pyfunction!(guard::guard_scores, m)?)?;
     m.add_function(wrap_pyfunction!(reach::frcc_attractor, m)?)?;
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;

@@ -14,6 +14,7 @@ use fairweir_units::{Dur, Time};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::ops::ControlFlow;
 
 /// The window of a label, minimum RTTs.
@@ -66,12 +67,41 @@ impl History {
     }
 }
 
+/// Whose packets are seen.
+#[derive(Debug)]
+enum Parties {
+    /// A simulation's: one receiver, a sender a flow.
+    Simulated,
+    /// A capture's: a receiver a flow.
+    Captured(Vec<IpAddr>),
+}
+
+impl Parties {
+    fn is_receiver(&self, address: IpAddr) -> bool {
+        match self {
+            Parties::Simulated => address == receiver_address(),
+            Parties::Captured(receivers) => receivers.contains(&address),
+        }
+    }
+
+    /// The flow whose data `segment` has.
+    fn flow(&self, segment: &Segment) -> Option<usize> {
+        match self {
+            Parties::Simulated if segment.dst.address == receiver_address() => flow_of(segment.src.address),
+            Parties::Simulated => None,
+            Parties::Captured(receivers) => receivers.iter().position(|address| *address == segment.dst.address),
+        }
+    }
+}
+
 /// Keeps examples of a run's flows as their receiver sees them.
 #[derive(Debug)]
 pub struct Lessons {
     sampling: Sampling,
     rng: ChaCha8Rng,
     mss: u32,
+    parties: Parties,
+    start: Option<Time>,
     table: Table,
     row: Row,
     histories: Vec<History>,
@@ -82,20 +112,34 @@ pub struct Lessons {
 impl Lessons {
     /// An observer of a run of `config` that keeps examples.
     pub fn watch(config: &Config, sampling: Sampling) -> Wire<Lessons> {
+        let mss = (config.packet.0 as u32).saturating_sub(HEADERS);
+        let lessons = Lessons::new(Parties::Simulated, config.flows.len(), mss, sampling);
+        Wire::new(config, Side::Receiver, Lessons { start: Some(EPOCH), ..lessons })
+    }
+
+    /// A reader of a capture, from the side of `receivers`, one a flow; full segments have `mss` bytes, and time begins
+    /// with the first of them.
+    pub fn of_capture(receivers: Vec<IpAddr>, mss: u32, sampling: Sampling) -> Lessons {
+        let flows = receivers.len();
+        Lessons::new(Parties::Captured(receivers), flows, mss, sampling)
+    }
+
+    fn new(parties: Parties, flows: usize, mss: u32, sampling: Sampling) -> Lessons {
         let plan = Plan::new(catalogue());
-        let limits = Limits { open: config.flows.len(), needs_proof: false, ..Limits::default() };
+        let limits = Limits { open: flows, needs_proof: false, ..Limits::default() };
         let row = Row::for_plan(&plan);
-        let lessons = Lessons {
-            sampling: Sampling { from: EPOCH + sampling.from.since(Time::ZERO), ..sampling },
+        Lessons {
+            sampling,
             rng: ChaCha8Rng::seed_from_u64(sampling.seed),
-            mss: (config.packet.0 as u32).saturating_sub(HEADERS),
+            mss,
+            parties,
+            start: None,
             table: Table::new(limits, [0; 16], plan),
             row,
-            histories: config.flows.iter().map(|_| History::default()).collect(),
+            histories: (0..flows).map(|_| History::default()).collect(),
             longest: Dur::ZERO,
             rows: Rows::default(),
-        };
-        Wire::new(config, Side::Receiver, lessons)
+        }
     }
 
     /// The examples.
@@ -103,17 +147,20 @@ impl Lessons {
         self.rows
     }
 
-    fn note(&mut self, id: FlowId, flow: usize, segment: &Segment) {
+    fn note(&mut self, id: FlowId, flow: usize, start: Time, segment: &Segment) {
         let Some(min_rtt) = self.table.get(id).and_then(|flow| flow.monitor().rtt().min()) else { return };
         self.longest = self.longest.max(min_rtt);
         let horizon = back(segment.time, self.longest * WINDOW);
         self.histories[flow].add(segment.time, segment.ip_bytes, horizon);
-        if segment.time >= self.sampling.from && self.rng.next_u32().is_multiple_of(self.sampling.one_in.max(1)) {
-            self.keep(id, flow, segment.time, back(segment.time, min_rtt * WINDOW));
+        let is_wanted = segment.time.since(start) >= self.sampling.from.since(Time::ZERO);
+        if is_wanted && self.rng.next_u32().is_multiple_of(self.sampling.one_in.max(1)) {
+            self.keep(id, flow, segment.time.since(start), segment.time, min_rtt * WINDOW);
         }
     }
 
-    fn keep(&mut self, id: FlowId, flow: usize, now: Time, from: Time) {
+    /// Keeps an example of `now`, `at` after the start, whose label is of the time since `window` ago.
+    fn keep(&mut self, id: FlowId, flow: usize, at: Dur, now: Time, window: Dur) {
+        let from = back(now, window);
         let is_young = self.table.get(id).is_none_or(|flow| back(now, flow.monitor().age()) > from);
         if is_young {
             return;
@@ -123,7 +170,7 @@ impl Lessons {
         self.table.fill(id, &mut self.row);
         self.rows.values.extend(self.row.iter().map(|value| value.unwrap_or(f64::NAN)));
         self.rows.flow.push(flow as u32);
-        self.rows.t_ns.push(now.since(EPOCH).as_nanos());
+        self.rows.t_ns.push(at.as_nanos());
         self.rows.mbps.push(bytes as f64 * 8e-6 / now.since(from).as_secs_f64());
         self.rows.active.push(active as u32);
     }
@@ -135,12 +182,12 @@ fn back(from: Time, by: Dur) -> Time {
 
 impl Taker for Lessons {
     fn take(&mut self, segment: &Segment) -> ControlFlow<()> {
-        let managed = receiver_address();
-        if let Some(packet) = guard_packet(segment, |address| address == managed, self.mss)
+        let start = *self.start.get_or_insert(segment.time);
+        if let Some(packet) = guard_packet(segment, |address| self.parties.is_receiver(address), self.mss)
             && let Some(id) = self.table.observe(&packet)
-            && let Some(flow) = flow_of(segment.src.address)
+            && let Some(flow) = self.parties.flow(segment)
         {
-            self.note(id, flow, segment);
+            self.note(id, flow, start, segment);
         }
         ControlFlow::Continue(())
     }

@@ -5,7 +5,7 @@ use fairweir_guard::policy::{Class, Classify, FlowConfig, FlowPolicy, Policies};
 use fairweir_guard::{Feature, Limits, Plan, Row, Table};
 use fairweir_rehearse::{HeldLessons, Lessons, Receiver, Rows, Sampling, guard_packet};
 use fairweir_sim::{Config, FlowSpec, Observer, run_observed};
-use fairweir_tap::{Side, Wire, receiver_address};
+use fairweir_tap::{Side, Taker, Wire, receiver_address};
 use fairweir_units::{Dur, Time};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
@@ -98,6 +98,28 @@ fn lessons_of_held_flows_show_that_the_link_is_idle() {
     let rows = held.lessons.finish().rows();
     // Two segments, with what the window's unit rounds away, in an RTT of 40 ms.
     assert!(mean_mbps(&rows, 0) < 1.0, "{}", mean_mbps(&rows, 0));
+}
+
+#[test]
+fn a_capture_teaches_what_its_run_does() {
+    let config = scenario(&["cubic"], 100, 20);
+    let mut segments = Vec::new();
+    let mut wire = Wire::new(&config, Side::Receiver, |segment: &Segment| {
+        segments.push(*segment);
+        ControlFlow::Continue(())
+    });
+    watch(&config, &mut wire);
+    let _ = wire.finish();
+    let sampling = Sampling { from: Time::from_nanos(12_000 * MS), one_in: 10, seed: 3 };
+    let mut read = Lessons::of_capture(vec![receiver_address()], 1448, sampling);
+    for segment in &segments {
+        let _ = read.take(segment);
+    }
+    let (read, watched) = (read.rows(), lessons(&config));
+    // the capture's time begins with the handshake, before the run's
+    assert!(watched.flow.len() > 100 && read.flow.len().abs_diff(watched.flow.len()) < watched.flow.len() / 10);
+    assert!((mean_mbps(&read, 0) - mean_mbps(&watched, 0)).abs() < 0.1);
+    assert!(read.t_ns.iter().all(|&t| t >= 12_000 * MS) && read.t_ns.is_sorted());
 }
 
 #[test]

@@ -12,6 +12,7 @@ from rich.table import Table
 from fairweir import world_kernel
 from fairweir.cli import output
 from fairweir.cli.guard_evaluate import evaluate_command
+from fairweir.cli.guard_examine import examine_command
 from fairweir.cli.guard_replay import replay_command
 from fairweir.cli.guard_train import train
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
@@ -173,3 +174,4 @@ def _show(told: dict[str, Any]) -> None:
 guard_app.command("replay")(replay_command)
 guard_app.command("evaluate")(evaluate_command)
 guard_app.command("train")(train)
+guard_app.command("examine")(examine_command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -68,7 +69,7 @@ def evaluate_command(
     if plot is not None and outcomes:
         from fairweir.guard.picture import save_distributions
 
-        save_distributions(outcomes, plot)
+        save_distributions(outcomes, plot, [] if world == "kernel" else _kept_on_kernel(plays, kept))
         output.stderr.print(f"drawn to {plot}", soft_wrap=True)
     if as_json:
         output.print_json(
@@ -89,6 +90,21 @@ def evaluate_command(
         raise typer.Exit(2)
     if not all(outcome.holds for outcome in outcomes):
         raise typer.Exit(1)
+
+
+def _kept_on_kernel(plays: Mapping[str, Mapping[Case, Sequence[Play]]], kept: Kept) -> list[Outcome]:
+    """Sum up what is kept of the same configurations on real TCP, as far as that can play their treatments."""
+    outcomes = []
+    for name, cases in plays.items():
+        real = {
+            case: [replace(one, world="kernel") for one in several if one.treatment.is_real]
+            for case, several in cases.items()
+        }
+        every = [one for several in real.values() for one in several]
+        shares = {one: found for one in every if (found := kept.get(one)) is not None}
+        outcome = sum_up(name, real, shares)
+        outcomes += [] if outcome is None else [outcome]
+    return outcomes
 
 
 def _play(plays: Mapping[str, Mapping[Case, Sequence[Play]]], kept: Kept, workers: int | None) -> Results:

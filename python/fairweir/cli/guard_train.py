@@ -11,7 +11,9 @@ from rich.table import Table
 from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
+from fairweir.errors import ConfigError
 from fairweir.guard.forest import Shape
+from fairweir.run import World
 
 if TYPE_CHECKING:
     from fairweir.guard.training import Trained
@@ -27,7 +29,7 @@ def train(
     ],
     *,
     out: Annotated[Path, typer.Option(help="The forest, as JSON.")],
-    runs: Annotated[int, typer.Option(min=10, help="Simulations; three of ten are for examination.")] = 100,
+    runs: Annotated[int, typer.Option(min=10, help="Runs; three of ten are for examination.")] = 100,
     rows: Annotated[int, typer.Option(min=10, help="Examples of each.")] = 300,
     duration: Annotated[
         str, typer.Option(help="Of each; the newcomer comes after a fifth, the last fifth is learnt from.")
@@ -38,6 +40,7 @@ def train(
     rounds: Annotated[
         int, typer.Option(min=0, help="Play all runs again so many times with the forest so far holding their flows.")
     ] = 2,
+    world: Annotated[World, typer.Option("--on", help="Where to play; the kernel needs --rounds 0.")] = "sim",
     telltales: Annotated[
         bool, typer.Option("--telltales", help="Allow age and bytes so far, which tell the newcomer of a run.")
     ] = False,
@@ -50,7 +53,7 @@ def train(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn from simulations to tell whether a flow is below, near or above its share."""
+    """Learn from runs to tell whether a flow is below, near or above its share."""
     from threadpoolctl import threadpool_limits
 
     from fairweir.guard import forest
@@ -58,9 +61,11 @@ def train(
     from fairweir.guard.training import train as learn
     from fairweir.pool import default_workers
 
+    if world == "kernel" and rounds:
+        raise ConfigError("no forest holds flows on the kernel while it learns", hint="add --rounds 0", key="--rounds")
     duration_s = _core.parse_time(duration) / 1e9
     shape = Shape(iterations, leaves)
-    plan = Plan(model, runs, rows, duration_s, tuple(unseen or ()), rounds, telltales, shape, seed)
+    plan = Plan(model, runs, rows, duration_s, tuple(unseen or ()), rounds, telltales, shape, seed, world)
     # More threads than cores that are free wait for each other, busily.
     threads = threadpool_limits(limits=workers or default_workers(), user_api="openmp")
     with threads, output.progress_bar(counts=True) as bar:

@@ -81,17 +81,27 @@ def _play(job: _Job) -> tuple[bytes, bytes]:
     config = job.config
     # A guard that is learnt from begins with its flows.
     from_ns = 0 if job.forest is not None else int(config["duration"] * LEARN_FROM)
+    sampled = one_in(config, from_ns, job.rows, _SURPLUS if job.forest is None else _SURPLUS_HELD)
+    columns = _core.guard_lessons(json.dumps(config), from_ns, sampled, job.seed, forest=job.forest)
+    values, share = draw_rows(columns, config, job.rows, job.seed)
+    return values.tobytes(), share.tobytes()
+
+
+def one_in(config: Mapping[str, Any], from_ns: int, rows: int, surplus: int = _SURPLUS) -> int:
+    """Give which part of the arrivals since `from_ns` to look at, so that about `surplus` times `rows` are."""
     rate = config["links"][0]["hop"]["link"]["rate"]
     arrivals = rate * (config["duration"] - from_ns) / 1e9 / config["packet"]
-    surplus = _SURPLUS if job.forest is None else _SURPLUS_HELD
-    one_in = max(1, int(arrivals / (surplus * job.rows)))
-    columns = _core.guard_lessons(json.dumps(config), from_ns, one_in, job.seed, forest=job.forest)
+    return max(1, int(arrivals / (surplus * rows)))
+
+
+def draw_rows(columns: Mapping[str, bytes], config: Mapping[str, Any], rows: int, seed: int) -> tuple[Floats, Floats]:
+    """Draw at most `rows` of a run's examples: values (rows x features), and shares of the link's rate."""
     active = np.frombuffer(columns["active"], np.uint32)
-    share = np.frombuffer(columns["mbps"]) * active / (rate * 8e-6)
+    share = np.frombuffer(columns["mbps"]) * active / (config["links"][0]["hop"]["link"]["rate"] * 8e-6)
     values = np.frombuffer(columns["values"]).reshape(len(share), -1)
-    dice = np.random.default_rng(job.seed)
-    chosen = np.sort(dice.choice(len(share), min(job.rows, len(share)), replace=False))
-    return values[chosen].tobytes(), share[chosen].tobytes()
+    dice = np.random.default_rng(seed)
+    chosen = np.sort(dice.choice(len(share), min(rows, len(share)), replace=False))
+    return values[chosen], share[chosen]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ from fairweir.drawing import style
 from fairweir.drawing.plots import DOTS_PER_INCH, check_plot_path
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     from fairweir.guard.outcome import Outcome
 
@@ -22,7 +24,7 @@ HEIGHT_INCHES: Final = 5.8
 _DASHES: Final = ("--", "-", "-.", ":")
 
 
-def save_distributions(outcomes: Sequence[Outcome], path: Path) -> None:
+def save_distributions(outcomes: Sequence[Outcome], path: Path, beside: Sequence[Outcome] = ()) -> None:
     """Write :func:`distributions` as .png, .svg or .pdf.
 
     Raises
@@ -34,11 +36,16 @@ def save_distributions(outcomes: Sequence[Outcome], path: Path) -> None:
 
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
     with mpl.rc_context({"svg.hashsalt": "fairweir", "pdf.fonttype": 42}):
-        distributions(outcomes).savefig(path, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+        distributions(outcomes, beside).savefig(path, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
 
 
-def distributions(outcomes: Sequence[Outcome]) -> Figure:
-    """Draw the share of configurations up to each JFI and utilisation: a column a challenge, a line a treatment."""
+def distributions(outcomes: Sequence[Outcome], beside: Sequence[Outcome] = ()) -> Figure:
+    """Draw the share of configurations up to each JFI and utilisation: a column a challenge, a line a treatment.
+
+    Parameters
+    ----------
+    beside : outcomes of the same challenges on the kernel, drawn thinner
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(COLUMN_INCHES * max(len(outcomes), 2), HEIGHT_INCHES), layout="constrained")
@@ -52,15 +59,27 @@ def distributions(outcomes: Sequence[Outcome]) -> Figure:
         ):
             axis = axes[row, column]
             for name, several in values.items():
-                color, dash = looks[name]
-                share = np.arange(1, len(several) + 1) / len(several)
-                (lines[name],) = axis.step(sorted(several), share, dash, color=color, where="post")
+                lines[name] = _step(axis, several, *looks[name])
             axis.set_xlabel(label)
             axis.set_xlim(0.0, 1.02)
             axis.set_ylim(0.0, 1.0)
             axis.grid(alpha=0.3)
-        axes[0, column].set_title(f"{outcome.challenge} ({outcome.without.configurations})")
+        title = f"{outcome.challenge} ({outcome.without.configurations})"
+        for other in beside:
+            if other.challenge == outcome.challenge:
+                title += f", kernel ({other.without.configurations})"
+                for name in other.jain:
+                    color, dash = looks.setdefault(name, (style.PALETTE[len(looks) % len(style.PALETTE)], ":"))
+                    lines[f"{name}, kernel"] = _step(axes[0, column], other.jain[name], color, dash, width=0.8)
+                    _step(axes[1, column], other.utilization[name], color, dash, width=0.8)
+        axes[0, column].set_title(title)
     for row in (0, 1):
         axes[row, 0].set_ylabel("share of configurations")
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=min(len(lines), 4))
     return figure
+
+
+def _step(axis: Axes, values: Sequence[float], color: str, dash: str, width: float = 1.6) -> Line2D:
+    share = np.arange(1, len(values) + 1) / len(values)
+    (line,) = axis.step(sorted(values), share, dash, color=color, linewidth=width, where="post")
+    return line

@@ -13,7 +13,9 @@ import numpy as np
 from fairweir import _core
 from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, Lesson, Part, curriculum
+from fairweir.guard.kernel_lessons import gather_on_kernel
 from fairweir.guard.lessons import CLASSES, TELLTALES, Examples, Library, gather
+from fairweir.run import World
 
 #: Of any ten runs in a row so many are for examination only.
 _EXAMINED_OF_TEN = 3
@@ -35,6 +37,7 @@ class Plan:
     telltales : bool; are features that tell a run's schedule allowed, as in the report
     shape : of the forest
     seed : int; of all that is drawn
+    world : where the runs are played; on the kernel there are no rounds
     """
 
     mix: str
@@ -46,12 +49,14 @@ class Plan:
     telltales: bool = False
     shape: forest.Shape = field(default_factory=forest.Shape)
     seed: int = 1
+    world: World = "sim"
 
     @property
     def origin(self) -> dict[str, Any]:
         """What a forest's file tells of its runs, enough to draw them again."""
         of_runs = {"mix": self.mix, "runs": self.runs, "rows": self.rows, "duration_s": self.duration_s}
-        return {**of_runs, "rounds": self.rounds, "telltales": self.telltales, "seed": self.seed}
+        how = {"rounds": self.rounds, "telltales": self.telltales, "seed": self.seed, "world": self.world}
+        return {**of_runs, **how}
 
     @property
     def lessons(self) -> list[Lesson]:
@@ -138,7 +143,11 @@ def train(
             done += 1
             tell(what, done, len(lessons))
 
-        books = gather(lessons, plan.rows, library, forest=grown, workers=workers, on_done=count)
+        if plan.world == "kernel":
+            found = gather_on_kernel(lessons, plan.rows, library, on_done=count)
+            books = [book or Examples.joined([]) for book in found]
+        else:
+            books = gather(lessons, plan.rows, library, forest=grown, workers=workers, on_done=count)
         return books if plan.telltales else [book.without(TELLTALES) for book in books]
 
     lessons = plan.lessons

@@ -108,6 +108,12 @@ class Treatment:
             return WITHOUT
         return self.policy.name if self.deployment == "all" else f"{self.policy.name}, {self.deployment} only"
 
+    @property
+    def is_real(self) -> bool:
+        """Can the kernel play it? A guard there knows no more than it sees, and one guards all receivers."""
+        is_told = self.policy is not None and self.policy.text == FAIR_SHARE
+        return self.deployment == "all" and not is_told
+
     def published(self, challenge: Challenge) -> Published:
         """Give what the report says of it."""
         return challenge.published[self.deployment]
@@ -125,14 +131,11 @@ def treatments(challenge: str, policies: Sequence[Policy], world: World) -> list
     ConfigError : the kernel world has nothing to play it with
     """
     rules = CHALLENGES[challenge]
-    is_told = rules.policy == FAIR_SHARE
-    own = [Policy(PERFECT if is_told else OWN, rules.policy)]
-    deployments: list[Deployment] = list(rules.published)
+    own = Policy(PERFECT if rules.policy == FAIR_SHARE else OWN, rules.policy)
+    held = [Treatment(policy, one) for policy in [own, *policies] for one in rules.published]
     if world == "kernel":
-        # A guard there knows no more than it sees, and one guards all receivers.
-        own = [] if is_told else own
-        deployments = [one for one in deployments if one == "all"]
-    if not [*own, *policies]:
+        held = [one for one in held if one.is_real]
+    if not held:
         hint = 'give --policy FILE with [flow] and model = "FOREST.json" (fairweir guard train)'
         raise ConfigError(f"`{challenge}` has no policy of its own on the kernel", hint=hint)
-    return [Treatment(), *(Treatment(policy, one) for policy in [*own, *policies] for one in deployments)]
+    return [Treatment(), *held]

@@ -1,0 +1,64 @@
+"""``fairweir guard examine``: how right a forest is, in the simulator and on real TCP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from fairweir import _core
+from fairweir.cli import output
+from fairweir.cli.options import AsJson
+from fairweir.run import World
+
+if TYPE_CHECKING:
+    from fairweir.guard.examination import Sheet
+
+
+def examine_command(
+    forest: Annotated[Path, typer.Argument(metavar="FOREST", help="What guard train wrote, JSON.")],
+    world: Annotated[World, typer.Option("--on", help="Where to play; the kernel does so in real time.")] = "sim",
+    runs: Annotated[int, typer.Option(min=1, help="Of its mix, over networks that it has not learnt from.")] = 20,
+    rows: Annotated[int, typer.Option(min=10, help="Examples of each.")] = 300,
+    duration: Annotated[
+        str, typer.Option(help="Of each; the newcomer comes after a fifth, the last fifth is asked about.")
+    ] = "30s",
+    data: Annotated[
+        Path | None, typer.Option(help="Keep the examples of finished runs here; what is there is not played again.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the runs.")] = 2,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a forest about flows of runs that it has not learnt from."""
+    from fairweir.guard.examination import examine, questions, read
+
+    document = read(forest)
+    lessons = questions(document, runs, _core.parse_time(duration) / 1e9, seed)
+    with output.progress_bar(counts=True) as bar:
+        task = bar.add_task("runs", total=len(lessons))
+        sheet = examine(
+            document, lessons, rows, world=world, data=data, workers=workers, on_done=lambda: bar.advance(task)
+        )
+    if as_json:
+        output.print_json({"world": world, "runs": len(lessons), **sheet.to_dict()})
+    else:
+        _show(sheet)
+    if sheet.late:
+        output.stderr.print(f"NOT JUDGED: {sheet.late} runs: packets left late", soft_wrap=True)
+
+
+def _show(sheet: Sheet) -> None:
+    table = Table("data", box=None, header_style="bold")
+    table.add_column("accuracy", justify="right")
+    table.add_column("examples", justify="right")
+    total = sum(n for _, n in sheet.by_part.values())
+    for name, (accuracy, n) in [
+        ("all", (sheet.accuracy, total)),
+        ("all, most frequent class", (sheet.of_guess, total)),
+        *sheet.by_part.items(),
+    ]:
+        table.add_row(name, f"{accuracy:.1%}", f"{n:,}")
+    output.stdout.print(table)

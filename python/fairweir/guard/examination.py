@@ -1,0 +1,131 @@
+"""How right a forest is about runs that it has not learnt from, simulated or on real TCP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairweir import _core
+from fairweir.errors import ConfigError
+from fairweir.guard import forest
+from fairweir.guard.configurations import MIXES, Lesson, curriculum
+from fairweir.guard.kernel_lessons import gather_on_kernel
+from fairweir.guard.lessons import CLASSES, Examples, Library, gather
+from fairweir.run import World
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """An examination; accuracies are parts of the examples.
+
+    Attributes
+    ----------
+    accuracy : float
+    of_guess : float; of always naming the class that is most frequent here
+    by_part : accuracy and number of examples of each part of the mix
+    confusion : 3 x 3 counts, a row for each true class
+    late : int; runs on the kernel that may not be judged
+    """
+
+    accuracy: float
+    of_guess: float
+    by_part: dict[str, tuple[float, int]]
+    confusion: list[list[int]]
+    late: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what ``fairweir guard examine --json`` prints."""
+        return {
+            "accuracy": self.accuracy,
+            "most_frequent": self.of_guess,
+            "by_part": {name: {"accuracy": a, "examples": n} for name, (a, n) in self.by_part.items()},
+            "confusion": {CLASSES[i]: dict(zip(CLASSES, row, strict=True)) for i, row in enumerate(self.confusion)},
+            "not_judged": self.late,
+        }
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read a forest that tells what it has learnt from.
+
+    Raises
+    ------
+    ConfigError : it cannot be read, or does not tell
+    """
+    hint = "fairweir guard train --out FILE writes one"
+    try:
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        document["trained_on"]["mix"]
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read the forest: {error}", source=str(path), hint=hint) from None
+    except (KeyError, TypeError):
+        raise ConfigError(
+            "the forest does not tell what it has learnt from", source=str(path), key="trained_on", hint=hint
+        ) from None
+    return document
+
+
+def questions(document: dict[str, Any], runs: int, duration_s: float, seed: int) -> list[Lesson]:
+    """Draw about `runs` runs of the forest's mix whose networks it has not learnt from."""
+    origin = document["trained_on"]
+    parts = MIXES[origin["mix"]]
+    learnt = {one.network for one in curriculum(parts, origin["runs"], origin["duration_s"], origin["seed"])}
+    return [one for one in curriculum(parts, runs, duration_s, seed) if one.network not in learnt]
+
+
+def examine(
+    document: dict[str, Any],
+    lessons: list[Lesson],
+    rows: int,
+    *,
+    world: World = "sim",
+    data: Path | None = None,
+    workers: int | None = None,
+    on_done: Callable[[], object] | None = None,
+) -> Sheet:
+    """Play `lessons` and ask the forest about their examples.
+
+    Parameters
+    ----------
+    document : the forest
+    rows : int; examples of each run
+    data : Path; a directory that keeps the examples of finished runs
+
+    Raises
+    ------
+    ConfigError : no run may be judged
+    FairweirError : a run failed
+    """
+    library = Library(data)
+    books: list[Examples | None] = (
+        gather_on_kernel(lessons, rows, library, on_done=on_done)
+        if world == "kernel"
+        else [*gather(lessons, rows, library, workers=workers, on_done=on_done)]
+    )
+    parts: dict[str, list[Examples]] = {}
+    for lesson, book in zip(lessons, books, strict=True):
+        if book is not None:
+            parts.setdefault(lesson.part.name, []).append(book)
+    if not parts:
+        raise ConfigError("no run may be judged: packets left late", hint="leave the machine to these runs")
+    names = _core.guard_features()
+    columns = [names.index(name) for name in document["features"]]
+    answered = {}
+    for name, several in parts.items():
+        joined = Examples.joined(several)
+        answered[name] = (joined.labels, forest.walk(document, joined.values[:, columns])[1])
+    labels = np.concatenate([truth for truth, _ in answered.values()])
+    answers = np.concatenate([answer for _, answer in answered.values()])
+    confusion = np.zeros((len(CLASSES), len(CLASSES)), int)
+    np.add.at(confusion, (labels, answers), 1)
+    return Sheet(
+        accuracy=float(np.mean(labels == answers)),
+        of_guess=float(np.bincount(labels).max() / len(labels)),
+        by_part={name: (float(np.mean(truth == said)), len(truth)) for name, (truth, said) in answered.items()},
+        confusion=confusion.tolist(),
+        late=sum(book is None for book in books),
+    )

@@ -1,0 +1,67 @@
+"""Examples from real TCP: runs on the kernel, captured at their receivers and read by the simulator's code."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fairweir import _core
+from fairweir.guard.configurations import LEARN_FROM, Lesson
+from fairweir.guard.lessons import Examples, Library, draw_rows, one_in
+from fairweir.run import run
+from fairweir.sweep import fingerprint
+from fairweir.world_kernel import Options, receiver_address
+from fairweir.world_sim import Capture
+from fairweir.worlds import LATE_RETRIES
+
+
+def gather_on_kernel(
+    lessons: Sequence[Lesson],
+    rows: int,
+    library: Library,
+    *,
+    on_done: Callable[[], object] | None = None,
+) -> list[Examples | None]:
+    """Play runs on the kernel one after another, except for those whose examples are kept.
+
+    Parameters
+    ----------
+    lessons : the runs; the last fifth of each is learnt from
+    rows : int; examples of each run, at most
+    library : gets each run's examples as it ends
+    on_done : called after each run
+
+    Returns
+    -------
+    list in the order of the lessons; None where packets left late, so that nothing may be concluded
+
+    Raises
+    ------
+    KernelError, ConfigError : as for :func:`fairweir.run.run`
+    KeyboardInterrupt : Ctrl-C; what had ended is kept
+    """
+    found = []
+    for lesson in lessons:
+        key = f"{fingerprint(lesson.scenario, 'kernel')}-{platform.release()}-{rows}"
+        found.append(library.get(key) or _play(lesson, rows, library, key))
+        if on_done is not None:
+            on_done()
+    return found
+
+
+def _play(lesson: Lesson, rows: int, library: Library, key: str) -> Examples | None:
+    config = lesson.scenario.resolve()
+    from_ns = int(config["duration"] * LEARN_FROM)
+    receivers = [receiver_address(i) for i in range(len(config["flows"]))]
+    with tempfile.TemporaryDirectory(prefix="fairweir-lessons-") as directory:
+        capture = Capture(Path(directory) / "run.pcap", "receiver")
+        for _ in range(1 + LATE_RETRIES):
+            record = run(lesson.scenario, on="kernel", capture=capture, options=Options(windows="autotuned"))
+            if record.is_judged:
+                columns = _core.capture_lessons(
+                    str(capture.path), receivers, from_ns, one_in(config, from_ns, rows), lesson.seed
+                )
+                return library.put(key, *draw_rows(columns, config, rows, lesson.seed))
+    return None
