@@ -20,11 +20,12 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from tap import capture
 
 from fairweir.cli.output import print_json
 from fairweir.explain.read import explain_file
+from fairweir.run import run
 from fairweir.scenario import Scenario
+from fairweir.world_sim import Capture
 
 CCAS: Final = ("reno", "cubic", "bbr", "copa", "vegas")
 #: What counts as covered.
@@ -134,9 +135,7 @@ def measure(directory: Path, numbers: range) -> list[Judged]:
             file.write_text(scenario_text(number), encoding="utf-8")
         scenario = Scenario.load(file)
         if not captured.exists():
-            partial = captured.with_name(captured.name + ".partial")
-            capture(scenario.resolve(), partial)
-            partial.replace(captured)
+            run(scenario, on="kernel", capture=Capture(captured))
         flow = max(explain_file(captured)["flows"], key=lambda facts: facts["delivered_bytes"])
         judged.append(judge(truth_of(scenario), flow))
         if not all(judged[-1].inside.values()):

@@ -6,12 +6,12 @@ import json
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fairweir.cli.main import main
+if TYPE_CHECKING:
+    from tests.explain.conftest import Shown
 
 RATE_BYTES_PER_S = 1_250_000
 RTPROP_NS = 20_000_000
@@ -101,26 +101,6 @@ def cut_headers(frames: list[Frame]) -> list[Frame]:
 def clock_step(frames: list[Frame]) -> list[Frame]:
     middle = len(frames) // 2
     return frames[:middle] + [replace(f, at_ns=f.at_ns - 5_000_000) for f in frames[middle:]]
-
-
-@dataclass
-class Shown:
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.chdir(tmp_path)
-
-    def call(data: bytes, *words: str) -> Shown:
-        Path("a").write_bytes(data)
-        code = main(["explain", "a", *words])
-        captured = capsys.readouterr()
-        return Shown(code, captured.out, captured.err)
-
-    return call
 
 
 def believes(shown: Shown, packets: int = PACKETS) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 
 from fairweir import _core
-from fairweir.cli.main import main
 from fairweir.explain.findings import findings
 from fairweir.explain.limits import shares
 from fairweir.explain.view import flow_view
@@ -70,28 +68,6 @@ def transfer(*, has_acks: bool = True, lost: int | None = None) -> bytes:
         if has_acks and n % 2:
             frames.append(frame(acked_ns, RECEIVER, SENDER, 1, seq + PAYLOAD, 0, ACK))
     return capture(frames)
-
-
-@dataclass
-class Shown:
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def call(data: bytes | None, *words: str) -> Shown:
-        if data is not None:
-            Path("a.pcap").write_bytes(data)
-        code = main(["explain", "a.pcap", *words])
-        captured = capsys.readouterr()
-        return Shown(code, captured.out, captured.err)
-
-    return call
 
 
 def holds(ends: dict[str, float], value: float) -> bool:

@@ -203,6 +203,7 @@ mod tests {
     use super::*;
     use crate::ccac::explain_ccac;
     use crate::packet::testing::paths;
+    use crate::record::Record;
     use proptest::prelude::*;
 
     proptest! {
@@ -228,7 +229,8 @@ mod tests {
             }
             prop_assert_eq!(slice(&later, path.rate), slice(&path.packets, path.rate));
             let d = path.jitter as f64;
-            prop_assert_eq!(explain_ccac(&later, d), explain_ccac(&path.packets, d));
+            let ccac = |packets: &[Packet]| Record::new(packets).and_then(|record| explain_ccac(&record, d));
+            prop_assert_eq!(ccac(&later), ccac(&path.packets));
         }
 
         #[test]

@@ -11,7 +11,7 @@
 
 use crate::hull::Chain;
 use crate::interval::Interval;
-use crate::packet::{Fate, Packet};
+use crate::packet::Fate;
 use crate::record::{Record, Stretch};
 use crate::tokens::{Breach, Path, walk};
 use serde::Serialize;
@@ -49,11 +49,11 @@ impl CcacBelief {
     }
 }
 
-/// The belief set of packets in the order of their sending.
+/// The belief set of a flow.
 ///
-/// `jitter`: D, ns. `None` if nothing was delivered, or if no path explains it with that jitter.
-pub fn explain_ccac(packets: &[Packet], jitter: f64) -> Option<CcacBelief> {
-    believe(&Record::new(packets)?.whole(), jitter)
+/// `jitter`: D, ns. `None` if no path explains it with that jitter.
+pub fn explain_ccac(record: &Record<'_>, jitter: f64) -> Option<CcacBelief> {
+    believe(&record.whole(), jitter)
 }
 
 /// The belief set of a part of a record.
@@ -107,11 +107,11 @@ fn mean(one: f64, other: f64) -> f64 {
     (one * other).sqrt()
 }
 
-/// The least D with which the CCAC model explains packets, ns, and the frames that demand it.
+/// The least D with which the CCAC model explains a flow, ns, and the frames that demand it.
 ///
 /// `enough`: a D that does, ns.
-pub fn least_jitter(packets: &[Packet], enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
-    least_jitter_of(&Record::new(packets)?.whole(), enough)
+pub fn least_jitter(record: &Record<'_>, enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
+    least_jitter_of(&record.whole(), enough)
 }
 
 /// The same of a part of a record.

@@ -8,7 +8,6 @@
 
 use crate::ccac::{CcacBelief, believe, contradiction, least_jitter_of};
 use crate::interval::Interval;
-use crate::packet::Packet;
 use crate::record::{Record, Stretch};
 use serde::Serialize;
 use std::ops::Range;
@@ -89,7 +88,7 @@ impl Lasting {
 /// What a flow's parts say, each for itself.
 #[derive(Debug)]
 pub struct Parts<'a> {
-    record: Record<'a>,
+    record: &'a Record<'a>,
     rtprop: f64,
     /// What jitter they need, with some to spare, ns.
     pub(crate) jitter: f64,
@@ -98,11 +97,10 @@ pub struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// `None` if the flow is too short to tell.
-    pub fn new(packets: &'a [Packet]) -> Option<Parts<'a>> {
-        let record = Record::new(packets)?;
+    pub fn new(record: &'a Record<'a>) -> Option<Parts<'a>> {
         let rtprop = record.whole().rtt_least;
-        let jitter = own_jitter(&record, rtprop)?;
-        let lasting = lasting(&record, rtprop, jitter);
+        let jitter = own_jitter(record, rtprop)?;
+        let lasting = lasting(record, rtprop, jitter);
         Some(Parts { record, rtprop, jitter, lasting })
     }
     /// The whole flow.
@@ -263,10 +261,11 @@ fn change(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Packet;
     use crate::packet::testing::{Link, windowed};
 
     fn cut(packets: &[Packet]) -> Option<Pieces> {
-        super::cut(&Parts::new(packets)?)
+        super::cut(&Parts::new(&Record::new(packets)?)?)
     }
 
     const R: u64 = 20_000_000;

@@ -44,6 +44,7 @@ pub use limits::{Ack, Data, Limit, Limits, Period, Terms};
 pub use models::{Model, Verdict, judge};
 pub use packet::{Fate, Packet};
 pub use quic::QuicFlow;
+pub use record::Record;
 pub use report::{FlowReport, Report, report};
 pub use series::{Bins, Series};
 pub use shrinking::{Moment, shrink};

@@ -4,7 +4,7 @@
 //! those are CCAC links that cannot hide bursts: of the models that explain, the one with the fewest behaviours is the
 //! strongest assumption that the flow leaves open.
 
-use crate::{Belief, Packet, least_jitter};
+use crate::{Belief, Record, least_jitter};
 use serde::Serialize;
 
 /// A network model (thesis section 2.3), fewest behaviours first.
@@ -42,7 +42,7 @@ pub struct Verdict {
 /// # Parameters
 /// `belief`: the CBR-delay model's set; `resolution`: of the capture's clock, ns; `most`: the largest D that counts as
 /// jitter, ns.
-pub fn judge(packets: &[Packet], belief: &Belief, resolution: f64, most: f64) -> Vec<Verdict> {
+pub fn judge(record: &Record<'_>, belief: &Belief, resolution: f64, most: f64) -> Vec<Verdict> {
     let simplest = &belief.simplest;
     let cbr_least = simplest.jitter_least_ns();
     let cbr_frames = Some([simplest.rtprop_frame, simplest.delay_frame]);
@@ -59,7 +59,7 @@ pub fn judge(packets: &[Packet], belief: &Belief, resolution: f64, most: f64) ->
         losses_contradict,
     };
     // what CBR-delay explains CCAC does, up to rounding
-    let ccac = least_jitter(packets, cbr_least + resolution);
+    let ccac = least_jitter(record, cbr_least + resolution);
     vec![
         verdict(Model::Ideal, Some(cbr_least), 2.0 * resolution, cbr_frames),
         verdict(Model::CbrDelay, Some(cbr_least), most, cbr_frames),
@@ -71,8 +71,8 @@ pub fn judge(packets: &[Packet], belief: &Belief, resolution: f64, most: f64) ->
 mod tests {
     use super::*;
     use crate::explain;
-    use crate::packet::Fate;
     use crate::packet::testing::{Sends, play};
+    use crate::packet::{Fate, Packet};
 
     const RATE: f64 = 1e6;
     const RTPROP: u64 = 20_000_000;
@@ -85,7 +85,7 @@ mod tests {
 
     fn judged(packets: &[Packet]) -> Vec<Verdict> {
         let belief = explain(packets, |simplest| 2.0 * simplest.jitter_least_ns()).expect("a path");
-        judge(packets, &belief, 1.0, RTPROP as f64)
+        judge(&Record::new(packets).expect("delivered"), &belief, 1.0, RTPROP as f64)
     }
 
     fn explains(verdicts: &[Verdict]) -> Vec<bool> {

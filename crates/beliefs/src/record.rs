@@ -21,9 +21,9 @@ pub(crate) struct Ack {
     pub(crate) frame: u32,
 }
 
-/// The curves of packets in the order of their sending.
+/// The curves of packets in the order of their sending: what had arrived at the link, and what was known to be delivered.
 #[derive(Debug)]
-pub(crate) struct Record<'a> {
+pub struct Record<'a> {
     packets: &'a [Packet],
     acks: Vec<Ack>,
     /// Times count from here, as those since 1970 have more digits than a float, ns.
@@ -48,7 +48,7 @@ pub(crate) struct Stretch<'a> {
 
 impl<'a> Record<'a> {
     /// `None` if nothing was delivered.
-    pub(crate) fn new(packets: &'a [Packet]) -> Option<Record<'a>> {
+    pub fn new(packets: &'a [Packet]) -> Option<Record<'a>> {
         let origin = packets.iter().map(|packet| packet.sent).min()?;
         let mut sent = 0.0;
         // Long captures are the reason for one allocation, no sum where none is meant (NaN), and a sort in place.

@@ -1,8 +1,8 @@
 //! A capture to what may be believed of each flow's path.
 
 use crate::{
-    Aggregation, Belief, Bins, CcacBelief, Fate, Flow, Flows, Moment, Packet, Parts, Period, Pieces, QuicFlow, Slice,
-    TokenBucket, Verdict, View,
+    Aggregation, Belief, Bins, CcacBelief, Fate, Flow, Flows, Moment, Packet, Parts, Period, Pieces, QuicFlow, Record,
+    Slice, TokenBucket, Verdict, View,
 };
 use crate::{aggregation, cut, explain, explain_ccac, judge, policer, shaper, shrink};
 use fairweir_capture::{CaptureError, Counts, Reader, is_qlog, read_qlog};
@@ -107,7 +107,9 @@ impl Told {
 
 impl FlowReport {
     fn new(flow: Told, resolution_ns: f64) -> FlowReport {
-        let parts = Parts::new(&flow.packets);
+        let curves = Record::new(&flow.packets);
+        let record = curves.as_ref();
+        let parts = record.and_then(Parts::new);
         let largest = flow.packets.iter().map(|packet| packet.bytes).max().unwrap_or(0);
         let whole = explain(&flow.packets, |simplest| assumed_jitter(simplest, largest));
         // one rate is enough where its jitter is no larger than R (thesis section 4.1.1)
@@ -117,13 +119,12 @@ impl FlowReport {
             _ => parts.as_ref().and_then(cut),
         };
         let shaper = parts.as_ref().and_then(|parts| shaper(&flow.packets, parts));
-        drop(parts); // as large as the packets, and what follows needs as much again
         let cbr_delay = whole.filter(|_| pieces.is_none());
-        let ccac = cbr_delay.as_ref().and_then(|belief| explain_ccac(&flow.packets, belief.jitter_assumed_ns));
-        let models = cbr_delay.as_ref().map_or_else(Vec::new, |belief| {
+        let ccac = cbr_delay.as_ref().and_then(|belief| explain_ccac(record?, belief.jitter_assumed_ns));
+        let models = record.zip(cbr_delay.as_ref()).map_or_else(Vec::new, |(record, belief)| {
             // thesis section 4.1.1: jitter may be as large as R, and no larger
             let most = belief.simplest.rtprop_most_ns;
-            judge(&flow.packets, belief, resolution_ns, most)
+            judge(record, belief, resolution_ns, most)
         });
         let jitter = match (&cbr_delay, &pieces) {
             (Some(belief), _) => belief.jitter_assumed_ns,
@@ -131,7 +132,9 @@ impl FlowReport {
             (None, None) => 0.0,
         };
         let frames = pieces.iter().flat_map(|pieces| &pieces.pieces).map(|piece| (piece.from_frame, piece.to_frame));
-        let shrinking = shrink(&flow.packets, jitter, &frames.collect::<Vec<_>>());
+        let frames: Vec<_> = frames.collect();
+        let shrinking = record.map_or_else(Vec::new, |record| shrink(record, jitter, &frames));
+        drop(curves); // larger than the packets, and what follows needs as much
         let token_bucket = shaper.or_else(|| policer(&flow.packets, cbr_delay.as_ref()?));
         let aggregation = cbr_delay.as_ref().and_then(|belief| aggregation(&flow.packets, &belief.simplest));
         FlowReport {

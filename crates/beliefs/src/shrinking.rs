@@ -5,7 +5,6 @@
 
 use crate::ccac::most_rate;
 use crate::hull::Chain;
-use crate::packet::Packet;
 use crate::record::{Record, Stretch};
 use serde::Serialize;
 use std::ops::Range;
@@ -33,8 +32,7 @@ pub struct Moment {
 /// What was believed over time with a jitter of D, ns.
 ///
 /// `pieces`: where beliefs start anew, by frames of acknowledgements; empty: nowhere but at the beginning.
-pub fn shrink(packets: &[Packet], jitter: f64, pieces: &[(u32, u32)]) -> Vec<Moment> {
-    let Some(record) = Record::new(packets) else { return Vec::new() };
+pub fn shrink(record: &Record<'_>, jitter: f64, pieces: &[(u32, u32)]) -> Vec<Moment> {
     let acks = record.acks();
     let place = |frame: u32| acks.iter().position(|ack| ack.frame == frame);
     let mut starts: Vec<usize> = pieces.iter().filter_map(|&(from, _)| place(from)).collect();
@@ -42,7 +40,7 @@ pub fn shrink(packets: &[Packet], jitter: f64, pieces: &[(u32, u32)]) -> Vec<Mom
         starts.insert(0, 0);
     }
     let ends = starts[1..].iter().copied().chain([acks.len()]);
-    starts.iter().zip(ends).flat_map(|(&from, to)| moments(&record, from..to, jitter)).collect()
+    starts.iter().zip(ends).flat_map(|(&from, to)| moments(record, from..to, jitter)).collect()
 }
 
 fn moments(record: &Record<'_>, part: Range<usize>, jitter: f64) -> Vec<Moment> {
@@ -84,7 +82,8 @@ mod tests {
     fn beliefs_only_shrink_and_end_at_the_whole_flows() {
         let packets = windowed(&mut Link::new(&[(0, 2e6)], 1_000_000), 20_000_000, 80, 2000);
         let d = 1_100_000.0;
-        let seen = shrink(&packets, d, &[]);
+        let record = Record::new(&packets).expect("delivered");
+        let seen = shrink(&record, d, &[]);
         assert!(seen.len() > 10, "{seen:?}");
         let most = |moment: &Moment| moment.most_bytes_per_s.unwrap_or(f64::INFINITY);
         for pair in seen.windows(2) {
@@ -94,7 +93,7 @@ mod tests {
         }
         let (first, last) = (seen[0], seen[seen.len() - 1]);
         assert!(most(&first) > 2.0 * most(&last), "{first:?} {last:?}");
-        let whole = explain_ccac(&packets, d).expect("a path");
+        let whole = explain_ccac(&record, d).expect("a path");
         assert!((last.least_bytes_per_s / whole.least_bytes_per_s - 1.0).abs() < 1e-6);
         assert!((most(&last) / whole.most_bytes_per_s.expect("it was busy") - 1.0).abs() < 1e-4, "{last:?} {whole:?}");
     }
@@ -102,9 +101,10 @@ mod tests {
     #[test]
     fn beliefs_start_anew_with_a_piece() {
         let packets = windowed(&mut Link::new(&[(0, 2e6), (1_000_000_000, 1e6)], 0), 20_000_000, 80, 3000);
-        let pieces = crate::cut(&crate::Parts::new(&packets).expect("long")).expect("it changes").pieces;
+        let record = Record::new(&packets).expect("delivered");
+        let pieces = crate::cut(&crate::Parts::new(&record).expect("long")).expect("it changes").pieces;
         let ends: Vec<(u32, u32)> = pieces.iter().map(|piece| (piece.from_frame, piece.to_frame)).collect();
-        let seen = shrink(&packets, 2_000_000.0, &ends);
+        let seen = shrink(&record, 2_000_000.0, &ends);
         let last = seen[seen.len() - 1];
         assert!(last.most_bytes_per_s.is_some_and(|most| most < 1.1e6), "{last:?}");
         assert!(seen.iter().any(|moment| moment.least_bytes_per_s > 1.9e6));

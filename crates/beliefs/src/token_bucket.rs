@@ -168,6 +168,7 @@ mod tests {
     use super::*;
     use crate::explain;
     use crate::packet::testing::{Link, windowed};
+    use crate::record::Record;
 
     const MS: u64 = 1_000_000;
 
@@ -190,7 +191,7 @@ mod tests {
     }
 
     fn found(packets: &[Packet]) -> Option<TokenBucket> {
-        shaper(packets, &Parts::new(packets)?)
+        shaper(packets, &Parts::new(&Record::new(packets)?)?)
     }
 
     #[test]

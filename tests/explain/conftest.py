@@ -1,0 +1,36 @@
+"""``fairweir explain`` on bytes that a test made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fairweir.cli.main import main
+
+
+@dataclass
+class Shown:
+    """What a call printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Shown]:
+    """Explain a file of these bytes, or one that is not there, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def call(data: bytes | None, *words: str) -> Shown:
+        if data is not None:
+            Path("a.pcap").write_bytes(data)
+        code = main(["explain", "a.pcap", *words])
+        captured = capsys.readouterr()
+        return Shown(code, captured.out, captured.err)
+
+    return call
