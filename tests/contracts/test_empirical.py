@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from fairweir.contracts.empirical import Plan, derive
+from fairweir.contracts.empirical import derive
+from fairweir.contracts.plan import Plan
 from fairweir.contracts.points import Setting
 from fairweir.measure import Measured, RunFault, here
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fairweir.contracts.empirical import judge
+from fairweir.contracts.judge import judge
 from fairweir.contracts.points import ContractPoint, Setting
 from fairweir.contracts.turnings import turns_of, watch
 

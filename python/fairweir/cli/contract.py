@@ -21,7 +21,7 @@ from fairweir.worlds import Archive
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairweir.contracts.empirical import Plan
+    from fairweir.contracts.plan import Plan
     from fairweir.contracts.result import ContractResult
     from fairweir.dumbbell import Cca
 
@@ -103,7 +103,7 @@ def contract(
     if not ccas:
         raise ConfigError("which CCA?", hint="fairweir contract vegas copa, or --table for those known by algebra")
     from fairweir.contracts.draw import contract_panels
-    from fairweir.contracts.empirical import plan_for
+    from fairweir.contracts.plan import plan_for
     from fairweir.drawing.plots import check_plot_path
 
     if plot is not None:

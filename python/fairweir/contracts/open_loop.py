@@ -17,16 +17,11 @@ from typing import Any
 import numpy as np
 
 from fairweir.contracts.action_map import Crossing, Held
-from fairweir.contracts.empirical import (
-    BOOTSTRAP_SEED,
-    CURVE_POINTS,
-    UNFAIR_RATIO,
-    as_candidate,
-    intervals_of,
-)
 from fairweir.contracts.fit import FAMILIES, POWER, Points, bootstrap, choose, fit
+from fairweir.contracts.judge import BOOTSTRAP_SEED, CURVE_POINTS, as_candidate, intervals_of
 from fairweir.contracts.points import ContractPoint
 from fairweir.contracts.result import ContractResult
+from fairweir.contracts.unfairness import UNFAIR_RATIO
 from fairweir.dumbbell import Cca, cca_name, ms
 from fairweir.errors import FairweirError
 from fairweir.scenario import Scenario

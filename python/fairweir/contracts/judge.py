@@ -1,0 +1,162 @@
+"""From what flows saw and got to a contract, or to why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairweir.contracts.fit import FAMILIES, POWER, RESOLVED, Fit, bootstrap, choose, fit
+from fairweir.contracts.oddities import flags_of
+from fairweir.contracts.points import OUTPUTS, PAIRS, ContractPoint, points_of
+from fairweir.contracts.result import Candidate, RtpropFit
+from fairweir.contracts.unfairness import repeat_ratio, unexplained_unfair
+from fairweir.verdict import Interval
+
+UNFAIR_RUNS = 1 / 3
+"""A contract is refuted when more than this part of the runs is unfair while the flows see the same: an accident of one
+seed is not a property of the CCA, and a CCA that is fair in two runs of three only is not described by a function."""
+
+LEAST_R_SQUARED = 0.85
+"""Of the runs' means. A statistic that explains less of ln(rate) does not determine the fair share: in the simulator,
+CCAs with a known contract reach 0.89 to 0.99, PCC Allegro and Vivace, which have none, 0.4 to 0.8."""
+
+GAINS = {"window": 0.7, "share": 0.7, "turning_rate": 0.8}
+"""Another output is reported instead of a rate only if it leaves unexplained this part of it at unseen capacities;
+turning points are nearer to what thesis section 5.2.1 asks for than windows and shares are."""
+
+RESAMPLES = 200
+BOOTSTRAP_SEED = 1
+CURVE_POINTS = 64
+
+
+def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = ()) -> dict[str, object]:
+    """Fit and judge points that were measured before.
+
+    Parameters
+    ----------
+    points : of one rtprop
+    elsewhere : of other rtprops, for what depends on it
+
+    Returns
+    -------
+    dict : the fields of a `ContractResult` that follow from the points
+    """
+    rates = [p.rate_mbps for p in points]
+    found: dict[str, object] = {
+        "rates_mbps": (min(rates), max(rates)),
+        "repeat_ratio": repeat_ratio(points),
+    }
+    fits = _all_fits(points)
+    if not fits:
+        unfair = unexplained_unfair(points, None)
+        why = _unfair_text(unfair) if unfair > UNFAIR_RUNS else "no statistic varies enough to tell rates apart"
+        return {**found, "outcome": "none", "reason": why, "unfair_runs": unfair}
+    statistic, output, best = _choose_output(fits)
+    chosen = points_of(points, statistic, output)
+    assert chosen is not None  # noqa: S101 - it was fitted
+    unfair = unexplained_unfair(points, (statistic, output, best))
+    power = fit(POWER, chosen)
+    refits = bootstrap(best, chosen, resamples=RESAMPLES, seed=BOOTSTRAP_SEED)
+    intervals = intervals_of(best, refits)
+    power_exponent = intervals_of(power, bootstrap(power, chosen, resamples=RESAMPLES, seed=BOOTSTRAP_SEED))["c"]
+    exponent = intervals.get("c", power_exponent)
+    domain = float(chosen.statistic.min()), float(chosen.statistic.max())
+    grid = np.geomspace(*domain, CURVE_POINTS)
+    rtprops = _by_rtprop([*points, *elsewhere], statistic, output, best)
+    found |= {
+        "best": as_candidate(statistic, output, best),
+        "smallest_error": min(
+            (as_candidate(s, o, f) for (s, o), fs in fits.items() if o == "rate" for f in fs),
+            key=lambda c: c.mse,
+            default=None,
+        ),
+        "candidates": [as_candidate(s, o, f) for (s, o), fs in fits.items() for f in fs],
+        "exponent": exponent,
+        "exponent_of": best.family.name if best.family.has_exponent else POWER.name,
+        "power_exponent": power_exponent,
+        "intervals": intervals,
+        "domain": domain,
+        "curve": [(float(s), float(r)) for s, r in zip(grid, best.predict(grid), strict=True)],
+        "rtprops": rtprops,
+        "unfair_runs": unfair,
+    }
+    refusal = _refusal(best, exponent, unfair)
+    if refusal is not None:
+        return {**found, "outcome": "none", "reason": refusal}
+    reason = f"R² {best.r_squared:.3f}, {100 * math.expm1(best.capacity_rmse):.0f} % off at capacities left out"
+    flags = flags_of(statistic, output, best, intervals, domain, rtprops, points, elsewhere)
+    return {**found, "outcome": "contract", "reason": reason, "flags": flags}
+
+
+def _refusal(best: Fit, exponent: Interval, unfair: float) -> str | None:
+    if unfair > UNFAIR_RUNS:
+        return _unfair_text(unfair)
+    if best.between_r_squared < LEAST_R_SQUARED:
+        explained = 100 * max(best.between_r_squared, 0.0)
+        return f"no statistic determines the fair share: the best explains {explained:.0f} % of its variance"
+    if exponent.value >= 0.0:
+        return f"the rate does not fall with congestion: exponent {exponent.value:.2f}"
+    return None
+
+
+def _unfair_text(unfair: float) -> str:
+    return f"flows that see the same get different rates in {100 * unfair:.0f} % of the runs"
+
+
+def _all_fits(points: Sequence[ContractPoint]) -> dict[tuple[str, str], list[Fit]]:
+    usable = {(s, o): points_of(points, s, o) for s, o in PAIRS}
+    return {key: [fit(family, p) for family in FAMILIES] for key, p in usable.items() if p is not None}
+
+
+def _choose_output(fits: dict[tuple[str, str], list[Fit]]) -> tuple[str, str, Fit]:
+    """Give the statistic, output and shape to report: a rate, unless another output predicts far better."""
+    best: tuple[str, str, Fit] | None = None
+    for output in OUTPUTS:
+        of_output = [(s, output, choose(fs)) for (s, o), fs in fits.items() if o == output]
+        if not of_output:
+            continue
+        nearest = min(of_output, key=lambda c: c[2].capacity_rmse)
+        if best is None or (
+            best[2].capacity_rmse > RESOLVED and nearest[2].unexplained < GAINS[output] * best[2].unexplained
+        ):
+            best = nearest
+    assert best is not None  # noqa: S101 - the caller has at least one fit
+    return best
+
+
+def as_candidate(statistic: str, output: str, fitted: Fit) -> Candidate:
+    """Give a fit as results have it."""
+    return Candidate(
+        statistic=statistic,
+        output=output,
+        family=fitted.family.name,
+        formula=fitted.family.formula,
+        parameters=fitted.parameters,
+        mse=fitted.mse,
+        r_squared=fitted.r_squared,
+        between_r_squared=fitted.between_r_squared,
+        aic=fitted.aic,
+        bic=fitted.bic,
+        capacity_rmse=fitted.capacity_rmse,
+    )
+
+
+def intervals_of(fitted: Fit, refits: np.ndarray) -> dict[str, Interval]:
+    """95 % percentile intervals of the parameters."""
+    low, high = np.percentile(refits, [2.5, 97.5], axis=0)
+    return {
+        name: Interval(value=value, lo=min(float(lo), value), hi=max(float(hi), value))
+        for name, value, lo, hi in zip(fitted.family.parameters, fitted.values, low, high, strict=True)
+    }
+
+
+def _by_rtprop(points: Sequence[ContractPoint], statistic: str, output: str, best: Fit) -> list[RtpropFit]:
+    fits = []
+    for rtprop in sorted({p.rtprop_ms for p in points}):
+        here = points_of([p for p in points if p.rtprop_ms == rtprop], statistic, output, least_spread=1.0)
+        if here is not None and here.runs > len(best.values):
+            again = fit(best.family, here)
+            fits.append(RtpropFit(rtprop_ms=rtprop, parameters=again.parameters, r_squared=again.r_squared))
+    return fits

@@ -1,0 +1,86 @@
+"""What is odd about a contract (thesis section 6.3): shifts, intercepts, asymptotes, clamps, biases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairweir.contracts.fit import Fit
+from fairweir.contracts.points import STATISTICS, TURNING, ContractPoint
+from fairweir.contracts.result import RtpropFit
+from fairweir.verdict import Interval
+
+CLAMPED_FLOWS = 0.25
+"""A larger part of flows that overflow the buffer bends a contract in delay: a deeper buffer is tried, or a flag
+raised."""
+
+RTPROP_BIAS = 0.25
+"""Smallest exponent of rtprop that is called a bias: doubling rtprop then changes the rate by a fifth."""
+
+
+def overflowing(points: Sequence[ContractPoint]) -> float:
+    """Part of the flows that lose more than now and then: the buffer cuts off their delay."""
+    return sum(p.loss_rate > 1e-4 for p in points) / len(points) if points else 0.0
+
+
+def flags_of(
+    statistic: str,
+    output: str,
+    best: Fit,
+    intervals: dict[str, Interval],
+    domain: tuple[float, float],
+    rtprops: Sequence[RtpropFit],
+    points: Sequence[ContractPoint],
+    elsewhere: Sequence[ContractPoint],
+) -> list[str]:
+    """Give a sentence for each oddity of a contract."""
+    unit = f" {STATISTICS[statistic]}" if STATISTICS[statistic] else ""
+    flags = []
+    shift_scales = False
+    if best.family.name == "shifted-power" and intervals["b"].lo > 0.05 * domain[0]:
+        shift = intervals["b"]
+        text = f"shift: congestion counts from {shift.value:.3g}{unit} [{shift.lo:.3g}, {shift.hi:.3g}] on"
+        parts = [r.parameters["b"] / r.rtprop_ms for r in rtprops]
+        if unit and len(parts) > 1 and min(parts) > 0.0 and max(parts) < 1.5 * min(parts):
+            text += f", {sum(parts) / len(parts):.2g} rtprop"
+            shift_scales = True
+        flags += [text, f"Y-asymptote: the rate has no limit as the statistic nears {shift.value:.3g}{unit}"]
+    if best.family.name in ("linear", "logarithmic"):
+        flags.append(f"X-intercept: the rate is zero at {best.parameters['b']:.3g}{unit}, where noise starves a flow")
+    if best.family.name == "affine-power" and intervals["d"].hi < 0.0:
+        p = best.parameters
+        flags.append(f"X-intercept: the rate is zero at {(-p['d'] / p['a']) ** (1 / p['c']) - p['b']:.3g}{unit}")
+    clamped = overflowing(points)
+    if unit and clamped > CLAMPED_FLOWS:
+        lossy = f"{100 * clamped:.0f} % of the flows lose packets"
+        flags.append(f"clamp: {lossy}, so that the buffer cuts off their delay")
+    if statistic == TURNING[0]:
+        flags.append("limit cycle: mean and median delay are off the contract, on which windows turn")
+    bias = None if shift_scales else _rtprop_bias(statistic, output, best, points, elsewhere)
+    if bias is not None and abs(bias) > RTPROP_BIAS:
+        flags.append(
+            f"rtprop bias: {output} ∝ rtprop^{bias:.2f} at the same {statistic.removesuffix('_ms').replace('_', ' ')}"
+        )
+    return flags
+
+
+def _rtprop_bias(
+    statistic: str, output: str, best: Fit, points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint]
+) -> float | None:
+    """Exponent of rtprop in what the contract leaves unexplained; none without other rtprops inside its domain."""
+    if not elsewhere:
+        return None
+    pairs = []
+    low, high = (f(p.statistic(statistic) for p in points if p.statistic(statistic) > 0) for f in (min, max))
+    for p in [*points, *elsewhere]:
+        if not low <= p.statistic(statistic) <= high or p.output(output) <= 0.0:
+            continue
+        predicted = float(best.predict(np.array([p.statistic(statistic)]))[0])
+        if math.isfinite(predicted) and predicted > 0.0:
+            pairs.append((math.log(p.rtprop_ms), math.log(p.output(output) / predicted)))
+    if len({x for x, _ in pairs}) < 2:
+        return None
+    x, y = np.array(pairs).T
+    return float(np.polyfit(x, y, 1)[0])
