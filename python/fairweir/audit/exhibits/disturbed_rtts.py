@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import categories, places
@@ -16,6 +18,21 @@ REPEAT = "5s"
 POISONED = {"alone": (True,), "one of two": (True, False)}
 
 
+def _played(
+    subject: Subject, name: str, description: str, tables: list[dict[str, Any]], seed: int, patience: float
+) -> ScenarioDict:
+    return dumbbell(
+        name,
+        description,
+        rate_mbps=RATE_MBPS,
+        buffer=subject.buffer,
+        flow_tables=tables,
+        duration_s=120.0 * patience,
+        warmup_s=60.0 * patience,
+        seed=seed,
+    )
+
+
 def _poisoned(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     poisoned = POISONED[place.label]
     tables = flows(subject.cca, [RTPROP_MS - EARLY_MS] * len(poisoned), seed)
@@ -25,31 +42,15 @@ def _poisoned(subject: Subject, place: Place, seed: int, patience: float) -> Sce
             if is_poisoned
             else {"kind": "constant", "delay": ms(EARLY_MS)}
         )
-    return dumbbell(
-        "poisoned-rtprop",
-        f"a packet every {REPEAT} is {ms(EARLY_MS)} early, {place.label}",
-        rate_mbps=RATE_MBPS,
-        buffer=subject.buffer,
-        flow_tables=tables,
-        duration_s=120.0 * patience,
-        warmup_s=60.0 * patience,
-        seed=seed,
-    )
+    description = f"a packet every {REPEAT} is {ms(EARLY_MS)} early, {place.label}"
+    return _played(subject, "poisoned-rtprop", description, tables, seed, patience)
 
 
 def _on_a_grid(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     tables = flows(subject.cca, [RTPROP_MS] * 2, seed)
     tables[0]["ack_jitter"] = {"kind": "periodic", "period": ms(place.x)}
-    return dumbbell(
-        "acks-on-a-grid",
-        f"two flows; ACKs of the first come only at multiples of {place.label}",
-        rate_mbps=RATE_MBPS,
-        buffer=subject.buffer,
-        flow_tables=tables,
-        duration_s=120.0 * patience,
-        warmup_s=60.0 * patience,
-        seed=seed,
-    )
+    description = f"two flows; ACKs of the first come only at multiples of {place.label}"
+    return _played(subject, "acks-on-a-grid", description, tables, seed, patience)
 
 
 POISONING = Family(
