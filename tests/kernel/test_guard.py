@@ -110,6 +110,7 @@ def test_a_second_guard_is_refused_and_questions_are_answered(lab: Lab, cap: Pat
     explained = lab.ask(lab.receiver, "explain", "10.9.1.2:5001", "--interface", "v0")
     assert explained.returncode == 0, explained.stderr
     assert "capped at 1.00 Mbit/s" in explained.stdout
+    assert "two segments, the least there is" in explained.stdout
     unknown = lab.ask(lab.receiver, "explain", "10.9.9.9", "--interface", "v0")
     assert (unknown.returncode, "no flow of `v0`" in unknown.stderr) == (2, True)
     elsewhere = lab.ask(lab.sender, "status", "--interface", "v0")
@@ -226,6 +227,7 @@ def test_a_rate_is_held_where_the_path_has_a_delay(tmp_path: Path, means: str) -
         (("--interface", "nosuch0", "--policy", "service"), "no such interface: `nosuch0`"),
         (("--interface", "lo", "--policy", "cap"), "no rate is given"),
         (("--interface", "lo", "--policy", "servise"), "no such policy: `servise`"),
+        (("--interface", "lo"), "no policy is given"),
     ],
 )
 def test_what_cannot_be_is_refused(lab: Lab, words: tuple[str, ...], told: str) -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from tests.kernel.guard_lab import PATIENCE_S, Lab, is_held, is_open, send_until
 
+from fairweir.guard.daemon import find_daemon
+
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60)]
 
 CAP_NET_ADMIN = 1 << 12
@@ -92,6 +94,14 @@ def test_the_units_capabilities_are_enough(lab: Lab, cap: Path) -> None:
     assert [flow["pid"] for flow in service["flows"]] == [os.getpid()], "it finds other users' processes"
     child.send_signal(signal.SIGINT)
     assert child.wait(10) == 130
+
+
+def test_who_may_not_is_told_what_is_missing(lab: Lab) -> None:
+    drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
+    command = [*drop, str(find_daemon()), "run", "--interface", "lo", "--policy", "service"]
+    done = lab.receiver.within(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
+    assert done.returncode == 2
+    assert "guarding takes CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN, which this process lacks" in done.stderr
 
 
 def scraped(lab: Lab, path: str = "/metrics", method: str = "GET") -> str:

@@ -43,6 +43,7 @@ pub struct Ending {
 /// # Errors
 /// If it cannot start; or if the device goes away.
 pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
+    privileges::check()?;
     let signals = Signals::block()?;
     let rules = settings.read()?;
     let device = Device::find(&settings.interface)?;
@@ -61,8 +62,15 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     privileges::drop_all_but(if tap.is_linked() { Remaining::Nothing } else { Remaining::Filters })?;
     say(
         settings,
-        &format!("guards {}{}", device.name, if swept > 0 { "; a killed guard's filters are removed" } else { "" }),
+        if settings.dry_run {
+            "guards nobody yet: a dry run leaves all windows alone"
+        } else {
+            "guards what arrives; when it ends, every flow has its own window again"
+        },
     );
+    if swept > 0 {
+        say(settings, "has removed the filters of a guard that was killed");
+    }
     if let Some(e) = why_not {
         say(settings, &format!("does not know processes: {e}"));
     }
@@ -97,6 +105,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
                 settings.metrics.as_deref().map(metrics::remove).transpose()?;
                 let status = guard.status();
                 guard.release_all()?;
+                say(settings, "has ended");
                 return Ok(Ending { is_interrupted, status });
             }
         }

@@ -255,6 +255,9 @@ impl Guard {
             lost: flow.monitor().lost(),
             target_mbps: latest.and_then(|decision| decision.rate_mbps),
             window_bytes: latest.and_then(|decision| Some(decision.window?.bytes())),
+            is_least: latest
+                .and_then(|decision| decision.window)
+                .is_some_and(|window| window.bytes() <= window.least()),
             why: latest.map_or_else(|| "not judged yet".to_owned(), |decision| decision.why.to_string()),
         }
     }

@@ -51,11 +51,12 @@ pub fn explanation(of: &Explanation) -> String {
     }
     let _ = writeln!(
         out,
-        "  {:.2} Mbit/s, RTT {} ms (least {}), {} segments lost",
+        "  {:.2} Mbit/s, RTT {} ms (least {}), {} segments lost{}",
         flow.mbps,
-        number(flow.rtt_ms, 1),
-        number(flow.min_rtt_ms, 1),
-        flow.lost
+        number(flow.rtt_ms, 2),
+        number(flow.min_rtt_ms, 2),
+        flow.lost,
+        least(flow)
     );
     for Change { age_s, window_bytes, target_mbps, why } in &of.history {
         let rate = target_mbps.map_or_else(String::new, |mbps| format!(" ({mbps:.2} Mbit/s)"));
@@ -75,10 +76,15 @@ fn line(flow: &FlowStatus) -> String {
         flow.process.as_deref().unwrap_or("-"),
         flow.mbps,
         number(flow.target_mbps, 2),
-        number(flow.rtt_ms, 1),
+        number(flow.rtt_ms, 2),
         window(flow.window_bytes),
         flow.why
-    )
+    ) + least(flow)
+}
+
+/// Why a flow may be faster than its target.
+fn least(flow: &FlowStatus) -> &'static str {
+    if flow.is_least { "; two segments, the least there is" } else { "" }
 }
 
 fn number(value: Option<f64>, digits: usize) -> String {
@@ -106,9 +112,18 @@ mod tests {
         let end = |line: &str, part: &str| line.find(part).map(|at| at + part.len());
         assert_eq!(lines[1].find("process"), lines[3].find("curl"));
         assert_eq!(end(lines[1], "target"), end(lines[2], "3.00"));
-        assert_eq!(end(lines[1], "RTT ms"), end(lines[3], "20.2"));
+        assert_eq!(end(lines[1], "RTT ms"), end(lines[3], "20.25"));
         assert_eq!(end(lines[1], "window"), end(lines[3], "7500 B"));
         assert!(lines[4].contains("open"), "{text}");
+        assert!(!text.contains("two segments"));
+        let mut at_least = a_status();
+        at_least.services[0].flows[0].is_least = true;
+        assert!(
+            table(&at_least)
+                .lines()
+                .nth(3)
+                .is_some_and(|line| line.ends_with("capped; two segments, the least there is"))
+        );
         assert!(!text.contains("dry run"));
         assert!(table(&crate::status::Status { dry_run: true, ..a_status() }).contains("windows are left alone"));
     }

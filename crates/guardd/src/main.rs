@@ -61,7 +61,7 @@ struct RunArguments {
     #[command(flatten)]
     at: At,
     /// A policy with its defaults: service, rledbat, or cap with --rate
-    #[arg(long, value_name = "NAME", conflicts_with = "config", required_unless_present = "config")]
+    #[arg(long, value_name = "NAME", conflicts_with = "config")]
     policy: Option<String>,
     /// What --policy cap allows each sender, as 20Mbps
     #[arg(long, value_name = "RATE")]
@@ -141,9 +141,12 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, GuardError> {
         }
         (None, Some("service"), None) => Policy::Text("[service]\n".to_owned()),
         (None, Some("rledbat"), None) => Policy::Text("[[rledbat]]\n".to_owned()),
-        (None, name, None) => {
-            let what = format!("no such policy: `{}`", name.unwrap_or_default());
+        (None, Some(name), None) => {
+            let what = format!("no such policy: `{name}`");
             return Err(refused(what, "service, rledbat or cap; all others with --config FILE"));
+        }
+        (None, None, None) => {
+            return Err(refused("no policy is given", "--policy service, or a file: --config policies/service.toml"));
         }
     };
     let settings = Settings {

@@ -17,7 +17,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), GuardError> {
     fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path)).map_err(|e| {
         GuardError::refused(
             format!("--metrics {}: {e}", path.display()),
-            "the directory must be the guard's own user's to write: a guard that runs has no other rights left",
+            "its directory must be there, and be written by the guard's own user: a guard that runs has no other rights left",
         )
     })
 }

@@ -27,6 +27,24 @@ impl Remaining {
     }
 }
 
+/// What guarding starts with: programs that read sockets, and their place at a device.
+const NEEDED: [Capability; 3] = [Capability::CAP_BPF, Capability::CAP_PERFMON, Capability::CAP_NET_ADMIN];
+
+/// Refuses where something is missing that the kernel would refuse at length.
+pub(crate) fn check() -> Result<(), GuardError> {
+    // Where that cannot be read, the kernel will say.
+    let Ok(there) = caps::read(None, CapSet::Effective) else { return Ok(()) };
+    let missing: Vec<String> =
+        NEEDED.iter().filter(|needed| !there.contains(needed)).map(Capability::to_string).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(GuardError::refused(
+        format!("guarding takes {}, which this process lacks", missing.join(", ")),
+        "start it by root, or as a service: packaging/fairweir-guard@.service; what it needs to start it gives up then",
+    ))
+}
+
 /// Gives up all capabilities of this thread, and of those that it starts, but for what is remaining; nor can they come
 /// back by executing a program.
 pub(crate) fn drop_all_but(remaining: Remaining) -> Result<(), GuardError> {

@@ -83,6 +83,9 @@ pub struct FlowStatus {
     pub target_mbps: Option<f64>,
     /// Bytes that it may have in flight; absent: as its host wants.
     pub window_bytes: Option<u64>,
+    /// Is that as little as there can be, two segments? Then its rate may be above the target.
+    #[serde(default)]
+    pub is_least: bool,
     /// Why.
     pub why: String,
 }
@@ -131,6 +134,7 @@ pub(crate) mod tests {
             lost: 3,
             target_mbps: Some(3.0),
             window_bytes: Some(7500),
+            is_least: false,
             why: "capped".to_owned(),
         };
         let free = FlowStatus {
