@@ -102,10 +102,9 @@ def _number(outcome: Outcome, verdict: Verdict) -> Number:
         low, _ = verdict.gain_interval
         reading = "gain of the median JFI, %, lower end of 95 %"
         return Number(where, "shares become more equal", reading, low, Bound(at_least=0.0), published.words, why)
-    bound = Bound(at_least=-HARM_PERCENT)
-    return Number(
-        where, "nothing changes", "gain of the median JFI, %", verdict.gain_percent, bound, published.words, why
-    )
+    worse = min(verdict.gain_percent, verdict.utilization_percent)
+    reading = "change of the median JFI or utilisation, %, whichever is worse"
+    return Number(where, "nothing changes", reading, worse, Bound(at_least=-HARM_PERCENT), published.words, why)
 
 
 def _newcomers(outcome: Outcome, verdict: Verdict) -> Number:
