@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairweir.worlds import Outcome, Task
 
 #: Characters of a description; longer ones would push the bar away.
-_WORDS = 40
+_WORDS = 48
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,16 @@ class Meter:
 
 
 @contextmanager
-def meter(what: str, *, kept_in: Path | None = None, counts: bool = False) -> Iterator[Meter]:
-    """Show a bar while the body runs; after Ctrl-C say where finished work is.
+def meter(
+    what: str, *, kept_in: Path | None = None, kept: str = "finished runs", counts: bool = False
+) -> Iterator[Meter]:
+    """Show a bar while the body runs; after Ctrl-C say where finished work is kept.
 
     Parameters
     ----------
     what : str, the first description
-    kept_in : Path, the directory of finished runs, if they are kept
+    kept_in : Path, the directory of what is kept, if it is
+    kept : what that is
     counts : show "3/10" (jobs) rather than a percentage
     """
     try:
@@ -50,7 +53,7 @@ def meter(what: str, *, kept_in: Path | None = None, counts: bool = False) -> It
             yield Meter(bar, bar.add_task(what, total=None if counts else 1.0))
     except KeyboardInterrupt:
         if kept_in is not None:
-            output.stderr.print(f"finished runs are kept in {kept_in}/; the same command goes on", soft_wrap=True)
+            output.stderr.print(f"{kept} are kept in {kept_in}/; the same command goes on", soft_wrap=True)
         raise
 
 

@@ -10,6 +10,7 @@ import typer
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
+from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
 from fairweir.formal.lemmas.result import LemmaResult, Outcome, conclude
 from fairweir.formal.lemmas.suites import SUITES, Progress, Request, Suite, find
@@ -54,11 +55,11 @@ def prove(
     request = Request(points, budget, search, certificate, out)
     finished: list[LemmaResult] = []
     try:
-        with output.progress_bar(counts=True) as bar:
-            task = bar.add_task(chosen.name, total=None)
+        with meter(chosen.name, counts=True) as report:
 
             def on_progress(at: Progress, result: LemmaResult | None) -> None:
-                bar.update(task, description=at.doing[:48], completed=at.done, total=at.total)
+                report(at.doing)
+                report.count(at.done, at.total)
                 if result is not None:
                     finished.append(result)
 

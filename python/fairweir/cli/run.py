@@ -11,6 +11,7 @@ from rich.table import Table
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
+from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
 from fairweir.run import MOST_PACKETS, World
 from fairweir.run import run as play
@@ -74,8 +75,7 @@ def run(
     loaded = load(scenario, settings, seed)
     if interval is None and (out is not None or plot):
         interval = default_interval(loaded.resolve()["duration"])
-    with output.progress_bar(counts=False) as bar:
-        task = bar.add_task(loaded.name, total=1.0)
+    with meter(loaded.name) as report:
         played = play(
             loaded,
             interval=interval,
@@ -83,7 +83,7 @@ def run(
             options=options if options != Options() or world == "kernel" else None,
             record_packets=MOST_PACKETS if packets else None,
             capture=Capture(pcap, pcap_at) if pcap is not None else None,
-            on_progress=lambda fraction: bar.update(task, completed=fraction),
+            on_progress=lambda fraction: report.count(fraction, 1.0),
         )
     if out is not None:
         played.save(out)

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
+from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
 from fairweir.sweep import grid_of, parse_grid
 from fairweir.sweep import sweep as play
@@ -49,19 +50,14 @@ def sweep(
             source=str(scenario),
         )
     directory = out if out is not None else Path("runs") / loaded.name
-    with output.progress_bar(counts=True) as bar:
-        task = bar.add_task(loaded.name, total=None)
+    with meter(loaded.name, kept_in=directory, kept="finished points", counts=True) as report:
 
         def on_done(done: int, total: int, failure: str | None) -> None:
-            bar.update(task, completed=done, total=total)
+            report.count(done, total)
             if failure is not None:
                 output.stderr.print(f"failed: {failure}", soft_wrap=True)
 
-        try:
-            result = play(loaded, axes, directory, workers=workers, timeout_s=timeout, cluster=cluster, on_done=on_done)
-        except KeyboardInterrupt:
-            output.stderr.print(f"finished points are kept in {directory}/; the same command goes on", soft_wrap=True)
-            raise
+        result = play(loaded, axes, directory, workers=workers, timeout_s=timeout, cluster=cluster, on_done=on_done)
     if as_json:
         output.print_json(_document(result, directory))
     else:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
+from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
 from fairweir.formal.solvers import Budget, Race, SolverName
 
@@ -74,12 +75,12 @@ def verify(
     )  # fmt: skip
     spend = Budget(budget)
     done: list[Evidence] = []
-    with output.progress_bar(counts=True) as bar:
-        task = bar.add_task("verify", total=len(cases))
+    with meter("verify", counts=True) as report:
+        report.count(0, len(cases))
         for case in cases:
 
             def on_step(doing: str, case: Case = case) -> None:
-                bar.update(task, description=f"{case.claim.text}: {doing}"[:60])
+                report(f"{case.claim.text}: {doing}")
 
             from fairweir.formal.evidence import gather
             from fairweir.formal.evidence import keep as keep_files
@@ -90,7 +91,7 @@ def verify(
             done.append(gather(found, with_certificate=certificate, z3_steps=4 * (spend.z3_steps or 0) or None))
             if out is not None:
                 keep_files(done[-1], out / _folder(case))
-            bar.advance(task)
+            report.count(len(done), len(cases))
             if not as_json:
                 show(done[-1], out)
     if as_json:
