@@ -233,7 +233,10 @@ impl Flow {
                 earlier = Some(old.index).filter(|_| start == from && old.end == to);
             }
         }
-        self.outstanding.insert(from, Outstanding { end: to, index: self.packets.len(), earlier });
+        // a copy that leaves behind its acknowledgement: nothing tells when it arrives
+        if self.acked_to.is_none_or(|acked| to > acked) {
+            self.outstanding.insert(from, Outstanding { end: to, index: self.packets.len(), earlier });
+        }
         self.packets.push(packet);
     }
 
@@ -374,6 +377,14 @@ mod tests {
         let ack = |ms, n: u32| segment(ms, 2, 7, 0, n * 1000);
         let seen = fates(&[data(0, 0), ack(40, 1), data(40, 1), data(80, 1), ack(90, 2), data(100, 2), ack(140, 3)]);
         assert_eq!(seen, [acked(40, false), acked(90, false), Fate::Open, acked(140, false)]);
+    }
+
+    #[test]
+    fn a_copy_of_what_was_acknowledged_has_no_rtt() {
+        let data = |ms, n: u32| segment(ms, 1, n * 1000, 1000, 7);
+        let ack = |ms, n: u32| segment(ms, 2, 7, 0, n * 1000);
+        let seen = fates(&[data(0, 0), data(1, 1), ack(40, 1), data(40, 0), ack(41, 2), data(42, 2), ack(82, 3)]);
+        assert_eq!(seen, [acked(40, false), acked(41, true), Fate::Open, acked(82, false)]);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 const FEATURES: usize = 20;
 const ROWS: usize = 10;
+/// Decisions before the same rows come again, so that a processor cannot learn which way they go.
+const DECISIONS: usize = 100;
 
 fn main() {
     divan::main();
@@ -41,7 +43,8 @@ fn forest(iterations: u64, leaves: usize) -> Trees {
 #[divan::bench(args = [(40, 31), (100, 31), (100, 255)])]
 fn ten_rows(bencher: Bencher<'_, '_>, (iterations, leaves): (u64, usize)) {
     let forest = forest(iterations, leaves);
-    let cells: Vec<Option<f64>> = (0..ROWS * FEATURES).map(|i| Some(noise(i as u64))).collect();
+    let cells: Vec<Option<f64>> = (0..DECISIONS * ROWS * FEATURES).map(|i| Some(noise(i as u64))).collect();
     let rows: Vec<&[Option<f64>]> = cells.chunks_exact(FEATURES).collect();
-    bencher.bench_local(|| forest.classify(&rows));
+    let mut decisions = rows.chunks_exact(ROWS).cycle();
+    bencher.bench_local(|| forest.classify(decisions.next().expect("they come again")));
 }
