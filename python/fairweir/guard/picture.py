@@ -75,7 +75,7 @@ def distributions(outcomes: Sequence[Outcome], beside: Sequence[Outcome] = ()) -
         axes[0, column].set_title(title)
     for row in (0, 1):
         axes[row, 0].set_ylabel("share of configurations")
-    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=min(len(lines), 4))
+    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=max(len(outcomes), 2))
     return figure
 
 
