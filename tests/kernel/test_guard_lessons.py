@@ -1,0 +1,36 @@
+"""Examples from captures of real TCP whose receivers autotune their windows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairweir import _core
+from fairweir.guard.configurations import MIXES, Lesson, Network
+from fairweir.guard.kernel_lessons import gather_on_kernel
+from fairweir.guard.lessons import Library
+from fairweir.run import run
+from fairweir.world_kernel import Options
+
+pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60), pytest.mark.usefixtures("daemon")]
+
+LESSON = Lesson(MIXES["reno-cubic"][0], Network(20, 40, 2, 1), 6.0, seed=1)
+
+
+def test_a_capture_at_the_receivers_teaches() -> None:
+    (found,) = gather_on_kernel([LESSON], 60, Library(None))
+    if found is None:
+        pytest.skip("packets left late")
+    names = _core.guard_features()
+    assert found.values.shape == (60, len(names))
+    min_rtt_ms = found.values[:, names.index("min_rtt_us")] / 1e3
+    assert 39.0 < np.nanmin(min_rtt_ms) <= np.nanmax(min_rtt_ms) < 125.0
+    # all of the link to one flow at most, headers included
+    assert np.nanmax(found.values[:, names.index("throughput_mbps.window8")]) < 22.0
+
+
+def test_autotuned_windows_hold_nobody_back() -> None:
+    summary = run(LESSON.scenario, on="kernel", options=Options(windows="autotuned")).summary
+    if not summary["emulator"]["judged"]:
+        pytest.skip("packets left late")
+    assert summary["links"][0]["utilization"] > 0.85
