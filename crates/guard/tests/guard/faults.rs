@@ -2,10 +2,11 @@
 
 use crate::flow::{decide, flow_policy};
 use crate::peer::{HEADERS, PAYLOAD, Peer, key};
-use fairweir_guard::policy::{Class, Classify, Config, Labels, Policies, Why};
-use fairweir_guard::{Feature, Limits, Model, Packet, Plan, Promise, Row, Table, WindowTarget, catalogue};
+use fairweir_guard::policy::{Class, Classify, Config, FlowPolicy, Labels, Policies, Why};
+use fairweir_guard::{Feature, Limits, Model, Packet, Plan, Promise, Row, Table, Trees, WindowTarget, catalogue};
 use fairweir_units::{Bytes, Dur, Time};
 use proptest::prelude::*;
+use std::path::Path;
 
 const MS: u64 = 1_000;
 
@@ -231,13 +232,21 @@ impl Classify for HoldThenBelow {
 
 #[test]
 fn fault_10_what_is_shipped_loads_and_decides() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../policies");
-    let mut files = 0;
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../policies"));
+    let read = |path: &Path| std::fs::read_to_string(path).expect("text");
+    let (mut files, mut forests) = (0, 0);
     for entry in std::fs::read_dir(folder).expect("the policies") {
         let path = entry.expect("a file").path();
-        let text = std::fs::read_to_string(&path).expect("text");
-        let config = Config::from_toml(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        if path.is_dir() {
+            continue;
+        }
+        let config = Config::from_toml(&read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let mut policies = Policies::new(&config);
+        if let Some(flow) = config.flow {
+            let forest = Trees::from_json(&read(&folder.join(&flow.model))).expect("a forest");
+            policies.push(Box::new(FlowPolicy::new(flow, Box::new(forest))));
+            forests += 1;
+        }
         let mut table = Table::new(Limits::default(), [1; 16], policies.plan());
         for packet in lossy(500, 100) {
             table.observe(&packet);
@@ -245,7 +254,7 @@ fn fault_10_what_is_shipped_loads_and_decides() {
         assert_eq!(policies.decide(&table, |_| Labels::default()).len(), 1, "{}", path.display());
         files += 1;
     }
-    assert!(files >= 4, "{files} files");
+    assert!(files >= 8 && forests >= 1, "{files} files, {forests} forests");
 }
 
 #[test]
