@@ -15,6 +15,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from fairweir.guard.daemon import find_daemon
@@ -84,13 +86,19 @@ async def churn(minutes: float) -> list[dict[str, Any]]:
     return rows
 
 
-def start() -> subprocess.Popen[str]:
+@contextmanager
+def guarding() -> Iterator[None]:
+    """A daemon on the loopback device; killed at the end, whatever happens."""
     words = [str(find_daemon()), "run", "--interface", "lo", "--policy", "service"]
     child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-    line = child.stderr.readline() if child.stderr else ""
-    if "guards" not in line:
-        raise SystemExit(f"the daemon does not start: {line}")
-    return child
+    try:
+        line = child.stderr.readline() if child.stderr else ""
+        if "guards" not in line:
+            raise SystemExit(f"the daemon does not start: {line}")
+        yield
+    finally:
+        child.kill()
+        child.wait()
 
 
 def main() -> int:
@@ -101,17 +109,13 @@ def main() -> int:
         os.environ["FAIRWEIR_CHURN"] = "inside"
         os.execvp("unshare", ["unshare", "--net", sys.executable, *sys.argv])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    child = start()
-    rows = asyncio.run(churn(minutes))
-    child.kill()
-    child.wait()
+    with guarding():
+        rows = asyncio.run(churn(minutes))
     filters = subprocess.run(
         ["tc", "filter", "show", "dev", "lo", "egress"], capture_output=True, text=True, check=False
     ).stdout
-    again = start()
-    left = {"filters": filters.strip(), "flows_of_the_next": status()["table"]["open"]}
-    again.terminate()
-    again.wait()
+    with guarding():
+        left = {"filters": filters.strip(), "flows_of_the_next": status()["table"]["open"]}
     resident = [row["resident_kib"] for row in rows]
     early, late = max(resident[: max(len(resident) // 4, 1)]), max(resident)
     print(json.dumps({"minutes": minutes, "rows": rows, "left": left, "resident_kib": {"early": early, "late": late}}))
