@@ -6,6 +6,7 @@ import ctypes
 import fcntl
 import json
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -191,6 +192,22 @@ def test_a_forest_that_is_none_changes_nothing(lab: Lab, tmp_path: Path) -> None
     assert child.stderr is not None
     line = child.stderr.readline()
     assert f"keeps its policies: {forest}, the model of [flow]: baseline must have 3 numbers" in line
+
+
+def test_files_that_fail_let_no_flow_go(lab: Lab, cap: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "metrics"
+    directory.mkdir()
+    words = ("--config", str(cap), "--log", "/dev/full", "--metrics", str(directory / "guard.prom"))
+    child = lab.guard(lab.receiver, "v0", *words)
+    connection = lab.connect("10.9.1.2")
+    send_until(is_held, connection)
+    assert child.stderr is not None
+    assert "goes on without this file: write /dev/full: No space left" in child.stderr.readline()
+    shutil.rmtree(directory)
+    assert f"goes on without this file: --metrics {directory}" in child.stderr.readline()
+    send_until(is_held, connection)
+    child.send_signal(signal.SIGTERM)
+    assert child.wait(10) == 0
 
 
 def test_it_ends_with_its_device(lab: Lab, cap: Path) -> None:

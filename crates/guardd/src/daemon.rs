@@ -82,6 +82,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
         exposition
     });
     let mut screen = Screen::new(settings.live);
+    let (mut log_file, mut metrics_file) = (Beside::proven(), Beside::default());
     let (mut decide_at, mut tidy_at, mut metrics_at) = (machine::now(), machine::now(), machine::now());
     loop {
         wait(decide_at, &guard, &door, &signals)?;
@@ -102,9 +103,9 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
             },
             Some(request) => {
                 let is_interrupted = request == Request::Interrupt;
-                settings.metrics.as_deref().map(metrics::remove).transpose()?;
                 let status = guard.status();
                 guard.release_all()?;
+                settings.metrics.as_deref().map(metrics::remove).transpose()?;
                 say(settings, "has ended");
                 return Ok(Ending { is_interrupted, status });
             }
@@ -114,7 +115,8 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
             decide_at = next(decide_at, DECIDE_EVERY, now);
             let turns = guard.decide()?;
             if let Some(log) = &mut log {
-                turns.iter().try_for_each(|turn| log.write(&event(turn, settings.dry_run)))?;
+                let written = turns.iter().try_for_each(|turn| log.write(&event(turn, settings.dry_run)));
+                log_file.heed(settings, written)?;
             }
         }
         if now >= tidy_at {
@@ -132,7 +134,9 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
         if has_readers && now >= metrics_at {
             metrics_at = next(metrics_at, METRICS_EVERY, now);
             let text = metrics::render(&guard.status());
-            settings.metrics.as_deref().map(|path| metrics::write(path, &text)).transpose()?;
+            if let Some(path) = &settings.metrics {
+                metrics_file.heed(settings, metrics::write(path, &text))?;
+            }
             exposition.iter().for_each(|exposition| exposition.publish(text.clone()));
         }
     }
@@ -180,6 +184,35 @@ fn event(turn: &Turn, dry_run: bool) -> serde_json::Value {
 fn say(settings: &Settings, text: &str) {
     // Nobody may be listening; that is no reason to stop.
     let _ = writeln!(std::io::stderr(), "guard of {}: {text}", settings.interface);
+}
+
+/// A file beside the work. One that cannot be written from the start is refused; one that fails later, on a full disk,
+/// is no reason to let flows go: it is said once, and again only after it has worked.
+#[derive(Default)]
+struct Beside {
+    has_worked: bool,
+    is_told: bool,
+}
+
+impl Beside {
+    /// A file that is open already.
+    fn proven() -> Beside {
+        Beside { has_worked: true, is_told: false }
+    }
+
+    fn heed(&mut self, settings: &Settings, outcome: Result<(), GuardError>) -> Result<(), GuardError> {
+        match outcome {
+            Ok(()) => *self = Beside::proven(),
+            Err(e) if !self.has_worked => return Err(e),
+            Err(e) => {
+                if !self.is_told {
+                    say(settings, &format!("goes on without this file: {e}"));
+                }
+                self.is_told = true;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The table on a terminal, each in the place of the one before.
