@@ -11,8 +11,9 @@ mod peer;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use fairweir_guard::policy::DECIDE_EVERY;
 use fairweir_guard::{Feature, Limits, Packet, Plan, Row, Table, catalogue};
-use fairweir_units::{Dur, Time};
+use fairweir_units::Time;
 use peer::{Peer, key_from};
 
 fn main() {
@@ -24,7 +25,6 @@ const PACKETS_PER_FLOW: u64 = 12_000;
 const MIN_RTT_US: u64 = 20_000;
 /// 1,514 bytes at 25 Mbit/s.
 const GAP_US: u64 = 484;
-const DECISION: Dur = Dur::from_millis(100);
 
 /// The kinds that CMU-CS-24-129, table 6, finds most telling: slow averages of losses and gaps, windows, loss events.
 const TWENTY: [&str; 20] = [
@@ -121,7 +121,7 @@ fn run(bencher: Bencher, features: Vec<Feature>, rows: Rows) {
                             divan::black_box(&row);
                         }
                     }
-                    Rows::EveryDecision if packet.at.since(decided) >= DECISION => {
+                    Rows::EveryDecision if packet.at.since(decided) >= DECIDE_EVERY => {
                         decided = packet.at;
                         let ids: Vec<_> = table.iter().map(|(id, _)| id).collect();
                         for id in ids {

@@ -15,6 +15,7 @@ use crate::signals::{Request, Signals};
 use crate::status::Status;
 use crate::tap::Tap;
 use crate::{hook, live, machine, metrics};
+use fairweir_guard::policy::DECIDE_EVERY;
 use fairweir_units::{Dur, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -22,8 +23,6 @@ use serde_json::json;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 
-/// Between decisions (CMU-CS-24-129 §3.3.2).
-const DECIDE_EVERY: Dur = Dur::from_millis(100);
 /// Between tables, and looks at the device.
 const TIDY_EVERY: Dur = Dur::from_millis(1000);
 /// Between files for Prometheus, which asks every 15 s or so.

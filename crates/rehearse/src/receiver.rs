@@ -3,16 +3,14 @@
 use crate::host_window::{HostWindow, WSCALE};
 use crate::packet::guard_packet;
 use fairweir_capture::Endpoint;
-use fairweir_guard::policy::{Decision, Labels, Policies};
+use fairweir_guard::policy::{DECIDE_EVERY, Decision, Labels, Policies};
 use fairweir_guard::{FlowId, Limits, Packet, Promise, Table, WindowTarget};
 use fairweir_sim::{Config, FlowSpec, Observer, PacketEvent};
 use fairweir_tap::{Dialogue, EPOCH, Side, receiver_address};
-use fairweir_units::{Dur, Time};
+use fairweir_units::Time;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// CMU-CS-24-129 §3.3.2.
-const DECISION: Dur = Dur::from_millis(100);
 /// Flows are told apart by port: those of one sender are one service.
 const FIRST_PORT: u16 = 10_000;
 
@@ -126,7 +124,7 @@ impl Observer for Receiver {
             }
             _ => flow.host.on_data(self.now, timestamps.echo),
         }
-        if self.now.since(self.decided) >= DECISION {
+        if self.now.since(self.decided) >= DECIDE_EVERY {
             self.decide();
         }
     }

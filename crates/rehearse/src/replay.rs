@@ -2,15 +2,13 @@
 
 use crate::packet::guard_packet;
 use fairweir_capture::Segment;
-use fairweir_guard::policy::{Config, Decision, Group, History, Labels, Policies};
+use fairweir_guard::policy::{Config, DECIDE_EVERY, Decision, Group, History, Labels, Policies};
 use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Table, WindowTarget};
 use fairweir_units::{Dur, Time};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// CMU-CS-24-129 §3.3.2.
-const DECISION: Dur = Dur::from_millis(100);
 /// Payload of a full segment on Ethernet, with timestamps: super-packets count as so many.
 const MSS: u32 = 1448;
 
@@ -130,7 +128,7 @@ impl Replay {
             (self.start, self.decided) = (Some(packet.at), packet.at);
         }
         self.table.observe(&packet);
-        if self.table.now().since(self.decided) >= DECISION {
+        if self.table.now().since(self.decided) >= DECIDE_EVERY {
             self.decide();
         }
     }

@@ -45,9 +45,11 @@ pub use why::Why;
 
 use crate::features::Feature;
 use crate::window::WindowTarget;
-use fairweir_units::Time;
+use fairweir_units::{Dur, Time};
 use std::fmt::Debug;
 
+/// Between decisions (CMU-CS-24-129 §3.3.2).
+pub const DECIDE_EVERY: Dur = Dur::from_millis(100);
 /// Segments seen so far may have been small writes; two of these must always fit, so that no sender waits for a timer.
 const ETHERNET_MSS: u32 = 1460;
 
@@ -87,7 +89,7 @@ pub trait Policy: Debug + Send {
     /// What it wants to know of each flow; [`View::values`] have this order.
     fn features(&self) -> Vec<Feature>;
 
-    /// One decision for each of `flows`, in their order. To be called again every 100 ms or so with a `now` that does
+    /// One decision for each of `flows`, in their order. To be called again every [`DECIDE_EVERY`] or so with a `now` that does
     /// not go back; a flow that is missing is forgotten.
     fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision>;
 }
