@@ -12,9 +12,10 @@ from typing import Any
 from fairweir import pool
 from fairweir.dumbbell import ScenarioDict
 from fairweir.errors import ConfigError, FairweirError
+from fairweir.units import Bytes, Duration, Rate
 from fairweir.worker import play
 
-PACKET_BYTES = 1500
+PACKET = Bytes(1500)
 """Size of the packets in which budgets are counted: the simulator's default."""
 
 
@@ -36,9 +37,9 @@ Measured = Mapping[str, Any] | RunFault
 Measure = Callable[[Sequence[ScenarioDict]], list[Measured]]
 
 
-def packets(rate_mbps: float, duration_s: float) -> int:
-    """Give data packets that a full link carries: what a run costs, known before it is made."""
-    return int(rate_mbps * 1e6 * duration_s / (8 * PACKET_BYTES))
+def packets(rate: Rate, duration: Duration) -> int:
+    """Return how many data packets a full link carries: what a run costs, known before it is made."""
+    return int(rate * duration / PACKET)
 
 
 def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0) -> Measure:

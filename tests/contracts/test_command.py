@@ -54,7 +54,7 @@ def test_the_contract_that_is_followed_is_found_and_finished_runs_are_not_repeat
         ([], "which CCA?"),
         (["nosuch"], "nosuch"),
         (["copa", "--set", "delta_=1"], "delta_"),
-        (["copa", "--flows", "two"], "not a number of flows: `two`"),
+        (["copa", "--flows", "two"], "not a count: `two`"),
         (["copa", "--capacities", "24"], "24"),
         (["copa", "--plot", "contract.gif"], "plot must end in"),
     ],
@@ -91,3 +91,12 @@ def test_a_window_at_its_floor_is_no_contract(
     held = ["--held", "qdelay=150ms..300ms", "--out", str(tmp_path), "--workers", "1"]
     assert main(["contract", "--open-loop", "ledbat", *held]) == 1
     assert "its window is 2 packets at any value: a clamp" in capsys.readouterr().out
+
+
+def test_links_have_the_rate_that_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--capacities", "24Mbps", "--flows", "2", "--rtprops", "20ms", "--duration", "9s", "--seeds", "1"]
+    main(["contract", "vegas", *options, "--out", str(tmp_path), "--workers", "1", "--json"])
+    (found,) = json.loads(capsys.readouterr().out)["contracts"]
+    rates = [point["rate_mbps"] for point in found["points"]]
+    assert {(point["capacity_mbps"], point["rtprop_ms"]) for point in found["points"]} == {(24.0, 20.0)}
+    assert sum(rates) == pytest.approx(24.0, rel=0.1)

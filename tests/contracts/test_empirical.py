@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fairweir.contracts.empirical import derive
-from fairweir.contracts.plan import Plan
+from fairweir.contracts.plan import PYTHON_PLAN
 from fairweir.contracts.points import Setting
 from fairweir.measure import Measured, RunFault, here
+from fairweir.units import Duration, Rate
 
 Flow = dict[str, Any]
 Law = Callable[[float, float, int, random.Random], list[Flow]]
@@ -216,8 +218,9 @@ def test_the_same_runs_give_the_same_result() -> None:
 
 
 def test_marks_are_asked_for_only_with_ecn() -> None:
-    plain = Setting(24.0, 40.0, 2, "4bdp").scenario("reno", 10.0, 4.0, 1)
-    marked = Setting(24.0, 40.0, 2, "4bdp", ecn=True).scenario("reno", 10.0, 4.0, 1)
+    place, times = (Rate.from_mbps(24), Duration.from_ms(40), 2, "4bdp"), (Duration.from_s(10), Duration.from_s(4))
+    plain = Setting(*place).scenario("reno", *times, 1)
+    marked = Setting(*place, ecn=True).scenario("reno", *times, 1)
     assert "aqm" not in plain["link"]["bottleneck"]
     assert all("ecn" not in flow for flow in plain["flow"])
     assert marked["link"]["bottleneck"]["aqm"]["kind"] == "ecn-threshold"
@@ -226,7 +229,7 @@ def test_marks_are_asked_for_only_with_ecn() -> None:
 
 def test_reno_in_the_simulator_follows_the_square_root_law() -> None:
     """Mathis: cwnd = sqrt(3/2) p^-1/2; in the simulator at rates where a minute holds enough losses."""
-    plan = Plan(capacities_mbps=(6.0, 12.0, 24.0), flows=(2, 4), rtprops_ms=(40.0,), duration_s=60.0, warmup_s=20.0)
+    plan = replace(PYTHON_PLAN, flows=(2, 4), duration=Duration.from_s(60), warmup=Duration.from_s(20))
     result = derive("reno", measure=here, plan=plan)
     assert result.has_contract
     assert result.best is not None

@@ -10,6 +10,7 @@ import pytest
 from fairweir.contracts.judge import judge
 from fairweir.contracts.points import ContractPoint, Setting
 from fairweir.contracts.turnings import turns_of, watch
+from fairweir.units import Duration, Rate
 
 S0_MS = 10.0 / math.log(2.0)
 """expo's decay: 10 ms a factor of two."""
@@ -29,8 +30,8 @@ def test_a_window_that_only_grows_never_turns() -> None:
 
 @pytest.mark.parametrize(("capacity", "flows"), [(24.0, 2), (96.0, 4)])
 def test_expo_turns_on_its_curve_though_its_mean_delay_is_far_off(capacity: float, flows: int) -> None:
-    setting = Setting(capacity, 40.0, flows, "20bdp", oracle=True)
-    for flow in watch(setting.scenario("expo", 60.0, 20.0, 1))["flows"]:
+    setting = Setting(Rate.from_mbps(capacity), Duration.from_ms(40), flows, "20bdp", oracle=True)
+    for flow in watch(setting.scenario("expo", Duration.from_s(60), Duration.from_s(20), 1))["flows"]:
         wanted = S0_MS * math.log(C0_MBPS / flow["turning"]["rate_mbps"])
         assert flow["turning"]["qdelay_ms"] == pytest.approx(wanted, rel=0.04)
     by_mean = S0_MS * math.log(C0_MBPS / flow["throughput_mbps"])
@@ -38,8 +39,8 @@ def test_expo_turns_on_its_curve_though_its_mean_delay_is_far_off(capacity: floa
 
 
 def test_flows_at_rest_have_no_turnings() -> None:
-    setting = Setting(24.0, 40.0, 2, "20bdp", oracle=True)
-    run = watch(setting.scenario({"name": "contract", "s0": "10ms"}, 30.0, 10.0, 1))
+    setting = Setting(Rate.from_mbps(24), Duration.from_ms(40), 2, "20bdp", oracle=True)
+    run = watch(setting.scenario({"name": "contract", "s0": "10ms"}, Duration.from_s(30), Duration.from_s(10), 1))
     assert [flow["turning"] for flow in run["flows"]] == [None, None]
 
 

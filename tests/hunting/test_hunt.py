@@ -17,6 +17,7 @@ from fairweir.hunting.result import BOUND, save
 from fairweir.hunting.search import PRECISION, hunt
 from fairweir.hunting.space import KINDS, Space, Spot, scenario
 from fairweir.measure import Measured, RunFault, here, packets
+from fairweir.units import Duration, Rate
 from fairweir.worker import play
 
 Response = Callable[[str, float, float, float], float]
@@ -38,8 +39,8 @@ class World:
 
     def answer(self, s: dict[str, Any]) -> Measured:
         kind, d_ms = jitter_of(s["flow"][0])
-        rate = float(s["link"]["bottleneck"]["rate"].removesuffix("Mbps"))
-        share = self.share(kind, d_ms, rate, float(s["duration"].removesuffix("s")))
+        rate = Rate.parse(s["link"]["bottleneck"]["rate"]).mbps
+        share = self.share(kind, d_ms, rate, Duration.parse(s["duration"]).s)
         # Seeds move the share by a per cent or two, up and down.
         share *= 1.0 + 0.02 * math.sin(float(s["seed"]))
         lost = round(1000 * self.loss)
@@ -49,8 +50,7 @@ class World:
     @property
     def packets(self) -> int:
         return sum(
-            packets(float(s["link"]["bottleneck"]["rate"].removesuffix("Mbps")), float(s["duration"].removesuffix("s")))
-            for s in self.asked
+            packets(Rate.parse(s["link"]["bottleneck"]["rate"]), Duration.parse(s["duration"])) for s in self.asked
         )
 
 

@@ -25,6 +25,7 @@ from fairweir.starvation.check import check
 from fairweir.starvation.question import Question
 from fairweir.starvation.replay import replay
 from fairweir.starvation.result import Pair
+from fairweir.units import Duration
 
 PAIR = Pair(
     slow_mbps=3.0,
@@ -43,7 +44,7 @@ def quietly(what: str, part: float) -> None:
 
 @pytest.fixture(scope="module")
 def vegas() -> Certificate:
-    return certify(Question("vegas", jitter_ms=20.0), PAIR, quietly)
+    return certify(Question("vegas", jitter=Duration.from_ms(20)), PAIR, quietly)
 
 
 def untrue(certificate: Certificate) -> set[str]:
@@ -121,15 +122,15 @@ def test_a_flow_that_does_not_send_so_is_seen(vegas: Certificate) -> None:
 
 def test_too_much_jitter_or_too_small_a_ratio_make_no_certificate() -> None:
     with pytest.raises(NoCertificateError, match="take D = "):
-        certify(Question("vegas", jitter_ms=10.0), PAIR, quietly)
+        certify(Question("vegas", jitter=Duration.from_ms(10)), PAIR, quietly)
     with pytest.raises(NoCertificateError, match="alone they send"):
-        certify(Question("vegas", ratio=14.0, jitter_ms=20.0), PAIR, quietly)
+        certify(Question("vegas", ratio=14.0, jitter=Duration.from_ms(20)), PAIR, quietly)
 
 
 def test_a_queue_may_stand_before_both_flows() -> None:
     # The case of a rate that is exponential in delay: a tenth of the rate costs 2.3 ms of 25, so the queue can stand.
     cca = {"name": "contract", "function": "exponential", "s0": "1ms", "c0": "1Tbps"}
-    certificate = certify(Question(cca, jitter_ms=12.0), PAIR, quietly)
+    certificate = certify(Question(cca, jitter=Duration.from_ms(12)), PAIR, quietly)
     assert untrue(certificate) == set()
     assert certificate.header.backlog_bytes * 1e3 / certificate.header.link_bytes_per_s > 5.0
     assert "is at most D" in "".join(untrue(with_header(certificate, backlog_bytes=0)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairweir.cli.starve import read_range
+from fairweir.cli.values import read_range
 from fairweir.errors import ConfigError
 from fairweir.run import run
 from fairweir.scenario import Scenario
@@ -15,6 +15,7 @@ from fairweir.starvation import links, starve
 from fairweir.starvation.pairs import hold_ms, pairs, rates_mbps
 from fairweir.starvation.question import Question
 from fairweir.starvation.result import Point
+from fairweir.units import Duration, Rate
 from fairweir.verdict import Outcome
 
 
@@ -53,7 +54,12 @@ def test_a_range_that_moves_does_not_settle() -> None:
 
 
 def test_vegas_starves_with_its_four_packets_of_jitter_and_the_file_shows_it(tmp_path: Path) -> None:
-    result = starve(Question("vegas", jitter_ms=8.0, lowest_mbps=8.0, highest_mbps=100.0, seeds=(1, 2)), workers=1)
+    result = starve(
+        Question(
+            "vegas", jitter=Duration.from_ms(8), lowest=Rate.from_mbps(8), highest=Rate.from_mbps(100), seeds=(1, 2)
+        ),
+        workers=1,
+    )
     assert result.word == "starves"
     assert result.outcome is Outcome.FAILS
     assert result.pair is not None
@@ -71,7 +77,7 @@ def test_vegas_starves_with_its_four_packets_of_jitter_and_the_file_shows_it(tmp
 
 
 def test_bbr_starves_where_the_link_is_large_enough_for_its_probes() -> None:
-    result = starve(Question("bbr", lowest_mbps=9.0, highest_mbps=100.0, seeds=(1, 2)), workers=1)
+    result = starve(Question("bbr", lowest=Rate.from_mbps(9), highest=Rate.from_mbps(100), seeds=(1, 2)), workers=1)
     assert result.word == "starves"
     assert result.confirmation is not None
     # At the sum of both rates the fast flow's probes (gain 1.25) would delay the slow one by more than its own link.
@@ -90,7 +96,9 @@ def test_the_bound_binds_only_once_flows_have_converged() -> None:
 
 
 def test_reno_is_refused_and_bounded() -> None:
-    result = starve(Question("reno", jitter_ms=1.0, lowest_mbps=2.0, highest_mbps=25.0), workers=1)
+    result = starve(
+        Question("reno", jitter=Duration.from_ms(1), lowest=Rate.from_mbps(2), highest=Rate.from_mbps(25)), workers=1
+    )
     assert result.word == "not-delay-convergent"
     assert "does not settle" in result.why
     assert result.hunt is not None
@@ -103,6 +111,6 @@ def test_reno_is_refused_and_bounded() -> None:
 @pytest.mark.parametrize("text", ["5Mbps", "1Gbps..1Mbps"])
 def test_a_range_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        read_range(text)
+        read_range(text, "--rate-range", Rate.parse, hint='write "1Mbps..1Gbps"')
     assert caught.value.key == "--rate-range"
     assert caught.value.hint

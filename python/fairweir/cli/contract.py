@@ -10,24 +10,21 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
+from fairweir.cli.values import count, read, read_list
 from fairweir.errors import ConfigError
 from fairweir.overrides import parse_setting
+from fairweir.units import Duration, Rate
 from fairweir.worlds import Archive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fairweir.contracts.plan import Plan
     from fairweir.contracts.result import ContractResult
     from fairweir.dumbbell import Cca
 
 CLAIM_FAILS = 1
-BITS_PER_MEGABIT = 1e6
-NS_PER_MS = 1e6
 
 
 def contract(
@@ -111,18 +108,18 @@ def contract(
     changes: dict[str, Any] = {
         key: value
         for key, value in {
-            "capacities_mbps": _numbers(capacities, "--capacities", _mbps),
-            "flows": _numbers(flows, "--flows", _count),
-            "rtprops_ms": _numbers(rtprops, "--rtprops", _ms),
+            "capacities": read_list(capacities, "--capacities", Rate.parse) if capacities is not None else None,
+            "flows": read_list(flows, "--flows", count, hint="write --flows 2,4,8") if flows is not None else None,
+            "rtprops": read_list(rtprops, "--rtprops", Duration.parse) if rtprops is not None else None,
         }.items()
-        if value
+        if value is not None
     }
     changes |= {"seeds": tuple(range(first_seed, first_seed + seeds)), "ecn": ecn, "oracle": oracle}
     if buffer is not None:
         changes |= {"deep_buffer": buffer, "ample_buffer": buffer, "shallow_buffer": buffer}
     if duration is not None:
-        changes["duration_s"] = _ms(duration) / 1e3
-        changes["warmup_s"] = changes["duration_s"] / 3
+        changes["duration"] = read(duration, "--duration", Duration.parse)
+        changes["warmup"] = changes["duration"] / 3
     parameters = dict(map(parse_setting, settings or ()))
     archive = Archive(out)
 
@@ -161,28 +158,6 @@ def _derive(cca: Cca, plan: Plan, archive: Archive, workers: int | None) -> Cont
             measure=kept_in(archive, workers=workers, on_run=report.count),
             on_progress=lambda what: report(f"{cca_name(cca)}: {what}"),
         )
-
-
-def _numbers(text: str | None, key: str, read: Callable[[str], float]) -> tuple[float, ...]:
-    """Read a list of quantities."""
-    values = tuple(read(part.strip()) for part in text.split(",")) if text is not None else ()
-    if any(value <= 0 for value in values):
-        raise ConfigError(f"must be positive: `{text}`", key=key, hint="leave zero out")
-    return values
-
-
-def _mbps(text: str) -> float:
-    return _core.parse_rate(text) / BITS_PER_MEGABIT
-
-
-def _ms(text: str) -> float:
-    return _core.parse_time(text) / NS_PER_MS
-
-
-def _count(text: str) -> int:
-    if not text.isdigit():
-        raise ConfigError(f"not a number of flows: `{text}`", key="--flows", hint="write --flows 2,4,8")
-    return int(text)
 
 
 def show(results: list[ContractResult]) -> None:

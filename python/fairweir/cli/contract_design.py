@@ -11,12 +11,12 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from fairweir import _core
 from fairweir.cli import output
 from fairweir.contracts.design import Design, Wishes, designs, impossible
 from fairweir.dumbbell import dumbbell, flows
 from fairweir.errors import ConfigError
 from fairweir.scenario import Scenario
+from fairweir.units import Duration, Rate
 
 EXAMPLE = "fairweir contract --design noise=1ms slowest=2Mbps fastest=100Mbps hops=3 flows=4 error=1.5"
 RTPROP_MS = 40.0
@@ -24,11 +24,11 @@ DURATION_S, WARMUP_S = 60.0, 30.0
 
 
 def _mbps(text: str) -> float:
-    return _core.parse_rate(text) * 8e-6
+    return Rate.parse(text).mbps
 
 
 def _ms(text: str) -> float:
-    return _core.parse_time(text) * 1e-6
+    return Duration.parse(text).ms
 
 
 def _count(text: str) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
-from fairweir import _core
 from fairweir.cca import is_python
 from fairweir.cli.progress import meter
+from fairweir.cli.values import read_range
 from fairweir.contracts.action_map import Held, HeldStatistic, crossings, load_action
 from fairweir.dumbbell import cca_name
 from fairweir.errors import ConfigError
 from fairweir.quantities import parse_fraction
+from fairweir.units import Duration
 
 if TYPE_CHECKING:
     from fairweir.contracts.result import ContractResult
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from fairweir.worlds import Archive
 
 EXAMPLE = "qdelay=2ms..50ms or loss=0.01%..1%"
-NS_PER_MS = 1e6
 PARTS_PER_WHOLE = float(parse_fraction("100%"))
 NAMES: dict[str, HeldStatistic] = dict(zip(("qdelay", "loss"), get_args(HeldStatistic), strict=True))
 
@@ -31,20 +31,16 @@ def read_held(text: str) -> Held:
     ConfigError : anything else
     """
     name, _, span = text.partition("=")
-    low, dots, high = span.partition("..")
-    if name not in NAMES or not dots:
+    if name not in NAMES:
         raise ConfigError(f"nothing to hold: `{text}`", key="--held", hint=EXAMPLE)
-    try:
-        least, most = _value(name, low), _value(name, high)
-    except ConfigError as error:
-        raise ConfigError(error.message, key="--held", hint=error.hint or EXAMPLE) from error
-    if not 0.0 < least < most:
-        raise ConfigError(f"not a range from low to high: `{span}`", key="--held", hint=f"positive, as {EXAMPLE}")
-    return Held(NAMES[name], least, most)
+    if name == "loss":
+        return Held(NAMES[name], *read_range(span, "--held", _fraction, hint=EXAMPLE))
+    least, most = read_range(span, "--held", Duration.parse, hint=EXAMPLE)
+    return Held(NAMES[name], least.ms, most.ms)
 
 
-def _value(name: str, text: str) -> float:
-    return parse_fraction(text) / PARTS_PER_WHOLE if name == "loss" else _core.parse_time(text) / NS_PER_MS
+def _fraction(text: str) -> float:
+    return parse_fraction(text) / PARTS_PER_WHOLE
 
 
 def derive_held(cca: Cca, held: Held, archive: Archive, workers: int | None) -> ContractResult:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
+from fairweir.cli.values import read as read_value
+from fairweir.cli.values import read_range
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.filenames import slug
 from fairweir.starvation.certificate import read, write
@@ -21,6 +22,7 @@ from fairweir.starvation.check import check as verify
 from fairweir.starvation.conduct import starve as construct
 from fairweir.starvation.question import Question
 from fairweir.starvation.replay import replay as play_again
+from fairweir.units import Duration, Rate
 from fairweir.verdict import Outcome
 from fairweir.worlds import Archive
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from fairweir.starvation.result import Pair, Starvation
 
 CLAIM_FAILS = 1
+#: Scenarios write delays in whole microseconds.
+SHORTEST = Duration.from_us(1)
 
 
 def starve(
@@ -64,14 +68,14 @@ def starve(
         raise ConfigError("no CCA was given", hint="write `fairweir starve vegas`, or `--check FILE`", key="CCA")
     if replay:
         raise ConfigError("there is nothing to replay", hint="write `--check FILE --replay`", key="--replay")
-    lowest_mbps, highest_mbps = read_range(rate_range)
+    lowest, highest = read_range(rate_range, "--rate-range", Rate.parse, hint='write "1Mbps..1Gbps"')
     question = Question(
         cca=cca,
         ratio=ratio,
-        jitter_ms=None if jitter is None else _ms(jitter, "--jitter"),
-        lowest_mbps=lowest_mbps,
-        highest_mbps=highest_mbps,
-        rtprop_ms=_ms(rtprop, "--rtprop"),
+        jitter=None if jitter is None else _jitter(jitter, "--jitter"),
+        lowest=lowest,
+        highest=highest,
+        rtprop=_jitter(rtprop, "--rtprop"),
     )
     if plot is not None:
         plot.mkdir(parents=True, exist_ok=True)
@@ -81,7 +85,7 @@ def starve(
             report(f"{cca}: {what}", part)
 
         result = construct(question, archive=Archive(out), workers=workers, on_progress=on_progress)
-        if result.pair is not None and result.pair.d_ms <= question.d_ms:
+        if result.pair is not None and result.pair.d_ms <= question.d.ms:
             result = _with_certificate(result, result.pair, question, out, on_progress)
     written = result.save(out)
     if plot is not None:
@@ -141,27 +145,12 @@ def check_file(path: Path, *, replays: bool, as_json: bool) -> None:
         raise typer.Exit(CLAIM_FAILS)
 
 
-def read_range(text: str) -> tuple[float, float]:
-    """Give the ends of ``1Mbps..1Gbps``, Mbit/s.
-
-    Raises
-    ------
-    ConfigError : it is not two rates in ascending order
-    """
-    lo, separator, hi = text.partition("..")
-    if not separator:
-        raise ConfigError(f"not a range of rates: `{text}`", hint='write "1Mbps..1Gbps"', key="--rate-range")
-    lowest, highest = (_core.parse_rate(end) * 8e-6 for end in (lo, hi))
-    if not 0.0 < lowest < highest:
-        raise ConfigError(f"rates must ascend: `{text}`", hint='write "1Mbps..1Gbps"', key="--rate-range")
-    return lowest, highest
-
-
-def _ms(text: str, key: str) -> float:
-    time_ms = _core.parse_time(text) / 1e6
-    if time_ms < 1e-3:
-        raise ConfigError(f"must be at least a microsecond: `{text}`", hint='write "1ms"', key=key)
-    return time_ms
+def _jitter(text: str, key: str) -> Duration:
+    """Parse a delay that scenarios can name, to the microsecond."""
+    delay = read_value(text, key, Duration.parse)
+    if delay < SHORTEST:
+        raise ConfigError(f"must be at least {SHORTEST}: `{text}`", hint='write "1ms"', key=key)
+    return delay
 
 
 def show(result: Starvation) -> None:

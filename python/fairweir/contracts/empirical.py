@@ -46,9 +46,9 @@ class _Collector:
         """Points of all flows of all runs that ended well, in the order of the settings and seeds."""
         plan = self.plan
         jobs = [(s, seed) for s in settings for seed in seeds]
-        order = sorted(range(len(jobs)), key=lambda i: -jobs[i][0].packets(plan.duration_s))
+        order = sorted(range(len(jobs)), key=lambda i: -jobs[i][0].packets(plan.duration))
         self._progress(what)
-        scenarios = [jobs[i][0].scenario(self.cca, plan.duration_s, plan.warmup_s, jobs[i][1]) for i in order]
+        scenarios = [jobs[i][0].scenario(self.cca, plan.duration, plan.warmup, jobs[i][1]) for i in order]
         measured = dict(zip(order, self._measure(scenarios), strict=True))
         points: list[ContractPoint] = []
         for i, (setting, seed) in enumerate(jobs):
@@ -57,7 +57,7 @@ class _Collector:
                 self.faults.append(got.reason)
             else:
                 points += read(setting, seed, self.runs, got)
-                self.packets += setting.packets(plan.duration_s)
+                self.packets += setting.packets(plan.duration)
                 self.runs += 1
         return points
 
@@ -99,7 +99,7 @@ def _derive(cca: Cca, plan: Plan, measure: Measure, progress: Progress) -> Contr
     collector = _Collector(cca, plan, measure, progress)
     buffer = _pick_buffer(collector, plan)
     points = collector.play("points", plan.settings(buffer), plan.seeds)
-    elsewhere = collector.play("other rtprops", plan.corners(plan.rtprops_ms[1:], buffer), plan.seeds[:1])
+    elsewhere = collector.play("other rtprops", plan.corners(plan.rtprops[1:], buffer), plan.seeds[:1])
     common = {
         "cca": cca_name(cca),
         "buffer": buffer,
@@ -122,7 +122,7 @@ def _pick_buffer(collector: _Collector, plan: Plan) -> str:
 
     Shallow for CCAs that fill any buffer, ample for those whose queue stays what it is when the buffer grows.
     """
-    base = plan.rtprops_ms[:1]
+    base = plan.rtprops[:1]
     deep = collector.play("deep buffers", plan.corners(base, plan.deep_buffer), plan.seeds[:1])
     if overflowing(deep) <= CLAMPED_FLOWS:
         return plan.deep_buffer

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from fairweir.contracts.fit import Points
 from fairweir.dumbbell import Cca, cca_name, dumbbell, flows
-from fairweir.measure import packets
+from fairweir.measure import PACKET, packets
+from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,21 +54,21 @@ class Setting:
 
     Attributes
     ----------
-    capacity_mbps, rtprop_ms, flows, buffer : of the dumbbell; the buffer as scenarios write it
+    capacity, rtprop, flows, buffer : of the dumbbell; the buffer as scenarios write it
     ecn : may the bottleneck mark?
     oracle : are the flows told their rtprop?
     """
 
-    capacity_mbps: float
-    rtprop_ms: float
+    capacity: Rate
+    rtprop: Duration
     flows: int
     buffer: str
     ecn: bool = False
     oracle: bool = False
 
-    def scenario(self, cca: Cca, duration_s: float, warmup_s: float, seed: int) -> ScenarioDict:
+    def scenario(self, cca: Cca, duration: Duration, warmup: Duration, seed: int) -> ScenarioDict:
         """Give the scenario of one run; the seed draws start times within two seconds."""
-        tables = flows("", [self.rtprop_ms] * self.flows, seed)
+        tables = flows("", [self.rtprop.ms] * self.flows, seed)
         for table in tables:
             table["cca"] = cca if isinstance(cca, str) else dict(cca)
             if self.oracle:
@@ -81,18 +82,18 @@ class Setting:
         return dumbbell(
             f"contract-{cca_name(cca)}",
             f"{self.flows} flows of {cca_name(cca)} on a dumbbell: one point of its contract",
-            rate_mbps=self.capacity_mbps,
+            rate_mbps=self.capacity.mbps,
             buffer=self.buffer,
             flow_tables=tables,
-            duration_s=duration_s,
-            warmup_s=warmup_s,
+            duration_s=duration.s,
+            warmup_s=warmup.s,
             seed=seed,
             **link,
         )
 
-    def packets(self, duration_s: float) -> int:
-        """Give what a run costs."""
-        return packets(self.capacity_mbps, duration_s)
+    def packets(self, duration: Duration) -> int:
+        """Return what a run costs."""
+        return packets(self.capacity, duration)
 
 
 class ContractPoint(BaseModel):
@@ -133,13 +134,13 @@ def read(setting: Setting, seed: int, run: int, summary: Mapping[str, Any]) -> l
     return [
         ContractPoint(
             run=run,
-            capacity_mbps=setting.capacity_mbps,
-            rtprop_ms=setting.rtprop_ms,
+            capacity_mbps=setting.capacity.mbps,
+            rtprop_ms=setting.rtprop.ms,
             flows=setting.flows,
             seed=seed,
             rate_mbps=flow["throughput_mbps"],
-            window_pkts=flow["throughput_mbps"] * flow["rtt_ms"]["mean"] / 12.0,  # 1 Mbps x 1 ms = 1000 bits
-            share=flow["throughput_mbps"] / setting.capacity_mbps,
+            window_pkts=Rate.from_mbps(flow["throughput_mbps"]) * Duration.from_ms(flow["rtt_ms"]["mean"]) / PACKET,
+            share=flow["throughput_mbps"] / setting.capacity.mbps,
             p50_qdelay_ms=flow["qdelay_ms"]["p50"],
             mean_qdelay_ms=flow["qdelay_ms"]["mean"],
             loss_rate=flow["loss_rate"],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairweir.dumbbell import Cca, cca_name, dumbbell, flows, mbps
 from fairweir.measure import packets
+from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
     from fairweir.dumbbell import ScenarioDict
@@ -41,7 +42,7 @@ class Spot:
     @property
     def packets(self) -> int:
         """What a run costs."""
-        return packets(self.rate_mbps, self.duration_s)
+        return packets(Rate.from_mbps(self.rate_mbps), Duration.from_s(self.duration_s))
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def certify(question: Question, pair: Pair, on_progress: Callable[[str, float], 
     merged = closest(slow, fast)
     if merged is None:
         raise NoCertificateError("on every link tried a packet would have to be there before it was sent through")
-    if merged.d_ns > question.d_ms * 1e6:
+    if merged.d_ns > question.d.ns:
         raise NoCertificateError(f"the trajectories take D = {merged.d_ns * 1e-6:.4g} ms")
     return _certificate(question, slow, fast, merged)
 
@@ -77,7 +77,7 @@ def _recorded(
     duration_s = math.ceil(CONVERGED_S + span_s + TAIL_S)
     closest_so_far: tuple[float, Trajectory] | None = None
     for share in BEGINNINGS:
-        document = links.begun(question.cca, rate_mbps, question.rtprop_ms, duration_s, share)
+        document = links.begun(question.cca, rate_mbps, question.rtprop.ms, duration_s, share)
         trajectory = record(
             document,
             round(CONVERGED_S * NS_PER_S),

@@ -63,8 +63,8 @@ def starve(
     base: dict[str, Any] = {
         "cca": cca_name(question.cca),
         "asked_ratio": question.ratio,
-        "jitter_ms": question.d_ms,
-        "rtprop_ms": question.rtprop_ms,
+        "jitter_ms": question.d.ms,
+        "rtprop_ms": question.rtprop.ms,
         "points": points,
     }
     if restless := [point for point in points if not point.settles]:
@@ -75,7 +75,7 @@ def starve(
     found = pairs(points, question.ratio)
     underuse, document = _underuse(question, points, player)
     scenarios = {document["name"]: document} if document else {}
-    if not found or found[0].d_ms > question.d_ms:
+    if not found or found[0].d_ms > question.d.ms:
         why = (
             f"the closest pair needs D = {found[0].d_ms:.3g} ms"
             if found
@@ -87,7 +87,7 @@ def starve(
         answer["scenarios"] |= scenarios
         return Starvation(**base, **answer, pair=found[0] if found else None, underuse=underuse, hunt=hunted)
     pair = found[0]
-    d_ms = round(min(pair.d_ms * SLACK, question.d_ms), 3)
+    d_ms = round(min(pair.d_ms * SLACK, question.d.ms), 3)
     confirmation = _confirm(question, pair, d_ms, player)
     link_mbps = confirmation.link_mbps if confirmation else pair.slow_mbps + pair.fast_mbps
     shown = _shared(question, pair, link_mbps, d_ms, question.seeds[0])
@@ -127,7 +127,7 @@ class Player:
 
 def scan(question: Question, player: Player) -> list[Point]:
     """Play one flow on ideal links; those where the RTT does not settle once more, for longer."""
-    rates = rates_mbps(question.lowest_mbps, question.highest_mbps, question.ratio)
+    rates = rates_mbps(question.lowest.mbps, question.highest.mbps, question.ratio)
     points = _points(question, rates, links.SCAN_S, player)
     again = [p.rate_mbps for p in points if not p.settles and not p.fault]
     # A queue that fills on the slowest link never settles: waiting for it at higher rates costs, and shows nothing new.
@@ -139,12 +139,12 @@ def scan(question: Question, player: Player) -> list[Point]:
 
 def _points(question: Question, rates: Sequence[float], duration_s: float, player: Player) -> list[Point]:
     documents = [
-        links.ideal(question.cca, rate, question.rtprop_ms, duration_s, share)
+        links.ideal(question.cca, rate, question.rtprop.ms, duration_s, share)
         for rate in rates
         for share in (0.5, 0.25)
     ]
     outcomes = player.play("one flow on ideal links", documents)
-    return [_point(rate, question.rtprop_ms, duration_s, *outcomes[2 * i : 2 * i + 2]) for i, rate in enumerate(rates)]
+    return [_point(rate, question.rtprop.ms, duration_s, *outcomes[2 * i : 2 * i + 2]) for i, rate in enumerate(rates)]
 
 
 def _point(rate_mbps: float, rtprop_ms: float, duration_s: float, half: Outcome, quarter: Outcome) -> Point:
@@ -179,9 +179,9 @@ def _hunt(
     question: Question, buffers: tuple[str, ...], workers: int | None, on_progress: Progress | None
 ) -> HuntResult:
     """Search for starving jitter where the construction has none."""
-    space = Space(rtprop_ms=question.rtprop_ms, buffers=buffers)
+    space = Space(rtprop_ms=question.rtprop.ms, buffers=buffers)
     # Equal steps on a logarithmic scale, the last at the bound itself.
-    grid = tuple(round(question.d_ms / 4**i, 3) for i in (2, 1, 0))
+    grid = tuple(round(question.d.ms / 4**i, 3) for i in (2, 1, 0))
     return hunt(
         question.cca,
         measure=on_all_cores(workers=workers),
@@ -232,7 +232,7 @@ def _confirm(question: Question, pair: Pair, d_ms: float, player: Player) -> Con
 
 def _shared(question: Question, pair: Pair, link_mbps: float, d_ms: float, seed: int) -> links.Document:
     return links.shared(
-        question.cca, pair.slow_mbps, pair.fast_mbps, link_mbps, d_ms, question.rtprop_ms, seed, pair.standing_ms
+        question.cca, pair.slow_mbps, pair.fast_mbps, link_mbps, d_ms, question.rtprop.ms, seed, pair.standing_ms
     )
 
 
@@ -261,12 +261,12 @@ def _underuse(
     question: Question, points: Sequence[Point], player: Player
 ) -> tuple[Underuse | None, links.Document | None]:
     """Play theorem 2: the slowest link that jitter within the bound can show, on one that is very much faster."""
-    shown = next((p for p in points if hold_ms(p) <= question.d_ms), None)
+    shown = next((p for p in points if hold_ms(p) <= question.d.ms), None)
     if shown is None:
         return None, None
-    d_ms = round(min(hold_ms(shown) * SLACK, question.d_ms), 3)
-    link_mbps = question.highest_mbps * UNDERUSED
-    document = links.underused(question.cca, shown.rate_mbps, link_mbps, d_ms, question.rtprop_ms)
+    d_ms = round(min(hold_ms(shown) * SLACK, question.d.ms), 3)
+    link_mbps = question.highest.mbps * UNDERUSED
+    document = links.underused(question.cca, shown.rate_mbps, link_mbps, d_ms, question.rtprop.ms)
     (whole,) = player.play("theorem 2", [document])
     if whole.summary is None:
         return None, None

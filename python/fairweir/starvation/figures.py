@@ -16,11 +16,12 @@ from fairweir.starvation.pairs import hold_ms
 from fairweir.starvation.question import Question
 from fairweir.starvation.result import Starvation
 from fairweir.starvation.strong import descend
+from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
     from fairweir.worlds import Archive
 
-RTPROP_MS: Final = 40.0
+RTPROP: Final = Duration.from_ms(40)
 #: A rate that is exponential in delay: a tenth of the rate costs ln(10) s0, and the queue never empties.
 EXPONENTIAL: Final[dict[str, Any]] = {"name": "contract", "function": "exponential", "s0": "1ms", "c0": "1Tbps"}
 #: Pacing far above the link's rate, as jitter makes BBR believe, leaves the decision to cwnd. The smallest RTT is
@@ -43,14 +44,15 @@ CURVES: Final[tuple[tuple[str, Cca], ...]] = (
 #: CCA, D in ms.
 STRONG: Final = (("vegas", 6.0), ("copa", 4.0), ("aimd_delay", 4.0))
 SEEDS: Final = (101, 102, 103)
-HIGHEST_MBPS: Final = 100.0
-SHOWN_MBPS: Final = 9.0
+HIGHEST: Final = Rate.from_mbps(100)
+LOWEST: Final = Rate.from_mbps(1)
+SHOWN: Final = Rate.from_mbps(9)
 
 
 def figure_3(archive: Archive) -> Computation:
     """How CCAs map delay to rate: the range of the RTT of one flow alone, by the link's rate."""
     player = Player(archive)
-    curves = [(name, scan(_question(cca, lowest_mbps=1.0), player)) for name, cca in CURVES]
+    curves = [(name, scan(_question(cca, LOWEST), player)) for name, cca in CURVES]
     points = {name: next(p for p in scanned if p.rate_mbps == 30.0) for name, scanned in curves}
     packet_ms = PACKET_BITS * 1e-3 / 30.0
     copa, bbr, vivace = points["copa"], points["bbr"], points["pcc_vivace"]
@@ -63,11 +65,11 @@ def figure_3(archive: Archive) -> Computation:
         ),
         Number("30 Mbps", "delta(C) = 4 alpha/C, alpha a packet", "copa: delta(C), packets", copa.delta_ms / packet_ms,
                Bound(within=0.1), 4.0),
-        Number("30 Mbps", "pacing: d_max = 1.25 Rm", "bbr: d_max by Rm", bbr.dmax_ms / RTPROP_MS,
+        Number("30 Mbps", "pacing: d_max = 1.25 Rm", "bbr: d_max by Rm", bbr.dmax_ms / RTPROP.ms,
                Bound(within=0.05), 1.25),
         Number("30 Mbps", "cwnd-limited: RTT = 2 Rm + alpha/C", "bbr: d_max by 2 Rm + alpha/C",
-               limited.dmax_ms / (2 * RTPROP_MS + 3 * packet_ms), Bound(within=0.05), 1.0),
-        Number("30 Mbps", "d_max = 1.05 Rm", "pcc_vivace: d_max by Rm", vivace.dmax_ms / RTPROP_MS,
+               limited.dmax_ms / (2 * RTPROP.ms + 3 * packet_ms), Bound(within=0.05), 1.0),
+        Number("30 Mbps", "d_max = 1.05 Rm", "pcc_vivace: d_max by Rm", vivace.dmax_ms / RTPROP.ms,
                Bound(within=0.05), 1.05),
     ]  # fmt: skip
 
@@ -83,7 +85,7 @@ def theorem_1(archive: Archive) -> Computation:
     """Starvation constructed: played over seeds, and certified from the records of each flow alone."""
     numbers = []
     for cca, case in (("vegas", 2), ("copa", 2), ("bbr", 2), (EXPONENTIAL, 1)):
-        question = _question(cca, lowest_mbps=9.0)
+        question = _question(cca, SHOWN)
         result = starve(question, archive=archive)
         name = f"{question.name}, case {case}"
         found = None if result.pair is None or result.pair.case != case else result.pair
@@ -108,8 +110,8 @@ def _proofs_d_ms(result: Starvation) -> float:
     return 2.0 * (max(p.dmax_ms for p in chosen) - min(p.dmin_ms for p in chosen))
 
 
-def _question(cca: Cca, lowest_mbps: float) -> Question:
-    return Question(cca, lowest_mbps=lowest_mbps, highest_mbps=HIGHEST_MBPS, rtprop_ms=RTPROP_MS, seeds=SEEDS)
+def _question(cca: Cca, lowest: Rate) -> Question:
+    return Question(cca, lowest=lowest, highest=HIGHEST, rtprop=RTPROP, seeds=SEEDS)
 
 
 def theorem_2(archive: Archive) -> Computation:
@@ -117,11 +119,11 @@ def theorem_2(archive: Archive) -> Computation:
     player = Player(archive)
     numbers = []
     for name in ("vegas", "copa", "bbr", "pcc_vivace"):
-        question = Question(name, lowest_mbps=SHOWN_MBPS, highest_mbps=1.001 * SHOWN_MBPS, rtprop_ms=RTPROP_MS)
+        question = Question(name, lowest=SHOWN, highest=1.001 * SHOWN, rtprop=RTPROP)
         (shown,) = scan(question, player)
         d_ms = SLACK * hold_ms(shown)
         for ceiling in (10.0, 1000.0):
-            document = links.underused(name, shown.rate_mbps, shown.rate_mbps * ceiling, d_ms, RTPROP_MS)
+            document = links.underused(name, shown.rate_mbps, shown.rate_mbps * ceiling, d_ms, RTPROP.ms)
             (outcome,) = player.play("theorem 2", [document])
             used = None if outcome.summary is None else outcome.summary["links"][0]["utilization"]
             numbers.append(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fairweir.dumbbell import Cca, cca_name
 from fairweir.hunting.search import CONFIRM_SEEDS
+from fairweir.units import Duration, Rate
 
 
 @dataclass(frozen=True)
@@ -16,18 +17,18 @@ class Question:
     ----------
     cca : name or table, as scenarios have it
     ratio : float, throughput ratio s to be shown
-    jitter_ms : float, most jitter D allowed; None: one rtprop, as the network models have it
-    lowest_mbps, highest_mbps : float, rates scanned
-    rtprop_ms : float
+    jitter : maximum jitter D allowed; None: one rtprop, as the network models have it
+    lowest, highest : rates scanned
+    rtprop : of both flows
     seeds : of the confirming runs
     """
 
     cca: Cca
     ratio: float = 10.0
-    jitter_ms: float | None = None
-    lowest_mbps: float = 1.0
-    highest_mbps: float = 1000.0
-    rtprop_ms: float = 40.0
+    jitter: Duration | None = None
+    lowest: Rate = Rate.from_mbps(1)
+    highest: Rate = Rate.from_mbps(1000)
+    rtprop: Duration = Duration.from_ms(40)
     seeds: tuple[int, ...] = CONFIRM_SEEDS
 
     @property
@@ -36,6 +37,6 @@ class Question:
         return cca_name(self.cca)
 
     @property
-    def d_ms(self) -> float:
-        """The bound on jitter."""
-        return self.rtprop_ms if self.jitter_ms is None else self.jitter_ms
+    def d(self) -> Duration:
+        """The bound D on jitter."""
+        return self.rtprop if self.jitter is None else self.jitter

@@ -1,0 +1,86 @@
+"""Quantities: exact from text and back, combined only where the dimensions agree, and no factor anywhere else."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairweir.errors import ConfigError
+from fairweir.units import Bytes, Duration, Rate
+
+NS = st.integers(0, 2**53)
+
+
+def test_numbers_enter_and_leave_in_named_units() -> None:
+    assert Rate.parse("24Mbps") == Rate.from_mbps(24) == Rate.from_bytes_per_s(3_000_000)
+    assert (Rate.parse("24Mbps").mbps, Rate.parse("24Mbps").bps) == (24.0, 24e6)
+    assert Duration.parse("40ms") == Duration.from_ms(40) == Duration.from_us(40_000) == Duration.from_s(0.04)
+    assert (Duration.parse("1.5s").ms, Duration.parse("1.5s").s, Duration.parse("1.5s").ns) == (1500.0, 1.5, 1.5e9)
+    assert (Bytes.parse("64KiB").bytes, Bytes.parse("3MB").kb) == (65536, 3000.0)
+
+
+@given(ns=NS, bytes_per_s=st.integers(0, 2**50), size=NS)
+def test_text_is_exact_both_ways(ns: int, bytes_per_s: int, size: int) -> None:
+    assert Duration.parse(str(Duration.from_ns(ns))) == Duration.from_ns(ns)
+    assert Rate.parse(str(Rate.from_bytes_per_s(bytes_per_s))) == Rate.from_bytes_per_s(bytes_per_s)
+    assert Bytes.parse(str(Bytes(size))) == Bytes(size)
+
+
+@given(mbps=st.integers(1, 10**6), ms=st.integers(1, 10**6))
+def test_dimensions_combine_as_they_do_in_rust(mbps: int, ms: int) -> None:
+    rate, time = Rate.from_mbps(mbps), Duration.from_ms(ms)
+    data = rate * time
+    assert data.bytes == mbps * ms * 125
+    assert (data / rate).ns == time.ns
+    assert (data / time).bytes_per_s == rate.bytes_per_s
+    assert (2 * rate) / rate == (rate * 2) / rate == (np.float64(2.0) * rate) / rate == 2.0
+    assert time + time == 2 * time
+    assert (time - 3 * time).ms == -2 * ms
+    assert str(-time) == f"-{time}"
+
+
+WRONG: list[tuple[Callable[[Any, Any], object], object, object]] = [
+    (operator.add, Rate.from_mbps(1), Duration.from_ms(1)),
+    (operator.sub, Rate.from_mbps(1), Bytes(1)),
+    (operator.lt, Rate.from_mbps(1), Duration.from_ms(1)),
+    (operator.ge, Bytes(1), Rate.from_mbps(1)),
+    (operator.mul, Rate.from_mbps(1), Rate.from_mbps(1)),
+    (operator.mul, Duration.from_ms(1), Duration.from_ms(1)),
+    (operator.mul, Duration.from_ms(1), Bytes(1)),
+    (operator.truediv, Rate.from_mbps(1), Duration.from_ms(1)),
+    (operator.truediv, Duration.from_ms(1), Bytes(1)),
+    (operator.add, Rate.from_mbps(1), 1.0),
+    (operator.lt, Duration.from_ms(1), 1.0),
+    (operator.truediv, 1.0, Rate.from_mbps(1)),
+    (operator.mul, Rate.from_mbps(1), "2"),
+]
+
+
+@pytest.mark.parametrize(("combine", "left", "right"), WRONG)
+def test_wrong_dimensions_are_errors(combine: Callable[[Any, Any], object], left: object, right: object) -> None:
+    with pytest.raises(TypeError):
+        combine(left, right)
+
+
+def test_wrong_dimensions_are_type_errors_too() -> None:
+    """Checked by mypy: an ignore that is not needed is an error there."""
+    rate, time = Rate.from_mbps(1), Duration.from_ms(1)
+    with pytest.raises(TypeError):
+        rate + time  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        assert rate < time  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        time * time  # type: ignore[operator]
+    assert rate != time  # type: ignore[comparison-overlap]
+
+
+def test_a_number_without_a_unit_is_refused() -> None:
+    for parse in (Rate.parse, Duration.parse, Bytes.parse):
+        with pytest.raises(ConfigError, match="has no unit"):
+            parse("24")
