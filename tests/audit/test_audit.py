@@ -143,7 +143,7 @@ def test_the_command_writes_everything_and_tells_by_its_exit_code(
     for exhibit in cca["exhibits"]:
         assert {"name", "metric", "value", "lo", "hi", "unit", "verdict", "scenario"} <= set(exhibit)
         assert exhibit["verdict"] != "fails" or Scenario.load(out / exhibit["scenario"]).duration
-    assert {p.name for p in out.iterdir()} == {"results.json", "junit.xml", "report.html", "failing"}
+    assert {p.name for p in out.iterdir()} == {"results.json", "junit.xml", "report.html", "summary.md", "failing"}
     assert AuditResults.load(out / "results.json").complete
 
 
@@ -163,7 +163,7 @@ def test_a_baseline_makes_it_a_gate(tmp_path: Path, capsys: pytest.CaptureFixtur
         str(baseline),
     ]
     assert main(again) == 0
-    assert "nothing worsened" in capsys.readouterr().out
+    assert "against the baseline: nothing changed" in capsys.readouterr().out
     better = AuditResults.load(baseline)
     exhibit = better.ccas[0].exhibits[0]
     exhibit.value, exhibit.lo, exhibit.hi, exhibit.verdict = 1.0, 1.0, 1.1, Outcome.HOLDS

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fairweir.audit.baseline import comparable, compare
+from fairweir.audit.baseline import compare
 from fairweir.audit.evidence import write_evidence
 from fairweir.audit.junit import write_junit
 from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
+from fairweir.audit.summary import write_summary
 from fairweir.errors import ConfigError
 from fairweir.filenames import slug
+from fairweir.report.page import render_report
 from fairweir.scenario import Scenario, dumbbell
 from fairweir.verdict import Direction, Outcome, Threshold
 
@@ -77,42 +80,90 @@ def test_a_missing_baseline_is_told_by_name(tmp_path: Path) -> None:
 BEFORE = results(exhibit(1.5, 1.4, 1.6, Outcome.HOLDS))
 
 
-def test_nothing_worsens_within_the_interval() -> None:
-    assert compare(BEFORE, BEFORE) == []
-    assert compare(BEFORE, results(exhibit(1.58, 1.5, 1.7, Outcome.HOLDS))) == []
+def directions(before: AuditResults, now: AuditResults) -> list[str]:
+    return [change.direction for change in compare(before, now).changes]
 
 
-def test_a_better_value_is_no_worsening() -> None:
-    assert compare(BEFORE, results(exhibit(1.0, 1.0, 1.1, Outcome.HOLDS))) == []
+def test_nothing_changes_within_the_interval() -> None:
+    assert directions(BEFORE, BEFORE) == []
+    assert directions(BEFORE, results(exhibit(1.58, 1.5, 1.7, Outcome.HOLDS))) == []
+
+
+def test_a_whole_interval_on_the_good_side_is_an_improvement() -> None:
+    assert directions(BEFORE, results(exhibit(1.0, 1.0, 1.1, Outcome.HOLDS))) == ["improved"]
 
 
 def test_a_whole_interval_beyond_the_old_one_is_a_worsening() -> None:
-    (found,) = compare(BEFORE, results(exhibit(1.8, 1.7, 1.9, Outcome.HOLDS)))
+    (found,) = compare(BEFORE, results(exhibit(1.8, 1.7, 1.9, Outcome.HOLDS))).worsened
     assert "bbr: sweep.ratio worsened: 1.5 [1.4, 1.6] holds -> 1.8 [1.7, 1.9] holds" in str(found)
 
 
 def test_a_claim_that_held_and_fails_is_a_worsening() -> None:
-    (found,) = compare(BEFORE, results(exhibit(None, None, None, Outcome.FAILS)))
+    now = results(exhibit(None, None, None, Outcome.FAILS))
+    (found,) = compare(BEFORE, now).worsened
     assert found.reason == "its claim held and now fails"
+    (found,) = compare(now, BEFORE).improved
+    assert found.reason == "its claim failed and now holds"
 
 
 def test_for_lower_bounds_less_is_worse() -> None:
     before = results(exhibit(0.9, 0.89, 0.91, Outcome.HOLDS, AT_LEAST_HALF))
-    assert compare(before, results(exhibit(0.8, 0.79, 0.81, Outcome.HOLDS, AT_LEAST_HALF)))
-    assert not compare(before, results(exhibit(0.99, 0.98, 1.0, Outcome.HOLDS, AT_LEAST_HALF)))
+    assert directions(before, results(exhibit(0.8, 0.79, 0.81, Outcome.HOLDS, AT_LEAST_HALF))) == ["worsened"]
+    assert directions(before, results(exhibit(0.99, 0.98, 1.0, Outcome.HOLDS, AT_LEAST_HALF))) == ["improved"]
 
 
-def test_the_third_digit_is_no_regression() -> None:
+def test_the_third_digit_is_no_change() -> None:
     before = results(exhibit(1.5, 1.5, 1.5, Outcome.HOLDS))
-    assert not compare(before, results(exhibit(1.51, 1.51, 1.51, Outcome.HOLDS)))
-    assert compare(before, results(exhibit(1.55, 1.55, 1.55, Outcome.HOLDS)))
+    assert directions(before, results(exhibit(1.51, 1.51, 1.51, Outcome.HOLDS))) == []
+    assert directions(before, results(exhibit(1.55, 1.55, 1.55, Outcome.HOLDS))) == ["worsened"]
 
 
-def test_only_what_both_have_is_compared() -> None:
-    other = results(exhibit(9.0, 9.0, 9.0, Outcome.FAILS), cca="reno")
-    assert compare(BEFORE, other) == []
-    assert comparable(BEFORE, other) == 0
-    assert comparable(BEFORE, BEFORE) == 1
+def test_only_claims_of_both_documents_are_compared() -> None:
+    found = compare(BEFORE, results(exhibit(9.0, 9.0, 9.0, Outcome.FAILS), cca="reno"))
+    assert (found.compared, found.changes) == (0, [])
+    assert found.not_compared == ["reno: sweep.ratio (only in this audit)", "bbr: sweep.ratio (only in the baseline)"]
+    assert compare(BEFORE, BEFORE).compared == 1
+
+
+def test_with_a_baseline_junit_fails_only_for_what_worsened(tmp_path: Path) -> None:
+    failing = exhibit(3.0, 2.9, 3.1, Outcome.FAILS)
+    other = exhibit(1.5, 1.5, 1.5, Outcome.HOLDS).model_copy(update={"name": "sweep.other"})
+    worse = exhibit(4.0, 4.0, 4.0, Outcome.FAILS).model_copy(update={"name": "sweep.other"})
+    now = results(failing, worse)
+    now.comparison = compare(results(failing, other), now)
+    write_junit(now, tmp_path / "junit.xml")
+    suite = ET.parse(tmp_path / "junit.xml").getroot().find("testsuite")  # noqa: S314
+    assert suite is not None
+    assert (suite.get("failures"), suite.get("skipped")) == ("1", "0")
+    (case,) = [case for case in suite if case.find("failure") is not None]
+    assert case.get("name") == "sweep.other"
+    failure = case.find("failure")
+    assert failure is not None
+    assert "sweep.other worsened: 1.5 [1.5, 1.5] holds -> 4 [4, 4] fails" in failure.get("message", "")
+
+
+def test_the_comparison_is_in_the_document_the_summary_and_the_report(tmp_path: Path) -> None:
+    now = results(exhibit(3.0, 2.9, 3.1, Outcome.FAILS))
+    now.comparison = compare(BEFORE, now, "before/results.json")
+    now.save(tmp_path / "results.json")
+    assert AuditResults.load(tmp_path / "results.json").comparison == now.comparison
+    assert json.loads(now.for_stdout())["comparison"]["changes"][0]["direction"] == "worsened"
+    write_summary(now, tmp_path / "summary.md")
+    summary = (tmp_path / "summary.md").read_text()
+    assert "## Against the baseline: 1 worsened (1 claims compared)" in summary
+    assert "| worsened | bbr | sweep.ratio |" in summary
+    page = render_report(now)
+    assert "before/results.json" in page
+    assert '<tr class="worsened">' in page
+    assert '<tr class="open changed">' in page
+
+
+def test_the_summary_escapes_markup_of_users(tmp_path: Path) -> None:
+    failing = exhibit(3.0, 2.9, 3.1, Outcome.FAILS)
+    failing.why = "raised <img src=x> | `rm`\n# heading"
+    write_summary(results(failing), tmp_path / "summary.md")
+    summary = (tmp_path / "summary.md").read_text()
+    assert r"raised \<img src=x\> \| \`rm\` # heading |" in summary
 
 
 def test_junit_has_a_case_an_exhibit_and_survives_control_characters(tmp_path: Path) -> None:

@@ -1,91 +1,104 @@
-"""Against a baseline: what worsened beyond its interval."""
+"""Compare an audit with a baseline: what worsened and what improved beyond its interval."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from fairweir.audit.results import Change, Comparison, Estimate
 from fairweir.verdict import Direction, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
 
 RESOLUTION = 0.02
-"""Relative change that is never called a worsening: deterministic exhibits have intervals of no width, and a change
-in the third digit is not a regression."""
+"""Relative difference that never counts as a change: deterministic exhibits have intervals of no width, and a change in
+the third digit is not a regression."""
 
 
-@dataclass(frozen=True)
-class Worsening:
-    """An exhibit that is worse than in the baseline."""
+def compare(baseline: AuditResults, results: AuditResults, source: str = "") -> Comparison:
+    """Compare `results` with `baseline`.
 
-    cca: str
-    exhibit: str
-    before: str
-    now: str
-    reason: str
+    A claim worsens if it held and now fails, or if its whole interval moves to the bad side of the baseline's by more
+    than `RESOLUTION`; it improves if the same is true the other way round. Claims without a threshold have no bad side
+    and do not change; claims that only one of the two documents has are listed, not compared.
 
-    def __str__(self) -> str:
-        return f"{self.cca}: {self.exhibit} worsened: {self.before} -> {self.now} ({self.reason})"
+    Parameters
+    ----------
+    baseline, results : AuditResults, the earlier and the later one
+    source : str, the baseline's file, for the record
 
-
-def compare(baseline: AuditResults, results: AuditResults) -> list[Worsening]:
-    """Everything that worsened, in the order of `results`.
-
-    An exhibit worsens if its claim held and now fails, or if its whole interval moves to the bad side of the
-    baseline's by more than `RESOLUTION`. Exhibits that only one of the two has, and those without a threshold (which
-    have no bad side), do not count. A CCA that only one of the two has does not either.
+    Returns
+    -------
+    Comparison, with changes in the order of `results`
     """
-    found = []
+    changes: list[Change] = []
+    compared = 0
     for now in results.ccas:
         before = baseline.cca(now.cca)
         if before is not None:
-            found += _compare_cca(before, now)
-    return found
-
-
-def comparable(baseline: AuditResults, results: AuditResults) -> int:
-    """Exhibits that both documents have: none means that the gate compares nothing."""
-    return sum(
-        1
-        for now in results.ccas
-        if (before := baseline.cca(now.cca)) is not None
-        for exhibit in now.exhibits
-        if before.exhibit(exhibit.name) is not None
+            compared += sum(before.exhibit(exhibit.name) is not None for exhibit in now.exhibits)
+            changes += _changes(before, now)
+    return Comparison(
+        baseline=source,
+        version=baseline.version,
+        compared=compared,
+        changes=changes,
+        not_compared=[
+            *_only_in(results, baseline, "only in this audit"),
+            *_only_in(baseline, results, "only in the baseline"),
+        ],
     )
 
 
-def _compare_cca(before: CcaResults, now: CcaResults) -> list[Worsening]:
-    found = []
+def _only_in(one: AuditResults, other: AuditResults, why: str) -> Iterator[str]:
+    for cca in one.ccas:
+        known = other.cca(cca.cca)
+        for exhibit in cca.exhibits:
+            if known is None or known.exhibit(exhibit.name) is None:
+                yield f"{cca.cca}: {exhibit.name} ({why})"
+
+
+def _changes(before: CcaResults, now: CcaResults) -> Iterator[Change]:
     for exhibit in now.exhibits:
         old = before.exhibit(exhibit.name)
-        reason = _worse(old, exhibit) if old is not None else None
-        if old is not None and reason is not None:
-            found.append(Worsening(now.cca, exhibit.name, _text(old), _text(exhibit), reason))
-    return found
+        found = _change(old, exhibit) if old is not None else None
+        if old is not None and found is not None:
+            direction, reason = found
+            yield Change(
+                cca=now.cca,
+                exhibit=exhibit.name,
+                direction=direction,
+                before=Estimate.of(old),
+                now=Estimate.of(exhibit),
+                reason=reason,
+            )
 
 
-def _worse(old: ExhibitResult, new: ExhibitResult) -> str | None:
-    if new.verdict is Outcome.FAILS and old.verdict is Outcome.HOLDS:
-        return "its claim held and now fails"
+def _change(old: ExhibitResult, new: ExhibitResult) -> tuple[Literal["worsened", "improved"], str] | None:
+    """Decide whether a claim changed, and why."""
+    if old.verdict is Outcome.HOLDS and new.verdict is Outcome.FAILS:
+        return "worsened", "its claim held and now fails"
+    if old.verdict is Outcome.FAILS and new.verdict is Outcome.HOLDS:
+        return "improved", "its claim failed and now holds"
     if new.threshold is None or new.threshold != old.threshold:
         return None
-    ends = (old.lo, old.hi, new.lo, new.hi)
-    if any(end is None for end in ends):
-        if new.verdict is Outcome.FAILS and old.verdict is not Outcome.FAILS:
-            return "its claim now fails"
-        return None
-    old_lo, old_hi, new_lo, new_hi = (float(end) for end in ends if end is not None)
-    if new.threshold.direction is Direction.AT_MOST:
-        is_beyond = new_lo > old_hi + RESOLUTION * abs(old_hi)
-    else:
-        is_beyond = new_hi < old_lo - RESOLUTION * abs(old_lo)
-    return "its whole interval is beyond the baseline's" if is_beyond else None
+    if any(end is None for end in (old.lo, old.hi, new.lo, new.hi)):
+        fails = (old.verdict is Outcome.FAILS, new.verdict is Outcome.FAILS)
+        if fails == (False, True):
+            return "worsened", "its claim now fails"
+        return ("improved", "its claim no longer fails") if fails == (True, False) else None
+    if _is_beyond(old, new, new.threshold.direction):
+        return "worsened", "its whole interval is beyond the baseline's"
+    if _is_beyond(new, old, new.threshold.direction):
+        return "improved", "its whole interval is better than the baseline's"
+    return None
 
 
-def _text(exhibit: ExhibitResult) -> str:
-    if exhibit.value is None:
-        return exhibit.verdict.value
-    if exhibit.lo is None or exhibit.hi is None:
-        return f"{exhibit.value:.3g} {exhibit.verdict}"
-    return f"{exhibit.value:.3g} [{exhibit.lo:.3g}, {exhibit.hi:.3g}] {exhibit.verdict}"
+def _is_beyond(good: ExhibitResult, bad: ExhibitResult, direction: Direction) -> bool:
+    """Whether the whole interval of `bad` lies on the bad side of that of `good`."""
+    good_lo, good_hi, bad_lo, bad_hi = (float(end) for end in (good.lo, good.hi, bad.lo, bad.hi) if end is not None)
+    if direction is Direction.AT_MOST:
+        return bad_lo > good_hi + RESOLUTION * abs(good_hi)
+    return bad_hi < good_lo - RESOLUTION * abs(good_lo)

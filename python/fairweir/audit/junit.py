@@ -1,4 +1,4 @@
-"""JUnit XML, as continuous-integration services read it: a suite a CCA, a case an exhibit."""
+"""JUnit XML, as continuous-integration services read it: a suite per CCA, a test case per claim."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from fairweir.verdict import Outcome
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fairweir.audit.results import AuditResults, ExhibitResult
+    from fairweir.audit.results import AuditResults, Comparison, ExhibitResult
 
 
 def write_junit(results: AuditResults, path: Path) -> None:
-    """Write `results` to `path`; unknown verdicts are skipped cases, with their reason."""
+    """Write `results` to `path`.
+
+    A failing claim is a failure and an unknown one is skipped, with its reason. With a baseline a failure is a claim
+    that worsened, as for the exit code: a claim that failed before and fails now passes, and says so.
+    """
     root = ET.Element("testsuites", name="fairweir audit")
     for cca in results.ccas:
-        outcomes = [exhibit.verdict for exhibit in cca.exhibits]
+        outcomes = [_judged(exhibit, cca.cca, results.comparison) for exhibit in cca.exhibits]
         suite = ET.SubElement(
             root,
             "testsuite",
@@ -27,21 +31,33 @@ def write_junit(results: AuditResults, path: Path) -> None:
             skipped=str(outcomes.count(Outcome.UNKNOWN)),
             errors="0",
         )
-        for exhibit in cca.exhibits:
-            _add_case(suite, cca.cca, exhibit)
+        for exhibit, outcome in zip(cca.exhibits, outcomes, strict=True):
+            _add_case(suite, cca.cca, exhibit, outcome, results.comparison)
     ET.indent(root)
     ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _add_case(suite: ET.Element, cca: str, exhibit: ExhibitResult) -> None:
+def _judged(exhibit: ExhibitResult, cca: str, comparison: Comparison | None) -> Outcome:
+    """Give the outcome that counts: the verdict, or with a baseline whether the claim worsened."""
+    if comparison is None:
+        return exhibit.verdict
+    change = comparison.change(cca, exhibit.name)
+    return Outcome.FAILS if change is not None and change.direction == "worsened" else Outcome.HOLDS
+
+
+def _add_case(
+    suite: ET.Element, cca: str, exhibit: ExhibitResult, outcome: Outcome, comparison: Comparison | None
+) -> None:
     case = ET.SubElement(suite, "testcase", classname=cca, name=exhibit.name)
-    if exhibit.verdict is Outcome.FAILS:
-        failure = ET.SubElement(case, "failure", message=_printable(f"{exhibit.claim}: {exhibit.why}"))
-        failure.text = _printable(_details(exhibit))
-    elif exhibit.verdict is Outcome.UNKNOWN:
+    change = comparison.change(cca, exhibit.name) if comparison is not None else None
+    details = _printable("\n".join([*([f"baseline: {change}"] if change is not None else []), _details(exhibit)]))
+    if outcome is Outcome.FAILS:
+        message = str(change) if change is not None else f"{exhibit.claim}: {exhibit.why}"
+        ET.SubElement(case, "failure", message=_printable(message)).text = details
+    elif outcome is Outcome.UNKNOWN:
         ET.SubElement(case, "skipped", message=_printable(exhibit.why))
     else:
-        ET.SubElement(case, "system-out").text = _printable(_details(exhibit))
+        ET.SubElement(case, "system-out").text = details
 
 
 def _details(exhibit: ExhibitResult) -> str:

@@ -172,6 +172,79 @@ class CcaResults(_Model):
         return next((f for f in self.families if f.name == name), None)
 
 
+class Estimate(_Model):
+    """A claim's number in one document, with its interval over seeds and its verdict."""
+
+    value: float | None
+    lo: float | None
+    hi: float | None
+    verdict: Outcome
+
+    @classmethod
+    def of(cls, exhibit: ExhibitResult) -> Estimate:
+        """Take the estimate out of an exhibit."""
+        return cls(value=exhibit.value, lo=exhibit.lo, hi=exhibit.hi, verdict=exhibit.verdict)
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return self.verdict.value
+        if self.lo is None or self.hi is None:
+            return f"{self.value:.3g} {self.verdict}"
+        return f"{self.value:.3g} [{self.lo:.3g}, {self.hi:.3g}] {self.verdict}"
+
+
+class Change(_Model):
+    """A claim that differs from the baseline beyond its interval."""
+
+    cca: str
+    exhibit: str
+    direction: Literal["worsened", "improved"]
+    before: Estimate
+    now: Estimate
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.cca}: {self.exhibit} {self.direction}: {self.before} -> {self.now} ({self.reason})"
+
+
+class Comparison(_Model):
+    """An audit compared with an earlier one, the baseline."""
+
+    baseline: str
+    """The baseline's file, as given."""
+    version: str
+    """The version of fairweir that wrote the baseline."""
+    compared: int
+    """Claims that both documents have."""
+    changes: list[Change] = Field(default_factory=list)
+    not_compared: list[str] = Field(default_factory=list)
+    """Claims that only one of the two documents has: ``cca: exhibit (only in the baseline)``."""
+
+    def of(self, direction: Literal["worsened", "improved"]) -> list[Change]:
+        """Select the changes in one direction."""
+        return [change for change in self.changes if change.direction == direction]
+
+    @property
+    def worsened(self) -> list[Change]:
+        """Claims that are worse than in the baseline: what a regression gate counts."""
+        return self.of("worsened")
+
+    @property
+    def improved(self) -> list[Change]:
+        """Claims that are better than in the baseline."""
+        return self.of("improved")
+
+    def change(self, cca: str, exhibit: str) -> Change | None:
+        """Find the change of one claim, if it has one."""
+        return next((c for c in self.changes if c.cca == cca and c.exhibit == exhibit), None)
+
+    @property
+    def headline(self) -> str:
+        """The comparison in one line."""
+        counts = [f"{len(found)} {word}" for word in ("worsened", "improved") if (found := self.of(word))]
+        return f"{', '.join(counts) or 'nothing changed'} ({self.compared} claims compared)"
+
+
 class AuditResults(_Model):
     """The whole document."""
 
@@ -189,6 +262,8 @@ class AuditResults(_Model):
     """Data packets delivered and acknowledged over all runs."""
     environment: dict[str, str] = Field(default_factory=dict)
     ccas: list[CcaResults] = Field(default_factory=list)
+    comparison: Comparison | None = None
+    """With the baseline, where one was given."""
 
     @property
     def verdict(self) -> Outcome:

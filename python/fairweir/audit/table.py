@@ -15,8 +15,7 @@ from fairweir.verdict import Outcome
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairweir.audit.baseline import Worsening
-    from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
+    from fairweir.audit.results import AuditResults, CcaResults, Comparison, ExhibitResult
 
 STYLES = {Outcome.HOLDS: "green", Outcome.FAILS: "bold red", Outcome.UNKNOWN: "yellow", Outcome.INFO: "dim"}
 WORDS_WIDTH = 100
@@ -64,14 +63,14 @@ def show(results: AuditResults, console: Console) -> None:
         page.print(_closing(cca), soft_wrap=True)
 
 
-def show_worsened(worsened: Sequence[Worsening], compared: int, console: Console) -> None:
-    """Print what a baseline comparison found."""
-    if not worsened:
-        console.print(f"against the baseline: nothing worsened ({compared} exhibits compared)")
-        return
-    console.print(f"against the baseline: {len(worsened)} of {compared} exhibits worsened", style="bold red")
-    for entry in worsened:
-        console.print(f"  {entry}", markup=False, soft_wrap=True)
+def show_comparison(comparison: Comparison, console: Console) -> None:
+    """Print how the audit compares with its baseline; a claim that worsened is in red."""
+    style = "bold red" if comparison.worsened else ""
+    console.print(f"against the baseline: {comparison.headline}", style=style, soft_wrap=True)
+    for change in comparison.changes:
+        console.print(f"  {change}", markup=False, soft_wrap=True)
+    if comparison.not_compared:
+        console.print(f"  not compared, in only one of the two audits: {len(comparison.not_compared)}")
 
 
 def _alone(cca: CcaResults, width: int) -> Table:
@@ -127,8 +126,14 @@ def _verdict(outcome: Outcome) -> Text:
 
 
 def _closing(cca: CcaResults) -> Text:
+    parts = tally(cca)
+    return Text.assemble(f"{cca.cca}: ", _verdict(cca.verdict), f" ({parts})" if parts else "")
+
+
+def tally(cca: CcaResults) -> str:
+    """Count the verdicts of a CCA in words: ``26 hold, 4 fail``."""
     counts = Counter(exhibit.verdict for exhibit in cca.exhibits)
-    parts = ", ".join(
+    return ", ".join(
         f"{counts[outcome]} {word}"
         for outcome, word in (
             (Outcome.HOLDS, "hold"),
@@ -138,4 +143,3 @@ def _closing(cca: CcaResults) -> Text:
         )
         if counts[outcome]
     )
-    return Text.assemble(f"{cca.cca}: ", _verdict(cca.verdict), f" ({parts})" if parts else "")

@@ -10,13 +10,14 @@ from typing import Annotated
 
 import typer
 
-from fairweir.audit.baseline import comparable, compare
+from fairweir.audit.baseline import compare
 from fairweir.audit.conduct import InterruptedAuditError, run_audit
 from fairweir.audit.evidence import write_evidence
 from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.junit import write_junit
 from fairweir.audit.results import AuditResults
-from fairweir.audit.table import show, show_worsened
+from fairweir.audit.summary import write_summary
+from fairweir.audit.table import show, show_comparison
 from fairweir.cli import output
 from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
@@ -74,35 +75,36 @@ def audit(
         write_report(stop.results, folder)
         output.stderr.print(f"stopped: {stop.results.runs} runs had finished; kept in {folder}/", soft_wrap=True)
         raise KeyboardInterrupt from None
+    comparison = None
+    if before is not None:
+        comparison = compare(before, results, str(baseline))
+        results = results.model_copy(update={"comparison": comparison})
     keep(results, folder)
     write_report(results, folder)
-    worsened = compare(before, results) if before is not None else None
     if as_json:
         sys.stdout.write(results.for_stdout())
     else:
         show(results, output.stdout)
-        if before is not None and worsened is not None:
-            show_worsened(worsened, comparable(before, results), output.stdout)
+        if comparison is not None:
+            show_comparison(comparison, output.stdout)
         _show_where(results, folder)
-    if as_json and worsened:
-        for entry in worsened:
-            output.stderr.print(str(entry), markup=False, soft_wrap=True)
-    if before is not None and comparable(before, results) == 0:
+    if comparison is not None and not comparison.compared:
         raise ConfigError(
-            "the baseline has no exhibit in common with this audit",
+            "the baseline has no claim in common with this audit",
             source=str(baseline),
             hint="compare the same CCAs, with the same --only",
         )
-    is_bad = bool(worsened) if worsened is not None else results.verdict is Outcome.FAILS
+    is_bad = bool(comparison.worsened) if comparison is not None else results.verdict is Outcome.FAILS
     if is_bad:
         raise typer.Exit(CLAIM_FAILS)
 
 
 def keep(results: AuditResults, folder: Path) -> None:
-    """Write failing scenarios, ``results.json`` and ``junit.xml`` to `folder`."""
+    """Write failing scenarios, ``results.json``, ``junit.xml`` and ``summary.md`` to `folder`."""
     write_evidence(results, folder)
     results.save(folder / "results.json")
     write_junit(results, folder / "junit.xml")
+    write_summary(results, folder / "summary.md")
 
 
 def write_report(results: AuditResults, folder: Path) -> None:
@@ -151,6 +153,7 @@ def _show_where(results: AuditResults, folder: Path) -> None:
             output.stdout.print(f"replay a failure: {replays[0]}", soft_wrap=True)
     output.stdout.print(
         f"{results.runs} runs, {results.packets / 1e6:.0f} million packets, {results.wall_s:.0f} s; "
-        f"{folder}/report.html, results.json, junit.xml" + (f", failing/ ({len(failing)})" if failing else ""),
+        f"{folder}/report.html, results.json, junit.xml, summary.md"
+        + (f", failing/ ({len(failing)})" if failing else ""),
         soft_wrap=True,
     )

@@ -13,7 +13,7 @@ from fairweir.verdict import Outcome, combine
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult, Fault
+    from fairweir.audit.results import AuditResults, CcaResults, Change, Comparison, ExhibitResult, FamilyResult, Fault
 
 
 @dataclass(frozen=True)
@@ -235,6 +235,26 @@ class Page:
     def is_dense(self) -> bool:
         """Tell whether the matrix has so many columns that intervals must stand below their values."""
         return len(self.results.ccas) > 2
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """The comparison with the baseline, where one was given."""
+        return self.results.comparison
+
+    def change(self, cell: Evidence | None) -> Change | None:
+        """Find how a claim differs from the baseline; None if it does not, or there is no baseline."""
+        if cell is None or self.comparison is None:
+            return None
+        return self.comparison.change(cell.cca, cell.exhibit.name)
+
+    @staticmethod
+    def anchor(change: Change) -> str:
+        """Give the HTML id of the evidence behind a change."""
+        return slug("x", change.cca, change.exhibit)
+
+    def is_changed(self, row: Row) -> bool:
+        """Whether a claim differs from the baseline for any CCA."""
+        return any(self.change(cell) is not None for cell in row.cells)
 
     @property
     def command(self) -> str:

@@ -93,9 +93,9 @@
   });
 
   // What is shown.
-  document.getElementById("only-open").addEventListener("change", (event) => {
-    document.body.classList.toggle("only-open", event.target.checked);
-  });
+  document.querySelectorAll("input[data-filter]").forEach((box) => box.addEventListener("change", () => {
+    document.body.classList.toggle(box.dataset.filter, box.checked);
+  }));
   document.querySelectorAll("input[data-cca]").forEach((box) => box.addEventListener("change", () => {
     const cca = box.dataset.cca;
     if (box.checked) hiddenCcas.delete(cca); else hiddenCcas.add(cca);
