@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import resource
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweir.errors import SolverError
-from fairweir.formal import farkas
-from fairweir.formal.checker import TRUE, Atom, Clause, Problem, RejectedError, Sum, check, denied, read
+from fairweir.formal import checker, farkas
+from fairweir.formal.checker import TRUE, Clause, Constraint, Problem, RejectedError, Sum, denied, read
 from fairweir.formal.propagation import Propagation
 
 if TYPE_CHECKING:
@@ -71,6 +71,25 @@ def certify(text: str, z3_steps: int | None = None) -> Certificate:
         return _certify(text, z3_steps)
 
 
+def accept(question: str, lines: Iterable[str]) -> int:
+    """Check a certificate against its question with every checker there is.
+
+    Parameters
+    ----------
+    question : SMT-LIB 2, in the language of docs/formal/certificates.md
+    lines : the certificate's, without line feeds
+
+    Returns
+    -------
+    int, how many steps there are
+
+    Raises
+    ------
+    RejectedError : the certificate does not show that the question is unsatisfiable
+    """
+    return checker.accept(question, "".join(f"{line}\n" for line in lines))
+
+
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
     """Terms are nested as deep as they like; the limit is everybody's, so it is put back."""
@@ -98,7 +117,10 @@ def _certify(text: str, z3_steps: int | None) -> Certificate:
     if not proof.is_complete:
         raise SolverError("z3 says that the claim holds, but its steps do not add up to a certificate")
     lines, counts = proof.write(known)
-    check(read(text), lines)
+    try:
+        accept(text, lines)
+    except RejectedError as error:
+        raise SolverError(f"the certificate that was found is rejected: {error}") from error
     return Certificate(lines, *counts, _cpu_s() - begin)
 
 
@@ -188,7 +210,7 @@ class _Proof:
         return lines, (len(steps) + 1 - lemmas, lemmas)
 
 
-def _definition(literal: int, atom: Atom) -> str:
+def _definition(literal: int, atom: Constraint) -> str:
     pairs = " ".join(f"{variable} {coefficient}" for variable, coefficient in atom.vector)
     return f"a {literal} {'lt' if atom.is_strict else 'le'} {atom.bound} {pairs}"
 

@@ -1,7 +1,6 @@
 """An independent checker of proofs that linear constraints contradict each other.
 
-It needs Python alone: ``python checker.py QUERY.smt2 CERTIFICATE``. Whoever doubts a proof reads this file; the solver
-that found it need not be trusted, and there is no step that is taken on trust.
+It needs Python alone: ``python checker.py QUESTION.smt2 CERTIFICATE``. No step is taken on trust.
 
 The question is SMT-LIB 2: Booleans and linear arithmetic over the reals. It is cut into clauses here (Tseitin 1968), so
 that the certificate has nothing to say about what the question means. A literal is a number, negative when negated; an
@@ -15,8 +14,9 @@ A certificate is text, a step a line, each adding a clause that follows from tho
     r ID LITERAL... 0 ID...                          the clauses named, each with one literal left under the negated
                                                      literals and what came before, end in a contradiction
 
-Clauses of the question have the numbers 1 to n, in the order in which `read` gives them. The last step is the empty
-clause.
+Clauses of the question have the numbers 1 to n, in the order in which `read` gives them; each step takes the next one.
+The last step is the empty clause. docs/formal/certificates.md defines both languages; whatever they do not have is
+rejected, and each number has one way to be written.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,28 +35,57 @@ Vector = tuple[tuple[str, Fraction], ...]
 Clause = tuple[int, ...]
 Tree = str | list["Tree"]
 
-_WORD = re.compile(r";[^\n]*|\|[^|]*\||[()]|[^\s()]+")
-_BEFORE = {"set-logic", "set-info", "set-option"}
-_AFTER = {"get-value", "get-model", "exit"}
 TRUE = 1
+#: Bytes of a question and of a certificate; brackets within brackets; characters of a word.
+MAX_QUESTION, MAX_CERTIFICATE, MAX_DEPTH, MAX_WORD = 1 << 24, 1 << 28, 200, 1000
+#: Bits of the numerator and of the denominator of each number that is computed.
+MAX_BITS = 4096
+
+_WORD = re.compile(r"[()]|[^() \n]+")
+_SYMBOL = re.compile(r"[A-Za-z][A-Za-z0-9_.!]*")
+_DECIMAL = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?")
+_SIGN = re.compile(r"[-+*/]|[<>]=?|=>?|set-logic|declare-fun|check-sat|get-value|get-model")
+_INTEGER = re.compile(r"-?[1-9][0-9]{0,17}")
+_RATIONAL = re.compile(r"0|-?[1-9][0-9]*(/[1-9][0-9]*)?")
+#: Words of SMT-LIB and of its theories, which a question cannot give another meaning.
+_RESERVED = re.compile(
+    "and|or|not|xor|distinct|ite|let|true|false|as|par|exists|forall|match|assert|exit|push|pop|echo|reset"
+    "|Real|Bool|Int|String|BINARY|DECIMAL|HEXADECIMAL|NUMERAL|STRING"
+)
 
 
 class RejectedError(Exception):
     """The certificate, or the question, is not one that can be accepted."""
 
 
-@dataclass(frozen=True)
-class Atom:
-    """``vector <= bound``, or ``vector < bound`` if it is strict."""
+def _shown(word: object) -> str:
+    """Quote what was read, for a message: nothing in it reaches a terminal as it is."""
+    return ascii(word if isinstance(word, str) and len(word) <= 60 else str(word)[:60] + "...")
 
-    vector: Vector
-    bound: Fraction
-    is_strict: bool
+
+def _bounded(number: Fraction) -> Fraction:
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > MAX_BITS:
+        raise RejectedError(f"a number of more than {MAX_BITS} bits")
+    return number
+
+
+def _integer(word: str) -> int:
+    if not _INTEGER.fullmatch(word):
+        raise RejectedError(f"not an integer other than 0, as it is to be written: {_shown(word)}")
+    return int(word)
+
+
+def _rational(word: str) -> Fraction:
+    if len(word) <= MAX_WORD and _RATIONAL.fullmatch(word):
+        number = Fraction(word)
+        if str(number) == word:
+            return number
+    raise RejectedError(f"not a fraction in lowest terms: {_shown(word)}")
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """``sign * vector <= bound``, or ``<`` if it is strict."""
+    """``sign * vector <= bound``, or ``<`` if it is strict; an atom has the sign 1."""
 
     vector: Vector
     sign: int
@@ -71,30 +101,26 @@ class Sum:
     constant: Fraction
 
     def plus(self, other: Sum, factor: Fraction) -> Sum:
-        """Give this form plus a multiple of another one."""
+        """Return this form plus a multiple of another one."""
         terms = dict(self.terms)
         for name, coefficient in other.terms.items():
-            terms[name] = terms.get(name, Fraction(0)) + factor * coefficient
+            terms[name] = _bounded(terms.get(name, Fraction(0)) + factor * coefficient)
         kept = {name: coefficient for name, coefficient in terms.items() if coefficient}
-        return Sum(kept, self.constant + factor * other.constant)
+        return Sum(kept, _bounded(self.constant + factor * other.constant))
 
 
 @dataclass
 class Problem:
-    """A question as clauses: what is to be shown contradictory.
-
-    Attributes
-    ----------
-    clauses : list of clauses; the number of the first is 1
-    atoms : dict from literal to what it says; literals without one are Booleans
-    names : dict from a Boolean of the question to its literal
-    """
+    """A question as clauses: what is to be shown contradictory. The number of the first clause is 1."""
 
     clauses: list[Clause] = field(default_factory=lambda: [(TRUE,)])
-    atoms: dict[int, Atom] = field(default_factory=dict)
+    #: What literals say; those without an atom are Booleans.
+    atoms: dict[int, Constraint] = field(default_factory=dict)
+    #: Literals of the question's Booleans, and all variables: ``#1``, ``#2``... are its choices between numbers.
     names: dict[str, int] = field(default_factory=dict)
+    reals: set[str] = field(default_factory=set)
     literals: int = TRUE
-    _by_atom: dict[Atom, int] = field(default_factory=dict)
+    _by_atom: dict[Constraint, int] = field(default_factory=dict)
     _by_gate: dict[Clause, int] = field(default_factory=dict)
 
     def fresh(self) -> int:
@@ -108,16 +134,13 @@ class Problem:
             return TRUE if form.constant < 0 or (form.constant == 0 and not is_strict) else -TRUE
         ordered = sorted(form.terms.items())
         lead = ordered[0][1]
-        vector = tuple((name, coefficient / lead) for name, coefficient in ordered)
-        bound = -form.constant / lead
+        vector = tuple((name, _bounded(coefficient / lead)) for name, coefficient in ordered)
+        bound = _bounded(-form.constant / lead)
         # Divided by a negative number, <= becomes >=, which is the negation of <.
-        return (
-            self.literal(Atom(vector, bound, is_strict))
-            if lead > 0
-            else -self.literal(Atom(vector, bound, not is_strict))
-        )
+        literal = self.literal(Constraint(vector, 1, bound, is_strict is (lead > 0)))
+        return literal if lead > 0 else -literal
 
-    def literal(self, atom: Atom) -> int:
+    def literal(self, atom: Constraint) -> int:
         """Give the literal of an atom, a new one if it has none."""
         if atom not in self._by_atom:
             self._by_atom[atom] = self.fresh()
@@ -126,9 +149,10 @@ class Problem:
 
     def conjunction(self, literals: Iterable[int]) -> int:
         """Give a literal that is true if and only if all of `literals` are."""
-        kept = tuple(sorted(set(literals) - {TRUE}, key=abs))
-        if -TRUE in kept or any(-literal in kept for literal in kept):
+        distinct = set(literals) - {TRUE}
+        if -TRUE in distinct or any(-literal in distinct for literal in distinct):
             return -TRUE
+        kept = tuple(sorted(distinct, key=abs))
         if len(kept) <= 1:
             return kept[0] if kept else TRUE
         if kept not in self._by_gate:
@@ -149,46 +173,38 @@ class Problem:
         """Give a literal that says ``form = 0``."""
         return self.conjunction([self.atom(form, is_strict=False), -self.atom(form, is_strict=True)])
 
-    def demand(self, literal: int) -> None:
-        """Add a clause of the question."""
-        self.clauses.append((literal,))
-
 
 def read(text: str) -> Problem:
-    """Read a question.
-
-    Parameters
-    ----------
-    text : SMT-LIB 2, with Booleans and linear real arithmetic; ``let`` and ``ite`` may occur
-
-    Raises
-    ------
-    RejectedError : it has something else
-    """
+    """Read a question: SMT-LIB 2 with Booleans and linear real arithmetic; ``let`` and ``ite`` may occur."""
     reader = _Reader()
     for command in _trees(text):
         reader.obey(command)
+    if not reader.is_asked:
+        raise RejectedError("there is no (check-sat)")
     return reader.problem
 
 
 def _trees(text: str) -> Iterator[Tree]:
+    """Yield the commands. Comments, strings, quoted symbols and keywords are no words here."""
     stack: list[list[Tree]] = []
     for found in _WORD.finditer(text):
         word = found[0]
         if word == "(":
+            if len(stack) == MAX_DEPTH:
+                raise RejectedError(f"brackets deeper than {MAX_DEPTH}")
             stack.append([])
-        elif word == ")":
-            if not stack:
-                raise RejectedError("a closing bracket too many")
+        elif not stack:
+            raise RejectedError(f"not in brackets: {_shown(word)}")
+        elif word != ")":
+            if len(word) > MAX_WORD or not any(kind.fullmatch(word) for kind in (_SYMBOL, _DECIMAL, _SIGN)):
+                raise RejectedError(f"not a word of the language: {_shown(word)}")
+            stack[-1].append(word)
+        else:
             done = stack.pop()
             if stack:
                 stack[-1].append(done)
             else:
                 yield done
-        elif not word.startswith(";"):
-            if not stack:
-                raise RejectedError(f"a word outside of brackets: {word}")
-            stack[-1].append(word)
     if stack:
         raise RejectedError("a bracket is not closed")
 
@@ -198,52 +214,57 @@ class _Reader:
 
     def __init__(self) -> None:
         self.problem = Problem()
-        self.sorts: dict[str, str] = {}
         self.choices = 0
+        self.commands = 0
         self.is_asked = False
 
     def obey(self, command: Tree) -> None:
+        self.commands += 1
         match command:
-            case ["check-sat"]:
-                self.is_asked = True
-            case [str(word), *_] if word in (_AFTER if self.is_asked else _BEFORE):
+            case ["get-value" | "get-model" | "exit", *_] if self.is_asked:
                 pass
             case _ if self.is_asked:
-                raise RejectedError(f"a command behind (check-sat): {str(command)[:80]}")
-            case ["declare-fun", str(name), [], str(sort)] | ["declare-const", str(name), str(sort)]:
-                if sort not in ("Real", "Bool") or name in self.sorts:
-                    raise RejectedError(f"cannot declare {name} as {sort}")
-                self.sorts[name] = sort
-                if sort == "Bool":
-                    self.problem.names[name] = self.problem.fresh()
+                raise RejectedError(f"a command behind (check-sat): {_shown(command)}")
+            case ["check-sat"]:
+                self.is_asked = True
+            case ["set-logic", "QF_LRA"] if self.commands == 1:
+                pass
+            case ["declare-fun", str(name), [], "Real" | "Bool" as sort]:
+                if name in self.problem.names or name in self.problem.reals:
+                    raise RejectedError(f"declared twice: {_shown(name)}")
+                if sort == "Real":
+                    self.problem.reals.add(_name(name))
+                else:
+                    self.problem.names[_name(name)] = self.problem.fresh()
             case ["assert", formula]:
                 self.demand(formula, {})
             case _:
-                raise RejectedError(f"unknown command: {str(command)[:80]}")
+                raise RejectedError(f"unknown command: {_shown(command)}")
 
     def demand(self, formula: Tree, scope: dict[str, int | Sum]) -> None:
         """Assert a formula: conjunctions part by part, disjunctions as clauses."""
         match formula:
-            case ["and", *parts]:
+            case ["and", *parts] if parts:
                 for part in parts:
                     self.demand(part, scope)
-            case ["or", *parts]:
+            case ["or", *parts] if parts:
                 literals = {self.literal(part, scope) for part in parts}
                 self.problem.clauses.append(tuple(sorted(literals)))
             case ["let", list(bindings), body]:
                 self.demand(body, self.bind(bindings, scope))
             case _:
-                self.problem.demand(self.literal(formula, scope))
+                self.problem.clauses.append((self.literal(formula, scope),))
 
     def bind(self, bindings: list[Tree], scope: dict[str, int | Sum]) -> dict[str, int | Sum]:
-        inner = dict(scope)
+        """Return the scope with names for values; all of these are those of the scope outside."""
+        new: dict[str, int | Sum] = {}
         for binding in bindings:
             match binding:
-                case [str(name), value]:
-                    inner[name] = self.value(value, scope)
+                case [str(name), value] if name not in new:
+                    new[_name(name)] = self.value(value, scope)
                 case _:
-                    raise RejectedError(f"not a binding: {binding}")
-        return inner
+                    raise RejectedError(f"not a binding, or one of a name that has one: {_shown(binding)}")
+        return {**scope, **new}
 
     def value(self, tree: Tree, scope: dict[str, int | Sum]) -> int | Sum:
         """Give a literal for a Boolean and a linear form for a number."""
@@ -256,12 +277,12 @@ class _Reader:
                 return self.ite(self.literal(condition, scope), self.value(then, scope), self.value(otherwise, scope))
             case [str(word), *parts] if parts:
                 return self.apply(word, [self.value(part, scope) for part in parts])
-        raise RejectedError(f"unknown expression: {str(tree)[:80]}")
+        raise RejectedError(f"unknown expression: {_shown(tree)}")
 
     def literal(self, tree: Tree, scope: dict[str, int | Sum]) -> int:
         value = self.value(tree, scope)
         if isinstance(value, Sum):
-            raise RejectedError(f"a number where a formula should be: {str(tree)[:80]}")
+            raise RejectedError(f"a number where a formula should be: {_shown(tree)}")
         return value
 
     def word(self, word: str, scope: dict[str, int | Sum]) -> int | Sum:
@@ -269,13 +290,13 @@ class _Reader:
             return scope[word]
         if word in self.problem.names:
             return self.problem.names[word]
-        if word in self.sorts:
+        if word in self.problem.reals:
             return Sum({word: Fraction(1)}, Fraction(0))
         if word in ("true", "false"):
             return TRUE if word == "true" else -TRUE
-        if re.fullmatch(r"\d+(\.\d+)?", word):
+        if _DECIMAL.fullmatch(word):
             return Sum({}, Fraction(word))
-        raise RejectedError(f"unknown word: {word}")
+        raise RejectedError(f"unknown word: {_shown(word)}")
 
     def ite(self, condition: int, then: int | Sum, otherwise: int | Sum) -> int | Sum:
         problem = self.problem
@@ -285,19 +306,21 @@ class _Reader:
             raise RejectedError("a choice between a formula and a number")
         # A name that no question can declare.
         self.choices += 1
-        chosen = Sum({f"(ite {self.choices})": Fraction(1)}, Fraction(0))
+        name = f"#{self.choices}"
+        problem.reals.add(name)
+        chosen = Sum({name: Fraction(1)}, Fraction(0))
         for guard, branch in ((condition, then), (-condition, otherwise)):
-            problem.demand(problem.disjunction([-guard, problem.equality(chosen.plus(branch, Fraction(-1)))]))
+            is_branch = problem.equality(chosen.plus(branch, Fraction(-1)))
+            problem.clauses.append((problem.disjunction([-guard, is_branch]),))
         return chosen
 
     def apply(self, word: str, parts: list[int | Sum]) -> int | Sum:
         literals = [part for part in parts if isinstance(part, int)]
-        forms = [part for part in parts if isinstance(part, Sum)]
         if len(literals) == len(parts):
             return self.boolean(word, literals)
-        if len(forms) == len(parts):
-            return self.arithmetic(word, forms)
-        raise RejectedError(f"formulas and numbers under one `{word}`")
+        if not literals:
+            return self.arithmetic(word, [part for part in parts if isinstance(part, Sum)])
+        raise RejectedError(f"formulas and numbers under one {_shown(word)}")
 
     def boolean(self, word: str, parts: list[int]) -> int:
         problem = self.problem
@@ -312,22 +335,19 @@ class _Reader:
                 return problem.disjunction([*(-part for part in before), last])
             case "=", [first, *others] if others:
                 return problem.conjunction(problem.choice(first, other, -other) for other in others)
-            case "xor", [first, *others] if others:
-                for other in others:
-                    first = problem.choice(first, -other, other)
-                return first
+            case "xor", [_, _, *_]:
+                return reduce(lambda one, other: problem.choice(one, -other, other), parts)
             case "distinct", [one, other]:
                 return problem.choice(one, -other, other)
-        raise RejectedError(f"unknown connective `{word}` of {len(parts)}")
+        raise RejectedError(f"unknown connective: {_shown(word)} of {len(parts)}")
 
     def arithmetic(self, word: str, parts: list[Sum]) -> int | Sum:
-        problem, first, minus = self.problem, parts[0], Fraction(-1)
-        pairs = list(pairwise(parts))
+        problem, first, minus, pairs = self.problem, parts[0], Fraction(-1), list(pairwise(parts))
         match word:
-            case "+":
-                return _total(first, parts[1:], Fraction(1))
+            case "+" | "-" if pairs or word == "+":
+                return reduce(lambda total, part: total.plus(part, Fraction(1 if word == "+" else -1)), parts)
             case "-":
-                return _total(first, parts[1:], minus) if pairs else _total(Sum({}, Fraction(0)), [first], minus)
+                return _scaled(first, minus)
             case "*" if sum(bool(part.terms) for part in parts) <= 1:
                 product = Sum({}, Fraction(1))
                 for part in parts:
@@ -335,114 +355,109 @@ class _Reader:
                 return product
             case "/" if len(parts) == 2 and not parts[1].terms and parts[1].constant:
                 return _scaled(first, 1 / parts[1].constant)
-            case "<=" | "<" if pairs:
-                strict = word == "<"
-                return problem.conjunction(problem.atom(a.plus(b, minus), is_strict=strict) for a, b in pairs)
-            case ">=" | ">" if pairs:
-                strict = word == ">"
-                return problem.conjunction(problem.atom(b.plus(a, minus), is_strict=strict) for a, b in pairs)
+            case "<=" | "<" | ">=" | ">" if pairs:
+                forms = [a.plus(b, minus) if word[0] == "<" else b.plus(a, minus) for a, b in pairs]
+                return problem.conjunction(problem.atom(form, is_strict=len(word) == 1) for form in forms)
             case "=" if pairs:
                 return problem.conjunction(problem.equality(a.plus(b, minus)) for a, b in pairs)
             case "distinct" if len(parts) == 2:
                 return -problem.equality(first.plus(parts[1], minus))
-        raise RejectedError(f"not linear arithmetic: `{word}` of {len(parts)}")
-
-
-def _total(first: Sum, others: list[Sum], factor: Fraction) -> Sum:
-    for other in others:
-        first = first.plus(other, factor)
-    return first
+        raise RejectedError(f"not linear arithmetic: {_shown(word)} of {len(parts)}")
 
 
 def _scaled(form: Sum, factor: Fraction) -> Sum:
     return Sum({}, Fraction(0)).plus(form, factor)
 
 
+def _name(word: str) -> str:
+    if _RESERVED.fullmatch(word) or not _SYMBOL.fullmatch(word):
+        raise RejectedError(f"not a name that can be given a meaning: {_shown(word)}")
+    return word
+
+
+def accept(question: str, certificate: str) -> int:
+    """Check the text of a certificate against the text of a question, and return how many steps there are."""
+    for text, name, limit in ((question, "question", MAX_QUESTION), (certificate, "certificate", MAX_CERTIFICATE)):
+        if len(text) > limit or not text.isascii():
+            raise RejectedError(f"the {name} is longer than {limit} bytes, or is not ASCII")
+    try:
+        return check(read(question), certificate.removesuffix("\n").split("\n"))
+    except (MemoryError, RecursionError):
+        raise RejectedError("too large for the memory of this machine") from None
+
+
 def check(problem: Problem, certificate: Iterable[str]) -> int:
-    """Check every step of a certificate.
-
-    Parameters
-    ----------
-    problem : Problem, as `read` gives it; further atoms are added to it
-    certificate : lines
-
-    Returns
-    -------
-    int, how many steps there are
-
-    Raises
-    ------
-    RejectedError : a step does not follow, or the empty clause is never reached
-    """
-    clauses = dict(enumerate(problem.clauses, start=1))
-    steps, is_refuted = 0, () in clauses.values()
+    """Check every step of a certificate, and return how many there are; `problem` takes further atoms."""
+    clauses, is_refuted, number = list(problem.clauses), False, 0
     for number, line in enumerate(certificate, start=1):
-        kind, *words = line.split() or ["c"]
-        if kind == "c":
-            continue
-        steps += 1
         try:
+            if is_refuted:
+                raise RejectedError("a step behind the empty clause")
+            kind, *words = line.split(" ")
             if kind == "a":
                 _define(problem, words)
-                continue
-            name, rest = int(words[0]), words[1:]
-            cut = rest.index("0")
-            clause, reasons = tuple(map(int, rest[:cut])), rest[cut + 1 :]
-            if kind == "f":
-                factors = list(map(Fraction, reasons))
-                used = [(literal, factor) for literal, factor in zip(clause, factors, strict=True) if factor]
-                check_farkas([(denied(problem, literal), factor) for literal, factor in used])
-            elif kind == "r":
-                check_propagation(clause, [clauses[int(reason)] for reason in reasons])
             else:
-                raise RejectedError(f"unknown kind of step: {kind}")
+                clauses.append(_follow(problem, clauses, kind, words))
+                is_refuted = not clauses[-1]
         except RejectedError as error:
             raise RejectedError(f"line {number}: {error}") from None
-        except (ValueError, KeyError, IndexError, ZeroDivisionError):
-            raise RejectedError(f"line {number}: cannot be read, or names a clause that is not there") from None
-        if name in clauses:
-            raise RejectedError(f"line {number}: clause {name} is there already")
-        clauses[name] = clause
-        is_refuted = is_refuted or not clause
     if not is_refuted:
         raise RejectedError("the empty clause is never reached")
-    return steps
+    return number
 
 
 def _define(problem: Problem, words: list[str]) -> None:
-    name, relation, bound, *pairs = words
-    vector = tuple(zip(pairs[::2], map(Fraction, pairs[1::2]), strict=True))
-    atom = Atom(vector, Fraction(bound), {"le": False, "lt": True}[relation])
-    is_ordered = [variable for variable, _ in vector] == sorted({variable for variable, _ in vector})
-    if not vector or not is_ordered or vector[0][1] != 1 or not all(coefficient for _, coefficient in vector):
-        raise RejectedError("an atom that is not in normal form")
-    if problem.literal(atom) != int(name):
-        raise RejectedError(f"the atom has another number than {name}")
+    """Take a further atom, which must be in normal form and new."""
+    if len(words) < 5 or len(words) % 2 == 0 or words[0] != str(problem.literals + 1) or words[1] not in ("le", "lt"):
+        raise RejectedError(f"not an atom with the number {problem.literals + 1}")
+    variables, coefficients = words[3::2], [_rational(word) for word in words[4::2]]
+    if not problem.reals.issuperset(variables) or any(one >= other for one, other in pairwise(variables)):
+        raise RejectedError("an atom of variables that are not the question's, or not in order")
+    atom = Constraint(tuple(zip(variables, coefficients, strict=True)), 1, _rational(words[2]), words[1] == "lt")
+    if coefficients[0] != 1 or not all(coefficients) or str(problem.literal(atom)) != words[0]:
+        raise RejectedError("an atom that is not in normal form, or is there already")
+
+
+def _follow(problem: Problem, clauses: list[Clause], kind: str, words: list[str]) -> Clause:
+    """Return the clause of a step, having checked that it follows from `clauses`."""
+    if kind not in ("f", "r") or words[:1] != [str(len(clauses) + 1)] or "0" not in words:
+        raise RejectedError(f"not a step: a clause with the number {len(clauses) + 1}, its end, and why it follows")
+    cut = words.index("0")
+    clause, reasons = tuple(map(_integer, words[1:cut])), words[cut + 1 :]
+    if len(set(map(abs, clause))) < len(clause) or not all(abs(literal) <= problem.literals for literal in clause):
+        raise RejectedError("a clause with a literal that does not exist, or twice with one atom")
+    if kind == "f":
+        factors = list(map(_rational, reasons))
+        if len(factors) != len(clause):
+            raise RejectedError(f"Farkas: {len(factors)} factors for {len(clause)} literals")
+        used = [(literal, factor) for literal, factor in zip(clause, factors, strict=True) if factor]
+        if not all(abs(literal) in problem.atoms for literal, _ in used):
+            raise RejectedError("Farkas: a literal that is not an inequality")
+        check_farkas([(denied(problem, literal), factor) for literal, factor in used])
+        return clause
+    numbers = list(map(_integer, reasons))
+    if not all(0 < number <= len(clauses) for number in numbers):
+        raise RejectedError("propagation: a clause that is not there")
+    check_propagation(clause, [clauses[number - 1] for number in numbers])
+    return clause
 
 
 def denied(problem: Problem, literal: int) -> Constraint:
     """Give the negation of a literal as ``sign * vector <= bound``, or ``<``."""
     atom = problem.atoms[abs(literal)]
-    if literal < 0:
-        return Constraint(atom.vector, 1, atom.bound, atom.is_strict)
-    return Constraint(atom.vector, -1, -atom.bound, not atom.is_strict)
+    return atom if literal < 0 else Constraint(atom.vector, -1, -atom.bound, not atom.is_strict)
 
 
 def check_farkas(scaled: list[tuple[Constraint, Fraction]]) -> None:
-    """Check that constraints, times positive factors, sum to ``0 <= negative`` or ``0 < 0``.
-
-    Raises
-    ------
-    RejectedError : they do not
-    """
+    """Check that constraints, times positive factors, sum to ``0 <= negative`` or ``0 < 0``."""
     total: dict[str, Fraction] = {}
     bound, is_strict = Fraction(0), False
     for constraint, factor in scaled:
         if factor <= 0:
             raise RejectedError("Farkas: a factor is negative")
         for variable, coefficient in constraint.vector:
-            total[variable] = total.get(variable, Fraction(0)) + constraint.sign * factor * coefficient
-        bound += factor * constraint.bound
+            total[variable] = _bounded(total.get(variable, Fraction(0)) + constraint.sign * factor * coefficient)
+        bound = _bounded(bound + factor * constraint.bound)
         is_strict = is_strict or constraint.is_strict
     if any(total.values()):
         raise RejectedError("Farkas: the variables do not cancel")
@@ -451,15 +466,8 @@ def check_farkas(scaled: list[tuple[Constraint, Fraction]]) -> None:
 
 
 def check_propagation(clause: Clause, reasons: list[Clause]) -> None:
-    """Check that `reasons`, in their order, lead from the negated clause to a contradiction, a literal at a time.
-
-    Raises
-    ------
-    RejectedError : they do not
-    """
+    """Check that `reasons`, in their order, lead from the negated clause to a contradiction, a literal at a time."""
     true = {-literal for literal in clause}
-    if any(-literal in true for literal in true):
-        return
     for reason in reasons:
         left = {literal for literal in reason if -literal not in true}
         if not left:
@@ -471,18 +479,22 @@ def check_propagation(clause: Clause, reasons: list[Clause]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Check a certificate against a question; 0: accepted, 1: rejected."""
-    query, certificate = map(Path, arguments)
+    """Check a certificate against a question; 0: accepted, 1: rejected, 2: there is nothing to check."""
+    texts = []
     try:
-        with certificate.open(encoding="utf-8") as lines:
-            steps = check(read(query.read_text(encoding="utf-8")), lines)
+        for path, limit in zip(arguments, (MAX_QUESTION, MAX_CERTIFICATE), strict=True):
+            with Path(path).open("rb") as file:
+                # A byte that is not ASCII stays one, and is rejected as such.
+                texts.append(file.read(limit + 1).decode("latin-1"))
+        sys.stdout.write(f"accepted: unsatisfiable, {accept(*texts)} steps, none on trust\n")
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"error: {str(error)!a}; usage: checker.py QUESTION CERTIFICATE\n")
+        return 2
     except RejectedError as error:
         sys.stdout.write(f"rejected: {error}\n")
         return 1
-    sys.stdout.write(f"accepted: unsatisfiable, {steps} steps, none on trust\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.setrecursionlimit(100_000)
     sys.exit(main(sys.argv[1:]))
