@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import json
@@ -14,8 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from fairweir import _core
+from fairweir import _core, shipped
 from fairweir.errors import CcaError, describe_exception
+from fairweir.suggestions import did_you_mean
 
 
 class Cca:
@@ -121,8 +121,8 @@ def is_bpf_source(name: str) -> bool:
 
 
 def is_rule(name: str) -> bool:
-    """Tell whether `name` is the path of a rule file."""
-    return name.endswith(".toml")
+    """Is `name` the path of a rule file, or the name of a rule that comes with fairweir and is no built-in?"""
+    return name.endswith(".toml") or (name not in algorithms() and name in shipped.by_name("rules"))
 
 
 def check(name: str, *, base: Path | None = None) -> None:
@@ -145,9 +145,9 @@ def check(name: str, *, base: Path | None = None) -> None:
     elif is_rule(name):
         kernel_c(name, base=base)
     elif name not in algorithms():
-        close = difflib.get_close_matches(name, algorithms(), n=1, cutoff=0.5)
-        known = ", ".join(sorted(algorithms()))
-        hint = f"did you mean `{close[0]}`?" if close else f"known are {known}; or name a class as `mine.py:MyCca`"
+        known = sorted({*algorithms(), *shipped.by_name("rules")})
+        otherwise = f"known are {', '.join(known)}; or name a class as `mine.py:MyCca`"
+        hint = did_you_mean(name, known, otherwise=otherwise)
         if name.endswith(".py"):
             hint = f"name the class too: `{name}:MyCca`"
         raise CcaError(f"no congestion controller `{name}`", hint=hint, cca=name)
@@ -160,6 +160,8 @@ def locate(file: str, *, base: Path | None = None) -> Path:
     ------
     CcaError : there is no such file
     """
+    if (named := shipped.by_name("rules").get(file)) is not None:
+        return named
     candidates = [Path(file)] + ([base / file] if base else [])
     for candidate in candidates:
         if candidate.is_file():

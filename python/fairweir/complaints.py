@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from fairweir.errors import ConfigError
 from fairweir.quantities import show
+from fairweir.suggestions import did_you_mean
 
 #: pydantic's error types, as what a TOML value must be.
 _KINDS = {
@@ -62,12 +62,12 @@ def _problem(error: ErrorDetails, model: type[BaseModel], raw: Any, source: str 
         message += f": `{context['shown']}`" if context["shown"] else ""
     elif kind == "extra_forbidden":
         known = _known_keys(error["loc"][:-1], model, raw)
-        message, hint = f"unknown key `{path[-1]}`", _nearest(str(path[-1]), known)
+        message, hint = f"unknown key `{path[-1]}`", did_you_mean(str(path[-1]), sorted(known))
     elif kind == "missing":
         message, hint = f"{noun} is missing", _example(error["loc"], model)
     elif kind == "union_tag_invalid":
         known = [tag.strip().strip("'") for tag in context["expected_tags"].split(",")]
-        message, hint = f"{noun} has an unknown kind: `{context['tag']}`", _nearest(context["tag"], known)
+        message, hint = f"{noun} has an unknown kind: `{context['tag']}`", did_you_mean(context["tag"], sorted(known))
         key += ".kind"
     elif kind == "union_tag_not_found":
         message, hint = f"{noun} needs a kind", 'write it as { kind = "...", ... }'
@@ -143,8 +143,3 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [found for arg in getattr(annotation, "__args__", ()) for found in _models_in(arg)]
-
-
-def _nearest(word: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)
-    return f"did you mean `{close[0]}`?" if close else f"known are {', '.join(sorted(known))}"

@@ -6,13 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairweir import shipped
 from fairweir.cca import algorithms
 from fairweir.errors import ConfigError
 
 #: What the kernel allows, TCP_CA_NAME_MAX without the closing zero.
 MAX_KERNEL_NAME = 15
-#: Templates; words between at signs are filled in.
-TEMPLATES = Path(__file__).parent / "skeletons"
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def write_cca(name: str, directory: Path, *, is_c: bool = False) -> Skeleton:
 
 
 def _filled(template: str, words: dict[str, str]) -> str:
-    text = (TEMPLATES / template).read_text(encoding="utf-8")
+    text = shipped.skeleton(template)
     for placeholder, word in words.items():
         text = text.replace(placeholder, word)
     return text

@@ -6,7 +6,6 @@ units. Nothing here knows a unit: texts are parsed by ``fairweir._core``.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,13 +23,14 @@ from pydantic import (
     model_validator,
 )
 
-from fairweir import _core
+from fairweir import _core, shipped
 from fairweir.cca import algorithms
 from fairweir.complaints import explain
 from fairweir.elements import Access, AnyJitter, AnyLoss, Policer, Table, as_list
 from fairweir.errors import ConfigError
 from fairweir.links import Link
 from fairweir.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, complain
+from fairweir.suggestions import nearest
 
 #: Most flows of one scenario: an absurd count is a slip, told before memory is.
 MAX_FLOWS = 100_000
@@ -164,13 +164,13 @@ class Scenario(BaseModel):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a TOML file.
+        """Read a TOML file, or a scenario that comes with fairweir by its name (``fairweir list scenarios``).
 
         Raises
         ------
         ConfigError : it cannot be read, is not TOML, or is not a scenario
         """
-        path = Path(path)
+        path = shipped.find("scenarios", path)
         return cls.from_dict(read_document(path), source=str(path), base=path.parent, name=path.stem)
 
     @classmethod
@@ -334,9 +334,18 @@ def _file_meant(path: Path, noun: str) -> str | None:
         return None
     if noun == "scenario" and str(path) in algorithms():
         return f"a scenario is a TOML file; for a verdict on a controller: fairweir audit {path}"
-    names = [found.name for found in path.parent.glob("*.toml")] if path.parent.is_dir() else []
-    close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.5)
-    return f"did you mean `{path.parent / close[0]}`?" if close else None
+    files = {found.name: str(found) for found in path.parent.glob("*.toml")} if path.parent.is_dir() else {}
+    near = nearest(path.name, files)
+    if near is not None:
+        return f"did you mean `{files[near]}`?"
+    kind = next((kind for kind, one in shipped.KINDS.items() if one.noun == noun), None)
+    if kind is None:
+        return None
+    # `scenarios/x.toml` away from the repository means the one that comes with fairweir.
+    near = nearest(path.name.removesuffix(".toml"), shipped.by_name(kind))
+    return (
+        f"did you mean `{near}`, which comes with fairweir?" if near else f"`fairweir list {kind}` shows what there is"
+    )
 
 
 def parse_document(text: str, source: str | None) -> dict[str, Any]:

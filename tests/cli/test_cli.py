@@ -88,7 +88,16 @@ def test_every_command_has_help(call: Call, command: str) -> None:
             ["run", "two.toml", "--bogus"],
             "error: no such option: --bogus (Possible options: --cost, --out)\n\nhint: fairweir run --help\n",
         ),
-        (["run", "none/s.toml"], "error: scenario cannot be read: no such file or directory (none/s.toml)\n"),
+        (
+            ["run", "none/s.toml"],
+            "error: scenario cannot be read: no such file or directory (none/s.toml)\n\n"
+            "hint: `fairweir list scenarios` shows what there is\n",
+        ),
+        (
+            ["run", "scenarios/three-rtprop.toml"],
+            "error: scenario cannot be read: no such file or directory (scenarios/three-rtprop.toml)\n\n"
+            "hint: did you mean `three-rtprops`, which comes with fairweir?\n",
+        ),
         (
             ["run", "too.toml"],
             "error: scenario cannot be read: no such file or directory (too.toml)\n\nhint: did you mean `two.toml`?\n",
@@ -111,7 +120,7 @@ def test_every_command_has_help(call: Call, command: str) -> None:
             "error: nothing to sweep (two.toml)\n\n"
             "hint: give --grid link.bottleneck.rate=12Mbps,24Mbps, or a [sweep] table\n",
         ),
-        (["list", "cca"], "error: nothing to list: `cca`\n\nhint: write ccas, rules or exhibits\n"),
+        (["list", "cca"], "error: nothing to list: `cca`\n\nhint: did you mean `ccas`?\n"),
         (
             ["new", "cca", "My-Cca"],
             "error: not a name for a controller: `My-Cca`\n\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +114,6 @@ def test_scenarios_on_the_page_are_scenarios() -> None:
 
 
 def test_commands_on_the_page_work_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]

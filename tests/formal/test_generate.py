@@ -240,7 +240,7 @@ def test_a_rule_is_called_by_its_files_name_and_replays_from_anywhere(
     assert Path(whole_path("rules/cc_probe_drain.toml")) == RULES / "cc_probe_drain.toml"
     assert main(["list", "rules", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["rules"]
-    assert [row["name"] for row in listed] == [f"rules/{file.stem}.toml" for file in FILES]
+    assert [(row["name"], Path(row["file"])) for row in listed] == [(file.stem, file) for file in FILES]
 
 
 def test_a_rule_that_is_none_is_refused_where_a_controller_is_wanted(tmp_path: Path) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from fairweir import shipped
 from fairweir.cli.main import COMMANDS, main
-from fairweir.cli.options import shipped
 from fairweir.formal.lemmas.suites import SUITES
 from fairweir.reproduce.catalogue import COMPUTED
 from fairweir.reproduce.experiment import known_ids
 from fairweir.reproduce.index import Row, load_index, page
 
 INDEX = load_index()
-EXPERIMENTS = {*known_ids(shipped("published")), *(entry.id for entry in COMPUTED)}
+EXPERIMENTS = {*known_ids(shipped.folder("experiments")), *(entry.id for entry in COMPUTED)}
 
 
 def test_every_number_of_every_paper_has_one_row() -> None:

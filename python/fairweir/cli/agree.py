@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairweir import cca
+from fairweir import cca, shipped
 from fairweir.agree import hosts
 from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import CCAS, QUICK_SEEDS, QUICK_STRIDE, SEEDS, Agreement, load_scenarios
 from fairweir.agree.matrix import agree as play
 from fairweir.cli import output
-from fairweir.cli.options import AsJson, shipped
+from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter, on_played
 from fairweir.errors import KernelError
 from fairweir.worlds import Archive
@@ -29,7 +29,8 @@ def agree(
     scenarios: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Scenario files, each flow's controller is replaced; default scenarios/agree."
+            metavar="DIR",
+            help="Scenario files, each flow's controller is replaced; default those that come with fairweir, agree/.",
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Every fourth scenario, fewer seeds.")] = False,
@@ -51,7 +52,7 @@ def agree(
     names = [name.strip() for name in ccas.split(",") if name.strip()]
     for name in names:
         cca.check(name)
-    directory = scenarios or shipped("agree")
+    directory = scenarios or shipped.folder("scenarios") / "agree"
     known = load_known(directory)
     chosen = load_scenarios(directory)[:: QUICK_STRIDE if quick else 1]
     with meter("agree", kept_in=out) as report:

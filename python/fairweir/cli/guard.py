@@ -15,7 +15,7 @@ from fairweir.cli.guard_evaluate import evaluate_command
 from fairweir.cli.guard_examine import examine_command
 from fairweir.cli.guard_replay import replay_command
 from fairweir.cli.guard_train import train
-from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
+from fairweir.cli.options import AsJson, PolicyFile, ScenarioFile, Seed, Settings, file_of, load
 from fairweir.guard.daemon import find_daemon
 
 guard_app = typer.Typer(no_args_is_help=True, help="Hold arriving TCP flows to a policy of the receiver.")
@@ -41,7 +41,13 @@ def run(
         str | None, typer.Option("--rate", metavar="RATE", help="What --policy cap allows each sender, as 20Mbps.")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="Policies in TOML; SIGHUP reads them again.")
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            parser=file_of("policies"),
+            help="Policies: TOML, or a name: list policies; SIGHUP reads them again.",
+        ),
     ] = None,
     hosts: Annotated[
         Path | None, typer.Option("--hosts", metavar="FILE", help="Names of senders, as in /etc/hosts, to group by.")
@@ -111,7 +117,7 @@ def _become(words: list[str]) -> NoReturn:
 @guard_app.command("compare")
 def compare(
     scenario: ScenarioFile,
-    policies: Annotated[Path, typer.Option("--config", metavar="FILE", help="The guard's policies, TOML.")],
+    policies: PolicyFile,
     seed: Seed = None,
     settings: Settings = None,
     log: Annotated[

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from fairweir import _core
 from fairweir.cli import output
-from fairweir.cli.options import AsJson
+from fairweir.cli.options import AsJson, file_of
 from fairweir.errors import ConfigError
 from fairweir.guard.challenges import CHALLENGES, USUAL, Case, draw
 from fairweir.guard.configurations import Network
@@ -20,6 +20,7 @@ from fairweir.guard.evaluate import Kept, Play, Results, evaluate
 from fairweir.guard.outcome import Measures, Outcome, Verdict, sum_up
 from fairweir.guard.treatments import WITHOUT, Policy, treatments
 from fairweir.run import World
+from fairweir.suggestions import did_you_mean
 
 
 def evaluate_command(
@@ -31,8 +32,9 @@ def evaluate_command(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Policies (TOML) to play besides each challenge's own, as guard run --config takes them; "
-            "networks that a forest they name has learnt from are passed over.",
+            parser=file_of("policies"),
+            help="Policies (TOML, or a name: list policies) to play besides each challenge's own, as guard run takes "
+            "them; networks that a forest they name has learnt from are passed over.",
         ),
     ] = None,
     world: Annotated[World, typer.Option("--on", help="Where to play; the kernel does so in real time.")] = "sim",
@@ -138,7 +140,7 @@ def _play(plays: Mapping[str, Mapping[Case, Sequence[Play]]], kept: Kept, worker
 def _known(names: list[str]) -> list[str]:
     for name in names:
         if name not in CHALLENGES:
-            raise ConfigError(f"unknown challenge `{name}`", hint=f"known are {', '.join(CHALLENGES)}")
+            raise ConfigError(f"unknown challenge `{name}`", hint=did_you_mean(name, CHALLENGES))
     return list(dict.fromkeys(names))
 
 

@@ -9,14 +9,14 @@ import typer
 from rich.table import Table
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson
+from fairweir.cli.options import AsJson, PolicyFile
 
 
 def replay_command(
     capture: Annotated[
         Path, typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file of the receiver's side, both directions.")
     ],
-    config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The guard's policies, TOML.")],
+    config: PolicyFile,
     local: Annotated[
         list[str] | None,
         typer.Option(metavar="ADDRESS", help="A host that is guarded; default the one that most payload comes to."),

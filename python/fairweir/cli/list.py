@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import takewhile
+from typing import Annotated, Any, Final
 
 import typer
 from rich.table import Table
 
+from fairweir import shipped
 from fairweir.cca import algorithms
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.errors import ConfigError
+from fairweir.scenario import read_document
+from fairweir.suggestions import did_you_mean
 
-KINDS = ("ccas", "rules", "exhibits")
+#: For the help text; :data:`_SOURCES` has the same.
+KINDS = "ccas, rules, exhibits, scenarios, experiments, policies, challenges, models, queries, suites"
 
 
 def list_all(
-    kind: Annotated[
-        str | None, typer.Argument(metavar="[ccas|rules|exhibits]", help="One of them; default all.")
-    ] = None,
+    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help=f"{KINDS}; default all.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List congestion controllers with their parameters, rules, and the exhibits of an audit."""
-    if kind is not None and kind not in KINDS:
-        raise ConfigError(f"nothing to list: `{kind}`", hint=f"write {', '.join(KINDS[:-1])} or {KINDS[-1]}")
-    sources = {"ccas": _ccas, "rules": _rules, "exhibits": _exhibits}
-    found = {name: rows() for name, rows in sources.items() if kind in {None, name}}
+    """List what comes with fairweir, by the names that commands take: CCAs, scenarios, rules, policies, ..."""
+    if kind is not None and kind not in _SOURCES:
+        raise ConfigError(f"nothing to list: `{kind}`", hint=did_you_mean(kind, _SOURCES))
+    found = {name: rows() for name, rows in _SOURCES.items() if kind in {None, name}}
     if as_json:
         output.print_json(found)
         return
@@ -45,14 +49,71 @@ def _ccas() -> list[dict[str, Any]]:
     ]
 
 
-def _rules() -> list[dict[str, Any]]:
-    from fairweir.formal.rule import RULES, Rule
+def _described(kind: str) -> list[dict[str, Any]]:
+    """Return the files of a kind with what their `description` says."""
+    return [
+        {"name": name, "summary": _first_line(read_document(file, noun=shipped.KINDS[kind].noun)), "file": str(file)}
+        for name, file in shipped.by_name(kind).items()
+    ]
 
-    rules = [Rule.load(file) for file in sorted(RULES.glob("*.toml"))]
-    return [{"name": f"rules/{rule.name}.toml", "summary": rule.summary} for rule in rules]
+
+def _first_line(document: Mapping[str, Any]) -> str:
+    words = document.get("description") or document.get("title") or document.get("summary") or ""
+    return str(words).strip().partition("\n")[0]
+
+
+def _rules() -> list[dict[str, Any]]:
+    from fairweir.formal.rule import Rule
+
+    return [
+        {"name": name, "summary": Rule.load(file).summary, "file": str(file)}
+        for name, file in shipped.by_name("rules").items()
+    ]
+
+
+def _policies() -> list[dict[str, Any]]:
+    """Return the policies with the comment that each file begins with."""
+    rows = []
+    for name, file in shipped.by_name("policies").items():
+        lines = takewhile(lambda line: line.startswith("#"), file.read_text(encoding="utf-8").splitlines())
+        rows.append({"name": name, "summary": " ".join(line.lstrip("# ") for line in lines), "file": str(file)})
+    return rows
+
+
+def _models() -> list[dict[str, Any]]:
+    from fairweir.formal.models import MODELS, summary
+
+    return [{"name": name, "summary": summary(name)} for name in MODELS]
+
+
+def _challenges() -> list[dict[str, Any]]:
+    from fairweir.guard.challenges import CHALLENGES
+
+    return [{"name": name, "summary": f"{one.incumbent} joined by {one.newcomer}"} for name, one in CHALLENGES.items()]
+
+
+def _suites() -> list[dict[str, Any]]:
+    from fairweir.formal.lemmas.suites import SUITES
+
+    return [{"name": name, "summary": suite.shows} for name, suite in SUITES.items()]
 
 
 def _exhibits() -> list[dict[str, Any]]:
     from fairweir.audit.exhibits.registry import FAMILIES
 
     return [{"name": family.name, "summary": family.title} for family in FAMILIES.values()]
+
+
+#: Each kind with how its rows are found: name, summary, and what else there is (defaults, file).
+_SOURCES: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
+    "ccas": _ccas,
+    "rules": _rules,
+    "exhibits": _exhibits,
+    "scenarios": partial(_described, "scenarios"),
+    "experiments": partial(_described, "experiments"),
+    "policies": _policies,
+    "challenges": _challenges,
+    "models": _models,
+    "queries": partial(_described, "queries"),
+    "suites": _suites,
+}

@@ -2,16 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from fairweir import shipped
+from fairweir.cli import output
 from fairweir.overrides import parse_setting
 from fairweir.scenario import Scenario
 
-ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML); docs/scenarios.md.")]
+
+def file_of(kind: str) -> Callable[[str], Path]:
+    """Return a parser of command-line words: a path, or the name of a file that comes with fairweir.
+
+    Parameters
+    ----------
+    kind : str, of :data:`fairweir.shipped.KINDS`
+    """
+
+    def parse(word: str | Path) -> Path:
+        found = shipped.find(kind, word)
+        if (other := shipped.hidden(kind, word)) is not None:
+            noun = shipped.KINDS[kind].noun
+            words = (
+                f"`{word}` is read as the file ./{word}; the {noun} of that name that comes with fairweir is {other}"
+            )
+            output.stderr.print(words, markup=False, soft_wrap=True)
+        return found
+
+    return parse
+
+
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SCENARIO",
+        parser=file_of("scenarios"),
+        help="A TOML file (docs/scenarios.md), or a name: list scenarios.",
+    ),
+]
+PolicyFile = Annotated[
+    Path,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        parser=file_of("policies"),
+        help="The guard's policies: TOML, or a name: list policies.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, nothing else.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Replaces the scenario's seed.")]
 Settings = Annotated[
@@ -27,9 +67,3 @@ def load(path: Path, settings: Sequence[str] | None, seed: int | None = None) ->
     if seed is not None:
         changes["seed"] = seed
     return scenario.override(changes) if changes else scenario
-
-
-def shipped(folder: str) -> Path:
-    """Give ``scenarios/FOLDER``: that of the working directory, else that of the clone this package is part of."""
-    here = Path("scenarios") / folder
-    return here if here.is_dir() else Path(__file__).parents[3] / "scenarios" / folder

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fairweir import shipped
 from fairweir.cli import output
-from fairweir.cli.options import AsJson, shipped
+from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter, on_played
 from fairweir.errors import ConfigError
 from fairweir.reproduce.catalogue import COMPUTED
@@ -44,7 +45,8 @@ def reproduce(
         bool, typer.Option("--index", help="Show what becomes of every figure, table and theorem; play nothing.")
     ] = False,
     directory: Annotated[
-        Path | None, typer.Option("--experiments", metavar="DIR", help="Default scenarios/published.")
+        Path | None,
+        typer.Option("--experiments", metavar="DIR", help="Of their files; default those that come with fairweir."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Draw the first run of every setting there (PNG).")
@@ -120,7 +122,7 @@ def choose(directory: Path | None, ids: Sequence[str], *, has_sim: bool) -> tupl
     ------
     ConfigError : no such name, or a file that cannot be used
     """
-    folder = directory or shipped("published")
+    folder = directory or shipped.folder("experiments")
     computed = {} if directory is not None or not has_sim else {entry.id: entry for entry in COMPUTED}
     if not ids:
         return load_all(folder), list(computed.values())

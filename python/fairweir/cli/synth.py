@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from fairweir.cli import output
-from fairweir.cli.options import AsJson, Settings
+from fairweir.cli.options import AsJson, Settings, file_of
 from fairweir.overrides import parse_setting
 from fairweir.pool import default_workers
 from fairweir.synth.query import Query
@@ -27,7 +27,14 @@ UNFINISHED = 2
 
 
 def synth(
-    query: Annotated[Path, typer.Argument(metavar="QUERY", help="A query file (TOML); docs/formal/synthesis.md.")],
+    query: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QUERY",
+            parser=file_of("queries"),
+            help="A TOML file (docs/formal/synthesis.md), or a name: list queries.",
+        ),
+    ],
     settings: Settings = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Findings and solutions; default synthesised/NAME.")

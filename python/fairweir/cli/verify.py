@@ -14,6 +14,7 @@ from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
 from fairweir.formal.solvers import Budget, Race, SolverName
+from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from fairweir.formal.evidence import Evidence
@@ -118,7 +119,7 @@ def _cases(
     """Read the command line's words."""
     from fairweir.formal.beliefs import Expiry, Start
     from fairweir.formal.buffers import Buffer
-    from fairweir.formal.claims import nearest, parse_assumption, parse_claim, parse_number
+    from fairweir.formal.claims import parse_assumption, parse_claim, parse_number
     from fairweir.formal.grid import Grid
     from fairweir.formal.models import MODELS
     from fairweir.formal.subjects import find_subject
@@ -126,7 +127,7 @@ def _cases(
 
     def one_of(value: str, known: list[str], what: str, key: str) -> str:
         if value not in known:
-            raise ConfigError(f"no such {what}: `{value}`", key=key, hint=nearest(value, known))
+            raise ConfigError(f"no such {what}: `{value}`", key=key, hint=did_you_mean(value, known))
         return value
 
     one_of(model, list(MODELS), "model", "--model")

@@ -5,7 +5,6 @@ And assumptions on where a trace begins: ``C_L>=69/100``.
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from fairweir.errors import ConfigError
 from fairweir.formal.measure import MEASURES, Curves
 from fairweir.formal.properties import PROPERTIES
+from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import z3
@@ -100,7 +100,7 @@ def parse_claim(text: str) -> Claim:
         raise ConfigError(f"not a property: `{text}`", key="--property", hint="write as `utilization>=0.5` or `queue`")
     name, sign, number = found.groups()
     if name not in known:
-        raise ConfigError(f"no such property: `{name}`", key="--property", hint=nearest(name, known))
+        raise ConfigError(f"no such property: `{name}`", key="--property", hint=did_you_mean(name, known))
     if name == INVARIANT:
         if sign:
             raise ConfigError(f"the invariant takes no bound: `{text}`", key="--property", hint="write `invariant`")
@@ -150,7 +150,7 @@ class Assumption:
         for name in {name for flow in system.flows for name in flow.beliefs}:
             quantities[name] = [flow.beliefs[name][0] for flow in system.flows if name in flow.beliefs]
         if self.name not in quantities:
-            hint = nearest(self.name, sorted(quantities))
+            hint = did_you_mean(self.name, sorted(quantities))
             raise ConfigError(f"nothing is called `{self.name}` at the start of a trace", key="--given", hint=hint)
         bound = z3.Q(*self.bound.as_integer_ratio())
         relations = {
@@ -187,9 +187,3 @@ def parse_number(word: str, text: str, key: str) -> Fraction:
         return Fraction(word)
     except (ValueError, ZeroDivisionError):
         raise ConfigError(f"not a number: `{text}`", key=key, hint="write 4.4 or 22/5") from None
-
-
-def nearest(word: str, known: list[str]) -> str:
-    """Give a hint that names the nearest known word."""
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean `{close[0]}`?" if close else f"known are {', '.join(known)}"

@@ -18,11 +18,11 @@ from math import lcm
 from pathlib import Path
 from typing import Final
 
+from fairweir import shipped
 from fairweir.errors import ConfigError
 from fairweir.formal.linear import Atom, LinearForm
 from fairweir.formal.rule import BeliefFamily, Comparison, Condition, Rule
 
-TEMPLATES: Final = Path(__file__).parents[1] / "skeletons"
 #: bpf/rule.h: quantities are below 2^48 and sums below 2^63.
 MOST_WEIGHT: Final = 1 << 15
 #: Columns of C, a tab counting 8.
@@ -70,7 +70,6 @@ def controller(rule: Rule) -> str:
     ------
     ConfigError : coefficients that are too large for 64-bit arithmetic
     """
-    template = TEMPLATES / f"rule-{rule.beliefs.value}.bpf.c.in"
     words = {
         "@name@": rule.name,
         "@NAME@": rule.name.upper(),
@@ -78,7 +77,7 @@ def controller(rule: Rule) -> str:
         "@header@": _header(rule),
         "@decision@": decision(rule).rstrip("\n"),
     }
-    text = template.read_text(encoding="utf-8")
+    text = shipped.skeleton(f"rule-{rule.beliefs.value}.bpf.c.in")
     for placeholder, word in words.items():
         text = text.replace(placeholder, word)
     return text

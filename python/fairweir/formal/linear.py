@@ -20,13 +20,14 @@ A name may be multiplied or divided by R, which changes its unit.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import Final, NamedTuple
+
+from fairweir.suggestions import did_you_mean
 
 
 class Unit(Enum):
@@ -199,11 +200,7 @@ def _term(words: list[str], sign: int, text: str) -> tuple[Atom, Fraction]:
             r_power += -power if divides else power
             names += [name] if name else []
         else:
-            close = difflib.get_close_matches(word, NAMES, n=1, cutoff=0.5)
-            raise FormError(
-                f"has an unknown name `{word}`",
-                f"did you mean `{close[0]}`?" if close else f"known are {', '.join(NAMES)}",
-            )
+            raise FormError(f"has an unknown name `{word}`", did_you_mean(word, NAMES))
         divides = False
     if not words:
         raise FormError("lacks a term" if text.strip() else "is empty", "write as `2 C_L - 1/2 alpha`")

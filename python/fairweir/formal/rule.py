@@ -7,7 +7,6 @@ kernel C (:mod:`fairweir.formal.generate`). docs/formal/rules.md describes the f
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,10 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from fairweir import shipped
 from fairweir.complaints import explain
 from fairweir.errors import ConfigError
 from fairweir.formal.linear import FormError, LinearForm, Unit, parse_form
 from fairweir.scenario import parse_document, read_document
+from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import z3
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 #: What a kernel name may be: TCP_CA_NAME_MAX without the closing zero is 15.
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
 _COMPARISON = re.compile(r">=|<=|>|<")
-#: Rules of the repository, beside scenarios/.
-RULES: Final = Path(__file__).resolve().parents[3] / "rules"
+#: Where the rules that come with fairweir are.
+RULES: Final = shipped.folder("rules")
 
 
 class BeliefFamily(Enum):
@@ -173,7 +174,7 @@ class Rule:
             raise wrong(f"not a name for a rule: `{table.name}`", "name", hint)
         families = [family.value for family in BeliefFamily]
         if table.beliefs not in families:
-            raise wrong(f"unknown beliefs: `{table.beliefs}`", "beliefs", f"known are {', '.join(families)}")
+            raise wrong(f"unknown beliefs: `{table.beliefs}`", "beliefs", did_you_mean(table.beliefs, families))
         family = BeliefFamily(table.beliefs)
         branches = []
         for i, row in enumerate(table.branch):
@@ -271,19 +272,20 @@ class Rule:
 
 
 def find_rule(name: str) -> Path:
-    """Give the file of a rule: a path that ends in ``.toml``, or the name of one in rules/.
+    """Return the file of a rule: a path that ends in ``.toml``, or a name that ``fairweir list rules`` shows.
 
     Raises
     ------
     ConfigError : no such rule
     """
-    path = Path(name) if name.endswith(".toml") else RULES / f"{name}.toml"
-    if path.is_file():
+    path = Path(name) if name.endswith(".toml") else shipped.by_name("rules").get(name)
+    if path is not None and path.is_file():
         return path
-    known = sorted(file.stem for file in RULES.glob("*.toml"))
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean `{close[0]}`?" if close else f"known are {', '.join(known)}; or give the path of a rule file"
-    raise ConfigError(f"no such rule: `{name}`", hint=hint)
+    known = list(shipped.by_name("rules"))
+    otherwise = f"known are {', '.join(known)}; or give the path of a rule file"
+    raise ConfigError(
+        f"no such rule: `{name}`", hint=did_you_mean(name.removesuffix(".toml"), known, otherwise=otherwise)
+    )
 
 
 def parse_condition(text: str) -> Condition:

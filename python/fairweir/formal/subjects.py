@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from fairweir import shipped
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Start, cbr_delay, ccac
-from fairweir.formal.claims import nearest
 from fairweir.formal.exact import Violation
 from fairweir.formal.exact.senders import decisions
 from fairweir.formal.handmade import HANDMADE, HandmadeCca
-from fairweir.formal.rule import RULES, BeliefFamily, Rule, find_rule
+from fairweir.formal.rule import BeliefFamily, Rule, find_rule
 from fairweir.formal.system import Sender, System
 from fairweir.formal.trace import Trace
+from fairweir.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def of_handmade(cca: HandmadeCca) -> Subject:
 
 
 def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> Subject:
-    """Give the CCA of that name: one in rules/, one encoded by hand, or a rule file.
+    """Give the CCA of that name: a rule that comes with fairweir, one encoded by hand, or a rule file.
 
     Parameters
     ----------
@@ -91,11 +92,12 @@ def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Ex
             raise ConfigError(f"`{name}` has no beliefs that could be stale", key="--beliefs")
         return of_handmade(HANDMADE[name])
     if not name.endswith(".toml") and name not in rule_names():
-        hint = nearest(name, [*rule_names(), *HANDMADE])
-        raise ConfigError(f"no such CCA to verify: `{name}`", hint=f"{hint}; or give the path of a rule file")
+        known = [*rule_names(), *HANDMADE]
+        otherwise = f"known are {', '.join(known)}; or give the path of a rule file"
+        raise ConfigError(f"no such CCA to verify: `{name}`", hint=did_you_mean(name, known, otherwise=otherwise))
     return of_rule(Rule.load(find_rule(name)), start, expiry)
 
 
 def rule_names() -> list[str]:
     """Give the names of the rules that are shipped."""
-    return sorted(file.stem for file in RULES.glob("*.toml"))
+    return list(shipped.by_name("rules"))

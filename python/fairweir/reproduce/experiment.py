@@ -18,6 +18,7 @@ from fairweir.errors import ConfigError
 from fairweir.quantities import complain
 from fairweir.run import World
 from fairweir.scenario import Scenario, read_document
+from fairweir.suggestions import did_you_mean
 
 Reading = Literal[
     "ratio",
@@ -281,6 +282,6 @@ def named(known: Sequence[str], wanted: Sequence[str], *, source: str | None = N
     for word in wanted or [""]:
         found = [name for name in known if name == word] or [name for name in known if name.startswith(word)]
         if not found:
-            raise ConfigError(f"no published experiment `{word}`", hint=f"known are {', '.join(known)}", source=source)
+            raise ConfigError(f"no published experiment `{word}`", hint=did_you_mean(word, known), source=source)
         chosen |= dict.fromkeys(found)
     return list(chosen)

@@ -22,6 +22,7 @@ from fairweir.audit.exhibits import (
     rtprops,
 )
 from fairweir.errors import ConfigError
+from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,13 +68,7 @@ def select(only: Iterable[str] | None) -> list[str]:
         return names()
     for entry in wanted:
         if not any(_fits(name, entry) for name in names()):
-            from difflib import get_close_matches
-
-            near = get_close_matches(entry, names(), n=1, cutoff=0.4)
-            hint = f"did you mean `{near[0]}`? " if near else ""
-            raise ConfigError(
-                f"no exhibit called `{entry}`", key="--only", hint=hint + f"there are: {', '.join(names())}"
-            )
+            raise ConfigError(f"no exhibit called `{entry}`", key="--only", hint=did_you_mean(entry, names()))
     return [name for name in names() if any(_fits(name, entry) for entry in wanted)]
 
 

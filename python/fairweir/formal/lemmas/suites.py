@@ -6,7 +6,6 @@ suite is run. To add one: write the function, add its line to `SUITES`.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from fairweir.errors import ConfigError
 from fairweir.formal.lemmas.result import LemmaResult
+from fairweir.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,4 @@ def find(name: str) -> Suite:
     """
     if name in SUITES:
         return SUITES[name]
-    close = difflib.get_close_matches(name, SUITES, n=1, cutoff=0.5)
-    hint = f"did you mean `{close[0]}`?" if close else f"known are {', '.join(SUITES)}"
-    raise ConfigError(f"no suite of lemmas has that name: `{name}`", hint=hint)
+    raise ConfigError(f"no suite of lemmas has that name: `{name}`", hint=did_you_mean(name, SUITES))

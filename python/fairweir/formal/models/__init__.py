@@ -1,5 +1,6 @@
 """Network models: relations between what is sent and what is served, lost and delayed. One file a model."""
 
+import inspect
 from collections.abc import Mapping
 from functools import partial
 
@@ -15,4 +16,14 @@ MODELS: Mapping[str, Builder] = {
     "ccac-published": partial(ccac.build, acks=Acks.STEADY),
 }
 
-__all__ = ["MODELS"]
+
+def summary(name: str) -> str:
+    """Return one line on the model `name`: what its module's docstring begins with."""
+    builder = MODELS[name]
+    is_published = isinstance(builder, partial)
+    module = inspect.getmodule(builder.func if isinstance(builder, partial) else builder)
+    words = (inspect.getdoc(module) or "").partition("\n")[0]
+    return f"{words.rstrip('.')}; ACKs never pause, as in the published code" if is_published else words
+
+
+__all__ = ["MODELS", "summary"]

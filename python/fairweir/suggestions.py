@@ -1,0 +1,39 @@
+"""Hints for misspelt words: the nearest known one, or all of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+#: Similarity (difflib's ratio, 0 to 1) from which a known word counts as meant; at 0.5 `reno` still suggested `expo`.
+CUTOFF = 0.6
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is most similar to `word`, or that alone begins with it; None if there is none."""
+    words = list(known)
+    folded = {one.lower(): one for one in reversed(words)}
+    close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=CUTOFF)
+    if close:
+        return folded[close[0]]
+    begun = [one for one in words if word and one.lower().startswith(word.lower())]
+    return begun[0] if len(begun) == 1 else None
+
+
+def did_you_mean(word: str, known: Iterable[str], *, otherwise: str | None = None) -> str:
+    """Return a hint for a word that is not known.
+
+    Parameters
+    ----------
+    known : in the order in which the hint lists them when none is near
+    otherwise : the hint when none is near, instead of that list
+
+    Returns
+    -------
+    str; ``did you mean `x`?``, else `otherwise`, else ``known are x, y``
+    """
+    words = list(known)
+    near = nearest(word, words)
+    if near is not None:
+        return f"did you mean `{near}`?"
+    return otherwise if otherwise is not None else f"known are {', '.join(words)}"
