@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.table import Table
 
 from fairweir.agree.compare import Cell, Standing
@@ -28,16 +27,16 @@ def show(agreement: Agreement, console: Console) -> None:
     for scenario in agreement.scenarios:
         matrix.add_row(scenario, *(_mark(agreement.cell(cca, scenario)) for cca in agreement.ccas))
     console.print(matrix)
-    console.print("[dim]✓ within 10 % (RTT: or 2 ms); ~ within what chance explains; % the worst that is not[/dim]")
-    console.print(f"[dim]simulated hosts stall for {escape(agreement.host_stall)} once a second[/dim]")
+    console.print("✓ within 10 % (RTT: or 2 ms); ~ within what chance explains; % the worst that is not", style="dim")
+    console.print(f"simulated hosts stall for {agreement.host_stall} once a second", style="dim")
     for standing in (Standing.DIFFERS, Standing.NOT_JUDGED, Standing.NOT_PLAYED):
         cells = [cell for cell in agreement.cells if cell.standing is standing]
         if cells:
-            console.print(f"\n[bold]{standing}[/bold]")
+            console.print(f"\n{standing}", style="bold")
             for cell in cells:
-                console.print(f"  {cell.scenario}, {cell.cca}: {escape(cell.why)}", soft_wrap=True)
+                console.print(f"  {cell.scenario}, {cell.cca}: {cell.why}", soft_wrap=True)
                 if cell.known:
-                    console.print(f"    [dim]known: {escape(cell.known)}[/dim]", soft_wrap=True)
+                    console.print(f"    known: {cell.known}", style="dim", soft_wrap=True)
     console.print()
     console.print(closing(agreement), soft_wrap=True)
 

@@ -22,8 +22,6 @@ WORDS_WIDTH = 100
 """Columns of a terminal that have room for verdicts in words."""
 REASONS_WIDTH = 120
 """Columns that have room for reasons beside the numbers."""
-FILE_WIDTH = 180
-"""Columns when the reader is a file or a pipe, which have room for everything."""
 
 
 def number(value: float) -> str:
@@ -32,7 +30,8 @@ def number(value: float) -> str:
         return "0"
     magnitude = abs(value)
     if magnitude >= 0.99 * RATIO_CEILING:
-        return "∞" if value > 0 else "-∞"
+        # As the report writes it: a flow that got nothing makes a ratio without end.
+        return "≥ 10⁶" if value > 0 else "≤ -10⁶"
     if magnitude >= 100:
         return f"{value:.0f}"
     if magnitude < 0.001:
@@ -53,14 +52,13 @@ def estimate(exhibit: ExhibitResult) -> str:
 
 def show(results: AuditResults, console: Console) -> None:
     """Print the tables of `results`."""
-    page = console if console.is_terminal else Console(file=console.file, width=FILE_WIDTH, highlight=False)
     if len(results.ccas) == 1:
-        page.print(_alone(results.ccas[0], page.width))
+        console.print(_alone(results.ccas[0], console.width, fills=console.is_terminal))
     else:
-        page.print(_side_by_side(results.ccas))
-    page.print()
+        console.print(_side_by_side(results.ccas))
+    console.print()
     for cca in results.ccas:
-        page.print(_closing(cca), soft_wrap=True)
+        console.print(_closing(cca), soft_wrap=True)
 
 
 def show_comparison(comparison: Comparison, console: Console) -> None:
@@ -73,7 +71,7 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
         console.print(f"  not compared, in only one of the two audits: {len(comparison.not_compared)}")
 
 
-def _alone(cca: CcaResults, width: int) -> Table:
+def _alone(cca: CcaResults, width: int, *, fills: bool) -> Table:
     table = Table(
         title=cca.cca, title_justify="left", title_style="bold", box=None, header_style="bold", pad_edge=False
     )
@@ -82,8 +80,9 @@ def _alone(cca: CcaResults, width: int) -> Table:
     table.add_column("bound" if width < WORDS_WIDTH else "threshold", no_wrap=True)
     table.add_column("" if width < WORDS_WIDTH else "verdict", no_wrap=True)
     if width >= REASONS_WIDTH:
-        table.expand = True
-        table.add_column("why", overflow="ellipsis", no_wrap=True, ratio=1)
+        # A terminal cuts reasons to its width; a file has room for all of them.
+        table.expand = fills
+        table.add_column("why", overflow="ellipsis", no_wrap=True, ratio=1 if fills else None)
     for exhibit in cca.exhibits:
         verdict = _verdict(exhibit.verdict)
         cells: list[str | Text] = [

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from fairweir.cli import output
@@ -166,8 +165,8 @@ def show(results: list[ContractResult]) -> None:
     for result in results:
         power = result.power_exponent
         table.add_row(
-            escape(result.cca),
-            escape(result.text),
+            result.cca,
+            result.text,
             f"{power.value:.2f} [{power.lo:.2f}, {power.hi:.2f}]" if power and result.has_contract else "-",
             f"{result.best.r_squared:.2f}" if result.best else "-",
             f"{result.repeat_ratio:.2f}" if result.repeat_ratio is not None else "-",
@@ -176,7 +175,7 @@ def show(results: list[ContractResult]) -> None:
     output.stdout.print(table)
     for result in results:
         for flag in result.flags:
-            output.stdout.print(f"{escape(result.cca)}: {escape(flag)}", soft_wrap=True)
+            output.stdout.print(f"{result.cca}: {flag}", soft_wrap=True)
     output.stdout.print(
         "exponent: of the plain power law on the same points; repeats: largest ratio of a flow's shares in two runs "
         "that differ in their seed only, median over settings",

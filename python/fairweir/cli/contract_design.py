@@ -8,7 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from fairweir.cli import output
@@ -136,7 +135,7 @@ def design_contract(texts: list[str], scenario: Path | None, *, as_json: bool) -
     if found:
         _show(found, wishes)
     if is_met:
-        output.stdout.print(escape(found[0].flow_line), soft_wrap=True)
+        output.stdout.print(found[0].flow_line, soft_wrap=True)
     elif found:
         output.stdout.print(
             "neither corner contract meets the wishes, nor does a bound of C.1 forbid it", soft_wrap=True

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from fairweir import world_kernel
 from fairweir.cli import output
@@ -151,7 +152,9 @@ def compare(
         _show(told)
     for name in ("without", "guarded"):
         if not told[name]["judged"]:
-            output.stderr.print(f"[bold red]NOT JUDGED[/bold red]: the run {name}: packets left late", soft_wrap=True)
+            output.stderr.print(
+                Text.assemble(("NOT JUDGED", "bold red"), f": the run {name}: packets left late"), soft_wrap=True
+            )
 
 
 def _show(told: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from fairweir import __version__
+from fairweir import __version__, terminal
 from fairweir.errors import FairweirError
 
 BAD_INPUT = 2
@@ -114,7 +114,8 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def fail(text: str) -> int:
     """Print an error to stderr and give the exit code for bad input."""
-    typer.echo(text, err=True)
+    # Errors quote files, names and messages of others.
+    typer.echo(terminal.escape(text, keep="\n\t"), err=True)
     return BAD_INPUT
 
 

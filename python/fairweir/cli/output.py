@@ -1,18 +1,86 @@
-"""Where output goes: data to stdout, words and progress to stderr."""
+"""Where output goes: data to stdout, words and progress to stderr.
+
+Names and messages come from scenarios, captures and users' code. Nothing of them is markup, and no character of them
+reaches a terminal that it would execute.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions, ConsoleRenderable, RenderHook
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.segment import Segment
+
+from fairweir import terminal
+
+if TYPE_CHECKING:
+    from rich.console import ConsoleOptions, RenderResult
+
+PIPE_WIDTH = 10_000
+"""Columns when the reader is a file or a program: no cell of a table is cut. ``COLUMNS`` in the environment wins."""
+#: What our own texts have: line ends, tabs, no-break and thin spaces in numbers.
+_KEPT = "\n\t\u00a0\u2009"
+_TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
+
+
+class _Escaped:
+    """A renderable whose text is escaped after it was laid out; Rich's own control codes stay."""
+
+    def __init__(self, renderable: ConsoleRenderable) -> None:
+        self.renderable = renderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for segment in console.render(self.renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(terminal.escape(segment.text, keep=_KEPT), segment.style)
+
+
+class _Escape(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Escaped(renderable) for renderable in renderables]
+
+
+class Output(Console):
+    """A console that takes no text for markup and escapes control characters; a file or a pipe gets uncut tables."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+        self.push_render_hook(_Escape())
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        """Columns and lines of the terminal; where there is none, room for everything."""
+        found = super().size
+        if self.is_terminal:
+            return found
+        columns = os.environ.get("COLUMNS", "")
+        return ConsoleDimensions(int(columns) if columns.isdecimal() else PIPE_WIDTH, found.height)
+
+    @size.setter
+    def size(self, new_size: tuple[int, int]) -> None:
+        self.width, self.height = new_size
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as Rich does; for a file or a program without the blanks that fill a table's last column."""
+        if self.is_terminal:
+            super().print(*objects, **options)
+            return
+        with self.capture() as captured:
+            super().print(*objects, **options)
+        self.file.write(_TRAILING.sub("", captured.get()))
+
 
 #: Tables and other data; no colour when it is not a terminal.
-stdout = Console(highlight=False, soft_wrap=False)
+stdout = Output()
 #: Words and progress.
-stderr = Console(stderr=True, highlight=False)
+stderr = Output(stderr=True)
 
 
 def print_json(document: Any) -> None:
@@ -39,6 +107,12 @@ def progress_bar(*, counts: bool) -> Progress:
     ----------
     counts : show "3/10" (jobs) rather than a percentage
     """
-    done = MofNCompleteColumn() if counts else TextColumn("{task.percentage:>3.0f} %")
-    columns = (TextColumn("{task.description}"), BarColumn(), done, TimeElapsedColumn(), TimeRemainingColumn())
+    done = MofNCompleteColumn() if counts else TextColumn("{task.percentage:>3.0f} %", markup=False)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        done,
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     return Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal)

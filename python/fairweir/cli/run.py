@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
@@ -101,7 +101,7 @@ def run(
         show(played)
     if not played.is_judged:
         reason = played.summary["emulator"]["reason"]
-        output.stderr.print(f"[bold red]NOT JUDGED[/bold red]: {escape(reason)}", soft_wrap=True)
+        output.stderr.print(Text.assemble(("NOT JUDGED", "bold red"), f": {reason}"), soft_wrap=True)
         output.stderr.print("conclude nothing from this run; play it again when the machine is quieter", soft_wrap=True)
     if not replays_alike(played.summary):
         raise typer.Exit(CLAIM_FAILS)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
@@ -149,13 +149,13 @@ def show(evidence: Evidence, out: Path | None) -> None:
     found = evidence.found
     case, outcome = found.case, found.outcome.value
     colour = {"proved": "green", "refuted": "red", "unknown": "yellow"}[outcome]
-    claim = escape(f"{case.subject.name} on {case.model}: {case.claim.text}")
-    output.stdout.print(f"[{colour}]{SYMBOLS[outcome]} {outcome}[/{colour}]  {claim}", soft_wrap=True)
+    claim = f"{case.subject.name} on {case.model}: {case.claim.text}"
+    output.stdout.print(Text.assemble((f"{SYMBOLS[outcome]} {outcome}", colour), f"  {claim}"), soft_wrap=True)
     for line in _lines(evidence, found, out):
-        output.stdout.print(f"  {escape(line)}", soft_wrap=True)
+        output.stdout.print(f"  {line}", soft_wrap=True)
     output.stdout.print("  assumed:", soft_wrap=True)
     for line in case.assumed():
-        output.stdout.print(f"    {escape(line)}", soft_wrap=True)
+        output.stdout.print(f"    {line}", soft_wrap=True)
     output.stdout.print()
 
 

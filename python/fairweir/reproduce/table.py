@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from fairweir.drawing import formats
 from fairweir.verdict import Outcome
@@ -27,21 +27,21 @@ def show(reproduction: Reproduction, console: Console) -> None:
     """Print every experiment: what was published, each check in each world, and why it differs where that is known."""
     for name, about in reproduction.experiments.items():
         console.print(
-            f"[bold]{name}[/bold]: {escape(about['title'])} [dim]({escape(about['source'])})[/dim]", soft_wrap=True
+            Text.assemble((name, "bold"), f": {about['title']} ", (f"({about['source']})", "dim")), soft_wrap=True
         )
-        console.print(f"  published: {escape(about['published'])}", soft_wrap=True)
+        console.print(f"  published: {about['published']}", soft_wrap=True)
         for key, word in (("setup", "set-up"), ("kernel_setup", "on the kernel")):
             if about.get(key):
-                console.print(f"  [dim]{word}: {escape(about[key])}[/dim]", soft_wrap=True)
+                console.print(f"  {word}: {about[key]}", style="dim", soft_wrap=True)
         findings = [finding for finding in reproduction.findings if finding.experiment == name]
         table = Table("", "case", "claim", "world", "published", "ours", "bound", "at", box=None, header_style="bold")
         for finding in findings:
-            table.add_row(*map(escape, _cells(finding)), style=None)
+            table.add_row(*_cells(finding), style=None)
         console.print(table)
         for finding in findings:
             if finding.why:
                 where = f"{finding.case}, {finding.world}"
-                console.print(f"  {finding.outcome.symbol} {escape(where)}: {escape(finding.why)}", soft_wrap=True)
+                console.print(f"  {finding.outcome.symbol} {where}: {finding.why}", soft_wrap=True)
         console.print()
     console.print(closing(reproduction), soft_wrap=True)
 
