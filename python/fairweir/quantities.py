@@ -95,7 +95,7 @@ def _finite_size(number: tuple[str, float], text: str) -> None:
 
 
 _TIME_HINT = 'write a time with its unit: "40ms", "12us", "300s"'
-_RATE_HINT = 'write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps"'
+_RATE_HINT = 'write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps" or "96Mbit/s"'
 
 Time = Annotated[
     str, BeforeValidator(_quantity(_core.parse_time, "40ms", _between(0, MAX_TIME_NS, "0s", "720h", _TIME_HINT)))

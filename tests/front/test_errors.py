@@ -24,7 +24,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         {"link.bottleneck.rate": "0Mbps"},
         "error: link rate must be positive: `0Mbps` (x.toml: link.bottleneck.rate)\n\n"
-        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps"',
+        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps" or "96Mbit/s"',
     ),
     (
         {"link.bottleneck.rate": 24},
@@ -34,32 +34,32 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         {"link.bottleneck.rate": "24"},
         "error: rate `24` has no unit (x.toml: link.bottleneck.rate)\n\n"
-        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps"',
+        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps" or "96Mbit/s"',
     ),
     (
         {"link.bottleneck.rate": "24mbps"},
         "error: rate `24mbps` has an unknown unit `mbps` (x.toml: link.bottleneck.rate)\n\n"
-        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps"',
+        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps" or "96Mbit/s"',
     ),
     (
         {"link.bottleneck.rate": "40ms"},
         "error: rate `40ms` has an unknown unit `ms` (x.toml: link.bottleneck.rate)\n\n"
-        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps"',
+        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps" or "96Mbit/s"',
     ),
     (
         {"link.bottleneck.rate": "-3Mbps"},
         "error: rate `-3Mbps` is not a non-negative decimal number with a unit (x.toml: link.bottleneck.rate)\n\n"
-        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps"',
+        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps" or "96Mbit/s"',
     ),
     (
         {"link.bottleneck.rate": "900Tbps"},
         "error: link rate must be at most 100Tbps: `900Tbps` (x.toml: link.bottleneck.rate)\n\n"
-        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps"',
+        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps" or "96Mbit/s"',
     ),
     (
         {"link.bottleneck.rate": "1bps"},
         "error: link rate must be positive: `1bps` (x.toml: link.bottleneck.rate)\n\n"
-        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps"',
+        'hint: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps" or "96Mbit/s"',
     ),
     (
         {"link.bottleneck.rate": True},

@@ -80,6 +80,12 @@ def test_wrong_dimensions_are_type_errors_too() -> None:
     assert rate != time  # type: ignore[comparison-overlap]
 
 
+@pytest.mark.parametrize("text", ["1Mbit/s", "1Mbit", "1000kbit/s", "0.001Gbit", "1000000bit/s", "1Mbps"])
+def test_rates_are_read_in_every_spelling_that_is_documented(text: str) -> None:
+    assert Rate.parse(text) == Rate.from_mbps(1)
+    assert str(Rate.parse(text)) == "1Mbps"
+
+
 def test_a_number_without_a_unit_is_refused() -> None:
     for parse in (Rate.parse, Duration.parse, Bytes.parse):
         with pytest.raises(ConfigError, match="has no unit"):

@@ -59,7 +59,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_quantity_or_a_message(text in "[0-9._]{0,24} ?(ns|us|ms|s|min|h|bps|kbps|Mbps|Gbps|B|KiB|pkts|bdp|.{0,3})") {
+        fn any_text_is_a_quantity_or_a_message(text in "[0-9._]{0,24} ?(ns|us|ms|s|min|h|[kMGT]?(bps|bit/s|bit)|B|KiB|pkts|bdp|.{0,3})") {
             units(&text);
         }
 

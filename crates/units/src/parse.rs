@@ -56,7 +56,7 @@ impl ParseError {
     /// What to write instead.
     pub fn hint(&self) -> &'static str {
         match self.quantity() {
-            "rate" => "write a rate with its unit: \"96Mbps\", \"1.5Gbps\", \"512kbps\"",
+            "rate" => "write a rate with its unit: \"96Mbps\", \"1.5Gbps\", \"512kbps\" or \"96Mbit/s\"",
             "time" => "write a time with its unit: \"40ms\", \"12us\", \"300s\"",
             _ => "write a size with its unit: \"64KiB\", \"1500B\", \"512pkts\", \"1.5bdp\" or \"infinite\"",
         }
@@ -72,9 +72,25 @@ const TIME_UNITS: &[(&str, u64)] = &[
     ("h", 3_600_000_000_000),
 ];
 
-/// In bits per second; stored as whole bytes per second.
-const RATE_UNITS: &[(&str, u64)] =
-    &[("bps", 1), ("kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000), ("Tbps", 1_000_000_000_000)];
+/// In bits per second; stored as whole bytes per second. The first five are printed; the others are read too, as tables
+/// show rates and as tc(8) writes them.
+const RATE_UNITS: &[(&str, u64)] = &[
+    ("bps", 1),
+    ("kbps", 1_000),
+    ("Mbps", 1_000_000),
+    ("Gbps", 1_000_000_000),
+    ("Tbps", 1_000_000_000_000),
+    ("bit/s", 1),
+    ("kbit/s", 1_000),
+    ("Mbit/s", 1_000_000),
+    ("Gbit/s", 1_000_000_000),
+    ("Tbit/s", 1_000_000_000_000),
+    ("bit", 1),
+    ("kbit", 1_000),
+    ("Mbit", 1_000_000),
+    ("Gbit", 1_000_000_000),
+    ("Tbit", 1_000_000_000_000),
+];
 
 const BYTE_UNITS: &[(&str, u64)] = &[
     ("B", 1),
@@ -188,7 +204,7 @@ impl fmt::Display for Time {
 }
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        print_exact(f, self.bits_per_sec(), RATE_UNITS)
+        print_exact(f, self.bits_per_sec(), &RATE_UNITS[..5])
     }
 }
 impl fmt::Display for Bytes {
@@ -219,6 +235,9 @@ mod tests {
     fn text_becomes_exact_quantities() {
         assert_eq!("96Mbps".parse(), Ok(Rate::from_bytes_per_sec(12_000_000)));
         assert_eq!("1.5Gbps".parse(), Ok(Rate::from_mbps(1500)));
+        assert_eq!("1Mbit/s".parse(), Ok(Rate::from_mbps(1)));
+        assert_eq!(" 1.5 Gbit ".parse(), Ok(Rate::from_mbps(1500)));
+        assert_eq!("800bit/s".parse(), Ok(Rate::from_bytes_per_sec(100)));
         assert_eq!("40ms".parse(), Ok(Dur::from_millis(40)));
         assert_eq!("0.1ms".parse(), Ok(Dur::from_micros(100)));
         assert_eq!("64KiB".parse(), Ok(Bytes(65536)));
@@ -232,6 +251,13 @@ mod tests {
         let messages: Vec<String> = [
             "96".parse::<Rate>().unwrap_err(),
             "96mbps".parse::<Rate>().unwrap_err(),
+            "96mbit/s".parse::<Rate>().unwrap_err(),
+            "0.5bit/s".parse::<Rate>().unwrap_err(),
+            "Mbit/s".parse::<Rate>().unwrap_err(),
+            "96Mbit/h".parse::<Rate>().unwrap_err(),
+            "96bpsbit".parse::<Rate>().unwrap_err(),
+            "96Mbit/sbit".parse::<Rate>().unwrap_err(),
+            "96bit/s/s".parse::<Rate>().unwrap_err(),
             "-4ms".parse::<Dur>().map(|_| Rate::ZERO).unwrap_err(),
             "ms".parse::<Dur>().map(|_| Rate::ZERO).unwrap_err(),
             "1.2.3s".parse::<Dur>().map(|_| Rate::ZERO).unwrap_err(),
@@ -246,6 +272,13 @@ mod tests {
             [
                 "rate `96` has no unit",
                 "rate `96mbps` has an unknown unit `mbps`",
+                "rate `96mbit/s` has an unknown unit `mbit/s`",
+                "rate `0.5bit/s` is out of range",
+                "rate `Mbit/s` is not a non-negative decimal number with a unit",
+                "rate `96Mbit/h` has an unknown unit `Mbit/h`",
+                "rate `96bpsbit` has an unknown unit `bpsbit`",
+                "rate `96Mbit/sbit` has an unknown unit `Mbit/sbit`",
+                "rate `96bit/s/s` has an unknown unit `bit/s/s`",
                 "time `-4ms` is not a non-negative decimal number with a unit",
                 "time `ms` is not a non-negative decimal number with a unit",
                 "time `1.2.3s` is not a non-negative decimal number with a unit",
@@ -270,6 +303,10 @@ mod tests {
             prop_assert_eq!(Bytes(bytes).to_string().parse(), Ok(Bytes(bytes)));
             let rate = Rate::from_bytes_per_sec(rate);
             prop_assert_eq!(rate.to_string().parse(), Ok(rate));
+            for ending in ["bit/s", "bit"] {
+                let spelt = rate.to_string().replace("bps", ending);
+                prop_assert_eq!(spelt.parse(), Ok(rate), "{}", spelt);
+            }
         }
 
         #[test]
