@@ -181,7 +181,7 @@ class Lab:
         for child in self.children:
             child.kill()
             child.wait()
-            for pipe in (child.stdout, child.stderr):
+            for pipe in (child.stdin, child.stdout, child.stderr):
                 if pipe is not None:
                     pipe.close()
         for each in self.sockets:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ from fairweir.guard.daemon import find_daemon
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60)]
 
 CAP_NET_ADMIN = 1 << 12
+NOBODY = 65534
 PORT = 9465
 SERVICE = 'fairweir_guard_service_target_bits_per_second{interface="v0",service="10.9.0.1"}'
 
@@ -70,18 +72,30 @@ def test_a_guard_that_runs_has_given_up_its_rights(
     assert "guard" not in filters
 
 
-def test_the_units_capabilities_are_enough(lab: Lab, cap: Path) -> None:
+def test_the_units_capabilities_are_enough(lab: Lab, cap: Path, request: pytest.FixtureRequest) -> None:
     unit = (Path(__file__).parents[2] / "packaging" / "fairweir-guard@.service").read_text()
     [granted] = re.findall(r"^AmbientCapabilities=(.*)$", unit, re.MULTILINE)
     added = ",".join(f"+{name.removeprefix('CAP_').lower()}" for name in granted.split())
     cap.parent.chmod(0o755)
+    # A name that no other test has, as the directory is shared with all who run tests here.
+    device = f"u{os.getpid()}"
+    lab.receiver.sh(
+        f"""ip link set v0 down; ip link set v0 name {device}
+        ip link set {device} up; ip route add default via 10.9.1.254"""
+    )
+    made = Path("/run", re.findall(r"^RuntimeDirectory=(.*)$", unit, re.MULTILINE)[0].replace("%i", device))
+    refused = lab.ask(lab.receiver, "status", "--interface", device)
+    assert "has no guard" in refused.stderr
+    made.mkdir(parents=True)
+    os.chown(made, NOBODY, NOBODY)
+    request.addfinalizer(lambda: shutil.rmtree(made))
     child = lab.guard(
         lab.receiver,
-        "v0",
+        device,
         "--config",
         "/dev/stdin",
-        through=f"setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all,{added} --ambient-caps={added} "
-        f"--bounding-set=-all,{added}",
+        through=f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups --inh-caps=-all,{added} "
+        f"--ambient-caps={added} --bounding-set=-all,{added}",
         reads=cap,
     )
     nothing = {0}
@@ -90,7 +104,7 @@ def test_the_units_capabilities_are_enough(lab: Lab, cap: Path) -> None:
     assert sets == {"Inh": nothing, "Prm": nothing, "Eff": nothing, "Amb": nothing}
     connection = lab.connect("10.9.1.2")
     send_until(is_held, connection)
-    [service] = lab.status(lab.receiver, "v0")["services"]
+    [service] = lab.status(lab.receiver, device)["services"]
     assert [flow["pid"] for flow in service["flows"]] == [os.getpid()], "it finds other users' processes"
     child.send_signal(signal.SIGINT)
     assert child.wait(10) == 130
@@ -127,7 +141,7 @@ def test_metrics_are_served_whatever_clients_do(lab: Lab, cap: Path, tmp_path: P
     assert scraped(lab, method="POST") == "405"
 
     def hostile() -> list[socket.socket]:
-        clients = [socket.create_connection(("127.0.0.1", PORT)) for _ in range(5)]
+        clients = [socket.create_connection(("127.0.0.1", PORT)) for _ in range(150)]
         with suppress(ConnectionError):
             clients[1].sendall(b"GET /metrics HTTP/1.1\r\nA: " + b"a" * (1 << 20))
         clients[2].sendall(b"GET /metrics HT")

@@ -1,113 +1,150 @@
-//! The door of a running guard: a socket in the network namespace, by the device's number, not in the file system.
+//! The control socket of a running guard: a question is one line, the answer is one line of JSON.
 //!
-//! Whoever holds it is the device's only guard; it is gone with the process. A question is one line, the answer is all
-//! that comes back. Only root and the guard's own user are answered.
+//! Only root and the guard's own user are answered. Others cannot connect, as the socket's mode is 0600, and who connects
+//! nevertheless is closed before anything is read. A turn of the loop accepts and answers a bounded number, and waits for
+//! nobody, so that questions never delay decisions.
 
 use crate::device::Device;
 use crate::error::{During, GuardError};
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use crate::exchange::{Exchanges, Limits};
+use crate::home::{Home, Place, Taken};
+use fairweir_units::{Dur, Time};
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, getsockopt, listen, socket};
+use nix::sys::stat::{Mode, fchmod};
 use nix::unistd::{Uid, geteuid};
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::time::Duration;
 
-/// How long one who asks may take: nobody shall hold up the loop.
-const PATIENCE: Duration = Duration::from_millis(50);
-/// How long a guard may take to answer: it may be deciding.
-const ANSWER: Duration = Duration::from_secs(2);
-/// Bytes of a question.
-const LONGEST: u64 = 512;
-
-fn address(device: &Device) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(format!("fairweir-guard/{}", device.index))
-}
+/// Bytes of a question, and who may ask at the same time for how long.
+const LIMITS: Limits = Limits { connections: 16, patience: Dur::from_millis(2000), request: 512 };
+/// Connections accepted per turn of the loop.
+const ACCEPTED: usize = 8;
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 64;
+/// How long a guard may take to answer: its machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes of an answer: 4,096 flows take two million.
+const LONGEST_ANSWER: u64 = 64 << 20;
+const ONLY_THESE: &str = "it answers root and its own user";
 
 /// The guard's side.
 #[derive(Debug)]
 pub struct Door {
     listener: UnixListener,
+    exchanges: Exchanges<UnixStream>,
+    is_waiting: bool,
+    // Last: the socket's file goes when nobody listens any more.
+    _place: Place,
 }
 
 impl Door {
     /// Becomes the guard of `device`.
     ///
     /// # Errors
-    /// If there is one already.
+    /// If there is one already, or the socket's directory is not safe.
     pub fn hold(device: &Device) -> Result<Door, GuardError> {
-        let what = || format!("the door of {}", device.name);
-        match address(device).and_then(|address| UnixListener::bind_addr(&address)) {
-            Ok(listener) => {
-                listener.set_nonblocking(true).during(what)?;
-                Ok(Door { listener })
-            }
-            Err(e) if e.kind() == ErrorKind::AddrInUse => Err(GuardError::refused(
-                format!("`{}` has a guard already{}", device.name, who(device)),
+        Door::hold_at(&Home::default(), device)
+    }
+
+    fn hold_at(home: &Home, device: &Device) -> Result<Door, GuardError> {
+        let place = home.take(device).map_err(|taken| match taken {
+            Taken::Failed(error) => error,
+            Taken::Alive => GuardError::refused(
+                format!("`{}` has a guard already{}", device.name, who(home, device)),
                 format!("`fairweir guard status --interface {}` shows what it does", device.name),
-            )),
-            Err(e) => Err(e).during(what),
-        }
+            ),
+        })?;
+        let listener = listen_at(place.socket()).during(|| format!("listen at {}", place.socket().display()))?;
+        Ok(Door { listener, exchanges: Exchanges::new(LIMITS), is_waiting: false, _place: place })
     }
 
-    /// Answers all who have asked since the last call.
-    pub fn answer(&self, mut reply: impl FnMut(&str) -> String) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            // Whoever asks badly or leaves early gets nothing; that is no concern of the guard.
-            let _ = serve(stream, &mut reply);
+    /// Accepts some who connect, and answers at most one question.
+    pub fn answer(&mut self, now: Time, mut reply: impl FnMut(&str) -> String) {
+        for _ in 0..ACCEPTED {
+            let Ok((stream, _)) = self.listener.accept() else { break };
+            if peer(&stream).is_ok_and(|(uid, _)| uid.is_root() || uid == geteuid()) {
+                self.exchanges.admit(stream, now);
+            }
         }
+        self.is_waiting = self.exchanges.advance(now, |request, is_whole| {
+            let line = match request.iter().position(|byte| *byte == b'\n') {
+                Some(end) => &request[..end],
+                None if is_whole => request,
+                None => return None,
+            };
+            Some(format!("{}\n", reply(String::from_utf8_lossy(line).trim_end())).into_bytes())
+        });
+    }
+
+    /// Does somebody wait for an answer that only takes another turn?
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
+    /// What to poll for before the next turn.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let listener = PollFd::new(self.listener.as_fd(), PollFlags::POLLIN);
+        std::iter::once(listener).chain(self.exchanges.sources())
     }
 }
 
-impl AsFd for Door {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.listener.as_fd()
-    }
+fn listen_at(path: &Path) -> io::Result<UnixListener> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    // Linux takes the file's mode from the socket: there is no moment in which others could connect.
+    fchmod(&socket, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+    listen(&socket, Backlog::new(BACKLOG)?)?;
+    Ok(socket.into())
 }
 
-fn serve(mut stream: UnixStream, reply: &mut impl FnMut(&str) -> String) -> io::Result<()> {
-    let asker = Uid::from_raw(getsockopt(&stream, PeerCredentials)?.uid());
-    if !asker.is_root() && asker != geteuid() {
-        return Ok(());
-    }
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut question = String::new();
-    BufReader::new((&stream).take(LONGEST)).read_line(&mut question)?;
-    writeln!(stream, "{}", reply(question.trim_end()))
+fn peer(stream: &UnixStream) -> io::Result<(Uid, i32)> {
+    let credentials = getsockopt(stream, PeerCredentials)?;
+    Ok((Uid::from_raw(credentials.uid()), credentials.pid()))
 }
 
 /// Asks the guard of `device`.
 ///
 /// # Errors
-/// If there is none.
+/// If there is none, it does not answer this user, or somebody else answers in its place.
 pub fn ask(device: &Device, question: &str) -> Result<String, GuardError> {
+    ask_at(&Home::default(), device, question)
+}
+
+fn ask_at(home: &Home, device: &Device, question: &str) -> Result<String, GuardError> {
     let what = || format!("ask the guard of {}", device.name);
-    let mut stream = match address(device).and_then(|address| UnixStream::connect_addr(&address)) {
-        Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
-            return Err(GuardError::refused(
-                format!("`{}` has no guard", device.name),
-                format!("start one: fairweir guard run --interface {}", device.name),
-            ));
-        }
+    let nobody = || {
+        GuardError::refused(
+            format!("`{}` has no guard", device.name),
+            format!("start one: fairweir guard run --interface {}", device.name),
+        )
+    };
+    let silent = || GuardError::refused(format!("the guard of `{}` does not answer", device.name), ONLY_THESE);
+    let (path, owner) = match home.find(device) {
+        Err(GuardError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => return Err(silent()),
+        found => found?.ok_or_else(nobody)?,
+    };
+    let stream = match UnixStream::connect(&path) {
+        Err(e) if matches!(e.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) => return Err(nobody()),
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(silent()),
         connected => connected.during(what)?,
     };
-    let exchange = |stream: &mut UnixStream| -> io::Result<String> {
-        stream.set_read_timeout(Some(ANSWER))?;
-        writeln!(stream, "{question}")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
+    let (server, _) = peer(&stream).during(what)?;
+    verify_server(device, server, owner)?;
+    let answer = match exchange(stream, question) {
+        Err(e) if matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => return Err(silent()),
+        answer => answer.during(what)?,
     };
-    let answer = exchange(&mut stream).during(what)?;
     if answer.is_empty() {
-        return Err(GuardError::refused(
-            format!("the guard of `{}` does not answer", device.name),
-            "it answers root and its own user",
-        ));
+        return Err(silent());
     }
-    // A guard waits for nobody: an asker that is too slow gets a part.
+    // A guard waits for nobody: who asks and reads too slowly gets a part.
     let whole = answer.strip_suffix('\n').map(str::to_owned);
     whole.ok_or_else(|| {
         GuardError::refused(
@@ -117,68 +154,132 @@ pub fn ask(device: &Device, question: &str) -> Result<String, GuardError> {
     })
 }
 
-fn who(device: &Device) -> String {
-    let process = address(device)
-        .and_then(|address| UnixStream::connect_addr(&address))
-        .and_then(|stream| Ok(getsockopt(&stream, PeerCredentials)?.pid()));
-    process.map_or_else(|_| String::new(), |pid| format!(", process {pid}"))
+/// Root, this user, or the user for whom root has made the socket's directory.
+fn verify_server(device: &Device, server: Uid, owner: Uid) -> Result<(), GuardError> {
+    if server.is_root() || server == geteuid() || server == owner {
+        return Ok(());
+    }
+    Err(GuardError::refused(
+        format!("a process of user {server} answers for the guard of `{}`", device.name),
+        "only root, this user, or the user of the guard's service may",
+    ))
+}
+
+fn exchange(mut stream: UnixStream, question: &str) -> io::Result<String> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    // One line, whatever the question contains.
+    stream.write_all(format!("{}\n", question.replace(['\n', '\r'], " ")).as_bytes())?;
+    let mut answer = String::new();
+    (&stream).take(LONGEST_ANSWER).read_to_string(&mut answer)?;
+    let _ = stream.shutdown(Shutdown::Both);
+    Ok(answer)
+}
+
+fn who(home: &Home, device: &Device) -> String {
+    let path = home.find(device).ok().flatten().map(|(path, _)| path);
+    let process = path.and_then(|path| peer(&UnixStream::connect(path).ok()?).ok());
+    process.map_or_else(String::new, |(_, pid)| format!(", process {pid}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
     use std::process;
     use std::thread;
 
+    fn device() -> Device {
+        Device { name: "test0".to_owned(), index: 7, link_header: 0 }
+    }
+
+    /// Answers until `asking` has ended.
+    fn answer_until<T>(door: &mut Door, asking: thread::JoinHandle<T>) -> T {
+        while !asking.is_finished() {
+            door.answer(Time::ZERO, |question| format!("asked: {question}"));
+            thread::yield_now();
+        }
+        asking.join().unwrap()
+    }
+
     #[test]
     fn one_guard_at_a_time_and_it_answers() {
-        // No device has such a number, and no other test run this one.
-        let device = Device { name: "test0".to_owned(), index: u32::MAX - process::id(), link_header: 0 };
-        let door = Door::hold(&device).unwrap();
-        let second = Door::hold(&device).unwrap_err();
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path());
+        assert_eq!(ask_at(&home, &device(), "status").unwrap_err().to_string(), "`test0` has no guard");
+        let mut door = Door::hold_at(&home, &device()).unwrap();
+        let second = Door::hold_at(&home, &device()).unwrap_err();
         assert_eq!(second.to_string(), format!("`test0` has a guard already, process {}", process::id()));
+        let (path, _) = home.find(&device()).unwrap().unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 
         let asking = thread::spawn({
-            let device = device.clone();
-            move || ask(&device, "explain 192.0.2.1").unwrap()
+            let home = home.clone();
+            move || ask_at(&home, &device(), "explain 192.0.2.1\nstatus").unwrap()
         });
-        while !asking.is_finished() {
-            door.answer(|question| format!("asked: {question}"));
-            thread::sleep(Duration::from_millis(1));
-        }
-        assert_eq!(asking.join().unwrap(), "asked: explain 192.0.2.1");
-
+        assert_eq!(answer_until(&mut door, asking), "asked: explain 192.0.2.1 status");
         drop(door);
-        assert_eq!(ask(&device, "status").unwrap_err().to_string(), "`test0` has no guard");
-        Door::hold(&device).unwrap();
+        assert_eq!(ask_at(&home, &device(), "status").unwrap_err().to_string(), "`test0` has no guard");
+        Door::hold_at(&home, &device()).unwrap();
+    }
+
+    #[test]
+    fn who_floods_is_answered_a_few_at_a_time_and_the_loop_goes_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path());
+        let mut door = Door::hold_at(&home, &device()).unwrap();
+        let (path, _) = home.find(&device()).unwrap().unwrap();
+        // As many as the kernel lets wait, each with a question.
+        let mut flood = Vec::new();
+        for _ in 0..BACKLOG {
+            let mut stream = UnixStream::connect(&path).unwrap();
+            stream.write_all(b"status\n").unwrap();
+            flood.push(stream);
+        }
+        let (mut turns, mut answers) = (0, 0);
+        while answers < LIMITS.connections && turns < 1000 {
+            let before = answers;
+            door.answer(Time::ZERO, |_| {
+                answers += 1;
+                String::new()
+            });
+            turns += 1;
+            assert!(answers - before <= 1, "one answer a turn");
+            assert!(door.sources().count() <= 1 + LIMITS.connections);
+        }
+        assert!(turns >= BACKLOG as usize / ACCEPTED, "{turns} turns");
+        drop(flood);
+        // Who says nothing is closed when its time is over, by the clock of the loop.
+        let silent = UnixStream::connect(&path).unwrap();
+        door.answer(Time::ZERO, |_| String::new());
+        door.answer(Time::ZERO + LIMITS.patience, |_| unreachable!());
+        assert_eq!(door.sources().count(), 1);
+        drop(silent);
+    }
+
+    #[test]
+    fn only_root_this_user_and_the_directorys_owner_may_answer() {
+        let [own, other] = [geteuid(), Uid::from_raw(geteuid().as_raw() + 4711)];
+        for (server, owner, is_trusted) in
+            [(Uid::from_raw(0), own, true), (own, own, true), (other, other, true), (other, own, false)]
+        {
+            assert_eq!(verify_server(&device(), server, owner).is_ok(), is_trusted);
+        }
     }
 
     #[test]
     fn half_an_answer_is_none() {
-        let device = Device { name: "test2".to_owned(), index: u32::MAX / 4 - process::id(), link_header: 0 };
-        let listener = UnixListener::bind_addr(&address(&device).unwrap()).unwrap();
-        let asking = thread::spawn({
-            let device = device.clone();
-            move || ask(&device, "status").unwrap_err().to_string()
-        });
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(directory.path());
+        fs::create_dir(directory.path().join("test0")).unwrap();
+        let (path, _) = home.find(&device()).unwrap().unwrap();
+        let listener = UnixListener::bind(path).unwrap();
+        let asking = thread::spawn(move || ask_at(&home, &device(), "status").unwrap_err().to_string());
         let (mut stream, _) = listener.accept().unwrap();
-        BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+        assert_eq!(stream.read(&mut [0; 100]).unwrap(), 7);
         stream.write_all(b"{\"services\": [").unwrap();
         drop(stream);
-        assert_eq!(asking.join().unwrap(), "the answer of the guard of `test2` was cut off");
-    }
-
-    #[test]
-    fn who_says_nothing_holds_nobody_up() {
-        let device = Device { name: "test1".to_owned(), index: u32::MAX / 2 - process::id(), link_header: 0 };
-        let door = Door::hold(&device).unwrap();
-        let silent = UnixStream::connect_addr(&address(&device).unwrap()).unwrap();
-        let mut asked = 0;
-        door.answer(|_| {
-            asked += 1;
-            String::new()
-        });
-        assert_eq!(asked, 0);
-        drop(silent);
+        assert_eq!(asking.join().unwrap(), "the answer of the guard of `test0` was cut off");
     }
 }

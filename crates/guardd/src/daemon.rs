@@ -12,9 +12,9 @@ use crate::privileges::{self, Remaining};
 use crate::scrape::{Endpoint, Exposition};
 use crate::settings::Settings;
 use crate::signals::{Request, Signals};
-use crate::status::Status;
+use crate::status::{Decisions, Status};
 use crate::tap::Tap;
-use crate::{hook, live, machine, metrics};
+use crate::{hook, live, machine, metrics, terminal};
 use fairweir_guard::policy::DECIDE_EVERY;
 use fairweir_units::{Dur, Time};
 use nix::errno::Errno;
@@ -46,7 +46,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     let signals = Signals::block()?;
     let rules = settings.read()?;
     let device = Device::find(&settings.interface)?;
-    let door = Door::hold(&device)?;
+    let mut door = Door::hold(&device)?;
     let mut log = settings.log.as_deref().map(Log::open).transpose()?;
     let swept = hook::sweep(device.index);
     let tap = Tap::open(&device, settings.means, settings.attachment)?;
@@ -76,17 +76,18 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     let known = Known::new(rules.names.clone(), answers, owners);
     let mut guard = Guard::new(tap, known, &device.name, &rules, settings.dry_run);
     let exposition = endpoint.map(|endpoint| {
-        let exposition = Exposition::new(metrics::render(&guard.status()));
+        let exposition = Exposition::new(metrics::render(&status(&guard, Decisions::default())));
         endpoint.serve(exposition.clone());
         exposition
     });
     let mut screen = Screen::new(settings.live);
     let (mut log_file, mut metrics_file) = (Beside::proven(), Beside::default());
-    let (mut decide_at, mut tidy_at, mut metrics_at) = (machine::now(), machine::now(), machine::now());
+    let [mut decides, mut tidies, mut exports] =
+        [DECIDE_EVERY, TIDY_EVERY, METRICS_EVERY].map(|every| Rhythm::starting(machine::now(), every));
     loop {
-        wait(decide_at, &guard, &door, &signals)?;
+        wait(decides.at, &guard, &door, &signals)?;
         guard.observe()?;
-        door.answer(|question| answer(&guard, question));
+        door.answer(machine::now(), |question| answer(&guard, decides.counts, question));
         match signals.next() {
             None => {}
             Some(Request::Reload) => match settings.read() {
@@ -102,7 +103,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
             },
             Some(request) => {
                 let is_interrupted = request == Request::Interrupt;
-                let status = guard.status();
+                let status = status(&guard, decides.counts);
                 guard.release_all()?;
                 settings.metrics.as_deref().map(metrics::remove).transpose()?;
                 say(settings, "has ended");
@@ -110,16 +111,14 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
             }
         }
         let now = machine::now();
-        if now >= decide_at {
-            decide_at = next(decide_at, DECIDE_EVERY, now);
+        if decides.is_due(now) {
             let turns = guard.decide()?;
             if let Some(log) = &mut log {
                 let written = turns.iter().try_for_each(|turn| log.write(&event(turn, settings.dry_run)));
                 log_file.heed(settings, written)?;
             }
         }
-        if now >= tidy_at {
-            tidy_at = next(tidy_at, TIDY_EVERY, now);
+        if tidies.is_due(now) {
             guard.tidy();
             screen.show(&guard);
             if !device.is_there() {
@@ -130,9 +129,8 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
             }
         }
         let has_readers = settings.metrics.is_some() || exposition.is_some();
-        if has_readers && now >= metrics_at {
-            metrics_at = next(metrics_at, METRICS_EVERY, now);
-            let text = metrics::render(&guard.status());
+        if has_readers && exports.is_due(now) {
+            let text = metrics::render(&status(&guard, decides.counts));
             if let Some(path) = &settings.metrics {
                 metrics_file.heed(settings, metrics::write(path, &text))?;
             }
@@ -141,25 +139,51 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     }
 }
 
-/// The next time in a rhythm; those that were missed are left out.
-fn next(at: Time, every: Dur, now: Time) -> Time {
-    (at + every).max(now)
+/// Something that is done again and again. What is late by a whole period or more is left out, not made up for.
+#[derive(Debug)]
+struct Rhythm {
+    every: Dur,
+    at: Time,
+    counts: Decisions,
+}
+
+impl Rhythm {
+    fn starting(at: Time, every: Dur) -> Rhythm {
+        Rhythm { every, at, counts: Decisions::default() }
+    }
+
+    /// Is it time? If so, for the next one as well.
+    fn is_due(&mut self, now: Time) -> bool {
+        if now < self.at {
+            return false;
+        }
+        let missed = now.since(self.at).as_nanos() / self.every.as_nanos();
+        self.counts.missed += missed;
+        self.counts.made += 1;
+        self.at += self.every * (missed + 1);
+        true
+    }
 }
 
 /// Sleeps until something is to be done: the time `until`, a signal, a question, a ring that is filling.
 fn wait(until: Time, guard: &Guard, door: &Door, signals: &Signals) -> Result<(), GuardError> {
-    let ms = until.since(machine::now()).as_millis_f64().ceil() as u16;
-    let mut sources =
-        [signals.as_fd(), door.as_fd(), guard.tap().programs().filling()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    let left = if door.is_waiting() { Dur::ZERO } else { until.since(machine::now()) };
+    let ms = left.as_millis_f64().ceil() as u16;
+    let own = [signals.as_fd(), guard.tap().programs().filling()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    let mut sources: Vec<PollFd<'_>> = own.into_iter().chain(door.sources()).collect();
     match poll(&mut sources, PollTimeout::from(ms)) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(e) => Err(e).during(|| "wait for packets".into()),
     }
 }
 
-fn answer(guard: &Guard, question: &str) -> String {
+fn status(guard: &Guard, decisions: Decisions) -> Status {
+    Status { decisions, ..guard.status() }
+}
+
+fn answer(guard: &Guard, decisions: Decisions, question: &str) -> String {
     match question.split_once(' ') {
-        None if question == "status" => json!(guard.status()).to_string(),
+        None if question == "status" => json!(status(guard, decisions)).to_string(),
         Some(("explain", part)) => json!(guard.explain(part)).to_string(),
         _ => json!({ "error": format!("not understood: {question}") }).to_string(),
     }
@@ -182,7 +206,8 @@ fn event(turn: &Turn, dry_run: bool) -> serde_json::Value {
 /// One line for whoever started it.
 fn say(settings: &Settings, text: &str) {
     // Nobody may be listening; that is no reason to stop.
-    let _ = writeln!(std::io::stderr(), "guard of {}: {text}", settings.interface);
+    let line = format!("guard of {}: {text}", settings.interface);
+    let _ = writeln!(std::io::stderr(), "{}", terminal::escape(&line, &[]));
 }
 
 /// A file beside the work. One that cannot be written from the start is refused; one that fails later, on a full disk,
@@ -228,7 +253,23 @@ impl Screen {
         if self.is_on {
             /// Top left corner, then nothing below it.
             const CLEAR: &str = "\x1b[H\x1b[J";
-            let _ = write!(std::io::stderr(), "{CLEAR}{}", live::table(&guard.status()));
+            let Ok(status) = terminal::escape_all(&guard.status()) else { return };
+            let _ = write!(std::io::stderr(), "{CLEAR}{}", live::table(&status));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_late_by_a_period_is_left_out_and_the_rhythm_stays() {
+        let at = |ms| Time::ZERO + Dur::from_millis(ms);
+        let mut rhythm = Rhythm::starting(at(0), Dur::from_millis(100));
+        let due: Vec<u64> =
+            [0, 50, 120, 199, 205, 530, 599, 600].into_iter().filter(|&ms| rhythm.is_due(at(ms))).collect();
+        assert_eq!(due, [0, 120, 205, 530, 600]);
+        assert_eq!(rhythm.counts, Decisions { made: 5, missed: 2 });
     }
 }

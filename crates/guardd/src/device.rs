@@ -1,7 +1,7 @@
 //! A network device as the programs must know it.
 
 use crate::error::{During, GuardError};
-use nix::net::if_::{if_nameindex, if_nametoindex};
+use nix::net::if_::{if_indextoname, if_nameindex, if_nametoindex};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -35,8 +35,11 @@ impl Device {
                 .unwrap_or_default();
             GuardError::refused(format!("no such interface: `{name}`"), format!("there are {}", there.join(", ")))
         })?;
-        let kind = kind_of(name)?;
-        Ok(Device { name: name.to_owned(), index, link_header: header_of(name, kind)? })
+        // A device may have other names besides (`ip link property add`), and shall have one guard.
+        let name = if_indextoname(index).during(|| format!("look for the name of `{name}`"))?;
+        let name = name.to_string_lossy().into_owned();
+        let kind = kind_of(&name)?;
+        Ok(Device { index, link_header: header_of(&name, kind)?, name })
     }
 
     /// Every device whose packets can be read.

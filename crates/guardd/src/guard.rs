@@ -5,7 +5,7 @@ use crate::known::Known;
 use crate::live;
 use crate::machine;
 use crate::settings::Rules;
-use crate::status::{Change, Explanation, FlowStatus, ServiceStatus, Status, TableCounts};
+use crate::status::{Change, Decisions, Explanation, FlowStatus, ServiceStatus, Status, TableCounts};
 use crate::tap::Tap;
 use fairweir_guard::policy::{Decision, Group, History, Policies};
 use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Table, WindowTarget};
@@ -201,6 +201,8 @@ impl Guard {
         Status {
             interface: self.interface.clone(),
             dry_run: self.dry_run,
+            unix_s: machine::unix_seconds(),
+            decisions: Decisions::default(),
             uptime_s: machine::now().since(self.started).as_secs_f64(),
             leaves_nothing: self.tap.is_linked(),
             services,

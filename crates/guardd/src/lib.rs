@@ -10,7 +10,9 @@ mod control;
 pub mod daemon;
 mod device;
 mod error;
+mod exchange;
 mod guard;
+mod home;
 mod hook;
 mod known;
 mod learned;
@@ -27,6 +29,7 @@ mod settings;
 mod signals;
 pub mod status;
 mod tap;
+pub mod terminal;
 
 pub use answers::Answers;
 pub use control::{Door, ask};

@@ -1,6 +1,7 @@
 //! Decisions as JSON lines.
 
 use crate::error::{During, GuardError};
+use crate::terminal;
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -21,7 +22,7 @@ impl Log {
 
     pub(crate) fn write(&mut self, event: &Value) -> Result<(), GuardError> {
         // In one piece, as others may append too.
-        let line = format!("{event}\n");
+        let line = terminal::json(event) + "\n";
         self.file.write_all(line.as_bytes()).during(|| format!("write {}", self.path.display()))
     }
 }

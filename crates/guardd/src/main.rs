@@ -4,7 +4,11 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 use fairweir_guardd::status::{Explanation, Status};
+use fairweir_guardd::terminal::{self, escape, escape_all};
 use fairweir_guardd::{Attachment, Device, Door, GuardError, Means, Policy, Settings, ask, daemon, live, sweep};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -97,8 +101,8 @@ struct RunArguments {
 
 fn main() -> ExitCode {
     perform(Arguments::parse().command).unwrap_or_else(|error| {
-        eprintln!("error: {error}");
-        error.hint().iter().for_each(|hint| eprintln!("\nhint: {hint}"));
+        eprintln!("error: {}", escape(&error.to_string(), &['\n']));
+        error.hint().iter().for_each(|hint| eprintln!("\nhint: {}", escape(hint, &['\n'])));
         ExitCode::from(REFUSED)
     })
 }
@@ -107,17 +111,17 @@ fn perform(command: Command) -> Result<ExitCode, GuardError> {
     match command {
         Command::Run(arguments) => return run(&arguments),
         Command::Status { at } => {
-            let answer = ask(&Device::find(&at.interface)?, "status")?;
-            print(&if at.json { answer } else { live::table(&parse::<Status>(&answer)?) });
+            let answer = parse(&ask(&Device::find(&at.interface)?, "status")?)?;
+            print(&if at.json { terminal::json(&answer) } else { live::table(&shown::<Status>(answer)?) });
         }
         Command::Explain { flow, at } => {
-            let answer = ask(&Device::find(&at.interface)?, &format!("explain {flow}"))?;
-            let found: Vec<Explanation> = parse(&answer)?;
+            let answer = parse(&ask(&Device::find(&at.interface)?, &format!("explain {flow}"))?)?;
+            let found: Vec<Explanation> = shown(answer.clone())?;
             if found.is_empty() {
                 let hint = format!("`fairweir guard status --interface {}` shows them", at.interface);
                 return Err(refused(format!("no flow of `{}` has `{flow}` in its name", at.interface), &hint));
             }
-            print(&if at.json { answer } else { found.iter().map(live::explanation).collect() });
+            print(&if at.json { terminal::json(&answer) } else { found.iter().map(live::explanation).collect() });
         }
         Command::Man => print(&manual()?),
         Command::Clean => print(&serde_json::json!({ "removed": clean()? }).to_string()),
@@ -164,7 +168,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, GuardError> {
     };
     let ending = daemon::run(&settings)?;
     if arguments.at.json {
-        print(&serde_json::json!(ending.status).to_string());
+        print(&terminal::json(&serde_json::json!(ending.status)));
     }
     Ok(if ending.is_interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
@@ -208,8 +212,18 @@ fn refused(what: impl Into<String>, hint: &str) -> GuardError {
     GuardError::Refused { what: what.into(), hint: hint.to_owned() }
 }
 
-fn parse<T: serde::de::DeserializeOwned>(answer: &str) -> Result<T, GuardError> {
-    serde_json::from_str(answer).map_err(|e| GuardError::Io { what: "the guard's answer".into(), source: e.into() })
+fn parse(answer: &str) -> Result<Value, GuardError> {
+    serde_json::from_str(answer).map_err(not_understood)
+}
+
+/// An answer for people: the names in it are others' choice.
+fn shown<T: Serialize + DeserializeOwned>(answer: Value) -> Result<T, GuardError> {
+    let answer: T = serde_json::from_value(answer).map_err(not_understood)?;
+    escape_all(&answer).map_err(not_understood)
+}
+
+fn not_understood(error: serde_json::Error) -> GuardError {
+    GuardError::Io { what: "the guard's answer".into(), source: error.into() }
 }
 
 fn print(text: &str) {

@@ -5,7 +5,8 @@
 use crate::error::{During, GuardError};
 use crate::status::Status;
 use std::fmt::Write;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
 /// Writes `text` to `path`, in one step for readers.
@@ -14,12 +15,25 @@ use std::path::Path;
 /// If it cannot be written.
 pub fn write(path: &Path, text: &str) -> Result<(), GuardError> {
     let unfinished = path.with_extension("unfinished");
-    fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path)).map_err(|e| {
+    replace(path, &unfinished, text).map_err(|e| {
+        // Half a file is of use to nobody.
+        let _ = fs::remove_file(&unfinished);
         GuardError::refused(
             format!("--metrics {}: {e}", path.display()),
             "its directory must be there, and be written by the guard's own user: a guard that runs has no other rights left",
         )
     })
+}
+
+fn replace(path: &Path, unfinished: &Path, text: &str) -> io::Result<()> {
+    match fs::remove_file(unfinished) {
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    // New, so that no link which somebody has put there is followed.
+    let mut file = OpenOptions::new().write(true).create_new(true).open(unfinished)?;
+    file.write_all(text.as_bytes())?;
+    fs::rename(unfinished, path)
 }
 
 /// Removes it: what no longer runs has no numbers.
@@ -28,7 +42,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), GuardError> {
 /// If that is refused.
 pub fn remove(path: &Path) -> Result<(), GuardError> {
     match fs::remove_file(path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e).during(|| format!("remove {}", path.display())),
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(e).during(|| format!("remove {}", path.display())),
         _ => Ok(()),
     }
 }
@@ -77,6 +91,12 @@ pub fn render(status: &Status) -> String {
         ("thinned_acks_total", "Pure ACKs left out under load.", kernel.thinned),
         ("rewritten_acks_total", "ACKs that left with a smaller window.", kernel.rewritten),
         ("refused_flows_total", "Flows that found no room in the table.", status.table.refused),
+        ("decisions_total", "Decisions about all flows.", status.decisions.made),
+        (
+            "missed_decisions_total",
+            "Decisions that were late by a period or more, and left out.",
+            status.decisions.missed,
+        ),
     ] {
         family(name, "counter", help, &mut std::iter::once((String::new(), value as f64)));
     }
@@ -84,6 +104,11 @@ pub fn render(status: &Status) -> String {
         ("flows", "Measured flows.", status.table.open as f64),
         ("strangers", "Flows whose peers may be forged.", status.table.strangers as f64),
         ("resident_bytes", "Memory of the daemon.", status.resident_kib as f64 * 1024.0),
+        (
+            "timestamp_seconds",
+            "When these numbers were taken, Unix time: a guard that was killed leaves old ones.",
+            status.unix_s,
+        ),
     ] {
         family(name, "gauge", help, &mut std::iter::once((String::new(), value)));
     }
@@ -116,6 +141,8 @@ mod tests {
             r#"fairweir_guard_service_held_flows{interface="eth0",service="a \"quoted\" name"} 1"#,
             r#"fairweir_guard_packets_total{interface="eth0"} 7"#,
             r#"fairweir_guard_resident_bytes{interface="eth0"} 10240"#,
+            r#"fairweir_guard_timestamp_seconds{interface="eth0"} 1700000000.5"#,
+            r#"fairweir_guard_missed_decisions_total{interface="eth0"} 2"#,
         ] {
             assert!(text.lines().any(|it| it == line), "no line {line}:\n{text}");
         }
@@ -132,5 +159,21 @@ mod tests {
         remove(&path).unwrap();
         assert!(!path.exists());
         assert!(write(std::path::Path::new("/nowhere/guard.prom"), "").is_err());
+    }
+
+    #[test]
+    fn no_link_is_followed_and_no_half_file_is_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let [path, unfinished, victim] =
+            ["guard.prom", "guard.unfinished", "victim"].map(|name| directory.path().join(name));
+        fs::write(&victim, "theirs").unwrap();
+        std::os::unix::fs::symlink(&victim, &unfinished).unwrap();
+        write(&path, "ours").unwrap();
+        assert_eq!([&path, &victim].map(|path| fs::read_to_string(path).unwrap()), ["ours", "theirs"]);
+        // Renaming fails, as writing does on a full disk.
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(write(&path, "ours").is_err());
+        assert!(!unfinished.exists());
     }
 }

@@ -1,19 +1,25 @@
-//! Metrics over HTTP, for Prometheus: `GET /metrics`, one connection after another on a thread of its own, which shares
-//! nothing with the loop but the latest text. Whoever asks has a second, and so many bytes; then comes the next.
+//! Metrics over HTTP, for Prometheus: `GET /metrics`, on a thread of its own, which shares nothing with the loop but the
+//! latest text. Several connections at once, each within a second and 4 KiB of request; the oldest goes for a new one.
 
 use crate::error::GuardError;
+use crate::exchange::{Exchanges, Limits};
+use crate::machine;
+use fairweir_units::Dur;
 use httparse::{EMPTY_HEADER, Request, Status};
-use std::io::{self, ErrorKind, Read, Write};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// For one connection, from its first byte to our last.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// Of a request, with all headers.
 const LONGEST: usize = 4096;
+const LIMITS: Limits = Limits { connections: 64, patience: Dur::from_millis(1000), request: LONGEST };
 const MOST_HEADERS: usize = 32;
+/// Connections accepted per turn.
+const ACCEPTED: usize = 16;
 /// After a failure to accept, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -42,7 +48,12 @@ pub(crate) struct Endpoint(TcpListener);
 impl Endpoint {
     /// Takes `address`, which may ask for rights that are given up before anybody is answered.
     pub(crate) fn bind(address: SocketAddr) -> Result<Endpoint, GuardError> {
-        TcpListener::bind(address).map(Endpoint).map_err(|e| {
+        let bind = || {
+            let listener = TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            Ok(Endpoint(listener))
+        };
+        bind().map_err(|e: io::Error| {
             GuardError::refused(
                 format!("--metrics-listen {address}: {e}"),
                 "an address of this host and a free port, as 127.0.0.1:9465",
@@ -53,52 +64,42 @@ impl Endpoint {
     /// Answers as long as the process lives.
     pub(crate) fn serve(self, exposition: Exposition) {
         thread::spawn(move || {
+            let (mut exchanges, mut is_waiting) = (Exchanges::new(LIMITS), false);
             loop {
-                match self.0.accept() {
-                    // A client that fails gets nothing; that is no concern of the guard.
-                    Ok((stream, _)) => drop(converse(stream, &exposition)),
-                    Err(_) => thread::sleep(PAUSE),
+                if !is_waiting {
+                    self.wait(&exchanges);
                 }
+                self.accept(&mut exchanges);
+                let respond = |request: &[u8], _: bool| Some(answer_to(request)?.response(&exposition));
+                is_waiting = exchanges.advance(machine::now(), respond);
             }
         });
     }
-}
 
-/// One request and its answer.
-fn converse(mut stream: TcpStream, exposition: &Exposition) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    let response = match read_request(&mut stream, deadline)? {
-        Answer::Metrics => response("200 OK", "text/plain; version=0.0.4; charset=utf-8", &exposition.text()),
-        Answer::Refusal(status) => response(status, "text/plain; charset=utf-8", &format!("{status}\n")),
-    };
-    let mut rest = response.as_bytes();
-    while !rest.is_empty() {
-        stream.set_write_timeout(Some(left(deadline)?))?;
-        let written = stream.write(rest)?;
-        rest = &rest[written..];
+    /// Until a client connects, sends or reads, or the time of one is over.
+    fn wait(&self, exchanges: &Exchanges<TcpStream>) {
+        let listener = PollFd::new(self.0.as_fd(), PollFlags::POLLIN);
+        let mut sources: Vec<PollFd<'_>> = std::iter::once(listener).chain(exchanges.sources()).collect();
+        let left = exchanges.next_deadline().map(|until| until.since(machine::now()).as_millis_f64().ceil() as u16);
+        // An interrupted wait is a short one.
+        let _ = poll(&mut sources, left.map_or(PollTimeout::NONE, PollTimeout::from));
     }
-    Ok(())
+
+    fn accept(&self, exchanges: &mut Exchanges<TcpStream>) {
+        for _ in 0..ACCEPTED {
+            match self.0.accept() {
+                Ok((stream, _)) => exchanges.admit(stream, machine::now()),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => return thread::sleep(PAUSE),
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Metrics,
     Refusal(&'static str),
-}
-
-fn read_request(stream: &mut TcpStream, deadline: Instant) -> io::Result<Answer> {
-    let mut bytes = [0; LONGEST];
-    let mut length = 0;
-    loop {
-        stream.set_read_timeout(Some(left(deadline)?))?;
-        match stream.read(&mut bytes[length..])? {
-            0 => return Err(ErrorKind::UnexpectedEof.into()),
-            more => length += more,
-        }
-        if let Some(answer) = answer_to(&bytes[..length]) {
-            return Ok(answer);
-        }
-    }
 }
 
 /// `None` as long as the request is not complete.
@@ -121,6 +122,16 @@ fn answer_to(bytes: &[u8]) -> Option<Answer> {
     }
 }
 
+impl Answer {
+    fn response(self, exposition: &Exposition) -> Vec<u8> {
+        match self {
+            Answer::Metrics => response("200 OK", "text/plain; version=0.0.4; charset=utf-8", &exposition.text()),
+            Answer::Refusal(status) => response(status, "text/plain; charset=utf-8", &format!("{status}\n")),
+        }
+        .into_bytes()
+    }
+}
+
 fn response(status: &str, kind: &str, body: &str) -> String {
     let allowed = if status.starts_with("405") { "Allow: GET\r\n" } else { "" };
     format!(
@@ -129,14 +140,10 @@ fn response(status: &str, kind: &str, body: &str) -> String {
     )
 }
 
-fn left(deadline: Instant) -> io::Result<Duration> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
 
     fn refusal(bytes: &[u8]) -> Option<u32> {
         match answer_to(bytes)? {
@@ -167,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_makes_others_wait_and_no_more() {
+    fn clients_that_say_nothing_keep_no_one_from_an_answer() {
         let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = endpoint.0.local_addr().unwrap();
         let again = Endpoint::bind(address).unwrap_err();
@@ -176,13 +183,19 @@ mod tests {
         endpoint.serve(exposition.clone());
         exposition.publish("up 1\n".to_owned());
 
-        let silent = TcpStream::connect(address).unwrap();
-        let mut asking = TcpStream::connect(address).unwrap();
-        asking.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        asking.read_to_string(&mut answer).unwrap();
+        let silent: Vec<TcpStream> = (0..150).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let ask = |request: &[u8]| {
+            let mut asking = TcpStream::connect(address).unwrap();
+            asking.write_all(request).unwrap();
+            let mut answer = String::new();
+            asking.read_to_string(&mut answer).unwrap();
+            answer
+        };
+        let answer = ask(b"GET /metrics HTTP/1.1\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         assert!(answer.contains("Content-Length: 5\r\n") && answer.ends_with("\r\n\r\nup 1\n"), "{answer}");
+        let long = [b"GET /metrics HTTP/1.1\r\nA: ".to_vec(), vec![b'a'; 1 << 20]].concat();
+        assert!(ask(&long).starts_with("HTTP/1.1 431 "), "an answer, no reset");
         drop(silent);
     }
 }

@@ -10,8 +10,12 @@ pub struct Status {
     pub interface: String,
     /// Are windows left alone?
     pub dry_run: bool,
+    /// When all this was so, s since 1970.
+    pub unix_s: f64,
     /// Since it started.
     pub uptime_s: f64,
+    /// How often it has decided.
+    pub decisions: Decisions,
     /// Does all of it go with the process, even by `kill -9`?
     pub leaves_nothing: bool,
     /// Services with their flows, the busiest first.
@@ -24,6 +28,15 @@ pub struct Status {
     pub cpu_s: f64,
     /// Memory of the daemon, resident.
     pub resident_kib: u64,
+}
+
+/// Decisions come in a rhythm; one that is late by a whole period or more is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decisions {
+    /// That were made.
+    pub made: u64,
+    /// That were left out.
+    pub missed: u64,
 }
 
 /// What the flow table holds and has turned away.
@@ -150,7 +163,9 @@ pub(crate) mod tests {
         Status {
             interface: "eth0".to_owned(),
             dry_run: false,
+            unix_s: 1_700_000_000.5,
             uptime_s: 12.0,
+            decisions: Decisions { made: 118, missed: 2 },
             leaves_nothing: true,
             services: vec![ServiceStatus {
                 name: "a \"quoted\" name".to_owned(),

@@ -1,0 +1,297 @@
+//! Where the control sockets are: `/run/fairweir-guard/INTERFACE/NETNS.IFINDEX.sock`.
+//!
+//! Only root can make the first directory, so nobody else can take a guard's place (an abstract name would be anyone's).
+//! The second one belongs to the guard's user: root, or who a service manager has made it for. NETNS is the inode of the
+//! network namespace, as interfaces of different namespaces share `/run`.
+//!
+//! Beside each socket lies a lock, which a guard holds as long as it lives. What is there without a guard that holds it,
+//! was left by one that was killed, and is removed by the next.
+
+use crate::device::Device;
+use crate::error::{During, GuardError};
+use nix::unistd::{Uid, geteuid};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+const BASE: &str = "/run/fairweir-guard";
+/// Others may look at names; they may not connect, as the socket itself is its owner's only.
+const DIRECTORY_MODE: u32 = 0o755;
+const LOCK_MODE: u32 = 0o600;
+/// Write permission of group and others.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// Attempts to lock a file that a guard which ends removes meanwhile.
+const ATTEMPTS: usize = 100;
+/// Left by killed guards and removed at a start; what is beyond that is removed by later ones.
+const MAX_SWEPT: usize = 256;
+
+/// The directory of all sockets.
+#[derive(Clone, Debug)]
+pub(crate) struct Home(PathBuf);
+
+impl Default for Home {
+    fn default() -> Home {
+        Home(BASE.into())
+    }
+}
+
+/// The place of one guard, which it holds until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    socket: PathBuf,
+    lock: PathBuf,
+    /// Locked.
+    _held: File,
+}
+
+/// Why a place cannot be taken.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    /// A guard that lives holds it.
+    Alive,
+    Failed(GuardError),
+}
+
+impl From<GuardError> for Taken {
+    fn from(error: GuardError) -> Taken {
+        Taken::Failed(error)
+    }
+}
+
+impl Home {
+    #[cfg(test)]
+    pub(crate) fn at(path: &Path) -> Home {
+        Home(path.to_owned())
+    }
+
+    fn directory(&self, device: &Device) -> PathBuf {
+        self.0.join(&device.name)
+    }
+
+    /// The socket of the guard of `device`, whether there is one or not, and the user that may answer there besides root.
+    ///
+    /// # Errors
+    /// If somebody else than root could have made its directories.
+    pub(crate) fn find(&self, device: &Device) -> Result<Option<(PathBuf, Uid)>, GuardError> {
+        let directory = self.directory(device);
+        let Some(base) = found(&self.0)? else { return Ok(None) };
+        verify(&self.0, &base, |owner| owner.is_root() || owner == geteuid())?;
+        let Some(metadata) = found(&directory)? else { return Ok(None) };
+        // Whoever owns this one was chosen by root, who alone could make it.
+        verify(&directory, &metadata, |_| true)?;
+        Ok(Some((directory.join(format!("{}.sock", key(device)?)), Uid::from_raw(metadata.uid()))))
+    }
+
+    /// Takes the place of the guard of `device`, and removes what killed guards have left there.
+    pub(crate) fn take(&self, device: &Device) -> Result<Place, Taken> {
+        let directory = self.directory(device);
+        make(&self.0)?;
+        let is_ours = |owner: Uid| owner.is_root() || owner == geteuid();
+        verify(&self.0, &fs::symlink_metadata(&self.0).during(|| look_at(&self.0))?, is_ours)?;
+        for _ in 0..ATTEMPTS {
+            make(&directory)?;
+            // Another guard of an interface of this name may end just now, and remove it.
+            let Some(metadata) = found(&directory)? else { continue };
+            verify(&directory, &metadata, |owner| owner == geteuid())?;
+            let lock = directory.join(format!("{}.lock", key(device)?));
+            if let Some(held) = locked(&lock)? {
+                let place = Place { socket: lock.with_extension("sock"), lock, _held: held };
+                remove(&place.socket)?;
+                sweep(&directory, &place.lock);
+                return Ok(place);
+            }
+        }
+        Err(Taken::Failed(GuardError::refused(
+            format!("{}: other guards come and go", directory.display()),
+            "try again",
+        )))
+    }
+}
+
+impl Place {
+    /// Where its socket is to be; nothing is there yet.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // While it is locked: the next guard makes its own. A directory with other guards in it stays.
+        let _ = fs::remove_file(&self.socket);
+        let _ = fs::remove_file(&self.lock);
+        let _ = self.lock.parent().map(fs::remove_dir);
+    }
+}
+
+fn key(device: &Device) -> Result<String, GuardError> {
+    let namespace = fs::metadata("/proc/thread-self/ns/net").during(|| "look at the network namespace".into())?;
+    Ok(format!("{}.{}", namespace.ino(), device.index))
+}
+
+fn look_at(path: &Path) -> String {
+    format!("look at {}", path.display())
+}
+
+fn found(path: &Path) -> Result<Option<Metadata>, GuardError> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e).during(|| look_at(path)),
+    }
+}
+
+fn make(directory: &Path) -> Result<(), GuardError> {
+    match DirBuilder::new().mode(DIRECTORY_MODE).create(directory) {
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => Err(GuardError::refused(
+            format!("{}: {e}", directory.display()),
+            "root makes it, or a service manager does: RuntimeDirectory=fairweir-guard/INTERFACE",
+        )),
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e).during(|| format!("make {}", directory.display())),
+        _ => Ok(()),
+    }
+}
+
+/// A directory, no link to one, of an owner who may have it, and that nobody else can write to.
+fn verify(path: &Path, metadata: &Metadata, may_own: impl Fn(Uid) -> bool) -> Result<(), GuardError> {
+    let owner = Uid::from_raw(metadata.uid());
+    let problem = if !metadata.is_dir() {
+        "is no directory".to_owned()
+    } else if !may_own(owner) {
+        format!("belongs to user {owner}")
+    } else if metadata.mode() & WRITABLE_BY_OTHERS != 0 {
+        format!("can be written by others (mode {:o})", metadata.mode() & 0o7777)
+    } else {
+        return Ok(());
+    };
+    Err(GuardError::refused(
+        format!("{} {problem}, so that anyone could answer for the guard", path.display()),
+        "remove it; a guard makes it for itself",
+    ))
+}
+
+/// The file at `path`, made if need be, and locked; `None` if it was removed meanwhile.
+fn locked(path: &Path) -> Result<Option<File>, Taken> {
+    let what = || format!("lock {}", path.display());
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(LOCK_MODE).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let file = match options.open(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened.during(what)?,
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(Taken::Alive),
+        Err(TryLockError::Error(e)) => return Err(Taken::Failed(Err::<(), _>(e).during(what).unwrap_err())),
+    }
+    let ours = file.metadata().during(what)?;
+    let is_same = found(path)?.is_some_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()));
+    Ok(is_same.then_some(file))
+}
+
+fn remove(path: &Path) -> Result<(), GuardError> {
+    match found(path)? {
+        None => Ok(()),
+        Some(metadata) if metadata.file_type().is_socket() => {
+            fs::remove_file(path).during(|| format!("remove {}, which a killed guard has left", path.display()))
+        }
+        Some(_) => Err(GuardError::refused(format!("{} is no socket", path.display()), "remove it")),
+    }
+}
+
+/// Removes what killed guards of other devices of this name have left, as far as they hold no lock. Failing is no fault:
+/// it is in nobody's way.
+fn sweep(directory: &Path, own: &Path) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(2 * MAX_SWEPT);
+    for lock in entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "lock")) {
+        if lock != own
+            && let Ok(Some(_held)) = locked(&lock)
+        {
+            let _: io::Result<()> = fs::remove_file(lock.with_extension("sock")).and_then(|()| fs::remove_file(&lock));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
+
+    fn device(name: &str) -> Device {
+        Device { name: name.to_owned(), index: 7, link_header: 14 }
+    }
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::at(&directory.path().join("guard"));
+        (directory, home)
+    }
+
+    fn files(home: &Home) -> Vec<String> {
+        let all = fs::read_dir(home.0.join("v0")).into_iter().flatten().flatten();
+        let mut names: Vec<String> = all.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_place_is_one_guards_and_gone_with_it() {
+        let (_directory, home) = home();
+        assert_eq!(home.find(&device("v0")).unwrap(), None);
+        let place = home.take(&device("v0")).unwrap();
+        assert!(matches!(home.take(&device("v0")), Err(Taken::Alive)));
+        let other = home.take(&Device { index: 8, ..device("v0") }).unwrap();
+        let (socket, owner) = home.find(&device("v0")).unwrap().unwrap();
+        assert_eq!((socket.as_path(), owner), (place.socket(), geteuid()));
+        drop((place, other));
+        assert!(!home.0.join("v0").exists(), "no file is left");
+        home.take(&device("v0")).unwrap();
+    }
+
+    #[test]
+    fn what_killed_guards_have_left_is_removed_by_the_next() {
+        let (_directory, home) = home();
+        for index in [7, 8] {
+            let place = home.take(&Device { index, ..device("v0") }).unwrap();
+            drop(UnixListener::bind(place.socket()).unwrap());
+            let Place { socket: _, lock: _, _held } = &place;
+            _held.unlock().unwrap(); // as the kernel does when a process is killed
+            std::mem::forget(place);
+        }
+        assert_eq!(files(&home).len(), 2, "the second one has removed what the first left");
+        let place = home.take(&device("v0")).unwrap();
+        assert_eq!(files(&home).len(), 1, "its lock");
+        drop(place);
+    }
+
+    #[test]
+    fn directories_that_others_could_have_made_are_refused() {
+        let (_directory, home) = home();
+        drop(home.take(&device("v0")).unwrap());
+        let error = |home: &Home| match home.take(&device("v0")) {
+            Err(Taken::Failed(e)) => e.to_string(),
+            other => panic!("{other:?}"),
+        };
+        let chmod = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        chmod(&home.0, 0o777);
+        assert!(error(&home).contains("can be written by others (mode 777)"), "{}", error(&home));
+        assert!(home.find(&device("v0")).is_err());
+        chmod(&home.0, 0o755);
+        let leaf = home.0.join("v0");
+        fs::write(&leaf, "").unwrap();
+        assert!(error(&home).contains("v0 is no directory"), "{}", error(&home));
+        assert!(home.find(&device("v0")).is_err());
+        fs::remove_file(&leaf).unwrap();
+        std::os::unix::fs::symlink("/tmp", &leaf).unwrap();
+        assert!(error(&home).contains("v0 is no directory"), "{}", error(&home));
+        fs::remove_file(&leaf).unwrap();
+        DirBuilder::new().create(&leaf).unwrap();
+        chmod(&leaf, 0o775);
+        assert!(error(&home).contains("(mode 775)"), "{}", error(&home));
+        let metadata = fs::metadata(&home.0).unwrap();
+        let foreign = verify(&home.0, &metadata, |_| false).unwrap_err();
+        assert!(foreign.to_string().contains(&format!("belongs to user {}", geteuid())), "{foreign}");
+    }
+}
