@@ -1,0 +1,152 @@
+"""The wheel, installed into a fresh environment: every family of commands works where there is no clone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+#: Where fairweir's dependencies are; the editable install of fairweir itself is not found through it.
+DEPENDENCIES = Path(sysconfig.get_path("purelib"))
+TOPS = ("scenarios", "rules", "queries", "policies")
+
+#: Loaded by every process of the fresh environment: whoever looks into the clone fails.
+NO_CLONE = f"""
+import sys
+
+def _refuse(event, args):
+    if event in ("open", "os.listdir", "os.scandir") and args and isinstance(args[0], str):
+        if args[0].startswith({str(ROOT)!r} + "/") and not args[0].startswith({str(BIN.parent)!r} + "/"):
+            raise RuntimeError("reads the clone: " + args[0])
+
+sys.addaudithook(_refuse)
+"""
+
+#: Exit codes of a verdict: the claim holds, or it fails.
+VERDICT = {0, 1}
+#: One command of each family, the smallest that has all its parts, with the exit codes that say that it worked.
+COMMANDS = {
+    "list --json": {0},
+    "doctor": {0},
+    "run three-rtprops --set duration=11s --pcap three.pcap --plot three.svg --out three --set warmup=1s": {0},
+    "run published/thesis-2.1.toml": {2},
+    "sweep policer --grid seed=1..2 --set duration=7s --set warmup=0s": {0},
+    "audit reno --quick --only finite-flows --seeds 2": VERDICT,
+    "audit cc_probe_drain --quick --only finite-flows --seeds 2 --out audit-rule": VERDICT,
+    "verify cc_qdel --property queue<=100 --points 4 --given queue<=2": {0},
+    "prove aimd --points 3": VERDICT,
+    "synth g1-4 --set points=3": VERDICT,
+    "rule cc_qdel --as c": {0},
+    "contract expo --rtprops 40ms --capacities 12Mbps,24Mbps --flows 1 --seeds 1 --duration 5s": VERDICT,
+    "contract --table": {0},
+    "starve vegas --jitter 1ms --rate-range 12Mbps..24Mbps": VERDICT,
+    "fluid wcc_ai": {0},
+    "explain three.pcap --report explained.html": {0},
+    "reproduce --index": {0},
+    "reproduce thesis-4.6 --quick": {0},
+    "guard evaluate reno-cubic -n 1 --duration 5s --policy flow": VERDICT,
+    "guard replay three.pcap --config service": {0},
+    "new cca mine": {0},
+    "run mine.toml --set duration=2s --set warmup=0s": {0},
+    "new cca yours --c": {0},
+    "run yours.toml --set duration=2s --set warmup=0s": {0},
+}
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The fresh environment, and an empty folder to work in."""
+
+    python: Path
+    work: Path
+
+    def run(self, words: str) -> subprocess.CompletedProcess[str]:
+        command = [str(self.python.with_name("fairweir")), *shlex.split(words)]
+        # Solvers are programs beside the dependencies; the user's cache starts empty.
+        path = os.pathsep.join([str(self.python.parent), str(BIN), os.defpath])
+        env = {"PATH": path, "HOME": str(self.work / "home"), "LANG": "C.UTF-8", "MPLBACKEND": "agg"}
+        return subprocess.run(command, cwd=self.work, env=env, capture_output=True, text=True, timeout=250, check=False)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel as ``maturin build`` makes it from what the build has compiled already."""
+    if shutil.which("cargo") is None:
+        pytest.skip("no cargo")
+    out = tmp_path_factory.mktemp("wheel")
+    command = [str(BIN / "maturin"), "build", "--quiet", "--release", "--locked", "--out", str(out)]
+    built = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "CARGO_NET_OFFLINE": "true"}, capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stderr
+    return next(out.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    folder = tmp_path_factory.mktemp("installed")
+    python = folder / "env" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "--disable-pip-version-check", str(wheel)], check=True)
+    packages = next((folder / "env" / "lib").glob("python*/site-packages"))
+    (packages / "no_clone.py").write_text(NO_CLONE, encoding="utf-8")
+    (packages / "dependencies.pth").write_text(f"{DEPENDENCIES}\nimport no_clone\n", encoding="utf-8")
+    (folder / "work").mkdir()
+    return Installed(python, folder / "work")
+
+
+def test_a_wheel_has_every_file_that_is_found_by_name(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        held = {name.removeprefix("fairweir/data/") for name in names if name.startswith("fairweir/data/")}
+        same = {name: archive.read(f"fairweir/data/{name}") for name in held}
+    wanted = {str(file.relative_to(ROOT)): file for top in TOPS for file in (ROOT / top).rglob("*") if file.is_file()}
+    assert held == set(wanted)
+    assert all(same[name] == file.read_bytes() for name, file in wanted.items())
+    assert {"fairweir/py.typed", "fairweir/_core.pyi", "fairweir/skeletons/cca.py.in"} <= names
+    assert not [name for name in names if name.startswith(("scenarios", "python", "tests"))]
+
+
+def test_the_environment_has_the_wheel_and_nothing_of_the_clone(installed: Installed) -> None:
+    code = f"import fairweir; print(fairweir.__file__); open({str(ROOT / 'README.md')!r})"
+    asked = subprocess.run(
+        [str(installed.python), "-c", code], cwd=installed.work, capture_output=True, text=True, check=False
+    )
+    assert asked.stdout.startswith(str(installed.python.parents[1]))
+    assert "reads the clone" in asked.stderr
+
+
+def test_one_command_of_each_family_works(installed: Installed) -> None:
+    wrong = {}
+    for words, codes in COMMANDS.items():
+        done = installed.run(words)
+        if done.returncode not in codes or "Traceback" in done.stderr or "reads the clone" in done.stdout + done.stderr:
+            wrong[words] = (done.returncode, done.stderr[-2000:], done.stdout[-500:])
+    assert not wrong
+    listed = json.loads(installed.run("list scenarios --json").stdout)["scenarios"]
+    assert all(Path(row["file"]).is_relative_to(installed.python.parents[1]) for row in listed)
+    # What a verification says to type is a command that works.
+    assert "unsatisfiable" in _check_certificate(installed)
+
+
+def _check_certificate(installed: Installed) -> str:
+    done = installed.run("verify cc_qdel --property queue<=100 --points 4 --given queue<=2 --certificate --out proofs")
+    line = next(line for line in done.stdout.splitlines() if "check it with: " in line)
+    program, *words = shlex.split(line.partition("check it with: ")[2])
+    assert program == "python"
+    again = subprocess.run(
+        [str(installed.python), *words], cwd=installed.work, capture_output=True, text=True, check=False
+    )
+    return again.stdout + again.stderr
