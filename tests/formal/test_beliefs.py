@@ -10,9 +10,10 @@ from fairweir.formal import properties
 from fairweir.formal.beliefs import Resolution, cbr_delay, ccac, sampled
 from fairweir.formal.beliefs.soundness import Bound, bounds, controls
 from fairweir.formal.buffers import Buffer
+from fairweir.formal.demands import Demands, LargeLoss
 from fairweir.formal.exact import violations
 from fairweir.formal.grid import Grid
-from fairweir.formal.invariant import Demands, invariant
+from fairweir.formal.invariant import invariant
 from fairweir.formal.lemmas.beliefs import settle
 from fairweir.formal.models import MODELS
 from fairweir.formal.rule import RULES, Rule
@@ -74,7 +75,7 @@ def test_cc_probe_slow_probes_at_what_its_belief_divides_by(rule: str, resolutio
     system = MODELS["cbr-delay"](Grid(6), Buffer.ARBITRARY)
     ccac.attach(system)
     cbr_delay.attach(system, resolution=resolution)
-    demands = Demands(utilization=Fraction(3, 10), constrain_loss=True)
+    demands = Demands(utilization=Fraction(3, 10), large_loss=LargeLoss.ALWAYS)
     fits = (rule == "cc_probe_slow") == (resolution is Resolution.EXACT)
     assert keeps_invariant(system, rule, demands).outcome is (Outcome.PROVED if fits else Outcome.REFUTED)
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+import z3
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, InvariantError
@@ -14,12 +15,14 @@ from fairweir.formal.buffers import Buffer
 from fairweir.formal.certificate import Certificate
 from fairweir.formal.checker import check, read
 from fairweir.formal.claims import parse_assumption, parse_claim
-from fairweir.formal.evidence import gather, keep
+from fairweir.formal.demands import LARGE_LOSS
+from fairweir.formal.evidence import claim_stem, gather, keep
 from fairweir.formal.grid import Grid
 from fairweir.formal.measure import Curves
+from fairweir.formal.models import MODELS
 from fairweir.formal.packets import R_MS, curves_of, scenario_of
-from fairweir.formal.solve import Outcome, VacuousError
-from fairweir.formal.solvers import Budget
+from fairweir.formal.solve import Outcome, Prepared
+from fairweir.formal.solvers import Budget, Satisfiable
 from fairweir.formal.subjects import find_subject
 from fairweir.formal.trace import Trace
 from fairweir.formal.verify import Case, judge, verify
@@ -52,7 +55,7 @@ REFUTED = [
 
 
 def _name(value: object) -> str | None:
-    return f"{value.subject.name}-{value.model}-{value.claim.name}" if isinstance(value, Case) else None
+    return f"{value.subject.name}-{value.model}-{claim_stem(value.claim)}" if isinstance(value, Case) else None
 
 
 @pytest.mark.parametrize(("asked", "apart"), REFUTED, ids=_name)
@@ -60,7 +63,8 @@ def test_refutations_show_the_same_violation_in_packets(asked: Case, apart: floa
     found = verify(asked, Budget(30))
     assert found.outcome is Outcome.REFUTED
     assert found.value is not None
-    assert not asked.claim.holds(found.value)
+    assert found.trace is not None
+    assert asked.claim.holds(found.trace) is False
     played = gather(found).played
     assert played is not None
     assert played.value is not None
@@ -116,8 +120,73 @@ def test_the_margin_is_the_largest_that_is_found() -> None:
 
 
 def test_contradictory_assumptions_are_vacuous() -> None:
-    with pytest.raises(VacuousError):
-        verify(case("cc_qdel", "ccac", "queue", 4, "infinite", 1, "C_L>=2", "C_L<=1"), Budget(30))
+    found = verify(case("cc_qdel", "ccac", "queue", 4, "infinite", 1, "C_L>=2", "C_L<=1"), Budget(30))
+    assert found.outcome is Outcome.VACUOUS
+    assert "contradict each other" in found.answer.reason
+
+
+#: Claims that no sender can break there: a rule that sends 4 C_U keeps them too.
+EMPTY = [
+    (Grid(2), "infinite", "utilization>=100", "T - 1 - D = 0 R asks for no bytes at all; take --points 3"),
+    (Grid(4, 1, Fraction(3)), "infinite", "utilization>=100", "take --points 5 or more"),
+    (Grid(3, 2), "infinite", "utilization>=100", "take --points 4 or more"),
+    (Grid(5), "small", "utilization>=0", ""),
+    (Grid(5), "infinite", "large-losses", "nothing is ever lost with an infinite buffer"),
+    (Grid(5), "infinite", "loss-amount", "nothing is ever lost with an infinite buffer"),
+    (Grid(5), "infinite", "loss-events<=0", "nothing is ever lost with an infinite buffer"),
+    (Grid(5), "small", "loss-events<=4", ""),
+    (Grid(5), "infinite", "C_L@end<=1", ""),
+    (Grid(5), "infinite", "rate@end >= alpha or queue", ""),
+    (Grid(5), "infinite", "A@end >= S@end", ""),
+]
+
+
+@pytest.mark.parametrize("cca", ["cc_qdel", "flood"])
+@pytest.mark.parametrize(("grid", "buffer", "claim", "why"), EMPTY)
+def test_what_no_sender_can_break_is_vacuous_and_never_proved(
+    cca: str, grid: Grid, buffer: str, claim: str, why: str, tmp_path: Path
+) -> None:
+    if cca == "flood":
+        cca = str(tmp_path / "flood.toml")
+        Path(cca).write_text('name = "flood"\nbeliefs = "ccac"\nbranch = [{ rate = "4 C_U" }]\n')
+    found = verify(Case(find_subject(cca), "ccac", parse_claim(claim), grid, Buffer(buffer)), Budget(30))
+    assert found.outcome is Outcome.VACUOUS
+    assert "no sender can break it" in found.answer.reason
+    assert why in found.answer.reason
+    assert gather(found, with_certificate=True).certificate is None
+
+
+def test_the_command_ends_vacuous_claims_with_2(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["verify", "cc_qdel", "--points", "2", "--property", "utilization>=100", "--property", "queue<=0"]
+    assert main([*words, "--json"]) == 2
+    empty, real = json.loads(capfd.readouterr().out)["verdicts"]
+    assert (empty["outcome"], real["outcome"]) == ("vacuous", "refuted")
+    assert empty["asked"] == "S(1) - S(0) >= 100 C (T - 1 - D) = 100 C (1 R - 1 R) = 0 C R"
+    assert main(words) == 2
+    assert "∅ vacuous  cc_qdel on ccac: utilization >= 100 C" in capfd.readouterr().out
+
+
+def test_share_of_one_flow_is_bad_input(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "cc_qdel", "--property", "share>=0.1"]) == 2
+    told = capfd.readouterr().err
+    assert "error: `share` compares flows, and there is only one (--property)" in told
+    assert "hint: add --flows 2, or more" in told
+
+
+@pytest.mark.parametrize(("packets", "breaks"), [(3, False), (4, True)])
+def test_a_large_loss_is_one_of_more_than_3_packets_in_text_encoding_and_measure(packets: int, breaks: bool) -> None:
+    claim = parse_claim("large-losses")
+    assert claim.statement(MODELS["ccac"](Grid(6), Buffer.SMALL)).startswith(f"L(t) - L(t-1) > {LARGE_LOSS} alpha")
+    system = MODELS["ccac"](Grid(6), Buffer.SMALL)
+    lost = z3.And(*(system.L[t] - system.L[t - 1] == packets * system.alpha for t in (3,)))
+    none = z3.And(*(system.L[t] == system.L[t - 1] for t in (1, 2, 4, 5)))
+    found = Prepared(system.assertions()).check([lost, none, claim.over(system) if not breaks else ~claim.over(system)])
+    assert found.verdict is Satisfiable.SAT
+    trace = Trace.from_values(system, found.values)
+    assert claim.value(trace) == (1 if breaks else 0)
+    assert claim.holds(trace) is not breaks
+    wrong = ~claim.over(system) if not breaks else claim.over(system)
+    assert Prepared(system.assertions()).check([lost, none, wrong]).verdict is Satisfiable.UNSAT
 
 
 def test_a_trace_that_is_tampered_with_is_not_accepted() -> None:
@@ -189,9 +258,30 @@ def test_unknown_is_no_success(capfd: pytest.CaptureFixture[str]) -> None:
         (["cc_qdel", "--property", "queue<=x"], "not a number: `queue<=x`"),
         (["cc_qdel", "--property", "queue<=-1"], "a bound must not be negative"),
         (["cc_qdel", "--property", "invariant<=1"], "the invariant takes no bound"),
-        (["cc_qdel", "--given", "C_L"], "not an assumption: `C_L`"),
-        (["cc_qdel", "--given", "C_K>=1"], "nothing is called `C_K` at the start of a trace"),
-        (["cc_qdel", "--given", "C_L>=2", "--given", "C_L<1"], "vacuous: the assumptions of"),
+        (["cc_qdel", "--given", "C_L"], "not an assumption: nothing is compared: `C_L`"),
+        (["cc_qdel", "--given", "C_K>=1"], "nothing is called `C_K` in a trace of this model, buffer and CCA"),
+        (
+            ["cc_qdel", "--given", "queue@6<=1"],
+            "no such sample point, `queue@6`: `queue@6<=1` (--given)",
+        ),
+        (["cc_qdel", "--given", "queue@-1<=1"], "cannot be read at `@-1<=1`"),
+        (["cc_qdel", "--given", "queue<=1e999999999"], "nothing is called `e999999999`"),
+        (["cc_qdel", "--property", "queue<=1e999999999"], "not a number: `queue<=1e999999999`"),
+        (["cc_qdel", "--property", "rate.1@end<=1"], "no such flow, `rate.1@end`: `rate.1@end<=1`"),
+        (["cc_qdel", "--property", "cwnd@end<=1"], "nothing is called `cwnd`"),
+        (["cc_qdel", "--property", "beta<=queue@end"], "nothing is called `beta`"),
+        (["cc_qdel", "--property", "queue@end"], "nothing is compared: `queue@end`"),
+        (["cc_qdel", "--property", "queue@end <= queue"], "`queue` at which point?"),
+        (["cc_qdel", "--property", "C_L<=1"], "no such property: `C_L` (--property)\n\nhint: known are"),
+        (["cc_qdel", "--property", "queue<=4 or"], "not a property: `queue<=4 or`"),
+        (["cc_qdel", "--property", "invariant(queue>=4)"], "demand `queue` needs a value, or the other sign"),
+        (["cc_qdel", "--property", "invariant(quue<=4)"], "no such demand: `quue`"),
+        (["cc_qdel", "--property", "invariant(large-loss=sometimes)"], "no such choice for `large-loss`"),
+        (["cc_qdel", "--property", "invariant(large-loss=always)"], "nothing is lost with an infinite buffer"),
+        (["reno"], "no such CCA to verify: `reno`\n\nhint: `aimd` stands for it: CCAC section 5"),
+        (["bbr"], "hint: `bbr_like` stands for it"),
+        (["cubic"], "hint: it can be run, but solvers know only rules and encodings by hand"),
+        (["zzzz"], "no such CCA to verify: `zzzz`\n\nhint: known are cc_"),
         (["cc_qdel", "--points", "1"], "a trace needs at least 2 points"),
         (["cc_qdel", "--jitter", "1/3"], "jitter"),
         (["cc_qdel", "--buffer", "huge"], "no such buffer: `huge`"),

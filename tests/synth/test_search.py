@@ -14,6 +14,7 @@ import z3
 
 from fairweir.errors import ConfigError, SolverError
 from fairweir.formal import solvers as solvers_module
+from fairweir.formal.exact.invariant import keeps
 from fairweir.formal.models import MODELS
 from fairweir.formal.rule import Rule
 from fairweir.formal.solve import Prepared, VacuousError
@@ -23,7 +24,7 @@ from fairweir.synth import verifier as verifier_module
 from fairweir.synth.archive import FINDINGS, Archive
 from fairweir.synth.cegis import Search, search
 from fairweir.synth.query import Query
-from fairweir.synth.replay import complaints, keeps
+from fairweir.synth.replay import complaints
 from fairweir.synth.results import document, rules, write_rules
 from fairweir.synth.verifier import Stage, Verifier
 
@@ -92,7 +93,7 @@ def test_counterexamples_replay_and_a_changed_one_does_not(found: tuple[Search, 
         assert finding.trace is not None
         rule = result.query.space.rule(finding.candidate, "any")
         assert complaints(finding.trace, rule, result.query) == []
-        assert not keeps(finding.trace, result.query)
+        assert not keeps(finding.trace, result.query.demands)
         own = finding.trace.flows[0]
         faster = own.model_copy(update={"rate": (*own.rate[:-1], own.rate[-1] + 1)})
         assert complaints(finding.trace.model_copy(update={"flows": (faster,)}), rule, result.query)
@@ -113,7 +114,7 @@ def test_the_invariant_by_definition_is_the_encoded_one(name: str, start: str) -
             answer = Prepared(system.assertions()).check([wanted, *extra], solvers=[SolverName.YICES])
             assert answer.verdict is not Satisfiable.UNKNOWN
             if answer.verdict is Satisfiable.SAT:
-                assert keeps(Trace.from_values(system, answer.values), asked) == wanted.eq(claim)
+                assert keeps(Trace.from_values(system, answer.values), asked.demands) == wanted.eq(claim)
 
 
 def test_the_same_command_goes_on_where_it_stopped(found: tuple[Search, Path], tmp_path: Path) -> None:

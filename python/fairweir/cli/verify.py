@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,13 +19,15 @@ from fairweir.formal.solvers import Budget, Race, SolverName
 from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
+    from fairweir.formal.claims import Claim
     from fairweir.formal.evidence import Evidence
     from fairweir.formal.verify import Case, Verification
 
 CLAIM_FAILS = 1
-#: As for whatever could not be done: a certificate was wanted, and there is none.
+#: As for whatever could not be done: a claim says nothing about the CCA; a certificate was wanted, and there is none.
 BAD_INPUT = 2
-SYMBOLS = {"proved": "✓", "refuted": "✗", "unknown": "?"}
+SYMBOLS = {"proved": "✓", "refuted": "✗", "unknown": "?", "vacuous": "∅"}
+COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow", "vacuous": "yellow"}
 
 
 def verify(
@@ -34,7 +38,9 @@ def verify(
     model: Annotated[str, typer.Option(metavar="MODEL", help="Of the network; --list.")] = "ccac",
     properties: Annotated[
         list[str] | None,
-        typer.Option("--property", metavar="CLAIM", help="As utilization>=0.5 or queue<=4.4; may be repeated."),
+        typer.Option(
+            "--property", metavar="CLAIM", help="As utilization>=0.5 or 'bq@end <= bq@0 or queue<=4'; may be repeated."
+        ),
     ] = None,
     points: Annotated[int, typer.Option(metavar="T", help="Sample points of a trace; T covers T - 1 steps.")] = 6,
     per_r: Annotated[int, typer.Option(metavar="N", help="Steps in an R.")] = 1,
@@ -46,7 +52,8 @@ def verify(
     ),
     timeouts: Annotated[bool, typer.Option("--timeouts", help="Beliefs time out when a trace ends.")] = False,
     given: Annotated[
-        list[str] | None, typer.Option(metavar="BOUND", help="Assume of the start, as C_L>=0.69; C = R = 1; repeat.")
+        list[str] | None,
+        typer.Option(metavar="BOUND", help="Assume, as C_L>=0.69 (at the start) or queue@1<=2; C = R = 1."),
     ] = None,
     budget: Annotated[float, typer.Option(min=0.1, metavar="S", help="CPU seconds of each solver a question.")] = 120.0,
     solver: Annotated[
@@ -55,15 +62,17 @@ def verify(
     both: Annotated[bool, typer.Option("--both", help="Let all solvers finish, and compare their answers.")] = False,
     certificate: Annotated[bool, typer.Option("--certificate", help="Of a proof: steps for a checker.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep everything there, a folder a claim.")] = None,
-    list_only: Annotated[bool, typer.Option("--list", help="Show CCAs, models, properties and buffers.")] = False,
+    list_only: Annotated[
+        bool, typer.Option("--list", help="Show CCAs, models, buffers and what may be claimed.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask whether a CCA keeps bounds on every behaviour of a network model.
 
     A refutation is a trace, judged again in exact fractions and played packet by packet in the simulator.
 
-    Exit 0: all claims are proved; 1: one is refuted or unknown; 2: bad input, contradictory assumptions, or it could
-    not run; 130: interrupted.
+    Exit 0: all claims are proved; 1: one is refuted or unknown; 2: one is vacuous (no sender can break it, or the
+    assumptions contradict each other), bad input, or it could not run; 130: interrupted.
     """
     if list_only:
         show_list(as_json)
@@ -97,7 +106,10 @@ def verify(
                 show(done[-1], out)
     if as_json:
         output.print_json({"verdicts": [evidence.document() for evidence in done]})
-    if any(evidence.found.outcome.value != "proved" for evidence in done):
+    outcomes = {evidence.found.outcome.value for evidence in done}
+    if "vacuous" in outcomes:
+        raise typer.Exit(BAD_INPUT)
+    if outcomes - {"proved"}:
         raise typer.Exit(CLAIM_FAILS)
     if any(evidence.uncertified for evidence in done):
         raise typer.Exit(BAD_INPUT)
@@ -140,17 +152,19 @@ def _cases(
 
 
 def _folder(case: Case) -> str:
-    words = f"{case.subject.name}-{case.model}-{case.claim.name}"
-    return words if case.claim.bound is None else f"{words}-{str(case.claim.bound).replace('/', 'of')}"
+    from fairweir.formal.evidence import claim_stem
+
+    return f"{case.subject.name}-{case.model}-{claim_stem(case.claim)}"
 
 
 def show(evidence: Evidence, out: Path | None) -> None:
     """Print a verdict, what it rests on, and its numbers."""
     found = evidence.found
     case, outcome = found.case, found.outcome.value
-    colour = {"proved": "green", "refuted": "red", "unknown": "yellow"}[outcome]
     claim = f"{case.subject.name} on {case.model}: {case.claim.text}"
-    output.stdout.print(Text.assemble((f"{SYMBOLS[outcome]} {outcome}", colour), f"  {claim}"), soft_wrap=True)
+    headline = Text.assemble((f"{SYMBOLS[outcome]} {outcome}", COLOURS[outcome]), f"  {claim}")
+    output.stdout.print(headline, soft_wrap=True)
+    output.stdout.print(f"  asked: {case.claim.statement(case.system)}", soft_wrap=True)
     for line in _lines(evidence, found, out):
         output.stdout.print(f"  {line}", soft_wrap=True)
     output.stdout.print("  assumed:", soft_wrap=True)
@@ -164,14 +178,13 @@ def _lines(evidence: Evidence, found: Verification, out: Path | None) -> list[st
     if found.answer.reason:
         lines.append(found.answer.reason)
     if found.trace is not None:
-        shown = "" if found.value is None else f": {float(found.value):.4g} {found.case.claim.unit}"
-        lines.append(f"a trace, judged again exactly{shown}")
+        lines.append(f"a trace, judged again exactly{_numbers(found.case.claim, found.value, found.shown)}")
     if (played := evidence.played) is not None:
-        if played.value is None:
-            lines.append("played in packets; the invariant speaks of beliefs, so packets do not judge it")
+        if played.breaks is None:
+            lines.append("played in packets, which do not judge it: they show no beliefs, rates or windows")
         else:
             verdict = "the claim is broken there too" if played.breaks else "THE CLAIM IS NOT BROKEN THERE"
-            lines.append(f"played in packets: {float(played.value):.4g} {found.case.claim.unit}; {verdict}")
+            lines.append(f"played in packets{_numbers(found.case.claim, played.value, played.shown)}; {verdict}")
     if (made := evidence.certificate) is not None:
         steps = f"{made.propagations} propagations, {made.lemmas} lemmas"
         lines.append(f"certificate: {steps}, none on trust; accepted ({made.cpu_s:.1f} CPU s)")
@@ -188,34 +201,66 @@ def _lines(evidence: Evidence, found: Verification, out: Path | None) -> list[st
     return lines
 
 
+def _numbers(claim: Claim, value: Fraction | None, shown: Mapping[str, Fraction]) -> str:
+    """Return the numbers that a claim is about, to be put behind what was done."""
+    if shown:
+        return ": " + ", ".join(f"{name} = {float(number):.4g}" for name, number in shown.items())
+    return "" if value is None else f": {float(value):.4g} {claim.unit}".rstrip()
+
+
 def show_list(as_json: bool) -> None:
     """Print what there is to verify, on what, and what may be claimed."""
     from fairweir.formal.buffers import Buffer
-    from fairweir.formal.claims import INVARIANT
+    from fairweir.formal.claims import DEMANDS, INVARIANT, INVARIANT_MEANING
+    from fairweir.formal.comparisons import FIXED, FLOW, PATH
     from fairweir.formal.handmade import HANDMADE
     from fairweir.formal.models import MODELS
     from fairweir.formal.properties import PROPERTIES
     from fairweir.formal.subjects import rule_names
 
+    quantities = {**PATH, **FLOW, **FIXED}
     if as_json:
         rows = {
-            name: {"default": str(one.constant.default), "unit": one.constant.unit, "reason": one.constant.reason}
+            name: {
+                "default": str(one.constant.default),
+                "unit": one.constant.unit,
+                "reason": one.constant.reason,
+                "meaning": one.meaning,
+            }
             for name, one in PROPERTIES.items()
         }
         ccas = {"rules": rule_names(), "by_hand": list(HANDMADE)}
         buffers = [str(buffer) for buffer in Buffer]
-        output.print_json({"ccas": ccas, "models": list(MODELS), "buffers": buffers, "properties": rows})
+        invariant = {"meaning": INVARIANT_MEANING, "demands": dict(DEMANDS)}
+        document = {"ccas": ccas, "models": list(MODELS), "buffers": buffers, "properties": rows}
+        output.print_json({**document, INVARIANT: invariant, "quantities": quantities})
         return
     table = Table(box=None, show_header=False)
     table.add_row("rules", ", ".join(rule_names()))
     table.add_row("by hand", ", ".join(HANDMADE))
     table.add_row("models", ", ".join(MODELS))
     table.add_row("buffers", ", ".join(Buffer))
-    claims = Table("property", "default", "unit", "from", box=None, header_style="bold")
+    claims = Table("property, default", "what it bounds", box=None, header_style="bold")
     for name, one in PROPERTIES.items():
         sign = "≥" if one.is_at_least else "≤"
-        claims.add_row(name, f"{sign} {one.constant.default}", one.constant.unit, one.constant.reason)
-    claims.add_row(INVARIANT, "", "", "what synthesis asks of candidates")
-    output.stdout.print(table)
-    output.stdout.print()
-    output.stdout.print(claims)
+        default = f"{name} {sign} {one.constant.default} {one.constant.unit}"
+        claims.add_row(default, f"{one.meaning} ({one.constant.reason})")
+    claims.add_row(INVARIANT, f"{INVARIANT_MEANING} (thesis equation 4.1.3)")
+    points = Table("quantity", "what it is", box=None, header_style="bold")
+    for name, meaning in quantities.items():
+        points.add_row(name, meaning)
+    points.add_row("C_L, C_U, C_L_lambda, q_U, ...", "beliefs of a rule; what a CCA encoded by hand remembers")
+    demands = Table("demand", "what it sets", box=None, header_style="bold")
+    for name, meaning in DEMANDS.items():
+        demands.add_row(name, meaning)
+    for title, rows_of in (
+        ("", table),
+        ("", claims),
+        ("invariant(DEMAND, ...), each as", demands),
+        ("at sample points, as `bq@end <= bq@0 - 1/2` or `69/100 <= C_L@end <= 3`", points),
+    ):
+        if title:
+            output.stdout.print(title, soft_wrap=True)
+        output.stdout.print(rows_of)
+        output.stdout.print()
+    output.stdout.print("claims are joined by `or` and `and`; docs/formal/verify.md", soft_wrap=True)

@@ -1,18 +1,26 @@
-"""Claims as the command line writes them: ``utilization>=0.5``, ``queue<=22/5``, ``invariant``.
+"""Claims as the command line writes them (docs/formal/verify.md has the syntax).
 
-And assumptions on where a trace begins: ``C_L>=69/100``.
+``utilization>=0.5``, ``queue<=22/5``: a property with its bound. ``invariant(utilization>=3/10, large-loss=always)``:
+the synthesis invariant with other demands. ``bq@end <= bq@0 - 1/2``: quantities at sample points
+(:mod:`fairweir.formal.comparisons`). ``CLAIM or CLAIM``, ``CLAIM and CLAIM``; ``and`` binds tighter.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fairweir.errors import ConfigError
+from fairweir.formal.beliefs.choices import Start
+from fairweir.formal.comparisons import FIXED, Comparison, parse_comparison
+from fairweir.formal.demands import QUEUE_PACKETS, Demands, LargeLoss
+from fairweir.formal.exact.invariant import keeps
 from fairweir.formal.measure import MEASURES, Curves
 from fairweir.formal.properties import PROPERTIES
+from fairweir.formal.trace import Trace
 from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -20,160 +28,460 @@ if TYPE_CHECKING:
 
     from fairweir.formal.system import System
 
-#: What synthesis asks of candidates (:mod:`fairweir.formal.invariant`); it has no constant of its own.
-INVARIANT = "invariant"
-_COMPARISON = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*(?:(>=|<=|=|>|<)\s*(\S+))?\s*$")
+KEY: Final = "--property"
+#: What synthesis asks of candidates (:mod:`fairweir.formal.invariant`).
+INVARIANT: Final = "invariant"
+INVARIANT_MEANING: Final = (
+    "what synthesis asks of candidates: at the end the beliefs admit the network, and they shrank, or the bounds on "
+    "utilization, queue and losses hold, or what breaks one of them moves the right way; may be given other demands"
+)
+_COMPARISON = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*(?:(>=|<=|=|>|<)\s*(\S+))?\s*$", re.ASCII)
+_INVARIANT = re.compile(r"^\s*invariant\s*(?:\((.*)\))?\s*$", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?\d{1,100}(\.\d{1,100})?(/\d{1,100})?", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A property with its constant.
-
-    Attributes
-    ----------
-    name : str, of `PROPERTIES`, or :data:`INVARIANT`
-    bound : Fraction, None for the invariant
-    """
-
-    name: str
-    bound: Fraction | None
+class Claim(Protocol):
+    """What is claimed of every trace."""
 
     @property
     def text(self) -> str:
         """The claim as one writes it."""
-        if self.bound is None:
-            return self.name
-        return f"{self.name} {'>=' if PROPERTIES[self.name].is_at_least else '<='} {self.bound} {self.unit}".strip()
 
     @property
     def unit(self) -> str:
-        """The constant's unit."""
-        return "" if self.bound is None else PROPERTIES[self.name].constant.unit
+        """The unit of the number that :meth:`value` returns."""
+
+    def statement(self, system: System) -> str:
+        """Return the whole inequality that is asked, numbers filled in."""
 
     def over(self, system: System) -> z3.BoolRef:
-        """Give the claim as a formula.
+        """Return the claim as a formula.
 
         Raises
         ------
-        ConfigError : the invariant of flows that have none
+        ConfigError : it makes no sense for the system
         """
-        if self.bound is None:
-            from fairweir.formal.invariant import Demands, invariant
 
-            if len(system.flows) > 1 or not system.flows[0].attached:
-                raise ConfigError(
-                    "the invariant is about rules and their beliefs, of a flow that is alone",
-                    key="--property",
-                    hint="ask for a property with a bound, as utilization>=0.5",
-                )
-            return invariant(system, Demands())
-        return PROPERTIES[self.name].claim(system, self.bound)
+    def value(self, seen: Trace | Curves) -> Fraction | None:
+        """Return the one number that the claim bounds, by definition; None if it bounds several, or none."""
 
-    def value(self, curves: Curves) -> Fraction | None:
-        """Give the number that the claim bounds; None for the invariant."""
-        return None if self.bound is None else MEASURES[self.name](curves)
+    def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
+        """Return the numbers that it reads at sample points, by name."""
 
-    def holds(self, value: Fraction) -> bool:
-        """Is a number on the good side of the bound?"""
-        if self.bound is None:
-            raise ValueError("the invariant has no bound")
-        return value >= self.bound if PROPERTIES[self.name].is_at_least else value <= self.bound
+    def holds(self, seen: Trace | Curves) -> bool | None:
+        """Does it hold, by definition? None if packets do not show all that it reads."""
 
     def weaker(self, margin: Fraction) -> Claim | None:
-        """Give the claim with its bound moved to the easy side by a part of it; None if there is nothing to move."""
-        if not self.bound:
-            return None
-        is_at_least = PROPERTIES[self.name].is_at_least
-        return Claim(self.name, self.bound * (1 - margin if is_at_least else 1 + margin))
+        """Return it with its bounds moved to the easy side by a part of them; None if there is none to move."""
 
 
-def parse_claim(text: str) -> Claim:
-    """Read a claim; a property alone has its default constant.
-
-    Raises
-    ------
-    ConfigError : no such property, a bound on the wrong side, or no number
-    """
-    found = _COMPARISON.match(text)
-    known = [*PROPERTIES, INVARIANT]
-    if found is None:
-        raise ConfigError(f"not a property: `{text}`", key="--property", hint="write as `utilization>=0.5` or `queue`")
-    name, sign, number = found.groups()
-    if name not in known:
-        raise ConfigError(f"no such property: `{name}`", key="--property", hint=did_you_mean(name, known))
-    if name == INVARIANT:
-        if sign:
-            raise ConfigError(f"the invariant takes no bound: `{text}`", key="--property", hint="write `invariant`")
-        return Claim(name, None)
-    good = ">=" if PROPERTIES[name].is_at_least else "<="
-    if sign is None:
-        return Claim(name, PROPERTIES[name].constant.default)
-    if sign != good:
-        raise ConfigError(
-            f"`{name}` is bounded the other way: `{text}`", key="--property", hint=f"write {name}{good}..."
-        )
-    bound = parse_number(number, text, "--property")
-    if bound < 0:
-        raise ConfigError(f"a bound must not be negative: `{text}`", key="--property")
-    return Claim(name, bound)
+def _curves(seen: Trace | Curves) -> Curves:
+    return Curves.of(seen) if isinstance(seen, Trace) else seen
 
 
 @dataclass(frozen=True)
-class Assumption:
-    """A bound on a quantity at the first point: of the flows' beliefs, ``queue``, ``bottleneck-queue`` or ``alpha``."""
+class Bound:
+    """A property with its bound.
+
+    Attributes
+    ----------
+    name : str, of `PROPERTIES`
+    """
 
     name: str
-    sign: str
     bound: Fraction
 
     @property
     def text(self) -> str:
+        """The claim as one writes it."""
+        return f"{self.name} {'>=' if PROPERTIES[self.name].is_at_least else '<='} {self.bound} {self.unit}".strip()
+
+    @property
+    def unit(self) -> str:
+        """The bound's unit."""
+        return PROPERTIES[self.name].constant.unit
+
+    def statement(self, system: System) -> str:
+        """Return the whole inequality that is asked."""
+        return PROPERTIES[self.name].statement(system.grid, self.bound)
+
+    def over(self, system: System) -> z3.BoolRef:
+        """Return the claim as a formula."""
+        return PROPERTIES[self.name].claim(system, self.bound)
+
+    def value(self, seen: Trace | Curves) -> Fraction | None:
+        """Return the number that the claim bounds."""
+        return MEASURES[self.name](_curves(seen))
+
+    def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
+        """Return nothing: it reads no single points."""
+        return {}
+
+    def holds(self, seen: Trace | Curves) -> bool | None:
+        """Is the number on the good side of the bound?"""
+        value = MEASURES[self.name](_curves(seen))
+        return value >= self.bound if PROPERTIES[self.name].is_at_least else value <= self.bound
+
+    def weaker(self, margin: Fraction) -> Bound | None:
+        """Return the claim with its bound moved to the easy side by a part of it; None for a bound of 0."""
+        if not self.bound:
+            return None
+        return Bound(self.name, self.bound * (1 - margin if PROPERTIES[self.name].is_at_least else 1 + margin))
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """The synthesis invariant.
+
+    Attributes
+    ----------
+    demands : its constants; `Demands.start` is the system's
+    """
+
+    demands: Demands = field(default_factory=Demands)
+
+    @property
+    def text(self) -> str:
+        """The claim as one writes it; demands that are the published code's are left out."""
+        asked, usual = self.demands, Demands()
+        words = {
+            f"utilization>={asked.utilization}": asked.utilization != usual.utilization,
+            f"queue<={asked.queue}": asked.queue != usual.queue,
+            f"large-loss={asked.large_loss}": asked.large_loss != usual.large_loss,
+            f"large-buffer={asked.large_buffer}": asked.large_buffer != usual.large_buffer,
+            f"large-size={asked.large_size}": asked.large_size != usual.large_size,
+        }
+        told = ", ".join(word for word, is_told in words.items() if is_told)
+        return f"{INVARIANT}({told})" if told else INVARIANT
+
+    @property
+    def unit(self) -> str:
+        """None: it bounds no single number."""
+        return ""
+
+    def statement(self, system: System) -> str:
+        """Return what is asked, part by part."""
+        grid, asked = system.grid, self._of(system)
+        names = [name for name in ("C_L", "C_U", "C_L_lambda", "q_U") if name in system.flows[0].beliefs]
+        bounds = {name: PROPERTIES[name].statement for name in ("utilization", "queue", "loss-amount", "loss-events")}
+        trend = "rate or queue" if system.model == "ideal" else "rate, queue or bq"
+        parts = [
+            f"({bounds['utilization'](grid, asked.utilization)}, or {trend} rises)",
+            f"({bounds['queue'](grid, asked.queue)}, or {trend} falls)",
+        ]
+        large = f"no step loses more than {asked.large(grid)} alpha"
+        events = grid.span / 2 + 1
+        if system.buffer.is_finite:
+            parts += [
+                f"({words}, or {trend} falls)"
+                for words in (bounds["loss-events"](grid, events), large, bounds["loss-amount"](grid, events))
+            ]
+        text = (
+            f"at t = {grid.last} {', '.join(names)} admit the network; and (beliefs shrink, or {' and '.join(parts)})"
+        )
+        if asked.large_loss is not LargeLoss.NEVER and system.buffer.is_finite:
+            where = "" if asked.large_loss is LargeLoss.ALWAYS else f"beta < {asked.large_buffer} C (R + D), or "
+            text += f"; and ({where}{large}, or {trend} falls)"
+        if asked.start is Start.ANY:
+            text += "; bounds that are stale at t = 0 need only move towards C, cross, or do no harm"
+        return text
+
+    def over(self, system: System) -> z3.BoolRef:
+        """Return the claim as a formula.
+
+        Raises
+        ------
+        ConfigError : flows that have no beliefs, or several flows
+        """
+        from fairweir.formal.invariant import invariant
+
+        if len(system.flows) > 1 or not system.flows[0].attached:
+            raise ConfigError(
+                "the invariant is about rules and their beliefs, of a flow that is alone",
+                key=KEY,
+                hint="ask for a property with a bound, as utilization>=0.5",
+            )
+        if self.demands.large_loss is not LargeLoss.NEVER and not system.buffer.is_finite:
+            raise ConfigError(
+                f"nothing is lost with an infinite buffer: `{self.text}`", key=KEY, hint="add --buffer arbitrary"
+            )
+        return invariant(system, self._of(system))
+
+    def value(self, seen: Trace | Curves) -> Fraction | None:
+        """Return None: it bounds no single number."""
+        return None
+
+    def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
+        """Return the beliefs at both ends."""
+        if not isinstance(seen, Trace):
+            return {}
+        beliefs = seen.flows[0].beliefs.items()
+        return {f"{name}@{point}": curve[t] for name, curve in beliefs for point, t in (("0", 0), ("end", -1))}
+
+    def holds(self, seen: Trace | Curves) -> bool | None:
+        """Does a trace keep it? Packets do not show beliefs."""
+        if not isinstance(seen, Trace):
+            return None
+        return keeps(seen, self._of(seen))
+
+    def weaker(self, margin: Fraction) -> Claim | None:
+        """Return None: a part of it may be broken whatever the bounds are."""
+        return None
+
+    def _of(self, seen: System | Trace) -> Demands:
+        """Return the demands, on beliefs as they are attached: whether they may be stale is not the claim's to say."""
+        starts = {terms.start for terms in seen.flows[0].attached.values()}
+        return replace(self.demands, start=Start.ANY if Start.ANY in starts else Start.CONSISTENT)
+
+
+@dataclass(frozen=True)
+class AtPoints:
+    """A comparison of quantities at sample points."""
+
+    comparison: Comparison
+
+    @property
+    def text(self) -> str:
+        """The claim as one writes it."""
+        return self.comparison.text
+
+    @property
+    def unit(self) -> str:
+        """None: its sides may have any."""
+        return ""
+
+    def statement(self, system: System) -> str:
+        """Return the comparison, with its last point as a number."""
+        return self.comparison.text.replace("@end", f"@{system.grid.last}") + ", C = R = 1"
+
+    def over(self, system: System) -> z3.BoolRef:
+        """Return the claim as a formula."""
+        import z3
+
+        return z3.And(*self.comparison.over(system))
+
+    def value(self, seen: Trace | Curves) -> Fraction | None:
+        """Return the number that is bounded, if the comparison reads only one."""
+        found = self.shown(seen)
+        return next(iter(found.values())) if len(found) == 1 else None
+
+    def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
+        """Return the numbers that it reads."""
+        return self.comparison.values(seen) or {}
+
+    def holds(self, seen: Trace | Curves) -> bool | None:
+        """Does it hold?"""
+        return self.comparison.holds(seen)
+
+    def weaker(self, margin: Fraction) -> AtPoints | None:
+        """Return it with its constants moved to the easy side."""
+        found = self.comparison.weaker(margin)
+        return None if found is None else AtPoints(found)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Claims of which all hold (``and``), or at least one (``or``)."""
+
+    word: str
+    parts: tuple[Claim, ...]
+
+    @property
+    def text(self) -> str:
+        """The claim as one writes it."""
+        return f" {self.word} ".join(part.text for part in self.parts)
+
+    @property
+    def unit(self) -> str:
+        """None: it bounds several numbers."""
+        return ""
+
+    def statement(self, system: System) -> str:
+        """Return what is asked, each part in brackets."""
+        return f" {self.word} ".join(f"[{part.statement(system)}]" for part in self.parts)
+
+    def over(self, system: System) -> z3.BoolRef:
+        """Return the claim as a formula."""
+        import z3
+
+        formulas = [part.over(system) for part in self.parts]
+        return z3.Or(*formulas) if self.word == "or" else z3.And(*formulas)
+
+    def value(self, seen: Trace | Curves) -> Fraction | None:
+        """Return None: it bounds several numbers."""
+        return None
+
+    def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
+        """Return the numbers that its parts read or bound."""
+        found: dict[str, Fraction] = {}
+        for part in self.parts:
+            found |= part.shown(seen)
+            value = part.value(seen) if isinstance(part, Bound) else None
+            if value is not None and isinstance(part, Bound):
+                found[part.name] = value
+        return found
+
+    def holds(self, seen: Trace | Curves) -> bool | None:
+        """Does it hold? What packets do not show counts only where the other parts leave it open."""
+        found = [part.holds(seen) for part in self.parts]
+        decides = self.word == "or"
+        if decides in found:
+            return decides
+        return None if None in found else not decides
+
+    def weaker(self, margin: Fraction) -> Claim | None:
+        """Return it with the bounds of all its parts moved that have one."""
+        moved = [part.weaker(margin) for part in self.parts]
+        if all(part is None for part in moved):
+            return None
+        return Joined(self.word, tuple(new or old for new, old in zip(moved, self.parts, strict=True)))
+
+
+def parse_claim(text: str) -> Claim:
+    """Read a claim; a property alone has its default bound.
+
+    Raises
+    ------
+    ConfigError : no such property, a bound on the wrong side, no number, or what cannot be read
+    """
+    for word in ("or", "and"):
+        parts = _split(text, word)
+        if len(parts) > 1:
+            return Joined(word, tuple(parse_claim(part) for part in parts))
+    asked = _INVARIANT.match(text)
+    if asked:
+        return Invariant(_demands(asked[1], text))
+    if "@" in text or not set(re.findall(r"\w+", text)).isdisjoint(FIXED):
+        return AtPoints(parse_comparison(text))
+    found = _COMPARISON.match(text)
+    if found is None:
+        raise ConfigError(
+            f"not a property: `{text}`",
+            key=KEY,
+            hint="write as `utilization>=0.5`, `queue`, or `bq@end <= bq@0 - 1/2`; fairweir verify --list",
+        )
+    return _bound(found, text)
+
+
+def _split(text: str, word: str) -> list[str]:
+    """Cut a text at a word that stands outside brackets."""
+    parts, depth, begin = [], 0, 0
+    for found in re.finditer(rf"[()]|\s{word}\s", text):
+        if found.group() in "()":
+            depth += 1 if found.group() == "(" else -1
+        elif depth == 0:
+            parts.append(text[begin : found.start()])
+            begin = found.end()
+    return [*parts, text[begin:]]
+
+
+def _bound(found: re.Match[str], text: str) -> Claim:
+    known = [*PROPERTIES, INVARIANT]
+    name, sign, number = found.groups()
+    if name == INVARIANT:
+        raise ConfigError(
+            f"the invariant takes no bound: `{text}`",
+            key=KEY,
+            hint="write `invariant`, or demands in brackets: `invariant(utilization>=3/10, queue<=5)`",
+        )
+    if name not in known:
+        raise ConfigError(
+            f"no such property: `{name}`",
+            key=KEY,
+            hint=f"{did_you_mean(name, known)}; a quantity needs its point, as `{name}@end`",
+        )
+    good = ">=" if PROPERTIES[name].is_at_least else "<="
+    if sign is None:
+        return Bound(name, PROPERTIES[name].constant.default)
+    if sign != good:
+        raise ConfigError(f"`{name}` is bounded the other way: `{text}`", key=KEY, hint=f"write {name}{good}...")
+    bound = parse_number(number, text, KEY)
+    if bound < 0:
+        raise ConfigError(f"a bound must not be negative: `{text}`", key=KEY)
+    return Bound(name, bound)
+
+
+#: What stands between the brackets of an invariant: its sign, and how its value is put into the demands.
+_DEMANDS: Final[Mapping[str, tuple[str, Callable[[Demands, Fraction], Demands]]]] = {
+    "utilization": (">=", lambda asked, value: replace(asked, utilization=value)),
+    "queue": ("<=", lambda asked, value: replace(asked, queue=value)),
+    "large-buffer": ("=", lambda asked, value: replace(asked, large_buffer=value)),
+    "large-size": ("=", lambda asked, value: replace(asked, large_size=value)),
+}
+#: As they are written, with what they mean.
+DEMANDS: Final[Mapping[str, str]] = {
+    "utilization>=U": "minimum part of C",
+    "queue<=Q": f"maximum queue, C (R + D), beyond {QUEUE_PACKETS} packets",
+    "large-loss=never|always|large-buffers": "when a large loss counts although beliefs shrink",
+    "large-buffer=B": "C (R + D); from there on a buffer is large",
+    "large-size=N": "packets lost in a step above which a loss is large; default T - 1, as published",
+}
+
+
+def _demands(text: str | None, whole: str) -> Demands:
+    asked = Demands()
+    seen: set[str] = set()
+    for word in [] if text is None or not text.strip() else text.split(","):
+        found = _COMPARISON.match(word)
+        name, sign, value = found.groups() if found else (word.strip(), None, None)
+        known = [*_DEMANDS, "large-loss"]
+        if name not in known:
+            raise ConfigError(f"no such demand: `{name}`: `{whole}`", key=KEY, hint=did_you_mean(name, known))
+        good = _DEMANDS[name][0] if name in _DEMANDS else "="
+        if sign != good or name in seen:
+            problem = "given twice" if name in seen else "needs a value, or the other sign"
+            raise ConfigError(f"demand `{name}` {problem}: `{whole}`", key=KEY, hint=f"write {name}{good}...")
+        seen.add(name)
+        if name == "large-loss":
+            if value not in list(LargeLoss):
+                raise ConfigError(
+                    f"no such choice for `large-loss`: `{value}`", key=KEY, hint=f"known are {', '.join(LargeLoss)}"
+                )
+            asked = replace(asked, large_loss=LargeLoss(value))
+            continue
+        number = parse_number(value or "", whole, KEY)
+        if number < 0:
+            raise ConfigError(f"a demand must not be negative: `{whole}`", key=KEY)
+        asked = _DEMANDS[name][1](asked, number)
+    return asked
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """A comparison that is assumed; a quantity without a point is meant at the first one."""
+
+    comparison: Comparison
+    written: str
+    is_at_start: bool
+
+    @property
+    def text(self) -> str:
         """The assumption as one writes it."""
-        return f"{self.name} {self.sign} {self.bound} at the start"
+        return f"{self.written} at the start" if self.is_at_start else self.comparison.text
 
     def over(self, system: System) -> list[z3.BoolRef]:
-        """Give the assumption as formulas.
+        """Return the assumption as formulas.
 
         Raises
         ------
         ConfigError : the system has no such quantity
         """
-        import z3
-
-        quantities = {
-            "alpha": [system.alpha],
-            "queue": [system.queue(0)],
-            "bottleneck-queue": [system.bottleneck_queue(0)],
-        }
-        if system.beta is not None:
-            quantities["beta"] = [system.beta]
-        for name in {name for flow in system.flows for name in flow.beliefs}:
-            quantities[name] = [flow.beliefs[name][0] for flow in system.flows if name in flow.beliefs]
-        if self.name not in quantities:
-            hint = did_you_mean(self.name, sorted(quantities))
-            raise ConfigError(f"nothing is called `{self.name}` at the start of a trace", key="--given", hint=hint)
-        bound = z3.Q(*self.bound.as_integer_ratio())
-        relations = {
-            ">=": lambda x: x >= bound,
-            "<=": lambda x: x <= bound,
-            "=": lambda x: x == bound,
-            ">": lambda x: x > bound,
-            "<": lambda x: x < bound,
-        }
-        return [relations[self.sign](quantity) for quantity in quantities[self.name]]
+        return self.comparison.over(system)
 
 
 def parse_assumption(text: str) -> Assumption:
-    """Read an assumption.
+    """Read an assumption: ``C_L>=69/100`` (at the start), ``queue@1<=4``, ``rate@end >= rate@1``.
 
     Raises
     ------
     ConfigError : not one
     """
-    found = _COMPARISON.match(text)
-    if found is None or found[2] is None:
-        raise ConfigError(f"not an assumption: `{text}`", key="--given", hint="write as `C_L>=69/100`; C = R = 1")
-    return Assumption(found[1], found[2], parse_number(found[3], text, "--given"))
+    try:
+        found = parse_comparison(text, "--given", default_point=0)
+    except ConfigError as error:
+        raise ConfigError(f"not an assumption: {error.message}", key="--given", hint=error.hint) from None
+    is_at_start = "@" not in text
+    return Assumption(found, found.text.replace("@0", ""), is_at_start)
 
 
 def parse_number(word: str, text: str, key: str) -> Fraction:
@@ -184,6 +492,8 @@ def parse_number(word: str, text: str, key: str) -> Fraction:
     ConfigError : it is none
     """
     try:
+        if not _NUMBER.fullmatch(word.strip()):
+            raise ValueError(word)
         return Fraction(word)
     except (ValueError, ZeroDivisionError):
         raise ConfigError(f"not a number: `{text}`", key=key, hint="write 4.4 or 22/5") from None

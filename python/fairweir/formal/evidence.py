@@ -13,14 +13,18 @@ Files in the folder of a case::
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from fairweir.errors import SolverError
 from fairweir.formal.certificate import Certificate, certify, save
+from fairweir.formal.claims import Bound, Claim
 from fairweir.formal.measure import Curves
 from fairweir.formal.packets import Replay, curves_of, scenario_of
 from fairweir.formal.picture import save_picture
@@ -29,6 +33,9 @@ from fairweir.formal.trace import Trace
 from fairweir.formal.verify import Verification
 from fairweir.run import Run, run
 
+#: Characters of a claim in the name of a folder.
+LONGEST_STEM = 60
+
 
 @dataclass(frozen=True)
 class Played:
@@ -36,8 +43,9 @@ class Played:
 
     Attributes
     ----------
-    value : Fraction, the number that the claim bounds, as the packets have it; None for the invariant
-    breaks : do the packets break the claim too? None for the invariant, which speaks of beliefs
+    value : Fraction, the number that the claim bounds, as the packets have it; None if it bounds none alone
+    breaks : do the packets break the claim too? None if it speaks of what packets do not show, as beliefs
+    shown : the numbers at sample points that the claim reads, as the packets have them
     """
 
     replay: Replay
@@ -45,6 +53,7 @@ class Played:
     curves: Curves
     value: Fraction | None
     breaks: bool | None
+    shown: Mapping[str, Fraction] = field(default_factory=dict)
 
 
 def play(found: Verification, trace: Trace, name: str) -> Played:
@@ -59,8 +68,10 @@ def play(found: Verification, trace: Trace, name: str) -> Played:
     replay = scenario_of(trace, name, words)
     record = run(replay.scenario, interval=replay.interval)
     curves = curves_of(record, replay, trace)
-    value = case.claim.value(curves)
-    return Played(replay, record, curves, value, None if value is None else not case.claim.holds(value))
+    holds = case.claim.holds(curves)
+    return Played(
+        replay, record, curves, case.claim.value(curves), None if holds is None else not holds, case.claim.shown(curves)
+    )
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,7 @@ class Evidence:
             "cca": case.subject.name,
             "model": case.model,
             "claim": case.claim.text,
+            "asked": case.claim.statement(case.system),
             "assumed": case.assumed(),
             "outcome": found.outcome.value,
             "reason": found.answer.reason,
@@ -94,6 +106,7 @@ class Evidence:
         if found.trace is not None:
             document["refutation"] = {
                 "value": None if found.value is None else str(found.value),
+                "quantities": {name: str(value) for name, value in found.shown.items()},
                 "unit": case.claim.unit,
                 "margin": str(found.margin),
                 "packets": self._packets(),
@@ -110,7 +123,8 @@ class Evidence:
         if self.played is None:
             return None
         value = None if self.played.value is None else round(float(self.played.value), 6)
-        return {"value": value, "breaks_the_claim": self.played.breaks}
+        quantities = {name: round(float(value), 6) for name, value in self.played.shown.items()}
+        return {"value": value, "quantities": quantities, "breaks_the_claim": self.played.breaks}
 
 
 def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int | None = None) -> Evidence:
@@ -163,4 +177,14 @@ def _picture(evidence: Evidence, played: Played, trace: Trace, folder: Path) -> 
 
 def _stem(found: Verification) -> str:
     case = found.case
-    return f"{case.subject.name}-{case.model}-{case.claim.name}"
+    return f"{case.subject.name}-{case.model}-{claim_stem(case.claim)}"
+
+
+def claim_stem(claim: Claim) -> str:
+    """Return a claim as part of a file's name; long ones are cut and told apart by a hash."""
+    if isinstance(claim, Bound):
+        return f"{claim.name}-{str(claim.bound).replace('/', 'of')}"
+    stem = re.sub(r"[^A-Za-z0-9_.]+", "-", claim.text.replace("<", "below").replace(">", "above")).strip("-.")
+    if len(stem) <= LONGEST_STEM and stem == claim.text:
+        return stem
+    return f"{stem[:LONGEST_STEM].strip('-.')}-{hashlib.sha256(claim.text.encode()).hexdigest()[:8]}"

@@ -6,32 +6,12 @@ keeps the invariant still has to be proved (thesis section 4.1.2, "Post synthesi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-
 import z3
 
 from fairweir.formal import properties
 from fairweir.formal.beliefs import Start, cbr_delay, ccac
+from fairweir.formal.demands import Demands, LargeLoss
 from fairweir.formal.system import Bit, System
-
-
-@dataclass(frozen=True)
-class Demands:
-    """What a query asks.
-
-    Attributes
-    ----------
-    utilization : part of C
-    queue : C (R + D)
-    constrain_loss : is a large loss forbidden while beliefs are still shrinking, too (G4 to G7)?
-    start : may beliefs be stale at first?
-    """
-
-    utilization: Fraction = properties.UTILIZATION
-    queue: Fraction = properties.QUEUE
-    constrain_loss: bool = False
-    start: Start = Start.CONSISTENT
 
 
 def invariant(system: System, demands: Demands) -> Bit:
@@ -40,8 +20,11 @@ def invariant(system: System, demands: Demands) -> Bit:
     improves, consistent = (_improves_cbr, _consistent_cbr) if reads_cbr else (_improves, ccac.consistent)
     fine = z3.Or(improves(system), necessary(system, demands))
     kept = [consistent(system, system.grid.last), fine]
-    if demands.constrain_loss and system.buffer.is_finite:
-        kept.append(z3.Or(properties.large_losses(system), went_down(system)))
+    if demands.large_loss is not LargeLoss.NEVER and system.beta is not None:
+        excuses = [_no_large_loss(system, demands), went_down(system)]
+        if demands.large_loss is LargeLoss.LARGE_BUFFERS:
+            excuses.append(system.beta < demands.large_buffer * (1 + system.grid.jitter))
+        kept.append(z3.Or(*excuses))
     if reads_cbr:
         own, last = system.flows[0].beliefs, system.grid.last
         kept += [own["C_L_lambda"][last] >= system.alpha, own["q_U"][last] >= 0]
@@ -57,11 +40,13 @@ def necessary(system: System, demands: Demands) -> Bit:
         z3.Or(properties.queue(system, demands.queue), down),
     ]
     if system.buffer.is_finite:
-        parts += [
-            z3.Or(claim(system), down)
-            for claim in (properties.loss_events, properties.large_losses, properties.loss_amount)
-        ]
+        claims = (properties.loss_events(system), _no_large_loss(system, demands), properties.loss_amount(system))
+        parts += [z3.Or(claim, down) for claim in claims]
     return z3.And(*parts)
+
+
+def _no_large_loss(system: System, demands: Demands) -> Bit:
+    return properties.large_losses(system, packets=demands.large(system.grid))
 
 
 def went_up(system: System) -> Bit:
@@ -80,7 +65,7 @@ def objectives(system: System, demands: Demands) -> Bit:
         properties.utilization(system, demands.utilization),
         properties.queue(system, demands.queue),
         properties.loss_events(system),
-        properties.large_losses(system),
+        _no_large_loss(system, demands),
         properties.loss_amount(system),
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from fairweir.formal.demands import LARGE_LOSS, QUEUE_PACKETS
 from fairweir.formal.grid import Grid
 from fairweir.formal.trace import Trace
 
@@ -64,7 +65,9 @@ def utilization(curves: Curves) -> Fraction:
 
 def queue(curves: Curves) -> Fraction:
     """Give max (A - L - S - 3 alpha) / (C (R + D)), but for the first point."""
-    return max(curves.waiting(t) - 3 * curves.alpha for t in range(1, curves.grid.points)) / (1 + curves.grid.jitter)
+    return max(curves.waiting(t) - QUEUE_PACKETS * curves.alpha for t in range(1, curves.grid.points)) / (
+        1 + curves.grid.jitter
+    )
 
 
 def inflight(curves: Curves) -> Fraction:
@@ -84,8 +87,9 @@ def loss_events(curves: Curves) -> Fraction:
 
 
 def large_losses(curves: Curves) -> Fraction:
-    """Steps in which more was lost than (T - 1) alpha."""
-    return Fraction(sum(lost > curves.grid.last * curves.alpha for lost in curves.losses()))
+    """Steps in which more was lost than 3 alpha."""
+    size = max(LARGE_LOSS * curves.alpha, curves.blur)
+    return Fraction(sum(lost > size for lost in curves.losses()))
 
 
 def loss_amount(curves: Curves) -> Fraction:

@@ -7,23 +7,17 @@ The thesis' asymptotic bounds are read off at fixed constants: 50 % utilization,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
 import z3
 
+from fairweir.errors import ConfigError
+from fairweir.formal.demands import LARGE_LOSS, QUEUE, QUEUE_PACKETS, UTILIZATION
+from fairweir.formal.grid import Grid
 from fairweir.formal.system import Bit, System
-
-#: Least part of C that is served over the trace; 3/10 for cc_probe_slow, which drains two R of three (Table 4.2).
-UTILIZATION = Fraction(1, 2)
-#: All waiting bytes, in C (R + D), beyond 3 alpha. Published code; the thesis has 5 for inflight.
-QUEUE = Fraction(4)
-#: Bytes that may wait beyond `QUEUE`, in alpha: what cannot be expressed in C R on slow links.
-QUEUE_PACKETS = 3
-#: Losses in a step of more packets than this are large. Thesis; the published code has T - 1.
-LARGE_LOSS = 3
 
 
 @dataclass(frozen=True)
@@ -44,12 +38,22 @@ class Claim(Protocol):
 
 @dataclass(frozen=True)
 class Property:
-    """A named claim and its constant."""
+    """A named claim and its constant.
+
+    Attributes
+    ----------
+    claim : the encoding
+    constant : Constant
+    is_at_least : does a larger constant make a stronger claim?
+    meaning : str, in plain words, for ``verify --list``
+    statement : the whole inequality that is asked, numbers filled in
+    """
 
     claim: Claim
     constant: Constant
     is_at_least: bool
-    """Does a larger constant make a stronger claim?"""
+    meaning: str
+    statement: Callable[[Grid, Fraction], str]
 
 
 def utilization(system: System, bound: Fraction = UTILIZATION) -> Bit:
@@ -80,10 +84,9 @@ def loss_events(system: System, bound: Fraction | None = None) -> Bit:
     return count_at_most(_losses(system), int(most))
 
 
-def large_losses(system: System, bound: Fraction = Fraction(0), packets: Fraction | None = None) -> Bit:
-    """At most `bound` steps that lose more than `packets` alpha (published code: as many as there are steps)."""
-    size = (Fraction(system.grid.last) if packets is None else packets) * system.alpha
-    return count_at_most(_losses(system, size), int(bound))
+def large_losses(system: System, bound: Fraction = Fraction(0), packets: Fraction = Fraction(LARGE_LOSS)) -> Bit:
+    """At most `bound` steps that lose more than `packets` alpha (thesis section 4.2.1: 3 MSS)."""
+    return count_at_most(_losses(system, packets * system.alpha), int(bound))
 
 
 def loss_amount(system: System, bound: Fraction | None = None) -> Bit:
@@ -94,23 +97,123 @@ def loss_amount(system: System, bound: Fraction | None = None) -> Bit:
 
 
 def share(system: System, bound: Fraction = Fraction(1, 10)) -> Bit:
-    """Each flow's bytes served are at least `bound` of the largest flow's (bounded unfairness)."""
+    """Each flow's bytes served are at least `bound` of the largest flow's (bounded unfairness).
+
+    Raises
+    ------
+    ConfigError : there is one flow
+    """
+    if len(system.flows) < 2:
+        raise ConfigError(
+            "`share` compares flows, and there is only one", key="--property", hint="add --flows 2, or more"
+        )
     served = [flow.S[system.grid.last] - flow.S[0] for flow in system.flows]
     return z3.And(*(mine >= bound * other for mine in served for other in served if mine is not other))
 
 
+def _steps(grid: Grid) -> str:
+    """Return the trace's length in R, as written in a claim: T sample points cover T - 1 steps."""
+    return "(T - 1 - D)" if grid.per_r == 1 else f"((T - 1)/{grid.per_r} - D)"
+
+
+def _says_utilization(grid: Grid, bound: Fraction) -> str:
+    length = grid.span - grid.jitter
+    filled = f"{bound} C ({grid.span} R - {grid.jitter} R) = {bound * length} C R"
+    return f"S({grid.last}) - S(0) >= {bound} C {_steps(grid)} = {filled}"
+
+
+def _says_queue(grid: Grid, bound: Fraction) -> str:
+    filled = f"{bound * (1 + grid.jitter)} C R + {QUEUE_PACKETS} alpha"
+    most = f"{bound} C (R + D) + {QUEUE_PACKETS} alpha = {filled}"
+    return f"A(t) - L(t) - S(t) <= {most}, at t = 1 .. {grid.last}"
+
+
+def _says_inflight(grid: Grid, bound: Fraction) -> str:
+    most = f"{bound} C (R + D) = {bound * (1 + grid.jitter)} C R"
+    return f"A(t) - Ld(t) - S(t) <= {most}, at t = 1 .. {grid.last}"
+
+
+def _says_bottleneck_queue(grid: Grid, bound: Fraction) -> str:
+    t, most = grid.last, f"{bound} C (R + D) = {bound * (1 + grid.jitter)} C R"
+    return f"A({t}) - L({t}) - TA({t}) <= {most}"
+
+
+def _says_loss_events(grid: Grid, bound: Fraction) -> str:
+    return f"L(t) > L(t-1) in at most {bound} of the {grid.last} steps"
+
+
+def _says_large_losses(grid: Grid, bound: Fraction) -> str:
+    return f"L(t) - L(t-1) > {LARGE_LOSS} alpha in at most {bound} of the {grid.last} steps"
+
+
+def _says_loss_amount(grid: Grid, bound: Fraction) -> str:
+    filled = f"{bound * (1 + grid.jitter)} C R + {grid.last} alpha"
+    return f"L({grid.last}) - L(0) <= {bound} C (R + D) + (T - 1) alpha = {filled}"
+
+
+def _says_share(grid: Grid, bound: Fraction) -> str:
+    t = grid.last
+    return f"S_i({t}) - S_i(0) >= {bound} (S_j({t}) - S_j(0)) for all flows i, j"
+
+
 #: By the name the command line uses.
 PROPERTIES: Mapping[str, Property] = {
-    "utilization": Property(utilization, Constant(UTILIZATION, "C", "thesis section 4.2.1"), True),
-    "queue": Property(queue, Constant(QUEUE, "C (R + D)", "published code; beyond 3 alpha"), False),
-    "inflight": Property(inflight, Constant(Fraction(5), "C (R + D)", "thesis section 4.2.1"), False),
-    "bottleneck-queue": Property(
-        bottleneck_queue, Constant(Fraction(33, 10), "C (R + D)", "thesis lemma B.4.5, at the last point"), False
+    "utilization": Property(
+        utilization,
+        Constant(UTILIZATION, "C", "thesis section 4.2.1"),
+        True,
+        "bytes served over the trace, of what C could serve in its length less D",
+        _says_utilization,
     ),
-    "loss-events": Property(loss_events, Constant(Fraction(3), "steps", "thesis lemma B.4.7"), False),
-    "large-losses": Property(large_losses, Constant(Fraction(0), "steps", "thesis section 4.2.1"), False),
-    "loss-amount": Property(loss_amount, Constant(Fraction(1), "C (R + D)", "beyond (T - 1) alpha"), False),
-    "share": Property(share, Constant(Fraction(1, 10), "of the largest flow", "bounded unfairness"), True),
+    "queue": Property(
+        queue,
+        Constant(QUEUE, "C (R + D)", f"published code; beyond {QUEUE_PACKETS} alpha"),
+        False,
+        f"all bytes that wait, at every point but the first, beyond {QUEUE_PACKETS} packets",
+        _says_queue,
+    ),
+    "inflight": Property(
+        inflight,
+        Constant(Fraction(5), "C (R + D)", "thesis section 4.2.1"),
+        False,
+        "bytes neither acknowledged nor known to be lost, at every point but the first",
+        _says_inflight,
+    ),
+    "bottleneck-queue": Property(
+        bottleneck_queue,
+        Constant(Fraction(33, 10), "C (R + D)", "thesis lemma B.4.5, at the last point"),
+        False,
+        "bytes that wait for the link's capacity at the last point; bytes held by jitter do not count",
+        _says_bottleneck_queue,
+    ),
+    "loss-events": Property(
+        loss_events,
+        Constant(Fraction(3), "steps", "published code, steady state of cc_qdel; thesis 4.2.1: one every other R"),
+        False,
+        "steps in which anything is lost",
+        _says_loss_events,
+    ),
+    "large-losses": Property(
+        large_losses,
+        Constant(Fraction(0), "steps", f"thesis section 4.2.1: a loss of more than {LARGE_LOSS} MSS is large"),
+        False,
+        f"steps that lose more than {LARGE_LOSS} packets",
+        _says_large_losses,
+    ),
+    "loss-amount": Property(
+        loss_amount,
+        Constant(Fraction(1), "C (R + D)", "beyond (T - 1) alpha"),
+        False,
+        "bytes lost over the trace, beyond one packet a step",
+        _says_loss_amount,
+    ),
+    "share": Property(
+        share,
+        Constant(Fraction(1, 10), "of the largest flow", "bounded unfairness"),
+        True,
+        "bytes served to the flow that gets least, of those to the flow that gets most; needs --flows 2 or more",
+        _says_share,
+    ),
 }
 
 

@@ -267,7 +267,7 @@ class Rule:
         from fairweir.formal.encode import encode
 
         constraints = encode(self, system, flow)
-        system.require(f"rule {flow}", *constraints)
+        system.decide(f"rule {flow}", *constraints)
         return constraints
 
 

@@ -1,8 +1,9 @@
 """A question to the solvers: do these assumptions imply this claim?
 
-``ask`` races z3 and yices over one SMT-LIB text; its answer is ``proved``, ``refuted`` with exact values, or
-``unknown`` with the reason. A claim is proved only if the assumptions alone can be met: from contradictory ones
-everything follows.
+``ask`` races z3 and yices over one SMT-LIB text; its answer is ``proved``, ``refuted`` with exact values,
+``vacuous`` or ``unknown`` with the reason. A claim is proved only if two controls are satisfiable: the assumptions
+alone (from contradictory ones everything follows), and, of a claim about a CCA, the same question with any sender in
+place of the CCA (what no sender can break says nothing about this one).
 
 Every question is a process of its own. For questions of some milliseconds, as synthesis asks by the thousand,
 `Prepared` writes the assumptions they share only once; a solver kept alive with push and pop was no faster
@@ -32,12 +33,18 @@ if TYPE_CHECKING:
 CONTRADICTIONS = Path("contradictions")
 
 
+#: Why a claim is vacuous that is proved for any sender in place of the CCA.
+NO_SENDER = "no sender can break it: it is proved for an unconstrained sender too, so it says nothing about the CCA"
+
+
 class Outcome(StrEnum):
     """What became of a claim about a model."""
 
     PROVED = "proved"
     REFUTED = "refuted"
     UNKNOWN = "unknown"
+    VACUOUS = "vacuous"
+    """It holds, but says nothing: no sender can break it, or the assumptions contradict each other."""
 
 
 class VacuousError(SolverError):
@@ -55,6 +62,7 @@ class Question:
     claim : z3's Boolean
     variables : z3's constants whose values a refutation gives beside those that the formulas mention
     logic : str, of SMT-LIB; "QF_LRA", or "QF_NRA" where products of variables occur
+    anyone : the assumptions with an unconstrained sender in place of the CCA; None: the claim is not about a CCA
     """
 
     name: str
@@ -62,6 +70,7 @@ class Question:
     claim: z3.BoolRef
     variables: Sequence[z3.ExprRef] = ()
     logic: str = "QF_LRA"
+    anyone: Sequence[z3.BoolRef] | None = None
 
     def negated(self) -> str:
         """Give the SMT-LIB text that is satisfiable if and only if the claim is wrong."""
@@ -82,9 +91,9 @@ class Answer:
     values : dict from constant to exact value, of a refutation; else empty
     solver : str, who answered, with version
     cpu_s : float, CPU seconds of all solvers together, control included
-    reason : str, why it is unknown; or what went wrong beside an answer, as a solver that was killed
+    reason : str, why it is unknown or vacuous; or what went wrong beside an answer, as a solver that was killed
     fingerprint : str, of the question's text
-    control_cpu_s : float, the part that the control took
+    control_cpu_s : float, the part that the controls took
     """
 
     outcome: Outcome
@@ -198,13 +207,14 @@ def ask(
     Parameters
     ----------
     question : Question
-    budget : Budget, of each solver, for the question and for its control
+    budget : Budget, of each solver, for the question and for each of its controls
     solvers : whom to ask, in the order in which they start
     until : Race; ``Race.ALL`` lets all of them finish and compares
 
     Returns
     -------
-    Answer; proved only if the control is satisfiable, refuted with exact values, else unknown with the reason
+    Answer; proved only if the controls are satisfiable, refuted with exact values, vacuous if any sender keeps the
+    claim, else unknown with the reason
 
     Raises
     ------
@@ -220,17 +230,30 @@ def ask(
     if found.verdict is Satisfiable.UNKNOWN:
         return Answer(Outcome.UNKNOWN, cpu_s=found.cpu_s, reason=found.reason, fingerprint=fingerprint)
     control = prepared.check([], budget, solvers)
-    cpu_s = found.cpu_s + control.cpu_s
     if control.verdict is Satisfiable.UNSAT:
         raise VacuousError(
             f"vacuous: the assumptions of `{question.name}` contradict each other",
             hint="anything follows from them: nothing is proved; look for a bound that leaves no trace",
         )
-    if control.verdict is Satisfiable.UNKNOWN:
-        reason = f"no trace is known that meets the assumptions: {control.reason}"
-        return Answer(Outcome.UNKNOWN, {}, found.solver, cpu_s, reason, fingerprint, control.cpu_s)
-    reason = "; ".join(filter(None, [found.reason, control.reason]))
-    return Answer(Outcome.PROVED, {}, found.solver, cpu_s, reason, fingerprint, control.cpu_s)
+    controls = [control]
+    if question.anyone is not None and control.verdict is Satisfiable.SAT:
+        controls.append(Prepared(question.anyone, (), question.logic).check([~question.claim], budget, solvers))
+    control_cpu_s = sum(one.cpu_s for one in controls)
+    outcome, reason = _controlled(controls)
+    reason = "; ".join(filter(None, [reason, found.reason, *(one.reason for one in controls)]))
+    return Answer(outcome, {}, found.solver, found.cpu_s + control_cpu_s, reason, fingerprint, control_cpu_s)
+
+
+def _controlled(controls: Sequence[Check]) -> tuple[Outcome, str]:
+    """Return what the controls leave of a claim that holds: that of the assumptions, then that of any sender."""
+    last = controls[-1]
+    if last.verdict is Satisfiable.SAT:
+        return Outcome.PROVED, ""
+    if len(controls) == 1:
+        return Outcome.UNKNOWN, "no trace is known that meets the assumptions"
+    if last.verdict is Satisfiable.UNSAT:
+        return Outcome.VACUOUS, NO_SENDER
+    return Outcome.UNKNOWN, "it holds, but it is not known whether any sender could break it"
 
 
 def _values(reply: Reply, text: str) -> dict[str, Value]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fairweir import shipped
+from fairweir.cca import algorithms
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Start, cbr_delay, ccac
 from fairweir.formal.exact import Violation
@@ -92,10 +94,32 @@ def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Ex
             raise ConfigError(f"`{name}` has no beliefs that could be stale", key="--beliefs")
         return of_handmade(HANDMADE[name])
     if not name.endswith(".toml") and name not in rule_names():
-        known = [*rule_names(), *HANDMADE]
-        otherwise = f"known are {', '.join(known)}; or give the path of a rule file"
-        raise ConfigError(f"no such CCA to verify: `{name}`", hint=did_you_mean(name, known, otherwise=otherwise))
+        raise ConfigError(f"no such CCA to verify: `{name}`", hint=f"{_meant(name)}; or give the path of a rule file")
     return of_rule(Rule.load(find_rule(name)), start, expiry)
+
+
+#: What stands for CCAs of other names: the encoding that is nearest to what they do.
+STANDS_FOR = {
+    "reno": "aimd",
+    "newreno": "aimd",
+    "tcp": "aimd",
+    "copa": "copa_like",
+    "bbr": "bbr_like",
+    "bbr2": "bbr_like",
+    "bbr3": "bbr_like",
+    "vegas": "vegas_like",
+}
+
+
+def _meant(name: str) -> str:
+    """Return a hint for a name that is unknown here: what stands for it, a close one, or all there are."""
+    stand_in = STANDS_FOR.get(re.sub(r"[^a-z0-9]", "", name.lower()))
+    if stand_in is not None:
+        return f"`{stand_in}` stands for it: {HANDMADE[stand_in].source}"
+    known = [*rule_names(), *HANDMADE]
+    if name in algorithms():
+        return f"it can be run, but solvers know only rules and encodings by hand: {', '.join(known)}"
+    return did_you_mean(name, known)
 
 
 def rule_names() -> list[str]:

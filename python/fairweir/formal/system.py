@@ -98,6 +98,7 @@ class System:
     alpha : MSS, C R; free in (0, C R / 5), which is how a solver explores link rates
     beta : the buffer, C R, or None if infinite
     groups : the constraints by name
+    decided : names of the groups that say what CCAs decide; without them senders do as they like
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class System:
         self.grid = grid
         self.buffer = buffer
         self.groups: dict[str, list[z3.BoolRef]] = {}
+        self.decided: set[str] = set()
         self.alpha = z3.Real("alpha")
         self.beta = self._size()
         self.flows = [self._flow(i, sender, len(senders)) for i, sender in enumerate(senders)]
@@ -122,9 +124,21 @@ class System:
         """Add constraints to a named group."""
         self.groups.setdefault(group, []).extend(constraints)
 
+    def decide(self, group: str, *constraints: z3.BoolRef) -> None:
+        """Add a named group that says what a flow's CCA decides."""
+        self.decided.add(group)
+        self.require(group, *constraints)
+
     def assertions(self) -> list[z3.BoolRef]:
         """Give all constraints."""
         return [constraint for group in self.groups.values() for constraint in group]
+
+    def of_any_sender(self) -> list[z3.BoolRef]:
+        """Return the constraints without those that say what CCAs decide.
+
+        A flow then sends at any rate of at least alpha, or by any positive window; its beliefs are still computed.
+        """
+        return [constraint for name, group in self.groups.items() if name not in self.decided for constraint in group]
 
     def reals(self, symbol: str, flow: int | None = None) -> list[z3.ArithRef]:
         """Make a real variable per point: ``S_0 S_1 ...``, or ``S.1_0 ...`` for a flow among several."""

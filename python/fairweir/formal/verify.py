@@ -7,20 +7,18 @@ such a trace is shown, so that the size of packets does not blur what it shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
 from fairweir.errors import InvariantError
 from fairweir.formal.buffers import Buffer, least_size
-from fairweir.formal.claims import Assumption, Claim
-from fairweir.formal.evaluate import Evaluator, assignment
+from fairweir.formal.claims import Assumption, Bound, Claim
 from fairweir.formal.exact import violations
 from fairweir.formal.grid import Grid
-from fairweir.formal.measure import Curves
 from fairweir.formal.models import MODELS
-from fairweir.formal.solve import Answer, Outcome, Question, ask
+from fairweir.formal.solve import Answer, Outcome, Question, VacuousError, ask
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, Race, SolverName
 from fairweir.formal.subjects import Subject
 from fairweir.formal.system import Acks, System
@@ -30,6 +28,10 @@ from fairweir.formal.trace import Trace
 MARGINS = (Fraction(1, 2), Fraction(1, 5), Fraction(1, 20))
 #: CPU seconds for each such trial: the claim is refuted already.
 MARGIN_BUDGET_S = 10.0
+
+
+#: Properties that speak of losses alone.
+LOSSES = ("loss-events", "large-losses", "loss-amount")
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,20 @@ class Case:
         """Give what the solvers are asked."""
         given = [formula for assumption in self.given for formula in assumption.over(self.system)]
         name = f"{self.subject.name} on {self.model}: {claim.text}"
-        return Question(name, [*self.system.assertions(), *given], claim.over(self.system))
+        anyone = [*self.system.of_any_sender(), *given]
+        return Question(name, [*self.system.assertions(), *given], claim.over(self.system), anyone=anyone)
+
+    def why_empty(self) -> str:
+        """Return why no sender can break the claim, where that shows in the numbers alone; else nothing."""
+        grid = self.system.grid
+        if not isinstance(self.claim, Bound):
+            return ""
+        if self.claim.name == "utilization" and grid.span <= grid.jitter:
+            needed = grid.d_steps + 2
+            return f"T - 1 - D = {grid.span - grid.jitter} R asks for no bytes at all; take --points {needed} or more"
+        if self.claim.name in LOSSES and not self.buffer.is_finite:
+            return "nothing is ever lost with an infinite buffer; take --buffer small, arbitrary or large"
+        return ""
 
     def assumed(self) -> list[str]:
         """Say all that a verdict rests on."""
@@ -99,7 +114,8 @@ class Verification:
     ----------
     answer : Answer, to the claim itself
     trace : Trace, of a refutation; it breaks the claim, by a margin if there is such a trace
-    value : Fraction, the number that the claim bounds, on that trace
+    value : Fraction, the number that the claim bounds, on that trace; None if it bounds several, or none
+    shown : the numbers at sample points that the claim reads, on that trace
     margin : Fraction, the part of its bound by which the claim was demanded to be broken
     cpu_s : float, CPU seconds of all solvers
     """
@@ -110,10 +126,11 @@ class Verification:
     value: Fraction | None = None
     margin: Fraction = Fraction(0)
     cpu_s: float = 0.0
+    shown: Mapping[str, Fraction] = field(default_factory=dict)
 
     @property
     def outcome(self) -> Outcome:
-        """Proved, refuted or unknown."""
+        """Proved, refuted, vacuous or unknown."""
         return self.answer.outcome
 
 
@@ -135,13 +152,18 @@ def verify(
 
     Raises
     ------
-    VacuousError : the assumptions contradict each other
     SolverError : a solver is missing, does not understand, or two contradict each other
     InvariantError : the trace does not break the claim, or is not one of the model's: a bug of ours
     """
     budget = budget or Budget()
     on_step("asking the solvers")
-    answer = ask(case.question(case.claim), budget, solvers, until)
+    try:
+        answer = ask(case.question(case.claim), budget, solvers, until)
+    except VacuousError as error:
+        words = "; ".join(filter(None, [error.message.removeprefix("vacuous: "), error.hint]))
+        return Verification(case, Answer(Outcome.VACUOUS, reason=words))
+    if answer.outcome is Outcome.VACUOUS and (why := case.why_empty()):
+        answer = replace(answer, reason=f"{answer.reason}; {why}")
     if answer.outcome is not Outcome.REFUTED:
         return Verification(case, answer, cpu_s=answer.cpu_s)
     cpu_s, margin, shown = answer.cpu_s, Fraction(0), answer
@@ -157,11 +179,12 @@ def verify(
             break
     on_step("judging the trace exactly")
     trace = Trace.from_values(case.system, shown.values)
-    return Verification(case, answer, trace, judge(case, trace), margin, cpu_s)
+    value = judge(case, trace)
+    return Verification(case, answer, trace, value, margin, cpu_s, case.claim.shown(trace))
 
 
 def judge(case: Case, trace: Trace) -> Fraction | None:
-    """Replay a trace exactly, and give the number by which it breaks the claim; None for the invariant.
+    """Replay a trace exactly, and give the number by which it breaks the claim; None if the claim bounds none alone.
 
     Raises
     ------
@@ -172,12 +195,10 @@ def judge(case: Case, trace: Trace) -> Fraction | None:
         broken += case.subject.violations(trace, flow)
     if broken:
         raise InvariantError(f"a solver's trace is not one of the model's: {broken[0]} ({len(broken)} in all)")
-    value = case.claim.value(Curves.of(trace))
-    if value is None:
-        terms = Evaluator({"claim": [case.claim.over(case.system)]})
-        holds = not terms.broken(assignment(case.system, trace))
-    else:
-        holds = case.claim.holds(value)
-    if holds:
+    broken_assumptions = [one.text for one in case.given if not one.comparison.holds(trace)]
+    if broken_assumptions:
+        raise InvariantError(f"a solver's trace does not meet an assumption: {broken_assumptions[0]}")
+    value = case.claim.value(trace)
+    if case.claim.holds(trace) is not False:
         raise InvariantError(f"a solver's trace does not break the claim: {case.claim.text}, and it has {value}")
     return value

@@ -21,9 +21,9 @@ from fairweir.complaints import explain
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Resolution, Start
 from fairweir.formal.buffers import Buffer
+from fairweir.formal.demands import QUEUE, UTILIZATION, Demands, LargeLoss
 from fairweir.formal.grid import Grid
 from fairweir.formal.linear import Atom, FormError, LinearForm, Unit, parse_form
-from fairweir.formal.properties import QUEUE, UTILIZATION
 from fairweir.formal.rule import BeliefFamily
 from fairweir.formal.system import Acks
 from fairweir.overrides import apply
@@ -49,15 +49,6 @@ def _fraction(value: Any) -> Fraction:
 
 Exact = Annotated[Fraction, BeforeValidator(_fraction)]
 Coefficients = dict[str, list[Exact]]
-
-
-class LargeLoss(StrEnum):
-    """When a large loss is held against a candidate although its beliefs shrink (thesis section 4.2.1, G4 and G7)."""
-
-    NEVER = "never"
-    ALWAYS = "always"
-    LARGE_BUFFERS = "large-buffers"
-    """If the buffer is large: `large_buffer`."""
 
 
 class Model(StrEnum):
@@ -177,6 +168,12 @@ class Query(_Table):
     def family(self) -> BeliefFamily:
         """The beliefs that candidates read."""
         return BeliefFamily.CBR_DELAY if self.model is Model.CBR_DELAY else BeliefFamily.CCAC
+
+    @property
+    def demands(self) -> Demands:
+        """The invariant's constants."""
+        asked = self.objectives
+        return Demands(asked.utilization, asked.queue, asked.large_loss, asked.large_buffer, start=self.beliefs.start)
 
     @cached_property
     def grid(self) -> Grid:

@@ -1,117 +1,19 @@
 """A counterexample once more, in exact fractions and without a solver: is it a trace, and does it break the invariant?
 
-The claim is :mod:`fairweir.formal.invariant`'s, stated by definition over a trace's columns; network, beliefs and
-decisions are judged by :mod:`fairweir.formal.exact`.
+The claim is :mod:`fairweir.formal.invariant`'s, stated by definition in :mod:`fairweir.formal.exact.invariant`;
+network, beliefs and decisions are judged by :mod:`fairweir.formal.exact`.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-from fairweir.formal.beliefs import Family, Start
 from fairweir.formal.exact import violations
-from fairweir.formal.exact.beliefs import is_consistent
-from fairweir.formal.properties import QUEUE_PACKETS
+from fairweir.formal.exact.invariant import keeps
 from fairweir.formal.rule import Rule
 from fairweir.formal.trace import Trace
-from fairweir.synth.query import LargeLoss, Objectives, Query
+from fairweir.synth.query import Query
 
 
 def complaints(trace: Trace, rule: Rule, query: Query) -> list[str]:
     """Give what speaks against a trace as a counterexample to a rule; empty if nothing does."""
     found = [str(violation) for violation in violations(trace, [rule.decide])]
-    return [*found, "the invariant is kept"] if keeps(trace, query) else found
-
-
-def keeps(trace: Trace, query: Query) -> bool:
-    """Does a trace keep the query's invariant?"""
-    flow, last = trace.flows[0], trace.grid.last
-    own, asked = flow.beliefs, query.objectives
-    shrinks = _shrinks(trace)
-    kept = _is_consistent(trace) and (shrinks or _makes_progress(trace, asked))
-    has_to_spare = trace.beta is not None and (
-        asked.large_loss is LargeLoss.ALWAYS
-        or (asked.large_loss is LargeLoss.LARGE_BUFFERS and trace.beta >= asked.large_buffer * _reach(trace))
-    )
-    if has_to_spare:
-        kept = kept and (_large_losses(trace) == 0 or _goes(trace, -1))
-    if "C_L_lambda" in own:
-        kept = kept and own["C_L_lambda"][last] >= trace.alpha and own["q_U"][last] >= 0
-    if query.beliefs.start is Start.CONSISTENT:
-        return kept
-    harmless = _is_utilized(trace, asked) and all(_bounds(trace, asked))
-    if "C_L_lambda" in own:
-        sending = own["C_L_lambda"]
-        excused = sending[last] < sending[0] or sending[last] < trace.alpha or harmless
-        return excused if sending[0] > 1 else kept
-    lower, upper = own["C_L"], own["C_U"]
-    excused = lower[last] > upper[last] or harmless or shrinks
-    if lower[0] > 1:
-        return excused or lower[last] < lower[0]
-    return excused or upper[last] > upper[0] if upper[0] < 1 else kept
-
-
-def _reach(trace: Trace) -> Fraction:
-    """Give C (R + D), in C R."""
-    return 1 + trace.grid.jitter
-
-
-def _is_consistent(trace: Trace) -> bool:
-    flow, last = trace.flows[0], trace.grid.last
-    return all(
-        is_consistent(trace, family, terms, {name: column[last] for name, column in flow.beliefs.items()}, last)
-        for family, terms in flow.attached.items()
-    )
-
-
-def _shrinks(trace: Trace) -> bool:
-    own = trace.flows[0].beliefs
-    width = [own["C_U"][t] - own["C_L"][t] for t in (0, -1)]
-    if Family.CBR_DELAY not in trace.flows[0].attached:
-        return width[1] < width[0]
-    sending = own["C_L_lambda"]
-    gained = width[1] < width[0] or sending[-1] > sending[0]
-    return gained and width[1] <= width[0] and sending[-1] >= sending[0]
-
-
-def _makes_progress(trace: Trace, asked: Objectives) -> bool:
-    falls = _goes(trace, -1)
-    return (_is_utilized(trace, asked) or _goes(trace, 1)) and all(met or falls for met in _bounds(trace, asked))
-
-
-def _is_utilized(trace: Trace, asked: Objectives) -> bool:
-    return trace.S[-1] - trace.S[0] >= asked.utilization * (trace.grid.span - trace.grid.jitter)
-
-
-def _bounds(trace: Trace, asked: Objectives) -> list[bool]:
-    """Tell of each upper bound, on queue and losses, whether it is met."""
-    most = asked.queue * _reach(trace) + QUEUE_PACKETS * trace.alpha
-    met = [all(trace.accepted(t) - trace.S[t] <= most for t in range(1, trace.grid.points))]
-    if trace.beta is None:
-        return met
-    events = trace.grid.span / 2 + 1
-    amount = events * _reach(trace) + trace.grid.last * trace.alpha
-    return [
-        *met,
-        sum(lost > 0 for lost in _losses(trace)) <= events,
-        _large_losses(trace) == 0,
-        trace.L[-1] - trace.L[0] <= amount,
-    ]
-
-
-def _losses(trace: Trace) -> list[Fraction]:
-    return [after - before for before, after in zip(trace.L, trace.L[1:], strict=False)]
-
-
-def _large_losses(trace: Trace) -> int:
-    return sum(lost > trace.grid.last * trace.alpha for lost in _losses(trace))
-
-
-def _goes(trace: Trace, sign: int) -> bool:
-    """Does rate, queue or bottleneck queue end above (1) or below (-1) where the candidate began to act?"""
-    first, last, rate = trace.grid.r_steps, trace.grid.last, trace.flows[0].rate
-    queues = [trace.accepted(t) - trace.S[t] for t in (first, last)]
-    changes = [rate[last] - rate[first], queues[1] - queues[0]]
-    if trace.model != "ideal":
-        changes.append(trace.bottleneck_queue(last) - trace.bottleneck_queue(first))
-    return any(sign * change > 0 for change in changes)
+    return [*found, "the invariant is kept"] if keeps(trace, query.demands) else found

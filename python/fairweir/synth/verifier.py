@@ -11,10 +11,9 @@ from functools import cached_property
 import z3
 
 from fairweir.errors import SolverError
-from fairweir.formal import properties
 from fairweir.formal.beliefs import Expiry, cbr_delay, ccac
 from fairweir.formal.encode import encode
-from fairweir.formal.invariant import Demands, invariant, went_down
+from fairweir.formal.invariant import invariant
 from fairweir.formal.models import MODELS
 from fairweir.formal.rule import BeliefFamily
 from fairweir.formal.senders import Sender
@@ -22,7 +21,7 @@ from fairweir.formal.solve import Check, Prepared, VacuousError, check_text
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.formal.system import System
 from fairweir.formal.trace import Trace
-from fairweir.synth.query import LargeLoss, Query
+from fairweir.synth.query import Query
 from fairweir.synth.replay import complaints
 from fairweir.synth.space import Candidate
 from fairweir.synth.survivors import Step
@@ -94,15 +93,7 @@ class Verifier:
     @cached_property
     def claim(self) -> z3.BoolRef:
         """What a candidate must ensure on every trace."""
-        asked, system = self.query.objectives, self.system
-        demands = Demands(
-            asked.utilization, asked.queue, asked.large_loss is LargeLoss.ALWAYS, self.query.beliefs.start
-        )
-        claim = invariant(system, demands)
-        if asked.large_loss is not LargeLoss.LARGE_BUFFERS or system.beta is None:
-            return claim
-        is_small = system.beta < asked.large_buffer * (1 + system.grid.jitter)
-        return z3.And(claim, z3.Or(is_small, properties.large_losses(system), went_down(system)))
+        return invariant(self.system, self.query.demands)
 
     @cached_property
     def _cases(self) -> tuple[Prepared, ...]:

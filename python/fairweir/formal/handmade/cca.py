@@ -58,7 +58,7 @@ def remember(system: System, flow: int, *names: str) -> list[Curve]:
 
 def bind(system: System, flow: int, name: str, constraints: list[z3.BoolRef]) -> list[z3.BoolRef]:
     """Add an algorithm's constraints to the system, and give them."""
-    system.require(f"{name} {flow}", *constraints)
+    system.decide(f"{name} {flow}", *constraints)
     return constraints
 
 

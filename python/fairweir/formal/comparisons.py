@@ -1,0 +1,408 @@
+"""Comparisons of quantities at sample points: ``bq@end <= bq@0 - 1/2``, ``69/100 <= C_L@end <= 301/100``.
+
+Both claims (``verify --property``) and assumptions (``--given``) are written so. A quantity stands for its number with
+C = R = 1: data in C R, rates in C, times in R. ``@`` names the sample point, 0 .. T - 1 or ``end``; ``rate.1@end`` is
+the second flow's. A quantity of flows without a number is meant of every flow.
+
+The same text is encoded for solvers, evaluated exactly over a trace, and, where packets show all that it reads, over
+the curves of packets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Protocol
+
+from fairweir.errors import ConfigError
+from fairweir.formal.measure import Curves
+from fairweir.formal.trace import Trace
+from fairweir.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    import z3
+
+    from fairweir.formal.system import System
+
+#: The last sample point.
+END: Final = "end"
+#: Quantities of the path as a whole, with what they mean.
+PATH: Final[Mapping[str, str]] = {
+    "queue": "A - L - S: all bytes that wait, C R",
+    "bq": "A - L - TA: bytes that wait for the link's capacity, C R; also `bottleneck-queue`",
+    "A": "bytes sent, C R; S(0) is the origin",
+    "S": "bytes served, C R",
+    "L": "bytes lost, C R",
+}
+#: Quantities of each flow, beside its beliefs or what it remembers.
+FLOW: Final[Mapping[str, str]] = {
+    "inflight": "A - Ld - S: bytes neither acknowledged nor known to be lost, C R",
+    "rate": "sending rate, C",
+    "cwnd": "window, C R",
+    "qdel_L": "minimum queueing delay that the flow can infer: the delay seen less D, R",
+}
+#: Numbers of the path that do not change.
+FIXED: Final[Mapping[str, str]] = {"alpha": "MSS, C R", "beta": "buffer, C R; none if infinite"}
+_SIGNS: Final = ("<=", ">=", "<", ">", "=")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<sign><=|>=|==|<|>|=)|(?P<op>[-+*])|(?P<number>\d+(?:\.\d+)?(?:/\d+)?)"
+    r"|(?P<name>bottleneck-queue|[A-Za-z]\w*)(?:\.(?P<flow>\d+))?(?:@(?P<point>\w+))?)",
+    re.ASCII,
+)
+_HINT: Final = "write as `bq@end <= bq@0 - 1/2` or `69/100 <= C_L@end <= 3`; C = R = 1"
+#: A comparison that nobody types by hand is longer than this.
+_LONGEST: Final = 2000
+
+
+@dataclass(frozen=True)
+class At:
+    """A quantity at a point.
+
+    Attributes
+    ----------
+    flow : int, None for one of the path, or for every flow
+    point : int or `END`; None for what does not change
+    """
+
+    name: str
+    flow: int | None
+    point: int | str | None
+
+    def __str__(self) -> str:
+        """Return it as one writes it."""
+        flow = "" if self.flow is None else f".{self.flow}"
+        return f"{self.name}{flow}" if self.point is None else f"{self.name}{flow}@{self.point}"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A sum: a constant, and quantities times factors."""
+
+    constant: Fraction
+    terms: tuple[tuple[Fraction, At], ...]
+
+    def __str__(self) -> str:
+        """Return the sum as one writes it."""
+        parts: list[str] = []
+        for factor, at in self.terms:
+            size = "" if abs(factor) == 1 else f"{abs(factor)} "
+            sign = "-" if factor < 0 else "+"
+            parts.append(f"{sign} {size}{at}" if parts else f"{'-' if factor < 0 else ''}{size}{at}")
+        if self.constant or not parts:
+            sign = "-" if self.constant < 0 else "+"
+            parts.append(f"{sign} {abs(self.constant)}" if parts else str(self.constant))
+        return " ".join(parts)
+
+
+class Complain(Protocol):
+    """Makes the error of a text that cannot be read."""
+
+    def __call__(self, what: str, hint: str = ...) -> ConfigError:
+        """Return the error."""
+
+
+def _holds(left: Fraction, sign: str, right: Fraction) -> bool:
+    return {"<=": left <= right, ">=": left >= right, "<": left < right, ">": left > right, "=": left == right}[sign]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``SIDE sign SIDE [sign SIDE ...]``: each side compared with the next.
+
+    Attributes
+    ----------
+    source : str, what was written
+    key : str, the option that it was given with
+    """
+
+    sides: tuple[Side, ...]
+    signs: tuple[str, ...]
+    source: str = ""
+    key: str = "--property"
+
+    @property
+    def text(self) -> str:
+        """The comparison as one writes it."""
+        rest = (f" {sign} {side}" for sign, side in zip(self.signs, self.sides[1:], strict=True))
+        return str(self.sides[0]) + "".join(rest)
+
+    @property
+    def quantities(self) -> list[At]:
+        """What it reads, each once, in the order of writing."""
+        return list(dict.fromkeys(at for side in self.sides for _, at in side.terms))
+
+    def over(self, system: System) -> list[z3.BoolRef]:
+        """Return the comparison as formulas, for every flow that is meant.
+
+        Raises
+        ------
+        ConfigError : the system has no such quantity, flow or point
+        """
+        import z3
+
+        def term(factor: Fraction, at: At, flow: int) -> z3.ArithRef:
+            value = self._encoded(system, at, flow)
+            return value if factor == 1 else z3.Q(*factor.as_integer_ratio()) * value
+
+        def side(one: Side, flow: int) -> z3.ArithRef:
+            constant = [z3.Q(*one.constant.as_integer_ratio())] if one.constant or not one.terms else []
+            return z3.Sum([*(term(factor, at, flow) for factor, at in one.terms), *constant])
+
+        formulas = []
+        for flow in self._flows(len(system.flows)):
+            values = [side(one, flow) for one in self.sides]
+            for sign, (left, right) in zip(self.signs, pairwise(values), strict=True):
+                formulas.append(
+                    {"<=": left <= right, ">=": left >= right, "<": left < right, ">": left > right}.get(
+                        sign, left == right
+                    )
+                )
+        return formulas
+
+    def values(self, seen: Trace | Curves) -> dict[str, Fraction] | None:
+        """Return the numbers that it reads, by name; None if packets do not show one of them."""
+        found: dict[str, Fraction] = {}
+        for flow in self._flows(_count(seen)):
+            for at in self.quantities:
+                value = _observed(seen, at, flow)
+                if value is None:
+                    return None
+                name = at if at.flow is not None or at.name not in self._per_flow else At(at.name, flow, at.point)
+                found[str(name if _count(seen) > 1 else at)] = value
+        return found
+
+    def holds(self, seen: Trace | Curves) -> bool | None:
+        """Does it hold, by definition? None if packets do not show all that it reads."""
+        for flow in self._flows(_count(seen)):
+            values: list[Fraction] = []
+            for side in self.sides:
+                total = side.constant
+                for factor, at in side.terms:
+                    value = _observed(seen, at, flow)
+                    if value is None:
+                        return None
+                    total += factor * value
+                values.append(total)
+            if not all(_holds(*pair) for pair in _compared(values, self.signs)):
+                return False
+        return True
+
+    def weaker(self, margin: Fraction) -> Comparison | None:
+        """Return it with each bound moved to the easy side by a part of its constant; None if there is none to move."""
+        sides, moved, last = list(self.sides), False, len(self.sides) - 1
+        for i, sign in enumerate(self.signs):
+            left, right = self.sides[i], self.sides[i + 1]
+            # The bound is the side without quantities; of two sides with quantities, the right one's constant.
+            j = i + 1 if not right.terms or (last == 1 and left.terms) else i
+            size = margin * abs(right.constant - left.constant if last == 1 else sides[j].constant)
+            if sign == "=" or not size or j not in (0, last) or (last > 1 and sides[j].terms):
+                continue
+            up = (sign[0] == "<") == (j == i + 1)
+            sides[j] = Side(sides[j].constant + (size if up else -size), sides[j].terms)
+            moved = True
+        return replace(self, sides=tuple(sides)) if moved else None
+
+    @property
+    def _per_flow(self) -> set[str]:
+        return {at.name for at in self.quantities if at.name not in PATH and at.name not in FIXED}
+
+    def _flows(self, count: int) -> range:
+        """Return the flows for which it is asked: all, if a quantity of flows has no number; else it is asked once."""
+        meant = any(at.flow is None and at.name in self._per_flow for at in self.quantities)
+        return range(count if meant else 1)
+
+    def _encoded(self, system: System, at: At, flow: int) -> z3.ArithRef:
+        index = self._index(at, flow, len(system.flows))
+        if at.name in FIXED:
+            fixed = getattr(system, at.name)
+            if fixed is None:
+                raise self._unknown(at, system, index)
+            return fixed
+        t, own = self._point(at, system.grid.last), system.flows[index]
+        if at.name in own.beliefs:
+            return own.beliefs[at.name][t]
+        curves: dict[str, Callable[[], z3.ArithRef]] = {
+            "queue": lambda: system.queue(t),
+            "bq": lambda: system.bottleneck_queue(t),
+            "inflight": lambda: own.inflight(t),
+            "qdel_L": lambda: _least_delay(system, index, t),
+        }
+        curves |= {name: lambda: getattr(system if at.flow is None else own, at.name)[t] for name in ("A", "S", "L")}
+        curves |= {name: lambda: getattr(own, at.name)[t] for name in ("rate", "cwnd") if getattr(own, name)}
+        if at.name not in curves:
+            raise self._unknown(at, system, index)
+        return curves[at.name]()
+
+    def _unknown(self, at: At, system: System, index: int) -> ConfigError:
+        own = system.flows[index]
+        chosen = [name for name in ("rate", "cwnd") if getattr(own, name)]
+        fixed = [name for name in FIXED if getattr(system, name) is not None]
+        known = [*PATH, "inflight", "qdel_L", *chosen, *fixed, *own.beliefs]
+        return ConfigError(
+            f"nothing is called `{at.name}` in a trace of this model, buffer and CCA: `{self.source}`",
+            key=self.key,
+            hint=did_you_mean(at.name, known),
+        )
+
+    def _point(self, at: At, last: int) -> int:
+        t = last if at.point == END else at.point
+        if not isinstance(t, int) or t > last:
+            raise ConfigError(
+                f"no such sample point, `{at}`: `{self.source}`",
+                key=self.key,
+                hint=f"the trace has points 0 .. {last}; `end` is {last}",
+            )
+        return t
+
+    def _index(self, at: At, flow: int, count: int) -> int:
+        index = flow if at.flow is None else at.flow
+        if index >= count:
+            raise ConfigError(
+                f"no such flow, `{at}`: `{self.source}`",
+                key=self.key,
+                hint=f"there are flows 0 .. {count - 1}; see --flows",
+            )
+        return index
+
+
+def _least_delay(system: System, index: int, t: int) -> z3.ArithRef:
+    from fairweir.formal.beliefs import delay
+
+    return delay.least(system, index)[t]
+
+
+def _compared(values: Sequence[Fraction], signs: Sequence[str]) -> Iterator[tuple[Fraction, str, Fraction]]:
+    for sign, (left, right) in zip(signs, pairwise(values), strict=True):
+        yield left, sign, right
+
+
+def _count(seen: Trace | Curves) -> int:
+    return len(seen.flows) if isinstance(seen, Trace) else len(seen.served)
+
+
+def _observed(seen: Trace | Curves, at: At, flow: int) -> Fraction | None:
+    """Return a quantity's number, by its definition; None if packets do not show it."""
+    if at.name == "alpha":
+        return seen.alpha
+    t = seen.grid.last if at.point == END or at.point is None else int(at.point)
+    if isinstance(seen, Trace):
+        return _in_trace(seen, at, t, flow if at.flow is None else at.flow)
+    if at.flow is not None:
+        return None
+    match at.name:
+        case "queue":
+            return seen.waiting(t)
+        case "bq":
+            return seen.A[t] - seen.L[t] - seen.TA[t]
+        case "inflight" if len(seen.served) == 1:
+            return seen.A[t] - seen.Ld[t] - seen.S[t]
+    return None
+
+
+def _in_trace(trace: Trace, at: At, t: int, index: int) -> Fraction | None:
+    own = trace.flows[index]
+    match at.name:
+        case "beta":
+            return trace.beta
+        case "queue":
+            return trace.accepted(t) - trace.S[t]
+        case "bq":
+            return trace.bottleneck_queue(t)
+        case "A" | "S" | "L":
+            column: tuple[Fraction, ...] = getattr(trace if at.flow is None else own, at.name)
+            return column[t]
+        case "inflight":
+            return own.inflight(t)
+        case "rate" | "cwnd":
+            column = getattr(own, at.name)
+            return column[t]
+        case "qdel_L":
+            return max(0, own.delay[t] - trace.grid.d_steps) * trace.grid.step
+    return own.beliefs[at.name][t]
+
+
+def parse_comparison(text: str, key: str = "--property", default_point: int | None = None) -> Comparison:
+    """Read a comparison.
+
+    Parameters
+    ----------
+    key : str, the option it was given with
+    default_point : the point that a quantity without ``@`` is meant at; None: it must have one
+
+    Raises
+    ------
+    ConfigError : not a comparison
+    """
+    sides: list[list[re.Match[str]]] = [[]]
+    signs: list[str] = []
+    at = 0
+    while text[at:].strip():
+        found = _TOKEN.match(text, at)
+        if found is None or len(text) > _LONGEST:
+            raise ConfigError(f"cannot be read at `{text[at:].strip()[:40]}`: `{text[:80]}`", key=key, hint=_HINT)
+        at = found.end()
+        if found["sign"]:
+            signs.append("=" if found["sign"] == "==" else found["sign"])
+            sides.append([])
+        else:
+            sides[-1].append(found)
+    if not signs:
+        hint = _HINT if default_point is None else "write as `C_L>=69/100` or `queue@1<=4`; C = R = 1"
+        raise ConfigError(f"nothing is compared: `{text}`", key=key, hint=hint)
+    return Comparison(tuple(_side(side, text, key, default_point) for side in sides), tuple(signs), text, key)
+
+
+def _side(tokens: Sequence[re.Match[str]], text: str, key: str, default_point: int | None) -> Side:
+    def wrong(what: str, hint: str = _HINT) -> ConfigError:
+        return ConfigError(f"{what}: `{text}`", key=key, hint=hint)
+
+    constant, terms = Fraction(0), list[tuple[Fraction, At]]()
+    at = 0
+    while at < len(tokens) or not (terms or constant or at):
+        sign = 1
+        if at < len(tokens) and tokens[at]["op"] in ("+", "-"):
+            sign = -1 if tokens[at]["op"] == "-" else 1
+            at += 1
+        elif at:
+            raise wrong(f"a sign is missing before `{tokens[at].group().strip()}`")
+        if at == len(tokens) or tokens[at]["op"]:
+            raise wrong("a side lacks a term")
+        factor, is_number = Fraction(sign), False
+        if tokens[at]["number"]:
+            factor, is_number = sign * _number(tokens[at]["number"], wrong), True
+            at += 1
+            if at < len(tokens) and tokens[at]["op"] == "*":
+                at += 1
+                if at == len(tokens) or not tokens[at]["name"]:
+                    raise wrong("nothing to multiply after `*`")
+        if at < len(tokens) and tokens[at]["name"]:
+            terms.append((factor, _at(tokens[at], wrong, default_point)))
+            at += 1
+        elif is_number:
+            constant += factor
+    return Side(constant, tuple(terms))
+
+
+def _number(word: str, wrong: Complain) -> Fraction:
+    try:
+        return Fraction(word)
+    except (ValueError, ZeroDivisionError):
+        raise wrong(f"not a number, `{word}`", "write 4.4 or 22/5") from None
+
+
+def _at(token: re.Match[str], wrong: Complain, default_point: int | None) -> At:
+    name = "bq" if token["name"] == "bottleneck-queue" else token["name"]
+    flow = None if token["flow"] is None else int(token["flow"])
+    if name in FIXED:
+        return At(name, None, None)
+    point: int | str | None = default_point
+    if token["point"] is not None:
+        if token["point"] != END and not token["point"].isdigit():
+            raise wrong(f"no such point, `@{token['point']}`", "write @0, @1, ... or @end")
+        point = END if token["point"] == END else int(token["point"])
+    if point is None:
+        raise wrong(f"`{name}` at which point?", f"write `{name}@end`, or `{name}@0` for the first point")
+    return At(name, flow, point)

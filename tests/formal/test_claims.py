@@ -1,0 +1,185 @@
+"""Claims at sample points, joined claims and invariants with other demands: read, proved, refuted, judged, replayed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import z3
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairweir.errors import ConfigError
+from fairweir.formal.buffers import Buffer
+from fairweir.formal.claims import parse_assumption, parse_claim
+from fairweir.formal.comparisons import parse_comparison
+from fairweir.formal.evidence import gather
+from fairweir.formal.grid import Grid
+from fairweir.formal.solve import Outcome
+from fairweir.formal.solvers import Budget
+from fairweir.formal.subjects import find_subject
+from fairweir.formal.verify import Case, verify
+
+PROVED, REFUTED, VACUOUS = Outcome.PROVED, Outcome.REFUTED, Outcome.VACUOUS
+
+
+def case(cca: str, claim: str, points: int, *assumed: str, model: str = "ccac", buffer: str = "infinite") -> Case:
+    given = tuple(map(parse_assumption, assumed))
+    return Case(find_subject(cca), model, parse_claim(claim), Grid(points), Buffer(buffer), 1, given)
+
+
+NEAR = ("C_L>=69/100", "C_U<=3")
+#: Each kind of claim, proved and refuted; the last column: do packets show all that the claim reads?
+KINDS = [
+    (case("cc_qdel", "bq@end <= bq@0 - 1/2", 8, "bq>=7", "C_L>=69/100", "qdel_L>=6"), PROVED, True),
+    (case("cc_qdel", "bq@end <= bq@0 - 1/2", 6, "bq>=5", *NEAR), REFUTED, True),
+    (case("cc_qdel", "1/4 <= rate@end <= 3", 6, *NEAR), PROVED, False),
+    (case("cc_qdel", "1/2 <= C_L@end <= 1", 6), REFUTED, False),
+    (case("cc_qdel", "queue@end <= queue@1", 5, "queue@1>=4", "qdel_L@1>=3"), PROVED, True),
+    (case("cc_qdel", "queue@end <= queue@1", 5, "queue@1>=4"), REFUTED, True),
+    (case("cc_qdel", "utilization>=1/2 or queue@3<=1/2", 7, "C_L>=69/100"), PROVED, True),
+    (case("cc_qdel", "queue<=1 or utilization>=9/10", 6), REFUTED, True),
+    (case("cc_qdel", "rate@end > rate@1 or queue<=3", 6, *NEAR), REFUTED, False),
+    (case("cc_qdel", "queue<=4 and inflight@end<=2", 6, *NEAR), REFUTED, True),
+    (case("cc_qdel", "invariant(utilization>=3/5, queue<=5)", 7, model="ccac-published"), PROVED, False),
+    (case("cc_qdel", "invariant(utilization>=9/10, queue<=1)", 6, model="ccac-published"), REFUTED, False),
+    (
+        case("cc_probe_drain", "invariant(large-loss=always)", 5, model="ccac-published", buffer="small"),
+        REFUTED,
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "outcome", "in_packets"), KINDS)
+def test_each_kind_of_claim_is_proved_or_refuted_judged_and_replayed(
+    asked: Case, outcome: Outcome, in_packets: bool
+) -> None:
+    found = verify(asked, Budget(30))
+    assert found.outcome is outcome, found.answer.reason
+    if found.trace is None:
+        return
+    # By definition, on the exact trace; then by packets, where they show what the claim reads.
+    assert asked.claim.holds(found.trace) is False
+    assert found.shown
+    played = gather(found).played
+    assert played is not None
+    assert played.breaks is (True if in_packets else None)
+    if in_packets:
+        assert all(abs(float(value - found.shown[name])) < 0.01 for name, value in played.shown.items())
+
+
+#: By hand: what is so because of the model or the rule alone, what cannot be, and what says nothing.
+TRIVIAL = [
+    ("cc_qdel", "rate@end <= 2", PROVED),  # it sends 2 C_L or C_L / 2 - alpha, and C_L <= C
+    ("cc_qdel", "rate@end <= 1", REFUTED),
+    ("cc_qdel", "rate@1 <= 2 C_L@0", PROVED),  # or alpha, which is at most C_L
+    ("cc_qdel", "rate@1 < 2 C_L@0", REFUTED),
+    ("cc_qdel", "A@end - A@0 <= 6", PROVED),  # three steps at 2 C
+    ("cc_qdel", "A@end - A@0 <= 5", REFUTED),
+    ("cc_qdel", "rate@end = 2 C_L@2 or qdel_L@2 > 0", PROVED),
+    ("cc_qdel", "rate@end = 2 C_L@2", REFUTED),
+    ("cc_qdel", "queue@end <= queue@0 + 6 and rate@end <= 2", PROVED),
+    ("cc_qdel", "queue@end <= queue@0 and rate@end <= 2", REFUTED),
+    ("cc_qdel", "queue@end >= 0", VACUOUS),
+    ("cc_qdel", "S@end - S@0 <= 4", VACUOUS),  # three steps and D
+    ("cc_qdel", "rate@end >= alpha", VACUOUS),
+    ("cc_qdel", "C_L@end >= C_L@0", VACUOUS),  # bounds only ever tighten
+    ("cc_qdel", "C_U@end <= C_U@1", VACUOUS),
+    ("cc_qdel", "alpha < 1/5", VACUOUS),
+    ("cc_qdel", "queue@end >= 0 or rate@end <= 1", VACUOUS),
+    ("cc_qdel", "C_L@end > C_L@0", REFUTED),
+    ("cc_qdel", "alpha < 1/10", REFUTED),
+    ("cc_qdel", "alpha < 1/10 or alpha >= 1/10", VACUOUS),
+    ("idle", "rate@end = alpha", PROVED),
+    ("idle", "A@end - A@1 <= 2/5", PROVED),  # two steps below C R / 5
+    ("idle", "utilization>=1/2", REFUTED),
+    ("aimd", "cwnd@end <= cwnd@1 + 2 alpha", PROVED),  # at most a packet more each R
+    ("aimd", "cwnd@end <= cwnd@1", REFUTED),
+]
+
+
+@pytest.mark.parametrize(("cca", "claim", "outcome"), TRIVIAL)
+def test_what_is_known_by_hand(cca: str, claim: str, outcome: Outcome, tmp_path: Path) -> None:
+    if cca == "idle":
+        cca = str(tmp_path / "idle.toml")
+        Path(cca).write_text('name = "idle"\nbeliefs = "ccac"\nbranch = [{ rate = "alpha" }]\n')
+    found = verify(case(cca, claim, 4), Budget(30))
+    assert found.outcome is outcome, found.answer.reason
+
+
+def by_hand(growth: Fraction, rate: Fraction) -> tuple[bool, bool]:
+    """Ask z3 about the rule `2 C_L` on an ideal link, written down without fairweir's encoding.
+
+    Returns
+    -------
+    Does queue(3) <= queue(0) + growth hold? And: that, or rate(3) <= rate?
+    """
+    steps = range(1, 4)
+    alpha = z3.Real("a")
+    sent, served, bound, speed = ([z3.Real(f"{name}{t}") for t in range(4)] for name in ("sent", "served", "C", "r"))
+    solver = z3.Solver()
+    solver.add(alpha > 0, alpha < z3.Q(1, 5), served[0] == 0, sent[0] >= 0, bound[0] >= alpha, bound[0] <= 1)
+    for t in steps:
+        doubled = 2 * bound[t - 1]
+        solver.add(speed[t] == z3.If(doubled > alpha, doubled, alpha), sent[t] == sent[t - 1] + speed[t])
+        served_all, served_c = sent[t], served[t - 1] + 1
+        solver.add(served[t] == z3.If(served_c < served_all, served_c, served_all))
+        best = bound[t - 1]
+        for s in range(t):
+            seen = (served[t] - served[s]) / (t - s)
+            best = z3.If(seen > best, seen, best)
+        solver.add(bound[t] == best)
+    grows = sent[3] - served[3] <= sent[0] - served[0] + z3.Q(*growth.as_integer_ratio())
+    found = []
+    for claim in (grows, z3.Or(grows, speed[3] <= z3.Q(*rate.as_integer_ratio()))):
+        solver.push()
+        solver.add(z3.Not(claim))
+        found.append(solver.check() == z3.unsat)
+        solver.pop()
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize(
+    ("growth", "rate"),
+    [
+        (Fraction(*n), Fraction(*r))
+        for n, r in [((3, 1), (1, 1)), ((299, 100), (2, 1)), ((1, 1), (1, 1)), ((2, 1), (3, 2))]
+    ],
+)
+def test_an_independent_query_gives_the_same_answers(growth: Fraction, rate: Fraction, tmp_path: Path) -> None:
+    rule = tmp_path / "double.toml"
+    rule.write_text('name = "double"\nbeliefs = "ccac"\nbranch = [{ rate = "2 C_L" }]\n')
+    alone = f"queue@end <= queue@0 + {growth}"
+    expected = by_hand(growth, rate)
+    for claim, holds in zip((alone, f"{alone} or rate@3 <= {rate}"), expected, strict=True):
+        found = verify(case(str(rule), claim, 4, model="ideal"), Budget(30))
+        assert found.outcome is (PROVED if holds else REFUTED), claim
+
+
+def test_a_chain_names_each_flow_and_moves_only_its_ends() -> None:
+    chain = parse_comparison("69/100 <= C_L@end <= 301/100")
+    weaker = chain.weaker(Fraction(1, 2))
+    assert weaker is not None
+    assert weaker.text == "69/200 <= C_L@end <= 903/200"
+    falls = parse_comparison("bq@end <= bq@0 - 1/2").weaker(Fraction(1, 5))
+    assert falls is not None
+    assert falls.text == "bq@end <= bq@0 - 2/5"
+    assert parse_comparison("rate@end >= rate@1").weaker(Fraction(1, 2)) is None
+    two = Case(
+        find_subject("expo"), "cbr-delay", parse_claim("rate.0@end <= 100 rate.1@end"), Grid(4), Buffer.INFINITE, 2
+    )
+    assert verify(two, Budget(30)).outcome is REFUTED
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="quertaC_L@end0123/. <>=+-*()|orinvs,", max_size=40))
+def test_any_text_is_a_claim_or_one_clear_error(text: str) -> None:
+    for read in (parse_claim, parse_assumption):
+        try:
+            claim = read(text)
+        except ConfigError as error:
+            assert error.message
+        else:
+            assert read(claim.text.replace(" at the start", "")).text == claim.text
