@@ -112,7 +112,7 @@ def test_every_command_has_help(call: Call, command: str) -> None:
             "error: no congestion controller `ren0` (two.toml: flow.0.cca)\n\nhint: did you mean `reno`?\n",
         ),
         (
-            ["run", "two.toml", "--interval", "1"],
+            ["run", "two.toml", "--interval", "1", "--out", "out"],
             'error: time `1` has no unit\n\nhint: write a time with its unit: "40ms", "12us", "300s"\n',
         ),
         (

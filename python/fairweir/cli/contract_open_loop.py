@@ -50,6 +50,8 @@ def derive_held(cca: Cca, held: Held, archive: Archive, workers: int | None) -> 
     name = cca_name(cca)
     action = load_action(name) if is_python(name) else None
     if action is not None:
+        if not isinstance(cca, str):
+            raise ConfigError("--set has no effect on a function of actions", hint="leave out --set, or name a CCA")
         return of_map(name, held, crossings(action, held))
     what = f"{name}: {'loss' if held.statistic == 'loss_rate' else 'qdelay'} held"
     with meter(what, kept_in=archive.directory, counts=True) as report:

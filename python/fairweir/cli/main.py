@@ -15,6 +15,7 @@ import typer
 from typer.exceptions import TyperException
 
 from fairweir import __version__, terminal
+from fairweir.cli.modes import Command
 from fairweir.errors import FairweirError
 
 BAD_INPUT = 2
@@ -73,9 +74,11 @@ def _app(words: Sequence[str]) -> typer.Typer:
         module, _, attribute = COMMANDS[name].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         if isinstance(command, typer.Typer):
+            for one in command.registered_commands:
+                one.cls = Command
             app.add_typer(command, name=name)
         else:
-            app.command(name)(command)
+            app.command(name, cls=Command)(command)
     return app
 
 

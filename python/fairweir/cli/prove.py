@@ -50,6 +50,13 @@ def prove(
     if suite is None:
         raise ConfigError("which suite of lemmas?", hint=f"known are {', '.join(SUITES)}")
     chosen = find(suite)
+    for name, option, is_given in (
+        ("points", "--points", points is not None),
+        ("search", "--search", search),
+        ("certificate", "--certificate", certificate),
+    ):
+        if is_given and name not in chosen.reads:
+            raise ConfigError(f"{option} has no effect on the suite {chosen.name}", hint=f"leave out {option}")
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     request = Request(points, budget, search, certificate, out)

@@ -52,12 +52,20 @@ Run = Callable[[Request, OnProgress], list[LemmaResult]]
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite's name, what it shows, where it was published, and where its function is ("module:function")."""
+    """A suite.
+
+    Attributes
+    ----------
+    name, shows, source : its name, what it shows, where that was published
+    where : its function, "module:function"
+    reads : what it reads of a :class:`Request`, besides `budget_s` and `out`
+    """
 
     name: str
     shows: str
     source: str
     where: str
+    reads: frozenset[str] = frozenset({"points", "certificate"})
 
     def load(self) -> Run:
         """Import the suite's function."""
@@ -74,12 +82,14 @@ _ALL: tuple[Suite, ...] = (
         "no trace of a model leaves C_L, C_U, C_L_lambda or q_U: by solver, and on 10,000 random traces a model",
         "thesis 4.1.1.1, 4.2.2.1, A.2",
         f"{_HERE}.beliefs:run",
+        frozenset({"points"}),
     ),
     Suite(
         "cc_qdel",
         "cc_qdel on CCAC, buffer >= 3 C(R+D): beliefs recover and converge, the queue drains, bounds then hold",
         "thesis 4.2.3, B.4",
         f"{_HERE}.cc_qdel:run",
+        frozenset({"points", "search", "certificate"}),
     ),
     Suite(
         "cc_probe_slow",
@@ -110,18 +120,21 @@ _ALL: tuple[Suite, ...] = (
         "FRCC: fair on the ideal link, bounded throughput ratio of two flows on the jittery one; faults, corrections",
         "thesis 7.5.2-7.5.4, D.3",
         "fairweir.formal.frcc.suite:run",
+        frozenset(),
     ),
     Suite(
         "frcc-main",
         "FRCC's main cwnd update on the jittery link, 2 flows, R/theta up to 20: bounded throughput ratio; controls",
         "beyond thesis 7.5.3 (assumption 6), D.3.4",
         "fairweir.formal.frcc.main_suite:two_flows",
+        frozenset({"search", "certificate"}),
     ),
     Suite(
         "frcc-main-3",
         "the same for 3 flows, R/theta from 0.5 to 4",
         "beyond thesis 7.5.3 (assumption 6, N_G = 2), D.3.4",
         "fairweir.formal.frcc.main_suite:three_flows",
+        frozenset({"search", "certificate"}),
     ),
 )
 

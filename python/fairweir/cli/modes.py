@@ -1,0 +1,134 @@
+"""Which options a call uses: one that would be ignored is an error.
+
+A command whose options depend on one another has rules here; they are applied before it runs, to the options that were
+given, whether or not with their defaults. A rule with `takes` refuses all others, so an option that is added to the
+command is refused there until the rule says that it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from fairweir.errors import ConfigError
+
+Params = Mapping[str, Any]
+"""Of a call: parameter -> value."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What calls of one kind use.
+
+    Attributes
+    ----------
+    words : the kind, as in "--held has no effect without --open-loop"
+    applies : whether a call is of the kind
+    takes : the parameters that such a call uses; None: all but `refuses`
+    refuses : parameters that it ignores
+    """
+
+    words: str
+    applies: Callable[[Params], bool]
+    takes: frozenset[str] | None = None
+    refuses: frozenset[str] = frozenset()
+
+    def ignores(self, name: str) -> bool:
+        """Return whether such a call ignores a parameter."""
+        return name in self.refuses or (self.takes is not None and name not in self.takes)
+
+
+def _with(name: str, option: str, *takes: str) -> Rule:
+    """Return the rule that a call with a flag or option uses that, ``--json`` and `takes` only."""
+    return Rule(f"with {option}", lambda p: p[name] not in (None, False), frozenset({name, "as_json", *takes}))
+
+
+def _without(name: str, option: str, *refuses: str) -> Rule:
+    """Return the rule that a call without a flag or option ignores `refuses`."""
+    return Rule(f"without {option}", lambda p: p[name] in (None, False), refuses=frozenset(refuses))
+
+
+def _where(name: str, values: tuple[Any, ...], words: str, *refuses: str) -> Rule:
+    """Return the rule that a call in which a parameter has one of `values` ignores `refuses`."""
+    return Rule(words, lambda p: p[name] in values, refuses=frozenset(refuses))
+
+
+#: Command, as it is typed -> its rules.
+RULES: dict[str, tuple[Rule, ...]] = {
+    "contract": (
+        _with("table", "--table"),
+        _with("design", "--design", "ccas", "scenario"),
+        _with("open_loop", "--open-loop", "ccas", "settings", "held", "plot", "out", "workers"),
+        _without("open_loop", "--open-loop", "held"),
+        _without("design", "--design", "scenario"),
+    ),
+    "fluid": (
+        _without("packets", "--packets", "noise", "seeds", "runs", "out", "workers"),
+        _where("packets", ("sim",), "with --packets sim", "runs"),
+        _where("packets", ("kernel",), "with --packets kernel", "noise", "seeds", "workers"),
+    ),
+    "guard evaluate": (_with("list_only", "--list"),),
+    "guard run": (
+        Rule("without --policy cap", lambda p: p["policy"] != "cap", refuses=frozenset({"rate"})),
+        Rule("with --config", lambda p: p["config"] is not None, refuses=frozenset({"policy"})),
+    ),
+    "prove": (_with("list_only", "--list"),),
+    "reproduce": (
+        _with("index", "--index"),
+        _with("list_only", "--list", "ids", "everything", "directory", "world"),
+        _where("world", ("kernel",), "with --on kernel", "quick", "workers"),
+        _where("world", ("both",), "with --on both", "quick"),
+    ),
+    "rule": (_where("as_json", (True,), "with --json", "form"),),
+    "run": (
+        _where("world", ("sim",), "without --on kernel", "mode", "traffic", "record", "cost"),
+        _where("world", ("kernel",), "with --on kernel", "packets"),
+        _without("pcap", "--pcap", "pcap_at"),
+        Rule("without --out or --plot", lambda p: p["out"] is None and not p["plot"], refuses=frozenset({"interval"})),
+    ),
+    "starve": (
+        _with("check", "--check", "replay"),
+        _without("check", "--check", "replay"),
+    ),
+    "sweep": (Rule("with --cluster", lambda p: p["cluster"] is not None, refuses=frozenset({"workers", "timeout"})),),
+    "verify": (_with("list_only", "--list"),),
+}
+
+
+class Command(TyperCommand):
+    """A command that refuses options which the call would ignore."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Apply the command's rules, then run it.
+
+        Raises
+        ------
+        ConfigError : an option that was given has no effect in this call
+        """
+        for rule in RULES.get(command_name(ctx), ()):
+            if rule.applies(ctx.params):
+                self._refuse(ctx, rule)
+        return super().invoke(ctx)
+
+    def _refuse(self, ctx: typer.Context, rule: Rule) -> None:
+        for parameter in self.params:
+            name = parameter.name or ""
+            if rule.ignores(name) and is_given(ctx, name):
+                is_option = parameter.param_type_name == "option"
+                shown = max(parameter.opts, key=len) if is_option else name.upper()
+                raise ConfigError(f"{shown} has no effect {rule.words}", hint=f"leave out {shown}")
+
+
+def command_name(ctx: typer.Context) -> str:
+    """Return the command as it is typed, without the program: ``guard evaluate``."""
+    return ctx.command_path.partition(" ")[2]
+
+
+def is_given(ctx: typer.Context, name: str) -> bool:
+    """Return whether a parameter was given, not left at its default."""
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name in {"COMMANDLINE", "ENVIRONMENT"}
