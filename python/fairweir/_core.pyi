@@ -12,6 +12,7 @@ __all__ = [
     "__version__",
     "algorithms",
     "capture_lessons",
+    "check_certificate",
     "explain",
     "format_bytes",
     "format_rate",
@@ -197,6 +198,14 @@ def frcc_attractor(
 
     The answer as JSON; borders of the cells' odds and of their N_T, and each cell's rank as native u32. If there is no
     answer, the reason as text, and None.
+    """
+
+def check_certificate(question: str, certificate: str) -> int:
+    """Check a certificate against its question (docs/formal/certificates.md); return how many steps there are.
+
+    Raises
+    ------
+    fairweir.formal.checker.RejectedError : it does not show that the question is unsatisfiable
     """
 
 def explain(path: str, on_progress: Callable[[int], object] | None = None) -> str:

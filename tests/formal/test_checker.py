@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from benches.forgery.attack import attack
 
-from fairweir.formal import checker
+from fairweir.errors import InvariantError
+from fairweir.formal import certificate, checker
+from fairweir.formal.certificate import CHECKERS
 from fairweir.formal.checker import RejectedError
 
 Checker = Callable[[str, str], int]
-CHECKERS: dict[str, Checker] = {"python": checker.accept}
 
 
 @pytest.fixture(params=CHECKERS)
@@ -188,6 +190,25 @@ def test_what_is_rejected_is_quoted_without_its_control_characters(accept: Check
     assert str(caught.value).isprintable()
 
 
+def test_a_proof_counts_when_both_accept(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = PROOF.splitlines()
+    assert certificate.accept(CONTRADICTION, lines) == 2
+    with pytest.raises(RejectedError):
+        certificate.accept(SATISFIABLE, lines)
+
+    def gullible(question: str, text: str) -> int:
+        return 2
+
+    def other(question: str, text: str) -> int:
+        return 3
+
+    for name in CHECKERS:
+        for wrong, question in ((gullible, SATISFIABLE), (other, CONTRADICTION)):
+            monkeypatch.setattr(certificate, "CHECKERS", {**CHECKERS, name: wrong})
+            with pytest.raises(InvariantError, match=f"contradict each other.*{name}: {wrong('', '')}"):
+                certificate.accept(question, lines)
+
+
 def test_the_checker_ends_cleanly_whatever_its_files_are(tmp_path: Path) -> None:
     question, certificate = tmp_path / "q", tmp_path / "c"
     question.write_text(CONTRADICTION, encoding="ascii")
@@ -201,3 +222,27 @@ def test_the_checker_ends_cleanly_whatever_its_files_are(tmp_path: Path) -> None
     for wrong in ([question], [question, tmp_path / "nowhere"], [question, tmp_path]):
         ended = run(*wrong)
         assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+
+
+def test_some_thousand_forgeries_find_nothing() -> None:
+    """Play a part of what ``python -m benches.forgery`` plays a million times."""
+    tally = attack("tests", limit=4000, size=12)
+    assert tally.failures == []
+    assert tally.attempts == 4000
+    # It would find nothing either if no proof were accepted, or no question could be met.
+    assert tally.kinds["proved: accepted"] > 50
+    assert all(tally.kinds[f"{kind}: rejected"] > 100 for kind in ("weakened", "spliced", "forged", "recited", "asked"))
+
+
+def test_the_forgeries_find_a_checker_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gullible(question: str, text: str) -> int:
+        try:
+            return checker.accept(question, text)
+        except RejectedError as error:
+            if "propagation: no contradiction" in str(error):
+                return text.removesuffix("\n").count("\n") + 1
+            raise
+
+    for wrong in (CHECKERS, dict.fromkeys(CHECKERS, gullible)):
+        monkeypatch.setattr("benches.forgery.attack.CHECKERS", {**wrong, "fairweir-checker": gullible})
+        assert attack("tests", limit=300, size=4).failures

@@ -1,6 +1,7 @@
 //! Rust errors to `fairweir.errors`; no other file of this crate makes Python exceptions of ours.
 
 use fairweir_capture::CaptureError;
+use fairweir_checker::Rejected;
 use fairweir_guard::TreesError;
 use fairweir_path::link::TraceError;
 use fairweir_sim::SimError;
@@ -29,6 +30,14 @@ fn text<'py>(py: Python<'py>, s: &str) -> Bound<'py, PyAny> {
 /// A text that is not a quantity.
 pub fn from_parse(py: Python<'_>, e: &ParseError) -> PyErr {
     raise(py, "ConfigError", &e.to_string(), &[("hint", text(py, e.hint()))])
+}
+
+/// A certificate, or its question, that is not accepted: the error of the checker in Python, which stands alone.
+pub fn from_rejected(py: Python<'_>, e: &Rejected) -> PyErr {
+    let make = || {
+        PyResult::Ok(PyErr::from_value(py.import("fairweir.formal.checker")?.call_method1("RejectedError", (&e.0,))?))
+    };
+    make().unwrap_or_else(|e| e)
 }
 
 /// A trace with a line that is none.

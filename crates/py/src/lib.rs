@@ -2,6 +2,7 @@
 //!
 //! Signatures and units for Python readers are in `python/fairweir/_core.pyi`.
 
+mod certificate;
 mod controller;
 mod error;
 mod events;
@@ -43,6 +44,7 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(guard::capture_lessons, m)?)?;
     m.add_function(wrap_pyfunction!(guard::guard_scores, m)?)?;
     m.add_function(wrap_pyfunction!(reach::frcc_attractor, m)?)?;
+    m.add_function(wrap_pyfunction!(certificate::check_certificate, m)?)?;
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
     m.add_function(wrap_pyfunction!(rehearse::run_guarded, m)?)?;
     m.add_function(wrap_pyfunction!(replay::replay_guarded, m)?)?;

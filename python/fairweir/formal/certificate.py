@@ -1,4 +1,4 @@
-"""Certificates: what a solver found, as steps that :mod:`fairweir.formal.checker` accepts on their own merits.
+"""Certificates: what a solver found, as steps that two checkers accept on their own merits (`accept`).
 
 z3 is asked the question as the checker cut it into clauses, and says each clause that it derives. Those that follow by
 unit propagation become steps with the clauses they follow from; lemmas of arithmetic become steps with Farkas' factors,
@@ -10,20 +10,27 @@ from __future__ import annotations
 import re
 import resource
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from fairweir.errors import SolverError
+from fairweir._core import check_certificate
+from fairweir.errors import InvariantError, SolverError
 from fairweir.formal import checker, farkas
 from fairweir.formal.checker import TRUE, Clause, Constraint, Problem, RejectedError, Sum, denied, read
 from fairweir.formal.propagation import Propagation
 
 if TYPE_CHECKING:
     import z3
+
+#: They share no code: the one in Python, which stands alone, and that of crates/checker.
+CHECKERS: Final[Mapping[str, Callable[[str, str], int]]] = {
+    "checker.py": checker.accept,
+    "fairweir-checker": check_certificate,
+}
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,7 @@ def certify(text: str, z3_steps: int | None = None) -> Certificate:
 
 
 def accept(question: str, lines: Iterable[str]) -> int:
-    """Check a certificate against its question with every checker there is.
+    """Check a certificate against its question with both checkers: a proof counts when both accept it.
 
     Parameters
     ----------
@@ -86,8 +93,29 @@ def accept(question: str, lines: Iterable[str]) -> int:
     Raises
     ------
     RejectedError : the certificate does not show that the question is unsatisfiable
+    InvariantError : the checkers contradict each other: one of them has a mistake, and nothing is proved
     """
-    return checker.accept(question, "".join(f"{line}\n" for line in lines))
+    text = "".join(f"{line}\n" for line in lines)
+    verdicts = {name: verdict(check, question, text) for name, check in CHECKERS.items()}
+    steps = {found for found in verdicts.values() if isinstance(found, int)}
+    rejections = [found for found in verdicts.values() if isinstance(found, RejectedError)]
+    if not steps:
+        raise rejections[0]
+    if rejections or len(steps) > 1:
+        said = "; ".join(f"{name}: {found}" for name, found in verdicts.items())
+        raise InvariantError(
+            f"the checkers contradict each other about a certificate: {said}",
+            hint="nothing is proved: one of them has a mistake; keep the question and the certificate",
+        )
+    return steps.pop()
+
+
+def verdict(check: Callable[[str, str], int], question: str, certificate: str) -> int | RejectedError:
+    """Return how many steps a checker accepts, or why it rejects them."""
+    try:
+        return check(question, certificate)
+    except RejectedError as error:
+        return error
 
 
 @contextmanager

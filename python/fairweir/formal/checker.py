@@ -250,7 +250,7 @@ class _Reader:
             case ["or", *parts] if parts:
                 literals = {self.literal(part, scope) for part in parts}
                 self.problem.clauses.append(tuple(sorted(literals)))
-            case ["let", list(bindings), body]:
+            case ["let", [_, *_] as bindings, body]:
                 self.demand(body, self.bind(bindings, scope))
             case _:
                 self.problem.clauses.append((self.literal(formula, scope),))
@@ -271,7 +271,7 @@ class _Reader:
         if isinstance(tree, str):
             return self.word(tree, scope)
         match tree:
-            case ["let", list(bindings), body]:
+            case ["let", [_, *_] as bindings, body]:
                 return self.value(body, self.bind(bindings, scope))
             case ["ite", condition, then, otherwise]:
                 return self.ite(self.literal(condition, scope), self.value(then, scope), self.value(otherwise, scope))

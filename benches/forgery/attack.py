@@ -1,0 +1,233 @@
+"""Rounds of attempts: each has its own questions and proofs."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import z3
+from benches.forgery.mistakes import spoil_lines, spoil_question, weaken
+from benches.forgery.questions import Writer
+
+from fairweir.errors import SolverError
+from fairweir.formal.certificate import CHECKERS, certify, verdict
+from fairweir.formal.checker import Problem, RejectedError, read
+
+#: Attempts on one pool of questions.
+ROUND = 5000
+POOL = 24
+
+
+@dataclass
+class Questions:
+    """What one round attacks."""
+
+    can_be_met: list[str] = field(default_factory=list)
+    proved: list[tuple[str, list[str]]] = field(default_factory=list)
+    #: Questions that can be met, and the proof of another one that differs in a word.
+    weakened: list[tuple[str, list[str]]] = field(default_factory=list)
+
+
+@dataclass
+class Tally:
+    """What came of attempts.
+
+    Attributes
+    ----------
+    attempts, accepted : int, accepted were only proofs of questions that cannot be met
+    failures : what was said, with the question and the certificate
+    """
+
+    attempts: int = 0
+    accepted: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Add the tally of another round."""
+        self.attempts += other.attempts
+        self.accepted += other.accepted
+        self.kinds += other.kinds
+        self.failures += other.failures
+
+
+def solve(question: str) -> z3.CheckSatResult | None:
+    """Return what z3 says; None: it cannot read the question."""
+    solver = z3.Solver()
+    try:
+        # The logic only says what may occur; of products of long constants z3 holds that they may not.
+        solver.from_string(question.replace("(set-logic QF_LRA)", ""))
+    except z3.Z3Exception:
+        return None
+    return solver.check()
+
+
+def prepare(chance: random.Random, size: int) -> Questions:
+    """Make questions, proofs, and weakened questions that can be met although the proof looks right.
+
+    Raises
+    ------
+    AssertionError : what the checker cut a question into has another answer than the question
+    """
+    found, writer = Questions(), Writer(chance)
+    while len(found.can_be_met) < size or len(found.weakened) < size:
+        text = writer.question()
+        answer = solve(text)
+        if answer == z3.sat:
+            found.can_be_met.append(text)
+            # Raises if the clauses contradict each other.
+            lines = _certificate(text)
+        elif answer == z3.unsat:
+            lines = _certificate(text)
+            found.proved.append((text, lines or []))
+        if answer not in (z3.sat, z3.unsat) or (lines is None) != (answer == z3.sat):
+            raise AssertionError(f"z3 says {answer}, of the clauses it says otherwise:\n{text}")
+        if lines is None:
+            continue
+        for _ in range(8):
+            weaker = weaken(chance, text)
+            if solve(weaker) == z3.sat:
+                found.weakened.append((weaker, lines))
+    return found
+
+
+def _certificate(question: str) -> list[str] | None:
+    """Return a proof; None: the clauses can be met."""
+    try:
+        return certify(question).lines
+    except SolverError as error:
+        if "nothing to certify" in error.message:
+            return None
+        raise
+
+
+def forge(chance: random.Random, problem: Problem) -> list[str]:
+    """Put steps together that look right: numbers that exist, in the right places."""
+    atoms, literals, clauses = list(problem.atoms), problem.literals, len(problem.clauses)
+    lines = []
+    for _ in range(chance.randint(1, 5)):
+        kind = chance.choice("afffrrr")
+        if kind == "a":
+            variables = sorted(chance.sample(sorted(problem.reals), chance.randint(1, 2)))
+            pairs = " ".join(f"{name} {chance.choice((1, -1, 2)) if i else 1}" for i, name in enumerate(variables))
+            literals += 1
+            lines.append(f"a {literals} {chance.choice(('le', 'lt'))} {chance.choice((0, 1, 2, -1, '1/2'))} {pairs}")
+            atoms.append(literals)
+            continue
+        clauses += 1
+        pool = atoms if kind == "f" and atoms else range(1, literals + 1)
+        count = min(len(pool), chance.randint(0, 4))
+        clause = " ".join(str(chance.choice((1, -1)) * literal) for literal in chance.sample(pool, count))
+        if kind == "f":
+            why = [chance.choice(("0", "1", "1", "1", "2", "1/2", "3")) for _ in range(count)]
+        else:
+            why = [str(chance.randint(1, clauses - (chance.random() < 0.9))) for _ in range(chance.randint(0, 5))]
+        lines.append(" ".join([kind, str(clauses), *clause.split(), "0", *why]))
+    lines.append(
+        " ".join(["r", str(clauses + 1), "0", *(str(n) for n in range(1, clauses + 1) if chance.random() < 0.5)])
+    )
+    return lines
+
+
+def recite(chance: random.Random, problem: Problem) -> list[str]:
+    """State all that a question was cut into: each clause as a copy of itself, each atom by a weaker one.
+
+    If the other checker cut it otherwise, it stops at another line.
+    """
+    lines, number, literals = [], len(problem.clauses), problem.literals
+    for i, clause in enumerate(problem.clauses, start=1):
+        if len({abs(literal) for literal in clause}) == len(clause):
+            number += 1
+            lines.append(" ".join(map(str, ["r", number, *clause, 0, i])))
+    known = dict(problem.atoms)
+    for literal, atom in known.items():
+        more = chance.choice((0, 1, Fraction(1, 3)))
+        bound, relation = atom.bound + more, "lt" if more else "le"
+        pairs = " ".join(f"{name} {coefficient}" for name, coefficient in atom.vector)
+        weaker = (atom.vector, bound, relation == "lt")
+        twin = next((n for n, one in known.items() if (one.vector, one.bound, one.is_strict) == weaker), None)
+        if twin is None:
+            literals, twin = literals + 1, literals + 1
+            if f" {relation} {bound} {pairs}" in "\n".join(line[line.find(" l") :] for line in lines if line[0] == "a"):
+                literals -= 1
+                continue
+            lines.append(f"a {twin} {relation} {bound} {pairs}")
+        if twin != literal:
+            number += 1
+            lines.append(f"f {number} -{literal} {twin} 0 1 1")
+    lines.append(f"a {literals + 1} le 123456789/2 {min(problem.reals)} 1")
+    return lines
+
+
+def attempts(chance: random.Random, size: int) -> Iterator[tuple[str, str, str, bool]]:
+    """Yield kinds of attempts, questions, certificates, and whether the question is known to be one that can be met."""
+    pool = prepare(chance, size)
+    problems = {text: read(text) for text in pool.can_be_met}
+    for _ in range(ROUND):
+        kind = chance.choice(
+            ("weakened", "weakened", "spliced", "forged", "forged", "proved", "proved", "asked", "recited")
+        )
+        question, lines, can_be_met = "", list[str](), True
+        mistakes = chance.choice((0, 1, 1, 2, 3))
+        match kind:
+            case "weakened":
+                question, lines = chance.choice(pool.weakened)
+            case "spliced":
+                question, lines = chance.choice(pool.can_be_met), chance.choice(pool.proved)[1]
+                other = chance.choice(pool.proved)[1]
+                lines = [*lines[: chance.randint(0, len(lines))], *other[chance.randint(0, len(other) - 1) :]]
+            case "forged":
+                question = chance.choice(pool.can_be_met)
+                lines, mistakes = forge(chance, problems[question]), chance.choice((0, 0, 1))
+            case "proved":
+                (question, lines), can_be_met = chance.choice(pool.proved), False
+            case "asked":
+                question, lines = chance.choice((*pool.proved, *pool.weakened))
+                mistakes, can_be_met = chance.choice((0, 0, 1)), False
+                for _ in range(chance.choice((1, 1, 2))):
+                    question = spoil_question(chance, question)
+            case "recited":
+                question = chance.choice(pool.can_be_met)
+                lines, mistakes = recite(chance, problems[question]), chance.choice((0, 1))
+        for _ in range(mistakes):
+            lines = spoil_lines(chance, lines) if lines else lines
+        end = chance.choice(("\n", "\n", "\n", "", "\n\n", "\r\n", "\x00"))
+        join = chance.choice(("\n",) * 30 + ("\r\n", "\r", "\u2028"))
+        yield kind, question, join.join(lines) + end, can_be_met
+
+
+def place(found: int | RejectedError) -> str:
+    """Return what the checkers have to agree on: how many steps, or where it is rejected."""
+    if isinstance(found, int):
+        return f"accepted, {found} steps"
+    line = re.match(r"line [0-9]+", str(found))
+    return f"rejected: {line[0]}" if line else "rejected"
+
+
+def attack(seed: str, limit: int = ROUND, size: int = POOL) -> Tally:
+    """Play one round: so many attempts, on so many questions of each kind."""
+    tally, answers = Tally(), dict[str, z3.CheckSatResult | None]()
+    for kind, question, certificate, can_be_met in attempts(random.Random(seed), size):  # noqa: S311 (not a secret)
+        if tally.attempts == limit:
+            break
+        tally.attempts += 1
+        found = {name: verdict(check, question, certificate) for name, check in CHECKERS.items()}
+        where = {name: place(one) for name, one in found.items()}
+        is_accepted = any(isinstance(one, int) for one in found.values())
+        why = "the checkers contradict each other" if len(set(where.values())) > 1 else ""
+        if is_accepted and can_be_met:
+            why = "accepted, and it can be met"
+        elif is_accepted:
+            if question not in answers:
+                answers[question] = solve(question)
+            if answers[question] != z3.unsat:
+                why = f"accepted, and z3 says {answers[question]}"
+        tally.kinds[f"{kind}: {'accepted' if is_accepted else 'rejected'}"] += 1
+        tally.accepted += is_accepted
+        if why:
+            tally.failures.append(f"{why}: {where}\n{question!r}\n{certificate!r}")
+    return tally
