@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import EnumType
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -306,7 +307,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--property": Effect("verify aimd --property utilization>={}", "0.25", "0.5", VERIFY,
                              lambda c: float(c[0][0].claim.bound)),
         "--given": Effect("verify cc_qdel --given C_L>={}", "0.25", "0.5", VERIFY,
-                          lambda c: float(c[0][0].given[0].bound)),
+                          lambda c: float(Fraction(c[0][0].given[0].written.partition(">=")[2].strip()))),
     },
 }  # fmt: skip
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from fairweir.audit.exhibits.thresholds import BOUNDED
 from fairweir.errors import CcaError
-from fairweir.hunting.result import BOUND, save
+from fairweir.formal.frcc.lemmas import PUBLISHED
+from fairweir.hunting.result import BOUND, BOUND_REASON, FRCC_RATIO, save
 from fairweir.hunting.search import PRECISION, hunt
 from fairweir.hunting.space import KINDS, Space, Spot, scenario
 from fairweir.measure import Measured, RunFault, here, packets
@@ -254,3 +256,11 @@ def test_nothing_found_cannot_be_saved(tmp_path: Path) -> None:
 def test_an_unknown_cca_is_an_error_not_a_finding() -> None:
     with pytest.raises(CcaError, match="no congestion controller `nosuch`"):
         hunt("nosuch", measure=here, space=SMALL)
+
+
+def test_the_ratio_proved_for_frcc_has_one_value_everywhere() -> None:
+    assert float(PUBLISHED.ratio) == FRCC_RATIO == BOUNDED.bound
+    for text in (BOUND_REASON, BOUNDED.source):
+        assert f"{FRCC_RATIO:g}" in text
+        assert "N_C - 1" in text
+    assert "6.6 proved" not in BOUND_REASON

@@ -12,11 +12,14 @@ from fairweir.verdict import Interval
 if TYPE_CHECKING:
     from pathlib import Path
 
+FRCC_RATIO = 5.6
+"""The largest throughput ratio of two flows that FRCC is proved to allow: theorem 7.5.2 of the thesis, 6.2 of the FRCC
+paper, bounds a flow's estimate N_C of the number of flows by 6.6, and the ratio is N_C - 1 (docs/errata.md)."""
 BOUND = 7.0
 BOUND_REASON = (
     "7 lies above what bounded unfairness is known to reach (2.7 and 3.2 for Reno and Cubic with delayed ACKs, "
-    "starvation paper section 5.4; 6.6 proved for FRCC, thesis section 7.5) and below the published starvations "
-    "(9.6 to 13, section 5)"
+    f"starvation paper section 5.4; {FRCC_RATIO:g} proved for FRCC, thesis theorem 7.5.2: N_C - 1, with N_C at most "
+    "6.6) and below the published starvations (9.6 to 13, section 5)"
 )
 OutcomeWord = Literal["starvation", "bounded-unfairness", "none", "failed"]
 Victim = Literal["jittered", "others", "either"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairweir.hunting.result import FRCC_RATIO
 from fairweir.verdict import Direction, Threshold
 
 FAIR = Threshold(
@@ -12,7 +13,7 @@ FAIR = Threshold(
     source="thesis chapter 5 (contracts); FRCC section 7, figure 19: all CCAs but one reach a Jain index near 1",
 )
 BOUNDED = Threshold(
-    bound=5.6,
+    bound=FRCC_RATIO,
     direction=Direction.AT_MOST,
     reason="an algorithm exists that provably keeps this ratio under worst-case jitter, whatever the capacity",
     source="FRCC theorem 6.2; specs/frcc.md section 2: N_C <= 6.6, so the ratio is at most N_C - 1 = 5.6",
