@@ -1,6 +1,8 @@
 """What every test stands on."""
 
+import os
 import signal
+import tempfile
 
 from hypothesis import settings
 
@@ -11,3 +13,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Machines differ in speed, and everyone should see the same examples.
 settings.register_profile("fairweir", deadline=None, derandomize=True)
 settings.load_profile("fairweir")
+
+# Seals of kept answers have a key in the user's state folder (fairweir.formal.kept); tests leave that folder alone.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="fairweir-tests-state-")

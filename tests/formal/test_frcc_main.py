@@ -175,9 +175,32 @@ def test_a_suite_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "1 to 1.2" in first[-1].name
     cells = json.loads(next(tmp_path.glob("*-cells.json")).read_text())
     assert sum(end - start for start, end in cells["runs"]) == cells["found"]["attractor_cells"]
-    monkeypatch.setattr(main_suite, "attractor", lambda _: "not asked again")
+    searched: list[Case] = []
+
+    def spy(case: Case) -> Attractor | str:
+        searched.append(case)
+        return attractor(case)
+
+    monkeypatch.setattr(main_suite, "attractor", spy)
     again = prove()
     assert [r.constants for r in again] == [r.constants for r in first]
+    assert not searched
+    assert [r.kept for r in again].count("not re-checked") == len(ranges)
+    # Edited, another case's, damaged, its cells changed: each is named, and searched again.
+    one, other = sorted(path for path in tmp_path.glob("*.json") if "cells" not in path.name)
+    cells = one.with_name(f"{one.stem}-cells.json")
+    edits = [
+        (one, one.read_text().replace('"ours": "4.', '"ours": "3.'), "was changed"),
+        (one, other.read_text(), "answers another question"),
+        (cells, cells.read_text().replace("1", "2", 1), "was changed"),
+    ]
+    for number, (path, text, why) in enumerate(edits, 1):
+        assert path.read_text() != text
+        path.write_text(text)
+        results = prove()
+        assert len(searched) == number
+        assert [r.constants for r in results] == [r.constants for r in first]
+        assert sum(why in r.note for r in results) == 1
 
 
 def test_a_gap_or_an_open_range_concludes_nothing() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 import z3
@@ -15,26 +18,28 @@ from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, cbr_delay
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.exact import violations
+from fairweir.formal.grid import Grid
 from fairweir.formal.handmade import HANDMADE
-from fairweir.formal.lemmas import aimd, cc_probe_slow, starvation
+from fairweir.formal.lemmas import aimd, cc_probe_slow, cc_qdel, starvation
+from fairweir.formal.lemmas import inquiry as inquiry_module
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
 from fairweir.formal.lemmas.bounds import queue_below
 from fairweir.formal.lemmas.cc_qdel_states import plan
-from fairweir.formal.lemmas.inquiry import answer
-from fairweir.formal.lemmas.result import LemmaResult, conclude
+from fairweir.formal.lemmas.inquiry import Inquiry, answer
+from fairweir.formal.lemmas.result import About, LemmaResult, conclude
 from fairweir.formal.lemmas.search import best
-from fairweir.formal.lemmas.states import State
+from fairweir.formal.lemmas.states import ANYWHERE, State
 from fairweir.formal.lemmas.stitch import stitch, summary
 from fairweir.formal.lemmas.suites import SUITES, Request, find
 from fairweir.formal.lemmas.view import snapshot
 from fairweir.formal.packets import scenario_of
 from fairweir.formal.rule import RULES, Rule
-from fairweir.formal.solve import Outcome, Question, VacuousError, ask
+from fairweir.formal.solve import Answer, Outcome, Question, VacuousError, ask
 from fairweir.formal.solvers import Budget
 from fairweir.formal.trace import Trace
 from fairweir.run import run
 
-PROVED = LemmaResult("a", "", Outcome.PROVED)
+PROVED = LemmaResult("a", "", Outcome.PROVED, about=About.LOGIC)
 
 
 def test_unknown_is_never_success() -> None:
@@ -124,13 +129,174 @@ def test_aimd_is_proved_and_its_refutations_obey_the_definition(tmp_path: Path) 
         assert [*violations(trace), *HANDMADE["aimd"].violations(trace)] == []
 
 
-def test_answers_are_kept_and_not_asked_again(tmp_path: Path) -> None:
-    inquiry = inquire(aimd.build(6), aimd.STAY, objectives=z3.BoolVal(True))
-    request = Request(out=tmp_path)
-    first = answer(inquiry, request)
-    (kept,) = (tmp_path / "answers").iterdir()
-    kept.write_text(kept.read_text().replace(first.solver, "from the folder"))
-    assert answer(inquiry, request).solver == "from the folder"
+def lemma(expects: Outcome = Outcome.PROVED) -> Inquiry:
+    """AIMD's window grows by a packet an R at most, or not at all, which is wrong."""
+    system = aimd.build(4)
+    cwnd, packets = system.flows[0].cwnd, 2 if expects is Outcome.PROVED else 0
+    return inquire_bound(system, "growth", ANYWHERE, "", cwnd[3] <= cwnd[1] + packets * system.alpha, expects=expects)
+
+
+def asked_again(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record the names of questions that are asked."""
+    asked: list[str] = []
+
+    def spy(question: Question, *rest: Any) -> Answer:
+        asked.append(question.name)
+        return ask(question, *rest)
+
+    monkeypatch.setattr(inquiry_module, "ask", spy)
+    return asked
+
+
+def test_answers_are_kept_and_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asked_again(monkeypatch)
+    plain, certified = Request(out=tmp_path), Request(out=tmp_path, certificate=True)
+    first, refuted = answer(lemma(), plain), answer(lemma(Outcome.REFUTED), plain)
+    assert (first.outcome, refuted.outcome) == (Outcome.PROVED, Outcome.REFUTED)
+    assert len(asked) == 2
+    again = answer(lemma(), plain)
+    assert (again.outcome, again.kept) == (Outcome.PROVED, "not re-checked")
+    assert "an earlier run's proof without a certificate" in again.note
+    assert answer(lemma(Outcome.REFUTED), plain).kept == "trace judged again"
+    assert "certificate of" in answer(lemma(), certified).note
+    assert answer(lemma(), plain).kept == "certificate checked again"
+    assert len(asked) == 2
+
+
+CHANGED = "was changed, or was not written by this installation"
+
+
+@pytest.mark.parametrize(
+    ("of", "edit", "why"),
+    [
+        (Outcome.REFUTED, lambda text: text.replace('"refuted"', '"proved"'), CHANGED),
+        (Outcome.PROVED, lambda text: text.replace('"proved"', '"refuted"'), "is missing, too large, or not a file"),
+        (Outcome.PROVED, lambda text: text.replace('"solver": "', '"solver": "un'), CHANGED),
+        (Outcome.PROVED, lambda text: text.replace('"question": "', '"question": "f'), "answers another question"),
+        (Outcome.PROVED, lambda text: text.replace('"proved"', '"vacuous"'), "is damaged"),
+        (Outcome.PROVED, lambda text: text[: len(text) // 2], "is damaged: not JSON"),
+        (Outcome.PROVED, lambda _: "[]", "is damaged: not an object"),
+        (Outcome.PROVED, lambda _: "[" * 100_000, "is damaged: not JSON"),
+        (Outcome.PROVED, lambda text: text.replace('"cpu_s": ', '"cpu_s": -'), "is damaged"),
+    ],
+)
+def test_a_kept_answer_that_was_edited_is_asked_again(
+    of: Outcome, edit: Callable[[str], str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asked_again(monkeypatch)
+    assert answer(lemma(of), Request(out=tmp_path)).outcome is of
+    (file,) = (tmp_path / "answers").iterdir()
+    before = file.read_text()
+    file.write_text(edit(before))
+    assert file.read_text() != before
+    again = answer(lemma(of), Request(out=tmp_path))
+    assert len(asked) == 2
+    assert (again.outcome, again.kept) == (of, "")
+    assert "a kept answer was not believed and the question was asked again" in again.note
+    assert why in again.note
+    assert answer(lemma(of), Request(out=tmp_path)).kept
+
+
+def test_a_kept_trace_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asked_again(monkeypatch)
+    answer(lemma(Outcome.REFUTED), Request(out=tmp_path))
+    (file,) = (tmp_path / "traces").iterdir()
+    good = Trace.load(file)
+    flow = good.flows[0]
+    forged: dict[str, dict[str, Any]] = {
+        "not one of the model's": {"TA": (*good.TA[:-1], good.TA[-1] + 5)},
+        "another grid": {"grid": Grid(7)},
+        "the lemma holds on it": {"flows": (flow.model_copy(update={"cwnd": (*flow.cwnd[:-1], good.alpha)}),)},
+    }
+    for changes in forged.values():
+        file.write_text(good.model_copy(update=changes).to_json())
+        again = answer(lemma(Outcome.REFUTED), Request(out=tmp_path))
+        assert (again.outcome, again.kept) == (Outcome.REFUTED, "")
+        assert "a kept answer was not believed" in again.note
+    assert len(asked) == 1 + len(forged)
+    answer(lemma(Outcome.REFUTED), Request(out=tmp_path))
+    assert len(asked) == 1 + len(forged)
+
+
+def test_a_kept_certificate_is_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asked_again(monkeypatch)
+    request = Request(out=tmp_path, certificate=True)
+    answer(lemma(), request)
+    proof = next(tmp_path.glob("certificates/*/certificate.txt"))
+    good = proof.read_text()
+    dice = random.Random(7)  # noqa: S311
+    for _ in range(5):
+        lines = good.splitlines()
+        del lines[dice.randrange(len(lines))]
+        proof.write_text("\n".join(lines) + "\n")
+        again = answer(lemma(), request)
+        assert (again.outcome, again.kept) == (Outcome.PROVED, "")
+        assert "is rejected" in again.note
+        proof.write_text(good)
+    assert len(asked) == 6
+    # Elsewhere the seal says nothing: the certificate is checked, and the controls are asked.
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    assert answer(lemma(), request).kept == "certificate checked again"
+    proof.unlink()
+    assert answer(lemma(), Request(out=tmp_path)).kept == ""
+    assert len(asked) == 7
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_random_edits_of_a_folder_never_make_a_proof(
+    is_sealed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lemma that is wrong stays refuted, whatever is done to what is kept of it."""
+    wrong = lemma(Outcome.REFUTED)
+    answer(wrong, Request(out=tmp_path))
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    kept = {path: path.read_bytes() for path in files}
+    right = answer(lemma(), Request(out=tmp_path / "other", certificate=True))
+    donors = [path.read_bytes() for path in (tmp_path / "other").rglob("*") if path.is_file()]
+    assert right.outcome is Outcome.PROVED
+    if not is_sealed:
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    dice = random.Random(11)  # noqa: S311
+    for _ in range(12):
+        for path, content in kept.items():
+            data = bytearray(content)
+            match dice.randrange(4):
+                case 0:
+                    data[dice.randrange(len(data))] = dice.randrange(256)
+                case 1:
+                    data = data.replace(b"refuted", b"proved")
+                case 2:
+                    data = bytearray(dice.choice(donors))
+                case 3:
+                    del data[dice.randrange(len(data)) :]
+            path.write_bytes(data)
+        assert answer(wrong, Request(out=tmp_path)).outcome is Outcome.REFUTED
+
+
+def test_what_no_sender_can_break_leaves_a_suite_vacuous() -> None:
+    empty = inquire_bound(aimd.build(4), "empty", aimd.STEADY, "", queue_below(aimd.build(4), Fraction(1000)))
+    assert empty.about is About.CCA
+    served = empty.system.S[3] >= 0
+    found = answer(replace(empty, then=served), Request())
+    assert found.outcome is Outcome.VACUOUS
+    assert not found.stands
+    assert conclude([PROVED, found]) is Outcome.VACUOUS
+    assert "no sender can break it" in found.note
+    # Told that it is about the network, it is asked of any sender, and proved; what the CCA does is then refuted.
+    assert answer(replace(empty, then=served, about=About.NETWORK), Request()).outcome is Outcome.PROVED
+    assert answer(replace(lemma(), about=About.NETWORK), Request()).outcome is Outcome.REFUTED
+
+
+def test_every_lemma_says_what_it_is_about() -> None:
+    network = {
+        cc_qdel: {"valid, C_L stale", "valid, C_U stale", "B.4.1 C_L sound", "B.4.1 C_U sound"},
+        cc_probe_slow: {"rate bound has a floor", "rate bound stays sound", "q_U recovers", "no false time-outs"},
+    }
+    for suite, system in ((cc_qdel, cc_qdel.build("ccac", 4)), (cc_probe_slow, cc_probe_slow.build(4))):
+        inquiries = list(suite.ours(system))
+        assert {one.name for one in inquiries if one.about is About.NETWORK} == network[suite]
+        for one in inquiries:
+            assert (one.question.anyone is None) == (one.about is About.NETWORK)
 
 
 def test_contradictory_assumptions_prove_nothing() -> None:

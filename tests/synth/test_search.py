@@ -129,7 +129,72 @@ def test_the_same_command_goes_on_where_it_stopped(found: tuple[Search, Path], t
     assert [one.candidate for one in again.findings] == [one.candidate for one in result.findings]
     assert again.solutions == result.solutions
     assert again.iterations == result.iterations
-    assert len(Archive(tmp_path).begin(query())) == len(lines)
+    assert again.doubts == []
+    assert again.unchecked == sum(one.verdict is Satisfiable.UNSAT for one in again.findings[:keep])
+    kept, doubts = Archive(tmp_path).begin(Verifier(query()))
+    assert (len(kept), doubts) == (len(lines), [])
+
+
+def test_findings_that_were_edited_are_asked_again(found: tuple[Search, Path], tmp_path: Path) -> None:
+    """Any change of a line that says something else: it is named, dropped, and the search comes out the same."""
+    result, directory = found
+    lines = (directory / FINDINGS).read_text().splitlines()
+    documents = [json.loads(line) for line in lines]
+    holds = next(i for i, one in enumerate(documents) if one["verdict"] == "unsat")
+    breaks = next(i for i, one in enumerate(documents) if one["verdict"] == "sat")
+
+    def edited(at: int, **changes: Any) -> dict[str, Any]:
+        return {**documents[at], **changes}
+
+    other = edited(holds, candidate=documents[breaks]["candidate"])
+    faster = json.loads(json.dumps(documents[breaks]))
+    faster["trace"]["flows"][0]["rate"][-1] = "7"
+    forged: list[tuple[Any, str]] = [
+        (edited(breaks, verdict="unsat", trace=None), "it was changed, or was not written by this installation"),
+        (edited(holds, verdict="sat"), "a counterexample without its trace"),
+        (other, "it was changed"),
+        (edited(breaks, candidate=documents[holds]["candidate"]), "its counterexample does not replay"),
+        (faster, "its counterexample does not replay"),
+        (edited(holds, seal="0" * 64), "it was changed"),
+        (edited(holds, candidate=[0, 0]), "no candidate of this template"),
+        (edited(holds, candidate=[-1, 0, 0]), "no candidate of this template"),
+        (edited(holds, candidate=[True, 0, 0]), "no candidate of this template"),
+        (edited(holds, candidate=None), "damaged"),
+        ([1, 2], "damaged"),
+        ("\x00", "damaged"),
+    ]
+    (tmp_path / "search.json").write_text((directory / "search.json").read_text())
+    for forgery, why in forged:
+        (tmp_path / FINDINGS).write_text("".join(f"{line}\n" for line in (lines[breaks], json.dumps(forgery))))
+        kept, doubts = Archive(tmp_path).begin(Verifier(query()))
+        assert len(kept) == 1, why
+        assert len(doubts) == 1
+        assert f"line 2: {why}" in doubts[0]
+        assert (tmp_path / FINDINGS).read_text() == lines[breaks] + "\n"
+    solved_before = json.dumps(edited(breaks, verdict="unsat", trace=None))
+    (tmp_path / FINDINGS).write_text("".join(f"{line}\n" for line in (*lines, solved_before)))
+    again = search(query(), Archive(tmp_path), every_member=True)
+    assert len(again.doubts) == 1
+    assert again.solutions == result.solutions
+
+
+def test_findings_of_another_installation_are_judged_or_asked_again(
+    found: tuple[Search, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result, directory = found
+    for name in ("search.json", FINDINGS):
+        (tmp_path / name).write_text((directory / name).read_text())
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    kept, doubts = Archive(tmp_path).begin(Verifier(query()))
+    assert [one.verdict for one in kept] == [Satisfiable.SAT] * len(result.counterexamples)
+    assert len(doubts) == len(result.findings) - len(kept)
+
+
+def test_a_query_that_no_sender_can_fail_is_vacuous(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No query of ours is so; an invariant that asks nothing stands for one."""
+    monkeypatch.setattr(verifier_module, "invariant", lambda system, _: system.queue(1) >= 0)
+    with pytest.raises(VacuousError, match="no sender can break the invariant"):
+        search(query(), Archive(None))
 
 
 def test_two_workers_find_the_same_solutions(found: tuple[Search, Path]) -> None:
@@ -202,7 +267,7 @@ def test_candidates_whose_solvers_are_killed_are_unknown(monkeypatch: pytest.Mon
     assert not result.is_complete
     assert result.solutions == []
     assert "SIGKILL" in result.undecided[0].reason
-    assert Archive(tmp_path / "out").begin(asked) == []
+    assert Archive(tmp_path / "out").begin(Verifier(asked)) == ([], [])
 
 
 def test_a_missing_solver_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: The shortest trace that says anything: a start, a step, an end.
 FEWEST_POINTS = 3
-EXIT_CODES = {Outcome.PROVED: 0, Outcome.REFUTED: 1, Outcome.UNKNOWN: 1}
+EXIT_CODES = {Outcome.PROVED: 0, Outcome.REFUTED: 1, Outcome.UNKNOWN: 1, Outcome.VACUOUS: 2}
 
 
 def prove(
@@ -41,8 +41,8 @@ def prove(
 ) -> None:
     """Prove a suite of lemmas over every behaviour of a network model, and show our constants beside the published.
 
-    Exit 0: every lemma came out as the suite needs it; 1: one did not, or was not settled; 2: could not run; 130:
-    interrupted, and with --out the same command goes on.
+    Exit 0: every lemma came out as the suite needs it; 1: one did not, or was not settled; 2: one is vacuous (no sender
+    can break it), or it could not run; 130: interrupted, and with --out the same command goes on.
     """
     if list_only:
         _show_list(as_json)
@@ -124,16 +124,24 @@ def _show(suite: Suite, results: list[LemmaResult]) -> None:
             output.stdout.print(f"{result.name}: {result.note}", markup=False, soft_wrap=True)
     spent = sum(result.cpu_s for result in results)
     stand = sum(result.stands for result in results)
-    output.stdout.print(
-        f"{suite.name}: {conclude(results).value}; {stand} of {len(results)} as needed, {spent:.1f} s of CPU"
-    )
+    outcome = f"{suite.name}: {conclude(results).value}; {stand} of {len(results)} as needed, {spent:.1f} s of CPU"
+    output.stdout.print(outcome + _earlier(results), soft_wrap=True)
+
+
+def _earlier(results: list[LemmaResult]) -> str:
+    """Say how many answers are of earlier runs, and how many of these nothing checked again."""
+    old = [result for result in results if result.kept]
+    unchecked = sum(result.kept.startswith("not ") for result in old)
+    if not old:
+        return ""
+    return f"; {len(old)} kept by an earlier run, {unchecked} of them not re-checked"
 
 
 def _table(suite: Suite, results: list[LemmaResult]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, title=suite.shows, title_justify="left")
-    for heading in ("", "lemma", "claim", "ours", "published", "outcome", "solver"):
+    for heading in ("", "lemma", "about", "claim", "ours", "published", "outcome", "solver"):
         table.add_column(heading, overflow="fold")
     table.add_column("CPU s", justify="right")
     for result in results:
@@ -142,6 +150,10 @@ def _table(suite: Suite, results: list[LemmaResult]) -> Table:
         outcome = result.outcome.value
         if result.expects is Outcome.REFUTED:
             outcome += " (as expected)" if result.stands else ", expected refuted"
+        if result.kept:
+            outcome += f" (kept, {result.kept})"
         mark = "✓" if result.stands else "?" if result.outcome is Outcome.UNKNOWN else "✗"
-        table.add_row(mark, result.name, result.claim, ours, published, outcome, result.solver, f"{result.cpu_s:.1f}")
+        cpu_s = f"{result.cpu_s:.1f}"
+        about = result.about.value
+        table.add_row(mark, result.name, about, result.claim, ours, published, outcome, result.solver, cpu_s)
     return table

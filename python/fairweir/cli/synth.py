@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 NONE_HOLDS = 1
 UNFINISHED = 2
+#: Lines of kept findings that are not believed, shown one by one.
+MOST_DOUBTS = 5
 
 
 def synth(
@@ -119,7 +121,12 @@ def _show(found: Search, solutions: list[Rule], directory: Path) -> None:
     for finding in found.undecided:
         rule = query.space.rule(finding.candidate, "undecided")
         output.stdout.print(f"unknown: {_line(rule)} ({finding.reason})", soft_wrap=True, markup=False)
-    output.stdout.print(f"{found.reused} findings from before; {directory}/", soft_wrap=True)
+    for doubt in found.doubts[:MOST_DOUBTS]:
+        output.stderr.print(f"not believed, asked again: {doubt}", soft_wrap=True)
+    if len(found.doubts) > MOST_DOUBTS:
+        output.stderr.print(f"and {len(found.doubts) - MOST_DOUBTS} more such lines", soft_wrap=True)
+    kept = f", {found.unchecked} of them kept, not re-checked" if found.unchecked else ""
+    output.stdout.print(f"{found.reused} findings from before{kept}; {directory}/", soft_wrap=True)
 
 
 def _or_dash(value: float | None, form: str = "d") -> str:

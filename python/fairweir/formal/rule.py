@@ -265,9 +265,10 @@ class Rule:
         The flow's beliefs must be attached before.
         """
         from fairweir.formal.encode import encode
+        from fairweir.formal.exact.senders import decisions
 
         constraints = encode(self, system, flow)
-        system.decide(f"rule {flow}", *constraints)
+        system.decide(f"rule {flow}", lambda trace: decisions(trace, flow, self.decide), *constraints)
         return constraints
 
 

@@ -76,9 +76,12 @@ class Question:
         """Give the SMT-LIB text that is satisfiable if and only if the claim is wrong."""
         return Prepared(self.assumptions, self.variables, self.logic).script([~self.claim])
 
-    def control(self) -> str:
-        """Give the SMT-LIB text that is satisfiable if and only if the assumptions can be met."""
-        return Prepared(self.assumptions, self.variables, self.logic).script([])
+    def controls(self) -> list[str]:
+        """Return the SMT-LIB texts that must be satisfiable: assumptions can be met; some sender breaks the claim."""
+        texts = [Prepared(self.assumptions, self.variables, self.logic).script([])]
+        if self.anyone is not None:
+            texts.append(Prepared(self.anyone, (), self.logic).script([~self.claim]))
+        return texts
 
 
 @dataclass(frozen=True)
@@ -229,19 +232,37 @@ def ask(
         return Answer(Outcome.REFUTED, found.values, found.solver, found.cpu_s, found.reason, fingerprint)
     if found.verdict is Satisfiable.UNKNOWN:
         return Answer(Outcome.UNKNOWN, cpu_s=found.cpu_s, reason=found.reason, fingerprint=fingerprint)
-    control = prepared.check([], budget, solvers)
-    if control.verdict is Satisfiable.UNSAT:
+    checked = control(question, budget, solvers)
+    reason = "; ".join(filter(None, [checked.reason, found.reason]))
+    cpu_s = found.cpu_s + checked.cpu_s
+    return Answer(checked.outcome, {}, found.solver, cpu_s, reason, fingerprint, checked.cpu_s)
+
+
+def control(question: Question, budget: Budget | None = None, solvers: Sequence[SolverName] = ALL_SOLVERS) -> Answer:
+    """Ask the controls of a claim that holds.
+
+    Returns
+    -------
+    Answer; proved if they are satisfiable, vacuous if no sender breaks the claim, unknown if one is not settled
+
+    Raises
+    ------
+    VacuousError : the assumptions contradict each other
+    SolverError : a solver is missing, does not understand, or two contradict each other
+    """
+    checks: list[Check] = []
+    for text in question.controls():
+        checks.append(check_text(text, budget, solvers))
+        if checks[-1].verdict is not Satisfiable.SAT:
+            break
+    if checks[0].verdict is Satisfiable.UNSAT:
         raise VacuousError(
             f"vacuous: the assumptions of `{question.name}` contradict each other",
             hint="anything follows from them: nothing is proved; look for a bound that leaves no trace",
         )
-    controls = [control]
-    if question.anyone is not None and control.verdict is Satisfiable.SAT:
-        controls.append(Prepared(question.anyone, (), question.logic).check([~question.claim], budget, solvers))
-    control_cpu_s = sum(one.cpu_s for one in controls)
-    outcome, reason = _controlled(controls)
-    reason = "; ".join(filter(None, [reason, found.reason, *(one.reason for one in controls)]))
-    return Answer(outcome, {}, found.solver, found.cpu_s + control_cpu_s, reason, fingerprint, control_cpu_s)
+    outcome, reason = _controlled(checks)
+    reason = "; ".join(filter(None, [reason, *(check.reason for check in checks)]))
+    return Answer(outcome, solver=checks[-1].solver, cpu_s=sum(check.cpu_s for check in checks), reason=reason)
 
 
 def _controlled(controls: Sequence[Check]) -> tuple[Outcome, str]:

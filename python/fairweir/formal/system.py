@@ -9,12 +9,12 @@ A delay is in order encoding: ``delay[t][k]`` says that the bytes served at t wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import z3
 
@@ -23,6 +23,10 @@ from fairweir.formal.buffers import Buffer, admits, fixed_size
 from fairweir.formal.grid import Grid
 from fairweir.formal.senders import Sender
 
+if TYPE_CHECKING:
+    from fairweir.formal.exact.report import Violation
+    from fairweir.formal.trace import Trace
+
 __all__ = ["Acks", "Bit", "Builder", "Curve", "Flow", "Sender", "System", "is_max", "is_min", "less", "rising"]
 
 #: alpha < C R / 5: a link carries at least five packets per R, otherwise whatever holds is about rounding.
@@ -30,6 +34,8 @@ LARGEST_ALPHA = Fraction(1, 5)
 
 Curve: TypeAlias = Sequence[z3.ArithRef]
 Bit: TypeAlias = z3.BoolRef
+#: Finds where a trace does not do what a CCA decides, by definition.
+Judge: TypeAlias = "Callable[[Trace], Iterable[Violation]]"
 
 
 class Acks(StrEnum):
@@ -98,7 +104,9 @@ class System:
     alpha : MSS, C R; free in (0, C R / 5), which is how a solver explores link rates
     beta : the buffer, C R, or None if infinite
     groups : the constraints by name
-    decided : names of the groups that say what CCAs decide; without them senders do as they like
+    decided : the groups that say what CCAs decide, each with its definition: a trace's violations of it, found without
+        the encoding. Without these groups senders do as they like
+    assumed : names of the groups that narrow the model for one question
     """
 
     def __init__(
@@ -109,7 +117,8 @@ class System:
         self.grid = grid
         self.buffer = buffer
         self.groups: dict[str, list[z3.BoolRef]] = {}
-        self.decided: set[str] = set()
+        self.decided: dict[str, Judge] = {}
+        self.assumed: set[str] = set()
         self.alpha = z3.Real("alpha")
         self.beta = self._size()
         self.flows = [self._flow(i, sender, len(senders)) for i, sender in enumerate(senders)]
@@ -124,9 +133,14 @@ class System:
         """Add constraints to a named group."""
         self.groups.setdefault(group, []).extend(constraints)
 
-    def decide(self, group: str, *constraints: z3.BoolRef) -> None:
-        """Add a named group that says what a flow's CCA decides."""
-        self.decided.add(group)
+    def decide(self, group: str, judge: Judge, *constraints: z3.BoolRef) -> None:
+        """Add a named group that says what a flow's CCA decides, with the definition that judges traces."""
+        self.decided[group] = judge
+        self.require(group, *constraints)
+
+    def assume(self, group: str, *constraints: z3.BoolRef) -> None:
+        """Add a named group that narrows the model for one question."""
+        self.assumed.add(group)
         self.require(group, *constraints)
 
     def assertions(self) -> list[z3.BoolRef]:

@@ -1,18 +1,23 @@
-"""A search on disk: one line for every candidate that was judged, so that the same command goes on where it stopped."""
+"""A search on disk: one line for every candidate that was judged, so that the same command goes on where it stopped.
+
+A line is believed only as far as it can be checked (:mod:`fairweir.formal.kept`): counterexamples are judged again;
+that a candidate holds rests on the line's seal. Other candidates are asked again.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairweir.errors import ConfigError
+from fairweir.formal import kept
+from fairweir.formal.kept import NotBelievedError
 from fairweir.formal.solvers import Satisfiable
 from fairweir.formal.trace import Trace
-from fairweir.synth.query import Query
-from fairweir.synth.verifier import Finding, Stage
+from fairweir.synth.verifier import Finding, Stage, Verifier
 
 HEAD = "search.json"
 FINDINGS = "findings.jsonl"
@@ -29,23 +34,31 @@ class Archive:
 
     directory: Path | None
 
-    def begin(self, query: Query) -> list[Finding]:
-        """Give the findings kept for a query, in their order; a first time, make the directory.
+    def begin(self, verifier: Verifier) -> tuple[list[Finding], list[str]]:
+        """Return the findings kept for a query that can be believed, in their order; a first time, make the directory.
+
+        What cannot be believed is dropped from the file, so that it is asked again.
+
+        Returns
+        -------
+        findings, and why others are not believed
 
         Raises
         ------
         ConfigError : the directory holds another query's search, or cannot be used
         """
         if self.directory is None:
-            return []
+            return [], []
+        query = verifier.query
         head = self.directory / HEAD
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             if not head.exists():
                 head.write_text(json.dumps({"query": query.name, "fingerprint": query.fingerprint}) + "\n", "utf-8")
-                return []
-            asked = json.loads(head.read_text("utf-8"))
-        except (OSError, ValueError) as error:
+                (self.directory / FINDINGS).unlink(missing_ok=True)
+                return [], []
+            asked = kept.read(head)
+        except (OSError, ValueError, NotBelievedError) as error:
             raise ConfigError(
                 f"cannot keep a search here: {error}", source=str(self.directory), hint="give another --out"
             ) from None
@@ -55,26 +68,60 @@ class Archive:
                 source=str(head),
                 hint="give another --out, or remove the directory; the query may have changed since",
             )
-        return list(_whole_lines(self.directory / FINDINGS))
+        return _believed(self.directory / FINDINGS, verifier)
 
-    def add(self, finding: Finding) -> None:
-        """Keep one more finding."""
+    def add(self, finding: Finding, verifier: Verifier) -> None:
+        """Keep one more finding, sealed."""
         if self.directory is None:
             return
+        holds = finding.verdict is Satisfiable.UNSAT
+        document = {**to_document(finding), "question": verifier.question(finding.candidate) if holds else ""}
         with (self.directory / FINDINGS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(to_document(finding)) + "\n")
+            file.write(json.dumps(kept.sealed(document)) + "\n")
 
 
-def _whole_lines(path: Path) -> Iterable[Finding]:
-    """Read findings; a last line that was cut off is dropped from the file, so that the next one begins a line."""
+def _believed(path: Path, verifier: Verifier) -> tuple[list[Finding], list[str]]:
+    """Read findings; a last line that was cut off is dropped without a word, since its finding was never complete."""
     if not path.exists():
-        return
+        return [], []
     text = path.read_bytes()
     whole = text[: text.rfind(b"\n") + 1]
-    if len(whole) < len(text):
-        path.write_bytes(whole)
-    for line in whole.decode().splitlines():
-        yield from_document(json.loads(line))
+    findings, lines, doubts = [], [], []
+    for number, line in enumerate(whole.splitlines(keepends=True), 1):
+        try:
+            findings.append(_finding(line, verifier))
+            lines.append(line)
+        except NotBelievedError as error:
+            doubts.append(f"{path}, line {number}: {error}")
+    if len(whole) < len(text) or doubts:
+        draft = path.with_name(f"{path.name}.part")
+        draft.write_bytes(b"".join(lines))
+        draft.replace(path)
+    return findings, doubts
+
+
+def _finding(line: bytes, verifier: Verifier) -> Finding:
+    """Read a finding, and check what can be checked of it.
+
+    Raises
+    ------
+    NotBelievedError : it is damaged, not sealed, or a counterexample that does not replay
+    """
+    try:
+        document = json.loads(line)
+        finding = from_document(document)
+        question = str(document.get("question", ""))
+        sizes = verifier.query.space.sizes
+        if len(finding.candidate) != len(sizes) or not all(
+            type(index) is int and 0 <= index < size for index, size in zip(finding.candidate, sizes, strict=True)
+        ):
+            raise NotBelievedError("no candidate of this template")
+        doubt = verifier.doubt(finding, question, is_sealed=kept.is_sealed(document))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, ZeroDivisionError, RecursionError):
+        raise NotBelievedError("damaged") from None
+    if doubt:
+        raise NotBelievedError(doubt)
+    return finding
 
 
 def to_document(finding: Finding) -> dict[str, Any]:

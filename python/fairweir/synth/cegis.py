@@ -75,7 +75,9 @@ class Search:
     solutions : in the order of their classes
     undecided : candidates on which every solver ran out of budget
     reused : findings of earlier sittings
-    control_cpu_s : CPU seconds to see that the network has a trace at all
+    unchecked : how many of them say that a candidate holds, and rest on their seal
+    doubts : why findings of earlier sittings were not believed, and asked again
+    control_cpu_s : CPU seconds to see that some sender breaks the invariant
     """
 
     query: Query
@@ -83,6 +85,8 @@ class Search:
     solutions: list[Solution] = field(default_factory=list)
     undecided: list[Finding] = field(default_factory=list)
     reused: int = 0
+    unchecked: int = 0
+    doubts: list[str] = field(default_factory=list)
     control_cpu_s: float = 0.0
 
     @property
@@ -129,15 +133,16 @@ def search(
 
     Raises
     ------
-    VacuousError : no trace meets the assumptions
+    VacuousError : no sender breaks the invariant, or no trace meets the assumptions
     SolverError : a solver is missing, does not understand, or two contradict each other
     KeyboardInterrupt : Ctrl-C; what was found is in the archive
     """
     found = Search(query)
     with checkers(query, workers, budget or Budget(), solvers) as pool:
         loop = _Loop(found, archive, pool, on_progress)
-        loop.resume(archive.begin(query))
-        if not found.findings:
+        earlier, found.doubts = archive.begin(pool.verifier)
+        loop.resume(earlier)
+        if not found.counterexamples:
             found.control_cpu_s = pool.control().cpu_s
         loop.run()
         for key in sorted(loop.settled):
@@ -169,6 +174,7 @@ class _Loop:
             if finding.verdict is not Satisfiable.UNKNOWN:
                 self._apply(finding)
         self._found.reused = len(self._found.findings)
+        self._found.unchecked = sum(one.verdict is Satisfiable.UNSAT for one in self._found.findings)
 
     def run(self) -> None:
         """Judge candidates until none is left."""
@@ -211,7 +217,7 @@ class _Loop:
         if finding.verdict is Satisfiable.UNKNOWN:
             self._found.undecided.append(finding)
         else:
-            self._archive.add(finding)
+            self._archive.add(finding, self._pool.verifier)
             self._apply(finding)
         if self._on_progress is not None:
             self._on_progress(Progress(len(self._found.findings), self._left(), len(self.settled)))

@@ -30,7 +30,11 @@ class Checkers(Protocol):
         """Wait for a finding."""
 
     def control(self) -> Check:
-        """Check that the network has a trace at all (:meth:`Verifier.control`)."""
+        """Check that some sender breaks the invariant (:meth:`Verifier.control`)."""
+
+    @property
+    def verifier(self) -> Verifier:
+        """The query's, in this process."""
 
 
 @contextmanager
@@ -67,24 +71,24 @@ class _Here:
     workers = 1
 
     def __init__(self, verifier: Verifier) -> None:
-        self._verifier = verifier
+        self.verifier = verifier
         self._waiting: deque[Candidate] = deque()
 
     def submit(self, candidate: Candidate) -> None:
         self._waiting.append(candidate)
 
     def next(self) -> Finding:
-        return self._verifier.check(self._waiting.popleft())
+        return self.verifier.check(self._waiting.popleft())
 
     def control(self) -> Check:
-        return self._verifier.control()
+        return self.verifier.control()
 
 
 class _Processes:
     """Several processes, one candidate each at a time."""
 
     def __init__(self, pool: object, workers: int, verifier: Verifier) -> None:
-        self._pool, self.workers, self._verifier = pool, workers, verifier
+        self._pool, self.workers, self.verifier = pool, workers, verifier
         self._futures: set[Future[Finding]] = set()
 
     def submit(self, candidate: Candidate) -> None:
@@ -104,7 +108,7 @@ class _Processes:
             ) from error
 
     def control(self) -> Check:
-        return self._verifier.control()
+        return self.verifier.control()
 
 
 _verifier: Verifier | None = None

@@ -60,6 +60,8 @@ def document(search: Search, directory: Path | None) -> dict[str, Any]:
         "iterations": search.iterations,
         "judged": len(search.findings),
         "reused": search.reused,
+        "kept_not_rechecked": search.unchecked,
+        "not_believed": search.doubts,
         "counterexamples": len(search.counterexamples),
         "solver_cpu_s": round(search.solver_cpu_s, 2),
         "undecided": [{"candidate": list(one.candidate), "reason": one.reason} for one in search.undecided],

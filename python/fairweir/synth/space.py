@@ -102,6 +102,11 @@ class Space:
         """How many candidates there are, equivalent ones counted apart."""
         return int(len(self.conditions) ** self.n_conditions * len(self.rates) ** (self.n_conditions + 1))
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many choices there are for each index of a candidate."""
+        return (len(self.conditions),) * self.n_conditions + (len(self.rates),) * (self.n_conditions + 1)
+
     @cached_property
     def condition_classes(self) -> tuple[int, ...]:
         """A number for each condition; equal if only coefficients of constants differ."""

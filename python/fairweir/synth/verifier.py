@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -117,6 +118,7 @@ class Verifier:
 
         Raises
         ------
+        VacuousError : it has no trace at all, and so none that breaks the invariant
         SolverError : a solver is missing, does not understand, or gave a counterexample that is none
         """
         rule = self.query.space.rule(candidate, "candidate")
@@ -127,25 +129,80 @@ class Verifier:
             wrong = complaints(trace, rule, self.query)
             if wrong:
                 raise SolverError(f"a counterexample of {check.solver} does not replay: {'; '.join(wrong[:3])}")
+        elif check.verdict is Satisfiable.UNSAT:
+            spent_s = self._has_trace(encode(rule, self.system), f"a candidate of `{self.query.name}` has no trace")
+            check = replace(check, cpu_s=check.cpu_s + spent_s)
         return Finding(candidate, check.verdict, trace, check.solver, check.cpu_s, check.reason)
 
     def control(self) -> Check:
-        """Check that the network has a trace at all, whoever sends: without one every candidate would be a solution.
+        """Check that some sender breaks the invariant: without one every candidate would be a solution.
 
         Raises
         ------
-        VacuousError : there is none
+        VacuousError : no sender breaks it, or the network has no trace at all
         SolverError : a solver is missing or does not understand; or no answer within the budget
         """
-        check = self._ask(Prepared(self.system.assertions()), [])
+        check = self._ask_cases([])
+        if check.verdict is Satisfiable.UNKNOWN:
+            raise SolverError(f"no sender is known that breaks the invariant: {check.reason}", hint="raise --budget")
+        if check.verdict is Satisfiable.SAT:
+            return check
+        self._has_trace([], f"no trace of {self.query.points} points meets the assumptions of `{self.query.name}`")
+        raise VacuousError(
+            f"vacuous: no sender can break the invariant of `{self.query.name}`",
+            hint="every candidate would be a solution: ask for more, or for longer traces",
+        )
+
+    def _has_trace(self, decisions: Sequence[z3.BoolRef], otherwise: str) -> float:
+        """Make sure that the network has a trace under these decisions, and return the solvers' CPU seconds."""
+        check = self._ask(Prepared(self.system.assertions()), decisions)
         if check.verdict is Satisfiable.UNSAT:
             raise VacuousError(
-                f"vacuous: no trace of {self.query.points} points meets the assumptions of `{self.query.name}`",
-                hint="every candidate would be a solution: look for bounds that leave no trace",
+                f"vacuous: {otherwise}", hint="every candidate would be a solution: look for bounds that leave no trace"
             )
         if check.verdict is Satisfiable.UNKNOWN:
             raise SolverError(f"no trace is known that meets the assumptions: {check.reason}", hint="raise --budget")
-        return check
+        return check.cpu_s
+
+    def question(self, candidate: Candidate) -> str:
+        """Return the hash of what the solvers are asked about a candidate, in all cases."""
+        decisions = encode(self.query.space.rule(candidate, "candidate"), self.system)
+        texts = (case.script(decisions) for case in self._cases)
+        return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+    def doubt(self, finding: Finding, question: str, *, is_sealed: bool) -> str:
+        """Return why a finding of an earlier sitting cannot be believed; empty if it can.
+
+        A counterexample is judged again by definition; that none was found rests on the seal, and on the question
+        being the same.
+
+        Parameters
+        ----------
+        question : str, the hash that is kept with it
+        is_sealed : was the finding sealed by this installation, and not changed since?
+        """
+        if finding.verdict is Satisfiable.SAT:
+            if finding.trace is None:
+                return "a counterexample without its trace"
+            rule = self.query.space.rule(finding.candidate, "candidate")
+            wrong = (
+                complaints(finding.trace, rule, self.query) if self._is_alike(finding.trace) else ["another network"]
+            )
+            return f"its counterexample does not replay: {wrong[0]}" if wrong else ""
+        if not is_sealed:
+            return "it was changed, or was not written by this installation"
+        return "" if question == self.question(finding.candidate) else "it answers another question"
+
+    def _is_alike(self, trace: Trace) -> bool:
+        """Is a trace of this query's network, with beliefs attached as here?"""
+        system = self.system
+        same = (trace.model, trace.acks, trace.grid, trace.buffer) == (
+            system.model,
+            system.acks,
+            system.grid,
+            system.buffer,
+        )
+        return same and [flow.attached for flow in trace.flows] == [flow.attached for flow in system.flows]
 
     def _ask_cases(self, decisions: Sequence[z3.BoolRef]) -> Check:
         """Ask about one case after the other until one has a trace; unknown if there is none but a case is unknown."""

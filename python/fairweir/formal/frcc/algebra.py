@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import sympy as sp
 
-from fairweir.formal.lemmas.result import LemmaResult, Outcome
+from fairweir.formal.lemmas.result import About, LemmaResult, Outcome
 
 X, N_T, R, THETA, ALPHA, N_G, GAMMA_D = sp.symbols("x N_T R theta alpha N_G gamma_D", positive=True)
 SOLVER: Final = f"sympy {sp.__version__}"
@@ -73,7 +73,16 @@ class Identity:
         agrees = all(self._agrees_at(random.Random(seed)) for seed in range(POINTS))  # noqa: S311
         outcome = (Outcome.PROVED if is_zero else Outcome.REFUTED) if is_zero == agrees else Outcome.UNKNOWN
         spent_s = time.process_time() - began_s
-        return LemmaResult(self.name, self.claim, outcome, self.expects, solver=SOLVER, cpu_s=spent_s, note=self.note)
+        return LemmaResult(
+            self.name,
+            self.claim,
+            outcome,
+            self.expects,
+            solver=SOLVER,
+            cpu_s=spent_s,
+            note=self.note,
+            about=About.LOGIC,
+        )
 
     def _agrees_at(self, dice: random.Random) -> bool:
         symbols = sorted((self.left - self.right).free_symbols, key=str)

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fairweir.formal.lemmas.result import Outcome
+from fairweir.formal.lemmas.result import About, Outcome
 from fairweir.formal.solve import Question
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A step of a proof that the solvers settle."""
+    """A step of a proof that the solvers settle.
+
+    Attributes
+    ----------
+    about : of `About.CCA`, the question says what any sender in the CCA's place may do
+    """
 
     name: str
     claim: str
     ask: Callable[[], Question]
+    about: About
     expects: Outcome = Outcome.PROVED
     note: str = ""
 

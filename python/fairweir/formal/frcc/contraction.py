@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairweir.formal.frcc.claim import Claim
-from fairweir.formal.lemmas.result import Outcome
+from fairweir.formal.lemmas.result import About, Outcome
 from fairweir.formal.solve import Question
 
 
@@ -16,16 +16,19 @@ def inequalities() -> list[Claim]:
             "7.5.1 contracts",
             "main update: 0 <= 1-alpha < 1 and 0 < k < 1, whatever R, theta > 0, N_G >= 1, N_T >= 0, 0 < alpha <= 1",
             _main_contracts,
+            About.LOGIC,
         ),
         Claim(
             "C.2",
             "alternate update: theta N_T > R makes |N_T' - N_G| < |N_T - N_G|",
             lambda: _alternate_shrinks(of_state=True),
+            About.LOGIC,
         ),
         Claim(
             "C.2 from theta N_G > R",
             "alternate update: theta N_G > R makes |N_T' - N_G| < |N_T - N_G|",
             lambda: _alternate_shrinks(of_state=False),
+            About.LOGIC,
             expects=Outcome.REFUTED,
             note="the published condition is on the state and is not kept; the condition on the network does not make "
             "every step shorter, but N_T converges all the same (C.2 repaired)",

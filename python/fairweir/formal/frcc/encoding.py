@@ -66,9 +66,16 @@ class Round:
         return by * self.growth <= self.factors[flow]
 
 
-def possible(jitter: Jitter, seen: Round) -> list[Any]:
-    """Give the conditions on a round that jitter can bring about."""
+def possible(jitter: Jitter, seen: Round, *, any_sender: bool = False) -> list[Any]:
+    """Give the conditions on a round that jitter can bring about.
+
+    Parameters
+    ----------
+    any_sender : flows change their windows by any positive factor, instead of FRCC's
+    """
     conditions = [seen.shares[0] > 0, seen.shares[1] > 0, seen.n_t > 0, seen.r > 0, seen.r < jitter.r_below]
+    if any_sender:
+        return [*conditions, *(factor > 0 for factor in seen.factors)]
     for share, factor in zip(seen.shares, seen.factors, strict=True):
         conditions += factor_rule(jitter, share, seen.n_t, factor)
     return conditions
@@ -100,6 +107,6 @@ def seen(state: State, factors: tuple[Any, Any]) -> Round:
     return Round(state.shares, state.n_t, state.r, factors)
 
 
-def constraints(jitter: Jitter, of: Round) -> list[z3.BoolRef]:
+def constraints(jitter: Jitter, of: Round, *, any_sender: bool = False) -> list[z3.BoolRef]:
     """Give :func:`possible` for the solver."""
-    return list(possible(jitter, of))
+    return list(possible(jitter, of, any_sender=any_sender))

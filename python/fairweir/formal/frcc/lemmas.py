@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fairweir.formal.frcc.encoding import Round, constraints, unknowns
 from fairweir.formal.frcc.jittery import PROVED, Jitter
-from fairweir.formal.lemmas.result import Constant
+from fairweir.formal.lemmas.result import About, Constant
 from fairweir.formal.solve import Outcome, Question
 
 Condition = Callable[[Round], Any]
@@ -79,11 +79,18 @@ class Lemma:
     constants: tuple[Constant, ...] = field(default=())
     note: str = ""
 
+    @property
+    def about(self) -> About:
+        """What the update makes of a round; any sender in its place may change its window by any factor."""
+        return About.CCA
+
     def question(self) -> Question:
         """Give what is asked of the solvers."""
         of = unknowns()
-        assumptions = [*constraints(self.jitter, of), of.shares[0] <= of.shares[1], self.given(of)]
-        return Question(self.name, assumptions, self.then(of), (of.shares[0], of.n_t, of.r, *of.factors), "QF_NRA")
+        start = [of.shares[0] <= of.shares[1], self.given(of)]
+        unknown = (of.shares[0], of.n_t, of.r, *of.factors)
+        anyone = [*constraints(self.jitter, of, any_sender=True), *start]
+        return Question(self.name, [*constraints(self.jitter, of), *start], self.then(of), unknown, "QF_NRA", anyone)
 
 
 def unless(premise: Any, conclusion: Any) -> Any:

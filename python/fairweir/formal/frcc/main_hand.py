@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from fairweir.formal.frcc.claim import Claim
 from fairweir.formal.frcc.main_rule import THESIS, Assumed
+from fairweir.formal.lemmas.result import About
 from fairweir.formal.solve import Question
 
 #: Of a probe's signal, kept in hand by persistence, as in the compiled part.
@@ -22,26 +23,31 @@ def lemmas(assumed: Assumed = THESIS) -> list[Claim]:
             "floor",
             "a flow takes at most its share of max(0, N_T - (1 - Delta_R/2 theta)) from N_T, so N_T keeps that floor",
             lambda: _floor(assumed),
+            About.CCA,
         ),
         Claim(
             "floor is reached",
             "while N_T <= (1 - Delta_R/2 theta)/2, every cwnd grows by (R + 1)/(R + N_T + Delta_R/2 theta) or 1.3",
             lambda: _floor_is_reached(assumed),
+            About.CCA,
         ),
         Claim(
             "persistence",
             "a flow with share (N_T + Delta_R/2 theta) <= 1 - 1/gamma - 1/64 takes N_C for N^_T / (1 - 1/64) or more",
             lambda: _persistence(assumed),
+            About.LOGIC,
         ),
         Claim(
             "cwnd of others",
             "any other flow, if N_T is above its floor and theta <= 2 R, has cwnd of 47/64 C theta or more",
             lambda: _cwnd_of_others(assumed),
+            About.LOGIC,
         ),
         Claim(
             "ceiling",
             "above N_T = P a flow with share >= gamma_R (1/(gamma P) + 1/(s (R + P) - R)) has cwnd' <= s cwnd, s < 1",
             lambda: _ceiling(assumed),
+            About.LOGIC,
         ),
     ]
 
@@ -91,7 +97,8 @@ def _floor(assumed: Assumed) -> Question:
     factor, rule, more = _factor(assumed, r, seen)
     above = n_t - (1 - _exact(assumed.nt_over))
     claim = (r + n_t) * (factor - 1) >= z3.If(above > 0, -above, z3.RealVal(0))
-    return Question("floor", [*assumptions, *rule], claim, (*unknowns, *more), "QF_NRA")
+    anyone = [*assumptions, factor > 0]
+    return Question("floor", [*assumptions, *rule], claim, (*unknowns, *more), "QF_NRA", anyone)
 
 
 def _floor_is_reached(assumed: Assumed) -> Question:
@@ -102,7 +109,8 @@ def _floor_is_reached(assumed: Assumed) -> Question:
     low = n_t <= (1 - _exact(assumed.nt_over)) / 2
     growth = factor * (r + n_t + _exact(assumed.nt_over)) >= r + 1
     claim = z3.Or(growth, factor == _exact(assumed.fastest))
-    return Question("floor is reached", [*assumptions, *rule, low], claim, (*unknowns, *more), "QF_NRA")
+    anyone = [*assumptions, factor > 0, low]
+    return Question("floor is reached", [*assumptions, *rule, low], claim, (*unknowns, *more), "QF_NRA", anyone)
 
 
 def _signal(assumed: Assumed) -> Any:

@@ -11,18 +11,21 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from fairweir import __version__
+from fairweir import __version__, _core
+from fairweir.formal import kept
 from fairweir.formal.frcc.main_check import escapes, play, sample
 from fairweir.formal.frcc.main_controls import controls
 from fairweir.formal.frcc.main_hand import lemmas
 from fairweir.formal.frcc.main_rule import THESIS, Assumed
 from fairweir.formal.frcc.main_update import Attractor, Case, attractor
 from fairweir.formal.frcc.suite import check
-from fairweir.formal.lemmas.result import Constant, LemmaResult, Outcome
+from fairweir.formal.kept import NotBelievedError
+from fairweir.formal.lemmas.inquiry import UNCHECKED
+from fairweir.formal.lemmas.result import About, Constant, LemmaResult, Outcome
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 
 KERNEL: Final = replace(THESIS, slowest=Fraction(196, 256), fastest=Fraction(332, 256))
@@ -164,6 +167,7 @@ def _altogether(ranges: list[Case], results: list[LemmaResult]) -> LemmaResult:
         outcome,
         constants=() if worst is None else (Constant(RATIO, f"{float(worst):.2f}"),),
         note="the worst of the ranges above, which adjoin",
+        about=About.CCA,
     )
 
 
@@ -171,22 +175,39 @@ RATIO: Final = "ratio"
 
 
 def _settled(request: Request, name: str, case: Case, effort: Effort) -> LemmaResult:
-    """Prove one case, or give what an earlier run with the same folder found."""
+    """Prove one case, or take what an earlier run with the same folder found, if it can be believed."""
     if request.out is None:
         return _prove(name, case, effort)[0]
-    key = hashlib.sha256(json.dumps([case.document(), asdict(effort), __version__]).encode()).hexdigest()[:12]
-    kept = request.out / f"frcc-main-{key}.json"
-    cells = request.out / f"frcc-main-{key}-cells.json"
-    if kept.exists() and (cells.exists() or not request.certificate):
-        return _recalled(name, kept)
+    question = _question(case, effort)
+    path = request.out / f"frcc-main-{question[:12]}.json"
+    cells = request.out / f"frcc-main-{question[:12]}-cells.json"
+    doubt = ""
+    if path.exists():
+        try:
+            return _recalled(name, path, question, cells if request.certificate else None)
+        except NotBelievedError as error:
+            doubt = f"a kept answer was not believed and the case was searched again: {error}"
     result, found = _prove(name, case, effort)
-    files = [str(kept)]
+    files, cells_hash = [str(path)], ""
     if found is not None and request.certificate:
         files.append(str(cells))
-        _write(cells, _certificate(found))
+        text = json.dumps(_certificate(found), indent=1) + "\n"
+        kept.write_text(cells, text)
+        cells_hash = hashlib.sha256(text.encode()).hexdigest()
     result = replace(result, files=tuple(files))
-    _write(kept, {"case": case.document(), **result.document()})
-    return result
+    kept.write(path, {"question": question, "cells": cells_hash, "case": case.document(), **result.document()})
+    return replace(result, note="; ".join(filter(None, [doubt, result.note])))
+
+
+def _question(case: Case, effort: Effort) -> str:
+    """Return the hash of all that an answer depends on: the case, how it was played, and the compiled search."""
+    asked = json.dumps([case.document(), asdict(effort), __version__, _program()])
+    return hashlib.sha256(asked.encode()).hexdigest()
+
+
+@cache
+def _program() -> str:
+    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
 
 
 def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attractor | None]:
@@ -196,7 +217,13 @@ def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attracto
     found = attractor(case)
     if isinstance(found, str):
         return LemmaResult(
-            name, unit, Outcome.UNKNOWN, solver="cells", cpu_s=time.process_time() - started, note=found
+            name,
+            unit,
+            Outcome.UNKNOWN,
+            solver="cells",
+            cpu_s=time.process_time() - started,
+            note=found,
+            about=About.CCA,
         ), None
     dice = random.Random(1)  # noqa: S311
     runs = play(found, effort.rounds, dice)
@@ -217,7 +244,9 @@ def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attracto
         outcome, note = Outcome.REFUTED, f"{runs.strays} of {runs.rounds} rounds at random leave the cells"
     claim = f"no flow has more than {_up(facts.worst_ratio)} times another's rate"
     cpu_s = time.process_time() - started
-    return LemmaResult(name, claim, outcome, constants=constants, solver="cells", cpu_s=cpu_s, note=note), found
+    return LemmaResult(
+        name, claim, outcome, constants=constants, solver="cells", cpu_s=cpu_s, note=note, about=About.CCA
+    ), found
 
 
 def _up(x: float) -> str:
@@ -236,23 +265,32 @@ def _certificate(found: Attractor) -> dict[str, Any]:
     }
 
 
-def _write(path: Path, document: dict[str, Any]) -> None:
-    """Write a file whole or not at all, so that an interrupted run leaves nothing half done."""
-    draft = path.with_suffix(".part")
-    draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    draft.replace(path)
+def _recalled(name: str, path: Path, question: str, cells: Path | None) -> LemmaResult:
+    """Read what was kept; a search has no certificate that could be checked, so it rests on the seal.
 
-
-def _recalled(name: str, path: Path) -> LemmaResult:
-    document = json.loads(path.read_text(encoding="utf-8"))
-    constants = tuple(Constant(c["name"], c["ours"]) for c in document["constants"])
+    Raises
+    ------
+    NotBelievedError : it cannot be believed, or the cells are missing that are wanted
+    """
+    document = kept.read(path)
+    if not kept.is_sealed(document):
+        raise NotBelievedError(f"{path} was changed, or was not written by this installation")
+    if document["question"] != question:
+        raise NotBelievedError(f"{path} answers another question")
+    if cells is not None and document["outcome"] != Outcome.UNKNOWN.value:
+        text = kept.read_text(cells)
+        if hashlib.sha256(text.encode()).hexdigest() != document["cells"]:
+            raise NotBelievedError(f"{cells} was changed, or was not written by this installation")
+    note = f"kept, {UNCHECKED}: an earlier run's search"
     return LemmaResult(
         name,
         document["claim"],
         Outcome(document["outcome"]),
-        constants=constants,
+        constants=tuple(Constant(c["name"], c["ours"]) for c in document["constants"]),
         solver=document["solver"],
         cpu_s=document["cpu_s"],
-        note=document["note"],
+        note="; ".join(filter(None, [note, document["note"]])),
+        about=About.CCA,
         files=tuple(document["files"]),
+        kept=UNCHECKED,
     )

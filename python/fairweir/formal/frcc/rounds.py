@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from fairweir.formal.frcc.claim import Claim
 from fairweir.formal.frcc.jittery import Jitter
 from fairweir.formal.frcc.lemmas import Lemma, Range
-from fairweir.formal.lemmas.result import Outcome
+from fairweir.formal.lemmas.result import About, Outcome
 from fairweir.formal.solve import Question
 
 if TYPE_CHECKING:
@@ -49,22 +49,26 @@ def seams(name: str, within: Range) -> list[Claim]:
             f"{name}: N_T comes in",
             "N_T out of range comes nearer by sigma or into it, and does not cross it",
             lambda: _n_t_comes_in(within),
+            About.LOGIC,
         ),
         Claim(
             f"{name}: N_C moves on",
             "N_T in range: it stays, N_C out of range never grows, and falls by sigma or comes in, "
             "or N_T moves by sigma towards the band",
             lambda: _n_c_moves_on(within),
+            About.LOGIC,
         ),
         Claim(
             f"{name}: in the band N_C falls",
             "N_T in the band: N_C out of range falls by sigma or comes in",
             lambda: _n_c_falls_in_band(within),
+            About.LOGIC,
         ),
         Claim(
             f"{name}: without C.8",
             "N_T in the band: N_C out of range falls by sigma or comes in, from C.6 and C.7 alone",
             lambda: _n_c_falls_in_band(within, with_c8=False),
+            About.LOGIC,
             expects=Outcome.REFUTED,
             note="a control: the seams rest on the lemmas",
         ),

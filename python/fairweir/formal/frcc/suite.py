@@ -90,7 +90,7 @@ def check(step: Lemma | Claim, budget_s: float = 60.0, out: Path | None = None) 
     question = step.question()
     answer = ask(question, Budget(cpu_s=budget_s))
     outcome, note = answer.outcome, step.note
-    if outcome is Outcome.UNKNOWN:
+    if outcome in (Outcome.UNKNOWN, Outcome.VACUOUS):
         note = answer.reason
     elif outcome is Outcome.REFUTED and isinstance(step, Lemma):
         played = replay(step, answer.values)
@@ -104,5 +104,14 @@ def check(step: Lemma | Claim, budget_s: float = 60.0, out: Path | None = None) 
         file.write_text(question.negated(), encoding="utf-8")
         files = (str(file),)
     return LemmaResult(
-        step.name, step.claim, outcome, step.expects, constants, answer.solver, answer.cpu_s, note, files
+        step.name,
+        step.claim,
+        outcome,
+        step.expects,
+        constants,
+        answer.solver,
+        answer.cpu_s,
+        note,
+        files,
+        about=step.about,
     )

@@ -45,7 +45,7 @@ class Aimd:
                 (ELSE, z3.And(now == before, mark[t] == mark[t - 1])),
             )
             out.append(z3.Or(halves, recover[t] == recover[t - 1]))
-        return bind(system, flow, self.name, out)
+        return bind(system, flow, self, out)
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
         """Step through the trace."""

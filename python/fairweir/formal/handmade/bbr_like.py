@@ -54,7 +54,7 @@ class BbrLike:
             for i, gain in enumerate(GAINS):
                 paced = is_max(own.rate[t], [alpha, z3.Q(*gain.as_integer_ratio()) * peak[t]])
                 out.append(z3.Implies(phase[t] == i, z3.And(*paced)))
-        return bind(system, flow, self.name, out)
+        return bind(system, flow, self, out)
 
     def _turns(self, phase: Curve, first: int) -> z3.BoolRef:
         return z3.And(*(phase[t] == (first + t) % len(GAINS) for t in range(len(phase))))

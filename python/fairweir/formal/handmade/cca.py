@@ -56,9 +56,9 @@ def remember(system: System, flow: int, *names: str) -> list[Curve]:
     return columns
 
 
-def bind(system: System, flow: int, name: str, constraints: list[z3.BoolRef]) -> list[z3.BoolRef]:
+def bind(system: System, flow: int, cca: HandmadeCca, constraints: list[z3.BoolRef]) -> list[z3.BoolRef]:
     """Add an algorithm's constraints to the system, and give them."""
-    system.decide(f"{name} {flow}", *constraints)
+    system.decide(f"{cca.name} {flow}", lambda trace: cca.violations(trace, flow), *constraints)
     return constraints
 
 

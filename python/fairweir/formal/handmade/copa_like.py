@@ -48,7 +48,7 @@ class CopaLike:
             acked = z3.BoolVal(True) if t < 2 else own.S[t - 1] > own.S[t - 2]
             rests = z3.And(now == before, z3.BoolVal(True) if t < 2 else z3.Not(acked))
             out.append(z3.Or(z3.And(acked, grows), z3.And(acked, shrinks), rests))
-        return bind(system, flow, self.name, out)
+        return bind(system, flow, self, out)
 
     def _may_shrink(self, system: System, flow: int, seen: int, before: z3.ArithRef) -> z3.BoolRef:
         bits = system.flows[flow].delay[seen]

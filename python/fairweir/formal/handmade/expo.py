@@ -48,7 +48,7 @@ class Expo:
             half = z3.Q(*BACKOFF.as_integer_ratio()) * before
             halves = z3.And(now >= half, z3.Or(now <= half, now <= alpha))
             out += [z3.Implies(above, halves), z3.Or(above, now == before + alpha)]
-        return bind(system, flow, self.name, out)
+        return bind(system, flow, self, out)
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
         """Step through the trace."""

@@ -41,7 +41,7 @@ class VegasLike:
             enough = z3.Or(*(z3.And(bit, before * k >= FEWEST * alpha * (1 + k)) for k, bit in enumerate(bits) if k))
             too_many = z3.Or(*(z3.And(bit, before * k > MOST * alpha * (1 + k)) for k, bit in enumerate(bits) if k))
             out += choose((too_many, now == before - alpha), (enough, now == before), (ELSE, now == before + alpha))
-        return bind(system, flow, self.name, out)
+        return bind(system, flow, self, out)
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
         """Step through the trace."""

@@ -53,7 +53,7 @@ def build(points: int) -> System:
     cca = HANDMADE["aimd"]
     system = MODELS["ccac"](Grid(points), Buffer.ARBITRARY, (cca.sender,))
     cca.encode(system)
-    system.require("buffer of the suite", z3.Real("beta") <= LARGEST_BUFFER)
+    system.assume("buffer of the suite", z3.Real("beta") <= LARGEST_BUFFER)
     return system
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import z3
 
 from fairweir.formal.lemmas.inquiry import Inquiry
-from fairweir.formal.lemmas.result import Constant, Outcome
+from fairweir.formal.lemmas.result import About, Constant, Outcome
 from fairweir.formal.lemmas.states import Better, Factor, Measure, State, Transition
 from fairweir.formal.lemmas.view import snapshot
 from fairweir.formal.system import System
@@ -37,7 +37,7 @@ def inquire(
     claim = f"{transition.start.name} ⟹ {_says(transition)}"
     given = (*assumed, transition.start.holds(before))
     then = transition.claim(before, after, objectives)
-    return Inquiry(name or transition.name, claim, system, given, then, expects, constants, note)
+    return Inquiry(name or transition.name, claim, system, given, then, expects, constants, note, transition.about)
 
 
 def inquire_bound(
@@ -50,10 +50,11 @@ def inquire_bound(
     assumed: tuple[z3.BoolRef, ...] = (),
     expects: Outcome = Outcome.PROVED,
     note: str = "",
+    about: About = About.CCA,
 ) -> Inquiry:
     """Ask whether a bound holds throughout all traces that begin in a state; `words` says it."""
     given = (*assumed, start.holds(snapshot(system, 0)))
-    return Inquiry(name, f"{start.name} ⟹ {words}", system, given, bound, expects, constants, note)
+    return Inquiry(name, f"{start.name} ⟹ {words}", system, given, bound, expects, constants, note, about)
 
 
 def _says(transition: Transition) -> str:

@@ -11,7 +11,7 @@ from fairweir.formal.beliefs.soundness import Bound
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.exact import violations
 from fairweir.formal.grid import Grid
-from fairweir.formal.lemmas.result import LemmaResult
+from fairweir.formal.lemmas.result import About, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.models import MODELS
 from fairweir.formal.senders import Sender
@@ -64,7 +64,9 @@ def settle(bound: Bound, budget_s: float) -> LemmaResult:
         if wrong:
             outcome, note = Outcome.UNKNOWN, f"the solver's trace does not replay: {wrong[0]}"
     expects = Outcome.PROVED if bound.is_sound else Outcome.REFUTED
-    return LemmaResult(bound.name, bound.claim, outcome, expects, (), answer.solver, answer.cpu_s, note)
+    return LemmaResult(
+        bound.name, bound.claim, outcome, expects, (), answer.solver, answer.cpu_s, note, about=About.NETWORK
+    )
 
 
 def _by_solver(points: int, budget_s: float) -> Iterator[Step]:
@@ -125,4 +127,4 @@ def _of_trial(name: str, trial: Trial, cpu_s: float) -> LemmaResult:
     if trial.findings:
         first = trial.findings[0]
         note = f"{len(trial.findings)} findings, the first with seed {first.seed}: {first.text}"
-    return LemmaResult(name, claim, outcome, solver="exact fractions", cpu_s=cpu_s, note=note)
+    return LemmaResult(name, claim, outcome, solver="exact fractions", cpu_s=cpu_s, note=note, about=About.NETWORK)

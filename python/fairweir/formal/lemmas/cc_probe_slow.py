@@ -19,7 +19,7 @@ from fairweir.formal.grid import Grid
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
 from fairweir.formal.lemmas.bounds import loss_below, queue_below
 from fairweir.formal.lemmas.inquiry import Inquiry, answer_all
-from fairweir.formal.lemmas.result import Constant, LemmaResult
+from fairweir.formal.lemmas.result import About, Constant, LemmaResult
 from fairweir.formal.lemmas.states import (
     ANYWHERE,
     Amount,
@@ -97,9 +97,10 @@ _EXCESS = Measure(
     lambda _: _q(LOW_QUEUE),
 )
 
-STAY_SOUND = Transition("rate bound stays sound", SOURCE, RATE_SOUND, ends=(RATE_SOUND,))
-STAY_ABOVE = Transition("rate bound has a floor", "ours", ANYWHERE, ends=(FLOOR,))
-QUEUE_RECOVERS = Transition("q_U recovers", "ours", ANYWHERE, ends=(KNOWN,))
+_NETWORK = About.NETWORK
+STAY_SOUND = Transition("rate bound stays sound", SOURCE, RATE_SOUND, ends=(RATE_SOUND,), about=_NETWORK)
+STAY_ABOVE = Transition("rate bound has a floor", "ours", ANYWHERE, ends=(FLOOR,), about=_NETWORK)
+QUEUE_RECOVERS = Transition("q_U recovers", "ours", ANYWHERE, ends=(KNOWN,), about=_NETWORK)
 STAY_SHORT = Transition("q_U stays", SOURCE, SOUND & SHORT, ends=(SHORT,))
 DRAIN = Transition("q_U falls", SOURCE, SOUND & ~SHORT, ends=(SHORT,), progress=Progress((_QUEUE,)))
 RISE = Transition("rate rises", SOURCE, SOUND & SHORT & ~HIGH, ends=(HIGH,), progress=Progress((_RATE,)))
@@ -167,7 +168,8 @@ def ours(system: System) -> Iterator[Inquiry]:
     on_the_way = z3.And(serves(system, STALE_SERVED), queue_below(system, STALE_QUEUE, 3))
     yield inquire(system, RECOVER, used_stale, stale, objectives=on_the_way, note=TIME_OUTS)
     trusted = z3.Not(cbr_delay.contradicted(system))
-    yield inquire_bound(system, "no false time-outs", SOUND, "no window contradicts the beliefs", trusted)
+    words = "no window contradicts the beliefs"
+    yield inquire_bound(system, "no false time-outs", SOUND, words, trusted, about=_NETWORK)
     yield inquire(system, STAY_SHORT, most)
     yield inquire(system, DRAIN, most)
     yield inquire(system, RISE, least, rises)

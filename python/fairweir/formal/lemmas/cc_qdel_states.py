@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import z3
 
+from fairweir.formal.lemmas.result import About
 from fairweir.formal.lemmas.states import Amount, Better, Factor, Measure, Progress, State, Transition
 from fairweir.formal.lemmas.stitch import Phase, Plan
 from fairweir.formal.lemmas.view import FIXED
@@ -95,16 +96,16 @@ class Lemmas:
         source = "tacit in the thesis"
         return (
             Transition("valid, C_L >= alpha", source, VALID, ends=(FLOOR,)),
-            Transition("valid, C_L stale", source, STALE_LOW, ends=(ORDERED,)),
-            Transition("valid, C_U stale", source, STALE_HIGH, ends=(ORDERED,)),
+            Transition("valid, C_L stale", source, STALE_LOW, ends=(ORDERED,), about=About.NETWORK),
+            Transition("valid, C_U stale", source, STALE_HIGH, ends=(ORDERED,), about=About.NETWORK),
         )
 
     @property
     def sound(self) -> tuple[Transition, Transition]:
-        """A bound that is right stays right, whatever the other is; the thesis has both together."""
+        """A bound that is right stays right, whatever the other is; the thesis has both together, "for any CCA"."""
         return (
-            Transition("B.4.1 C_L sound", SOURCE, LOW_SOUND, ends=(LOW_SOUND,)),
-            Transition("B.4.1 C_U sound", SOURCE, HIGH_SOUND, ends=(HIGH_SOUND,)),
+            Transition("B.4.1 C_L sound", SOURCE, LOW_SOUND, ends=(LOW_SOUND,), about=About.NETWORK),
+            Transition("B.4.1 C_U sound", SOURCE, HIGH_SOUND, ends=(HIGH_SOUND,), about=About.NETWORK),
         )
 
     @property

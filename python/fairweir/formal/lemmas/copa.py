@@ -65,7 +65,7 @@ def build(points: int, *, composes: bool) -> System:
     if not composes:
         step = system.grid.step
         for t in range(1, points):
-            system.require("single link", z3.Or(system.TA[t] >= system.TA[t - 1] + step, system.queue(t) <= 0))
+            system.assume("single link", z3.Or(system.TA[t] >= system.TA[t - 1] + step, system.queue(t) <= 0))
     return system
 
 

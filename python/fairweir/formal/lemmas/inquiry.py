@@ -1,25 +1,30 @@
 """A lemma as a question to the solvers, and its answer as a line of the suite's table.
 
-With a folder, settled answers are kept there by the fingerprint of their question, and not asked again; a refutation's
-trace and a proof's certificate go there too.
+With a folder, settled answers are kept there by the fingerprint of their question, and read again by the same command:
+a proof with its certificate, a refutation with its trace. What is believed of them, :mod:`fairweir.formal.kept` says.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import z3
 
-from fairweir.errors import SolverError
-from fairweir.formal.lemmas.result import Constant, LemmaResult
+from fairweir.errors import ConfigError, SolverError
+from fairweir.formal import kept
+from fairweir.formal.checker import RejectedError
+from fairweir.formal.evaluate import Evaluator, assignment
+from fairweir.formal.exact import violations
+from fairweir.formal.kept import NotBelievedError
+from fairweir.formal.lemmas.result import About, Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
-from fairweir.formal.solve import Answer, Outcome, Question, ask
+from fairweir.formal.solve import Outcome, Question, ask, control
 from fairweir.formal.solvers import Budget
 from fairweir.formal.system import System
 from fairweir.formal.trace import Trace
@@ -38,7 +43,7 @@ class Inquiry:
     system : System, with beliefs and senders
     given : further assumptions, as the state in which a trace begins
     then : what holds of each such trace
-    expects, constants, note : as in :class:`LemmaResult`
+    expects, constants, note, about : as in :class:`LemmaResult`
     """
 
     name: str
@@ -49,37 +54,175 @@ class Inquiry:
     expects: Outcome = Outcome.PROVED
     constants: tuple[Constant, ...] = ()
     note: str = ""
+    about: About = About.CCA
+
+    @cached_property
+    def question(self) -> Question:
+        """The question to the solvers; what is about the network is asked of any sender, without the CCA."""
+        anyone = [*self.system.of_any_sender(), *self.given]
+        if self.about is not About.CCA:
+            return Question(self.name, anyone, self.then)
+        return Question(self.name, [*self.system.assertions(), *self.given], self.then, anyone=anyone)
+
+    @cached_property
+    def text(self) -> str:
+        """The question as SMT-LIB, satisfiable if and only if the lemma is wrong."""
+        return self.question.negated()
 
     @property
-    def question(self) -> Question:
-        """The question to the solvers."""
-        return Question(self.name, [*self.system.assertions(), *self.given], self.then)
+    def fingerprint(self) -> str:
+        """The hash of the question and of its controls."""
+        controls = self.question.controls()
+        return hashlib.sha256("\0".join([self.text, *controls]).encode()).hexdigest()
+
+    def complaints(self, trace: Trace) -> list[str]:
+        """Return what speaks against a trace as a refutation, judged exactly; empty if nothing does."""
+        system = self.system
+        found = [str(violation) for violation in violations(trace)]
+        if self.about is About.CCA:
+            found += [str(violation) for judge in system.decided.values() for violation in judge(trace)]
+        try:
+            values = assignment(system, trace)
+            assumed = [constraint for group in system.assumed for constraint in system.groups[group]]
+            found += Evaluator({"assumption": [*self.given, *assumed]}).broken(values)
+            if not Evaluator({"lemma": [self.then]}).broken(values):
+                found.append("the lemma holds on it")
+        except (ValueError, KeyError) as error:
+            found.append(f"not a trace of this model: {error}")
+        return found
 
 
 def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
-    """Ask, or take what the folder has.
+    """Ask, or take what the folder has and can be believed.
 
     Raises
     ------
     VacuousError : the assumptions contradict each other
     SolverError : a solver is missing, or two contradict each other
     """
-    question = inquiry.question
-    blank = LemmaResult(inquiry.name, inquiry.claim, Outcome.UNKNOWN, inquiry.expects, inquiry.constants)
-    kept = None if request.out is None else _kept(question, request.out)
-    if kept is not None and kept.is_file():
-        result = _recall(blank, json.loads(kept.read_text(encoding="utf-8")))
-    else:
-        found = ask(question, Budget(request.budget_s))
-        result = replace(blank, outcome=found.outcome, solver=found.solver, cpu_s=found.cpu_s, note=found.reason)
-        result = replace(result, files=_trace(inquiry, found, request.out))
-        if kept is not None and found.outcome is not Outcome.UNKNOWN:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(_memory(result)) + "\n", encoding="utf-8")
-    if request.certificate and result.outcome is Outcome.PROVED:
-        result = _certified(result, question, request.out)
-    notes = [inquiry.note, "" if result.outcome is not Outcome.UNKNOWN and not request.certificate else result.note]
-    return replace(result, note="; ".join(filter(None, notes)))
+    blank = LemmaResult(
+        inquiry.name, inquiry.claim, Outcome.UNKNOWN, inquiry.expects, inquiry.constants, about=inquiry.about
+    )
+    shelf = None if request.out is None else _Shelf(inquiry, request.out)
+    result, doubt = None, ""
+    if shelf is not None and shelf.path.exists():
+        try:
+            result = shelf.recall(blank, Budget(request.budget_s))
+        except NotBelievedError as error:
+            doubt = f"a kept answer was not believed and the question was asked again: {error}"
+    if result is None:
+        result = _asked(inquiry, request, blank, shelf)
+    if request.certificate and result.outcome is Outcome.PROVED and result.kept != CERTIFIED:
+        result = _certified(result, inquiry, shelf)
+    if shelf is not None and (not result.kept or request.certificate) and result.kept != CERTIFIED:
+        shelf.keep(result)
+    return replace(result, note="; ".join(filter(None, [inquiry.note, doubt, result.note])))
+
+
+def _asked(inquiry: Inquiry, request: Request, blank: LemmaResult, shelf: _Shelf | None) -> LemmaResult:
+    found = ask(inquiry.question, Budget(request.budget_s))
+    note = found.reason if found.outcome in (Outcome.UNKNOWN, Outcome.VACUOUS) else ""
+    result = replace(blank, outcome=found.outcome, solver=found.solver, cpu_s=found.cpu_s, note=note)
+    if found.outcome is not Outcome.REFUTED:
+        return result
+    trace = Trace.from_values(inquiry.system, found.values)
+    if wrong := inquiry.complaints(trace):
+        note = f"the solver's trace does not replay: {wrong[0]} ({len(wrong)} in all)"
+        return replace(result, outcome=Outcome.UNKNOWN, note=note)
+    if shelf is None:
+        return result
+    kept.write_text(shelf.trace, trace.to_json())
+    return replace(result, files=(str(shelf.trace),))
+
+
+#: How a kept answer was checked when it was read again.
+CERTIFIED = "certificate checked again"
+JUDGED = "trace judged again"
+UNCHECKED = "not re-checked"
+
+
+class _Shelf:
+    """Where the answer to one question is kept."""
+
+    def __init__(self, inquiry: Inquiry, out: Path) -> None:
+        self.inquiry = inquiry
+        self.fingerprint = inquiry.fingerprint
+        stem = f"{_stem(inquiry.name)}.{self.fingerprint[:8]}"
+        self.path = out / "answers" / f"{self.fingerprint[:16]}.json"
+        self.trace = out / "traces" / f"{stem}.json"
+        self.certificate = out / "certificates" / stem
+
+    def keep(self, result: LemmaResult) -> None:
+        """Keep a settled answer, sealed."""
+        if result.outcome not in (Outcome.PROVED, Outcome.REFUTED):
+            return
+        document = {
+            "question": self.fingerprint,
+            "outcome": result.outcome.value,
+            "solver": result.solver,
+            "cpu_s": result.cpu_s,
+            "has_certificate": (self.certificate / PROOF).exists(),
+        }
+        kept.write(self.path, document)
+
+    def recall(self, blank: LemmaResult, budget: Budget) -> LemmaResult:
+        """Return what is kept, as far as it can be checked.
+
+        Raises
+        ------
+        NotBelievedError : it cannot be believed
+        """
+        document = kept.read(self.path)
+        solver, cpu_s = document.get("solver"), document.get("cpu_s")
+        if document.get("question") != self.fingerprint:
+            raise NotBelievedError(f"{self.path} answers another question")
+        if not isinstance(solver, str) or not isinstance(cpu_s, float | int) or not 0 <= cpu_s < math.inf:
+            raise NotBelievedError(f"{self.path} is damaged")
+        known = replace(blank, solver=solver, cpu_s=float(cpu_s))
+        match document.get("outcome"):
+            case Outcome.REFUTED.value:
+                self._judge()
+                if not kept.is_sealed(document):
+                    known = replace(blank, solver="exact judge")
+                return replace(known, outcome=Outcome.REFUTED, kept=JUDGED, files=(str(self.trace),))
+            case Outcome.PROVED.value:
+                return self._proof(known, budget, document)
+        raise NotBelievedError(f"{self.path} is damaged: no such outcome")
+
+    def _judge(self) -> None:
+        try:
+            trace = Trace.from_json(kept.read_text(self.trace), source=str(self.trace))
+            wrong = self.inquiry.complaints(trace)
+        except ConfigError as error:
+            raise NotBelievedError(f"{self.trace} is damaged: {error.message}") from None
+        except (ValueError, KeyError, IndexError, TypeError, ZeroDivisionError) as error:
+            raise NotBelievedError(f"{self.trace} is not a trace of this question: {error}") from None
+        if wrong:
+            raise NotBelievedError(f"{self.trace} does not refute it: {wrong[0]}")
+
+    def _proof(self, known: LemmaResult, budget: Budget, document: dict[str, object]) -> LemmaResult:
+        is_sealed, proof = kept.is_sealed(document), self.certificate / PROOF
+        if document.get("has_certificate") is True or proof.exists():
+            from fairweir.formal.certificate import accept
+
+            try:
+                steps = accept(self.inquiry.text, kept.read_text(proof).splitlines())
+            except RejectedError as error:
+                raise NotBelievedError(f"{proof} is rejected: {error}") from None
+            # A certificate shows that the lemma holds, not that it says something: a seal, or the controls again, do.
+            if not is_sealed and (found := control(self.inquiry.question, budget)).outcome is not Outcome.PROVED:
+                raise NotBelievedError(f"{self.path}: {found.reason}")
+            files = (str(self.certificate / QUESTION), str(proof))
+            note = f"certificate of {steps} steps, checked again"
+            return replace(known, outcome=Outcome.PROVED, kept=CERTIFIED, files=files, note=note)
+        if not is_sealed:
+            raise NotBelievedError(f"{self.path} was changed, or was not written by this installation")
+        note = f"kept, {UNCHECKED}: an earlier run's proof without a certificate"
+        return replace(known, outcome=Outcome.PROVED, kept=UNCHECKED, note=note)
+
+
+#: Names within a certificate's folder.
+QUESTION, PROOF = "question.smt2", "certificate.txt"
 
 
 def answer_all(
@@ -95,53 +238,22 @@ def answer_all(
     return results
 
 
-def _kept(question: Question, out: Path) -> Path:
-    fingerprint = hashlib.sha256(question.negated().encode()).hexdigest()[:16]
-    return out / "answers" / f"{fingerprint}.json"
-
-
-def _memory(result: LemmaResult) -> dict[str, Any]:
-    return {key: result.document()[key] for key in ("outcome", "solver", "cpu_s", "files")}
-
-
-def _recall(blank: LemmaResult, memory: dict[str, Any]) -> LemmaResult:
-    return replace(
-        blank,
-        outcome=Outcome(memory["outcome"]),
-        solver=memory["solver"],
-        cpu_s=memory["cpu_s"],
-        files=tuple(memory["files"]),
-    )
-
-
 def _stem(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
 
 
-def _trace(inquiry: Inquiry, found: Answer, out: Path | None) -> tuple[str, ...]:
-    """Keep a refutation's trace."""
-    if out is None or found.outcome is not Outcome.REFUTED:
-        return ()
-    path = out / "traces" / f"{_stem(inquiry.name)}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(Trace.from_values(inquiry.system, found.values).to_json(), encoding="utf-8")
-    return (str(path),)
-
-
-def _certified(result: LemmaResult, question: Question, out: Path | None) -> LemmaResult:
+def _certified(result: LemmaResult, inquiry: Inquiry, shelf: _Shelf | None) -> LemmaResult:
     """Look for a certificate; a proof without one stays proved, and the note says so."""
     from fairweir.formal.certificate import certify, save
 
-    text = question.negated()
     try:
-        certificate = certify(text, CERTIFICATE_STEPS)
+        certificate = certify(inquiry.text, CERTIFICATE_STEPS)
     except SolverError as error:
-        return replace(result, note=f"no certificate: {error.message}")
+        return replace(result, note="; ".join(filter(None, [result.note, f"no certificate: {error.message}"])))
     files = result.files
-    if out is not None:
-        folder = out / "certificates" / _stem(result.name)
-        folder.mkdir(parents=True, exist_ok=True)
-        files = (*files, *map(str, save(certificate, text, folder)))
+    if shelf is not None:
+        shelf.certificate.mkdir(parents=True, exist_ok=True)
+        files = (*files, *map(str, save(certificate, inquiry.text, shelf.certificate)))
     steps = certificate.propagations + certificate.lemmas
     cpu_s = result.cpu_s + certificate.cpu_s
-    return replace(result, files=files, cpu_s=cpu_s, note=f"certificate of {steps} steps, checked")
+    return replace(result, files=files, cpu_s=cpu_s, kept="", note=f"certificate of {steps} steps, checked")

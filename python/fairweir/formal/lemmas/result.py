@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
 from fairweir.formal.solve import Outcome
 
-__all__ = ["Constant", "LemmaResult", "Outcome", "conclude"]
+__all__ = ["About", "Constant", "LemmaResult", "Outcome", "conclude"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,17 @@ class Constant:
         return {"name": self.name, "ours": str(self.ours), "published": published, "unit": self.unit}
 
 
+class About(StrEnum):
+    """What a lemma is about, and so what could make it empty."""
+
+    CCA = "cca"
+    """What a CCA does. Proved only if the same question with any sender in its place can be refuted."""
+    NETWORK = "network"
+    """The network, and what can be known of it; asked of any sender, without the CCA."""
+    LOGIC = "logic"
+    """Arithmetic, or how lemmas add up: no sender occurs in it. Suites have controls that must fail for these."""
+
+
 @dataclass(frozen=True)
 class LemmaResult:
     """A claim, and what became of it.
@@ -49,6 +61,7 @@ class LemmaResult:
     name : str, short, as "2.1 range"
     claim : str, the statement in words or symbols, with its numbers
     outcome : Outcome
+    about : About
     expects : the outcome under which the suite stands; a negative control or a published statement known to be wrong
         expects ``refuted``
     constants : those of the claim
@@ -56,6 +69,7 @@ class LemmaResult:
     cpu_s : float, CPU seconds of all solvers that were asked
     note : str, an assumption, a reason for ``unknown``, a difference from what is published
     files : paths of what was kept: questions, traces, certificates
+    kept : str, for an answer of an earlier run, how it was checked when it was read again; empty if it was asked now
     """
 
     name: str
@@ -67,17 +81,20 @@ class LemmaResult:
     cpu_s: float = 0.0
     note: str = ""
     files: tuple[str, ...] = ()
+    kept: str = ""
+    about: About = field(kw_only=True)
 
     @property
     def stands(self) -> bool:
-        """Did the solver answer as the suite needs it? ``unknown`` never does."""
-        return self.outcome is self.expects and self.outcome is not Outcome.UNKNOWN
+        """Did the solver answer as the suite needs it? ``unknown`` and ``vacuous`` never do."""
+        return self.outcome is self.expects and self.outcome in (Outcome.PROVED, Outcome.REFUTED)
 
     def document(self) -> dict[str, Any]:
         """Give the result as JSON holds it."""
         return {
             "name": self.name,
             "claim": self.claim,
+            "about": self.about.value,
             "outcome": self.outcome.value,
             "expects": self.expects.value,
             "stands": self.stands,
@@ -86,6 +103,7 @@ class LemmaResult:
             "cpu_s": round(self.cpu_s, 3),
             "note": self.note,
             "files": list(self.files),
+            "kept": self.kept,
         }
 
 
@@ -94,10 +112,12 @@ def conclude(results: Iterable[LemmaResult]) -> Outcome:
 
     Returns
     -------
-    Outcome : ``refuted`` if a lemma came out against what the suite needs; else ``unknown`` if one was not settled,
-        or if there is none; else ``proved``
+    Outcome : ``vacuous`` if a lemma is; else ``refuted`` if one came out against what the suite needs; else
+        ``unknown`` if one was not settled, or if there is none; else ``proved``
     """
     found = list(results)
+    if any(result.outcome is Outcome.VACUOUS for result in found):
+        return Outcome.VACUOUS
     if any(not result.stands and result.outcome is not Outcome.UNKNOWN for result in found):
         return Outcome.REFUTED
     if not found or any(not result.stands for result in found):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fairweir.formal.lemmas.inquiry import Inquiry, answer
-from fairweir.formal.lemmas.result import Constant, LemmaResult
+from fairweir.formal.lemmas.result import About, Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.solve import Outcome
 
@@ -118,11 +118,20 @@ def seek(sought: Sought, request: Request) -> LemmaResult:
     note = f"refuted from {refuted} on; {len(spent)} questions"
     if found.proved is None:
         outcome = Outcome.REFUTED if found.refuted == sought.weakest else Outcome.UNKNOWN
-        return LemmaResult(sought.name, "no value proved", outcome, solver=solvers, cpu_s=cpu_s, note=note)
+        return LemmaResult(
+            sought.name, "no value proved", outcome, solver=solvers, cpu_s=cpu_s, note=note, about=About.CCA
+        )
     constant = Constant(sought.name, found.proved, sought.published, sought.unit)
     claim = f"best value {float(found.proved):g} {sought.unit}".rstrip()
     return LemmaResult(
-        sought.name, claim, Outcome.PROVED, constants=(constant,), solver=solvers, cpu_s=cpu_s, note=note
+        sought.name,
+        claim,
+        Outcome.PROVED,
+        constants=(constant,),
+        solver=solvers,
+        cpu_s=cpu_s,
+        note=note,
+        about=About.CCA,
     )
 
 

@@ -14,6 +14,8 @@ from fractions import Fraction
 
 import z3
 
+from fairweir.formal.lemmas.result import About
+
 #: The quantities of an instant by name: ``C_L``, ``queue``, ``cwnd``, ...; C = R = 1.
 Snapshot = Mapping[str, z3.ArithRef]
 Formula = Callable[[Snapshot], z3.BoolRef]
@@ -141,6 +143,7 @@ class Transition:
     or_met : a window in which the objectives hold need not progress
     loses_none : such a window does not lose progress either; the published lemmas leave this out
     meets : the objectives hold throughout every such window
+    about : a transition of the network is asked of any sender
     """
 
     name: str
@@ -152,6 +155,7 @@ class Transition:
     or_met: bool = False
     loses_none: bool = True
     meets: bool = False
+    about: About = About.CCA
 
     def claim(self, before: Snapshot, after: Snapshot, met: z3.BoolRef) -> z3.BoolRef:
         """Give what is claimed of a window that begins in `start`.

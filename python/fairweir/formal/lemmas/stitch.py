@@ -24,7 +24,7 @@ from fractions import Fraction
 
 import z3
 
-from fairweir.formal.lemmas.result import LemmaResult, Outcome
+from fairweir.formal.lemmas.result import About, LemmaResult, Outcome
 from fairweir.formal.lemmas.states import Factor, Measure, Snapshot, State, Transition
 
 #: A solver's steps for one check; they are a few dozen linear constraints each.
@@ -95,7 +95,10 @@ def summary(checks: Sequence[Check]) -> list[LemmaResult]:
         gaps = [f"gap in {check.phase}: {check.gap}" for check in own if check.gap]
         outcome = Outcome.UNKNOWN if gaps else Outcome.PROVED
         cpu_s = sum(check.cpu_s for check in own)
-        results.append(LemmaResult(f"stitch: {name}", meaning, outcome, solver="z3", cpu_s=cpu_s, note="; ".join(gaps)))
+        note = "; ".join(gaps)
+        results.append(
+            LemmaResult(f"stitch: {name}", meaning, outcome, solver="z3", cpu_s=cpu_s, note=note, about=About.LOGIC)
+        )
     return results
 
 
