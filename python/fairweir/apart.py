@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, Literal
 
-from fairweir import _core, cca
+from fairweir import _core, cca, class_objects
 from fairweir.errors import ControllerError, FairweirError, describe_exception
 from fairweir.process import describe_exit, die_with_parent
 from fairweir.world_sim import NOBODY, Played, Watching, simulate
@@ -32,10 +32,12 @@ _HINTS: dict[int, str] = {
     signal.SIGSEGV: "a flow's state is the struct at inet_csk_ca(sk), at most 104 bytes; check pointers and indices",
 }
 _HINTS[signal.SIGBUS] = _HINTS[signal.SIGSEGV]
+# Where the compiler sees that a divisor is 0 it puts in a trap instead of the division.
+_HINTS[signal.SIGILL] = _HINTS[signal.SIGFPE]
 
 
-#: What the child is to play: a configuration, where its files are, what it records of packets.
-_Work = tuple[dict[str, Any], Path | None, Watching]
+#: What the child is to play: a configuration, where its files are, what it records of packets, classes of this process.
+_Work = tuple[dict[str, Any], Path | None, Watching, class_objects.Parcel]
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def play(
             on_progress(at_ns)
 
     try:
-        return _follow(ours, (config, base, watching), report)
+        return _follow(ours, (config, base, watching, class_objects.parcel()), report)
     except (EOFError, ConnectionError):
         raise _fault(config, reached, *_death(process.wait())) from None
     except TimeoutError as error:
@@ -154,7 +156,8 @@ def _fault(config: dict[str, Any], reached_ns: int, what: str, hint: str | None)
 def serve(fd: int) -> None:
     """Be the child: take the work from the connection `fd`, tell how far it is, and give the result."""
     parent = Connection(fd)
-    config, base, watching = parent.recv()
+    config, base, watching, parcel = parent.recv()
+    class_objects.receive(parcel)
     try:
         played = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)), watching)
     except FairweirError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from fairweir import _core, shipped
+from fairweir import _core, class_objects, shipped
 from fairweir.errors import CcaError, describe_exception
 from fairweir.suggestions import did_you_mean
 
@@ -139,6 +140,7 @@ def check(name: str, *, base: Path | None = None) -> None:
     ConfigError : a rule file that is not a rule
     """
     if is_python(name):
+        _refuse_class_of_no_module(name)
         load_class(name, base=base)
     elif is_bpf_source(name):
         locate(name, base=base)
@@ -151,6 +153,22 @@ def check(name: str, *, base: Path | None = None) -> None:
         if name.endswith(".py"):
             hint = f"name the class too: `{name}:MyCca`"
         raise CcaError(f"no congestion controller `{name}`", hint=hint, cca=name)
+
+
+def _refuse_class_of_no_module(name: str) -> None:
+    """Raise a CcaError for what has a colon and yet cannot be a Python class."""
+    where, _, attribute = name.rpartition(":")
+    hint = None
+    if is_bpf_source(where):
+        hint = f"kernel C has no classes: write `{where}`"
+    elif where.endswith(".toml"):
+        hint = f"a rule has no classes: write `{where}`"
+    elif "=" in attribute:
+        hint = f"parameters go in braces: `{where}{{{attribute}}}`"
+    elif where in algorithms():
+        hint = f"`{where}` is a built-in: write its name alone"
+    if hint is not None:
+        raise CcaError(f"not a congestion controller: `{name}`", hint=hint, cca=name)
 
 
 def locate(file: str, *, base: Path | None = None) -> Path:
@@ -186,18 +204,22 @@ def kernel_c(name: str, *, base: Path | None = None) -> Path:
     return write_controller(Rule.load(path))
 
 
-def source_file(name: str, *, base: Path | None = None) -> Path | None:
-    """Give the file that defines the controller `name`, or None for a built-in.
+def source_digest(name: str, *, base: Path | None = None) -> str | None:
+    """Return a hash of the code that defines the controller `name`, or None for a built-in.
 
     Raises
     ------
     CcaError : no such file or module
+    ConfigError : the file cannot be read
     """
+    if is_python(name) and (known := class_objects.digest(name)) is not None:
+        return known
     where = name.rpartition(":")[0] if is_python(name) else name
     if where.endswith(".py") or is_bpf_source(where) or is_rule(where):
-        return locate(where, base=base)
-    file = _load_module(where).__file__ if is_python(name) else None
-    return Path(file) if file else None
+        file: str | Path | None = locate(where, base=base)
+    else:
+        file = getattr(_load_module(where), "__file__", None) if is_python(name) else None
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else None
 
 
 def load_module(name: str, *, base: Path | None = None) -> tuple[str, str, ModuleType]:
@@ -212,14 +234,19 @@ def load_module(name: str, *, base: Path | None = None) -> tuple[str, str, Modul
 
 
 def load_class(name: str, *, base: Path | None = None) -> type[Cca]:
-    """Give the class that ``file.py:Class`` or ``module:Class`` names.
+    """Return the class that ``file.py:Class`` or ``module:Class`` names, or that was given as an object.
 
     Raises
     ------
     CcaError : no such file, module or class, the file does not run, or the class is not a :class:`Cca`
     """
+    known = class_objects.find(name)
+    if known is not None:
+        return known
     where, attribute, module = load_module(name, base=base)
-    found = getattr(module, attribute, None)
+    found: object = module
+    for part in attribute.split("."):
+        found = getattr(found, part, None)
     classes = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Cca)]
     classes = [key for key in classes if key != "Cca"]
     if found is None:
@@ -263,6 +290,11 @@ def _blame(error: Exception, path: Path) -> str:
 def _load_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            hint = "for a file write its path with `.py`: `mine.py:MyCca`"
+            raise CcaError(f"no Python module `{name}`", hint=hint, cca=name) from error
+        raise CcaError(f"module `{name}` cannot be imported: {describe_exception(error)}", cca=name) from error
     except Exception as error:
         raise CcaError(
             f"module `{name}` cannot be imported: {describe_exception(error)}",

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from fairweir.cca_spec import AnyCca, table_of
 
 ScenarioDict = dict[str, Any]
 
-Cca = str | Mapping[str, Any]
-"""A CCA as scenarios name it: ``"vegas"`` or ``{"name": "vegas", "alpha": 4}``."""
+Cca = AnyCca
+"""A CCA as users name it: ``"vegas"``, ``"vegas{alpha=4}"``, ``{"name": "vegas", "alpha": 4}`` or a class."""
 
 START_SPREAD_S = 2.0
 """Flows start at random within it: simultaneous starts would synchronise them, and ties are not evidence."""
 
 
 def cca_name(cca: Cca) -> str:
-    """Give the name alone."""
-    return cca if isinstance(cca, str) else str(cca["name"])
+    """Return the name alone, as results show it; a text with parameters is shown whole."""
+    return cca if isinstance(cca, str) else str(table_of(cca)["name"])
 
 
 def mbps(rate: float) -> str:

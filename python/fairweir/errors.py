@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sysconfig
 import traceback
 from pathlib import Path
 from typing import Any
+
+#: Folders of code that is not the user's: this package, installed packages, and Python's own modules.
+_OURS = str(Path(__file__).parent) + "/"
+_INSTALLED = tuple(f"{path}/" for path in {*map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))})
 
 
 class FairweirError(Exception):
@@ -104,10 +109,13 @@ class MissingExtraError(FairweirError):
 
 
 def describe_exception(error: BaseException) -> str:
-    """Give an exception in one line: its type, its text, and the innermost line of code that raised it."""
+    """Return an exception in one line: its type, its text, and the user's innermost line of code, if there is one.
+
+    A line of fairweir, of an installed package or of Python itself is named only if there is none of the user's.
+    """
     text = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
-        return text
-    last = frames[-1]
-    return f"{text} ({Path(last.filename).name}, line {last.lineno}, in {last.name})"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen ")]
+    users = [frame for frame in frames if not frame.filename.startswith(_OURS)]
+    own = [frame for frame in users if not frame.filename.startswith(_INSTALLED)]
+    last = next((some[-1] for some in (own, users, frames) if some), None)
+    return text if last is None else f"{text} ({Path(last.filename).name}, line {last.lineno}, in {last.name})"

@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from fairweir.arguments import words_for_enums
 from fairweir.metrics import RATIO_CEILING
 from fairweir.verdict import Interval
 
@@ -45,6 +46,7 @@ def student_t(degrees: int) -> float:
     return float(stdtrit(degrees, 0.5 + CONFIDENCE / 2))
 
 
+@words_for_enums
 def interval(samples: Sequence[float], scale: Scale) -> Interval:
     """Mean over seeds and its 95 % t-interval.
 

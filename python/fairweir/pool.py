@@ -15,6 +15,7 @@ from multiprocessing import context
 from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar
 
+from fairweir import class_objects
 from fairweir.errors import FairweirError, describe_exception
 from fairweir.process import describe_exit
 
@@ -129,7 +130,7 @@ def iter_jobs(
     pool = ProcessPool(
         max_workers=min(workers or default_workers(), len(jobs)),
         initializer=_become_worker,
-        initargs=(timeout_s is not None,),
+        initargs=(timeout_s is not None, class_objects.parcel()),
         context=server,
     )
     finished = False
@@ -181,11 +182,12 @@ def is_guarded() -> bool:
     return _is_guarded
 
 
-def _become_worker(has_time_limit: bool) -> None:
+def _become_worker(has_time_limit: bool, parcel: class_objects.Parcel) -> None:
     """Leave Ctrl-C to the parent, which ends its workers."""
     global _is_guarded  # noqa: PLW0603 - of the whole process, once
     _is_guarded = has_time_limit
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    class_objects.receive(parcel)
 
 
 def _outcome(index: int, job: Job, future: Future[Result], timeout_s: float | None) -> Done[Job, Result] | Failed[Job]:

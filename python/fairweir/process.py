@@ -14,7 +14,7 @@ _CAUSES = {
     signal.SIGABRT: "it gave up",
     signal.SIGBUS: "memory that is not there",
     signal.SIGFPE: "a division by zero",
-    signal.SIGILL: "no such instruction",
+    signal.SIGILL: "a trap that the compiler puts where C is undefined, such as a division by zero",
     signal.SIGKILL: "killed from outside, perhaps for want of memory",
     signal.SIGSEGV: "memory that is not its own",
 }

@@ -7,13 +7,14 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fairweir import _core, cca, world_sim
+from fairweir.arguments import one_of, text_with_unit
 from fairweir.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
 from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.scenario import Scenario, flow_ids
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 World = Literal["sim", "kernel"]
 
+#: Flows that the text of a record shows.
+SHOWN_FLOWS = 6
 #: Data packets that a record has room for unless told: 1 GB of memory while it is made, a second at 60 Gbit/s.
 MOST_PACKETS = 5_000_000
 
@@ -41,10 +44,20 @@ class Run:
         of the kernel world also ``emulator``
     """
 
-    scenario: Scenario
-    summary: dict[str, Any]
+    scenario: Scenario = field(repr=False)
+    summary: dict[str, Any] = field(repr=False)
     _series: tuple[Columns, Columns] | None = field(default=None, repr=False)
     _packets: tuple[Columns, Columns] | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        """Return one line: what was played, and what each flow got; the first few, if there are many."""
+        shown = [f"{flow['id']} {flow['throughput_mbps']:.3g}" for flow in self.summary["flows"][:SHOWN_FLOWS]]
+        left = len(self.summary["flows"]) - len(shown)
+        flows = ", ".join(shown) + (f", and {left} more" if left else "")
+        recorded = ", ".join(name for name, has in (("series", self.has_series), ("packets", self.has_packets)) if has)
+        return (
+            f"<Run {self.scenario.name!r} in {self.summary['world']}: {flows} Mbit/s; recorded: {recorded or 'none'}>"
+        )
 
     @property
     def has_series(self) -> bool:
@@ -171,7 +184,7 @@ def _umask() -> int:
 
 
 def run(
-    scenario: Scenario,
+    scenario: Scenario | str | Path | Mapping[str, Any],
     *,
     seed: int | None = None,
     interval: str | None = None,
@@ -185,7 +198,7 @@ def run(
 
     Parameters
     ----------
-    scenario : Scenario
+    scenario : Scenario, or what :meth:`Scenario.of` makes one of: a path, a name, a document
     seed : int; replaces the scenario's
     interval : str, time with unit; of the time series, none are recorded without it
     on : "sim" or "kernel"; the world
@@ -209,11 +222,13 @@ def run(
     InvariantError : a bug of the simulator
     KeyboardInterrupt : Ctrl-C, at once even in the middle of a run
     """
+    one_of(get_args(World), on, "on")
+    scenario = Scenario.of(scenario)
     if seed is not None:
-        scenario = scenario.model_copy(update={"seed": seed})
+        scenario = scenario.override({"seed": seed})
     config = scenario.resolve()
     if interval is not None:
-        config["interval"] = _core.parse_time(interval)
+        config["interval"] = _core.parse_time(text_with_unit(interval, "interval", "100ms"))
         if config["interval"] == 0:
             raise ConfigError("interval must be positive: `0`", hint='write "100ms"', key="interval")
     if options is not None and on != "kernel":

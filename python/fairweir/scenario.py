@@ -25,11 +25,12 @@ from pydantic import (
 
 from fairweir import _core, shipped
 from fairweir.cca import algorithms
+from fairweir.cca_spec import AnyCca, table_of
 from fairweir.complaints import explain
 from fairweir.elements import Access, AnyJitter, AnyLoss, Policer, Table, as_list
-from fairweir.errors import ConfigError
+from fairweir.errors import CcaError, ConfigError
 from fairweir.links import Link
-from fairweir.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, complain
+from fairweir.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, complain, show
 from fairweir.suggestions import nearest
 
 #: Most flows of one scenario: an absurd count is a slip, told before memory is.
@@ -52,7 +53,8 @@ class CcaSpec(BaseModel):
     def label(self) -> str:
         """Give a short name for tables and plots: the class of a Python file, the stem of a C or rule file."""
         if ":" in self.name:
-            return self.name.rpartition(":")[2]
+            # Of a class of a function: `module:make.<locals>.Mine#2`.
+            return self.name.rpartition(":")[2].rpartition(".")[2].partition("#")[0]
         return Path(self.name).name.removesuffix(".bpf.c").removesuffix(".toml")
 
     @model_serializer(mode="wrap")
@@ -61,7 +63,12 @@ class CcaSpec(BaseModel):
 
 
 def _cca(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
+    if not isinstance(value, (str, type)) and not (isinstance(value, Mapping) and isinstance(value.get("name"), type)):
+        return value
+    try:
+        return table_of(value)
+    except CcaError as error:
+        raise complain(error.message, hint=error.hint or "") from None
 
 
 class DelayedAck(Table):
@@ -213,6 +220,23 @@ class Scenario(BaseModel):
             raise explain(error, cls, document, source) from None
         scenario._source, scenario._base = source, base
         return scenario
+
+    @classmethod
+    def of(cls, given: object) -> Scenario:
+        """Return a scenario given as one, as a path, as the name of one that comes with fairweir, or as a document.
+
+        Raises
+        ------
+        ConfigError : as :meth:`load` and :meth:`from_dict`, or it is none of these
+        """
+        if isinstance(given, Scenario):
+            return given
+        if isinstance(given, (str, Path)):
+            return cls.load(given)
+        if isinstance(given, Mapping):
+            return cls.from_dict(given)
+        hint = "give a Scenario (`dumbbell(...)` makes one), a file's path, or a dict"
+        raise ConfigError(f"scenario cannot be `{show(given)}`", hint=hint)
 
     def to_dict(self, *, compact: bool = False) -> dict[str, Any]:
         """Give the scenario as a document that :meth:`from_dict` takes; `compact` leaves out what is by default."""
@@ -399,7 +423,7 @@ def dump_document(document: Mapping[str, Any]) -> str:
 
 
 def dumbbell(
-    ccas: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]],
+    ccas: AnyCca | Sequence[AnyCca],
     *,
     rate: str = "96Mbps",
     rtprop: str | Sequence[str] = "40ms",
@@ -418,7 +442,7 @@ def dumbbell(
 
     Parameters
     ----------
-    ccas : one controller (name, or table with ``name`` and parameters) or one a flow
+    ccas : one controller (name, ``cubic{beta=0.5}``, table with ``name`` and parameters, or class) or one a flow
     rate, buffer : str with units, of the link
     rtprop : str with unit, one or one a flow
     duration, warmup : str with units
@@ -436,9 +460,9 @@ def dumbbell(
     ConfigError : a value that a scenario cannot have, or lists of different lengths
     """
     columns: dict[str, list[Any]] = {
-        "cca": [ccas] if isinstance(ccas, (str, Mapping)) else list(ccas),
-        "rtprop": [rtprop] if isinstance(rtprop, str) else list(rtprop),
-        "flows": list(flows) if flows is not None else [{}],
+        "cca": _column("ccas", ccas, (str, type, Mapping), 'write "bbr", ["bbr", "cubic"], or classes'),
+        "rtprop": _column("rtprop", rtprop, (str,), 'write it with its unit: "40ms", or one a flow'),
+        "flows": _column("flows", [{}] if flows is None else flows, (Mapping,), 'write [{"start": "1s"}, {}]'),
     }
     n = max(map(len, columns.values()))
     for key, column in columns.items():
@@ -456,3 +480,17 @@ def dumbbell(
     if description:
         document["description"] = description
     return Scenario.from_dict(document, source=name, base=base)
+
+
+def _column(name: str, given: object, single: tuple[type, ...], hint: str) -> list[Any]:
+    """Return an argument that is one value, or one a flow, as a list.
+
+    Raises
+    ------
+    ConfigError : it is neither
+    """
+    values = [given] if isinstance(given, (*single, str)) or not isinstance(given, Sequence) else list(given)
+    for value in values:
+        if not isinstance(value, single):
+            raise ConfigError(f"{name} cannot be `{show(value)}`", hint=hint)
+    return values

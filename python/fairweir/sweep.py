@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweir import __version__, cca
+from fairweir import __version__, cca, class_objects
 from fairweir.errors import ConfigError, MissingExtraError
 from fairweir.overrides import parse_value
 from fairweir.pool import Done, Failed, InterruptedJobs, map_jobs
@@ -162,9 +162,9 @@ def fingerprint(scenario: Scenario, world: World = "sim") -> str:
     """
     config = scenario.resolve()
     sources = {
-        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        name: digest
         for name in sorted({flow.cca.name for flow in scenario.flow})
-        if (path := cca.source_file(name, base=scenario.base)) is not None
+        if (digest := cca.source_digest(name, base=scenario.base)) is not None
     }
     text = json.dumps([build() if world == "sim" else __version__, config, sources], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
@@ -178,10 +178,16 @@ def play(point: Point) -> dict[str, Any]:
     return {key: value for key, value in summary.items() if key != "scenario"}
 
 
+def _play_there(point: Point, parcel: class_objects.Parcel) -> dict[str, Any]:
+    """Play one point in a process that was not started here."""
+    class_objects.receive(parcel)
+    return play(point)
+
+
 def sweep(
-    scenario: Scenario,
+    scenario: Scenario | str | Path | Mapping[str, Any],
     grid: Grid,
-    directory: Path,
+    directory: str | Path,
     *,
     workers: int | None = None,
     timeout_s: float | None = None,
@@ -192,9 +198,9 @@ def sweep(
 
     Parameters
     ----------
-    scenario : Scenario, to be varied
+    scenario : Scenario to be varied, or what :meth:`Scenario.of` makes one of
     grid : dict from dotted keys to lists of values
-    directory : Path; gets points/KEY.json, and flows.parquet and links.parquet of all finished points
+    directory : str or Path; gets points/KEY.json, and flows.parquet and links.parquet of all finished points
     workers : int, processes; default one a core
     timeout_s : float, s of wall time a point may take; not on a cluster
     cluster : str, address of a Dask scheduler that plays the points instead of this machine
@@ -209,7 +215,8 @@ def sweep(
     ConfigError : a point that cannot be played, found before any is
     KeyboardInterrupt : Ctrl-C; what had finished is kept, in the tables too
     """
-    points = expand(scenario, grid)
+    directory = Path(directory)
+    points = expand(Scenario.of(scenario), grid)
     store = directory / "points"
     store.mkdir(parents=True, exist_ok=True)
     summaries = {point.key: kept for point in points if (kept := _kept(store, point.key)) is not None}
@@ -273,7 +280,8 @@ def _play_on_cluster(
     except (OSError, ValueError) as error:
         raise ConfigError(f"no Dask scheduler at `{address}`", hint="write it as tcp://HOST:8786") from error
     with client:
-        futures = {client.submit(play, point, pure=False): i for i, point in enumerate(points)}
+        parcel = class_objects.parcel()
+        futures = {client.submit(_play_there, point, parcel, pure=False): i for i, point in enumerate(points)}
         for future in as_completed(futures, loop=client.loop):
             i = futures[future]
             raised = future.exception()

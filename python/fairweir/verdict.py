@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
+from fairweir.arguments import words_for_enums
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -100,6 +102,7 @@ class Verdict(BaseModel):
     """Command that plays it again."""
 
 
+@words_for_enums
 def combine(outcomes: Iterable[Outcome]) -> Outcome:
     """Give the outcome of several claims together.
 

@@ -25,6 +25,8 @@ from fairweir.worker import play
 WELL = "ca->rtt_us = sample->rtt_us;"
 LOOPS = 'for (;;) asm volatile("");'
 DIVIDES = "ca->rtt_us = sample->rtt_us / (100 - min(100U, tcp_sk(sk)->delivered));"
+#: A divisor that the compiler knows to be 0: it puts in a trap of its own.
+DIVIDES_PLAINLY = "u32 none = 0; ca->rtt_us = sample->rtt_us / none;"
 STRAYS = "*(volatile u32 *)8 = sample->rtt_us;"
 
 Source = Callable[[str], Path]
@@ -48,7 +50,15 @@ def alone(path: Path, count: int = 1) -> Scenario:
 
 @pytest.mark.parametrize(
     ("line", "what", "hint"),
-    [(DIVIDES, "SIGFPE: a division by zero", "divisors"), (STRAYS, "SIGSEGV: memory that is not its own", "pointers")],
+    [
+        (DIVIDES, "SIGFPE: a division by zero", "divisors"),
+        (
+            DIVIDES_PLAINLY,
+            "SIGILL: a trap that the compiler puts where C is undefined, such as a division by zero",
+            "in the kernel BPF then gives 0",
+        ),
+        (STRAYS, "SIGSEGV: memory that is not its own", "pointers"),
+    ],
 )
 def test_a_crash_is_an_error_that_names_flow_and_file(source: Source, line: str, what: str, hint: str) -> None:
     path = source(line)

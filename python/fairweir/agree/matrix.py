@@ -12,6 +12,7 @@ from fairweir import __version__
 from fairweir.agree import hosts
 from fairweir.agree.compare import Cell, Standing, compare
 from fairweir.agree.known import Difference, annotate
+from fairweir.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.scenario import Scenario
 from fairweir.worlds import Archive, Outcome, Task, play_all, spread_starts
@@ -67,6 +68,7 @@ class Agreement(BaseModel):
         """Do enough cells agree?"""
         return self.share is not None and self.share >= self.bound
 
+    @words_for_enums
     def count(self, standing: Standing) -> int:
         """How many cells stand so."""
         return sum(cell.standing is standing for cell in self.cells)

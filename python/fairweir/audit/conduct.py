@@ -5,19 +5,21 @@ from __future__ import annotations
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import cast
 
 from fairweir import _core, pool
+from fairweir.arguments import words_for_enums
 from fairweir.audit.battery import BUDGETS, PYTHON_MAX_PACKETS, Budget
 from fairweir.audit.exhibits.family import Depth, Place, Subject
 from fairweir.audit.exhibits.registry import FAMILIES, select
-from fairweir.audit.jobs import Job, Measured, Showing, fills_buffers, measure, show, whole_path
+from fairweir.audit.jobs import CALIBRATION, Job, Measured, Showing, fills_buffers, measure, show, whole_path
 from fairweir.audit.judge import curves, judge, undecided
 from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult, Fault, Trace
 from fairweir.audit.searches import CONTRACT, HUNT, exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
+from fairweir.cca_spec import AnyCca, require, text_of
 from fairweir.errors import CcaError, ConfigError, ControllerError
 from fairweir.verdict import Outcome, combine
 
@@ -262,8 +264,9 @@ class _Conductor:
         return Job(case.subject, family.name, self.depth, index, seed, self.budget.patience).scenario().to_toml()
 
 
+@words_for_enums
 def run_audit(
-    ccas: Iterable[str],
+    ccas: AnyCca | Iterable[AnyCca],
     *,
     depth: Depth = Depth.DEFAULT,
     seeds: int | None = None,
@@ -276,8 +279,8 @@ def run_audit(
 
     Parameters
     ----------
-    ccas : names, ``mine.py:Class`` or ``mine.bpf.c``
-    depth : which battery
+    ccas : names, ``cubic{beta=0.5}``, ``mine.py:Class``, ``mine.bpf.c``, tables or classes; one, or several
+    depth : which battery; "quick", "default" or "deep"
     seeds : runs of every point, instead of the battery's own number; at least 2
     only : exhibits to run (full names or their beginnings); all by default, the quick battery without searches
     workers : processes, one a core by default
@@ -295,12 +298,13 @@ def run_audit(
     InterruptedAuditError : Ctrl-C; holds what had finished
     """
     started = time.perf_counter()
-    listed = list(only or ())
+    listed = [only] if isinstance(only, str) else list(only or ())
+    chosen = [text_of(cca) for cca in ([ccas] if isinstance(ccas, (str, type, Mapping)) else ccas)]
     names = [n for n in select(listed) if listed or depth is not Depth.QUICK or n in FAMILIES]
     budget = _with_seeds(BUDGETS[depth], seeds)
     report = on_progress or (lambda what, part: None)
     report("calibrating", 0.0)
-    subjects = _subjects(list(dict.fromkeys(ccas)), workers)
+    subjects = _subjects(list(dict.fromkeys(chosen)), workers)
     conductor = _Conductor(subjects, depth, budget, names)
 
     def document(*, complete: bool) -> AuditResults:
@@ -333,12 +337,18 @@ def _with_seeds(budget: Budget, seeds: int | None) -> Budget:
 def _subjects(ccas: Sequence[str], workers: int | None) -> list[Subject]:
     if not ccas:
         raise ConfigError("no CCA to audit", hint="name one or more: `fairweir audit bbr cubic`")
+    for cca in ccas:
+        require(cca)
     paths = [whole_path(cca) for cca in ccas]
     outcomes = pool.map_jobs(fills_buffers, paths, workers=workers, timeout_s=CALIBRATION_TIMEOUT_S)
     subjects = []
     for cca, path, outcome in zip(ccas, paths, outcomes, strict=True):
         if not outcome.ok and isinstance(outcome.error, ConfigError):
-            raise outcome.error
+            error = outcome.error
+            if error.source == CALIBRATION:
+                # The user wrote a CCA, no scenario: neither its name nor its keys are theirs.
+                error.source, error.key = cca, None
+            raise error
         fills = outcome.ok and outcome.value
         subjects.append(Subject(cca, path, "3bdp" if fills else "100bdp"))
     return subjects

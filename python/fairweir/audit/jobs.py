@@ -11,9 +11,10 @@ from fairweir import _core
 from fairweir.audit.exhibits.family import Depth, Family, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.registry import FAMILIES
 from fairweir.audit.results import Trace, TraceFlow, TraceLink
+from fairweir.cca_spec import name_part, table_of
 from fairweir.dumbbell import ScenarioDict
 from fairweir.run import Run, run
-from fairweir.scenario import Scenario
+from fairweir.scenario import CcaSpec, Scenario
 
 TRACE_SAMPLES = 240
 """Points of a time series for figures: more than a figure's width in a report can show would only weigh."""
@@ -130,6 +131,8 @@ def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
     scenario = record.scenario
     flows, links = record.flows.to_pylist(), record.links.to_pylist()
     times = [row["t_ns"] / 1e9 for row in flows if row["flow"] == 0]
+    under_audit = CcaSpec.model_validate(table_of(subject.cca))
+    specs = [flow.cca for flow in scenario.flow for _ in range(flow.count)]
     return Trace(
         label=place.label,
         x=place.x,
@@ -139,7 +142,7 @@ def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
         flows=[
             TraceFlow(
                 id=str(summary["id"]),
-                cca=subject.name if str(summary["cca"]) == subject.cca else str(summary["cca"]),
+                cca=subject.name if specs[i] == under_audit else str(summary["cca"]),
                 throughput_mbps=[_number(row["throughput_mbps"]) for row in flows if row["flow"] == i],
                 cwnd_pkts=[_number(row["cwnd_bytes"] / PACKET_BYTES) for row in flows if row["flow"] == i],
                 rtt_ms=[_number(row["rtt_ms"]) for row in flows if row["flow"] == i],
@@ -184,6 +187,7 @@ def _number(value: float) -> float | None:
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
+CALIBRATION = "calibration"
 CALIBRATION_RTPROP_MS = 50.0
 FILLED_MS = 1000.0
 """Queueing delay beyond which a CCA is taken to fill any buffer: 20 BDP, four times BBR's start-up and more than any
@@ -209,13 +213,14 @@ def fills_buffers(cca: str) -> bool:
     ------
     FairweirError : as :func:`fairweir.run.run`
     """
-    summary = run(Scenario.from_dict(calibration_scenario(cca), source="calibration")).summary
+    summary = run(Scenario.from_dict(calibration_scenario(cca), source=CALIBRATION)).summary
     return float(summary["flows"][0]["qdelay_ms"]["p95"]) > FILLED_MS
 
 
 def whole_path(cca: str) -> str:
     """`cca` with the whole path of its file, if it is one: a scenario then replays from anywhere."""
-    path, colon, name = cca.rpartition(":")
+    whole, params = name_part(cca)
+    path, colon, name = whole.rpartition(":")
     if colon and path.endswith(".py"):
-        return f"{Path(path).resolve()}:{name}"
-    return str(Path(cca).resolve()) if cca.endswith((".bpf.c", ".toml")) else cca
+        return f"{Path(path).resolve()}:{name}{params}"
+    return f"{Path(whole).resolve()}{params}" if whole.endswith((".bpf.c", ".toml")) else cca

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from fairweir.arguments import words_for_enums
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Reduction
 from fairweir.audit.results import Curve, ExhibitResult, Fault, Point
 from fairweir.intervals import Scale, interval
@@ -18,6 +19,7 @@ Samples = Mapping[int, Mapping[int, Mapping[str, float]]]
 """Index of the place -> seed -> metric -> value."""
 
 
+@words_for_enums
 def curves(family: Family, depth: Depth, cca: str, samples: Samples) -> list[Curve]:
     """Every metric of `family` along its axis, with what theory expects of `cca`."""
     laws = family.laws(cca)

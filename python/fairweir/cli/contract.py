@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from fairweir.cca_spec import require, table_of
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
@@ -129,10 +130,11 @@ def contract(
             return derive_held(cca, read_held(held), archive, workers)
         return _derive(cca, replace(plan_for(cca), **changes), archive, workers)
 
-    results: list[ContractResult] = []
-    for cca in dict.fromkeys(ccas):
-        named: Cca = {"name": cca, **parameters} if parameters else cca
-        results.append(derive(named))
+    named: list[Cca] = [{**table_of(cca), **parameters} if parameters else cca for cca in dict.fromkeys(ccas)]
+    if not open_loop:  # which asks plain functions, too
+        for cca in named:
+            require(cca)
+    results = [derive(cca) for cca in named]
     if plot is not None:
         contract_panels(results).savefig(plot)
     if as_json:

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairweir.cca_spec import require
 from fairweir.contracts.judge import UNFAIR_RUNS, judge
 from fairweir.contracts.keep import kept_in
 from fairweir.contracts.oddities import CLAMPED_FLOWS, overflowing
@@ -82,6 +83,8 @@ def derive(
     ------
     ConfigError, CcaError : the CCA does not exist, or its parameters are wrong
     """
+    if measure is None:
+        require(cca)
     plan = plan or plan_for(cca)
     measure = measure or kept_in(Archive(None))
     progress = on_progress or (lambda what: None)

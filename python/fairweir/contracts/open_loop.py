@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from fairweir.cca_spec import as_written
 from fairweir.contracts.action_map import Crossing, Held
 from fairweir.contracts.fit import FAMILIES, POWER, Points, bootstrap, choose, fit
 from fairweir.contracts.judge import BOOTSTRAP_SEED, CURVE_POINTS, as_candidate, intervals_of
@@ -84,7 +85,7 @@ class Bench:
         ]
 
     def _scenario(self, cca: Cca, duration_s: float, keys: dict[str, Any], seed: int) -> Scenario:
-        flow = {"cca": cca if isinstance(cca, str) else dict(cca), "rtprop": ms(self.rtprop_ms), "oracle_rtprop": True}
+        flow = {"cca": as_written(cca), "rtprop": ms(self.rtprop_ms), "oracle_rtprop": True}
         return Scenario.from_dict(
             {
                 "name": f"held-{cca_name(cca)}",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from fairweir.cca_spec import as_written
 from fairweir.contracts.fit import Points
 from fairweir.dumbbell import Cca, cca_name, dumbbell, flows
 from fairweir.measure import PACKET, packets
@@ -70,7 +71,7 @@ class Setting:
         """Give the scenario of one run; the seed draws start times within two seconds."""
         tables = flows("", [self.rtprop.ms] * self.flows, seed)
         for table in tables:
-            table["cca"] = cca if isinstance(cca, str) else dict(cca)
+            table["cca"] = as_written(cca)
             if self.oracle:
                 table["oracle_rtprop"] = True
         link: dict[str, Any] = {}

@@ -6,6 +6,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from fairweir.arguments import words_for_enums
+
 if TYPE_CHECKING:
     import z3
 
@@ -30,11 +32,13 @@ class Buffer(StrEnum):
         return self is not Buffer.INFINITE
 
 
+@words_for_enums
 def fixed_size(buffer: Buffer, grid: Grid) -> Fraction | None:
     """Give beta in C R if the buffer leaves no choice, else None."""
     return (1 + grid.jitter) / 4 if buffer is Buffer.SMALL else None
 
 
+@words_for_enums
 def least_size(buffer: Buffer, grid: Grid) -> Fraction:
     """Give the smallest beta in C R that the buffer admits; it must also exceed alpha unless it is fixed."""
     return {
@@ -45,6 +49,7 @@ def least_size(buffer: Buffer, grid: Grid) -> Fraction:
     }[buffer]
 
 
+@words_for_enums
 def admits(buffer: Buffer, grid: Grid, beta: z3.ArithRef, alpha: z3.ArithRef) -> list[z3.BoolRef]:
     """Give the constraints on beta and alpha, both in C R."""
     match buffer:

@@ -22,6 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairweir.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.formal.smtlib import Value, assert_all, declared, values
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, Race, Reply, Satisfiable, SolverName, race, version
@@ -158,6 +159,7 @@ class Prepared:
         wanted = f"(get-value ({names}))\n" if names else ""
         return f"(set-logic {self._logic})\n{self._text}{more}(check-sat)\n{wanted}"
 
+    @words_for_enums
     def check(
         self,
         further: Iterable[z3.BoolRef] = (),
@@ -174,6 +176,7 @@ class Prepared:
         return check_text(self.script(further), budget, solvers, until)
 
 
+@words_for_enums
 def check_text(
     text: str,
     budget: Budget | None = None,
@@ -199,6 +202,7 @@ def check_text(
     return Check(winner.verdict, _values(winner, text), version(winner.solver), cpu_s, troubles)
 
 
+@words_for_enums
 def ask(
     question: Question,
     budget: Budget | None = None,

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from fairweir.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.process import describe_exit, die_with_parent
 
@@ -67,6 +68,7 @@ class Budget:
         steps = max(1, int(self.cpu_s * Z3_STEPS_PER_S))
         return steps if steps < 2**32 else None
 
+    @words_for_enums
     def bind(self, solver: SolverName) -> Callable[[], None]:
         """Give what a child does first: it takes on its limits, and ends with this process."""
         tie = die_with_parent()
@@ -209,6 +211,7 @@ class Race(StrEnum):
     """Everyone finishes or runs out of budget, and answers are compared."""
 
 
+@words_for_enums
 def race(
     query: Path, budget: Budget, solvers: Sequence[SolverName] = ALL_SOLVERS, until: Race = Race.FIRST
 ) -> list[Reply]:

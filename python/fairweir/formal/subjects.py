@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fairweir import shipped
+from fairweir.arguments import words_for_enums
 from fairweir.cca import algorithms
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Start, cbr_delay, ccac
@@ -40,6 +41,7 @@ class Subject:
     assumes: str
 
 
+@words_for_enums
 def of_rule(rule: Rule, start: Start, expiry: Expiry) -> Subject:
     """Give a rule as a subject, with its beliefs at the start and the end of a trace."""
 
@@ -78,6 +80,7 @@ def of_handmade(cca: HandmadeCca) -> Subject:
     return Subject(cca.name, cca.source, cca.sender, encode, cca.violations, assumes)
 
 
+@words_for_enums
 def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> Subject:
     """Give the CCA of that name: a rule that comes with fairweir, one encoded by hand, or a rule file.
 

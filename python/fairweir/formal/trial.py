@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from fairweir.arguments import words_for_enums
 from fairweir.formal.beliefs.choices import Family, Terms
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.evaluate import Evaluator, assignment
@@ -51,6 +52,7 @@ class Trial:
     findings: tuple[Finding, ...]
 
 
+@words_for_enums
 def families_of(model: str, buffer: Buffer) -> tuple[Family, ...]:
     """Give the beliefs that are sound on a model with such a buffer, in an order in which they can be attached."""
     rates = (Family.CCAC,) if model == "ccac" else (Family.CCAC, Family.CBR_DELAY)
@@ -76,6 +78,7 @@ def try_out(system: System, seeds: Sequence[int]) -> Trial:
     return Trial(len(seeds), pauses, tuple(findings))
 
 
+@words_for_enums
 def make(model: str, grid: Grid, buffer: Buffer, seed: int, senders: Sequence[Sender]) -> Trace:
     """Make a random trace, with beliefs if its flow is alone and never pauses."""
     trace = sample(model, grid, buffer, seed, senders=senders)

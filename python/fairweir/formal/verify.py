@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
+from fairweir.arguments import member, one_of, words_for_enums
 from fairweir.errors import InvariantError
 from fairweir.formal.buffers import Buffer, least_size
 from fairweir.formal.claims import Assumption, Bound, Claim
@@ -55,6 +56,10 @@ class Case:
     buffer: Buffer
     flows: int = 1
     given: tuple[Assumption, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "buffer", member(Buffer, self.buffer, "buffer"))
+        one_of(MODELS, self.model, "model")
 
     @cached_property
     def system(self) -> System:
@@ -134,6 +139,7 @@ class Verification:
         return self.answer.outcome
 
 
+@words_for_enums
 def verify(
     case: Case,
     budget: Budget | None = None,

@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fairweir.cca_spec import require
 from fairweir.dumbbell import Cca, cca_name
 from fairweir.hunting.hunter import BudgetSpentError, Hunter, Progress
 from fairweir.hunting.result import BOUND, Growth, GrowthPoint, HuntResult, OutcomeWord, Victim
@@ -273,6 +274,8 @@ def hunt(
     ------
     ConfigError, CcaError : the CCA does not exist, or its parameters are wrong
     """
+    if measure is None:
+        require(cca)
     if packet_budget is None:
         packet_budget = PYTHON_PACKET_BUDGET if ":" in cca_name(cca) else PACKET_BUDGET
     space, was_cut = _affordable(space or Space(), packet_budget)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from fairweir.cca_spec import as_written
 from fairweir.dumbbell import Cca, cca_name, dumbbell, flows, mbps
 from fairweir.measure import packets
 from fairweir.units import Duration, Rate
@@ -167,7 +168,7 @@ def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:
     # The claim is on long-run shares; half of the run is left for convergence (specs/frcc.md section 4 leaves 60 %).
     tables = flows("", [space.rtprop_ms] * space.flows, seed, spread_s=START_SPREAD_S)
     for table in tables:
-        table["cca"] = cca if isinstance(cca, str) else dict(cca)
+        table["cca"] = as_written(cca)
     about = f"{space.flows} flows of {cca_name(cca)} share {mbps(spot.rate_mbps)}"
     if spot.kind != "none":
         kind = next(k for k in KINDS if k.name == spot.kind)

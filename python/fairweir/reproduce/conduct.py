@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from fairweir import __version__
+from fairweir.arguments import words_for_enums
 from fairweir.filenames import slug
 from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, Setting
@@ -37,6 +38,7 @@ class Reproduction(BaseModel):
     findings: list[Finding]
     is_quick: bool = False
 
+    @words_for_enums
     def count(self, outcome: Outcome) -> int:
         """How many checks came out so."""
         return sum(finding.outcome is outcome for finding in self.findings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fairweir.cca_spec import require
 from fairweir.dumbbell import cca_name
 from fairweir.hunting.result import HuntResult
 from fairweir.hunting.search import hunt
@@ -58,6 +59,7 @@ def starve(
     ----------
     Starvation paper, sections 2.2, 4.3 and 6.1, appendix A; specs/ccas.md section 22
     """
+    require(question.cca)
     player = Player(archive, workers, on_progress)
     points = scan(question, player)
     base: dict[str, Any] = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairweir.cca_spec import as_written
 from fairweir.dumbbell import Cca, cca_name, dumbbell, flow, mbps, seconds, start_times_s
 from fairweir.hunting.space import START_SPREAD_S, time_text
 
@@ -31,7 +32,7 @@ BUFFER = "infinite"
 
 def flow_of(cca: Cca, rtprop_ms: float, start_s: float, **keys: Any) -> Document:
     """Give a flow's table."""
-    return {**flow(cca_name(cca), rtprop_ms, start_s), "cca": cca if isinstance(cca, str) else dict(cca), **keys}
+    return {**flow(cca_name(cca), rtprop_ms, start_s), "cca": as_written(cca), **keys}
 
 
 def _virtual(rate_mbps: float, d_ms: float, rtprop_ms: float) -> Document:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from fairweir.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.synth.archive import Archive
@@ -110,6 +111,7 @@ class Search:
         return self.control_cpu_s + sum(finding.cpu_s for finding in self.findings)
 
 
+@words_for_enums
 def search(
     query: Query,
     archive: Archive,

@@ -9,6 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from typing import Protocol
 
+from fairweir.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.formal.solve import Check
 from fairweir.formal.solvers import Budget, SolverName, find_program
@@ -37,6 +38,7 @@ class Checkers(Protocol):
         """The query's, in this process."""
 
 
+@words_for_enums
 @contextmanager
 def checkers(query: Query, workers: int, budget: Budget, solvers: Sequence[SolverName]) -> Iterator[Checkers]:
     """Give so many checkers, ended when the block ends.

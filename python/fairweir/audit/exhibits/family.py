@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from fairweir.arguments import words_for_enums
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -144,6 +146,7 @@ class Family:
     seeds: int | None = None
     """Fixed number of seeds, where the depth's would cost too much or tell too little."""
 
+    @words_for_enums
     def place(self, depth: Depth, index: int) -> Place:
         """The point at `index` of the battery of `depth`."""
         return self.places[depth][index]

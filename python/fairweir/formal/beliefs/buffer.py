@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import z3
 
+from fairweir.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Family, Start, Terms, needs_rate
 from fairweir.formal.beliefs.samples import Sample, is_largest, is_least
 from fairweir.formal.system import Bit, System
 
 
+@words_for_enums
 def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) -> None:
     """Give a flow that has C_L and C_U the beliefs ``beta_L`` and ``beta_U`` (C R), sound if it is alone.
 

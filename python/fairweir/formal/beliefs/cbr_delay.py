@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import z3
 
+from fairweir.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms, needs_rate
 from fairweir.formal.beliefs.samples import Sample, is_largest
@@ -23,11 +24,13 @@ from fairweir.formal.system import Bit, System, is_max
 LARGEST_FALL = Fraction(1, 2)
 
 
+@words_for_enums
 def reach(grid: Grid, resolution: Resolution) -> Fraction:
     """Give T* + D, or a step more, in R: a quiet T* has room for C_L_lambda times this, and a probe exceeds it."""
     return 1 + grid.jitter + (grid.step if resolution is Resolution.STEP else 0)
 
 
+@words_for_enums
 def attach(
     system: System,
     *,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import z3
 
+from fairweir.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms, needs_rate
 from fairweir.formal.beliefs.samples import is_least
@@ -21,6 +22,7 @@ FAR_APART = 2
 MOVED = z3.Q(11, 10)
 
 
+@words_for_enums
 def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> None:
     """Give a flow the beliefs ``C_L`` and ``C_U``, rates in C."""
     needs_rate(system.flows[flow].sender)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from fairweir.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.senders import Sender
 
@@ -47,6 +48,7 @@ class Resolution(StrEnum):
     """To the byte: the bound is for a jitter of D (thesis, equation 4.2.2)."""
 
 
+@words_for_enums
 def needs_rate(sender: Sender) -> None:
     """Refuse a sender that may pause: then a delay or a loss seen does not tell that the link was busy.
 

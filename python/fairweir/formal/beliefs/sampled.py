@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import z3
 
+from fairweir.arguments import words_for_enums
 from fairweir.formal.beliefs.soundness import Bound
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.grid import Grid
@@ -32,6 +33,7 @@ class Sampled:
     L: Curve
 
     @classmethod
+    @words_for_enums
     def of(cls, model: str, points: int, per_r: int, buffer: Buffer) -> Sampled:
         """Build a system whose trace has `points` points R apart, with `per_r` steps between two."""
         system = MODELS[model](Grid((points - 1) * per_r + 1, per_r), buffer)

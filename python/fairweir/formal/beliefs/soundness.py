@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import z3
 
+from fairweir.arguments import words_for_enums
 from fairweir.formal.beliefs import Family, Resolution, Start, cbr_delay, ccac
 from fairweir.formal.beliefs import buffer as buffer_size
 from fairweir.formal.buffers import Buffer
@@ -122,6 +123,7 @@ def controls(grid: Grid) -> Iterator[Bound]:
     yield control("beta_U without a loss", "beta <= A - L - S", lossy, lossy.beta <= known)
 
 
+@words_for_enums
 def believing(model: str, grid: Grid, buffer: Buffer, resolution: Resolution | None = None) -> System:
     """Give a model with a flow that has beliefs: of CBR-delay if a resolution is given, else of CCAC."""
     system = MODELS[model](grid, buffer)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import z3
 
+from fairweir.arguments import words_for_enums
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.grid import Grid
 from fairweir.formal.models.delay import delays
@@ -19,6 +20,7 @@ from fairweir.formal.models.loss import tail_drop
 from fairweir.formal.system import Acks, Curve, Sender, System, is_min
 
 
+@words_for_enums
 def build(
     grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,), acks: Acks = Acks.MAY_PAUSE
 ) -> System:

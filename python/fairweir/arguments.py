@@ -1,0 +1,112 @@
+"""Arguments of public functions: words are checked where they come in, not where they are used minutes later."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from fairweir.errors import ConfigError
+from fairweir.suggestions import did_you_mean
+
+P = ParamSpec("P")
+R = TypeVar("R")
+E = TypeVar("E", bound=StrEnum)
+
+_MANY = ("Sequence[", "Iterable[", "list[", "tuple[")
+
+
+def member(kind: type[E], value: Any, name: str) -> E:
+    """Return the member of `kind` that `value` is, or is the text of.
+
+    Raises
+    ------
+    ConfigError : there is none; names the argument and the nearest member
+    """
+    try:
+        return kind(value)
+    except ValueError:
+        words = [str(one) for one in kind]
+        raise ConfigError(f"{name} cannot be `{value}`", hint=did_you_mean(str(value), words)) from None
+
+
+def one_of(known: Iterable[str], value: object, name: str) -> None:
+    """Raise a ConfigError that names the argument if `value` is none of the words `known`."""
+    words = list(known)
+    if value not in words:
+        raise ConfigError(f"{name} cannot be `{value}`", hint=did_you_mean(str(value), words))
+
+
+def text_with_unit(value: object, name: str, example: str) -> str:
+    """Return `value` if it is a text.
+
+    Raises
+    ------
+    ConfigError : it is a bare number, say; names the argument, and shows `example`
+    """
+    if not isinstance(value, str):
+        raise ConfigError(f"{name} must be a text with a unit: `{value}`", hint=f'write "{example}"')
+    return value
+
+
+def words_for_enums(function: Callable[P, R]) -> Callable[P, R]:
+    """Let `function` take the texts of its StrEnum parameters (single ones, and sequences) instead of their members.
+
+    StrEnums compare equal to their texts but are not identical to them, and texts lack ``value`` and methods: a text
+    that is let in unchecked does half of what it should, and fails late.
+
+    Raises
+    ------
+    ConfigError : of the decorated function; a word that is no member, or something else
+    """
+    kinds: dict[str, tuple[type[StrEnum], bool]] | None = None
+    names = list(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        nonlocal kinds
+        if kinds is None:
+            kinds = enum_parameters(function)
+        given: list[Any] = list(args)
+        named: dict[str, Any] = dict(kwargs)
+        for name, (kind, is_many) in kinds.items():
+            at = names.index(name)
+            place: Any = (given, at) if at < len(given) else (named, name)
+            if place[0] is given or name in named:
+                place[0][place[1]] = _members(kind, place[0][place[1]], name, is_many=is_many)
+        return function(*given, **named)
+
+    return checked
+
+
+def _members(kind: type[StrEnum], value: Any, name: str, *, is_many: bool) -> Any:
+    if value is None or isinstance(value, kind):
+        return value
+    if not is_many:
+        return member(kind, value, name)
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        value = [value]
+    return [member(kind, one, name) for one in value]
+
+
+def enum_parameters(function: Callable[..., Any]) -> dict[str, tuple[type[StrEnum], bool]]:
+    """Return the parameters of `function` whose annotation names a StrEnum: the enum, and whether several are taken."""
+    space: Mapping[str, Any] = inspect.unwrap(function).__globals__
+    found = {}
+    for name, annotation in function.__annotations__.items():
+        if name == "return":
+            continue
+        words = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+        if words.startswith(("Callable[", "Mapping[", "dict[")):
+            continue
+        kinds = [space[word] for word in re.findall(r"\w+", words) if _is_enum(space.get(word))]
+        if kinds:
+            found[name] = (kinds[0], words.startswith(_MANY))
+    return found
+
+
+def _is_enum(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, StrEnum)

@@ -1,0 +1,145 @@
+"""Controllers given as class objects: the name that stands for each, and how it reaches other processes.
+
+A class that any process can import is named by its module (``package.module:Mine``) or its file (``mine.py:Mine``). A
+class of a notebook, a script or a function cannot; it gets a numbered name (``__main__:Mine#1``) that means this very
+object, and travels to workers as code (cloudpickle).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from importlib.machinery import PathFinder
+from operator import attrgetter
+from typing import Any
+
+from fairweir.errors import CcaError
+
+_HINT = "put it into a file and name it by that: `mine.py:Mine`"
+
+#: Classes of this process by name.
+_known: dict[str, type[Any]] = {}
+#: Classes that came from another process: pickled code, or the reason why there is none.
+_received: dict[str, bytes | str] = {}
+
+#: What travels: a class as pickled code, or the reason why it cannot.
+Parcel = dict[str, bytes | str]
+
+
+def name_of(cls: type[Any]) -> str:
+    """Return the name by which scenarios mean the class `cls`.
+
+    Raises
+    ------
+    CcaError : it is not a :class:`fairweir.Cca`
+    """
+    from fairweir.cca import Cca
+
+    if not issubclass(cls, Cca) or cls is Cca:
+        hint = f"derive it: `class {cls.__name__}(fairweir.Cca):`"
+        raise CcaError(f"`{cls.__name__}` is not a congestion controller", hint=hint, cca=cls.__qualname__)
+    if (name := _importable_name(cls)) is not None:
+        return name
+    stem = f"{cls.__module__}:{cls.__qualname__}"
+    taken = (f"{stem}#{number}" for number in range(1, len(_known) + 2))
+    name = next(name for name in taken if _known.get(name, cls) is cls)
+    _known[name] = cls
+    return name
+
+
+def offer(name: str) -> None:
+    """Make ``__main__:Mine``, written as text, known to workers too; other names are left alone."""
+    where, _, attribute = name.rpartition(":")
+    if where == "__main__" and "#" not in attribute:
+        found = _attribute(sys.modules["__main__"], attribute)
+        if isinstance(found, type):
+            _known[name] = found
+
+
+def find(name: str) -> type[Any] | None:
+    """Return the class object of that name; None if the name means none.
+
+    Raises
+    ------
+    CcaError : it was one of another process, and could not travel
+    """
+    if name in _known:
+        return _known[name]
+    sent = _received.get(name)
+    if isinstance(sent, str):
+        raise CcaError(f"class `{name}` cannot travel to another process: {sent}", hint=_HINT, cca=name)
+    if sent is not None:
+        import cloudpickle
+
+        _known[name] = cloudpickle.loads(sent)
+        return _known[name]
+    if "#" in name:
+        raise CcaError(f"`{name}` was a class of another session", hint=_HINT, cca=name)
+    return None
+
+
+def parcel() -> Parcel:
+    """Return all classes that other processes cannot import, for :func:`receive` there."""
+    return {**_received, **{name: _pickled(cls) for name, cls in _known.items()}}
+
+
+def receive(sent: Parcel) -> None:
+    """Make known here what :func:`parcel` returned in another process."""
+    _received.update(sent)
+
+
+def digest(name: str) -> str | None:
+    """Return a hash of the code of a class that travels by value; None if `name` means none of these."""
+    cls = find(name)
+    if cls is None:
+        return None
+    code = _pickled(cls)
+    # What cannot be pickled has no lasting name: it is never taken for something played before.
+    return hashlib.sha256(code).hexdigest() if isinstance(code, bytes) else f"{code} {id(cls)}"
+
+
+def _importable_name(cls: type[Any]) -> str | None:
+    """Return a name that means `cls` in every process: by its file, if it came from one, or by its module."""
+    module = sys.modules.get(cls.__module__)
+    if module is None or cls.__module__ == "__main__" or _attribute(module, cls.__qualname__) is not cls:
+        return None
+    if hasattr(module, "__fairweir_stamp__"):
+        return f"{module.__file__}:{cls.__qualname__}"
+    return f"{cls.__module__}:{cls.__qualname__}" if _is_on_path(cls.__module__) else None
+
+
+def _is_on_path(module: str) -> bool:
+    """Would an interpreter with this one's path find `module`, if it were not loaded already?"""
+    path: list[str] | None = None
+    parts = module.split(".")
+    for i in range(len(parts)):
+        spec = PathFinder.find_spec(".".join(parts[: i + 1]), path)
+        if spec is None:
+            return False
+        path = list(spec.submodule_search_locations or [])
+    return True
+
+
+def _attribute(module: object, dotted: str) -> object:
+    """Return ``Outer.Inner`` of a module; None if there is no such attribute."""
+    try:
+        found: object = attrgetter(dotted)(module)
+    except AttributeError:
+        return None
+    return found
+
+
+def _pickled(cls: type[Any]) -> bytes | str:
+    import cloudpickle
+
+    module = sys.modules.get(cls.__module__)
+    by_value = module is not None and cls.__module__ != "__main__" and not _is_on_path(cls.__module__)
+    if by_value:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        return bytes(cloudpickle.dumps(cls))
+    except Exception as error:  # noqa: BLE001 - whatever a user's class refers to
+        return f"{type(error).__name__}: {error}"
+    finally:
+        if by_value:
+            cloudpickle.unregister_pickle_by_value(module)
