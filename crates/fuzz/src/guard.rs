@@ -2,8 +2,8 @@
 
 use arbitrary::{Result, Unstructured};
 use fairweir_capture::Reader;
-use fairweir_guard::policy::{Config, Labels, Policies};
-use fairweir_guard::{Direction, Flags, FlowKey, Limits, Packet, Promise, Table, Timestamps};
+use fairweir_guard::policy::{Class, Classify, Config, Labels, Policies};
+use fairweir_guard::{Direction, Feature, Flags, FlowKey, Limits, Packet, Promise, Table, Timestamps};
 use fairweir_units::{Bytes, Dur, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -17,13 +17,31 @@ const POLICIES: [&str; 4] = [
     "[[rledbat]]\n[[cap]]\ngroup = 'flow'\nrate = '900Tbps'\n",
 ];
 
+/// A model that knows nothing.
+#[derive(Debug)]
+struct AllNear;
+
+impl Classify for AllNear {
+    fn features(&self) -> Vec<Feature> {
+        Vec::new()
+    }
+
+    fn classify(&self, rows: &[&[Option<f64>]]) -> Vec<Class> {
+        vec![Class::Near; rows.len()]
+    }
+}
+
 /// A file of policies: refused with a line and a reason, or policies that a table can serve.
 ///
 /// # Panics
 /// If neither holds.
 pub fn policies(text: &str) {
     match Config::from_toml(text) {
-        Ok(config) => drop(Table::new(Limits::default(), [0; 16], Policies::new(&config).plan())),
+        Ok(config) => {
+            let classifier = config.flow.is_some().then(|| Box::new(AllNear) as Box<dyn Classify>);
+            let policies = Policies::new(&config, classifier).expect("a model where one is named");
+            drop(Table::new(Limits::default(), [0; 16], policies.plan()));
+        }
         Err(e) => assert!(e.line > 0 && !e.reason.is_empty(), "of `{text}`"),
     }
 }
@@ -54,7 +72,8 @@ pub fn guard(bytes: &[u8]) {
 }
 
 fn watch(from: &mut Unstructured<'_>) -> Result<()> {
-    let mut policies = Policies::new(&Config::from_toml(from.choose(&POLICIES)?).expect("policies"));
+    let config = Config::from_toml(from.choose(&POLICIES)?).expect("policies");
+    let mut policies = Policies::new(&config, None).expect("no model is named");
     let limits = Limits {
         open: from.int_in_range(0..=5)?,
         strangers: from.int_in_range(0..=5)?,

@@ -74,7 +74,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
         say(settings, &format!("does not know processes: {e}"));
     }
     let known = Known::new(rules.names.clone(), answers, owners);
-    let mut guard = Guard::new(tap, known, &device.name, &rules, settings.dry_run);
+    let mut guard = Guard::new(tap, known, &device.name, &rules, settings.dry_run)?;
     let exposition = endpoint.map(|endpoint| {
         let exposition = Exposition::new(metrics::render(&status(&guard, Decisions::default())));
         endpoint.serve(exposition.clone());
@@ -94,12 +94,11 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
                 Ok(rules) if rules.needs_owners() && !has_owners => {
                     say(settings, "keeps its policies: the new ones are about processes, which it does not know");
                 }
-                Ok(rules) => {
-                    guard.reload(rules);
-                    say(settings, "has new policies");
-                }
-                // What ran so far goes on.
-                Err(e) => say(settings, &format!("keeps its policies: {e}")),
+                read => match read.and_then(|rules| guard.reload(rules)) {
+                    Ok(()) => say(settings, "has new policies"),
+                    // What ran so far goes on.
+                    Err(e) => say(settings, &format!("keeps its policies: {e}")),
+                },
             },
             Some(request) => {
                 let is_interrupted = request == Request::Interrupt;

@@ -59,11 +59,14 @@ pub struct Turn {
 
 impl Guard {
     /// Guards through `tap` by `rules`; `known` is what there is to know of flows beyond their packets.
-    pub fn new(tap: Tap, known: Known, interface: &str, rules: &Rules, dry_run: bool) -> Guard {
-        let policies = rules.policies();
+    ///
+    /// # Errors
+    /// If the rules do not belong together.
+    pub fn new(tap: Tap, known: Known, interface: &str, rules: &Rules, dry_run: bool) -> Result<Guard, GuardError> {
+        let policies = rules.policies()?;
         let secret = RandomState::new();
         let key = (u128::from(secret.hash_one(0)) << 64 | u128::from(secret.hash_one(1))).to_ne_bytes();
-        Guard {
+        Ok(Guard {
             table: Table::new(Limits::default(), key, policies.plan()),
             group: rules.config.group(),
             known,
@@ -75,15 +78,19 @@ impl Guard {
             held: HashMap::new(),
             notes: HashMap::new(),
             rates_at: machine::now(),
-        }
+        })
     }
 
     /// Takes new rules; flows keep their measurements, and their windows until the next decision.
-    pub fn reload(&mut self, rules: Rules) {
-        self.policies = rules.policies();
+    ///
+    /// # Errors
+    /// If they do not belong together; then nothing changes.
+    pub fn reload(&mut self, rules: Rules) -> Result<(), GuardError> {
+        self.policies = rules.policies()?;
         self.group = rules.config.group();
         self.known.rename(rules.names);
         self.table.replan(self.policies.plan());
+        Ok(())
     }
 
     /// Where packets come from.

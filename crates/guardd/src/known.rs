@@ -175,7 +175,7 @@ mod tests {
     /// A table that has measured these flows.
     fn table_of(flows: &[FlowKey]) -> Table {
         let limits = Limits { needs_proof: false, ..Limits::default() };
-        let mut table = Table::new(limits, [0; 16], Policies::new(&Default::default()).plan());
+        let mut table = Table::new(limits, [0; 16], Policies::new(&Default::default(), None).unwrap().plan());
         for flow in flows {
             table.observe(&Packet {
                 at: Time::ZERO,

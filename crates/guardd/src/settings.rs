@@ -5,7 +5,7 @@ use crate::hook::Attachment;
 use crate::names::Names;
 use crate::tap::Means;
 use fairweir_guard::Trees;
-use fairweir_guard::policy::{Config, FlowConfig, FlowPolicy, Group, Policies};
+use fairweir_guard::policy::{Classify, Config, FlowConfig, Group, Policies};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -32,12 +32,10 @@ pub struct Rules {
 
 impl Rules {
     /// The policies, at their beginning.
-    pub(crate) fn policies(&self) -> Policies {
-        let mut policies = Policies::new(&self.config);
-        if let (Some(flow), Some(forest)) = (&self.config.flow, &self.forest) {
-            policies.push(Box::new(FlowPolicy::new(flow.clone(), Box::new(forest.clone()))));
-        }
-        policies
+    pub(crate) fn policies(&self) -> Result<Policies, GuardError> {
+        let classifier = self.forest.clone().map(|forest| Box::new(forest) as Box<dyn Classify>);
+        Policies::new(&self.config, classifier)
+            .map_err(|e| GuardError::refused(e.to_string(), "docs/guard.md lists the keys"))
     }
 
     /// Are flows told apart by this host's processes?

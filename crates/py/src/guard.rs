@@ -3,7 +3,7 @@
 use crate::error;
 use crate::run::{play_observed, raw, table};
 use fairweir_capture::{CaptureError, Reader};
-use fairweir_guard::policy::{Class, Classify, Config as PolicyConfig, FlowConfig, FlowPolicy, Policies};
+use fairweir_guard::policy::{Class, Classify, Config as PolicyConfig, FlowConfig, Policies};
 use fairweir_guard::{Trees, catalogue};
 use fairweir_rehearse::{HeldLessons, Lessons, Receiver, Sampling};
 use fairweir_sim::Config;
@@ -46,8 +46,9 @@ pub fn guard_lessons<'py>(
         }
         Some(forest) => {
             let trees = Trees::from_json(forest).map_err(|e| error::from_trees(py, &e))?;
-            let mut policies = Policies::new(&PolicyConfig::default());
-            policies.push(Box::new(FlowPolicy::new(FlowConfig::with_model("learnt"), Box::new(trees))));
+            let wanted = PolicyConfig { flow: Some(FlowConfig::with_model("learnt")), ..PolicyConfig::default() };
+            let policies = Policies::new(&wanted, Some(Box::new(trees)));
+            let policies = policies.map_err(|e| PyValueError::new_err(e.to_string()))?;
             let senders = vec![Some(Ipv4Addr::LOCALHOST); config.flows.len()];
             let receiver = Receiver::new(&config, &senders, policies);
             let mut held = HeldLessons { receiver, lessons };

@@ -3,7 +3,7 @@
 use crate::error;
 use crate::run::play_observed;
 use fairweir_guard::Trees;
-use fairweir_guard::policy::{Classify, Config as PolicyConfig, FlowPolicy, Policies};
+use fairweir_guard::policy::{Classify, Config as PolicyConfig, Policies};
 use fairweir_rehearse::{FairShare, Receiver};
 use fairweir_sim::Config;
 use fairweir_units::Rate;
@@ -48,16 +48,13 @@ pub fn run_guarded(
 /// The policies of a file, with what tells the flow policy's classes.
 pub(crate) fn policies_of(toml: &str, fair_share: Option<u64>, forest: Option<&str>) -> Result<Policies, String> {
     let config = PolicyConfig::from_toml(toml).map_err(|e| e.to_string())?;
-    let mut policies = Policies::new(&config);
-    if let Some(flow) = config.flow {
-        let classifier: Box<dyn Classify> = match (flow.model.as_str(), fair_share, forest) {
-            (FAIR_SHARE, Some(rate), _) => Box::new(FairShare { rate: Rate::from_bytes_per_sec(rate) }),
-            (model, _, Some(forest)) => {
-                Box::new(Trees::from_json(forest).map_err(|e| format!("flow.model `{model}`: {e}"))?)
-            }
-            (model, _, None) => return Err(format!("flow.model: no classifier `{model}`")),
-        };
-        policies.push(Box::new(FlowPolicy::new(flow, classifier)));
-    }
-    Ok(policies)
+    let model = config.flow.as_ref().map(|flow| flow.model.as_str());
+    let classifier: Option<Box<dyn Classify>> = match (model, fair_share, forest) {
+        (Some(FAIR_SHARE), Some(rate), _) => Some(Box::new(FairShare { rate: Rate::from_bytes_per_sec(rate) })),
+        (Some(model), _, Some(forest)) => {
+            Some(Box::new(Trees::from_json(forest).map_err(|e| format!("flow.model `{model}`: {e}"))?))
+        }
+        _ => None,
+    };
+    Policies::new(&config, classifier).map_err(|e| e.to_string())
 }

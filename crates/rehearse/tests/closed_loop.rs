@@ -1,9 +1,9 @@
 //! Policies at work on simulated senders.
 
-use fairweir_guard::policy::{Config as Policy, FlowConfig, FlowPolicy, Policies};
+use fairweir_guard::policy::{Config as Policy, FlowConfig, Policies};
 use fairweir_rehearse::{FairShare, Receiver};
-use fairweir_sim::{Config, FlowSpec, Summary, run, run_observed};
-use fairweir_units::Rate;
+use fairweir_sim::{Config, FlowSpec, Observer, PacketEvent, Summary, run, run_observed};
+use fairweir_units::{Rate, Time};
 use serde_json::json;
 use std::net::Ipv4Addr;
 use std::ops::ControlFlow;
@@ -57,7 +57,7 @@ fn decided(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) ->
 }
 
 fn policies(toml: &str) -> Policies {
-    Policies::new(&Policy::from_toml(toml).expect("policies"))
+    Policies::new(&Policy::from_toml(toml).expect("policies"), None).expect("no model is named")
 }
 
 fn flows_mbps(summary: &Summary) -> Vec<f64> {
@@ -96,9 +96,10 @@ fn a_flow_that_pushes_others_aside_is_held_at_its_share() {
         let flows = [(ccas[0], 1, 0), (ccas[0], 1, 0), (ccas[0], 1, 0), (ccas[1], 2, 10)];
         let (config, senders) = scenario(&link, &flows);
         let without = flows_mbps(&run(&config).expect("a run").summary);
-        let mut all = policies("");
         let flow = FlowConfig { decrease: 0.57, ..FlowConfig::with_model("") };
-        all.push(Box::new(FlowPolicy::new(flow, Box::new(FairShare { rate: Rate::from_mbps(link.mbps) }))));
+        let wanted = Policy { flow: Some(flow), ..Policy::default() };
+        let knowing = FairShare { rate: Rate::from_mbps(link.mbps) };
+        let all = Policies::new(&wanted, Some(Box::new(knowing))).expect("a model");
         let summary = guarded(&config, &senders, all);
         let with = flows_mbps(&summary);
         assert!(jain(&without) < 0.8 && jain(&with) > 0.97, "{ccas:?}: {without:?}, {with:?}");
@@ -133,4 +134,64 @@ fn a_flow_whose_receiver_has_no_guard_is_neither_held_nor_seen() {
     assert!(utilization > 0.99, "{utilization}");
     let (_, _, none) = play([None, None]);
     assert!(both / 2 - 10 <= one && one <= both / 2 + 10 && none == 0, "{both} {one} {none}");
+}
+
+/// Counts what arrives in each 100 ms.
+struct Metered {
+    receiver: Receiver,
+    packets: Vec<u64>,
+}
+
+impl Observer for Metered {
+    fn on_packet(&mut self, event: PacketEvent) {
+        if let PacketEvent::Arrived { at, .. } = event {
+            let bin = (at.as_nanos() / 100_000_000) as usize;
+            self.packets.resize(self.packets.len().max(bin + 1), 0);
+            self.packets[bin] += 1;
+        }
+        self.receiver.on_packet(event);
+    }
+
+    fn edge(&mut self, flow: u32, cum: u64) -> Option<u64> {
+        self.receiver.edge(flow, cum)
+    }
+}
+
+/// What arrives in each 100 ms of a minute, Mbit/s, under a cap of 10; flow 0 never stops, the others come on together for
+/// 3 s of every 10.
+fn woken(others: usize) -> Vec<f64> {
+    let link = Link { mbps: 200, rtt_ms: 40, queue_pkts: 1000 };
+    let (mut config, senders) = scenario(&link, &vec![("cubic", 1, 0); 1 + others]);
+    let source = json!({"kind": "on-off", "on": 3_000_000_000u64, "off": 7_000_000_000u64});
+    for flow in &mut config.flows[1..] {
+        flow.source = serde_json::from_value(source.clone()).expect("a source");
+        flow.start = Time::from_nanos(1_000_000_000);
+    }
+    let receiver = Receiver::new(&config, &senders, policies("[[cap]]\nrate = '10Mbps'"));
+    let mut metered = Metered { receiver, packets: Vec::new() };
+    let factory =
+        |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
+    run_observed(&config, &factory, &mut |_| ControlFlow::Continue(()), &mut metered).expect("a run");
+    metered.packets.iter().map(|packets| *packets as f64 * 1448.0 * 8e-6 / 0.1).collect()
+}
+
+#[test]
+fn idle_flows_leave_the_cap_to_others_and_do_not_break_it_by_waking_up() {
+    for others in [1, 8] {
+        let rates = woken(others);
+        let mean = |from: usize, to: usize| rates[from..to].iter().sum::<f64>() / (to - from) as f64;
+        // Off from 4 to 11, 14 to 21 s: idle a second later, and the one that sends has all of it.
+        for from in [60, 160, 260, 360, 460] {
+            let alone = mean(from, from + 45);
+            assert!((alone / 10.0 - 1.0).abs() < 0.1, "{others} others idle: {alone} of 10 Mbit/s at {from}");
+        }
+        // On: the targets of all are twice the cap at most, until the next decision.
+        for from in [210, 310, 410, 510] {
+            let most = rates[from..from + 30].iter().copied().fold(0.0, f64::max);
+            let (at_once, all) = (mean(from, from + 5), mean(from, from + 30));
+            assert!(most < 20.0, "{others} others wake up: {most} Mbit/s in 100 ms");
+            assert!(at_once < 12.0, "{others} others wake up: {at_once} Mbit/s in 500 ms");
+            assert!(all < 10.5, "{others} others wake up: {all} Mbit/s in 3 s");
+        }
+    }
 }

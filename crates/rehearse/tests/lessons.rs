@@ -1,7 +1,7 @@
 //! What the receiver's side learns of simulated flows.
 
 use fairweir_capture::Segment;
-use fairweir_guard::policy::{Class, Classify, FlowConfig, FlowPolicy, Policies};
+use fairweir_guard::policy::{Class, Classify, Config as Policy, FlowConfig, Policies};
 use fairweir_guard::{Feature, Limits, Plan, Row, Table};
 use fairweir_rehearse::{HeldLessons, Lessons, Receiver, Rows, Sampling, guard_packet};
 use fairweir_sim::{Config, FlowSpec, Observer, run_observed};
@@ -86,11 +86,9 @@ fn lessons_of_held_flows_show_that_the_link_is_idle() {
         }
     }
     let config = scenario(&["cubic"], 100, 20);
-    let mut policies = Policies::new(&Default::default());
-    policies.push(Box::new(FlowPolicy::new(
-        FlowConfig { idle: 1.0, ..FlowConfig::with_model("none") },
-        Box::new(AlwaysAbove),
-    )));
+    let flow = FlowConfig { idle: 1.0, ..FlowConfig::with_model("none") };
+    let wanted = Policy { flow: Some(flow), ..Policy::default() };
+    let policies = Policies::new(&wanted, Some(Box::new(AlwaysAbove))).expect("a model");
     let sampling = Sampling { from: Time::from_nanos(12_000 * MS), one_in: 1, seed: 3 };
     let receiver = Receiver::new(&config, &[Some(Ipv4Addr::LOCALHOST)], policies);
     let mut held = HeldLessons { receiver, lessons: Lessons::watch(&config, sampling) };

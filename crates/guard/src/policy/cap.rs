@@ -1,8 +1,8 @@
 //! A rate that a service's flows may not exceed together; what one of them leaves, the others get.
 
 use super::group::{group_by, named};
-use super::share::{Demands, THROUGHPUT, max_min};
-use super::{Decision, Group, Policy, View, Why};
+use super::share::{Demand, Demands, THROUGHPUT, targets};
+use super::{Decision, Group, Policy, Sharing, View, Why};
 use crate::features::Feature;
 use fairweir_units::{Rate, Time};
 use serde::Deserialize;
@@ -45,14 +45,14 @@ impl Policy for Cap {
         let mut decisions = vec![Decision::release(Why::Unmanaged); flows.len()];
         let service_mbps = self.rule.rate.as_mbps_f64();
         for (service, members) in services {
-            let demands = members.iter().map(|&index| (1.0, self.demands.of(&flows[index], now)));
-            let level = max_min(service_mbps, demands).min(service_mbps);
-            let why = Why::Cap { service, service_mbps, flows: members.len() };
-            for index in members {
-                decisions[index] = Decision::hold(level, &flows[index], why.clone());
+            let users: Vec<(f64, Demand)> =
+                members.iter().map(|&index| (1.0, self.demands.of(&flows[index], now))).collect();
+            let why = Why::Cap { service, service_mbps, flows: Sharing::of(&users) };
+            for (index, target) in members.into_iter().zip(targets(service_mbps, &users)) {
+                decisions[index] = Decision::hold(target, &flows[index], why.clone());
             }
         }
-        self.demands.note(flows, &decisions);
+        self.demands.note(now, flows, &decisions);
         decisions
     }
 }

@@ -13,7 +13,7 @@ use std::fmt;
 pub struct Config {
     /// Services as one Reno flow each.
     pub service: Option<ServiceConfig>,
-    /// Flows held near their targets by a classifier; the caller reads the model and adds the policy.
+    /// Flows held near their targets by a classifier, whose model the caller reads.
     pub flow: Option<FlowConfig>,
     /// A capacity divided by weight.
     pub weights: Option<WeightsConfig>,

@@ -121,6 +121,15 @@ impl Held {
             self.target = None;
         }
     }
+
+    fn decision(&self, view: &View<'_>) -> Decision {
+        match (self.target, self.class) {
+            (Some(target), Some(class)) => Decision::hold(target, view, Why::Class { class }),
+            (None, Some(_)) if self.unused >= PATIENCE => Decision::release(Why::Unused),
+            (None, Some(class)) => Decision::release(Why::Class { class }),
+            (_, None) => Decision::release(Why::TooYoung),
+        }
+    }
 }
 
 impl FlowPolicy {
@@ -145,12 +154,15 @@ impl FlowPolicy {
             held.votes = [0; 3];
             held.decided = now;
         }
-        match (held.target, held.class) {
-            (Some(target), Some(class)) => Decision::hold(target, view, Why::Class { class }),
-            (None, Some(_)) if held.unused >= PATIENCE => Decision::release(Why::Unused),
-            (None, Some(class)) => Decision::release(Why::Class { class }),
-            (_, None) => Decision::release(Why::TooYoung),
-        }
+        held.decision(view)
+    }
+
+    /// A flow without data keeps what was decided of it, and is judged anew when data come.
+    fn idle(&mut self, now: Time, view: &View<'_>) -> Decision {
+        let held = self.flows.entry(view.id).or_insert_with(|| Held::new(now));
+        held.votes = [0; 3];
+        held.decided = now;
+        held.decision(view)
     }
 }
 
@@ -162,9 +174,15 @@ impl Policy for FlowPolicy {
     }
 
     fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision> {
-        let rows: Vec<&[Option<f64>]> = flows.iter().map(|view| &view.values[OWN.len()..]).collect();
-        let classes = self.classifier.classify(&rows);
-        let decisions = flows.iter().zip(classes).map(|(view, class)| self.one(now, view, class)).collect();
+        // What an idle flow measured last says nothing of the present, and it shares with nobody.
+        let active = || flows.iter().filter(|view| !view.is_idle(now));
+        let rows: Vec<&[Option<f64>]> = active().map(|view| &view.values[OWN.len()..]).collect();
+        let mut classes = self.classifier.classify(&rows).into_iter().peekable();
+        let decide = |view: &View<'_>| match classes.next_if(|_| !view.is_idle(now)) {
+            Some(class) => self.one(now, view, class),
+            None => self.idle(now, view),
+        };
+        let decisions = flows.iter().map(decide).collect();
         let living: HashSet<FlowId> = flows.iter().map(|view| view.id).collect();
         self.flows.retain(|id, _| living.contains(id));
         decisions

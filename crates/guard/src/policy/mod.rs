@@ -6,13 +6,13 @@
 //! use fairweir_guard::{Limits, Table};
 //!
 //! let config = Config::from_toml("[service]\ngroup = 'sender'\n")?;
-//! let mut policies = Policies::new(&config);
+//! let mut policies = Policies::new(&config, None)?;
 //! let mut table = Table::new(Limits::default(), [7; 16], policies.plan());
 //! // for each packet: table.observe(&packet);
 //! for (id, decision) in policies.decide(&table, |_| Default::default()) {
 //!     println!("{:?} {:?} {}", id, decision.window, decision.why);
 //! }
-//! # Ok::<(), fairweir_guard::policy::ConfigError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod cap;
@@ -22,6 +22,7 @@ mod flow;
 mod group;
 mod history;
 mod rledbat;
+mod rtts;
 mod service;
 mod share;
 mod stack;
@@ -38,10 +39,10 @@ pub use history::History;
 pub use rledbat::{Rledbat, RledbatRule};
 pub use service::{ServiceConfig, ServiceModel, ServicePolicy};
 pub use share::max_min;
-pub use stack::Policies;
+pub use stack::{ModelError, Policies};
 pub use view::View;
 pub use weights::{Weights, WeightsConfig};
-pub use why::Why;
+pub use why::{Sharing, Why};
 
 use crate::features::Feature;
 use crate::window::WindowTarget;

@@ -7,7 +7,8 @@
 //! reno            W += 1 per RTT,  W /= 2 at a loss event;  after the first one W is what arrived within an RTT
 //! mathis, padhye  W as the model has it for the loss event rate (RFC 5348), whose first interval is set so that W begins
 //!                 as above (§6.3.1)
-//! flow's window   λ · its RTT,  Σ min(demand, λ) = weight · W · mss / RTT,  RTT = mean over 8 minimum RTTs and all flows
+//! flow's window   its share (share.rs) of weight · W · mss / RTT, times its RTT;  RTT = mean over 8 minimum RTTs and the flows
+//!                 that send
 //! ```
 //!
 //! A flow in slow start has twice in flight of what arrives within an RTT, so halving leaves just that. Reno's window has its
@@ -22,8 +23,8 @@
 //! (docs/guard.md has numbers): the default is Reno's own rule.
 
 use super::group::group_by;
-use super::share::{Demands, THROUGHPUT, max_min};
-use super::{Decision, Group, Policy, Service, View, Why};
+use super::share::{Demand, Demands, THROUGHPUT, targets};
+use super::{Decision, Group, Policy, Service, Sharing, View, Why};
 use crate::features::{Feature, WindowStat};
 use crate::flow::FlowId;
 use crate::measure::LossEvents;
@@ -209,14 +210,17 @@ impl ServicePolicy {
             seen.event = view.monitor.events().starts().next();
         }
         news.losses.sort_unstable();
-        news.longest_rtt = flows.iter().filter_map(|view| view.rtt()).max();
         news.mss = flows.iter().map(|view| view.monitor.mss()).max().unwrap_or(0);
-        news.rtt_us = mean(flows.iter().filter_map(|view| view.values[MEAN_RTT]));
+        // The path as it is: of those that send, if any does.
+        let all_are_idle = flows.iter().all(|view| view.is_idle(now));
+        let present = || flows.iter().filter(|view| all_are_idle || !view.is_idle(now));
+        news.longest_rtt = present().filter_map(|view| view.rtt()).max();
+        news.rtt_us = mean(present().filter_map(|view| view.values[MEAN_RTT]));
         news
     }
 
-    /// A level in Mbit/s for all flows of a service, or none, and why.
-    fn judge(&mut self, service: &Service, flows: &[&View<'_>], now: Time) -> (Option<f64>, Why) {
+    /// A target in Mbit/s for each flow of a service, or none, and why.
+    fn judge(&mut self, service: &Service, flows: &[&View<'_>], now: Time) -> (Option<Vec<f64>>, Why) {
         let weight = self.config.weights.get(&service.to_string()).copied().unwrap_or(1.0);
         let news = self.news(flows, now);
         let one = self.services.entry(service.clone()).or_default();
@@ -227,9 +231,10 @@ impl ServicePolicy {
         let Some((loss_event_rate, service_mbps)) = one.rate(&self.config, weight, &news) else {
             return (None, Why::TooYoung);
         };
-        let level = max_min(service_mbps, flows.iter().map(|view| (1.0, self.demands.of(view, now))));
-        let (service, model, flows) = (service.clone(), self.config.model, flows.len());
-        (Some(level.min(service_mbps)), Why::Share { service, model, loss_event_rate, service_mbps, flows })
+        let users: Vec<(f64, Demand)> = flows.iter().map(|view| (1.0, self.demands.of(view, now))).collect();
+        let (service, model, flows) = (service.clone(), self.config.model, Sharing::of(&users));
+        let why = Why::Share { service, model, loss_event_rate, service_mbps, flows };
+        (Some(targets(service_mbps, &users)), why)
     }
 }
 
@@ -243,18 +248,18 @@ impl Policy for ServicePolicy {
         let mut decisions = vec![Decision::release(Why::TooYoung); flows.len()];
         for (service, members) in &services {
             let views: Vec<&View<'_>> = members.iter().map(|&index| &flows[index]).collect();
-            let (level, why) = self.judge(service, &views, now);
-            for (&index, view) in members.iter().zip(views) {
-                decisions[index] = match level {
+            let (targets, why) = self.judge(service, &views, now);
+            for (place, (&index, view)) in members.iter().zip(views).enumerate() {
+                decisions[index] = match &targets {
                     None => Decision::release(why.clone()),
-                    Some(mbps) => Decision::hold(mbps, view, why.clone()),
+                    Some(mbps) => Decision::hold(mbps[place], view, why.clone()),
                 };
             }
         }
         self.services.retain(|service, _| services.contains_key(service));
         let living: HashSet<FlowId> = flows.iter().map(|view| view.id).collect();
         self.flows.retain(|id, _| living.contains(id));
-        self.demands.note(flows, &decisions);
+        self.demands.note(now, flows, &decisions);
         decisions
     }
 }

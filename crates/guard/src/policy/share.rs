@@ -1,4 +1,19 @@
-//! Max-min fair shares: what one does not use, others get.
+//! Shares of a rate among the flows that send.
+//!
+//! ```text
+//! idle      no payload for max(1 s, 8 RTTs), or never any, or the flow has ended: it does not count
+//! limited   it leaves more than a quarter of its window unused: it counts with twice what it uses
+//! greedy    it fills its window, or nothing is known of it yet: it counts with all it can get
+//!
+//! λ         max-min level: Σ over limited and greedy of min(demand, weight · λ) = rate
+//! target    greedy   weight · λ
+//!           limited  min(weight · λ, max(demand, its part of the rate by weight among those that count))
+//!           idle     its part of the rate by weight among all
+//! ```
+//!
+//! A flow that begins to send counts from the next decision on. Until then it may have its part among all: what the greedy
+//! get and the others use never exceeds the rate, and neither do the targets of all idle flows together, whichever of them
+//! wake up at once. The targets of all that count never exceed twice the rate.
 
 use super::{Decision, View};
 use crate::features::{Feature, WindowStat};
@@ -14,31 +29,97 @@ const ROOM: f64 = 2.0;
 /// What [`Demands`] wants to know of each flow, first in its policy's features.
 pub(crate) const THROUGHPUT: Feature = Feature::Window(WindowStat::Throughput, 8);
 
+/// What a flow, or a service with all its flows, would use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Demand {
+    /// Nothing at present.
+    Idle,
+    /// Up to so many Mbit/s.
+    Limited(f64),
+    /// All it can get.
+    Greedy,
+}
+
+impl Demand {
+    /// Of several flows together.
+    pub(crate) fn of_all(demands: impl IntoIterator<Item = Demand>) -> Demand {
+        demands.into_iter().fold(Demand::Idle, |all, one| match (all, one) {
+            (Demand::Greedy, _) | (_, Demand::Greedy) => Demand::Greedy,
+            (Demand::Idle, other) | (other, Demand::Idle) => other,
+            (Demand::Limited(a), Demand::Limited(b)) => Demand::Limited(a + b),
+        })
+    }
+
+    pub(crate) fn is_idle(self) -> bool {
+        self == Demand::Idle
+    }
+
+    fn mbps(self) -> f64 {
+        match self {
+            Demand::Idle => 0.0,
+            Demand::Limited(mbps) => mbps,
+            Demand::Greedy => f64::INFINITY,
+        }
+    }
+}
+
 /// How much flows would use, learnt from what they made of the windows that they were given.
 #[derive(Debug, Default)]
-pub(crate) struct Demands {
-    /// Bytes.
-    granted: HashMap<FlowId, u64>,
+pub(crate) struct Demands(HashMap<FlowId, Known>);
+
+/// What is known of a flow since the latest decision.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// Bytes, if it was held.
+    granted: Option<u64>,
+    at: Time,
+    payload: u64,
 }
 
 impl Demands {
-    /// The flow's demand in Mbit/s, infinite if its window holds it back. Its throughput is the first of its values.
-    pub(crate) fn of(&self, view: &View<'_>, now: Time) -> f64 {
-        let (Some(granted), Some(throughput), Some(rtt)) = (self.granted.get(&view.id), view.values[0], view.rtt())
-        else {
-            return f64::INFINITY;
+    /// The flow's demand. Its throughput is the first of its values.
+    pub(crate) fn of(&self, view: &View<'_>, now: Time) -> Demand {
+        if view.is_idle(now) {
+            return Demand::Idle;
+        }
+        let Some(Known { granted: Some(granted), at, payload }) = self.0.get(&view.id) else { return Demand::Greedy };
+        let Some(rtt) = view.rtt() else { return Demand::Greedy };
+        let used = match view.values[0] {
+            Some(throughput) => view.faded(throughput, rtt * 8, now),
+            // Too young or too few packets for a throughput: what has come since then, at most once an RTT.
+            None => {
+                let span = now.since(*at).max(rtt).as_secs_f64();
+                view.monitor.payload().saturating_sub(*payload) as f64 * 8e-6 / span
+            }
         };
-        let used = view.faded(throughput, rtt * 8, now);
         let inflight = used * rtt.as_secs_f64() * 1e6 / 8.0;
-        if inflight >= FILLED * *granted as f64 { f64::INFINITY } else { ROOM * used }
+        if inflight >= FILLED * *granted as f64 { Demand::Greedy } else { Demand::Limited(ROOM * used) }
     }
 
     /// Notes what was decided for `flows`; all others are forgotten.
-    pub(crate) fn note(&mut self, flows: &[View<'_>], decisions: &[Decision]) {
-        self.granted.clear();
-        let windows = flows.iter().zip(decisions);
-        self.granted.extend(windows.filter_map(|(view, decision)| Some((view.id, decision.window?.bytes()))));
+    pub(crate) fn note(&mut self, now: Time, flows: &[View<'_>], decisions: &[Decision]) {
+        let known = |(view, decision): (&View<'_>, &Decision)| {
+            let granted = decision.window.map(|window| window.bytes());
+            (view.id, Known { granted, at: now, payload: view.monitor.payload() })
+        };
+        self.0.clear();
+        self.0.extend(flows.iter().zip(decisions).map(known));
     }
+}
+
+/// The target of each user of `total`, in its unit; users are pairs of weight and demand.
+pub(crate) fn targets(total: f64, users: &[(f64, Demand)]) -> Vec<f64> {
+    let counted = || users.iter().filter(|(_, demand)| !demand.is_idle());
+    let level = max_min(total, counted().map(|(weight, demand)| (*weight, demand.mbps())));
+    let all_weights: f64 = users.iter().map(|(weight, _)| weight).sum();
+    let counted_weights: f64 = counted().map(|(weight, _)| weight).sum();
+    let target = |(weight, demand): &(f64, Demand)| match demand {
+        Demand::Idle => total * weight / all_weights,
+        Demand::Limited(demand) => (weight * level).min(demand.max(total * weight / counted_weights)),
+        Demand::Greedy => weight * level,
+    };
+    // One user alone may have all of it; rounding shall not give more.
+    users.iter().map(|user| target(user).min(total)).collect()
 }
 
 /// The level λ with Σ min(demand, weight · λ) = `total` over pairs of weight and demand: nobody may use more than weight · λ.
@@ -76,7 +157,44 @@ mod tests {
         assert_eq!(max_min(9.0, [(2.0, 1.0), (1.0, ALL)]), 8.0);
     }
 
+    fn a_demand() -> impl Strategy<Value = Demand> {
+        prop_oneof![Just(Demand::Idle), (0.0f64..100.0).prop_map(Demand::Limited), Just(Demand::Greedy)]
+    }
+
+    #[test]
+    fn idle_flows_do_not_count_and_a_flow_alone_has_all() {
+        assert_eq!(targets(40.0, &[(1.0, Demand::Greedy), (1.0, Demand::Idle)]), [40.0, 20.0]);
+        assert_eq!(targets(40.0, &[(1.0, Demand::Limited(1.0)), (1.0, Demand::Idle)]), [40.0, 20.0]);
+        assert_eq!(targets(40.0, &[(1.0, Demand::Greedy), (1.0, Demand::Limited(1.0))]), [39.0, 20.0]);
+        assert_eq!(targets(40.0, &[(3.0, Demand::Greedy), (1.0, Demand::Greedy)]), [30.0, 10.0]);
+        assert_eq!(Demand::of_all([Demand::Limited(1.0), Demand::Idle, Demand::Limited(2.0)]), Demand::Limited(3.0));
+        assert_eq!(Demand::of_all([]), Demand::Idle);
+    }
+
     proptest! {
+        #[test]
+        fn targets_keep_to_the_rate(
+            total in 0.1f64..1e3, users in proptest::collection::vec((0.1f64..10.0, a_demand()), 1..40)
+        ) {
+            let found = targets(total, &users);
+            let sum = |takes: &dyn Fn(Demand) -> bool, of: &dyn Fn(f64, Demand) -> f64| -> f64 {
+                users.iter().zip(&found).filter(|((_, d), _)| takes(*d)).map(|((_, d), target)| of(*target, *d)).sum()
+            };
+            let slack = 1e-6 * total.max(1.0);
+            let used = sum(&|demand| !demand.is_idle(), &|target, demand| target.min(demand.mbps()));
+            prop_assert!(used <= total + slack, "what the greedy get and others use: {used} of {total}");
+            prop_assert!(sum(&|demand| !demand.is_idle(), &|target, _| target) <= 2.0 * total + slack);
+            prop_assert!(sum(&Demand::is_idle, &|target, _| target) <= total + slack);
+            prop_assert!(found.iter().all(|target| (0.0..=total).contains(target)), "{found:?}");
+            if users.iter().any(|(_, demand)| *demand == Demand::Greedy) {
+                prop_assert!(used >= total - slack, "nothing is left over: {used} of {total}");
+            }
+            // Whether the idle are there or not makes no difference to the others.
+            let counted: Vec<(f64, Demand)> = users.iter().copied().filter(|(_, demand)| !demand.is_idle()).collect();
+            let theirs = users.iter().zip(&found).filter(|((_, demand), _)| !demand.is_idle()).map(|(_, target)| *target);
+            prop_assert_eq!(theirs.collect::<Vec<_>>(), targets(total, &counted));
+        }
+
         #[test]
         fn all_of_it_is_shared_and_no_more(
             total in 0.1f64..1e3, users in proptest::collection::vec((0.1f64..10.0, 0.0f64..100.0), 1..40)

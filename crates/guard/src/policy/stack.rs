@@ -1,21 +1,44 @@
 //! Several policies over one table: what all of them want to know, and the least window that one of them wants.
 
-use super::{Cap, Config, Decision, Labels, Policy, Rledbat, ServicePolicy, View, Weights, Why};
+use super::rtts::Rtts;
+use super::{Cap, Classify, Config, Decision, FlowPolicy, Labels, Policy, Rledbat, ServicePolicy, View, Weights, Why};
 use crate::features::{Plan, Row};
 use crate::flow::{FlowId, Table};
 use crate::packet::FlowKey;
 use std::ops::Range;
 
+/// A configuration and a model that do not belong together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// `[flow]` names a model, and none was read.
+    #[error("flow.model: no classifier `{0}`")]
+    Missing(String),
+    /// There is a model, and no `[flow]`.
+    #[error("a classifier is given, and no policy [flow] that would use it")]
+    Unused,
+}
+
 /// The policies of a configuration.
 #[derive(Debug)]
 pub struct Policies {
     parts: Vec<(Range<usize>, Box<dyn Policy>)>,
+    rtts: Rtts,
 }
 
 impl Policies {
-    /// The policies that `config` names, but for [`Config::flow`], which needs a model: [`Policies::push`] it.
-    pub fn new(config: &Config) -> Policies {
-        let mut policies = Policies { parts: Vec::new() };
+    /// The policies that `config` names; `classifier` is the model of its [`Config::flow`].
+    ///
+    /// # Errors
+    /// If it names a model and there is none, or there is one and nothing for it to decide: a policy that is left out
+    /// would be noticed by nobody.
+    pub fn new(config: &Config, classifier: Option<Box<dyn Classify>>) -> Result<Policies, ModelError> {
+        let mut policies = Policies { parts: Vec::new(), rtts: Rtts::default() };
+        match (&config.flow, classifier) {
+            (Some(flow), Some(classifier)) => policies.push(Box::new(FlowPolicy::new(flow.clone(), classifier))),
+            (Some(flow), None) => return Err(ModelError::Missing(flow.model.clone())),
+            (None, Some(_)) => return Err(ModelError::Unused),
+            (None, None) => {}
+        }
         if let Some(service) = &config.service {
             policies.push(Box::new(ServicePolicy::new(service.clone())));
         }
@@ -28,7 +51,7 @@ impl Policies {
         for rule in &config.cap {
             policies.push(Box::new(Cap::new(rule.clone())));
         }
-        policies
+        Ok(policies)
     }
 
     /// One more.
@@ -60,20 +83,28 @@ impl Policies {
             values.extend(row.iter());
             named.push(labels(flow.key()));
         }
+        let mut seen: Vec<View<'_>> = table
+            .iter()
+            .zip(&named)
+            .map(|((id, flow), labels)| View {
+                id,
+                key: flow.key(),
+                labels,
+                monitor: flow.monitor(),
+                window_rtt: self.rtts.settled(id),
+                is_ended: flow.is_ended(),
+                values: &[],
+            })
+            .collect();
+        for view in &mut seen {
+            view.window_rtt = self.rtts.read(view.id, view.is_idle(table.now()), view.monitor.rtt().latest());
+        }
+        self.rtts.retain(&seen.iter().map(|view| view.id).collect());
         let mut decisions: Vec<Option<Decision>> = vec![None; named.len()];
         for (slots, policy) in &mut self.parts {
-            let views: Vec<View<'_>> = table
-                .iter()
-                .zip(&named)
-                .enumerate()
-                .map(|(index, ((id, flow), labels))| View {
-                    id,
-                    key: flow.key(),
-                    labels,
-                    monitor: flow.monitor(),
-                    values: &values[index * width + slots.start..index * width + slots.end],
-                })
-                .collect();
+            let place = |index: usize| index * width + slots.start..index * width + slots.end;
+            let views: Vec<View<'_>> =
+                seen.iter().enumerate().map(|(index, view)| View { values: &values[place(index)], ..*view }).collect();
             for (least, decision) in decisions.iter_mut().zip(policy.decide(table.now(), &views)) {
                 if least.as_ref().is_none_or(|least| is_tighter(&decision, least)) {
                     *least = Some(decision);

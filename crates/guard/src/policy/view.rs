@@ -17,14 +17,29 @@ pub struct View<'a> {
     pub labels: &'a Labels,
     /// All its measurements.
     pub monitor: &'a Monitor,
+    /// The RTT to size windows by: the latest sample, but not one that spans a pause of the sender.
+    pub window_rtt: Option<Dur>,
+    /// Has its sender finished, or was it reset?
+    pub is_ended: bool,
     /// The policy's features, in its order.
     pub values: &'a [Option<f64>],
 }
 
+/// A flow from which nothing has arrived for so long is idle, or for so many RTTs if that is longer: more than a
+/// retransmission timeout (RFC 6298 §2.4: 1 s; Linux: 200 ms) of a flow that is only unlucky.
+const IDLE: Dur = Dur::from_millis(1000);
+const IDLE_RTTS: u64 = 8;
+
 impl View<'_> {
-    /// The latest sample.
+    /// Has it nothing to send at present? Such a flow takes no share of what others could use.
+    pub fn is_idle(&self, now: Time) -> bool {
+        let rtts = self.rtt().map_or(Dur::ZERO, |rtt| rtt * IDLE_RTTS);
+        self.is_ended || self.monitor.payload() == 0 || now.since(self.monitor.latest_at()) >= IDLE.max(rtts)
+    }
+
+    /// The RTT to size windows by.
     pub fn rtt(&self) -> Option<Dur> {
-        self.monitor.rtt().latest()
+        self.window_rtt
     }
 
     /// A rate that was measured up to the latest arrival over `span`, spread over the silence since then.

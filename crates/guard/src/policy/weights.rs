@@ -1,8 +1,8 @@
 //! A known capacity divided among services by weight; what one does not use, the others get.
 
 use super::group::group_by;
-use super::share::{Demands, THROUGHPUT, max_min};
-use super::{Decision, Group, Policy, Service, View, Why};
+use super::share::{Demand, Demands, THROUGHPUT, targets};
+use super::{Decision, Group, Policy, Service, Sharing, View, Why};
 use crate::features::Feature;
 use fairweir_units::{Rate, Time};
 use serde::Deserialize;
@@ -48,22 +48,20 @@ impl Policy for Weights {
 
     fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision> {
         let services = group_by(flows, |view| Some(self.config.group.service(view.key, view.labels)));
-        let demands: Vec<f64> = flows.iter().map(|view| self.demands.of(view, now)).collect();
-        let wanted = |members: &[usize]| -> f64 { members.iter().map(|&index| demands[index]).sum() };
+        let demands: Vec<Demand> = flows.iter().map(|view| self.demands.of(view, now)).collect();
+        let wanted = |members: &[usize]| Demand::of_all(members.iter().map(|&index| demands[index]));
         let capacity = self.config.capacity.as_mbps_f64();
-        let parts: Vec<(f64, f64)> =
+        let parts: Vec<(f64, Demand)> =
             services.iter().map(|(service, members)| (self.weight(service), wanted(members))).collect();
-        let level = max_min(capacity, parts.iter().copied());
         let mut decisions = vec![Decision::release(Why::Unmanaged); flows.len()];
-        for ((service, members), (weight, _)) in services.into_iter().zip(parts) {
-            let service_mbps = (weight * level).min(capacity);
-            let each = max_min(service_mbps, members.iter().map(|&index| (1.0, demands[index]))).min(service_mbps);
-            let why = Why::Cap { service, service_mbps, flows: members.len() };
-            for index in members {
-                decisions[index] = Decision::hold(each, &flows[index], why.clone());
+        for ((service, members), service_mbps) in services.into_iter().zip(targets(capacity, &parts)) {
+            let users: Vec<(f64, Demand)> = members.iter().map(|&index| (1.0, demands[index])).collect();
+            let why = Why::Cap { service, service_mbps, flows: Sharing::of(&users) };
+            for (index, target) in members.into_iter().zip(targets(service_mbps, &users)) {
+                decisions[index] = Decision::hold(target, &flows[index], why.clone());
             }
         }
-        self.demands.note(flows, &decisions);
+        self.demands.note(now, flows, &decisions);
         decisions
     }
 }

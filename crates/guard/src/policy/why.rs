@@ -1,8 +1,32 @@
 //! Why a flow's window is what it is.
 
+use super::share::Demand;
 use super::{Class, Service, ServiceModel};
 use fairweir_units::Dur;
 use std::fmt;
+
+/// How many flows share a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// Those that count.
+    pub active: usize,
+    /// Those that have nothing to send at present, and do not.
+    pub idle: usize,
+}
+
+impl Sharing {
+    pub(crate) fn of(users: &[(f64, Demand)]) -> Sharing {
+        let idle = users.iter().filter(|(_, demand)| demand.is_idle()).count();
+        Sharing { active: users.len() - idle, idle }
+    }
+}
+
+impl fmt::Display for Sharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} flow(s)", self.active)?;
+        if self.idle > 0 { write!(f, ", {} idle", self.idle) } else { Ok(()) }
+    }
+}
 
 /// The reason for a decision; its text is one line for people.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +51,7 @@ pub enum Why {
         /// The service's rate, Mbit/s.
         service_mbps: f64,
         /// Flows that share it.
-        flows: usize,
+        flows: Sharing,
     },
     /// A share of a configured rate.
     Cap {
@@ -36,7 +60,7 @@ pub enum Why {
         /// Mbit/s
         service_mbps: f64,
         /// Flows that share it.
-        flows: usize,
+        flows: Sharing,
     },
     /// How it stands to its target, by a classifier.
     Class {
@@ -63,10 +87,10 @@ impl fmt::Display for Why {
             Why::Share { service, model, loss_event_rate, service_mbps, flows } => write!(
                 f,
                 "share of {service}: {service_mbps:.2} Mbit/s by {model} at a loss event rate of {loss_event_rate:.2e}, \
-                 {flows} flow(s)"
+                 {flows}"
             ),
             Why::Cap { service, service_mbps, flows } => {
-                write!(f, "share of {service}: capped at {service_mbps:.2} Mbit/s, {flows} flow(s)")
+                write!(f, "share of {service}: capped at {service_mbps:.2} Mbit/s, {flows}")
             }
             Why::Class { class } => f.write_str(match class {
                 Class::Below => "below its target",

@@ -6,7 +6,7 @@ use fairweir_guard::{Limits, Table};
 
 /// Decisions for hosts 1 and 2 after a second at `mbps`, with RTTs of 20 ms and then of `rtt_us`.
 fn decisions(toml: &str, mbps: [f64; 2], rtt_us: u64) -> Vec<Decision> {
-    let mut policies = Policies::new(&Config::from_toml(toml).unwrap());
+    let mut policies = Policies::new(&Config::from_toml(toml).unwrap(), None).unwrap();
     let mut table = Table::new(Limits::default(), [1; 16], policies.plan());
     let peers = [1, 2].into_iter().zip(mbps).map(|(host, mbps)| (Peer::new(key(host), 20_000), mbps)).collect();
     let mut senders = Senders::new(peers, None);

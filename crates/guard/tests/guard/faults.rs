@@ -2,7 +2,7 @@
 
 use crate::flow::{decide, flow_policy};
 use crate::peer::{HEADERS, PAYLOAD, Peer, key};
-use fairweir_guard::policy::{Class, Classify, Config, FlowPolicy, Labels, Policies, Why};
+use fairweir_guard::policy::{Class, Classify, Config, Labels, Policies, Why};
 use fairweir_guard::{Feature, Limits, Model, Packet, Plan, Promise, Row, Table, Trees, WindowTarget, catalogue};
 use fairweir_units::{Bytes, Dur, Time};
 use proptest::prelude::*;
@@ -158,7 +158,7 @@ fn fault_6_a_senseless_value_enters_no_average() {
 #[test]
 fn fault_7_memory_does_not_grow_and_ended_flows_keep_no_window() {
     let toml = "[[cap]]\nrate = '5Mbps'";
-    let mut policies = Policies::new(&Config::from_toml(toml).expect("policies"));
+    let mut policies = Policies::new(&Config::from_toml(toml).expect("policies"), None).expect("no model is named");
     let mut table = Table::new(Limits::default(), [1; 16], policies.plan());
     let mut peer = Peer::new(key(1), 20 * MS);
     let mut sizes = Vec::new();
@@ -241,12 +241,11 @@ fn fault_10_what_is_shipped_loads_and_decides() {
             continue;
         }
         let config = Config::from_toml(&read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let mut policies = Policies::new(&config);
-        if let Some(flow) = config.flow {
-            let forest = Trees::from_json(&read(&folder.join(&flow.model))).expect("a forest");
-            policies.push(Box::new(FlowPolicy::new(flow, Box::new(forest))));
+        let forest = config.flow.as_ref().map(|flow| {
             forests += 1;
-        }
+            Box::new(Trees::from_json(&read(&folder.join(&flow.model))).expect("a forest")) as Box<dyn Classify>
+        });
+        let mut policies = Policies::new(&config, forest).expect("a model where one is named");
         let mut table = Table::new(Limits::default(), [1; 16], policies.plan());
         for packet in lossy(500, 100) {
             table.observe(&packet);

@@ -1,7 +1,7 @@
 //! FlowPolicy: down and up by factors, within bounds.
 
 use crate::peer::{Peer, Senders, key};
-use fairweir_guard::policy::{Class, Classify, Decision, FlowConfig, FlowPolicy, Labels, Policies, Why};
+use fairweir_guard::policy::{Class, Classify, Config, Decision, FlowConfig, Labels, Policies, Why};
 use fairweir_guard::{Feature, Limits, Table};
 
 const RTT_US: u64 = 20_000;
@@ -33,8 +33,8 @@ pub fn flow_policy(classifier: Box<dyn Classify>) -> (Policies, Table) {
 }
 
 fn with_config(config: FlowConfig, classifier: Box<dyn Classify>) -> (Policies, Table) {
-    let mut policies = Policies::new(&Default::default());
-    policies.push(Box::new(FlowPolicy::new(config, classifier)));
+    let config = Config { flow: Some(config), ..Config::default() };
+    let policies = Policies::new(&config, Some(classifier)).unwrap();
     let table = Table::new(Limits::default(), [1; 16], policies.plan());
     (policies, table)
 }

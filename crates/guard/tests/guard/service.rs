@@ -1,7 +1,7 @@
 //! ServicePolicy: many flows as one, what one leaves the others get.
 
 use crate::peer::{PAYLOAD, Peer, Senders, key, key_from};
-use fairweir_guard::policy::{Config, Decision, Labels, Policies, Why};
+use fairweir_guard::policy::{Config, Decision, Labels, Policies, Sharing, Why};
 use fairweir_guard::{FlowKey, Limits, Model, Table};
 
 const RTT_US: u64 = 20_000;
@@ -9,7 +9,7 @@ const MATHIS: &str = "[service]\nmodel = 'mathis'";
 const SECOND: u64 = 1_000_000;
 
 fn policies(toml: &str) -> (Policies, Table) {
-    let policies = Policies::new(&Config::from_toml(toml).unwrap());
+    let policies = Policies::new(&Config::from_toml(toml).unwrap(), None).unwrap();
     let table = Table::new(Limits::default(), [1; 16], policies.plan());
     (policies, table)
 }
@@ -50,7 +50,7 @@ fn nine_flows_get_what_one_gets_that_loses_as_often() {
     assert_eq!(nine.len(), 9);
     let Why::Share { loss_event_rate, flows, .. } = nine[0].1.why.clone() else { panic!("{}", nine[0].1.why) };
     assert!((loss_event_rate * 1000.0 - 1.0).abs() < 0.1, "{loss_event_rate}");
-    assert_eq!(flows, 9);
+    assert_eq!(flows, Sharing { active: 9, idle: 0 });
 }
 
 #[test]
@@ -137,11 +137,13 @@ fn what_an_application_limited_flow_leaves_the_others_get() {
     peers[0].1 = 0.5;
     let decisions = play(MATHIS, peers, 20, Some(1000));
     let reno = Model::Mathis.mbps(PAYLOAD, Some(20_000.0), 1e-3).unwrap();
-    // The first may use 1 Mbit/s, twice what it has; both are held at what that leaves, not at a half.
-    for (_, decision) in &decisions {
-        let mbps = decision.rate_mbps.unwrap();
-        assert!((0.8 * reno..reno - 1.0).contains(&mbps), "{mbps} of {reno}");
-    }
+    // The first may use 1 Mbit/s, twice what it has: the second gets what that leaves, and the first may come back to half.
+    let [limited, greedy] = [5000, 5001].map(|port| {
+        let of_port = decisions.iter().find(|(flow, _)| flow.remote().port() == port);
+        of_port.unwrap().1.rate_mbps.unwrap()
+    });
+    assert!((0.8 * reno..reno - 1.0).contains(&greedy), "{greedy} of {reno}");
+    assert!((limited / (greedy + 1.0) - 0.5).abs() < 0.05, "{limited} beside {greedy}");
 }
 
 #[test]
