@@ -13,7 +13,7 @@
  * utilisation 30 % (T* / (T* + D) without time-outs), RTT at most 1.5 (R + D), 2 a lost in R at most; up additively,
  * down exponentially.
  *
- * Source: thesis 4.2.1, listing 4.2 (CCA4), 4.2.2.1, table 4.2, 4.2.4, B.3 to B.6; specs/formal.md sections 1.8 and 6.
+ * Source: thesis 4.2.1, listing 4.2 (CCA4), 4.2.2.1, table 4.2, 4.2.4, B.3 to B.6; docs/formal/models.md.
  * This is cc_probe_slow_k of section 4.2.2.1. The listing's rule, rules/cc_probe_slow.toml, is its case k = d = 1.
  *
  * Deviations: the next probe waits for the last one's outcome. C_Ll starts from C_L of the ACKs, which by C_L <= C

@@ -18,7 +18,7 @@
  * are those of the synthesis code without its margins of 10 %. The cap on cwnd is the prototype's; it takes a C_U that
  * is not known for 4 C_L. A retransmission timeout halves C_L: ACKs that fail to come are not in the model.
  *
- * Source: thesis listing 4.2 (CCA1, from query G1), 4.2.3, 4.2.4, B.4 to B.6; specs/formal.md sections 1.8 and 2.
+ * Source: thesis listing 4.2 (CCA1, from query G1), 4.2.3, 4.2.4, B.4 to B.6; docs/formal/models.md.
  */
 #include "beliefs.h"
 #include "rule.h"

@@ -15,7 +15,7 @@
  * Mode switch (off): where the queue has not been nearly empty (below a tenth of its swing) for four srtt, others fill
  * it: competitive mode does AIMD on 1/delta, + 1 per RTT, halved on loss, never below the default's.
  *
- * Source: specs/ccas.md section 5; starvation paper section 5.1; Copa paper sections 2 and 2.2 (velocity, modes).
+ * Source: Copa paper sections 2 and 2.2 (velocity, modes); starvation paper section 5.1.
  *
  * Deviations: integer microseconds, so q is known to 1 us. Where the published user-space code differs from the paper it
  * is a parameter, `code_velocity`: the direction of an RTT is that of most of its updates, and v doubles from the first

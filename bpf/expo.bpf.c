@@ -11,7 +11,7 @@
  * are told apart by more than D of delay. A rate is an integral of the queue, so AIMD cycles about the curve: the queue
  * is above it where a > (1 - b) rate and below it, down to empty, where a is less; the cycle is common to the flows.
  *
- * Source: starvation paper section 6.2, Equation 2 and Algorithm 1; specs/ccas.md section 18.
+ * Source: starvation paper section 6.2, Equation 2 and Algorithm 1.
  *
  * Deviations: the algorithm is incomplete (its authors say so), and we complete it as little as possible. Rm is the
  * smallest RTT ever, or the oracle's. cwnd is twice what the rate needs at Rm + Rmax, a bound for a link that drops

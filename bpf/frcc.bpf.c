@@ -11,7 +11,7 @@
  *	cwnd *= (R + theta N_C) / (R + theta N_T), within [1 / delta_l, delta_h]
  *
  * Contract: delay = theta N. On an ideal link RTT = R + theta N, whatever the rate. Flows of different rtprops settle
- * at rates proportional to R_i + theta N + gamma D (specs/frcc.md section 3).
+ * at rates proportional to R_i + theta N + gamma D (docs/derivations.md).
  *
  * A round is a number of slots (2 N_T, within 6 and 20) of four largest RTTs each; one slot of each round, drawn at
  * random, is a probe:
@@ -23,8 +23,8 @@
  *
  * Every 30 s all flows drain the queue together for R (cwnd 4 for 100 ms plus the queueing delay).
  *
- * Source: FRCC paper, Algorithms 1 and 2, sections 5 and B.4; what they leave out follows the published kernel module,
- * as specs/frcc.md section 1 describes it.
+ * Source: FRCC paper, Algorithms 1 and 2, sections 5 and B.4; what they leave out follows the published kernel module
+ * (docs/ccas/frcc.md).
  *
  * Where the paper and the kernel module differ:
  *

@@ -11,7 +11,7 @@
  * Fewer than three RTT samples in a round: as Reno. Losses: as Reno; the measurement restarts after recovery.
  * Contract: rate = alpha / qdelay, so n flows with alpha = beta rest at RTT = Rm + n alpha / C.
  *
- * Source: specs/ccas.md section 3; starvation paper section 5.1; thesis section 6.3.
+ * Source: Linux's net/ipv4/tcp_vegas.c; starvation paper section 5.1; thesis section 6.3.
  *
  * Deviations: Linux divides by base instead of rtt. Its fixed point, qdelay (Rm + qdelay) rate = alpha Rm, is another
  * contract (rate ~ 1/qdelay^2 for long queues), so it is a parameter, `kernel_diff`, off by default. Slow start doubles

@@ -13,7 +13,7 @@
  *
  * Slow start, timeouts and recovery are Reno's. Weight 1 is Reno in all four.
  *
- * Source: WCC paper sections II and III.A; specs/ccas.md section 23.
+ * Source: WCC paper sections II and III.A.
  *
  * Deviations: weights may have fractions (the papers use whole ones). wcc_md and multcp need weight > 1/2, or their
  * decrease leaves nothing: the window then falls to 2 packets.

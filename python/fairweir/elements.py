@@ -25,7 +25,7 @@ from fairweir.quantities import (
 
 Side = Literal["data", "acks"]
 
-#: Bytes/s; specs/frcc.md section 4: 32 opportunities of 1504 bytes a millisecond.
+#: Bytes/s; the FRCC paper's scripts (docs/derivations.md): 32 opportunities of 1504 bytes a millisecond.
 PAPER_BURST_RATE = 32 * 1504 * 1000
 
 
@@ -212,7 +212,7 @@ class Trajectory(Element):
 
 
 class VirtualLink(Element):
-    """Holds packets so that the flow sees an ideal link of `rate`, for at most `bound` (specs/ccas.md section 22.7).
+    """Holds packets so that the flow sees an ideal link of `rate`, for at most `bound` (docs/derivations.md).
 
     Until `after`, packets are held for as long as it takes: flows converge on their virtual links first.
     """

@@ -48,7 +48,7 @@ def utilization(summary: Summary) -> float:
 
 
 def mean_rtt_ms(summary: Summary) -> float | None:
-    """Mean over flows of each flow's mean RTT (the convention of specs/frcc.md section 4)."""
+    """Mean over flows of each flow's mean RTT (the convention of FRCC's scripts, docs/derivations.md)."""
     means = [float(flow["rtt_ms"]["mean"]) for flow in summary["flows"] if flow["delivered_pkts"] > 0]
     return sum(means) / len(means) if means else None
 

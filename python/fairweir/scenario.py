@@ -365,7 +365,7 @@ def _file_meant(path: Path, noun: str) -> str | None:
     kind = next((kind for kind, one in shipped.KINDS.items() if one.noun == noun), None)
     if kind is None:
         return None
-    # `scenarios/x.toml` away from the repository means the one that comes with fairweir.
+    # `scenarios/NAME.toml` away from the repository means the one that comes with fairweir.
     near = nearest(path.name.removesuffix(".toml"), shipped.by_name(kind))
     return (
         f"did you mean `{near}`, which comes with fairweir?" if near else f"`fairweir list {kind}` shows what there is"

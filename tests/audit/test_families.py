@@ -79,7 +79,7 @@ def test_costs_are_what_full_links_carry() -> None:
 
 
 def test_frcc_closed_form_gives_the_published_numbers() -> None:
-    # specs/frcc.md section 3
+    # docs/derivations.md, Rates of flows with different rtprops
     assert frcc_ratio((10.0, 20.0, 30.0)) == pytest.approx(1.25)
     assert frcc_ratio((4.0, 256.0)) == pytest.approx(4.94, abs=0.005)
 

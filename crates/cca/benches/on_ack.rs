@@ -1,6 +1,6 @@
 //! What an ACK costs in each algorithm: `cargo bench -p fairweir-cca`.
 //!
-//! Budget: 35 ns for an ACK in C, the door included (specs/kernel.md section 5).
+//! Budget: 35 ns for an ACK in C, the door included (docs/derivations.md).
 
 use divan::Bencher;
 use divan::counter::ItemsCount;

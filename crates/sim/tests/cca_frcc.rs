@@ -1,4 +1,4 @@
-//! FRCC on whole paths: the published outcomes (FRCC paper section 7) and the closed form of specs/frcc.md section 3.
+//! FRCC on whole paths: the published outcomes (FRCC paper section 7) and the closed form of docs/derivations.md.
 //!
 //! `cargo test -p fairweir-sim --test cca_frcc -- --nocapture` prints the numbers.
 
@@ -48,7 +48,7 @@ fn rtt_is_r_plus_theta_n_whatever_the_rate() {
             let expected = 50.0 + transmission_ms + THETA_MS * n as f64;
             let rtt = outcome.summary.flows[0].rtt_ms;
             println!("{mbps} Mbps, {n} flows: RTT {:.1} ms (p50), R + theta N = {expected:.1} ms", rtt.p50);
-            // Collisions of probes let flows yield; mean RTT carries the probes on top (specs/frcc.md section 4).
+            // Collisions of probes let flows yield; mean RTT carries the probes on top (docs/derivations.md).
             assert!(
                 (rtt.p50 - expected).abs() < 0.35 * THETA_MS + 0.02 * expected,
                 "{mbps} Mbps, {n} flows: {}",
@@ -138,7 +138,7 @@ fn rtprop_probes_need_a_clock_that_hosts_share() {
 
 #[test]
 fn clamping_the_flow_count_slows_convergence_by_the_share_of_theta_in_the_rtt() {
-    // specs/frcc.md section 1: with R = 5 theta the paper's clamp on N_C allows 5 to 9 % a round, the kernel's 30 %.
+    // docs/derivations.md: with R = 5 theta the paper's clamp on N_C allows 5 to 9 % a round, the kernel's 30 %.
     let time_to_share = |params: Value| -> f64 {
         let mut flows = staggered(&[50; 2], &params);
         flows[1].start = Time::ZERO + Dur::from_secs(60);

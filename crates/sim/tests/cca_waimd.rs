@@ -1,4 +1,4 @@
-//! Weighted AIMD on whole paths: what share a weight buys (WCC paper; formulas of specs/ccas.md section 23).
+//! Weighted AIMD on whole paths: what share a weight buys (WCC paper; docs/derivations.md).
 //!
 //! `cargo test -p fairweir-sim --test cca_waimd -- --nocapture` prints the numbers.
 

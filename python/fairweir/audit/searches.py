@@ -18,9 +18,9 @@ TABLE_5_1 = {
     "copa": "rate ∝ p50 delay^-1.08 (thesis table 5.1)",
     "reno": "rate ∝ loss^-0.5 (thesis table 6.2)",
     "cubic": "rate ∝ loss^-0.65 fitted, -0.75 in theory (thesis table 5.1, figure 6.7)",
-    "bbr": "rate ∝ 1/(RTT - 2R) when cwnd-limited (specs/ccas.md section 6)",
+    "bbr": "rate ∝ 1/(RTT - 2R) when cwnd-limited (docs/derivations.md)",
     "pcc_allegro": "no contract (thesis table 5.1)",
-    "pcc_vivace": "no contract overall (specs/ccas.md section 9)",
+    "pcc_vivace": "no contract overall (thesis table 5.1)",
     "frcc": "RTT - R = θ n: the share of the link, not the rate, follows delay (FRCC section 5.1)",
 }
 

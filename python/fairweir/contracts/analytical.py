@@ -70,7 +70,7 @@ CONDITIONS: tuple[Condition, ...] = (
         Fold.SUM,
         "a packets of its own in the queue (thesis section 5.2.1)",
     ),
-    Condition(("copa",), "qdelay", RATE - 1 / (A * S), Fold.SUM, "target rate (specs/ccas.md section 5)"),
+    Condition(("copa",), "qdelay", RATE - 1 / (A * S), Fold.SUM, "target rate (Copa paper section 2)"),
     Condition(
         ("vegas, kernel_diff",),
         "qdelay",
@@ -78,7 +78,7 @@ CONDITIONS: tuple[Condition, ...] = (
         Fold.SUM,
         "Linux divides by the base RTT (thesis section 6.3)",
     ),
-    Condition(("swift",), "qdelay", S - A / sp.sqrt(WINDOW), Fold.SUM, "target delay (specs/ccas.md section 10)"),
+    Condition(("swift",), "qdelay", S - A / sp.sqrt(WINDOW), Fold.SUM, "target delay (Swift paper section 3.1)"),
     Condition(
         ("reno", "tfrc"),
         "loss rate",
@@ -91,17 +91,19 @@ CONDITIONS: tuple[Condition, ...] = (
         "loss rate",
         RATE * RTPROP - A * S ** sp.Rational(-3, 4),
         Fold.SURVIVAL,
-        "response function, above the Reno-friendly region (specs/ccas.md section 2)",
+        "response function, above the Reno-friendly region (RFC 9438 section 5.1)",
     ),
     Condition(
         ("dctcp",),
         "mark rate",
         RATE * RTPROP * S**2 - 2,
         Fold.SURVIVAL,
-        "fluid fixed point; RTT taken as given (specs/ccas.md section 11)",
+        "fluid fixed point; RTT taken as given (docs/derivations.md)",
     ),
     Condition(("expo",), "qdelay", sp.log(RATE / A) + S / B, Fold.SUM, "target rate (starvation paper, equation 2)"),
-    Condition(("poseidon",), "largest qdelay of a hop", sp.log(RATE / A) + S / B, Fold.MAX, "specs/ccas.md section 14"),
+    Condition(
+        ("poseidon",), "largest qdelay of a hop", sp.log(RATE / A) + S / B, Fold.MAX, "target delay (thesis table 6.2)"
+    ),
     Condition(
         ("bbr",),
         "qdelay",

@@ -14,8 +14,7 @@ from fairweir.metrics import jain, max_min_ratio
 UNFAIR_RATIO = 3.0
 UNFAIR_JAIN = 0.8
 """A run is unfair beyond either. Vegas, which has a contract, holds two to four packets a flow, so that its flows may
-differ 2.5-fold (Jain's index 0.84) when packets are counted whole; the thresholds of specs/ccas.md section 21 (2 and
-0.9) are to be tuned on it."""
+differ 2.5-fold (Jain's index 0.84) when packets are counted whole (docs/derivations.md)."""
 
 
 def unexplained_unfair(points: Sequence[ContractPoint], contract: tuple[str, str, Fit] | None) -> float:

@@ -116,7 +116,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "virtual-link",
         "each packet is held for as long as it would queue on a link of its own, of a sixteenth of the rate, but for "
-        "at most D: the adversary of theorem 1 (specs/ccas.md, section 22.7)",
+        "at most D: the adversary of theorem 1 (docs/derivations.md)",
         lambda spot: {
             "jitter": {
                 "kind": "virtual-link",
@@ -165,7 +165,7 @@ def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:
     ----------
     seed : draws the flows' start times and everything random in the run
     """
-    # The claim is on long-run shares; half of the run is left for convergence (specs/frcc.md section 4 leaves 60 %).
+    # The claim is on long-run shares; half of the run is left for convergence (FRCC's scripts leave 60 %).
     tables = flows("", [space.rtprop_ms] * space.flows, seed, spread_s=START_SPREAD_S)
     for table in tables:
         table["cca"] = as_written(cca)

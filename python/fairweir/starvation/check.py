@@ -49,7 +49,7 @@ def check(certificate: Certificate) -> list[Finding]:
 
     References
     ----------
-    Starvation paper, section 4.3 step 3 and appendix A; specs/ccas.md section 22, point 5
+    Starvation paper, section 4.3 step 3 and appendix A; docs/derivations.md, Packets instead of fluid
     """
     header = certificate.header
     columns = (column.tolist() for column in (certificate.flow, certificate.sent_ns, certificate.arrived_ns))

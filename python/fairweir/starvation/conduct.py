@@ -57,7 +57,7 @@ def starve(
 
     References
     ----------
-    Starvation paper, sections 2.2, 4.3 and 6.1, appendix A; specs/ccas.md section 22
+    Starvation paper, sections 2.2, 4.3 and 6.1, appendix A; docs/derivations.md
     """
     require(question.cca)
     player = Player(archive, workers, on_progress)

@@ -1,9 +1,9 @@
 """The construction's three scenarios: an ideal link, a shared one, and one that a single flow leaves idle.
 
 A virtual link is jitter that holds each packet for as long as a link of the flow's own would: where it needs no more
-than D, and never less than nothing, the flow sees that link and no other, whatever the CCA does (specs/ccas.md section
-22, point 7). So no state has to be cloned: flows converge on their virtual links before the warm-up ends, and only then
-does D bind, as the theorem's flows begin in the states to which they have converged.
+than D, and never less than nothing, the flow sees that link and no other, whatever the CCA does
+(docs/derivations.md). So no state has to be cloned: flows converge on their virtual links before the warm-up ends, and
+only then does D bind, as the theorem's flows begin in the states to which they have converged.
 """
 
 from __future__ import annotations

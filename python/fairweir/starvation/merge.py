@@ -51,7 +51,7 @@ def merge(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int, backlog_byt
 
     References
     ----------
-    Starvation paper, appendix A: eta_i = dbar_i - d*; packet by packet as specs/ccas.md section 22, point 5
+    Starvation paper, appendix A: eta_i = dbar_i - d*; docs/derivations.md, Packets instead of fluid
     """
     import numpy as np
 

@@ -48,8 +48,8 @@ def _pair(slow: Point, fast: Point) -> Pair:
 
     References
     ----------
-    Starvation paper, appendix A; the packets that a link has begun make d* wrong by one of each flow (specs/ccas.md
-    section 22, point 5)
+    Starvation paper, appendix A; the packets that a link has begun make d* wrong by one of each flow
+    (docs/derivations.md, Packets instead of fluid)
     """
     both_mbps = slow.rate_mbps + fast.rate_mbps
     range_ms = (slow.rate_mbps * slow.delta_ms + fast.rate_mbps * fast.delta_ms) / both_mbps

@@ -17,7 +17,7 @@ Word = Literal["starves", "needs-more-jitter", "not-delay-convergent", "not-show
 
 SETTLED_SHARE = 0.05
 """Extremes of the last quarter and of the last half of a run that differ by less of the range are the same
-(specs/ccas.md section 22, point 1)."""
+(docs/derivations.md)."""
 SETTLED_RTPROPS = 0.01
 """The same in rtprops: the extremes of a CCA that draws dice keep creeping by a sample's noise."""
 

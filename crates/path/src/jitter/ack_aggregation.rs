@@ -4,7 +4,7 @@
 //! `burst_rate` until the period's end. Over a period just `rate J` bytes of opportunities pass, so that the long-run rate
 //! is the link's; no packet waits longer than the silence unless it meets more traffic than that.
 //!
-//! **Source**: the FRCC paper's jitter box (specs/frcc.md section 4; the aggregator is Pantheon's): opportunities of 1504
+//! **Source**: the FRCC paper's jitter box (section 7 and its scripts; the aggregator is Pantheon's): opportunities of 1504
 //! bytes at the link's rate, then periods of `J` ms with `rate J` opportunities at 32 a millisecond. An opportunity
 //! carries many ACKs, so the burst rate never binds.
 //!

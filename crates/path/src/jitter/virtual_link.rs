@@ -6,8 +6,8 @@
 //! The promise can begin late: the theorem's flows begin in the states to which they have converged, and on the way there
 //! a virtual queue may grow longer than converged flows ever let it.
 //!
-//! **Source**: the starvation paper's Theorem 1, made to work for any controller as specs/ccas.md section 22, point 7
-//! says: release at the virtual departure; clip to [0, D] and count.
+//! **Source**: the starvation paper's Theorem 1, made to work for any controller: release at the virtual departure; clip
+//! to [0, D] and count (docs/derivations.md, "Virtual links").
 
 use crate::error::{check_dur, check_packet, check_positive_dur, check_rate};
 use crate::link::ConstantRate;

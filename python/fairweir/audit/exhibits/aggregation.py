@@ -1,7 +1,7 @@
 """ACK aggregation on one of three flows (FRCC section 7, figures 2 and 21).
 
 The published set-up puts the first flow behind a box that holds its ACKs and also carries its data at the link's rate,
-with no limit to its queue, and starts the flows 5 s apart (specs/frcc.md section 4). The box matters: a loss-based flow
+with no limit to its queue, and starts the flows 5 s apart (docs/derivations.md). The box matters: a loss-based flow
 queues in it, reaches the bottleneck at exactly its rate, and leaves the losses to the others. `BARE` has the ACKs' part
 alone.
 """

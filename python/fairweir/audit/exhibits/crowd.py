@@ -17,7 +17,7 @@ EVEN = Threshold(
     direction=Direction.AT_LEAST,
     reason="with many flows the extremes say little and the index is the usual measure; 0.8 leaves room for slow"
     " convergence among windows of a few packets",
-    source="RFC 9743 section 5.1.4; specs/ccas.md section 21 takes 0.9 for a handful of flows",
+    source="RFC 9743 section 5.1.4, which gives no number; 0.9 is the bound for a handful of flows",
 )
 NO_COLLAPSE = Threshold(
     bound=0.1,

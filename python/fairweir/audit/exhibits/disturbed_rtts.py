@@ -68,7 +68,7 @@ POISONING = Family(
             title="efficiency when poisoned",
             text="a lone flow with a min RTT 1 ms too small uses the link",
             threshold=thresholds.HALF_USED,
-            expectations={"copa": "1/(δ·1 ms) = 2 packets a ms = 24 Mbps, 20 % (specs/ccas.md section 22)"},
+            expectations={"copa": "1/(δ·1 ms) = 2 packets a ms = 24 Mbps, 20 % (docs/derivations.md)"},
         ),
         Claim(
             metric="ratio",

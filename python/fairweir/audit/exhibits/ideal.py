@@ -37,7 +37,7 @@ CLAIMS = (
         title="RTT law",
         text="the mean RTT follows the CCA's law",
         expectations={
-            "frcc": "R + θ n, and about 15 ms of probes on top (specs/frcc.md section 4)",
+            "frcc": "R + θ n, and about 15 ms of probes on top (docs/derivations.md)",
             "reno": "4R is the full buffer; the sawtooth's mean is near 3R",
             "cubic": "4R is the full buffer; the sawtooth's mean is near 3.6R",
         },

@@ -1,6 +1,6 @@
 """What theory expects of the mean RTT on an ideal link.
 
-Sources: FRCC section 7 and its sources for BBR and Copa; specs/ccas.md sections 3, 5, 6.
+Sources: FRCC section 7 and its sources for BBR and Copa; docs/derivations.md.
 """
 
 from __future__ import annotations

@@ -89,10 +89,10 @@ PARKING_LOT = Family(
             expectations={
                 "frcc": "between hops and hops² (FRCC figure 22)",
                 "copa": "hops: proportional fairness (FRCC figure 22)",
-                "vegas": "hops: proportional fairness (specs/ccas.md section 3)",
+                "vegas": "hops: proportional fairness (docs/derivations.md)",
                 "bbr": "worse than hops² (FRCC figure 22)",
                 "cubic": "worse than hops² (FRCC figure 22)",
-                "reno": "square root of hops by its loss rates, more by its RTTs (specs/ccas.md section 1)",
+                "reno": "square root of hops by its loss rates, more by its RTTs (docs/derivations.md)",
             },
         ),
     ),

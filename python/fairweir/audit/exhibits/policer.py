@@ -18,14 +18,14 @@ GOOD_USE = Threshold(
     bound=0.5,
     direction=Direction.AT_LEAST,
     reason="a bucket of one BDP lets AIMD keep three quarters of the rate; half is lenient",
-    source="specs/ccas.md section 1: 75 % with an empty buffer",
+    source="docs/derivations.md: 75 % of a link without a buffer",
 )
 LITTLE_LOSS = Threshold(
     bound=0.1,
     direction=Direction.AT_MOST,
     reason="a sender that keeps losing a tenth of what it sends ignores the policer",
     source="RFC 9743 section 5.1.3, protection against high packet loss, gives no number; BBR itself takes 20 % loss"
-    " as the sign of a policer (specs/ccas.md section 6)",
+    " as the sign of a policer (Linux's net/ipv4/tcp_bbr.c, bbr_lt_loss_thresh)",
 )
 
 
@@ -72,7 +72,7 @@ POLICER = Family(
             text="the policer drops little",
             threshold=LITTLE_LOSS,
             expectations={
-                "frcc": "no reaction to loss (specs/frcc.md section 1): heavy",
+                "frcc": "no reaction to loss (docs/ccas/frcc.md): heavy",
                 "bbr": "probes above the rate",
             },
         ),

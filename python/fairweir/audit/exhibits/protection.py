@@ -77,8 +77,8 @@ HEAVY_LOSS = Family(
             threshold=BACKED_OFF,
             expectations={
                 "bbr": "keeps its rate up to 20 % loss, the headroom of its probes; above it the rate decays",
-                "frcc": "no reaction to loss (specs/frcc.md section 1)",
-                "pcc_allegro": "collapses above 5 % loss, by its utility (specs/ccas.md section 8)",
+                "frcc": "no reaction to loss (docs/ccas/frcc.md)",
+                "pcc_allegro": "collapses above 5 % loss, by its utility (docs/derivations.md)",
             },
         ),
     ),

@@ -59,7 +59,7 @@ LOSS_2_PERCENT = Family(
             text="a lone flow uses the link in spite of 2 % loss",
             threshold=thresholds.HALF_USED,
             expectations={
-                "pcc_allegro": "full rate (specs/ccas.md section 22)",
+                "pcc_allegro": "full rate (docs/derivations.md)",
                 "bbr": "full rate: no response to loss",
             },
         ),

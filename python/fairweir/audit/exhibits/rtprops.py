@@ -51,7 +51,7 @@ def frcc_ratio(rtprops_ms: tuple[float, ...]) -> float:
 
     References
     ----------
-    specs/frcc.md section 3, closed form
+    docs/derivations.md, Rates of flows with different rtprops
     """
     n = len(rtprops_ms)
     weights = [r + n * FRCC_THETA_MS + FRCC_GAMMA_D_MS for r in rtprops_ms]
@@ -119,7 +119,7 @@ THREE = Family(
             text="throughputs differ by no more than the rtprops",
             threshold=WITHIN_RTPROP_RATIO,
             expectations={
-                "frcc": "1.25 at every rate (closed form, specs/frcc.md section 3)",
+                "frcc": "1.25 at every rate (closed form, docs/derivations.md)",
                 "bbr": "starves the 10 ms flow, more and more as the rate grows (FRCC figures 1 and 20)",
                 "copa": "grows with the rate (FRCC figure 20)",
                 "reno": "near 1 (FRCC figure 20)",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 STEADY_SHARE = 0.4
-"""Long flows are measured over the last 40 % of a run (FRCC's scripts, specs/frcc.md section 4)."""
+"""Long flows are measured over the last 40 % of a run (FRCC's scripts; docs/derivations.md)."""
 
 
 def steady_times_s(rate_mbps: float, patience: float) -> tuple[float, float]:

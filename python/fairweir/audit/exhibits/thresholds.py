@@ -16,7 +16,7 @@ BOUNDED = Threshold(
     bound=FRCC_RATIO,
     direction=Direction.AT_MOST,
     reason="an algorithm exists that provably keeps this ratio under worst-case jitter, whatever the capacity",
-    source="FRCC theorem 6.2; specs/frcc.md section 2: N_C <= 6.6, so the ratio is at most N_C - 1 = 5.6",
+    source="FRCC theorem 6.2; docs/derivations.md: N_C <= 6.6, so the ratio is at most N_C - 1 = 5.6",
 )
 STARVED = Threshold(
     bound=10.0,
@@ -47,11 +47,11 @@ JITTER_USED = Threshold(
     bound=0.3,
     direction=Direction.AT_LEAST,
     reason="an algorithm exists that provably uses this much under jitter and any buffer",
-    source="thesis section 4.2.2.1 (cc_probe_slow); specs/ccas.md section 20",
+    source="thesis section 4.2.2.1 (cc_probe_slow)",
 )
 CONVERGED = Threshold(
     bound=0.9,
     direction=Direction.AT_LEAST,
     reason="Jain's index below it is called unfair",
-    source="specs/ccas.md section 21, test for a contract; RFC 9743 section 5.1.4",
+    source="docs/derivations.md, When runs have no contract; RFC 9743 section 5.1.4",
 )
