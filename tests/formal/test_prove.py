@@ -330,6 +330,32 @@ def test_suites_by_name() -> None:
     assert told.value.hint == "did you mean `aimd`?"
 
 
+def test_a_suite_on_another_model_asks_what_it_needs_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "aimd", "--model", "cbr-delay", "--out", str(tmp_path), "--json"]) == 0
+    there = json.loads(capfd.readouterr().out)
+    assert (there["model"], there["outcome"]) == ("cbr-delay", "proved")
+    assert {one["expects"] for one in there["lemmas"]} == {"proved"}
+    assert json.loads((tmp_path / "aimd-cbr-delay.json").read_text()) == there
+    # Each question of that run is about the other link: none of CCAC's is kept there.
+    kept = {path.stem for path in (tmp_path / "answers").iterdir()}
+    assert kept.isdisjoint(inquire(aimd.build(10), aimd.FALL).fingerprint[:16] for _ in range(1))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["aimd", "--model", "ideal"], "the suite aimd does not run on `ideal` (--model)\n\nhint: known are ccac"),
+        (["cc_probe_slow", "--model", "ccac"], "the suite cc_probe_slow does not run on `ccac`"),
+        (["beliefs", "--model", "ccac"], "--model has no effect on the suite beliefs"),
+    ],
+)
+def test_models_that_make_no_sense_are_refused(
+    words: list[str], message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prove", *words]) == 2
+    assert message in capfd.readouterr().err
+
+
 def test_prove_needs_a_suite(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove"]) == 2
     assert "which suite of lemmas?" in capsys.readouterr().err

@@ -14,6 +14,7 @@ from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
 from fairweir.formal.lemmas.result import LemmaResult, Outcome, conclude
 from fairweir.formal.lemmas.suites import SUITES, Progress, Request, Suite, find
+from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,6 +29,9 @@ def prove(
     list_only: Annotated[bool, typer.Option("--list", help="Show what there is, and prove nothing.")] = False,
     points: Annotated[
         int | None, typer.Option(min=FEWEST_POINTS, help="Sample points of a trace; default the suite's own.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Of the network, instead of the suite's own; --list.")
     ] = None,
     budget: Annotated[float, typer.Option(min=1.0, help="CPU seconds for each question.")] = 120.0,
     search: Annotated[bool, typer.Option("--search", help="Look for the best constants; takes longer.")] = False,
@@ -57,9 +61,15 @@ def prove(
     ):
         if is_given and name not in chosen.reads:
             raise ConfigError(f"{option} has no effect on the suite {chosen.name}", hint=f"leave out {option}")
+    if model is not None and not chosen.models:
+        raise ConfigError(f"--model has no effect on the suite {chosen.name}", hint="leave out --model")
+    if model is not None and model not in chosen.models:
+        raise ConfigError(
+            f"the suite {chosen.name} does not run on `{model}`", key="--model", hint=did_you_mean(model, chosen.models)
+        )
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-    request = Request(points, budget, search, certificate, out)
+    request = Request(points, budget, search, certificate, out, model)
     finished: list[LemmaResult] = []
     try:
         with meter(chosen.name, counts=True) as report:
@@ -72,22 +82,23 @@ def prove(
 
             results = chosen.load()(request, on_progress)
     except KeyboardInterrupt:
-        _keep(chosen, finished, out)
+        _keep(chosen, finished, request)
         if finished and not as_json:
             output.stdout.print(_table(chosen, finished))
         raise
-    _keep(chosen, results, out)
+    _keep(chosen, results, request)
     if as_json:
-        output.print_json(_document(chosen, results))
+        output.print_json(_document(chosen, results, request))
     else:
         _show(chosen, results)
     if code := EXIT_CODES[conclude(results)]:
         raise typer.Exit(code)
 
 
-def _document(suite: Suite, results: list[LemmaResult]) -> dict[str, Any]:
+def _document(suite: Suite, results: list[LemmaResult], request: Request) -> dict[str, Any]:
     return {
         "suite": suite.name,
+        "model": request.model or (suite.models[0] if suite.models else None),
         "shows": suite.shows,
         "source": suite.source,
         "outcome": conclude(results).value,
@@ -96,24 +107,27 @@ def _document(suite: Suite, results: list[LemmaResult]) -> dict[str, Any]:
     }
 
 
-def _keep(suite: Suite, results: list[LemmaResult], out: Path | None) -> None:
-    """Write ``SUITE.json`` to the folder, if there is one."""
-    if out is not None:
-        document = json.dumps(output.finite(_document(suite, results)), indent=2, allow_nan=False)
-        (out / f"{suite.name}.json").write_text(document + "\n", encoding="utf-8")
+def _keep(suite: Suite, results: list[LemmaResult], request: Request) -> None:
+    """Write ``SUITE.json``, or ``SUITE-MODEL.json``, to the folder, if there is one."""
+    if (out := request.out) is not None:
+        elsewhere = "" if request.model is None else f"-{request.model}"
+        document = json.dumps(output.finite(_document(suite, results, request)), indent=2, allow_nan=False)
+        (out / f"{suite.name}{elsewhere}.json").write_text(document + "\n", encoding="utf-8")
 
 
 def _show_list(as_json: bool) -> None:
     if as_json:
-        output.print_json([{"name": s.name, "shows": s.shows, "source": s.source} for s in SUITES.values()])
+        output.print_json(
+            [{"name": s.name, "shows": s.shows, "source": s.source, "models": list(s.models)} for s in SUITES.values()]
+        )
         return
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("suite", "shows", "source"):
+    for heading in ("suite", "shows", "source", "--model"):
         table.add_column(heading, overflow="fold")
     for suite in SUITES.values():
-        table.add_row(suite.name, suite.shows, suite.source)
+        table.add_row(suite.name, suite.shows, suite.source, ", ".join(suite.models))
     output.stdout.print(table)
 
 

@@ -15,7 +15,7 @@ from fairweir.formal.buffers import Buffer
 from fairweir.formal.grid import Grid
 from fairweir.formal.handmade import HANDMADE
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
-from fairweir.formal.lemmas.inquiry import Inquiry, answer_all
+from fairweir.formal.lemmas.inquiry import Inquiry, answer_all, elsewhere
 from fairweir.formal.lemmas.result import Constant, LemmaResult
 from fairweir.formal.lemmas.states import ANYWHERE, Amount, Better, Measure, Progress, Snapshot, State, Transition
 from fairweir.formal.lemmas.stitch import Phase, Plan, stitch, summary
@@ -48,10 +48,10 @@ PLAN = Plan(("cwnd", "alpha", "beta"), FIXED, POSITIVE, (Phase(WIDE, FALL), Phas
 EXCESS = 2
 
 
-def build(points: int) -> System:
-    """Give AIMD on CCAC with any buffer up to the largest."""
+def build(points: int, model: str = "ccac") -> System:
+    """Give AIMD on CCAC, or another model, with any buffer up to the largest."""
     cca = HANDMADE["aimd"]
-    system = MODELS["ccac"](Grid(points), Buffer.ARBITRARY, (cca.sender,))
+    system = MODELS[model](Grid(points), Buffer.ARBITRARY, (cca.sender,))
     cca.encode(system)
     system.assume("buffer of the suite", z3.Real("beta") <= LARGEST_BUFFER)
     return system
@@ -70,7 +70,7 @@ def undetected_below(system: System, bound: z3.ArithRef) -> z3.BoolRef:
 
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     """Prove the suite."""
-    system = build(request.points or POINTS)
+    system = build(request.points or POINTS, request.model or "ccac")
     limit = Constant("cwnd <=", "C(R+D) + beta + MSS", "C(R+D) + beta + MSS")
     falls = Constant("cwnd falls by", "MSS", "MSS")
     one = (z3.Real("beta") == 1,)
@@ -96,4 +96,6 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
         ),
         inquire_bound(system, "utilization", ANYWHERE, "S >= C(T-D)/2", half, expects=Outcome.REFUTED),
     ]
+    if request.model not in (None, "ccac"):
+        inquiries = elsewhere(inquiries)
     return [*answer_all(inquiries, request, on_progress), *summary(stitch(PLAN))]

@@ -18,7 +18,7 @@ from fairweir.formal.buffers import Buffer
 from fairweir.formal.grid import Grid
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
 from fairweir.formal.lemmas.bounds import loss_below, queue_below
-from fairweir.formal.lemmas.inquiry import Inquiry, answer_all
+from fairweir.formal.lemmas.inquiry import Inquiry, answer_all, elsewhere
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult
 from fairweir.formal.lemmas.states import (
     ANYWHERE,
@@ -125,9 +125,9 @@ PLAN = Plan(
 )
 
 
-def build(points: int, expiry: Expiry = Expiry.ON_CONTRADICTION) -> System:
+def build(points: int, expiry: Expiry = Expiry.ON_CONTRADICTION, model: str = "cbr-delay") -> System:
     """Give the rule on CBR-delay, with beliefs that may be stale at the start and time out at the end."""
-    system = MODELS["cbr-delay"](Grid(points), Buffer.ARBITRARY)
+    system = MODELS[model](Grid(points), Buffer.ARBITRARY)
     cbr_delay.attach(system, start=Start.ANY, expiry=expiry)
     Rule.load(RULES / "cc_probe_slow_3.toml").encode(system)
     return system
@@ -145,6 +145,9 @@ def two_probes(system: System) -> z3.BoolRef:
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     """Prove the suite."""
     points = request.points or POINTS
+    if request.model not in (None, "cbr-delay"):
+        lemmas = elsewhere(ours(build(points, model=request.model)))
+        return [*answer_all(lemmas, request, on_progress), *summary(stitch(PLAN))]
     inquiries = [*ours(build(points)), *as_published(build(points, Expiry.AT_END))]
     return [*answer_all(inquiries, request, on_progress), *summary(stitch(PLAN))]
 

@@ -28,7 +28,7 @@ from fairweir.formal.lemmas.cc_qdel_states import (
     plan,
     with_history,
 )
-from fairweir.formal.lemmas.inquiry import Inquiry, answer_all
+from fairweir.formal.lemmas.inquiry import Inquiry, answer_all, elsewhere
 from fairweir.formal.lemmas.result import Constant, LemmaResult
 from fairweir.formal.lemmas.search import Sought, seek_all
 from fairweir.formal.lemmas.stitch import stitch, summary
@@ -137,9 +137,12 @@ def as_printed(system: System, where: str, *, may_pause: bool) -> Iterator[Inqui
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     """Prove the suite."""
     points = request.points or POINTS
-    main, published = build("ccac", points), build("ccac-published", points)
+    main = build(request.model or "ccac", points)
     if request.search:
         return search(main, request, on_progress)
+    if request.model not in (None, "ccac"):
+        return [*answer_all(elsewhere(ours(main)), request, on_progress), *summary(stitch(plan()))]
+    published = build("ccac-published", points)
     inquiries = [
         *ours(main),
         *as_printed(main, "ACKs may pause", may_pause=True),

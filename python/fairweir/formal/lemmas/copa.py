@@ -16,7 +16,7 @@ from fairweir.formal.buffers import Buffer
 from fairweir.formal.grid import Grid
 from fairweir.formal.handmade import HANDMADE
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
-from fairweir.formal.lemmas.inquiry import answer_all
+from fairweir.formal.lemmas.inquiry import answer_all, elsewhere
 from fairweir.formal.lemmas.result import Constant, LemmaResult
 from fairweir.formal.lemmas.states import ANYWHERE, Amount, Better, Measure, Progress, State, Transition
 from fairweir.formal.lemmas.stitch import Phase, Plan, stitch, summary
@@ -51,8 +51,8 @@ PLAN = Plan(
 )
 
 
-def build(points: int, *, composes: bool) -> System:
-    """Give the algorithm on CCAC.
+def build(points: int, *, composes: bool, model: str = "ccac") -> System:
+    """Give the algorithm on CCAC, or another model.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def build(points: int, *, composes: bool) -> System:
         no bytes wait at all
     """
     cca = HANDMADE["copa_like"]
-    system = MODELS["ccac"](Grid(points), Buffer.INFINITE, (cca.sender,))
+    system = MODELS[model](Grid(points), Buffer.INFINITE, (cca.sender,))
     cca.encode(system)
     if not composes:
         step = system.grid.step
@@ -72,7 +72,8 @@ def build(points: int, *, composes: bool) -> System:
 def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
     """Prove the suite."""
     points = request.points or POINTS
-    composing, single = build(points, composes=True), build(points, composes=False)
+    model = request.model or "ccac"
+    composing, single = build(points, composes=True, model=model), build(points, composes=False, model=model)
     window = Constant("cwnd <=", f"{BOUND} BDP + MSS", "4 BDP + MSS")
     queue = Constant("queue <=", f"{BOUND} BDP + 2 MSS", "4 BDP + 2 MSS")
     low = State("cwnd < BDP - MSS, queue short", lambda s: z3.And(s["cwnd"] < 1 - s["alpha"], SHORT.holds(s)))
@@ -93,4 +94,6 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
             expects=Outcome.REFUTED,
         ),
     ]  # fmt: skip
+    if model != "ccac":
+        inquiries = elsewhere(inquiries)
     return [*answer_all(inquiries, request, on_progress), *summary(stitch(PLAN))]

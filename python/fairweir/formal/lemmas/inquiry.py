@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -133,6 +133,14 @@ def _asked(inquiry: Inquiry, request: Request, blank: LemmaResult, shelf: _Shelf
         return result
     kept.write_text(shelf.trace, trace.to_json())
     return replace(result, files=(str(shelf.trace),))
+
+
+def elsewhere(inquiries: Iterable[Inquiry]) -> list[Inquiry]:
+    """Return the lemmas that a suite asks on another model than its own: those that it needs to be proved.
+
+    Its controls, and published statements that are wrong on its own model, say nothing of another.
+    """
+    return [inquiry for inquiry in inquiries if inquiry.expects is Outcome.PROVED]
 
 
 #: How a kept answer was checked when it was read again.

@@ -27,6 +27,7 @@ class Request:
     search : bool, look for the best constants instead of checking the known ones
     certificate : bool, write checkable proofs where that is possible
     out : Path, folder for questions, traces and certificates; None: keep nothing
+    model : str, the network model instead of the suite's own, one of `Suite.models`; None: the suite's own
     """
 
     points: int | None = None
@@ -34,6 +35,7 @@ class Request:
     search: bool = False
     certificate: bool = False
     out: Path | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Suite:
     ----------
     name, shows, source : its name, what it shows, where that was published
     where : its function, "module:function"
-    reads : what it reads of a :class:`Request`, besides `budget_s` and `out`
+    reads : what it reads of a :class:`Request`, besides `budget_s`, `out` and `model`
+    models : the network models it can be run on, its own first; empty if it is not about one model of that kind
     """
 
     name: str
@@ -66,6 +69,7 @@ class Suite:
     source: str
     where: str
     reads: frozenset[str] = frozenset({"points", "certificate"})
+    models: tuple[str, ...] = ()
 
     def load(self) -> Run:
         """Import the suite's function."""
@@ -75,6 +79,8 @@ class Suite:
 
 
 _HERE = "fairweir.formal.lemmas"
+#: Models with a jitter of D = R, for which the lemmas' constants are; the ideal link has none.
+_JITTERY = ("ccac", "ccac-published", "cbr-delay", "cbr-delay-published")
 
 _ALL: tuple[Suite, ...] = (
     Suite(
@@ -90,24 +96,28 @@ _ALL: tuple[Suite, ...] = (
         "thesis 4.2.3, B.4",
         f"{_HERE}.cc_qdel:run",
         frozenset({"points", "search", "certificate"}),
+        _JITTERY,
     ),
     Suite(
         "cc_probe_slow",
         "cc_probe_slow on CBR-delay: the bound on the rate rises additively; losses stay within packets",
         "thesis 4.2.3",
         f"{_HERE}.cc_probe_slow:run",
+        models=("cbr-delay", "cbr-delay-published"),
     ),
     Suite(
         "aimd",
         "AIMD on CCAC, buffers up to 4 BDP: window and losses in flight return to a bound and stay",
         "CCAC section 5",
         f"{_HERE}.aimd:run",
+        models=_JITTERY,
     ),
     Suite(
         "copa",
         "a Copa-like algorithm on CCAC: window and queue return to a bound and stay; utilization does not",
         "CCAC section 6",
         f"{_HERE}.copa:run",
+        models=_JITTERY,
     ),
     Suite(
         "starvation",
