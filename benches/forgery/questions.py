@@ -42,7 +42,7 @@ class Writer:
             return self.compared(depth - 1, scope)
         if kind == "let":
             return self.let(depth, scope, self.boolean)
-        least, most = {"not": (1, 1), "ite": (3, 3), "distinct": (2, 2), "and": (1, 4), "or": (1, 4)}.get(kind, (2, 3))
+        least, most = {"not": (1, 1), "ite": (3, 3), "distinct": (2, 2), "and": (1, 4), "or": (1, 4)}.get(kind, (2, 2))
         parts = (self.boolean(depth - 1, scope) for _ in range(chance.randint(least, most)))
         return f"({kind} {' '.join(parts)})"
 
@@ -50,8 +50,7 @@ class Writer:
         """Return a comparison of linear terms."""
         chance = self.chance
         kind = chance.choice(("<", "<=", ">", ">=", "=", "distinct", "<=", ">="))
-        count = 2 if kind == "distinct" or chance.random() < 0.9 else 3
-        return f"({kind} {' '.join(self.number(depth, scope) for _ in range(count))})"
+        return f"({kind} {self.number(depth, scope)} {self.number(depth, scope)})"
 
     def number(self, depth: int, scope: dict[str, bool]) -> str:
         """Return a linear term."""

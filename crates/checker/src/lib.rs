@@ -27,6 +27,10 @@ fn reject<T>(reason: impl Into<String>) -> Result<T> {
     Err(Rejected(reason.into()))
 }
 
+fn ensure(holds: bool, reason: &str) -> Result<()> {
+    if holds { Ok(()) } else { reject(reason) }
+}
+
 /// Quotes what was read, for a message: nothing in it reaches a terminal as it is.
 fn shown(word: &str) -> String {
     format!("`{}{}`", word[..word.len().min(60)].escape_default(), if word.len() > 60 { "..." } else { "" })

@@ -1,6 +1,7 @@
 //! Exact fractions: of machine words while they fit, of any length beyond.
 
-use crate::{Result, reject};
+use crate::{MAX_WORD, Result, reject, shown};
+use num_integer::Integer;
 use num_rational::{BigRational, Ratio};
 use num_traits::Signed;
 use std::cmp::Ordering;
@@ -68,23 +69,28 @@ impl Number {
     /// Parses `12` or `12.50`, as a question has it.
     pub(crate) fn decimal(word: &str) -> Option<Number> {
         let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
-        let is_number = (whole == "0" || !whole.starts_with('0')) && !whole.is_empty() && !part.is_empty();
-        if !is_number || !whole.bytes().chain(part.bytes()).all(|c| c.is_ascii_digit()) {
+        let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
+        if !is_digits(whole) || !is_digits(part) || (whole.starts_with('0') && whole != "0") {
             return None;
         }
         Number::new(format!("{whole}{part}/1{}", "0".repeat(part.len())).parse().ok()?).ok()
     }
 
     /// Parses `-3` or `3/4`, in lowest terms, as a certificate has it.
-    pub(crate) fn rational(word: &str) -> Option<Number> {
+    pub(crate) fn rational(word: &str) -> Result<Number> {
         let (over, under) = word.split_once('/').unwrap_or((word, "1"));
-        if let (Some(over), Some(under)) = (integer(over), integer(under)) {
-            let small = Ratio::new(over, under);
-            let is_lowest = *small.denom() == under && (under > 1 || !word.contains('/'));
-            return is_lowest.then_some(Number::Small(small));
+        match (integer(over), integer(under)) {
+            (Some(over), Some(1)) if !word.contains('/') => return Ok(Number::Small(over.into())),
+            (Some(over), Some(under)) if under > 1 && over.gcd(&under) == 1 => {
+                return Ok(Number::Small(Ratio::new_raw(over, under)));
+            }
+            _ => {}
         }
-        let number: BigRational = word.parse().ok()?;
-        if number.to_string() == word { Number::new(number).ok() } else { None }
+        let number: Option<BigRational> = if word.len() <= MAX_WORD { word.parse().ok() } else { None };
+        match number.filter(|number| number.to_string() == word) {
+            Some(number) => Number::new(number),
+            None => reject(format!("not a fraction in lowest terms: {}", shown(word))),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cut::{Cut, Form, TRUE};
 use crate::number::Number;
-use crate::{MAX_WORD, Result, reject, shown};
+use crate::{MAX_WORD, Result, ensure, reject, shown};
 use Tree::{List, Word};
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -27,6 +27,13 @@ enum Value {
     Number(Rc<Form>),
 }
 
+impl<'a> Tree<'a> {
+    /// Returns what is in a bracket; of a word, nothing.
+    fn parts(&self) -> &[Tree<'a>] {
+        if let List(parts) = self { parts } else { &[] }
+    }
+}
+
 impl Value {
     fn truth(&self) -> Result<i32> {
         if let Value::Truth(literal) = self { Ok(*literal) } else { reject("a number where a formula should be") }
@@ -38,18 +45,16 @@ type Scope<'a> = HashMap<&'a str, Vec<Value>>;
 
 /// Cuts a question into clauses.
 pub(crate) fn read(text: &str) -> Result<Cut> {
-    let mut reader = Reader { cut: Cut::new(), scope: Scope::new(), choices: 0 };
+    let mut reader = Reader { cut: Cut::new(), scope: Scope::new() };
     let mut is_asked = false;
-    for (i, command) in commands(text)?.iter().enumerate() {
-        match command.as_slice() {
+    for (i, command) in list(&mut &*text, 0)?.iter().enumerate() {
+        match command.parts() {
             [Word("get-value" | "get-model" | "exit"), ..] if is_asked => {}
             _ if is_asked => return reject("a command behind (check-sat)"),
             [Word("check-sat")] => is_asked = true,
             [Word("set-logic"), Word("QF_LRA")] if i == 0 => {}
             [Word("declare-fun"), Word(name), List(none), Word(sort @ ("Real" | "Bool"))] if none.is_empty() => {
-                if reader.scope.get(free(name)?).is_some_and(|values| !values.is_empty()) {
-                    return reject(format!("declared twice: {}", shown(name)));
-                }
+                ensure(reader.scope.get(free(name)?).is_none_or(|values| values.is_empty()), "declared twice")?;
                 let value = match *sort {
                     "Real" => Value::Number(Rc::new(Form::of(reader.cut.variable(name), Number::ONE)?)),
                     _ => Value::Truth(reader.cut.fresh()),
@@ -57,8 +62,7 @@ pub(crate) fn read(text: &str) -> Result<Cut> {
                 reader.scope.insert(name, vec![value]);
             }
             [Word("assert"), formula] => reader.demand(formula)?,
-            [Word(other), ..] => return reject(format!("unknown command: {}", shown(other))),
-            _ => return reject("not a command"),
+            _ => return reject("not a command, or not in its place"),
         }
     }
     if is_asked { Ok(reader.cut) } else { reject("there is no (check-sat)") }
@@ -75,62 +79,52 @@ fn free(name: &str) -> Result<&str> {
     if is_free { Ok(name) } else { reject(format!("not a name that can be given a meaning: {}", shown(name))) }
 }
 
-/// Cuts a text into brackets and words.
-fn commands(text: &str) -> Result<Vec<Vec<Tree<'_>>>> {
-    let (mut done, mut stack) = (Vec::new(), Vec::<Vec<Tree>>::new());
-    let mut rest = text.trim_start_matches([' ', '\n']);
-    while let Some(first) = rest.chars().next() {
-        let end = if "()".contains(first) { 1 } else { rest.find(['(', ')', ' ', '\n']).unwrap_or(rest.len()) };
-        let (word, behind) = rest.split_at(end);
-        rest = behind.trim_start_matches([' ', '\n']);
-        let depth = stack.len();
-        match (word, stack.last_mut()) {
-            ("(", _) if depth == MAX_DEPTH => return reject("brackets too deep"),
-            ("(", _) => stack.push(Vec::new()),
-            (_, None) => return reject(format!("not in brackets: {}", shown(word))),
-            (")", _) => {
-                let list = stack.pop().unwrap_or_default();
-                match stack.last_mut() {
-                    Some(outer) => outer.push(List(list)),
-                    None => done.push(list),
-                }
-            }
-            (_, Some(list)) => {
-                let is_known = is_symbol(word) || SIGNS.split(' ').any(|sign| sign == word);
-                if word.len() > MAX_WORD || !(is_known || Number::decimal(word).is_some()) {
-                    return reject(format!("not a word of the language: {}", shown(word)));
-                }
-                list.push(Word(word));
-            }
+/// Takes the next bracket or word off a text.
+fn next<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    let text = rest.trim_start_matches([' ', '\n']);
+    let end = if text.starts_with(['(', ')']) { 1 } else { text.find(['(', ')', ' ', '\n']).unwrap_or(text.len()) };
+    let (word, behind) = text.split_at(end);
+    *rest = behind;
+    Some(word).filter(|word| !word.is_empty())
+}
+
+/// Reads what is in a bracket, up to its end; with no bracket open, up to the end of the text.
+fn list<'a>(rest: &mut &'a str, depth: usize) -> Result<Vec<Tree<'a>>> {
+    let mut done = Vec::new();
+    loop {
+        match next(rest) {
+            None if depth == 0 => return Ok(done),
+            None => return reject("a bracket is not closed"),
+            Some(")") if depth > 0 => return Ok(done),
+            Some("(") if depth < MAX_DEPTH => done.push(List(list(rest, depth + 1)?)),
+            Some(word) if depth > 0 && is_word(word) => done.push(Word(word)),
+            Some(word) => return reject(format!("brackets too deep, or not a word in brackets: {}", shown(word))),
         }
     }
-    if stack.is_empty() { Ok(done) } else { reject("a bracket is not closed") }
+}
+
+fn is_word(word: &str) -> bool {
+    let is_known = is_symbol(word) || SIGNS.split(' ').any(|sign| sign == word);
+    word.len() <= MAX_WORD && (is_known || Number::decimal(word).is_some())
 }
 
 struct Reader<'a> {
     cut: Cut,
     scope: Scope<'a>,
-    choices: usize,
 }
 
 impl<'a> Reader<'a> {
     /// Asserts a formula: conjunctions part by part, disjunctions as clauses.
     fn demand(&mut self, formula: &Tree<'a>) -> Result<()> {
-        let mut clause = match formula {
-            List(list) => match list.as_slice() {
-                [Word("and"), parts @ ..] if !parts.is_empty() => {
-                    return parts.iter().try_for_each(|part| self.demand(part));
-                }
-                [Word("or"), parts @ ..] if !parts.is_empty() => {
-                    parts.iter().map(|part| self.value(part)?.truth()).collect::<Result<_>>()?
-                }
-                [Word("let"), List(bindings), body] => {
-                    return self.within(bindings, |reader| reader.demand(body));
-                }
-                _ => vec![self.value(formula)?.truth()?],
-            },
-            Word(_) => vec![self.value(formula)?.truth()?],
+        let parts = match formula.parts() {
+            [Word("and"), parts @ ..] if !parts.is_empty() => {
+                return parts.iter().try_for_each(|part| self.demand(part));
+            }
+            [Word("let"), List(bindings), body] => return self.within(bindings, |reader| reader.demand(body)),
+            [Word("or"), parts @ ..] if !parts.is_empty() => parts,
+            _ => std::slice::from_ref(formula),
         };
+        let mut clause = parts.iter().map(|part| self.value(part)?.truth()).collect::<Result<Vec<_>>>()?;
         clause.sort_unstable();
         clause.dedup();
         self.cut.clause(&clause);
@@ -141,45 +135,38 @@ impl<'a> Reader<'a> {
     fn within<T>(&mut self, bindings: &[Tree<'a>], body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let mut values = HashMap::new();
         for binding in bindings {
-            let List(pair) = binding else { return reject("not a binding") };
-            let [Word(name), value] = pair.as_slice() else { return reject("not a binding") };
-            if values.insert(free(name)?, self.value(value)?).is_some() {
-                return reject(format!("bound twice: {}", shown(name)));
-            }
+            let [Word(name), value] = binding.parts() else { return reject("not a binding") };
+            ensure(values.insert(free(name)?, self.value(value)?).is_none(), "bound twice")?;
         }
         let names: Vec<&str> = values.keys().copied().collect();
         for (name, value) in values {
             self.scope.entry(name).or_default().push(value);
         }
-        let found = if names.is_empty() { reject("a let of nothing") } else { body(self) };
+        ensure(!names.is_empty(), "a let of nothing")?;
+        let found = body(self)?;
         for name in names {
-            self.scope.get_mut(name).expect("it was given a value").pop();
+            self.scope.entry(name).or_default().pop();
         }
-        found
+        Ok(found)
     }
 
     fn value(&mut self, tree: &Tree<'a>) -> Result<Value> {
-        let list = match tree {
-            Word(word) => return self.word(word),
-            List(list) => list.as_slice(),
-        };
-        match list {
+        if let Word(word) = tree {
+            return self.word(word);
+        }
+        match tree.parts() {
             [Word("let"), List(bindings), body] => self.within(bindings, |reader| reader.value(body)),
             [Word(operator), parts @ ..] if !parts.is_empty() => {
                 let values = parts.iter().map(|part| self.value(part)).collect::<Result<Vec<_>>>()?;
-                let truths: Vec<i32> = values.iter().filter_map(|value| value.truth().ok()).collect();
-                let forms = values.iter().filter_map(|value| match value {
-                    Value::Number(form) => Some(&**form),
-                    Value::Truth(_) => None,
-                });
-                match (*operator, truths.as_slice()) {
-                    ("ite", [condition]) if matches!(values.as_slice(), [Value::Truth(_), _, _]) => {
-                        self.chosen(*condition, forms)
+                let (mut truths, mut forms) = (Vec::new(), Vec::new());
+                for value in &values {
+                    match value {
+                        Value::Truth(literal) => truths.push(*literal),
+                        Value::Number(form) => forms.push(&**form),
                     }
-                    (_, []) => self.computed(operator, &forms.collect::<Vec<_>>()),
-                    _ if truths.len() == values.len() => self.connected(operator, &truths).map(Value::Truth),
-                    _ => reject(format!("formulas and numbers under one {}", shown(operator))),
                 }
+                let is_chosen = values[0].truth().is_ok();
+                self.applied(operator, &truths, &forms, is_chosen)
             }
             _ => reject("not an expression"),
         }
@@ -197,72 +184,54 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns a new variable that equals the first form where `condition` holds, else the second one.
-    fn chosen<'f>(&mut self, condition: i32, branches: impl Iterator<Item = &'f Form>) -> Result<Value> {
-        self.choices += 1;
-        let chosen = Form::of(self.cut.variable(&format!("#{}", self.choices)), Number::ONE)?;
-        for (guard, branch) in [condition, -condition].into_iter().zip(branches) {
-            let is_branch = self.cut.is_zero(&chosen.plus(&Number::MINUS_ONE, branch)?)?;
-            let clause = self.cut.any(&[-guard, is_branch]);
-            self.cut.clause(&[clause]);
-        }
-        Ok(Value::Number(Rc::new(chosen)))
-    }
-
-    fn connected(&mut self, operator: &str, parts: &[i32]) -> Result<i32> {
-        let cut = &mut self.cut;
-        Ok(match (operator, parts) {
-            ("not", [one]) => -one,
-            ("and", _) => cut.all(parts.to_vec()),
-            ("or", _) => cut.any(parts),
-            ("=>", [given @ .., then]) if !given.is_empty() => {
-                cut.any(&given.iter().map(|part| -part).chain([*then]).collect::<Vec<_>>())
+    /// Applies an operator to formulas or to numbers; `ite` of numbers has a formula, which `is_first`, besides.
+    fn applied(&mut self, operator: &str, truths: &[i32], forms: &[&Form], is_first: bool) -> Result<Value> {
+        let (cut, zero, minus) = (&mut self.cut, Form::default(), Number::MINUS_ONE);
+        let literal = match (operator, truths, forms) {
+            ("not", [one], []) => -one,
+            ("and", _, []) => cut.all(truths.to_vec()),
+            ("or", _, []) => cut.any(truths),
+            ("=>", [one, other], []) => cut.any(&[-one, *other]),
+            ("=", [one, other], []) => cut.choice(*one, *other, -other),
+            ("xor" | "distinct", [one, other], []) => cut.choice(*one, -other, *other),
+            ("ite", [condition, then, otherwise], []) => cut.choice(*condition, *then, *otherwise),
+            ("<" | "<=", [], [one, other]) => cut.at_most_zero(&one.plus(&minus, other)?, operator == "<")?,
+            (">" | ">=", [], [one, other]) => cut.at_most_zero(&other.plus(&minus, one)?, operator == ">")?,
+            ("=", [], [one, other]) => cut.is_zero(&one.plus(&minus, other)?)?,
+            ("distinct", [], [one, other]) => -cut.is_zero(&one.plus(&minus, other)?)?,
+            _ => {
+                let form = match (operator, truths, forms) {
+                    ("-", [], [one]) => zero.plus(&minus, one)?,
+                    ("+" | "-", [], [first, others @ ..]) => {
+                        let factor = if operator == "+" { Number::ONE } else { minus };
+                        others.iter().try_fold((*first).clone(), |sum, other| sum.plus(&factor, other))?
+                    }
+                    ("*", [], [first, others @ ..]) if forms.iter().filter(|form| !form.is_constant()).count() < 2 => {
+                        others.iter().try_fold((*first).clone(), |product, other| match product.is_constant() {
+                            true => zero.plus(product.constant(), other),
+                            false => zero.plus(other.constant(), &product),
+                        })?
+                    }
+                    ("/", [], [over, under]) => {
+                        let is_number = under.is_constant() && under.constant().sign() != Ordering::Equal;
+                        ensure(is_number, "a division by zero, or by an unknown")?;
+                        zero.plus(&under.constant().inverse()?, over)?
+                    }
+                    ("ite", [condition], [then, otherwise]) if is_first => {
+                        let name = format!("#{}", cut.names.len());
+                        let chosen = Form::of(cut.variable(&name), Number::ONE)?;
+                        for (guard, branch) in [(condition, then), (&-condition, otherwise)] {
+                            let is_branch = cut.is_zero(&chosen.plus(&minus, branch)?)?;
+                            let clause = cut.any(&[-guard, is_branch]);
+                            cut.clause(&[clause]);
+                        }
+                        chosen
+                    }
+                    _ => return reject(format!("{} of these", shown(operator))),
+                };
+                return Ok(Value::Number(Rc::new(form)));
             }
-            ("=", [first, others @ ..]) if !others.is_empty() => {
-                let same = others.iter().map(|other| cut.choice(*first, *other, -other)).collect();
-                cut.all(same)
-            }
-            ("xor", [first, others @ ..]) if !others.is_empty() => {
-                others.iter().fold(*first, |one, other| cut.choice(one, -other, *other))
-            }
-            ("distinct", [one, other]) => cut.choice(*one, -other, *other),
-            ("ite", [condition, then, otherwise]) => cut.choice(*condition, *then, *otherwise),
-            _ => return reject(format!("unknown connective: {} of {}", shown(operator), parts.len())),
-        })
-    }
-
-    fn computed(&mut self, operator: &str, parts: &[&Form]) -> Result<Value> {
-        let (minus, zero) = (Number::MINUS_ONE, Form::default());
-        let form = match (operator, parts) {
-            ("-", [one]) => zero.plus(&minus, one)?,
-            ("+" | "-", [first, others @ ..]) => {
-                let factor = if operator == "+" { Number::ONE } else { minus };
-                others.iter().try_fold((*first).clone(), |sum, other| sum.plus(&factor, other))?
-            }
-            ("*", _) if parts.iter().filter(|part| !part.is_constant()).count() <= 1 => {
-                parts.iter().try_fold(Form::of(0, Number::ONE)?, |product, part| match product.is_constant() {
-                    true => zero.plus(product.constant(), part),
-                    false => zero.plus(part.constant(), &product),
-                })?
-            }
-            ("/", [over, under]) if under.is_constant() && under.constant().sign() != Ordering::Equal => {
-                zero.plus(&under.constant().inverse()?, over)?
-            }
-            ("<" | "<=" | ">" | ">=" | "=", [_, _, ..]) | ("distinct", [_, _]) => {
-                let mut literals = Vec::new();
-                for pair in parts.windows(2) {
-                    let (left, right) = if operator.starts_with('>') { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
-                    let difference = left.plus(&minus, right)?;
-                    literals.push(match operator {
-                        "=" | "distinct" => self.cut.is_zero(&difference)?,
-                        _ => self.cut.at_most_zero(&difference, operator.len() == 1)?,
-                    });
-                }
-                let literal = self.cut.all(literals);
-                return Ok(Value::Truth(if operator == "distinct" { -literal } else { literal }));
-            }
-            _ => return reject(format!("not linear arithmetic: {} of {}", shown(operator), parts.len())),
         };
-        Ok(Value::Number(Rc::new(form)))
+        Ok(Value::Truth(literal))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cut::{Atom, Cut};
 use crate::number::{Number, integer};
-use crate::{MAX_WORD, Rejected, Result, reject, shown};
+use crate::{Rejected, Result, ensure, reject, shown};
 use std::cmp::Ordering;
 
 /// Checks all steps, and returns how many there are.
@@ -11,19 +11,15 @@ pub(crate) fn check(cut: Cut, certificate: &str) -> Result<usize> {
     let (mut count, mut is_refuted) = (0, false);
     for line in certificate.strip_suffix('\n').unwrap_or(certificate).split('\n') {
         count += 1;
-        let step = if is_refuted { reject("a step behind the empty clause") } else { checker.step(line) };
-        is_refuted = step.map_err(|e| Rejected(format!("line {count}: {e}")))?;
+        let may_follow = ensure(!is_refuted, "a step behind the empty clause");
+        is_refuted =
+            may_follow.and_then(|()| checker.step(line)).map_err(|e| Rejected(format!("line {count}: {e}")))?;
     }
     if is_refuted { Ok(count) } else { reject("the empty clause is never reached") }
 }
 
 fn numbers(words: &[&str]) -> Result<Vec<i64>> {
     words.iter().map(|word| integer(word).ok_or_else(|| Rejected(format!("not an integer: {}", shown(word))))).collect()
-}
-
-fn rational(word: &str) -> Result<Number> {
-    let number = if word.len() <= MAX_WORD { Number::rational(word) } else { None };
-    number.map_or_else(|| reject(format!("not a fraction in lowest terms: {}", shown(word))), Ok)
 }
 
 struct Checker {
@@ -39,24 +35,19 @@ impl Checker {
     fn step(&mut self, line: &str) -> Result<bool> {
         let words: Vec<&str> = line.split(' ').collect();
         let (next_atom, next_clause) = (self.cut.atoms.len(), self.cut.clauses.len() + 1);
-        let (kind, number, rest) = match words.as_slice() {
-            [kind @ ("a" | "f" | "r"), number, rest @ ..] => (*kind, integer(number).unwrap_or(0), rest),
-            _ => return reject("not a step"),
-        };
-        if number as usize != if kind == "a" { next_atom } else { next_clause } {
-            return reject(format!("the next atom has the number {next_atom}, the next clause {next_clause}"));
-        }
-        if kind == "a" {
+        let [kind @ ("a" | "f" | "r"), number, rest @ ..] = words.as_slice() else { return reject("not a step") };
+        let next = if *kind == "a" { next_atom } else { next_clause };
+        ensure(integer(number) == Some(next as i64), "not the next number")?;
+        if *kind == "a" {
             return self.define(rest).map(|()| false);
         }
-        let Some(end) = rest.iter().position(|word| *word == "0") else {
-            return reject("a clause without its end");
-        };
-        let clause = self.clause(&rest[..end])?;
-        if kind == "f" {
-            self.farkas(&clause, &rest[end + 1..])?
+        let end = rest.iter().position(|word| *word == "0");
+        let (literals, why) = rest.split_at(end.ok_or_else(|| Rejected("a clause without its end".into()))?);
+        let clause = self.clause(literals)?;
+        if *kind == "f" {
+            self.farkas(&clause, &why[1..])?
         } else {
-            self.propagate(&clause, &rest[end + 1..])?
+            self.propagate(&clause, &why[1..])?
         }
         self.cut.clause(&clause);
         Ok(clause.is_empty())
@@ -68,20 +59,15 @@ impl Checker {
         let (mut vector, mut before) = (Vec::new(), "");
         for pair in pairs.chunks(2) {
             let (Some(&variable), Some(coefficient)) = (self.cut.variables.get(pair[0]), pair.get(1)) else {
-                return reject(format!("not a variable and its coefficient: {}", shown(pair[0])));
+                return reject("not a variable and its coefficient");
             };
-            vector.push((variable, rational(coefficient)?));
-            if pair[0] <= before || *coefficient == "0" || (before.is_empty() && *coefficient != "1") {
-                return reject("an atom that is not in normal form");
-            }
+            vector.push((variable, Number::rational(coefficient)?));
+            let is_normal = pair[0] > before && *coefficient != "0" && (!before.is_empty() || *coefficient == "1");
+            ensure(is_normal, "an atom that is not in normal form")?;
             before = pair[0];
         }
-        let atom = Atom { vector, bound: rational(bound)?, is_strict: *relation == "lt" };
-        if pairs.is_empty() || !self.cut.literal(atom).1 {
-            reject("an atom of nothing, or a known one")
-        } else {
-            Ok(())
-        }
+        let atom = Atom { vector, bound: Number::rational(bound)?, is_strict: *relation == "lt" };
+        ensure(!pairs.is_empty() && self.cut.literal(atom).1, "an atom of nothing, or a known one")
     }
 
     /// Parses the literals of a clause, each of which must exist, and each atom once.
@@ -89,18 +75,16 @@ impl Checker {
         let clause = numbers(words)?;
         let mut atoms: Vec<u64> = clause.iter().map(|literal| literal.unsigned_abs()).collect();
         atoms.sort_unstable();
-        if atoms.windows(2).any(|pair| pair[0] == pair[1]) || atoms.last() >= Some(&(self.cut.atoms.len() as u64)) {
-            return reject("a literal that does not exist, or an atom twice in a clause");
-        }
+        ensure(atoms.windows(2).all(|pair| pair[0] < pair[1]), "an atom twice in a clause")?;
+        ensure(atoms.last() < Some(&(self.cut.atoms.len() as u64)), "a literal that does not exist")?;
         Ok(clause.into_iter().map(|literal| literal as i32).collect())
     }
 
     /// Checks that the negated literals, times the factors, sum to `0 < 0` or to `0 <=` less than 0.
     fn farkas(&mut self, clause: &[i32], factors: &[&str]) -> Result<()> {
-        let factors = factors.iter().map(|word| rational(word)).collect::<Result<Vec<_>>>()?;
-        if factors.len() != clause.len() || factors.iter().any(|factor| factor.sign() == Ordering::Less) {
-            return reject("not a factor for each literal, none negative");
-        }
+        let factors = factors.iter().map(|word| Number::rational(word)).collect::<Result<Vec<_>>>()?;
+        ensure(factors.len() == clause.len(), "not a factor for each literal")?;
+        ensure(factors.iter().all(|factor| factor.sign() != Ordering::Less), "a factor is negative")?;
         let (mut bound, mut is_strict, mut touched) = (Number::ZERO, false, Vec::new());
         for (&literal, factor) in clause.iter().zip(&factors).filter(|(_, factor)| factor.sign() != Ordering::Equal) {
             let Some(atom) = &self.cut.atoms[literal.unsigned_abs() as usize] else {
@@ -115,44 +99,34 @@ impl Checker {
                 touched.push(*variable);
             }
         }
-        if touched.iter().any(|&variable| self.totals[variable].sign() != Ordering::Equal) {
-            return reject("the variables do not cancel");
-        }
+        let is_zero = touched.iter().all(|&variable| self.totals[variable].sign() == Ordering::Equal);
+        ensure(is_zero, "the variables do not cancel")?;
         let is_contradiction = bound.sign() == Ordering::Less || (bound.sign() == Ordering::Equal && is_strict);
-        if is_contradiction { Ok(()) } else { reject("the sum is no contradiction") }
+        ensure(is_contradiction, "the sum is no contradiction")
     }
 
     /// Checks that the clauses named lead from the negated clause to a contradiction, a literal at a time.
     fn propagate(&mut self, clause: &[i32], reasons: &[&str]) -> Result<()> {
-        let numbers = numbers(reasons)?;
-        if numbers.iter().any(|&number| number < 1 || number as usize > self.cut.clauses.len()) {
-            return reject("a clause that is not there");
-        }
         self.held.resize(self.cut.atoms.len(), 0);
-        let mut trail: Vec<i32> = clause.iter().map(|literal| -literal).collect();
-        for literal in &trail {
-            self.held[literal.unsigned_abs() as usize] = literal.signum();
-        }
-        let found = self.contradiction(&mut trail, &numbers);
-        for literal in trail {
-            self.held[literal.unsigned_abs() as usize] = 0;
-        }
-        found
-    }
-
-    fn contradiction(&mut self, trail: &mut Vec<i32>, numbers: &[i64]) -> Result<()> {
-        for &number in numbers {
-            let clause = &self.cut.clauses[number as usize - 1];
-            let mut left = clause.iter().filter(|l| self.held[l.unsigned_abs() as usize] != -l.signum());
+        let (mut trail, mut is_refuted) = (Vec::new(), false);
+        let mut hold = |held: &mut Vec<i32>, literal: i32| {
+            held[literal.unsigned_abs() as usize] = literal.signum();
+            trail.push(literal.unsigned_abs() as usize);
+        };
+        clause.iter().for_each(|literal| hold(&mut self.held, -literal));
+        for number in numbers(reasons)? {
+            let Some(reason) = usize::try_from(number - 1).ok().and_then(|index| self.cut.clauses.get(index)) else {
+                return reject("a clause that is not there");
+            };
+            let mut left = reason.iter().filter(|l| self.held[l.unsigned_abs() as usize] != -l.signum());
             match (left.next(), left.next()) {
-                (None, _) => return Ok(()),
-                (Some(&literal), None) => {
-                    self.held[literal.unsigned_abs() as usize] = literal.signum();
-                    trail.push(literal);
-                }
+                _ if is_refuted => {}
+                (None, _) => is_refuted = true,
+                (Some(&literal), None) => hold(&mut self.held, literal),
                 _ => return reject("a clause has more than one literal left"),
             }
         }
-        reject("no contradiction is reached")
+        trail.into_iter().for_each(|atom| self.held[atom] = 0);
+        ensure(is_refuted, "no contradiction is reached")
     }
 }

@@ -116,7 +116,7 @@ class Problem:
     clauses: list[Clause] = field(default_factory=lambda: [(TRUE,)])
     #: What literals say; those without an atom are Booleans.
     atoms: dict[int, Constraint] = field(default_factory=dict)
-    #: Literals of the question's Booleans, and all variables: ``#1``, ``#2``... are its choices between numbers.
+    #: Literals of the question's Booleans, and all variables: ``#n`` is the nth of them, a choice between numbers.
     names: dict[str, int] = field(default_factory=dict)
     reals: set[str] = field(default_factory=set)
     literals: int = TRUE
@@ -214,7 +214,6 @@ class _Reader:
 
     def __init__(self) -> None:
         self.problem = Problem()
-        self.choices = 0
         self.commands = 0
         self.is_asked = False
 
@@ -305,8 +304,7 @@ class _Reader:
         if isinstance(then, int) or isinstance(otherwise, int):
             raise RejectedError("a choice between a formula and a number")
         # A name that no question can declare.
-        self.choices += 1
-        name = f"#{self.choices}"
+        name = f"#{len(problem.reals) + 1}"
         problem.reals.add(name)
         chosen = Sum({name: Fraction(1)}, Fraction(0))
         for guard, branch in ((condition, then), (-condition, otherwise)):
@@ -331,37 +329,35 @@ class _Reader:
                 return problem.conjunction(parts)
             case "or", _:
                 return problem.disjunction(parts)
-            case "=>", [*before, last] if before:
-                return problem.disjunction([*(-part for part in before), last])
-            case "=", [first, *others] if others:
-                return problem.conjunction(problem.choice(first, other, -other) for other in others)
-            case "xor", [_, _, *_]:
-                return reduce(lambda one, other: problem.choice(one, -other, other), parts)
-            case "distinct", [one, other]:
+            case "=>", [one, other]:
+                return problem.disjunction([-one, other])
+            case "=", [one, other]:
+                return problem.choice(one, other, -other)
+            case "xor" | "distinct", [one, other]:
                 return problem.choice(one, -other, other)
         raise RejectedError(f"unknown connective: {_shown(word)} of {len(parts)}")
 
     def arithmetic(self, word: str, parts: list[Sum]) -> int | Sum:
-        problem, first, minus, pairs = self.problem, parts[0], Fraction(-1), list(pairwise(parts))
+        problem, (first, *others), minus = self.problem, parts, Fraction(-1)
         match word:
-            case "+" | "-" if pairs or word == "+":
-                return reduce(lambda total, part: total.plus(part, Fraction(1 if word == "+" else -1)), parts)
-            case "-":
+            case "-" if not others:
                 return _scaled(first, minus)
+            case "+" | "-":
+                return reduce(lambda total, part: total.plus(part, Fraction(1 if word == "+" else -1)), parts)
             case "*" if sum(bool(part.terms) for part in parts) <= 1:
                 product = Sum({}, Fraction(1))
                 for part in parts:
                     product = _scaled(part, product.constant) if not product.terms else _scaled(product, part.constant)
                 return product
-            case "/" if len(parts) == 2 and not parts[1].terms and parts[1].constant:
-                return _scaled(first, 1 / parts[1].constant)
-            case "<=" | "<" | ">=" | ">" if pairs:
-                forms = [a.plus(b, minus) if word[0] == "<" else b.plus(a, minus) for a, b in pairs]
-                return problem.conjunction(problem.atom(form, is_strict=len(word) == 1) for form in forms)
-            case "=" if pairs:
-                return problem.conjunction(problem.equality(a.plus(b, minus)) for a, b in pairs)
-            case "distinct" if len(parts) == 2:
-                return -problem.equality(first.plus(parts[1], minus))
+            case "/" if len(others) == 1 and not others[0].terms and others[0].constant:
+                return _scaled(first, 1 / others[0].constant)
+            case "<=" | "<" if len(others) == 1:
+                return problem.atom(first.plus(others[0], minus), is_strict=word == "<")
+            case ">=" | ">" if len(others) == 1:
+                return problem.atom(others[0].plus(first, minus), is_strict=word == ">")
+            case "=" | "distinct" if len(others) == 1:
+                literal = problem.equality(first.plus(others[0], minus))
+                return literal if word == "=" else -literal
         raise RejectedError(f"not linear arithmetic: {_shown(word)} of {len(parts)}")
 
 

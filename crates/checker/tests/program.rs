@@ -1,0 +1,91 @@
+//! The library on what every checker must accept and reject, and the program's output and exit codes.
+//! The attack with a million forgeries, against the checker in Python too, is `python -m benches.forgery`.
+
+use fairweir_checker::{MAX_QUESTION, accept};
+use std::process::Command;
+
+const HEAD: &str = "(set-logic QF_LRA)(declare-fun p () Bool)(declare-fun x () Real)(declare-fun y () Real)\n";
+/// Literals: p 2, x <= 1 3, x > 2 is not 4; clauses: 1 is true, 2, 3.
+const CONTRADICTION: &str = "(assert (<= x 1))(assert (> x 2))(check-sat)\n";
+const PROOF: &str = "f 4 -3 4 0 1 1\nr 5 0 2 3 4\n";
+
+fn check(commands: &str, certificate: &str) -> Result<usize, String> {
+    accept(format!("{HEAD}{commands}").as_bytes(), certificate.as_bytes()).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_proof_is_accepted_for_its_question_alone() {
+    assert_eq!(check(CONTRADICTION, PROOF), Ok(2));
+    for other in ["(> x 1.5)", "(> x 1)", "(> x 0.5)", "(> y 2)", "(>= x 1)", "p"] {
+        let question = CONTRADICTION.replace("(> x 2)", other);
+        let found = check(&question, PROOF);
+        assert_eq!(found.is_ok(), other == "(> x 1.5)", "{other}: {found:?}");
+    }
+}
+
+#[test]
+fn numbers_beyond_machine_words_are_exact() {
+    let large = "9".repeat(30);
+    let question = format!("(assert (<= (* {large} x) 1))(assert (> (* {large} x) (+ 1 (/ 1 {large}))))(check-sat)");
+    assert_eq!(check(&question, PROOF), Ok(2));
+    let question = format!("(assert (<= (* {large} x) 1))(assert (> (* {large} x) (- 1 (/ 1 {large}))))(check-sat)");
+    assert!(check(&question, PROOF).is_err());
+    // The smallest machine word is one that its negation does not fit in.
+    let smallest = "9223372036854775808";
+    let question = format!("(assert (<= x (- {smallest})))(assert (> x (- 1 {smallest})))(check-sat)");
+    assert_eq!(check(&question, PROOF), Ok(2));
+    let factors = PROOF.replace("0 1 1", &format!("0 {smallest} {smallest}"));
+    assert_eq!(check(&question, &factors), Ok(2));
+}
+
+#[test]
+fn numbers_have_a_limit_of_4096_bits() {
+    let power = |bits: u32| {
+        // 2^bits as a product of powers that fit in a word.
+        format!("(* {})", vec!["1152921504606846976"; (bits / 60) as usize].join(" "))
+    };
+    let question = |bits| format!("(assert (<= x {}))(assert (> x (+ 1 {0})))(check-sat)", power(bits));
+    assert_eq!(check(&question(4080), PROOF), Ok(2));
+    assert!(check(&question(4140), PROOF).unwrap_err().contains("too many bits"));
+}
+
+#[test]
+fn each_rejection_names_its_line() {
+    let wrong = [
+        ("", "line 1: "),
+        ("f 4 -3 4 0 1 1", "the empty clause"),
+        ("f 4 -3 4 0 1 1\nr 5 0 2 3", "line 2: "),
+        ("f 4 -3 4 0 1 1\nr 5 0 2 3 4\nr 6 0 2 3 4", "line 3: "),
+        ("a 5 le 1 x 1 y 1\na 6 le 1 x 1 y 1", "line 2: "),
+        ("f 4 -3 4 0 1 -1", "line 1: "),
+        ("f 4 -3 4 0 1 2", "line 1: "),
+        ("r 4 00 0", "line 1: "),
+    ];
+    for (certificate, begins) in wrong {
+        let found = check(CONTRADICTION, certificate).unwrap_err();
+        assert!(found.starts_with(begins), "{certificate:?}: {found}");
+    }
+}
+
+#[test]
+fn the_program_says_what_the_library_says() {
+    let folder = std::env::temp_dir().join(format!("fairweir-checker-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (question, proof, wrong) = (folder.join("q"), folder.join("c"), folder.join("w"));
+    std::fs::write(&question, format!("{HEAD}{CONTRADICTION}")).unwrap();
+    std::fs::write(&proof, PROOF).unwrap();
+    std::fs::write(&wrong, b"r 4 \xff 0").unwrap();
+    let run = |paths: &[&std::path::Path]| {
+        let ended = Command::new(env!("CARGO_BIN_EXE_fairweir-checker")).args(paths).output().unwrap();
+        (ended.status.code(), String::from_utf8(ended.stdout).unwrap())
+    };
+    let accepted = "accepted: unsatisfiable, 2 steps, none on trust\n".to_owned();
+    assert_eq!(run(&[&question, &proof]), (Some(0), accepted));
+    let (code, said) = run(&[&question, &wrong]);
+    assert!(code == Some(1) && said.starts_with("rejected: "), "{said}");
+    assert_eq!(run(&[&question]), (Some(2), String::new()));
+    assert_eq!(run(&[&question, &folder]), (Some(2), String::new()));
+    std::fs::write(&question, vec![b' '; MAX_QUESTION + 1]).unwrap();
+    assert_eq!(run(&[&question, &proof]).0, Some(1));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
