@@ -24,7 +24,7 @@ fn names() -> Vec<&'static str> {
 /// In-order ACKs, one a packet, of a flow with 100 packets in flight on 48 Mbps and a queue that breathes.
 #[divan::bench(args = names())]
 fn on_ack(bencher: Bencher<'_, '_>, name: &str) {
-    let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 1 };
+    let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 1 };
     bencher.counter(ItemsCount::new(ACKS)).bench_local(|| {
         let mut cc = registry::build(name, &Value::Null, &start).expect("defaults build");
         let mut rng = ChaCha8Rng::seed_from_u64(1);

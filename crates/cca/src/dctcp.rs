@@ -219,7 +219,13 @@ mod tests {
 
     #[test]
     fn bad_parameters_are_named() {
-        let start = Start { mss: crate::testing::MSS, initial_cwnd: crate::testing::MSS, oracle_rtprop: None, seed: 0 };
+        let start = Start {
+            mss: crate::testing::MSS,
+            initial_cwnd: crate::testing::MSS,
+            oracle_rtprop: None,
+            first_packet: 0,
+            seed: 0,
+        };
         for (params, word) in [
             (json!({"shift_g": 11}), "shift_g"),
             (json!({"initial_alpha": -0.1}), "initial_alpha"),

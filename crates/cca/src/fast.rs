@@ -200,7 +200,7 @@ mod tests {
     use serde_json::json;
 
     fn fast(pkts: u64, params: &Value) -> Fast {
-        let start = Start { mss: MSS, initial_cwnd: MSS * pkts, oracle_rtprop: None, seed: 0 };
+        let start = Start { mss: MSS, initial_cwnd: MSS * pkts, oracle_rtprop: None, first_packet: 0, seed: 0 };
         Fast::new(&start, typed(NAME, params).expect("parameters"))
     }
 

@@ -120,7 +120,10 @@ mod tests {
     use crate::testing::MSS;
 
     fn window(pkts: u64) -> FluidWindow {
-        FluidWindow::new(&Start { mss: MSS, initial_cwnd: MSS * pkts, oracle_rtprop: None, seed: 0 }, 1.0)
+        FluidWindow::new(
+            &Start { mss: MSS, initial_cwnd: MSS * pkts, oracle_rtprop: None, first_packet: 0, seed: 0 },
+            1.0,
+        )
     }
 
     /// Half is left after a timeout with `inflight` packets on their way.

@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn the_window_is_what_was_in_flight_and_one_at_most() {
         let mut cc = Ledbat::new(
-            &Start { mss: MSS, initial_cwnd: MSS * 50, oracle_rtprop: None, seed: 0 },
+            &Start { mss: MSS, initial_cwnd: MSS * 50, oracle_rtprop: None, first_packet: 0, seed: 0 },
             Params { slow_start: false, ..Params::default() },
         );
         let sender = Sender { snd_una: 100, snd_nxt: 119, ..Sender::new(MSS) };

@@ -332,7 +332,7 @@ mod tests {
     }
 
     fn start() -> Start {
-        Start { mss: Bytes(1500), initial_cwnd: Bytes(15_000), oracle_rtprop: None, seed: 1 }
+        Start { mss: Bytes(1500), initial_cwnd: Bytes(15_000), oracle_rtprop: None, first_packet: 0, seed: 1 }
     }
 
     #[test]

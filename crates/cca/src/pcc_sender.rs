@@ -84,7 +84,7 @@ mod tests {
     use crate::testing::MSS;
 
     fn sender(rate: Rate, srtt: Dur) -> Sender {
-        let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 0 };
+        let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 0 };
         Sender { srtt, ..Sender::new(&start, rate, 10) }
     }
 

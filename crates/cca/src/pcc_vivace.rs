@@ -326,7 +326,7 @@ mod tests {
     use serde_json::json;
 
     fn start() -> Start {
-        Start { mss: Bytes(1500), initial_cwnd: Bytes(15_000), oracle_rtprop: None, seed: 1 }
+        Start { mss: Bytes(1500), initial_cwnd: Bytes(15_000), oracle_rtprop: None, first_packet: 0, seed: 1 }
     }
 
     fn report(rate_mbps: f64, rtt_gradient: f64, loss_rate: f64) -> Report {

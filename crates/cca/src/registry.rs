@@ -19,6 +19,8 @@ pub struct Start {
     pub initial_cwnd: Bytes,
     /// The path's true two-way propagation delay, where the scenario grants an oracle.
     pub oracle_rtprop: Option<Dur>,
+    /// Number of the flow's first packet: 0, but in tests of what comes after 2^32 packets.
+    pub first_packet: u64,
     /// Seed for algorithms that bring their own random source (C).
     pub seed: u64,
 }

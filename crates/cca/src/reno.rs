@@ -178,7 +178,7 @@ mod tests {
     use fairweir_units::{Dur, Time};
 
     fn window(cwnd_pkts: u64) -> Window {
-        Window::new(&Start { mss: MSS, initial_cwnd: MSS * cwnd_pkts, oracle_rtprop: None, seed: 0 })
+        Window::new(&Start { mss: MSS, initial_cwnd: MSS * cwnd_pkts, oracle_rtprop: None, first_packet: 0, seed: 0 })
     }
 
     #[test]

@@ -291,8 +291,10 @@ mod tests {
 
     #[test]
     fn below_one_packet_it_paces() {
-        let mut swift =
-            Swift::new(&Start { mss: MSS, initial_cwnd: MSS, oracle_rtprop: None, seed: 0 }, &Params::default());
+        let mut swift = Swift::new(
+            &Start { mss: MSS, initial_cwnd: MSS, oracle_rtprop: None, first_packet: 0, seed: 0 },
+            &Params::default(),
+        );
         assert_eq!(swift.pacing_rate(), None);
         swift.rtt = Dur::from_millis(10);
         swift.window.set(0.25);
@@ -304,8 +306,10 @@ mod tests {
 
     #[test]
     fn a_decrease_takes_half_at_most() {
-        let mut swift =
-            Swift::new(&Start { mss: MSS, initial_cwnd: MSS * 64, oracle_rtprop: None, seed: 0 }, &Params::default());
+        let mut swift = Swift::new(
+            &Start { mss: MSS, initial_cwnd: MSS * 64, oracle_rtprop: None, first_packet: 0, seed: 0 },
+            &Params::default(),
+        );
         swift.decrease(0.9, Time::ZERO);
         assert!((swift.window.pkts() - 57.6).abs() < 1e-9);
         swift.decrease(0.1, Time::ZERO);

@@ -39,7 +39,7 @@ pub fn ack(sender: &Sender, rtt: Dur) -> Ack<'_> {
 /// # Panics
 /// If it takes them.
 pub fn refusal(algorithm: &crate::registry::Algorithm, params: &serde_json::Value) -> String {
-    let start = crate::Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 1 };
+    let start = crate::Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 1 };
     (algorithm.build)(params, &start).expect_err("refused").to_string()
 }
 
@@ -131,7 +131,7 @@ impl Bench {
 
     /// The flow with the algorithm `name` of the registry and `params`, an initial window of 10 packets.
     pub fn of(name: &str, params: &serde_json::Value, path: Path) -> Bench {
-        let start = crate::Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 1 };
+        let start = crate::Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 1 };
         Bench::new(crate::registry::build(name, params, &start).expect("a controller that builds"), path)
     }
 

@@ -114,7 +114,7 @@ impl Model {
     }
 
     fn with(name: &str, params: &Value, oracle_rtprop: Option<Dur>, seed: u64) -> Model {
-        let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop, seed };
+        let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop, first_packet: 0, seed };
         let controller = registry::build(name, params, &start).expect("valid parameters");
         Model {
             interests: controller.interests(),
@@ -402,7 +402,7 @@ proptest! {
 
 #[test]
 fn every_controller_takes_its_own_defaults_and_refuses_unknown_keys() {
-    let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 1 };
+    let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 1 };
     for algorithm in registry::algorithms() {
         let defaults = (algorithm.defaults)();
         assert!(defaults.is_object(), "{}: {defaults}", algorithm.name);

@@ -172,7 +172,9 @@ impl FlowMeter {
 
     /// Sum and number of the RTT samples since the warm-up's end.
     pub(crate) fn rtt_total(&self) -> (Dur, u64) {
-        self.rtt.total()
+        let (sum_ns, samples) = self.rtt.total();
+        // A run takes real time, an hour at most: 2^64 ns of RTTs would be five thousand million samples a second.
+        (Dur::from_nanos(sum_ns as u64), samples)
     }
 
     /// One past the last sequence number sent.

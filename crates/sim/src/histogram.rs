@@ -9,7 +9,7 @@ const SUB_BUCKETS_LOG2: u32 = 6;
 /// Counts durations in buckets whose width grows with the value; sum, minimum and maximum are exact.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    counts: Vec<u32>,
+    counts: Vec<u64>,
     samples: u64,
     sum_ns: u128,
     min_ns: u64,
@@ -48,9 +48,9 @@ impl Histogram {
         self.counts.resize((bucket / octave + 1) * octave, 0);
     }
 
-    /// Sum and number of the values.
-    pub fn total(&self) -> (Dur, u64) {
-        (Dur::from_nanos(self.sum_ns as u64), self.samples)
+    /// Return the sum of the values, ns, and their number.
+    pub fn total(&self) -> (u128, u64) {
+        (self.sum_ns, self.samples)
     }
 
     /// Mean and percentiles in ms, each less `offset` and at least 0; all zero without samples.
@@ -76,13 +76,15 @@ impl Histogram {
 
     /// The value that `per_mille` of the samples do not exceed, ns, to within 1 %; zero without samples.
     pub fn quantile_ns(&self, per_mille: u64) -> f64 {
-        let rank = (self.samples * per_mille).div_ceil(1000).max(1);
+        // At most `samples`.
+        let rank = (u128::from(self.samples) * u128::from(per_mille)).div_ceil(1000).max(1) as u64;
         let mut seen = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
-            seen += u64::from(*count);
+            seen += count;
             if seen >= rank {
                 let (low, high) = (lower_bound(bucket), lower_bound(bucket + 1) - 1);
-                return (low.max(self.min_ns) + high.min(self.max_ns)) as f64 / 2.0;
+                let (low, high) = (low.max(self.min_ns.into()), high.min(self.max_ns.into()));
+                return (low + high) as f64 / 2.0;
             }
         }
         self.max_ns as f64
@@ -96,13 +98,14 @@ fn bucket_of(ns: u64) -> usize {
     ((octave as usize) << SUB_BUCKETS_LOG2) + (ns >> octave) as usize
 }
 
-fn lower_bound(bucket: usize) -> u64 {
+/// The bucket after the last one begins at 2^64.
+fn lower_bound(bucket: usize) -> u128 {
     let sub = 1usize << SUB_BUCKETS_LOG2;
     if bucket < 2 * sub {
-        return bucket as u64;
+        return bucket as u128;
     }
     let octave = bucket / sub - 1;
-    ((bucket - octave * sub) as u64) << octave
+    ((bucket - octave * sub) as u128) << octave
 }
 
 #[cfg(test)]
@@ -112,9 +115,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_value_lies_in_its_bucket(ns in 0..u64::MAX / 2) {
+        fn a_value_lies_in_its_bucket(shift in 0..64u32, ns: u64) {
+            let ns = ns >> shift;
             let bucket = bucket_of(ns);
-            prop_assert!(lower_bound(bucket) <= ns && ns < lower_bound(bucket + 1));
+            prop_assert!(lower_bound(bucket) <= ns.into() && u128::from(ns) < lower_bound(bucket + 1));
         }
 
         #[test]
@@ -128,5 +132,19 @@ mod tests {
                 prop_assert!((got - exact).abs() <= 0.01 * exact, "p{percent}: {got} for {exact}");
             }
         }
+    }
+
+    #[test]
+    fn counts_beyond_32_bits_and_the_longest_times_are_summed_up() {
+        let mut histogram = Histogram::new();
+        histogram.record(Dur::from_nanos(5));
+        // Four thousand million more samples of 5 ns than a test has time for.
+        (histogram.counts[5], histogram.samples, histogram.sum_ns) = (1 << 32, 1 << 32, 5 << 32);
+        histogram.record(Dur::from_nanos(5));
+        histogram.record(Dur::MAX);
+        assert_eq!(histogram.total(), ((5 << 32) + 5 + u128::from(u64::MAX), (1 << 32) + 2));
+        assert_eq!(histogram.quantile_ns(500), 5.0);
+        assert_eq!(histogram.stats_less(Dur::ZERO).p99, 5e-6);
+        assert!(histogram.quantile_ns(1000) >= 0.99 * u64::MAX as f64);
     }
 }

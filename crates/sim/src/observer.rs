@@ -14,7 +14,7 @@ pub enum PacketEvent {
         /// Whose it is.
         flow: u32,
         /// Counts what the flow sends, from 0; with `flow` it names this copy of the packet in all that follows.
-        number: u32,
+        number: u64,
         /// Which packet, from 0.
         seq: u64,
         /// When.
@@ -27,7 +27,7 @@ pub enum PacketEvent {
         /// Whose it is.
         flow: u32,
         /// Which copy.
-        number: u32,
+        number: u64,
         /// When the element or hop that drops it decides so, or when the packet reaches the flow's own elements.
         at: Time,
         /// The hop, or none: one of the flow's own elements.
@@ -38,7 +38,7 @@ pub enum PacketEvent {
         /// Whose it is.
         flow: u32,
         /// Which copy.
-        number: u32,
+        number: u64,
         /// When.
         at: Time,
         /// A queue marked it (ECN).
@@ -49,7 +49,7 @@ pub enum PacketEvent {
         /// Whose it is.
         flow: u32,
         /// Counts the flow's ACKs, from 0.
-        number: u32,
+        number: u64,
         /// When.
         at: Time,
         /// Next packet expected in order.
@@ -60,14 +60,14 @@ pub enum PacketEvent {
         /// Whose it is.
         flow: u32,
         /// Which ACK.
-        number: u32,
+        number: u64,
     },
     /// An ACK reaches the sender.
     AckArrived {
         /// Whose it is.
         flow: u32,
         /// Which ACK.
-        number: u32,
+        number: u64,
         /// When; may lie behind the end of the run.
         at: Time,
     },

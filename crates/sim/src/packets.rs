@@ -55,7 +55,7 @@ struct Rows {
     /// Rows of packets that have arrived and are covered by no ACK yet.
     arrived: Vec<u32>,
     /// Rows of packets, and the first ACK that covers them.
-    reported: VecDeque<(u32, u32)>,
+    reported: VecDeque<(u64, u32)>,
 }
 
 /// Records packets up to a time, and ends the run when it is full.
@@ -99,7 +99,7 @@ impl PacketLog {
         &mut self.flows[flow as usize]
     }
 
-    fn packet(&self, flow: u32, number: u32) -> usize {
+    fn packet(&self, flow: u32, number: u64) -> usize {
         self.flows[flow as usize].packets[number as usize] as usize
     }
 
@@ -122,7 +122,7 @@ impl PacketLog {
         packets.acked_ns.push(NEVER);
     }
 
-    fn note_arrival(&mut self, flow: u32, number: u32, at: Time, is_marked: bool) {
+    fn note_arrival(&mut self, flow: u32, number: u64, at: Time, is_marked: bool) {
         let row = self.packet(flow, number);
         if at < self.until {
             self.packets.arrived_ns[row] = at.as_nanos();
@@ -131,7 +131,7 @@ impl PacketLog {
         self.rows(flow).arrived.push(row as u32);
     }
 
-    fn add_ack(&mut self, flow: u32, number: u32, at: Time, cum: u64) {
+    fn add_ack(&mut self, flow: u32, number: u64, at: Time, cum: u64) {
         let row = self.acks.flow.len() as u32;
         let is_within = at < self.until;
         let rows = self.rows(flow);
@@ -145,7 +145,7 @@ impl PacketLog {
         }
     }
 
-    fn note_ack_arrival(&mut self, flow: u32, number: u32, at: Time) {
+    fn note_ack_arrival(&mut self, flow: u32, number: u64, at: Time) {
         if at >= self.until {
             return;
         }

@@ -13,9 +13,10 @@ pub(crate) struct AckOut {
     pub(crate) at: Time,
     /// Next packet expected in order.
     pub(crate) cum: u64,
-    /// Length of the receiver's log of out-of-order arrivals (stands for SACK blocks).
+    /// Length of the receiver's log of out-of-order arrivals (stands for SACK blocks), modulo 2^32: the sender reads it
+    /// far sooner.
     pub(crate) log: u32,
-    /// Marked packets so far.
+    /// Marked packets so far, modulo 2^32: senders use the difference of two ACKs.
     pub(crate) ce: u32,
 }
 
@@ -32,19 +33,20 @@ pub(crate) struct Receiver {
     ce: u32,
     above: Above,
     /// Out-of-order arrivals that the sender has not read yet; the first has the number `log_base`.
-    log: Ring<u32>,
+    log: Ring<u64>,
     log_base: u32,
     /// Packets that arrived twice.
     pub(crate) duplicates: u64,
 }
 
 impl Receiver {
-    pub(crate) fn new(config: &Config) -> Receiver {
+    /// A receiver that has nothing yet and expects packet `first_packet`.
+    pub(crate) fn new(config: &Config, first_packet: u64) -> Receiver {
         Receiver {
             ack_every: config.ack_every,
             ack_timer: config.ack_timer,
             sack: config.sack,
-            rcv_nxt: 0,
+            rcv_nxt: first_packet,
             pending: 0,
             deadline: Time::NEVER,
             ce: 0,
@@ -58,7 +60,7 @@ impl Receiver {
     /// Packet `seq` arrives at `at`; returns the ACK it causes at once, if any. Ask [`Receiver::overdue`] first.
     #[inline]
     pub(crate) fn arrive(&mut self, seq: u64, is_marked: bool, at: Time) -> Option<AckOut> {
-        self.ce += u32::from(is_marked);
+        self.ce = self.ce.wrapping_add(u32::from(is_marked));
         if seq == self.rcv_nxt && self.above.is_empty() {
             self.rcv_nxt += 1;
             self.pending += 1;
@@ -80,7 +82,7 @@ impl Receiver {
             if !self.above.insert(seq, self.rcv_nxt) {
                 self.duplicates += 1;
             } else if self.sack {
-                self.log.push(seq as u32);
+                self.log.push(seq);
             }
         } else if seq == self.rcv_nxt {
             self.rcv_nxt = self.above.advance(seq + 1);
@@ -116,7 +118,7 @@ impl Receiver {
             return None;
         }
         self.log_base = self.log_base.wrapping_add(1);
-        self.log.pop().map(u64::from)
+        self.log.pop()
     }
 }
 
@@ -196,7 +198,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn receiver(ack_every: u64) -> Receiver {
-        Receiver::new(&Config { ack_every, ..Config::default() })
+        Receiver::new(&Config { ack_every, ..Config::default() }, 0)
     }
 
     #[test]

@@ -20,13 +20,13 @@ pub(crate) struct Item {
     /// When the data packet entered the network.
     sent: Time,
     /// Number of a data packet; cumulative ACK of an ACK.
-    seq: u32,
-    /// Marked packets so far (ACK), or whether this one is marked (data).
+    seq: u64,
+    /// Counts what the flow, or its receiver, sends; 0 without an observer.
+    number: u64,
+    /// Marked packets so far, modulo 2^32 (ACK), or whether this one is marked (data).
     ce: u32,
-    /// Length of the receiver's log (ACK).
+    /// Length of the receiver's log, modulo 2^32 (ACK).
     log: u32,
-    /// Counts what the flow, or its receiver, sends; 0 if nobody watches.
-    number: u32,
 }
 
 /// A data packet leaves the sender.
@@ -41,8 +41,11 @@ pub(crate) struct Departure {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckItem {
     pub(crate) at: Time,
-    pub(crate) cum: u32,
+    /// Next packet expected in order.
+    pub(crate) cum: u64,
+    /// [`AckOut::log`]
     pub(crate) log: u32,
+    /// [`AckOut::ce`]
     pub(crate) ce: u32,
 }
 
@@ -137,8 +140,8 @@ pub(crate) struct Route {
     /// When the newest packet at the receiver entered the network.
     last_sent: Time,
     /// Data packets and ACKs that have left, if somebody watches.
-    sent: u32,
-    acks_sent: u32,
+    sent: u64,
+    acks_sent: u64,
     /// Set by [`Route::settle`].
     straight: Option<Straight>,
     /// Data packets that the flow's own elements or a hop lost; ACKs likewise.
@@ -149,7 +152,7 @@ pub(crate) struct Route {
 /// Takes `item` through `chain`; `false` if it is lost.
 #[inline(always)]
 fn through(chain: &mut Chain, item: &mut Item, bytes: Bytes, is_ecn_capable: bool) -> bool {
-    let packet = Packet { seq: u64::from(item.seq), bytes, sent: item.sent, is_ecn_capable };
+    let packet = Packet { seq: item.seq, bytes, sent: item.sent, is_ecn_capable };
     match chain.arrive(item.at, &packet) {
         Verdict::Deliver(at) => item.at = at,
         Verdict::Mark(at) => {
@@ -162,10 +165,12 @@ fn through(chain: &mut Chain, item: &mut Item, bytes: Bytes, is_ecn_capable: boo
 }
 
 impl Route {
-    /// The route of `spec`; its elements take their random streams in the order of the specification.
+    /// The route of `spec`, whose first packet has the number `first_packet`; its elements take their random streams in
+    /// the order of the specification.
     pub(crate) fn new(
         config: &Config,
         spec: &FlowSpec,
+        first_packet: u64,
         flow_leaf: Leaf,
         mut stream: impl FnMut() -> ChaCha8Rng,
     ) -> Route {
@@ -178,7 +183,7 @@ impl Route {
             ingress: chain(Dur::ZERO, &spec.ingress),
             stages: Vec::new(),
             egress: chain(spec.forward_delay, &spec.egress),
-            receiver: Receiver::new(&spec.receiver),
+            receiver: Receiver::new(&spec.receiver, first_packet),
             reverse: chain(spec.reverse_delay, &spec.reverse),
             ack_stages: Vec::new(),
             reverse_egress: chain(Dur::ZERO, &spec.reverse_egress),
@@ -225,18 +230,18 @@ impl Route {
     }
 
     #[inline(always)]
-    fn tell_drop<W: Watch>(&self, number: u32, at: Time, hop: Option<usize>, net: &mut Net<W>) {
+    fn tell_drop<W: Watch>(&self, number: u64, at: Time, hop: Option<usize>, net: &mut Net<W>) {
         net.watch.tell(PacketEvent::Dropped { flow: self.flow(), number, at, hop: hop.map(|hop| hop as u32) });
     }
 
     #[inline(always)]
-    fn tell_arrival<W: Watch>(&self, number: u32, at: Time, is_marked: bool, net: &mut Net<W>) {
+    fn tell_arrival<W: Watch>(&self, number: u64, at: Time, is_marked: bool, net: &mut Net<W>) {
         net.watch.tell(PacketEvent::Arrived { flow: self.flow(), number, at, is_marked });
     }
 
     /// Numbers an ACK that leaves.
     #[inline(always)]
-    fn tell_ack<W: Watch>(&mut self, ack: &AckOut, net: &mut Net<W>) -> u32 {
+    fn tell_ack<W: Watch>(&mut self, ack: &AckOut, net: &mut Net<W>) -> u64 {
         let number = self.acks_sent;
         if W::IS_WATCHED {
             net.watch.tell(PacketEvent::AckSent { flow: self.flow(), number, at: ack.at, cum: ack.cum });
@@ -246,18 +251,18 @@ impl Route {
     }
 
     #[inline(always)]
-    fn tell_ack_drop<W: Watch>(&self, number: u32, net: &mut Net<W>) {
+    fn tell_ack_drop<W: Watch>(&self, number: u64, net: &mut Net<W>) {
         net.watch.tell(PacketEvent::AckDropped { flow: self.flow(), number });
     }
 
     #[inline(always)]
-    fn tell_ack_arrival<W: Watch>(&self, number: u32, at: Time, net: &mut Net<W>) {
+    fn tell_ack_arrival<W: Watch>(&self, number: u64, at: Time, net: &mut Net<W>) {
         net.watch.tell(PacketEvent::AckArrived { flow: self.flow(), number, at });
     }
 
     /// The short way of [`Route::send`]: one hop, no elements, so all that follows is known at once.
     #[inline(always)]
-    fn send_straight<W: Watch>(&mut self, straight: Straight, now: Time, seq: u64, number: u32, net: &mut Net<W>) {
+    fn send_straight<W: Watch>(&mut self, straight: Straight, now: Time, seq: u64, number: u64, net: &mut Net<W>) {
         let packet = Packet { seq, bytes: self.packet_bytes, sent: now, is_ecn_capable: self.is_ecn_capable };
         let (at, is_marked) = match net.hops[straight.hop].arrive(now, &packet) {
             Verdict::Deliver(at) => (at, false),
@@ -290,12 +295,12 @@ impl Route {
         if self.acks.is_empty() {
             net.schedule.bring_forward(self.flow_leaf, at);
         }
-        self.acks.push(AckItem { at, cum: ack.cum as u32, log: ack.log, ce: ack.ce });
+        self.acks.push(AckItem { at, cum: ack.cum, log: ack.log, ce: ack.ce });
     }
 
     #[inline(never)]
-    fn send_over_stages<W: Watch>(&mut self, now: Time, seq: u64, number: u32, net: &mut Net<W>) {
-        let mut item = Item { at: now, sent: now, seq: seq as u32, ce: 0, log: 0, number };
+    fn send_over_stages<W: Watch>(&mut self, now: Time, seq: u64, number: u64, net: &mut Net<W>) {
+        let mut item = Item { at: now, sent: now, seq, ce: 0, log: 0, number };
         if !through(&mut self.ingress, &mut item, self.packet_bytes, self.is_ecn_capable) {
             self.dropped += 1;
             self.tell_drop(number, now, None, net);
@@ -315,12 +320,8 @@ impl Route {
     /// A data packet enters hop `k` now.
     #[inline(always)]
     fn enter<W: Watch>(&mut self, k: usize, item: Item, now: Time, net: &mut Net<W>) {
-        let packet = Packet {
-            seq: u64::from(item.seq),
-            bytes: self.packet_bytes,
-            sent: item.sent,
-            is_ecn_capable: self.is_ecn_capable,
-        };
+        let packet =
+            Packet { seq: item.seq, bytes: self.packet_bytes, sent: item.sent, is_ecn_capable: self.is_ecn_capable };
         match pass_hop(&mut self.stages[k], item, &packet, now, net) {
             Passage::Left(item) => self.leave(k, item, net),
             Passage::Inside => {}
@@ -357,7 +358,7 @@ impl Route {
         }
         self.last_sent = item.sent;
         self.tell_arrival(item.number, item.at, item.ce > 0, net);
-        if let Some(ack) = self.receiver.arrive(u64::from(item.seq), item.ce > 0, item.at) {
+        if let Some(ack) = self.receiver.arrive(item.seq, item.ce > 0, item.at) {
             self.acknowledge(ack, net);
         } else if self.receiver.deadline().is_set() {
             net.schedule.bring_forward(self.flow_leaf, self.receiver.deadline());
@@ -375,7 +376,7 @@ impl Route {
     #[inline(always)]
     fn acknowledge<W: Watch>(&mut self, ack: AckOut, net: &mut Net<W>) {
         let number = self.tell_ack(&ack, net);
-        let mut item = Item { at: ack.at, sent: self.last_sent, seq: ack.cum as u32, ce: ack.ce, log: ack.log, number };
+        let mut item = Item { at: ack.at, sent: self.last_sent, seq: ack.cum, ce: ack.ce, log: ack.log, number };
         if !through(&mut self.reverse, &mut item, self.ack_bytes, false) {
             self.acks_dropped += 1;
             self.tell_ack_drop(number, net);
@@ -393,7 +394,7 @@ impl Route {
 
     #[inline(always)]
     fn enter_with_ack<W: Watch>(&mut self, k: usize, item: Item, now: Time, net: &mut Net<W>) {
-        let packet = Packet { seq: u64::from(item.seq), bytes: self.ack_bytes, sent: item.sent, is_ecn_capable: false };
+        let packet = Packet { seq: item.seq, bytes: self.ack_bytes, sent: item.sent, is_ecn_capable: false };
         match pass_hop(&mut self.ack_stages[k], item, &packet, now, net) {
             Passage::Left(item) => self.leave_with_ack(k, item, net),
             Passage::Inside => {}

@@ -26,17 +26,17 @@ struct FlowBase {
     rtt: RttSum,
 }
 
-/// RTT samples so far; modulo 2^64, as are the counters of [`LinkBase`], so that a base may lie below zero.
+/// RTT samples so far; modulo the type's range, as are the counters of [`LinkBase`], so that a base may lie below zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct RttSum {
-    ns: u64,
+    ns: u128,
     samples: u64,
 }
 
 impl RttSum {
     fn of(flow: &Flow) -> RttSum {
-        let (sum, samples) = flow.stats.rtt.total();
-        RttSum { ns: sum.as_nanos(), samples }
+        let (ns, samples) = flow.stats.rtt.total();
+        RttSum { ns, samples }
     }
 
     fn since(self, base: RttSum) -> RttSum {
@@ -66,13 +66,14 @@ impl LinkBase {
 }
 
 impl Sampler {
-    pub(crate) fn new(interval: Dur, config: &Config) -> Sampler {
+    /// Flows number their packets from `first_packet`.
+    pub(crate) fn new(interval: Dur, config: &Config, first_packet: u64) -> Sampler {
         Sampler {
             interval,
             due: Time::ZERO + interval,
             last: Time::ZERO,
             series: Series::default(),
-            flows: vec![FlowBase::default(); config.flows.len()],
+            flows: vec![FlowBase { delivered: first_packet, ..FlowBase::default() }; config.flows.len()],
             links: vec![LinkBase::default(); config.links.len()],
         }
     }
@@ -109,7 +110,7 @@ impl Sampler {
             let sender = flow.sender();
             let rtt = RttSum::of(flow);
             let RttSum { ns, samples } = rtt.since(base.rtt);
-            let rtt_ms = Dur::from_nanos(ns).as_millis_f64() / samples as f64;
+            let rtt_ms = ns as f64 / 1e6 / samples as f64;
             rows.t_ns.push(now.as_nanos());
             rows.flow.push(index as u32);
             rows.throughput_mbps.push(mbps(flow.wire_bytes(sender.delivered - base.delivered).0, length));

@@ -56,7 +56,7 @@ pub struct Dialogue {
     start: Time,
     /// Data packets on their way, by number; the first has `first_sent`.
     on_their_way: VecDeque<Option<Sent>>,
-    first_sent: u32,
+    first_sent: u64,
     acks: VecDeque<Ack>,
     /// TSvals of ACKs and when the sender gets them.
     echoes: VecDeque<(Time, u32)>,
@@ -74,7 +74,7 @@ struct Sent {
 /// An ACK on its way.
 #[derive(Clone, Copy, Debug)]
 struct Ack {
-    number: u32,
+    number: u64,
     cum: u64,
     timestamps: TimestampOption,
     has_mark: bool,
@@ -235,7 +235,7 @@ impl Dialogue {
     }
 
     /// The copy with this number is on its way no more.
-    fn take(&mut self, number: u32) -> Option<Sent> {
+    fn take(&mut self, number: u64) -> Option<Sent> {
         if number != self.first_sent {
             return self.on_their_way.get_mut((number - self.first_sent) as usize)?.take();
         }
@@ -248,7 +248,7 @@ impl Dialogue {
     }
 
     /// The copy with this number reaches the receiver.
-    fn receive(&mut self, number: u32, is_marked: bool) -> Option<Sent> {
+    fn receive(&mut self, number: u64, is_marked: bool) -> Option<Sent> {
         let sent = self.take(number)?;
         self.inbox.has_mark |= is_marked;
         self.inbox.take(sent.seq, sent.timestamps.value);
@@ -256,7 +256,7 @@ impl Dialogue {
     }
 
     /// The receiver sends an ACK.
-    fn acknowledge(&mut self, number: u32, cum: u64, at: Time) -> Ack {
+    fn acknowledge(&mut self, number: u64, cum: u64, at: Time) -> Ack {
         debug_assert_eq!(cum, self.inbox.next, "both count alike");
         let mut sack = SackBlocks::default();
         if self.has_sack {
@@ -272,7 +272,7 @@ impl Dialogue {
     }
 
     /// The ACK with this number reaches the sender; those before it that have not are lost.
-    fn hear(&mut self, number: u32, at: Time) -> Option<Ack> {
+    fn hear(&mut self, number: u64, at: Time) -> Option<Ack> {
         while self.acks.pop_front_if(|other| other.number < number).is_some() {}
         let ack = self.acks.pop_front_if(|other| other.number == number)?;
         self.echoes.push_back((at, ack.timestamps.value));

@@ -106,7 +106,7 @@ fn a_timeout_costs_the_window_and_recovery_restores_it() {
 
 #[test]
 fn the_first_phase_is_never_the_one_that_drains() {
-    let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 0 };
+    let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 0 };
     let mut rng = rand::SeedableRng::seed_from_u64(7);
     let mut seen = [0u32; 8];
     let mut bbr = Bbr::new(&start, Params::default());
@@ -136,7 +136,7 @@ fn a_policer_is_found_and_its_rate_used() {
 
 #[test]
 fn parameters_have_units_and_ranges() {
-    let start = Start { mss: MSS, initial_cwnd: MSS, oracle_rtprop: None, seed: 0 };
+    let start = Start { mss: MSS, initial_cwnd: MSS, oracle_rtprop: None, first_packet: 0, seed: 0 };
     assert_eq!((ALGORITHM.defaults)()["min_rtt_window"], json!("10s"));
     assert!((ALGORITHM.build)(&json!({"min_rtt_window": "30s", "first_phase": 2}), &start).is_ok());
     for (params, word) in [

@@ -116,7 +116,7 @@ fn a_timeout_costs_the_window_and_recovery_restores_it() {
 
 #[test]
 fn the_lost_packet_that_crossed_the_threshold_sets_the_bound() {
-    let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 0 };
+    let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 0 };
     let bbr = Bbr3::new(&start, Params { loss_thresh: 0.02, ..Params::default() });
     // 5/256 of 512 packets are 10: the eleventh loss is one too many
     let sample = |lost| Sample { lost, tx_in_flight: 512, ..Sample::default() };
@@ -126,7 +126,7 @@ fn the_lost_packet_that_crossed_the_threshold_sets_the_bound() {
 
 #[test]
 fn parameters_have_units_and_ranges() {
-    let start = Start { mss: MSS, initial_cwnd: MSS, oracle_rtprop: None, seed: 0 };
+    let start = Start { mss: MSS, initial_cwnd: MSS, oracle_rtprop: None, first_packet: 0, seed: 0 };
     for (params, word) in [
         (json!({"probe_wait": 2}), "expected a string"),
         (json!({"beta": 1.0}), "beta"),

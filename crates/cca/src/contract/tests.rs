@@ -4,7 +4,7 @@ use fairweir_units::Time;
 use serde_json::json;
 
 fn contract(pkts: u64, params: &Value) -> Contract {
-    let start = Start { mss: MSS, initial_cwnd: MSS * pkts, oracle_rtprop: None, seed: 0 };
+    let start = Start { mss: MSS, initial_cwnd: MSS * pkts, oracle_rtprop: None, first_packet: 0, seed: 0 };
     Contract::new(&start, typed(NAME, params).expect("parameters"))
 }
 

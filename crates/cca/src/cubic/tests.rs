@@ -93,7 +93,7 @@ fn a_full_buffer_keeps_the_link_busy() {
 
 #[test]
 fn a_window_that_is_not_used_does_not_grow_and_its_time_does_not_count() {
-    let start = Start { mss: MSS, initial_cwnd: MSS * 100, oracle_rtprop: None, seed: 0 };
+    let start = Start { mss: MSS, initial_cwnd: MSS * 100, oracle_rtprop: None, first_packet: 0, seed: 0 };
     let mut cubic = Cubic::new(&start, &Params { friendliness: false, ..Params::default() });
     let mut rng = rand::SeedableRng::seed_from_u64(0);
     let mut sender = Sender::new(MSS);
@@ -132,8 +132,10 @@ fn a_window_that_is_not_used_does_not_grow_and_its_time_does_not_count() {
 
 #[test]
 fn fast_convergence_gives_way() {
-    let mut cubic =
-        Cubic::new(&Start { mss: MSS, initial_cwnd: MSS * 100, oracle_rtprop: None, seed: 0 }, &Params::default());
+    let mut cubic = Cubic::new(
+        &Start { mss: MSS, initial_cwnd: MSS * 100, oracle_rtprop: None, first_packet: 0, seed: 0 },
+        &Params::default(),
+    );
     let sender = Sender::new(MSS);
     let mut rng = rand::SeedableRng::seed_from_u64(0);
     let mut lose = |c: &mut Cubic| {
@@ -162,7 +164,7 @@ fn hystart_leaves_slow_start_before_the_buffer_is_full() {
 
 #[test]
 fn bad_parameters_are_named() {
-    let start = Start { mss: MSS, initial_cwnd: MSS, oracle_rtprop: None, seed: 0 };
+    let start = Start { mss: MSS, initial_cwnd: MSS, oracle_rtprop: None, first_packet: 0, seed: 0 };
     for (params, word) in [
         (json!({"beta": 1.0}), "beta"),
         (json!({"c": 0.0}), "c must"),

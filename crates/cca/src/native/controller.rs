@@ -70,6 +70,9 @@ impl NativeController {
         tp.snd_ssthresh = INFINITE_SSTHRESH;
         tp.mss_cache = u32::try_from(start.mss.0).unwrap_or(u32::MAX);
         tp.rtt_min.s[0][1] = u32::MAX;
+        tp.snd_una = start.first_packet.wrapping_mul(start.mss.0) as u32;
+        (tp.snd_nxt, tp.write_seq) = (tp.snd_una, tp.snd_una);
+        tp.delivered = start.first_packet as u32;
         tp.reordering = 3;
         // Any spread of the seed's bits will do: flows have seeds of their own.
         let uptime_ns = start.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BOOT_BITS);

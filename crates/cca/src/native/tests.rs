@@ -15,7 +15,7 @@ use std::fs;
 use std::path::PathBuf;
 
 fn start() -> Start {
-    Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, seed: 7 }
+    Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 7 }
 }
 
 /// One connection, events by hand.

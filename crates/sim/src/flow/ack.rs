@@ -34,12 +34,12 @@ impl Flow {
     #[inline(always)]
     pub(super) fn on_ack<W: Watch>(&mut self, ack: &AckItem, now: Time, net: &mut Net<W>) {
         if W::IS_WATCHED
-            && let Some(edge) = net.watch.edge(self.route.flow(), u64::from(ack.cum))
+            && let Some(edge) = net.watch.edge(self.route.flow(), ack.cum)
         {
             self.edge = Some(self.edge.map_or(edge, |old| old.max(edge)));
         }
         let is_quiet = self.sender.ca_state == CaState::Open && self.sender.sacked_out + self.sender.lost_out == 0;
-        let is_plain = u64::from(ack.cum) > self.sender.snd_una
+        let is_plain = ack.cum > self.sender.snd_una
             && ack.log == self.log_read
             && (ack.ce == self.ce_seen || !self.reacts_to_marks);
         if is_quiet && is_plain {
@@ -99,7 +99,7 @@ impl Flow {
     /// The common case: nothing is lost or SACKed, and the ACK covers the next packets in order.
     #[inline(always)]
     fn deliver_in_order(&mut self, ack: &AckItem, now: Time) -> Delivery {
-        let cum = u64::from(ack.cum);
+        let cum = ack.cum;
         let cum_acked = cum - self.sender.snd_una;
         // Without SACK, what duplicate ACKs counted before a timeout is not counted again.
         let delivered = self.sender.delivered.max(cum);
@@ -128,7 +128,7 @@ impl Flow {
         if ack.log != self.log_read {
             self.read_sacks(ack.log, &mut delivery);
         }
-        let cum = u64::from(ack.cum);
+        let cum = ack.cum;
         if cum > prior_una {
             self.advance_una(cum, &mut delivery);
         } else if !self.sack && cum == prior_una {
@@ -262,7 +262,8 @@ impl Flow {
     #[inline]
     fn rate_sample(&mut self, newest: u64, now: Time) -> RateSample {
         let record = self.records.get(newest);
-        let prior_delivered = u64::from(record.delivered);
+        let since_sent = (self.sender.delivered as u32).wrapping_sub(record.delivered);
+        let prior_delivered = self.sender.delivered - u64::from(since_sent);
         let interval = record.sent.since(record.first_sent).max(now.since(record.delivered_at));
         let is_app_limited = record.has(Record::APP_LIMITED);
         self.first_sent = record.sent;
@@ -270,7 +271,7 @@ impl Flow {
         // A rate over less than the smallest RTT is an artefact of retransmission or compression.
         let is_valid = interval >= self.sender.min_rtt;
         RateSample {
-            delivered: if is_valid { self.sender.delivered - prior_delivered } else { 0 },
+            delivered: if is_valid { u64::from(since_sent) } else { 0 },
             interval: if is_valid { interval } else { Dur::ZERO },
             prior_delivered,
             is_app_limited,

@@ -39,7 +39,8 @@ struct Record {
     first_sent: Time,
     /// `delivered_mstamp` when it was sent.
     delivered_at: Time,
-    /// `delivered` when it was sent.
+    /// `delivered` when it was sent, modulo 2^32; less than that is delivered until the packet itself is, since no more
+    /// than [`MAX_OUTSTANDING`] packets may be.
     delivered: u32,
     flags: u32,
 }
@@ -165,15 +166,18 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// A flow that numbers its packets from `first_packet`.
     pub(crate) fn new(
         config: &Config,
         spec: &FlowSpec,
+        first_packet: u64,
         cc: Box<dyn Controller>,
         route: Route,
         rng: ChaCha8Rng,
     ) -> Flow {
         let mut sender = Sender::new(config.packet);
         sender.oracle_rtprop = spec.oracle_rtprop;
+        (sender.snd_una, sender.snd_nxt, sender.delivered) = (first_packet, first_packet, first_packet);
         let interests = cc.interests();
         let mut flow = Flow {
             sender,
@@ -191,22 +195,22 @@ impl Flow {
             edge: None,
             records: Window::new(),
             route,
-            source: AppSource::new(&spec.source, spec.start, config.packet),
+            source: AppSource::new(&spec.source, spec.start, config.packet, first_packet),
             first_sent: Time::ZERO,
             delivered_at: Time::ZERO,
             app_limited: 0,
             log_read: 0,
             ce_seen: 0,
-            cwnd_limited_at: 0,
+            cwnd_limited_at: first_packet,
             max_out: 0,
-            max_out_until: 0,
+            max_out_until: first_packet,
             sack: spec.receiver.sack,
             reacts_to_marks: spec.ecn && !interests.own_ecn,
-            high_seq: 0,
+            high_seq: first_packet,
             rack_sent: Time::ZERO,
             rack_seq: 0,
             rack_rtt: Dur::ZERO,
-            judged: 0,
+            judged: first_packet,
             retransmitted: Ring::new(),
             to_retransmit: Ring::new(),
             reduction: None,

@@ -15,20 +15,22 @@ enum Kind {
 pub(crate) struct AppSource {
     kind: Kind,
     start: Time,
+    first_packet: u64,
     /// Packets below this number may be sent.
     limit: u64,
     next_change: Time,
 }
 
 impl AppSource {
-    pub(crate) fn new(source: &Source, start: Time, packet: Bytes) -> AppSource {
+    /// The application of a flow that starts at `start` and numbers its packets from `first_packet`.
+    pub(crate) fn new(source: &Source, start: Time, packet: Bytes, first_packet: u64) -> AppSource {
         let (kind, limit, next_change) = match *source {
             Source::Bulk => (Kind::Bulk, u64::MAX, Time::NEVER),
-            Source::Finite { bytes } => (Kind::Finite, bytes.0.div_ceil(packet.0), Time::NEVER),
-            Source::Rate { rate } => (Kind::Rate { rate, packet }, 0, start),
-            Source::OnOff { on, off } => (Kind::OnOff { on, off, is_on: false }, 0, start),
+            Source::Finite { bytes } => (Kind::Finite, first_packet + bytes.0.div_ceil(packet.0), Time::NEVER),
+            Source::Rate { rate } => (Kind::Rate { rate, packet }, first_packet, start),
+            Source::OnOff { on, off } => (Kind::OnOff { on, off, is_on: false }, first_packet, start),
         };
-        AppSource { kind, start, limit, next_change }
+        AppSource { kind, start, first_packet, limit, next_change }
     }
 
     /// Packets below this number may be sent.
@@ -56,8 +58,9 @@ impl AppSource {
             Kind::Bulk | Kind::Finite => {}
             Kind::Rate { rate, packet } => {
                 // Packet k is there after k packet times; the first one at once.
-                self.limit = (*rate * now.since(self.start)).packets(*packet) + 1;
-                let due = *packet * self.limit / *rate + Dur::from_nanos(1);
+                let available = (*rate * now.since(self.start)).packets(*packet) + 1;
+                self.limit = self.first_packet + available;
+                let due = *packet * available / *rate + Dur::from_nanos(1);
                 self.next_change = self.start + due;
             }
             Kind::OnOff { on, off, is_on } => {
