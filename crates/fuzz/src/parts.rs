@@ -59,6 +59,26 @@ mod tests {
     use super::*;
     use fairweir_path::{ElementConfig, LinkConfig, QueueConfig};
     use fairweir_sim::Source;
+    use serde::de::DeserializeOwned;
+    use std::collections::BTreeSet;
+
+    /// The kinds of `T`, which serde lists when it refuses one.
+    fn kinds<T: DeserializeOwned + std::fmt::Debug>() -> BTreeSet<String> {
+        let refusal = serde_json::from_value::<T>(json!({"kind": "?"})).expect_err("no kind").to_string();
+        refusal.split('`').skip(3).step_by(2).map(str::to_owned).collect()
+    }
+
+    fn kinds_of(parts: Vec<Value>) -> BTreeSet<String> {
+        parts.iter().map(|part| part["kind"].as_str().expect("a kind").to_owned()).collect()
+    }
+
+    #[test]
+    fn every_kind_is_among_the_parts() {
+        assert_eq!(kinds_of(links()), kinds::<LinkConfig>());
+        assert_eq!(kinds_of(queues()), kinds::<QueueConfig>());
+        assert_eq!(kinds_of(elements()), kinds::<ElementConfig>());
+        assert_eq!(kinds_of(sources()), kinds::<Source>());
+    }
 
     #[test]
     fn every_part_is_one() {

@@ -12,9 +12,15 @@ use fairweir_path::{
 };
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use std::collections::VecDeque;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt::Debug;
 
 /// Mostly of the size of a run's quantities, sometimes extreme; zero and the absurd are for `validate` to refuse.
 fn dur() -> impl Strategy<Value = Dur> {
@@ -360,4 +366,27 @@ fn admission(verdict: Verdict) -> Admission {
         Verdict::Mark(_) => Admission::Mark,
         Verdict::Drop => Admission::Drop,
     }
+}
+
+/// The kinds of `T`, which serde lists when it refuses one.
+fn kinds<T: DeserializeOwned + Debug>() -> BTreeSet<String> {
+    let refusal = serde_json::from_value::<T>(json!({"kind": "?"})).expect_err("no kind").to_string();
+    refusal.split('`').skip(3).step_by(2).map(str::to_owned).collect()
+}
+
+/// The kinds among a thousand values of `strategy`.
+fn kinds_of<T: Serialize>(strategy: impl Strategy<Value = T>) -> BTreeSet<String> {
+    let mut runner = TestRunner::deterministic();
+    let mut kind = || {
+        let part = strategy.new_tree(&mut runner).expect("a part").current();
+        serde_json::to_value(part).expect("JSON")["kind"].as_str().expect("a kind").to_owned()
+    };
+    (0..1000).map(|_| kind()).collect()
+}
+
+#[test]
+fn every_kind_is_among_those_that_properties_are_checked_for() {
+    assert_eq!(kinds_of(link()), kinds::<LinkConfig>());
+    assert_eq!(kinds_of(queue()), kinds::<QueueConfig>());
+    assert_eq!(kinds_of(element()), kinds::<ElementConfig>());
 }
