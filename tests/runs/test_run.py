@@ -67,14 +67,18 @@ def test_the_summary_has_what_the_command_line_promises() -> None:
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"flow.1.initial_cwnd": "10GB"}, r"must be 1 to 1048576 packets \(dumbbell: flow\.1\.initial_cwnd\)"),
+        (
+            {"flow.1.initial_cwnd": "10GB"},
+            r"must be 1 to 1048576 packets: `6666666` \(dumbbell: flow\.1\.initial_cwnd\)",
+        ),
         ({"flow.0.count": 3, "flow.1.initial_cwnd": "10GB"}, r"\(dumbbell: flow\.1\.initial_cwnd\)"),
     ],
 )
 def test_what_only_the_simulator_refuses_is_told_by_the_files_key(settings: dict[str, Any], told: str) -> None:
     scenario = dumbbell(["reno", "reno"], rate="24Mbps", rtprop="20ms", duration="1s").override(settings)
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=told) as caught:
         run(scenario)
+    assert caught.value.hint == "10 packets are usual (RFC 6928)"
 
 
 def test_series_have_units_and_add_up_to_the_summary() -> None:

@@ -1,5 +1,8 @@
 //! Why a capture cannot be read.
 
+use fairweir_units::Hint;
+use std::borrow::Cow;
+
 /// What makes a whole capture unreadable; single packets that are not understood are only counted.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
@@ -47,5 +50,11 @@ impl CaptureError {
             }
             CaptureError::Read(_) => "is it a regular file, and may you read it?",
         }
+    }
+}
+
+impl Hint for CaptureError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(CaptureError::hint(self).into())
     }
 }

@@ -4,10 +4,11 @@ use crate::{
     Controller, aimd_delay, bbr, bbr3, contract, cubic, dctcp, fast, ledbat, native, pcc_allegro, pcc_vivace, poseidon,
     reno, swift, tfrc,
 };
-use fairweir_units::{Bytes, Dur};
+use fairweir_units::{Bytes, Dur, Hint};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// What a controller is told when its flow starts.
@@ -51,20 +52,21 @@ pub enum BuildError {
     },
 }
 
+impl Hint for BuildError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            BuildError::BadSource { hint, .. } => Some(hint.into()),
+            _ => None,
+        }
+    }
+}
+
 impl BuildError {
     /// The controller in question, as the scenario names it.
     pub fn name(&self) -> &str {
         match self {
             BuildError::UnknownName(name) | BuildError::BadParams { name, .. } => name,
             BuildError::BadSource { path, .. } => path,
-        }
-    }
-
-    /// What to do about it, where that is known.
-    pub fn hint(&self) -> Option<&str> {
-        match self {
-            BuildError::BadSource { hint, .. } => Some(hint),
-            _ => None,
         }
     }
 }

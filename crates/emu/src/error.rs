@@ -1,36 +1,55 @@
 //! What can go wrong in the kernel world.
 
+use fairweir_path::ConfigError;
+use fairweir_units::Hint;
+use std::borrow::Cow;
 use std::io;
 
 /// Why a network could not be made or an emulator not run.
 #[derive(Debug, thiserror::Error)]
 pub enum EmuError {
     /// The system refused a step.
-    #[error("{action}: {source}{hint}")]
+    #[error("{action}: {source}")]
     System {
         /// What was tried, as `make a network namespace`.
         action: String,
         /// Why it failed.
         source: io::Error,
-        /// What may help, on a line of its own; or nothing.
-        hint: &'static str,
     },
     /// The scenario asks for what the kernel world cannot do.
-    #[error("{key}: {reason}")]
-    Unsupported {
-        /// Which key, as `flows.0.receiver.sack`.
-        key: String,
-        /// What is in the way.
-        reason: String,
-    },
+    #[error(transparent)]
+    Unsupported(#[from] ConfigError),
     /// The scenario contradicts itself.
     #[error(transparent)]
     Config(#[from] fairweir_sim::SimError),
 }
 
-impl EmuError {
-    pub(crate) fn unsupported(key: impl Into<String>, reason: impl Into<String>) -> EmuError {
-        EmuError::Unsupported { key: key.into(), reason: reason.into() }
+impl Hint for EmuError {
+    fn message(&self) -> String {
+        match self {
+            EmuError::System { .. } => self.to_string(),
+            EmuError::Unsupported(error) => error.message(),
+            EmuError::Config(error) => error.message(),
+        }
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            EmuError::System { .. } => None,
+            EmuError::Unsupported(error) => error.key(),
+            EmuError::Config(error) => error.key(),
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            EmuError::System { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("the kernel world needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN)".into())
+            }
+            EmuError::System { .. } => None,
+            EmuError::Unsupported(error) => error.hint(),
+            EmuError::Config(error) => error.hint(),
+        }
     }
 }
 
@@ -41,14 +60,6 @@ pub(crate) trait During<T> {
 
 impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
     fn during(self, action: impl FnOnce() -> String) -> Result<T, EmuError> {
-        self.map_err(|error| {
-            let source: io::Error = error.into();
-            let hint = if source.kind() == io::ErrorKind::PermissionDenied {
-                "\n\nhint: the kernel world needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN)"
-            } else {
-                ""
-            };
-            EmuError::System { action: action(), source, hint }
-        })
+        self.map_err(|error| EmuError::System { action: action(), source: error.into() })
     }
 }

@@ -6,6 +6,7 @@ use crate::namespace::Namespace;
 use crate::netlink::{LinkSettings, Metrics, Netlink};
 use crate::steering::steer;
 use crate::tun::Tun;
+use fairweir_path::ConfigError;
 use fairweir_sim::{Config, FlowSpec};
 use nix::sched::CpuSet;
 
@@ -133,22 +134,29 @@ impl Network {
 /// Refuses what no route or sysctl can express; tells whether the flows use SACK.
 fn check(config: &Config) -> Result<bool, EmuError> {
     fairweir_sim::check(config)?;
-    let no = |key: String, reason: &str| Err(EmuError::unsupported(key, reason));
+    let no = |key: String, reason: &str, hint: &'static str| Err(ConfigError::new(key, reason, hint).into());
     if config.flows.len() > MAX_FLOWS {
-        return no("flows".into(), &format!("{} flows, and addresses for {MAX_FLOWS}", config.flows.len()));
+        let reason = format!("{} flows, and addresses for {MAX_FLOWS}", config.flows.len());
+        return no("flows".into(), &reason, "more are for the simulator");
     }
     if !(MIN_MTU..=65_535).contains(&config.packet.0) {
-        return no("packet".into(), &format!("the kernel takes packets of {MIN_MTU} to 65535 B: `{}`", config.packet));
+        let reason = format!("the kernel takes packets of {MIN_MTU} to 65535 B: `{}`", config.packet);
+        return no("packet".into(), &reason, "other sizes are for the simulator");
     }
     let has_sack = config.flows[0].receiver.sack;
     for (index, flow) in config.flows.iter().enumerate() {
         if flow.receiver.sack != has_sack {
-            return no(format!("flows.{index}.receiver.sack"), "SACK is a setting of all flows: they must agree");
+            return no(
+                format!("flows.{index}.receiver.sack"),
+                "SACK is a setting of all flows: they must agree",
+                "give all flows the same value, or play it in the simulator",
+            );
         }
         if flow.receiver.ack_every > 2 {
             return no(
                 format!("flows.{index}.receiver.ack_every"),
                 "Linux acknowledges every packet (1) or every second one (2)",
+                "other counts are for the simulator",
             );
         }
     }

@@ -3,12 +3,10 @@
 use crate::EmuError;
 use crate::traffic::SenderError;
 use fairweir_kernel::KernelError;
-use fairweir_sim::{Config, SimError};
+use fairweir_sim::Config;
+use fairweir_units::Hint;
 use serde::Serialize;
 use std::fmt;
-
-/// What stands between a message and its hint where both are one text.
-const HINT_MARK: &str = "\n\nhint: ";
 
 /// A clear no.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,7 +52,7 @@ impl fmt::Display for Refusal {
             write!(f, "{key}: ")?;
         }
         f.write_str(&self.message)?;
-        self.hint.iter().try_for_each(|hint| write!(f, "{HINT_MARK}{hint}"))
+        self.hint.iter().try_for_each(|hint| write!(f, "\n\nhint: {hint}"))
     }
 }
 
@@ -62,16 +60,10 @@ impl std::error::Error for Refusal {}
 
 impl From<EmuError> for Refusal {
     fn from(error: EmuError) -> Refusal {
-        match error {
-            EmuError::Unsupported { key, reason } => Refusal::new(reason).at(key),
-            EmuError::Config(SimError::BadConfig { key, reason }) => Refusal::new(reason).at(key),
-            other => {
-                let text = other.to_string();
-                match text.split_once(HINT_MARK) {
-                    Some((message, hint)) => Refusal::new(message).hint(hint),
-                    None => Refusal::new(text),
-                }
-            }
+        Refusal {
+            message: error.message(),
+            key: error.key().map(str::to_owned),
+            hint: error.hint().map(std::borrow::Cow::into_owned),
         }
     }
 }
@@ -91,6 +83,7 @@ impl From<KernelError> for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairweir_path::ConfigError;
     use std::io;
 
     #[test]
@@ -98,17 +91,19 @@ mod tests {
         let error = EmuError::System {
             action: "make a network namespace".into(),
             source: io::ErrorKind::PermissionDenied.into(),
-            hint: "\n\nhint: the kernel world needs root",
         };
         let refusal = Refusal::from(error);
         assert_eq!(refusal.message, "make a network namespace: permission denied");
-        assert_eq!(refusal.hint.as_deref(), Some("the kernel world needs root"));
+        assert!(refusal.hint.is_some_and(|hint| hint.starts_with("the kernel world needs root")));
         assert_eq!(refusal.key, None);
     }
 
     #[test]
-    fn what_the_scenario_asks_in_vain_keeps_its_key() {
-        let error = EmuError::Unsupported { key: "flows.1.receiver.sack".into(), reason: "they must agree".into() };
-        assert_eq!(Refusal::from(error).to_string(), "flows.1.receiver.sack: they must agree");
+    fn an_unsupported_scenario_keeps_its_key_and_hint() {
+        let error = ConfigError::new("flows.1.receiver.sack", "they must agree", "set it for all flows");
+        for error in [EmuError::from(error.clone()), EmuError::Config(error.into())] {
+            let text = Refusal::from(error).to_string();
+            assert_eq!(text, "flows.1.receiver.sack: they must agree\n\nhint: set it for all flows");
+        }
     }
 }

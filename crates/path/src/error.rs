@@ -1,8 +1,9 @@
 //! Why a path's configuration is refused, and the checks that all parts share.
 
-use fairweir_units::{Bytes, Dur, Rate};
+use fairweir_units::{Bytes, Dur, Hint, Rate};
+use std::borrow::Cow;
 
-/// Why a configuration is refused. `Display` gives one line; [`ConfigError::hint`] what to write instead.
+/// Why a configuration is refused: the key, what is wrong with its value, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct ConfigError {
@@ -11,13 +12,27 @@ pub struct ConfigError {
     /// What is wrong with its value.
     pub reason: String,
     /// What would be right.
-    pub hint: &'static str,
+    pub hint: Cow<'static, str>,
+}
+
+impl Hint for ConfigError {
+    fn message(&self) -> String {
+        self.reason.clone()
+    }
+
+    fn key(&self) -> Option<&str> {
+        Some(&self.key)
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(&self.hint))
+    }
 }
 
 impl ConfigError {
     /// An error about `key`.
-    pub fn new(key: impl Into<String>, reason: impl Into<String>, hint: &'static str) -> ConfigError {
-        ConfigError { key: key.into(), reason: reason.into(), hint }
+    pub fn new(key: impl Into<String>, reason: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> ConfigError {
+        ConfigError { key: key.into(), reason: reason.into(), hint: hint.into() }
     }
 
     /// The same error, seen from outside the table `key`.
@@ -34,7 +49,11 @@ const MAX_DUR: Dur = Dur::from_secs(366 * 86_400);
 /// A tebibyte.
 const MAX_BYTES: Bytes = Bytes(1 << 40);
 
-pub(crate) fn check_rate(key: &str, rate: Rate) -> Result<(), ConfigError> {
+/// Refuses a rate of zero, and one beyond 80 Tbps.
+///
+/// # Errors
+/// See above, for `key`.
+pub fn check_rate(key: &str, rate: Rate) -> Result<(), ConfigError> {
     if rate == Rate::ZERO {
         return Err(ConfigError::new(key, format!("must be positive: `{rate}`"), "write a rate such as \"96Mbps\""));
     }
@@ -48,8 +67,11 @@ pub(crate) fn check_rate(key: &str, rate: Rate) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Zero is allowed.
-pub(crate) fn check_dur(key: &str, dur: Dur) -> Result<(), ConfigError> {
+/// Refuses a time beyond a year; zero is allowed.
+///
+/// # Errors
+/// See above, for `key`.
+pub fn check_dur(key: &str, dur: Dur) -> Result<(), ConfigError> {
     if dur > MAX_DUR {
         return Err(ConfigError::new(
             key,
@@ -60,7 +82,11 @@ pub(crate) fn check_dur(key: &str, dur: Dur) -> Result<(), ConfigError> {
     Ok(())
 }
 
-pub(crate) fn check_positive_dur(key: &str, dur: Dur) -> Result<(), ConfigError> {
+/// Refuses a time of zero, and one beyond a year.
+///
+/// # Errors
+/// See above, for `key`.
+pub fn check_positive_dur(key: &str, dur: Dur) -> Result<(), ConfigError> {
     if dur == Dur::ZERO {
         return Err(ConfigError::new(key, "must be positive: `0ms`", "write a time such as \"40ms\""));
     }

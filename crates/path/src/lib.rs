@@ -26,7 +26,7 @@ pub mod queue;
 
 pub use chain::Chain;
 pub use element::{Element, ElementConfig};
-pub use error::ConfigError;
+pub use error::{ConfigError, check_dur, check_positive_dur, check_rate};
 pub use hop::{Departure, Hop, HopConfig};
 pub use link::{Link, LinkConfig};
 pub use packet::{Packet, Verdict};

@@ -5,7 +5,7 @@ use fairweir_checker::Rejected;
 use fairweir_guard::TreesError;
 use fairweir_path::link::TraceError;
 use fairweir_sim::SimError;
-use fairweir_units::ParseError;
+use fairweir_units::{Hint, ParseError};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -27,9 +27,17 @@ fn text<'py>(py: Python<'py>, s: &str) -> Bound<'py, PyAny> {
     pyo3::types::PyString::new(py, s).into_any()
 }
 
-/// A text that is not a quantity.
-pub fn from_parse(py: Python<'_>, e: &ParseError) -> PyErr {
-    raise(py, "ConfigError", &e.to_string(), &[("hint", text(py, e.hint()))])
+/// `fairweir.errors.<class>` with the message, the key and the hint of `e`, and further `details`.
+fn raise_with_hint(py: Python<'_>, class: &str, e: &dyn Hint, details: &[(&str, &str)]) -> PyErr {
+    let message = match e.key() {
+        // The scenario's reader knows the value by the last part of its key.
+        Some(key) => format!("{} {}", key.rsplit('.').next().unwrap_or(key), e.message()),
+        None => e.message(),
+    };
+    let mut all: Vec<(&str, Bound<'_, PyAny>)> = details.iter().map(|(name, value)| (*name, text(py, value))).collect();
+    all.extend(e.key().map(|key| ("key", text(py, key))));
+    all.extend(e.hint().map(|hint| ("hint", text(py, &hint))));
+    raise(py, class, &message, &all)
 }
 
 /// A certificate, or its question, that is not accepted: the error of the checker in Python, which stands alone.
@@ -40,9 +48,14 @@ pub fn from_rejected(py: Python<'_>, e: &Rejected) -> PyErr {
     make().unwrap_or_else(|e| e)
 }
 
-/// A trace with a line that is none.
+/// A text that is not a quantity.
+pub fn from_parse(py: Python<'_>, e: &ParseError) -> PyErr {
+    raise_with_hint(py, "ConfigError", e, &[])
+}
+
+/// An invalid line in a trace file.
 pub fn from_trace(py: Python<'_>, e: &TraceError) -> PyErr {
-    raise(py, "ConfigError", &e.to_string(), &[("hint", text(py, e.hint()))])
+    raise_with_hint(py, "ConfigError", e, &[])
 }
 
 /// A JSON document that is not a configuration.
@@ -57,7 +70,14 @@ pub fn from_question(py: Python<'_>, key: &str, reason: &str) -> PyErr {
 
 /// A capture that cannot be read.
 pub fn from_capture(py: Python<'_>, e: &CaptureError, path: &str) -> PyErr {
-    raise(py, "ConfigError", &e.to_string(), &[("hint", text(py, e.hint())), ("source", text(py, path))])
+    raise_with_hint(py, "ConfigError", e, &[("source", path)])
+}
+
+/// A place for a capture that is neither end of the path.
+pub fn from_side(py: Python<'_>, side: &str) -> PyErr {
+    let message = format!("a capture is taken at the sender or the receiver, not at `{side}`");
+    let hint = "write \"sender\" or \"receiver\"";
+    raise(py, "ConfigError", &message, &[("key", text(py, "capture")), ("hint", text(py, hint))])
 }
 
 /// A run with more data packets than were to be recorded.
@@ -81,14 +101,9 @@ pub fn from_trees(py: Python<'_>, e: &TreesError) -> PyErr {
 /// A run that did not end well. `cause` is the Python exception behind it, if there is one.
 pub fn from_sim(py: Python<'_>, e: &SimError, cause: Option<PyErr>) -> PyErr {
     let raised = match e {
-        SimError::BadConfig { key, reason } => {
-            let noun = key.rsplit('.').next().unwrap_or(key);
-            raise(py, "ConfigError", &format!("{noun} {reason}"), &[("key", text(py, key))])
-        }
+        SimError::BadConfig(error) => raise_with_hint(py, "ConfigError", error, &[]),
         SimError::Build { flow, source } => {
-            let mut details = vec![("flow", text(py, flow)), ("cca", text(py, source.name()))];
-            details.extend(source.hint().map(|hint| ("hint", text(py, hint))));
-            raise(py, "CcaError", &source.to_string(), &details)
+            raise_with_hint(py, "CcaError", source, &[("flow", flow), ("cca", source.name())])
         }
         SimError::Controller { flow, at, reason } => {
             let at_s = pyo3::types::PyFloat::new(py, at.as_secs_f64()).into_any();

@@ -50,7 +50,11 @@ pub fn run<'py>(
     let log = most_packets.map(|most| PacketLog::new(config.duration, most));
     let mut observers = Observers::with_log(log);
     if let Some((path, side)) = &capture {
-        let side = if side == "receiver" { Side::Receiver } else { Side::Sender };
+        let side = match side.as_str() {
+            "sender" => Side::Sender,
+            "receiver" => Side::Receiver,
+            _ => return Err(error::from_side(py, side)),
+        };
         observers.capture(&config, path, side).map_err(|e| error::from_output(py, &e, path))?;
     }
     let observer = (!observers.is_empty()).then_some(&mut observers as &mut (dyn Observer + Send));

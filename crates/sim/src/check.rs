@@ -1,16 +1,12 @@
-//! Refuses configurations that contradict themselves.
+//! Refuses configurations that contradict themselves, and those with numbers that a run cannot represent.
 
-use crate::{Config, FlowSpec, SimError, Source};
-use fairweir_units::{Dur, Time};
+use crate::{Config, FlowSpec, LinkSpec, SimError, Source};
+use fairweir_path::{ConfigError, ElementConfig, LinkConfig, check_dur, check_positive_dur, check_rate};
+use fairweir_units::{Bytes, Dur, Rate, Time};
 
-/// The data packet must hold its own headers.
-const MIN_PACKET_BYTES: u64 = 64;
-
-/// Of an IP packet.
-const MAX_PACKET_BYTES: u64 = 65_535;
-
-/// A year, as for the elements of a path: sums of such times fit into 64 bits.
-const MAX_TIME: Dur = Dur::from_secs(366 * 86_400);
+/// The data packet must hold its own headers; an IP packet has no more.
+const PACKET_BYTES: std::ops::RangeInclusive<u64> = 64..=65_535;
+const ACK_BYTES: std::ops::RangeInclusive<u64> = 1..=65_535;
 
 /// Most packets of an initial window, which leaves in one event; a TCP window has no more (RFC 7323 §2.3: 1 GiB).
 const MAX_INITIAL_CWND: u64 = 1 << 20;
@@ -18,86 +14,146 @@ const MAX_INITIAL_CWND: u64 = 1 << 20;
 /// Most packets that leave back to back.
 const MAX_GSO: u64 = 1_000;
 
+/// Most flows of one run: 1 kB of memory each, and addresses of their own in captures.
+pub const MAX_FLOWS: usize = 100_000;
+
+/// Elements of a flow have the numbers 1 to 255 in its random streams ([`crate::element_stream`]).
+const MAX_ELEMENTS: usize = 255;
+
+/// Bytes are counted in 64 bits; the other half is for backlogs, bursts and sums.
+const MAX_BYTES_OF_RUN: Bytes = Bytes(1 << 63);
+
+/// Most rows of the time series, of flows and links together: about 6 GB of memory.
+const MAX_ROWS: u64 = 100_000_000;
+
 /// Is this a scenario that can be played?
 ///
 /// # Errors
 /// [`SimError::BadConfig`], naming the key.
 pub fn check(config: &Config) -> Result<(), SimError> {
-    let bad = |key: &str, reason: &str| Err(refused(key.into(), reason.into()));
-    if config.duration == Dur::ZERO {
-        return bad("duration", "must be positive");
-    }
-    if config.warmup >= config.duration {
-        return bad("warmup", "must end before the run does");
-    }
-    if config.duration > MAX_TIME {
-        return bad("duration", "must be at most a year");
-    }
-    if !(MIN_PACKET_BYTES..=MAX_PACKET_BYTES).contains(&config.packet.0) {
-        return bad("packet", "must have 64 to 65535 bytes");
-    }
-    if !(1..=MAX_PACKET_BYTES).contains(&config.ack.0) {
-        return bad("ack", "must have 1 to 65535 bytes");
-    }
-    if config.interval == Some(Dur::ZERO) {
-        return bad("interval", "must be positive");
-    }
-    if config.flows.is_empty() {
-        return bad("flows", "nobody sends");
-    }
+    check_run(config)?;
     for (index, link) in config.links.iter().enumerate() {
-        link.hop.validate().map_err(|e| refused(format!("links.{index}.hop.{}", e.key), e.reason))?;
-        if link.delay > MAX_TIME {
-            return bad(&format!("links.{index}.delay"), "must be at most a year");
-        }
+        check_link(config, link).map_err(|e| e.within(&format!("links.{index}")))?;
     }
     for (index, flow) in config.flows.iter().enumerate() {
-        for (side, elements) in [
-            ("ingress", &flow.ingress),
-            ("egress", &flow.egress),
-            ("reverse", &flow.reverse),
-            ("reverse_egress", &flow.reverse_egress),
-        ] {
-            for (k, element) in elements.iter().enumerate() {
-                element.validate().map_err(|e| refused(format!("flows.{index}.{side}.{k}.{}", e.key), e.reason))?;
-            }
-        }
-        check_flow(config, flow).map_err(|(key, reason)| refused(format!("flows.{index}.{key}"), reason.into()))?;
+        check_elements(flow)
+            .and_then(|()| check_flow(config, flow))
+            .map_err(|e| e.within(&format!("flows.{index}")))?;
     }
     Ok(())
 }
 
-fn refused(key: String, reason: String) -> SimError {
-    SimError::BadConfig { key, reason }
+fn refuse(key: &str, reason: impl Into<String>, hint: impl Into<String>) -> Result<(), ConfigError> {
+    Err(ConfigError::new(key, reason, hint.into()))
 }
 
-fn check_flow(config: &Config, flow: &FlowSpec) -> Result<(), (&'static str, &'static str)> {
-    if flow.path.is_empty() {
-        return Err(("path", "needs at least one link"));
+fn check_run(config: &Config) -> Result<(), ConfigError> {
+    let Config { duration, warmup, packet, ack, .. } = *config;
+    check_positive_dur("duration", duration)?;
+    if warmup >= duration {
+        return refuse(
+            "warmup",
+            format!("must end before the run does: `{warmup}`"),
+            format!("make it shorter than the duration, {duration}"),
+        );
     }
-    if flow.path.iter().any(|&link| link >= config.links.len()) {
-        return Err(("path", "names a link that does not exist"));
+    if !PACKET_BYTES.contains(&packet.0) {
+        return refuse("packet", format!("must have 64 to 65535 bytes: `{packet}`"), "a full packet has 1500B");
     }
-    if flow.ack_path.iter().any(|&link| link >= config.links.len()) {
-        return Err(("ack_path", "names a link that does not exist"));
+    if !ACK_BYTES.contains(&ack.0) {
+        return refuse("ack", format!("must have 1 to 65535 bytes: `{ack}`"), "an ACK with timestamps has 52B");
     }
-    if flow.ack_path.is_empty() && !flow.reverse_egress.is_empty() {
-        return Err(("reverse_egress", "comes after the last hop of ack_path, and there is none: use reverse"));
+    if !(1..=MAX_FLOWS).contains(&config.flows.len()) {
+        return refuse("flows", format!("must be 1 to {MAX_FLOWS}: `{}`", config.flows.len()), "use smaller counts");
     }
+    config.interval.map_or(Ok(()), |interval| check_interval(config, interval))
+}
+
+fn check_interval(config: &Config, interval: Dur) -> Result<(), ConfigError> {
+    check_positive_dur("interval", interval)?;
+    let columns = (config.flows.len() + config.links.len()) as u64;
+    let rows = (config.duration.as_nanos() / interval.as_nanos()).saturating_mul(columns);
+    if rows > MAX_ROWS {
+        let shortest = Dur::from_nanos((config.duration.as_nanos() / MAX_ROWS + 1).saturating_mul(columns));
+        return refuse(
+            "interval",
+            format!("makes time series of {rows} rows, more than {MAX_ROWS}: `{interval}`"),
+            format!("use {shortest} or longer, or play for a shorter time"),
+        );
+    }
+    Ok(())
+}
+
+fn check_link(config: &Config, link: &LinkSpec) -> Result<(), ConfigError> {
+    link.hop.validate().map_err(|e| e.within("hop"))?;
+    check_dur("delay", link.delay)?;
+    let key = match link.hop.link {
+        LinkConfig::Constant(_) | LinkConfig::TokenBucket(_) => "hop.link.rate",
+        LinkConfig::Steps(_) => "hop.link.steps",
+        LinkConfig::Trace(_) => "hop.link.bytes",
+    };
+    let rate = link.hop.link.build().mean_rate(Time::ZERO, Time::ZERO + config.duration);
+    check_bytes_of_run(key, rate, config.duration)
+}
+
+/// Refuses a `rate` at which more bytes pass in `duration` than are counted.
+fn check_bytes_of_run(key: &str, rate: Rate, duration: Dur) -> Result<(), ConfigError> {
+    if rate * duration >= MAX_BYTES_OF_RUN {
+        return refuse(
+            key,
+            format!("carries more bytes in {duration} than a run counts, 2^63: `{rate}`"),
+            format!("at this rate play for {} at most", MAX_BYTES_OF_RUN / rate),
+        );
+    }
+    Ok(())
+}
+
+fn check_elements(flow: &FlowSpec) -> Result<(), ConfigError> {
+    let sides: [(&str, &[ElementConfig]); 4] = [
+        ("ingress", &flow.ingress),
+        ("egress", &flow.egress),
+        ("reverse", &flow.reverse),
+        ("reverse_egress", &flow.reverse_egress),
+    ];
+    let mut elements = 0;
+    for (side, its) in sides {
+        for (k, element) in its.iter().enumerate() {
+            element.validate().map_err(|e| e.within(&format!("{side}.{k}")))?;
+        }
+        elements += its.len();
+        if elements > MAX_ELEMENTS {
+            return refuse(
+                side,
+                format!("has too many elements, {MAX_ELEMENTS} are the most of a flow: `{elements}`"),
+                "several delays in a row are one",
+            );
+        }
+    }
+    Ok(())
+}
+
+fn check_flow(config: &Config, flow: &FlowSpec) -> Result<(), ConfigError> {
+    check_way(config, flow)?;
     if flow.start >= Time::ZERO + config.duration {
-        return Err(("start", "the flow never starts"));
+        let hint = format!("start it before the end, {}", config.duration);
+        return refuse("start", format!("must be before the end: `{}`", flow.start), hint);
     }
-    if flow.stop.is_some_and(|stop| stop <= flow.start) {
-        return Err(("stop", "must come after start"));
+    if let Some(stop) = flow.stop.filter(|stop| *stop <= flow.start) {
+        return refuse("stop", format!("must come after start: `{stop}`"), format!("it starts at {}", flow.start));
     }
     if flow.receiver.ack_every == 0 {
-        return Err(("receiver.ack_every", "must be at least 1"));
+        return refuse("receiver.ack_every", "must be positive: `0`", "1 acknowledges every packet");
+    }
+    if flow.rwnd == Some(0) {
+        return refuse("rwnd", "must be positive: `0`", "for an unlimited window leave it out");
     }
     if !(1..=MAX_INITIAL_CWND).contains(&flow.initial_cwnd) {
-        return Err(("initial_cwnd", "must be 1 to 1048576 packets"));
+        let reason = format!("must be 1 to {MAX_INITIAL_CWND} packets: `{}`", flow.initial_cwnd);
+        return refuse("initial_cwnd", reason, "10 packets are usual (RFC 6928)");
     }
     if !(1..=MAX_GSO).contains(&flow.gso) {
-        return Err(("gso", "must be 1 to 1000 packets"));
+        let reason = format!("must be 1 to {MAX_GSO} packets: `{}`", flow.gso);
+        return refuse("gso", reason, "1 sends every packet on its own");
     }
     for (key, time) in [
         ("forward_delay", flow.forward_delay),
@@ -107,16 +163,38 @@ fn check_flow(config: &Config, flow: &FlowSpec) -> Result<(), (&'static str, &'s
         ("rtprop", flow.rtprop),
         ("oracle_rtprop", flow.oracle_rtprop.unwrap_or(Dur::ZERO)),
     ] {
-        if time > MAX_TIME {
-            return Err((key, "must be at most a year"));
+        check_dur(key, time)?;
+    }
+    check_source(config, &flow.source).map_err(|e| e.within("source"))
+}
+
+fn check_way(config: &Config, flow: &FlowSpec) -> Result<(), ConfigError> {
+    if flow.path.is_empty() {
+        return refuse("path", "is empty: `[]`", "a flow passes at least one link");
+    }
+    for (key, path) in [("path", &flow.path), ("ack_path", &flow.ack_path)] {
+        if let Some(link) = path.iter().find(|link| **link >= config.links.len()) {
+            let hint = format!("links are numbered from 0 to {}", config.links.len().saturating_sub(1));
+            return refuse(key, format!("names a link that does not exist: `{link}`"), hint);
         }
     }
-    match flow.source {
-        Source::Finite { bytes } if bytes.0 == 0 => Err(("source.bytes", "must be positive")),
-        Source::Rate { rate } if rate.bytes_per_sec() == 0 => Err(("source.rate", "must be positive")),
-        Source::OnOff { on, off } if on == Dur::ZERO || off == Dur::ZERO => {
-            Err(("source", "on and off must be positive"))
+    if flow.ack_path.is_empty() && !flow.reverse_egress.is_empty() {
+        let reason =
+            format!("follows the last hop of ack_path, which has none: `{}` elements", flow.reverse_egress.len());
+        return refuse("reverse_egress", reason, "use `reverse`");
+    }
+    Ok(())
+}
+
+fn check_source(config: &Config, source: &Source) -> Result<(), ConfigError> {
+    match *source {
+        Source::Bulk => Ok(()),
+        Source::Finite { bytes: Bytes(0) } => refuse("bytes", "must be positive: `0B`", "write a size such as \"1MB\""),
+        Source::Finite { .. } => Ok(()),
+        Source::Rate { rate } => {
+            check_rate("rate", rate)?;
+            check_bytes_of_run("rate", rate, config.duration)
         }
-        _ => Ok(()),
+        Source::OnOff { on, off } => check_positive_dur("on", on).and_then(|()| check_positive_dur("off", off)),
     }
 }

@@ -22,7 +22,7 @@ mod streams;
 mod summary;
 mod window;
 
-pub use check::check;
+pub use check::{MAX_FLOWS, check};
 pub use config::{Config, FlowSpec, LinkSpec, Receiver, Source};
 pub use histogram::Histogram;
 pub use lookahead::observers_lag;

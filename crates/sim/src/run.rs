@@ -5,7 +5,9 @@ use crate::engine::Engine;
 use crate::observer::{Observer, Unwatched, Watched};
 use crate::{Config, FlowSpec, Series, Summary};
 use fairweir_cca::{BuildError, Controller, Start};
-use fairweir_units::Time;
+use fairweir_path::ConfigError;
+use fairweir_units::{Hint, Time};
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 /// What a run leaves behind.
@@ -20,14 +22,9 @@ pub struct Outcome {
 /// Why a run did not end well.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SimError {
-    /// The configuration contradicts itself.
-    #[error("{key}: {reason}")]
-    BadConfig {
-        /// Which key, as `flow.0.path`.
-        key: String,
-        /// What is wrong.
-        reason: String,
-    },
+    /// The configuration contradicts itself, or a run cannot represent its numbers.
+    #[error(transparent)]
+    BadConfig(#[from] ConfigError),
     /// A controller could not be built.
     #[error("flow `{flow}`: {source}")]
     Build {
@@ -52,6 +49,30 @@ pub enum SimError {
         /// How far the run was.
         at: Time,
     },
+}
+
+impl Hint for SimError {
+    fn message(&self) -> String {
+        match self {
+            SimError::BadConfig(error) => error.message(),
+            _ => self.to_string(),
+        }
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            SimError::BadConfig(error) => error.key(),
+            _ => None,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            SimError::BadConfig(error) => error.hint(),
+            SimError::Build { source, .. } => source.hint(),
+            SimError::Controller { .. } | SimError::Interrupted { .. } => None,
+        }
+    }
 }
 
 /// Makes a flow's controller; [`fairweir_cca::registry::build`] unless the front end brings its own (Python classes).

@@ -4,9 +4,10 @@ mod common;
 
 use common::{PACKET, droptail, dumbbell, flow, infinite, link, max_min_ratio, throughputs};
 use fairweir_cca::{Ack, Context, Controller, Interests, Loss, Sent};
-use fairweir_path::ElementConfig;
+use fairweir_path::link::{ConstantConfig, TraceConfig};
 use fairweir_path::loss::IidLossConfig;
-use fairweir_sim::{Config, Receiver, SimError, Source, run, run_with};
+use fairweir_path::{ConfigError, ElementConfig, LinkConfig};
+use fairweir_sim::{Config, MAX_FLOWS, Receiver, SimError, Source, run, run_with};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use proptest::prelude::*;
 use std::ops::ControlFlow;
@@ -258,7 +259,7 @@ fn elements_after_a_hop_that_is_not_there_are_refused() {
     let mut config = dumbbell(48, droptail(200), vec![flow("reno", 20)], 20, 2, 1);
     config.flows[0].reverse_egress = vec![ElementConfig::IidLoss(IidLossConfig { per_billion: 1 })];
     match run(&config) {
-        Err(SimError::BadConfig { key, .. }) => assert_eq!(key, "flows.0.reverse_egress"),
+        Err(SimError::BadConfig(error)) => assert_eq!(error.key, "flows.0.reverse_egress"),
         other => panic!("{other:?}"),
     }
 }
@@ -267,21 +268,46 @@ fn elements_after_a_hop_that_is_not_there_are_refused() {
 type Excess = (&'static str, fn(&mut Config));
 
 #[test]
-fn numbers_beyond_what_can_be_played_are_refused_by_key() {
-    let cases: [Excess; 7] = [
+fn numbers_that_a_run_cannot_represent_are_refused_with_key_value_and_hint() {
+    const DAY: Dur = Dur::from_secs(86_400);
+    let cases: [Excess; 19] = [
         ("packet", |c| c.packet = Bytes(65_536)),
         ("ack", |c| c.ack = Bytes(1 << 40)),
         ("duration", |c| c.duration = Dur::MAX),
+        ("warmup", |c| c.warmup = c.duration),
+        ("flows", |c| c.flows = vec![c.flows[0].clone(); MAX_FLOWS + 1]),
+        // 80 Tbps for 30 days: 26 EB.
+        ("links.0.hop.link.rate", |c| {
+            c.links[0].hop.link = LinkConfig::Constant(ConstantConfig { rate: Rate::from_mbps(80_000_000) });
+            c.duration = DAY * 30;
+        }),
+        // A tebibyte a nanosecond.
+        ("links.0.hop.link.bytes", |c| {
+            c.links[0].hop.link =
+                LinkConfig::Trace(TraceConfig { opportunities: vec![Time::from_nanos(1)], bytes: Bytes(1 << 40) });
+        }),
         ("links.0.delay", |c| c.links[0].delay = Dur::MAX),
         ("flows.0.initial_cwnd", |c| c.flows[0].initial_cwnd = u64::MAX),
         ("flows.0.gso", |c| c.flows[0].gso = 0),
+        ("flows.0.rwnd", |c| c.flows[0].rwnd = Some(0)),
         ("flows.0.min_rto", |c| c.flows[0].min_rto = Dur::MAX),
+        ("flows.0.source.rate", |c| c.flows[0].source = Source::Rate { rate: Rate::MAX }),
+        ("flows.0.source.on", |c| c.flows[0].source = Source::OnOff { on: Dur::MAX, off: DAY }),
+        // The 256th element of a flow would share its random stream with the next flow's first.
+        ("flows.0.egress", |c| c.flows[0].egress = vec![ElementConfig::IidLoss(IidLossConfig { per_billion: 1 }); 256]),
+        ("interval", |c| c.interval = Some(Dur::from_nanos(1))),
+        ("flows.0.path", |c| c.flows[0].path = vec![7]),
+        ("flows.0.start", |c| c.flows[0].start = Time::NEVER),
+        ("flows.0.stop", |c| c.flows[0].stop = Some(Time::ZERO)),
     ];
     for (expected, change) in cases {
         let mut config = dumbbell(48, droptail(200), vec![flow("reno", 20)], 20, 2, 1);
         change(&mut config);
         match run(&config) {
-            Err(SimError::BadConfig { key, .. }) => assert_eq!(key, expected),
+            Err(SimError::BadConfig(ConfigError { key, reason, hint })) => {
+                assert_eq!(key, expected, "{reason}");
+                assert!(reason.contains('`') && !hint.is_empty(), "{key}: {reason}, hint: {hint}");
+            }
             other => panic!("{expected}: {other:?}"),
         }
     }

@@ -5,11 +5,13 @@
 #![forbid(unsafe_code)]
 
 mod data;
+mod hint;
 mod parse;
 mod rate;
 mod time;
 
 pub use data::{Bytes, Size};
+pub use hint::Hint;
 pub use parse::ParseError;
 pub use rate::Rate;
 pub use time::{Dur, Time};

@@ -1,6 +1,7 @@
 //! Text to quantities and back, exactly: decimals are scaled as integers, never through a float.
 
-use crate::{Bytes, Dur, Rate, Size, Time};
+use crate::{Bytes, Dur, Hint, Rate, Size, Time};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -60,6 +61,12 @@ impl ParseError {
             "time" => "write a time with its unit: \"40ms\", \"12us\", \"300s\"",
             _ => "write a size with its unit: \"64KiB\", \"1500B\", \"512pkts\", \"1.5bdp\" or \"infinite\"",
         }
+    }
+}
+
+impl Hint for ParseError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(ParseError::hint(self).into())
     }
 }
 

@@ -409,7 +409,7 @@ fn what_is_no_controller_is_refused_with_a_hint() {
     assert_eq!(reason, "there are several congestion controllers: ewtcp, multcp, wcc_ai, wcc_md");
 
     let missing = load(&PathBuf::from("/nowhere/mine.bpf.c")).unwrap_err();
-    assert!(missing.to_string().contains("/nowhere/mine.bpf.c") && missing.hint().is_some());
+    assert!(missing.to_string().contains("/nowhere/mine.bpf.c") && fairweir_units::Hint::hint(&missing).is_some());
 }
 
 #[test]

@@ -8,8 +8,9 @@ use super::Link;
 use crate::ConfigError;
 use crate::error::{check_dur, check_positive_bytes};
 use crate::opportunity::{Opportunity, OpportunityServer, Schedule};
-use fairweir_units::{Bytes, NANOS_PER_SEC, Rate, Time};
+use fairweir_units::{Bytes, Hint, NANOS_PER_SEC, Rate, Time};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Parameters of [`Trace`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,6 +57,12 @@ impl TraceError {
     /// What to write instead.
     pub fn hint(&self) -> &'static str {
         "a trace has one whole number a line: the millisecond at which one packet may leave"
+    }
+}
+
+impl Hint for TraceError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(TraceError::hint(self).into())
     }
 }
 
@@ -183,9 +190,10 @@ impl Link for Trace {
         let opportunities = schedule.count(to.as_nanos()) - schedule.count(from.as_nanos());
         match u128::from(to.since(from).as_nanos()) {
             0 => Rate::ZERO,
-            ns => Rate::from_bytes_per_sec(
-                (opportunities * u128::from(schedule.bytes) * u128::from(NANOS_PER_SEC) / ns) as u64,
-            ),
+            ns => {
+                let rate = opportunities * u128::from(schedule.bytes) * u128::from(NANOS_PER_SEC) / ns;
+                Rate::from_bytes_per_sec(rate.min(u128::from(u64::MAX)) as u64)
+            }
         }
     }
 }
