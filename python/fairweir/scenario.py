@@ -6,6 +6,7 @@ units. Nothing here knows a unit: texts are parsed by ``fairweir._core``.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,6 +36,15 @@ from fairweir.suggestions import nearest
 
 #: Most flows of one scenario: an absurd count is a slip, told before memory is.
 MAX_FLOWS = 100_000
+
+#: Largest file that is read, bytes: room for a hundred thousand flows with a table each.
+MAX_FILE_BYTES = 4 << 20
+
+#: Maximum depth of tables and lists in each other; scenarios and queries use six.
+MAX_NESTING = 32
+
+#: A dotted key of so many parts that a parser takes long for it, the time being quadratic in their number.
+_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){256}""", re.ASCII)
 
 
 class CcaSpec(BaseModel):
@@ -214,6 +224,12 @@ class Scenario(BaseModel):
         """
         if name is not None:
             document = {"name": name, **document}
+        flows = document.get("flow")
+        if isinstance(flows, Sequence) and len(flows) > MAX_FLOWS:
+            reason = f"more than {MAX_FLOWS} flows: `{len(flows)}` tables"
+            raise ConfigError(
+                reason, source=source, key="flow", hint="several flows of one kind are one table: count = 2"
+            )
         try:
             scenario = cls.model_validate(document)
         except ValidationError as error:
@@ -343,7 +359,10 @@ def read_document(path: Path, *, noun: str = "scenario") -> dict[str, Any]:
     ConfigError : it cannot be read or is not TOML
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+        _check_size(raw, str(path))
+        text = raw.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise ConfigError(f"{noun} is not a text file", source=str(path), hint=f"a {noun} is TOML, UTF-8") from None
     except (OSError, ValueError) as error:
@@ -377,14 +396,35 @@ def parse_document(text: str, source: str | None) -> dict[str, Any]:
 
     Raises
     ------
-    ConfigError : it is not TOML
+    ConfigError : it is not TOML, larger than :data:`MAX_FILE_BYTES`, or nested deeper than :data:`MAX_NESTING`
     """
+    _check_size(text.encode(errors="surrogatepass"), source)
+    if _LONG_KEY.search(text):
+        raise _too_deep(source)
     try:
-        return tomllib.loads(text)
+        document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         reason = str(error) if not isinstance(error, RecursionError) else "nested too deeply"
         hint = 'texts are in quotes: rate = "96Mbps"' if "Invalid value" in reason else None
         raise ConfigError(f"not TOML: {reason[:1].lower()}{reason[1:]}", source=source, hint=hint) from None
+    level: list[Any] = [document]
+    for _ in range(MAX_NESTING + 1):
+        inner = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [value for values in inner for value in values if isinstance(value, (dict, list))]
+    if level:
+        raise _too_deep(source)
+    return document
+
+
+def _check_size(text: bytes, source: str | None) -> None:
+    if len(text) > MAX_FILE_BYTES:
+        hint = "flows of one kind are one table with a count, and a link's trace is a file of its own"
+        raise ConfigError(f"larger than {MAX_FILE_BYTES >> 20} MiB, the most that is read", source=source, hint=hint)
+
+
+def _too_deep(source: str | None) -> ConfigError:
+    reason = f"tables are nested more than {MAX_NESTING} deep"
+    return ConfigError(reason, source=source, hint="docs/scenarios.md has every key")
 
 
 def dump_document(document: Mapping[str, Any]) -> str:

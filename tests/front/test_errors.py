@@ -11,6 +11,12 @@ from fairweir.errors import ConfigError
 from fairweir.overrides import apply
 from fairweir.scenario import Scenario
 
+TOO_DEEP = "error: tables are nested more than 32 deep (x.toml)\n\nhint: docs/scenarios.md has every key"
+TOO_LARGE = (
+    "error: larger than 4 MiB, the most that is read (x.toml)\n\n"
+    "hint: flows of one kind are one table with a count, and a link's trace is a file of its own"
+)
+
 GOOD: dict[str, Any] = {
     "name": "good",
     "duration": "10s",
@@ -268,6 +274,12 @@ def test_what_the_errors_are_made_from_is_good() -> None:
         ),
         ("= 3", "error: not TOML: invalid statement (at line 1, column 1) (x.toml)"),
         ("a = " + "[" * 3000, "error: not TOML: nested too deeply (x.toml)"),
+        # A parser takes quadratic time for the first two, so they are refused before it reads them.
+        ("[" + "a." * 100_000 + "a]", TOO_DEEP),
+        ("b = {" + "a . 'x'.\t\"y\"." * 90 + "a = 1}", TOO_DEEP),
+        ("a = " + "[" * 33 + "]" * 33, TOO_DEEP),
+        ("\n".join(["[" + "a." * 30 + "a]", "b.c = {d.e = 1}"]), TOO_DEEP),
+        ("#" * (4 << 20) + "\n", TOO_LARGE),
     ],
 )
 def test_text_that_is_not_toml(text: str, message: str) -> None:
@@ -285,6 +297,32 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="scenario is not a text file"):
         Scenario.load(binary)
+    with pytest.raises(ConfigError, match="larger than 4 MiB"):  # and not read to its end, which does not come
+        Scenario.load("/dev/zero")
+
+
+def test_tables_of_flows_are_limited_as_their_counts_are() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Scenario.from_dict({**GOOD, "flow": GOOD["flow"] * 100_001}, source="x.toml")
+    assert caught.value.render() == (
+        "error: more than 100000 flows: `100001` tables (x.toml: flow)\n\n"
+        "hint: several flows of one kind are one table: count = 2"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "description = 'a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t.u.v.w.x.y.z. 1.2.3.4.5.6.7.8'",
+        'description = """\n' + "." * 80 + '\n"""',
+        "seed = 3 # 1. 2. 3. " + "no. " * 31,
+        "[" + "a." * 31 + "a]",
+    ],
+)
+def test_what_looks_deep_and_is_not_is_read(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:  # it is TOML, and no scenario
+        Scenario.from_toml(text, source="x.toml")
+    assert "missing" in caught.value.render()
 
 
 @pytest.mark.parametrize(
