@@ -120,8 +120,8 @@ impl NativeController {
         tp.snd_una = sender.snd_una.wrapping_mul(self.mss) as u32;
         tp.snd_nxt = sender.snd_nxt.wrapping_mul(self.mss) as u32;
         tp.write_seq = tp.snd_nxt;
-        tp.srtt_us = (sender.srtt.as_nanos() * 8 / 1_000) as u32;
-        tp.mdev_us = (sender.rttvar.as_nanos() * 4 / 1_000) as u32;
+        tp.srtt_us = micros(sender.srtt * 8);
+        tp.mdev_us = micros(sender.rttvar * 4);
         tp.rttvar_us = tp.mdev_us;
         tp.rtt_min.s[0][1] = micros(sender.min_rtt);
         tp.packets_out = sender.packets_out() as u32;

@@ -205,6 +205,20 @@ fn an_ssthresh_that_the_kernel_skipped_is_made_good() {
     }
 }
 
+/// `srtt_us` counts eighths of a microsecond in 32 bits, 536 s at most.
+#[test]
+fn an_rtt_beyond_the_kernels_field_is_the_longest_there_is() {
+    let text = RECORDER.replace("note(sk, 5);", "tcp_sk(sk)->snd_cwnd = (tcp_sk(sk)->srtt_us >> 3) / 1000000;");
+    let source = source("recorder.bpf.c", &text);
+    let mut hand =
+        Hand::new(load(&source.path).expect("a controller").build(&Value::Null, &start()).expect("it builds"));
+    for (rtt_s, expected) in [(100, 100), (600, 536), (86_400, 536)] {
+        hand.send();
+        hand.ack(1, rtt_s * 1000);
+        assert_eq!(hand.cwnd(), expected, "{rtt_s} s");
+    }
+}
+
 /// A path whose MTU shrank enters Loss without a loss: the window at the last one says nothing.
 #[test]
 fn an_episode_without_a_loss_keeps_ssthresh() {
