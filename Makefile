@@ -13,6 +13,9 @@ RUST_SOURCES := $(shell find crates bpf \( -path crates/kernel -o -path crates/e
 KERNEL_SOURCES := $(shell find crates/kernel crates/emu crates/guardd $(SOURCE_FILES))
 KERNEL_PACKAGES := libelf-dev zlib1g-dev pkg-config clang libbpf-dev iproute2
 
+UV_COMPILE := $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := build
@@ -44,11 +47,12 @@ format: $(VENV)/.packages
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format .
 
-## lock: choose new versions of the Python packages
+## lock: choose new versions of the Python packages, with the hashes that they are installed by
 lock: $(VENV)/.packages
-	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --all-extras --python-version 3.11 \
-		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tools.lock
+	$(UV_COMPILE) pyproject.toml --all-extras --output-file requirements.lock
+	$(UV_COMPILE) --group lock --output-file tools.lock
+	cp Cargo.lock fuzz/Cargo.lock && cargo fetch --quiet --manifest-path fuzz/Cargo.toml
 
 ## doctor: what this machine can do
 doctor: $(VENV)/.core
@@ -68,7 +72,7 @@ $(VENV)/.venv:
 	touch $@
 
 $(VENV)/.packages: requirements.lock | $(VENV)/.venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	touch $@
 
 $(VENV)/.core: $(VENV)/.packages pyproject.toml Cargo.toml Cargo.lock $(RUST_SOURCES)
