@@ -3,15 +3,13 @@
 use crate::anatomy::Anatomy;
 use crate::error::KernelError;
 use crate::source::Source;
-use fairweir_cca::native::{self, HEADERS};
+use fairweir_cca::native::{self, HEADERS, Includes};
 use libbpf_rs::libbpf_sys::API_HEADERS;
+use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
-
-/// Lines of clang's complaint that are shown.
-const SHOWN_LINES: usize = 12;
 
 /// A source compiled for the kernel.
 #[derive(Clone, Debug)]
@@ -54,35 +52,33 @@ pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>
     }
     let output = scratch.path().join("cca.o");
     let clang = env::var_os("CLANG").filter(|c| !c.is_empty()).unwrap_or_else(|| "clang".into());
+    let not_started = |e: io::Error| match e.kind() {
+        ErrorKind::NotFound => KernelError::Missing {
+            what: format!("there is no `{}`, which compiles for the kernel", clang.display()),
+            hint: "install it (`apt-get install clang`), 14 or later, or name one in the environment variable CLANG",
+        },
+        _ => KernelError::Io { what: clang.display().to_string(), source: e },
+    };
+    let refused = |reason: String, hint| KernelError::Source { path: file.to_owned(), reason, hint };
+    let mut reading: Vec<OsString> = ["-target", "bpf", "-mcpu=v3"].map(OsString::from).to_vec();
+    reading.extend(record.then(|| "-DCC_RECORD".into()));
+    reading.extend(["-I".into(), include.clone().into(), "-I".into(), include.join("compat").into()]);
+    reading.extend(["-x".into(), "c".into(), input.clone().into()]);
+    let includes = Includes::of(&input, &include);
+    if let Some(file) = includes.refused(&clang, &reading).map_err(not_started)? {
+        let reason = format!("it includes `{file}`, which is neither beside it nor a header of the system");
+        return Err(refused(reason, "put what it includes into its own folder"));
+    }
     let run = Command::new(&clang)
-        .args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-fno-color-diagnostics", "-Wno-unknown-attributes"])
-        .args(record.then_some("-DCC_RECORD"))
-        .arg("-I")
-        .arg(&include)
-        .arg("-I")
-        .arg(include.join("compat"))
-        .arg("-x")
-        .arg("c")
-        .arg("-c")
-        .arg(&input)
+        .args(["-O2", "-g", "-fno-color-diagnostics", "-Wno-unknown-attributes", "-c"])
+        .args(&reading)
         .arg("-o")
         .arg(&output)
         .output()
-        .map_err(|e| match e.kind() {
-            ErrorKind::NotFound => KernelError::Missing {
-                what: format!("there is no `{}`, which compiles for the kernel", clang.display()),
-                hint: "install it (`apt-get install clang`), 14 or later, or name one in the environment variable CLANG",
-            },
-            _ => KernelError::Io { what: clang.display().to_string(), source: e },
-        })?;
+        .map_err(not_started)?;
     if !run.status.success() {
-        let complaint = String::from_utf8_lossy(&run.stderr);
-        let shown: Vec<&str> = complaint.lines().take(SHOWN_LINES).collect();
-        return Err(KernelError::Source {
-            path: file.to_owned(),
-            reason: format!("clang refuses it:\n{}", shown.join("\n")),
-            hint: "include \"tcp.h\"; it has what a CCA may use of the kernel",
-        });
+        let reason = format!("clang refuses it:\n{}", includes.shown(&String::from_utf8_lossy(&run.stderr)));
+        return Err(refused(reason, "include \"tcp.h\"; it has what a CCA may use of the kernel"));
     }
     fs::read(&output).map_err(io)
 }

@@ -2,6 +2,7 @@
 
 use super::abi::{Hook, RawOps, RawParam};
 use super::controller::NativeController;
+use super::includes::Includes;
 use super::list::HEADERS;
 use super::module::Module;
 use super::scratch::scratch;
@@ -11,6 +12,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{Error, ErrorKind};
 use std::mem::size_of;
 use std::path::{Path, PathBuf};
@@ -20,9 +22,6 @@ use std::{fs, slice};
 
 /// How the path of a source that is to be loaded ends.
 pub const SUFFIX: &str = ".bpf.c";
-
-/// Lines of the compiler's complaint that are shown.
-const SHOWN_LINES: usize = 12;
 
 /// An algorithm in C, compiled and in memory. It stays there: what hooks point to must outlive every controller.
 #[derive(Clone, Debug)]
@@ -117,29 +116,33 @@ fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
     }
     let output = scratch.path().join("cca.so");
     let compiler = std::env::var_os("CC").filter(|cc| !cc.is_empty()).unwrap_or_else(|| "cc".into());
+    let not_started = |e: Error| match e.kind() {
+        ErrorKind::NotFound => Refusal {
+            reason: format!("there is no C compiler `{}`", compiler.display()),
+            hint: "install one (`apt-get install gcc`), or name one in the environment variable CC",
+        },
+        _ => Refusal { reason: format!("`{}`: {e}", compiler.display()), hint: "is CC a C compiler?" },
+    };
+    let mut reading: Vec<OsString> = vec!["-std=gnu11".into(), "-x".into(), "c".into(), source.into()];
+    reading.extend(["-I".into(), include.clone().into(), "-I".into(), include.join("compat").into()]);
+    let includes = Includes::of(source, &include);
+    if let Some(file) = includes.refused(&compiler, &reading).map_err(not_started)? {
+        return Err(Refusal {
+            reason: format!("it includes `{file}`, which is neither beside it nor a header of the system"),
+            hint: "put what it includes into its own folder",
+        });
+    }
     let run = Command::new(&compiler)
-        .args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-fno-strict-aliasing", "-fwrapv", "-fdiagnostics-color=never"])
-        .args(["-Wl,-z,defs", "-x", "c"])
-        .arg(source)
-        .arg("-I")
-        .arg(&include)
-        .arg("-I")
-        .arg(include.join("compat"))
+        .args(["-O2", "-fPIC", "-shared", "-fno-strict-aliasing", "-fwrapv", "-fdiagnostics-color=never"])
+        .arg("-Wl,-z,defs")
+        .args(&reading)
         .arg("-o")
         .arg(&output)
         .output()
-        .map_err(|e| match e.kind() {
-            ErrorKind::NotFound => Refusal {
-                reason: format!("there is no C compiler `{}`", compiler.display()),
-                hint: "install one (`apt-get install gcc`), or name one in the environment variable CC",
-            },
-            _ => Refusal { reason: format!("`{}`: {e}", compiler.display()), hint: "is CC a C compiler?" },
-        })?;
+        .map_err(not_started)?;
     if !run.status.success() {
-        let complaint = String::from_utf8_lossy(&run.stderr);
-        let shown: Vec<&str> = complaint.lines().take(SHOWN_LINES).collect();
         return Err(Refusal {
-            reason: format!("the C compiler refuses it:\n{}", shown.join("\n")),
+            reason: format!("the C compiler refuses it:\n{}", includes.shown(&String::from_utf8_lossy(&run.stderr))),
             hint: "include \"tcp.h\"; it has what a CCA may use of the kernel",
         });
     }

@@ -7,6 +7,7 @@
 
 mod abi;
 mod controller;
+mod includes;
 mod load;
 mod module;
 mod params;
@@ -15,6 +16,7 @@ mod scratch;
 #[cfg(test)]
 mod tests;
 
+pub use includes::Includes;
 pub use list::{ALGORITHMS, HEADERS};
 pub use load::{Loaded, SUFFIX, load};
 pub use scratch::scratch;

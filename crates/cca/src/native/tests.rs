@@ -426,6 +426,46 @@ fn what_is_no_controller_is_refused_with_a_hint() {
     assert!(missing.to_string().contains("/nowhere/mine.bpf.c") && fairweir_units::Hint::hint(&missing).is_some());
 }
 
+/// A file as others must not see it, outside of any source's folder.
+fn secret() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let path = folder.path().join("shadow");
+    fs::write(&path, "root:hunter2:20000:0\n").expect("a file");
+    (folder, path)
+}
+
+#[test]
+fn messages_of_the_compiler_show_no_other_file() {
+    let (_folder, secret) = secret();
+    let path = secret.display();
+    let (reason, hint) = refusal("include.bpf.c", &format!("#include \"{path}\"\n"));
+    assert_eq!(reason, format!("it includes `{path}`, which is neither beside it nor a header of the system"));
+    assert!(hint.contains("its own folder"));
+    for text in [
+        format!("#define FILE \"{path}\"\n#include FILE\n"),
+        format!("#inc\\\nlude \"{path}\"\n#include \"missing.h\"\n"),
+        format!("#line 1 \"{path}\"\nint x = ;\n"),
+        format!("# 1 \"{path}\"\nint x = ;\n"),
+        format!("int y = ;\n#line 1 \"{path}\"\n#error here\n"),
+    ] {
+        let (reason, _) = refusal("leak.bpf.c", &text);
+        assert!(!reason.contains("hunter2"), "{text}: {reason}");
+    }
+    let link = source("linked.bpf.c", "#include \"own.h\"\n");
+    std::os::unix::fs::symlink(&secret, link.path.with_file_name("own.h")).expect("a link");
+    let refused = load(&link.path).expect_err("a link to another file").to_string();
+    assert!(refused.contains("own.h") && !refused.contains("hunter2"), "{refused}");
+}
+
+#[test]
+fn messages_of_the_compiler_show_the_users_own_lines() {
+    let (reason, _) = refusal("typo.bpf.c", "#include \"tcp.h\"\nint window = twelve;\n");
+    assert!(reason.contains("int window = twelve;") && reason.contains("typo.bpf.c:2"), "{reason}");
+    let with_own_header = source("own.bpf.c", &RECORDER.replace("#include \"tcp.h\"", "#include \"own.h\""));
+    fs::write(with_own_header.path.with_file_name("own.h"), "#include \"tcp.h\"\n").expect("a file");
+    load(&with_own_header.path).expect("a header beside the source is included");
+}
+
 #[test]
 fn one_of_several_is_chosen_by_the_files_name() {
     let file = source("wcc_md.bpf.c", include_str!("../../../../bpf/waimd.bpf.c"));
