@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairweir.errors import FairweirError
+
 Summary = Mapping[str, Any]
 
 RATIO_CEILING = 1e6
@@ -49,18 +51,44 @@ def utilization(summary: Summary) -> float:
 
 def mean_rtt_ms(summary: Summary) -> float | None:
     """Mean over flows of each flow's mean RTT (the convention of FRCC's scripts, docs/derivations.md)."""
-    means = [float(flow["rtt_ms"]["mean"]) for flow in summary["flows"] if flow["delivered_pkts"] > 0]
+    means = [float(flow["rtt_ms"]["mean"]) for flow in summary["flows"] if flow["rtt_ms"]["mean"] is not None]
     return sum(means) / len(means) if means else None
 
 
-def mean_queue_ms(summary: Summary) -> float:
-    """Mean time that packets waited for the first link."""
-    return float(summary["links"][0]["queue_ms"]["mean"])
+def sampled(delays: Mapping[str, float | None], statistic: str, of: str) -> float:
+    """Read a statistic of a delay that must have samples.
+
+    Parameters
+    ----------
+    delays : the summary's ``rtt_ms``, ``qdelay_ms`` or ``queue_ms``
+    statistic : ``mean``, ``min``, ``p50``, ``p95``, ``p99`` or ``max``
+    of : the flow or link, for the message
+
+    Raises
+    ------
+    FairweirError : there is no sample
+    """
+    value = delays[statistic]
+    if value is None:
+        raise FairweirError(
+            f"no delay was sampled: `{of}`", hint="nothing was acknowledged after the warm-up; play it for longer"
+        )
+    return value
 
 
-def p95_queue_ms(summary: Summary) -> float:
-    """95th percentile of the wait for the first link."""
-    return float(summary["links"][0]["queue_ms"]["p95"])
+def mean_queue_ms(summary: Summary) -> float | None:
+    """Return the mean time that packets waited for the first link; None if no packet passed."""
+    return _queue_ms(summary, "mean")
+
+
+def p95_queue_ms(summary: Summary) -> float | None:
+    """Return the 95th percentile of the wait for the first link; None if no packet passed."""
+    return _queue_ms(summary, "p95")
+
+
+def _queue_ms(summary: Summary, statistic: str) -> float | None:
+    value = summary["links"][0]["queue_ms"][statistic]
+    return None if value is None else float(value)
 
 
 def loss_rate(summary: Summary) -> float:

@@ -14,7 +14,7 @@ def summary(*rates_mbps: float, utilization: float = 0.5) -> dict[str, Any]:
         "flows": [
             {
                 "throughput_mbps": rate,
-                "rtt_ms": {"mean": 10.0 + i},
+                "rtt_ms": {"mean": 10.0 + i if rate else None},
                 "lost_pkts": 0,
                 "delivered_pkts": 0 if rate == 0 else 100,
             }

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from fairweir.cli.main import main
 from fairweir.columns import FLOW_COLUMNS, LINK_COLUMNS
 from fairweir.errors import CcaError, ConfigError
 from fairweir.pool import map_jobs
@@ -180,3 +181,17 @@ def test_fairness(throughputs: list[float], jain: float | None, ratio: float | N
     found = fairness(throughputs)
     assert found["jain"] == (pytest.approx(jain) if jain is not None else None)
     assert found["max_min_ratio"] == ratio
+
+
+def test_without_a_sample_there_is_no_delay(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A flow whose every packet is lost has no RTT; a zero would be a claim."""
+    path = tmp_path / "lost.toml"
+    path.write_text(
+        'name = "lost"\nduration = "2s"\n[link.bottleneck]\nrate = "8Mbps"\nbuffer = "40KB"\n'
+        '[[flow]]\ncca = "reno"\nrtprop = "10ms"\nloss = { kind = "iid", probability = "100%" }\n'
+    )
+    (flow,) = run(Scenario.load(path)).summary["flows"]
+    assert flow["rtt_ms"] == {"samples": 0, **dict.fromkeys(("mean", "min", "p50", "p95", "p99", "max"))}
+    assert main(["run", str(path)]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if "reno-1" in line)
+    assert row.split() == ["reno-1", "reno", "0", "-", "-", "-", "100.000%", "1"]

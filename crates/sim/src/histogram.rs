@@ -53,13 +53,14 @@ impl Histogram {
         (self.sum_ns, self.samples)
     }
 
-    /// Mean and percentiles in ms, each less `offset` and at least 0; all zero without samples.
+    /// Mean and percentiles in ms, each less `offset` and at least 0; zero without samples.
     pub fn stats_less(&self, offset: Dur) -> DelayStats {
         if self.samples == 0 {
             return DelayStats::default();
         }
         let ms = |ns: f64| ((ns - offset.as_nanos() as f64) / 1e6).max(0.0);
         DelayStats {
+            samples: self.samples,
             mean: ms(self.sum_ns as f64 / self.samples as f64),
             min: ms(self.min_ns as f64),
             p50: ms(self.quantile_ns(500)),

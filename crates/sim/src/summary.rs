@@ -15,9 +15,12 @@ pub struct Summary {
     pub events: u64,
 }
 
-/// Statistics of a delay, ms.
+/// Statistics of a delay, ms. Without samples they are zero here and null in JSON, where a zero would be a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(into = "Sampled")]
 pub struct DelayStats {
+    /// Number of samples.
+    pub samples: u64,
     /// Arithmetic mean.
     pub mean: f64,
     /// Smallest.
@@ -30,6 +33,33 @@ pub struct DelayStats {
     pub p99: f64,
     /// Largest.
     pub max: f64,
+}
+
+/// How `DelayStats` is written.
+#[derive(Serialize)]
+struct Sampled {
+    samples: u64,
+    mean: Option<f64>,
+    min: Option<f64>,
+    p50: Option<f64>,
+    p95: Option<f64>,
+    p99: Option<f64>,
+    max: Option<f64>,
+}
+
+impl From<DelayStats> for Sampled {
+    fn from(stats: DelayStats) -> Sampled {
+        let written = |ms: f64| (stats.samples > 0).then_some(ms);
+        Sampled {
+            samples: stats.samples,
+            mean: written(stats.mean),
+            min: written(stats.min),
+            p50: written(stats.p50),
+            p95: written(stats.p95),
+            p99: written(stats.p99),
+            max: written(stats.max),
+        }
+    }
 }
 
 /// One flow.

@@ -150,11 +150,18 @@ def _throughputs(sims: Sequence[Summary], kernels: Sequence[Summary]) -> list[Co
 def _rtts(sims: Sequence[Summary], kernels: Sequence[Summary]) -> list[Comparison]:
     found = []
     for i, flow in enumerate(sims[0]["flows"]):
-        samples = [float(sim["flows"][i]["rtt_ms"]["mean"]) for sim in sims]
-        measured = [float(kernel["flows"][i]["rtt_ms"]["mean"]) for kernel in kernels]
+        samples, measured = _mean_rtts(sims, i), _mean_rtts(kernels, i)
+        if not samples or not measured:
+            # A flow that never got an ACK has no RTT to compare; its throughput differs, if it does.
+            continue
         scale = _mean(samples)
         found.append(_judge(flow["id"], "rtt_ms", samples, measured, scale, max(scale * TOLERANCE, RTT_SLACK_MS)))
     return found
+
+
+def _mean_rtts(runs: Sequence[Summary], flow: int) -> list[float]:
+    means = [run["flows"][flow]["rtt_ms"]["mean"] for run in runs]
+    return [float(mean) for mean in means if mean is not None]
 
 
 def _judge(

@@ -214,7 +214,8 @@ def fills_buffers(cca: str) -> bool:
     FairweirError : as :func:`fairweir.run.run`
     """
     summary = run(Scenario.from_dict(calibration_scenario(cca), source=CALIBRATION)).summary
-    return float(summary["flows"][0]["qdelay_ms"]["p95"]) > FILLED_MS
+    qdelay_ms = summary["flows"][0]["qdelay_ms"]["p95"]
+    return qdelay_ms is not None and qdelay_ms > FILLED_MS
 
 
 def whole_path(cca: str) -> str:

@@ -169,7 +169,7 @@ def _show(told: dict[str, Any]) -> None:
         ("mean queue, ms", "queue_ms", ".1f"),
         ("retransmits", "retransmits", ",d"),
     ):
-        table.add_row(title, *(format(side[key], form) for side in (without, guarded)))
+        table.add_row(title, *("-" if side[key] is None else format(side[key], form) for side in (without, guarded)))
     output.stdout.print(table)
     guard = told["guard"]
     share = guard["cpu_s"] / max(guard["uptime_s"], 1e-9)

@@ -17,6 +17,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from fairweir.contracts.rest import Crowd, Grain, Rest, band, rest
+from fairweir.metrics import sampled
 from fairweir.scenario import Scenario
 
 CAPACITY_GBPS = 100.0
@@ -135,7 +136,7 @@ class Place:
         """Give the metric of a run."""
         first, *others = summary["flows"]
         if self.metric == "growth":
-            qdelay_ms = fmean(flow["qdelay_ms"]["mean"] for flow in summary["flows"])
+            qdelay_ms = fmean(sampled(flow["qdelay_ms"], "mean", flow["id"]) for flow in summary["flows"])
             return qdelay_ms * 1e3 / follower.slowed / _alone(follower)
         return fmean(flow["throughput_mbps"] for flow in others) / float(first["throughput_mbps"])
 

@@ -131,7 +131,7 @@ class ContractPoint(BaseModel):
 
 
 def read(setting: Setting, seed: int, run: int, summary: Mapping[str, Any]) -> list[ContractPoint]:
-    """One point for each flow of a run's summary."""
+    """Return a point for each flow of a run's summary that has RTT samples."""
     return [
         ContractPoint(
             run=run,
@@ -149,6 +149,8 @@ def read(setting: Setting, seed: int, run: int, summary: Mapping[str, Any]) -> l
             **{f"turning_{name}": value for name, value in (flow.get("turning") or {}).items()},
         )
         for flow in summary["flows"]
+        # A flow without an RTT sample has neither a window nor a statistic.
+        if flow["rtt_ms"]["mean"] is not None
     ]
 
 

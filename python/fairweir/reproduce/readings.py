@@ -55,7 +55,7 @@ def read(check: Check, scenario: Scenario, summary: Mapping[str, Any]) -> float:
     if check.reading == "lost_per_rtprop":
         return _lost_per_rtprop(scenario, flows)
     if check.reading in _OF_A_FLOW:
-        return _mean(_OF_A_FLOW[check.reading](flow) for flow in flows)
+        return _mean(value for flow in flows if (value := _OF_A_FLOW[check.reading](flow)) is not None)
     throughputs = [_throughput(flow) for flow in flows]
     if check.reading == "gain":
         others = _mean(_throughput(flow) for flow in chosen(summary, check.by))
@@ -117,14 +117,14 @@ def _throughput(flow: Mapping[str, Any]) -> float:
     return float(flow["throughput_mbps"])
 
 
-_OF_A_FLOW: dict[Reading, Callable[[Mapping[str, Any]], float]] = {
+_OF_A_FLOW: dict[Reading, Callable[[Mapping[str, Any]], float | None]] = {
     "throughput_mbps": _throughput,
-    "rtt_ms": lambda flow: float(flow["rtt_ms"]["mean"]),
-    "rtt_p99_ms": lambda flow: float(flow["rtt_ms"]["p99"]),
-    "qdelay_ms": lambda flow: float(flow["qdelay_ms"]["mean"]),
+    "rtt_ms": lambda flow: flow["rtt_ms"]["mean"],
+    "rtt_p99_ms": lambda flow: flow["rtt_ms"]["p99"],
+    "qdelay_ms": lambda flow: flow["qdelay_ms"]["mean"],
     "loss_rate": lambda flow: float(flow["loss_rate"]),
 }
-"""Readings that are the mean over flows of what each flow has."""
+"""Readings that are the mean over flows of what each flow has; a flow without an RTT sample has none."""
 
 
 def _mean(values: Any) -> float:

@@ -155,6 +155,9 @@ def _point(rate_mbps: float, rtprop_ms: float, duration_s: float, half: Outcome,
             rate_mbps=rate_mbps, rtprop_ms=rtprop_ms, duration_s=duration_s, fault=half.failure or quarter.failure
         )
     flow, late = half.summary["flows"][0], quarter.summary["flows"][0]
+    if flow["rtt_ms"]["min"] is None or late["rtt_ms"]["min"] is None:
+        fault = "nothing was acknowledged after the warm-up"
+        return Point(rate_mbps=rate_mbps, rtprop_ms=rtprop_ms, duration_s=duration_s, fault=fault)
     return Point(
         rate_mbps=rate_mbps,
         rtprop_ms=rtprop_ms,

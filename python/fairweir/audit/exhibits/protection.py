@@ -56,8 +56,9 @@ def _sent_by_link(reading: Reading) -> float:
     return sent * PACKET_BITS / (reading.measured_s * RATE_MBPS * 1e6)
 
 
-def _queue_by_rtprop(reading: Reading) -> float:
-    return p95_queue_ms(reading.summary) / RTPROP_MS
+def _queue_by_rtprop(reading: Reading) -> float | None:
+    queue_ms = p95_queue_ms(reading.summary)
+    return None if queue_ms is None else queue_ms / RTPROP_MS
 
 
 HEAVY_LOSS = Family(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairweir.errors import FairweirError
+from fairweir.metrics import sampled
 from fairweir.scenario import Scenario, dumbbell
 from fairweir.worlds import Archive, Task, play_all, spread_starts
 
@@ -87,5 +88,5 @@ def play(scenarios: dict[Any, Scenario], archive: Archive) -> dict[Any, list[Pla
                 raise FairweirError(f"a run of FRCC failed: {outcome.failure}")
             flows = outcome.summary["flows"]
             rates = [float(flow["throughput_mbps"]) for flow in flows]
-            found[key].append(Played(rates, [float(flow["qdelay_ms"]["p50"]) for flow in flows]))
+            found[key].append(Played(rates, [sampled(flow["qdelay_ms"], "p50", flow["id"]) for flow in flows]))
     return found
