@@ -1,4 +1,4 @@
-"""A simulation in a process of its own: a user's C that crashes or loops there costs an error message, no more."""
+"""A simulation in a process of its own: a user's code that crashes, loops or exits there costs an error message."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from fairweir import _core, cca, class_objects
 from fairweir.errors import ControllerError, FairweirError, describe_exception
-from fairweir.process import describe_exit, die_with_parent
-from fairweir.world_sim import NOBODY, Played, Watching, simulate
+from fairweir.process import contain_user_code, describe_exit, die_with_parent
+from fairweir.world_sim import NOBODY, Played, Watching, is_users, simulate
 
 #: s of wall time without a sign of life after which a controller is taken to loop. Signs come every 32,768 events (tens
 #: of milliseconds); before the first one the C is compiled.
@@ -73,6 +73,7 @@ def play(
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-P", "-c", code],
         stdin=subprocess.DEVNULL,
+        stdout=2,  # what a user's code prints is no part of the result
         pass_fds=[theirs.fileno()],
         process_group=0,  # so that Ctrl-C does not reach it, and the compiler that it calls ends with it
         preexec_fn=die_with_parent(),  # noqa: PLW1509 - one system call, and its library is loaded already
@@ -136,8 +137,8 @@ def _death(code: int) -> tuple[str, str | None]:
 
 
 def _fault(config: dict[str, Any], reached_ns: int, what: str, hint: str | None) -> ControllerError:
-    """Blame the flows of the user's C, one of which it was."""
-    suspects = [flow for flow in config["flows"] if cca.is_bpf_source(flow["cca"])]
+    """Blame the flows of the user's code, one of which it was."""
+    suspects = [flow for flow in config["flows"] if is_users(flow["cca"])]
     ids = [str(flow["id"]) for flow in suspects]
     files = " or ".join(f"`{file}`" for file in sorted({flow["cca"] for flow in suspects}))
     shown = ", ".join(f"`{flow}`" for flow in ids[:SHOWN_FLOWS])
@@ -158,6 +159,7 @@ def serve(fd: int) -> None:
     parent = Connection(fd)
     config, base, watching, parcel = parent.recv()
     class_objects.receive(parcel)
+    contain_user_code()
     try:
         played = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)), watching)
     except FairweirError as error:

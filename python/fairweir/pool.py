@@ -11,13 +11,13 @@ from concurrent.futures import CancelledError, Future, as_completed
 from concurrent.futures import TimeoutError as JobTimeoutError
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import context
+from multiprocessing import context, resource_tracker
 from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar
 
 from fairweir import class_objects
 from fairweir.errors import FairweirError, describe_exception
-from fairweir.process import describe_exit
+from fairweir.process import contain_output, describe_exit
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -125,6 +125,7 @@ def iter_jobs(
     jobs = list(jobs)
     if not jobs:
         return
+    _track_resources()
     server = fork_server() if fn.__module__ != "__main__" else context.ForkServerContext()
     server.set_forkserver_preload(["fairweir.run"])
     pool = ProcessPool(
@@ -174,6 +175,21 @@ def fork_server() -> context.ForkServerContext:
     return _ForkServer()
 
 
+def _track_resources() -> None:
+    """Start CPython's resource tracker so that a hang-up does not end it: it ignores SIGINT and SIGTERM by itself.
+
+    A terminal that closes sends SIGHUP to the whole group. A tracker that dies of it is started again by the next lock
+    that is released, knows of none, and fills stderr with tracebacks.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        signal.signal(signal.SIGHUP, handler)
+
+
 _is_guarded = False
 
 
@@ -183,9 +199,10 @@ def is_guarded() -> bool:
 
 
 def _become_worker(has_time_limit: bool, parcel: class_objects.Parcel) -> None:
-    """Leave Ctrl-C to the parent, which ends its workers."""
+    """Leave Ctrl-C to the parent, which ends its workers, and stdout to its result."""
     global _is_guarded  # noqa: PLW0603 - of the whole process, once
     _is_guarded = has_time_limit
+    contain_output()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     class_objects.receive(parcel)
 

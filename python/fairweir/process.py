@@ -1,13 +1,19 @@
-"""Child processes: that none outlives this one, and how to say what one died of."""
+"""Child processes: none outlives this one, what one may do that runs a user's code, and how to say what it died of."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
+import sys
 from collections.abc import Callable
+from functools import cache
 
 _PR_SET_PDEATHSIG = 1
+
+MIN_USER_MEMORY = 1 << 30
+"""Bytes: a user's code always gets this much, however small the machine."""
 
 #: What a signal means for code that brought it upon itself.
 _CAUSES = {
@@ -31,6 +37,27 @@ def die_with_parent() -> Callable[[], None]:
             os._exit(1)
 
     return prepare
+
+
+def contain_output() -> None:
+    """Send what this process and a user's code print to stderr: stdout has the command's result, which may be JSON."""
+    sys.stdout.flush()
+    os.dup2(2, 1)
+
+
+@cache
+def contain_user_code() -> None:
+    """Make this process safe to run a user's code in, from now on: its memory is limited and its copies end at once.
+
+    Beyond the limit, half of the machine's memory divided by its cores (as many such processes may run at once), an
+    allocation fails, which is a MemoryError in Python. A copy that the code forks would play the run again and answer
+    twice.
+    """
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = max(MIN_USER_MEMORY, memory // 2 // max(1, len(os.sched_getaffinity(0))))
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    os.register_at_fork(after_in_child=lambda: os._exit(0))
 
 
 def describe_exit(code: int) -> str:

@@ -192,6 +192,7 @@ def run(
     options: Options | None = None,
     record_packets: int | None = None,
     capture: Capture | None = None,
+    isolates_python: bool = False,
     on_progress: Callable[[float], object] | None = None,
 ) -> Run:
     """Play `scenario`.
@@ -207,6 +208,8 @@ def run(
         about 200 bytes of memory each (:data:`MOST_PACKETS` is 1 GB); None records none
     capture : a pcap file of all packets, headers only, which appears whole or not at all; in the simulator each flow
         gets a handshake before it starts, and TCP's numbers
+    isolates_python : play Python classes in a process of their own, as a user's C always is: one that exits, prints or
+        takes all memory costs an error message, but no debugger reaches it
     on_progress : called now and then with the fraction of the scenario's time that is done, 0 to 1
 
     Returns
@@ -239,7 +242,8 @@ def run(
     try:
         with _whole(capture) as partial:
             if on == "sim":
-                played = world_sim.play(config, scenario.base, on_progress, Watching(record_packets, partial))
+                watching = Watching(record_packets, partial)
+                played = world_sim.play(config, scenario.base, on_progress, watching, isolates_python=isolates_python)
             else:
                 played = _play_on_kernel(config, options, partial, on_progress)
     except ConfigError as error:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from fairweir import _core, cca
+from fairweir import _core, cca, process
 from fairweir.columns import Columns
 from fairweir.errors import InvariantError
 
@@ -75,6 +75,8 @@ def play(
     base: Path | None,
     on_progress: Callable[[float], object] | None,
     watching: Watching = NOBODY,
+    *,
+    isolates_python: bool = False,
 ) -> Played:
     """Play `config`, in a process of its own if a user's C is in it.
 
@@ -84,6 +86,9 @@ def play(
     base : Path; where the files of Python controllers are looked up after the working directory
     on_progress : called now and then with the fraction of simulated time that is done, 0 to 1
     watching : what is recorded of its packets
+    isolates_python : a Python class is played in a process of its own, too. A class that ends the process, prints or
+        takes all memory then costs an error message; but a debugger does not reach it, nor can it be a class of this
+        process that no file has
 
     Raises
     ------
@@ -94,14 +99,22 @@ def play(
     """
     duration = config["duration"]
     report = (lambda ns: on_progress(min(ns / duration, 1.0))) if on_progress else None
-    if any(cca.is_bpf_source(flow["cca"]) for flow in config["flows"]):
+    names = {flow["cca"] for flow in config["flows"]}
+    if any(is_users(name) for name in names):
         from fairweir import pool
 
-        if not pool.is_guarded():
+        if pool.is_guarded():
+            process.contain_user_code()
+        elif isolates_python or any(cca.is_bpf_source(name) for name in names):
             from fairweir import apart
 
             return apart.play(config, base, report, watching)
     return simulate(config, base, report, watching)
+
+
+def is_users(name: str) -> bool:
+    """Whether a controller is a user's code: C, or a Python class."""
+    return cca.is_bpf_source(name) or cca.is_python(name)
 
 
 def simulate(

@@ -7,6 +7,7 @@ not run; 130: interrupted.
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -20,6 +21,8 @@ from fairweir.errors import FairweirError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+#: What a shell adds to a signal's number for the exit code of a process that it ended.
+SIGNALLED = 128
 #: As a shell tells death by SIGPIPE.
 READER_LEFT = 141
 
@@ -94,6 +97,7 @@ def main(args: Sequence[str] | None = None) -> int:
     int, the exit code
     """
     words = list(sys.argv[1:] if args is None else args)
+    _ended_by.clear()
     try:
         result = _app(words)(args=words, prog_name="fairweir", standalone_mode=False)
     except FairweirError as error:
@@ -111,7 +115,8 @@ def main(args: Sequence[str] | None = None) -> int:
         # Nothing here exits but typer, when the reader of our output has gone, as in `fairweir list | head -1`.
         return READER_LEFT
     if result == INTERRUPTED:
-        typer.echo("interrupted", err=True)
+        typer.echo("terminated" if _ended_by else "interrupted", err=True)
+        return SIGNALLED + _ended_by[0] if _ended_by else INTERRUPTED
     return result if isinstance(result, int) else 0
 
 
@@ -122,6 +127,21 @@ def fail(text: str) -> int:
     return BAD_INPUT
 
 
+#: The signal that asked this process to end, if one did.
+_ended_by: list[int] = []
+
+
+def _end(signum: int, frame: object) -> None:
+    """End as Ctrl-C does: children are stopped, finished work is kept, nothing is left behind."""
+    _ended_by.append(signum)
+    # `timeout` and service managers signal whole groups, some of them twice.
+    signal.signal(signum, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def run_and_exit() -> None:
     """Run the command line and end the process: the entry point of the installed program."""
+    for signum in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(signum) is signal.SIG_DFL:
+            signal.signal(signum, _end)
     sys.exit(main())

@@ -83,6 +83,7 @@ def run(
             options=options if options != Options() or world == "kernel" else None,
             record_packets=MOST_PACKETS if packets else None,
             capture=Capture(pcap, pcap_at) if pcap is not None else None,
+            isolates_python=True,
             on_progress=lambda fraction: report.count(fraction, 1.0),
         )
     if out is not None:
@@ -127,7 +128,7 @@ def show(record: Run) -> None:
         links.add_column(heading, justify="right")
     for link in summary["links"]:
         queue = link["queue_ms"]
-        cells = f"{link['utilization']:.1%}", f"{queue['mean']:.2f}", f"{queue['p95']:.2f}"
+        cells = f"{link['utilization']:.1%}", _ms(queue["mean"]), _ms(queue["p95"])
         links.add_row(link["name"], *cells, str(link["drops"]), str(link["marks"]))
     output.stdout.print(flows)
     output.stdout.print()
@@ -159,10 +160,10 @@ def replays_alike(summary: dict[str, Any]) -> bool:
 def lateness(emulator: dict[str, Any]) -> str:
     """Say in a line how late the kernel world's emulator released packets, and whether that is little enough."""
     error = emulator["release_error_us"]
-    parts = ", ".join(f"{name} {error[name]:.0f}" for name in ("p50", "p99", "max"))
-    verdict = "within" if emulator["judged"] else "NOT JUDGED: beyond"
+    verdict = "judged" if emulator["judged"] else "NOT JUDGED"
     return (
-        f"real TCP, {emulator['mode']} mode; packets left late by {parts} us, {verdict} {emulator['budget_us']:.0f} us"
+        f"real TCP, {emulator['mode']} mode; release error of the emulator: p50 {error['p50']:.0f} us, "
+        f"p99 {error['p99']:.0f} us (budget {emulator['budget_us']:.0f} us: {verdict}), max {error['max']:.0f} us"
     )
 
 
@@ -170,12 +171,17 @@ def _flow_cells(flow: dict[str, Any]) -> tuple[str, ...]:
     rtt, qdelay = flow["rtt_ms"], flow["qdelay_ms"]
     return (
         f"{flow['throughput_mbps']:.3g}" if flow["throughput_mbps"] < 100 else f"{flow['throughput_mbps']:.1f}",
-        f"{rtt['mean']:.2f}",
-        f"{rtt['p95']:.2f}",
-        f"{qdelay['mean']:.2f}",
+        _ms(rtt["mean"]),
+        _ms(rtt["p95"]),
+        _ms(qdelay["mean"]),
         f"{flow['loss_rate']:.3%}",
         str(flow["retransmits"]),
     )
+
+
+def _ms(value: float | None) -> str:
+    """Write a delay; a dash where there is no sample."""
+    return "-" if value is None else f"{value:.2f}"
 
 
 def _closing(summary: dict[str, Any]) -> str:

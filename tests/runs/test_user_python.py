@@ -1,0 +1,111 @@
+"""A user's Python class that exits, prints, forks or takes all memory costs its own run, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+TRICKS = {
+    "Exits": "os._exit(7)",
+    "Prints": "print('{} from the controller')",
+    "Forks": "os.fork()",
+    "Eats": "self.held = bytearray(1 << 60)",
+}
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    source = "import os\n\nfrom fairweir import Cca\n"
+    for name, trick in TRICKS.items():
+        source += (
+            f"\n\nclass {name}(Cca):\n    acks = 0\n\n    def on_ack(self, ack):\n        self.acks += 1\n"
+            f"        if self.acks == 50:\n            {trick}\n"
+        )
+    (tmp_path / "tricks.py").write_text(source)
+    path = tmp_path / "s.toml"
+    path.write_text(
+        'name = "s"\nduration = "2s"\n[link.bottleneck]\nrate = "8Mbps"\nbuffer = "40KB"\n'
+        '[[flow]]\nid = "f"\ncca = "tricks.py:Exits"\nrtprop = "10ms"\n'
+    )
+    return path
+
+
+def fairweir(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fairweir", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("name", ["Prints", "Forks"])
+def test_json_stays_json(scenario: Path, name: str) -> None:
+    ended = fairweir("run", scenario, "--json", "--set", f"flow.0.cca=tricks.py:{name}")
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["flows"][0]["cca"].endswith(name)
+    assert ended.stderr == ("{} from the controller\n" if name == "Prints" else "")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("Exits", "`tricks.py:Exits` crashed (exit code 7)"), ("Eats", "MemoryError (tricks.py, line")],
+)
+def test_an_end_of_its_process_is_an_error_that_names_it(scenario: Path, name: str, message: str) -> None:
+    ended = fairweir("run", scenario, "--json", "--set", f"flow.0.cca=tricks.py:{name}")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "flow `f`" in ended.stderr
+    assert message in ended.stderr
+
+
+def test_a_sweep_keeps_the_runs_of_others(scenario: Path) -> None:
+    grid = "flow.0.cca=tricks.py:Exits,tricks.py:Prints,tricks.py:Forks,reno"
+    ended = fairweir("sweep", scenario, "--grid", grid, "--json", "--workers", "1", "--out", scenario.parent / "out")
+    rows = json.loads(ended.stdout)["points"]
+    assert [row["failure"] is None for row in rows] == [False, True, True, True], ended.stdout
+
+
+def members(group: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and os.getpgid(int(entry.name)) == group:
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_sweep_quietly(scenario: Path, signum: signal.Signals) -> None:
+    words = [
+        "sweep",
+        str(scenario),
+        "--out",
+        str(scenario.parent / "out"),
+        "--set",
+        "duration=3000s",
+        "--set",
+        "flow.0.cca=cubic",
+        "--grid",
+        "seed=1..64",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairweir", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    # Its workers stand beside it in the group: then it plays.
+    while len(members(process.pid)) < 4:
+        time.sleep(0.05)
+    # As `timeout` does: to the whole group.
+    os.killpg(process.pid, signum)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + signum, err
+    assert "leaked" not in out + err
+    assert "Traceback" not in out + err
+    assert err.endswith("terminated\n")
