@@ -16,6 +16,7 @@ from typing import Any, Literal
 from fairweir import _core, cca, class_objects
 from fairweir.errors import ControllerError, FairweirError, describe_exception
 from fairweir.process import contain_user_code, describe_exit, die_with_parent
+from fairweir.units import Duration
 from fairweir.world_sim import NOBODY, Played, Watching, is_users, simulate
 
 #: s of wall time without a sign of life after which a controller is taken to loop. Signs come every 32,768 events (tens
@@ -149,7 +150,7 @@ def _fault(config: dict[str, Any], reached_ns: int, what: str, hint: str | None)
         f"{flows} at {_core.format_time(reached_ns)} or later: {reason}",
         hint=hint,
         flow=ids[0],
-        at_s=reached_ns / 1e9,
+        at_s=Duration.from_ns(reached_ns).s,
         reason=reason,
     )
 

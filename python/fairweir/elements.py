@@ -22,11 +22,12 @@ from fairweir.quantities import (
     complain,
     parse_fraction,
 )
+from fairweir.units import Bytes, Duration
 
 Side = Literal["data", "acks"]
 
 #: Bytes/s; the FRCC paper's scripts (docs/derivations.md): 32 opportunities of 1504 bytes a millisecond.
-PAPER_BURST_RATE = 32 * 1504 * 1000
+PAPER_BURST_RATE = (Bytes(32 * 1504) / Duration.from_ms(1)).bytes_per_s
 
 
 class Table(BaseModel):

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairweir import pool
-from fairweir.dumbbell import ScenarioDict
+from fairweir.dumbbell import PACKET, ScenarioDict
 from fairweir.errors import ConfigError, FairweirError
-from fairweir.units import Bytes, Duration, Rate
+from fairweir.units import Duration, Rate
 from fairweir.worker import play
-
-PACKET = Bytes(1500)
-"""Size of the packets in which budgets are counted: the simulator's default."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ BITS_PER_BYTE: Final = 8
 BITS_PER_MEGABIT: Final = 1_000_000
 #: bytes/s in 1 Mbit/s
 BYTES_PER_S_PER_MBPS: Final = 125_000
+#: bytes that pass in 1 ms at 1 Mbit/s
+BYTES_PER_MBPS_MS: Final = 125
 BYTES_PER_KB: Final = 1_000
 
 
@@ -44,6 +46,10 @@ class _Quantity:
 
     def __sub__(self, other: Self) -> Self:
         return type(self)(self._amount - other._amount) if type(other) is type(self) else NotImplemented
+
+    def rounded(self, unit: Self) -> Self:
+        """Return the multiple of `unit` next to it."""
+        return type(self)(round(self._amount / unit._amount) * unit._amount)
 
     def __bool__(self) -> bool:
         return self._amount != 0
@@ -123,10 +129,6 @@ class Duration(_Quantity):
         if isinstance(other, Duration):
             return self._amount / other._amount
         return Duration(self._amount / other) if _is_number(other) else NotImplemented
-
-    def rounded(self, unit: Duration) -> Duration:
-        """Return the multiple of `unit` next to it."""
-        return unit * round(self / unit)
 
 
 @final

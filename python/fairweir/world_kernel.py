@@ -27,6 +27,7 @@ from typing import IO, Any, Literal
 from fairweir.columns import Columns
 from fairweir.errors import ConfigError, KernelError
 from fairweir.process import die_with_parent
+from fairweir.units import Duration
 from fairweir.world_sim import Capture, Played
 
 HELPER = "fairweir-kernel"
@@ -193,7 +194,7 @@ def play(
     """
     helper = find_helper()
     need_root("the kernel world")
-    limit_s = config["duration"] / 1e9 + SETUP_S
+    limit_s = Duration.from_ns(config["duration"]).s + SETUP_S
     captured = ["--pcap", str(capture.path), "--pcap-at", capture.side] if capture is not None else []
     words = [str(helper), "run", *(options or Options()).words(), *captured]
     document = _call(words, json.dumps(config), limit_s, on_progress)

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from fairweir import _core, world_kernel
+from fairweir.dumbbell import EARLY_SPREAD
 from fairweir.errors import FairweirError
 from fairweir.pool import Done, map_jobs
 from fairweir.run import Run, World, run
 from fairweir.scenario import Scenario
 from fairweir.sweep import fingerprint
+from fairweir.units import NS_PER_S, Duration
 
 #: How often a run on the kernel that was late is played again.
 LATE_RETRIES = 1
-#: Simulated starts are moved by up to so much, so that seeds differ in more than ties.
-START_SPREAD_MS = 100
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _interval(task: Task) -> str | None:
 def _over_time(record: Run) -> dict[str, Any]:
     table = record.flows
     flow = table["flow"].to_numpy()
-    t_s, throughput = table["t_ns"].to_numpy() / 1e9, table["throughput_mbps"].to_numpy()
+    t_s, throughput = table["t_ns"].to_numpy() / NS_PER_S, table["throughput_mbps"].to_numpy()
     lost = table["lost_pkts"].to_numpy()
     number = len(record.summary["flows"])
     return {
@@ -214,17 +214,17 @@ def _on_kernel(task: Task) -> Outcome:
 
 def _work_s(task: Task) -> float:
     """What a task costs, for progress: the kernel plays in real time."""
-    return _core.parse_time(task.scenario.duration) / 1e9 if task.world == "kernel" else 1.0
+    return Duration.parse(task.scenario.duration).s if task.world == "kernel" else 1.0
 
 
 def spread_starts(scenario: Scenario, seed: int) -> Scenario:
-    """Give the scenario with another seed and flows starting up to :data:`START_SPREAD_MS` later or further apart.
+    """Return the scenario with another seed and flows that start up to `EARLY_SPREAD` later or further apart.
 
     Real flows never start on the nanosecond; without this, seeds of a scenario without randomness would differ only in
     the order of ties, and their spread would claim a certainty that no machine has.
     """
     dice = random.Random(seed)  # noqa: S311
-    spread_ns = START_SPREAD_MS * 1_000_000
+    spread_ns = EARLY_SPREAD.ns
     changes: dict[str, Any] = {"seed": seed}
     for i, flow in enumerate(scenario.flow):
         start = _core.parse_time(flow.start) + dice.randrange(spread_ns)

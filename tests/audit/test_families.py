@@ -6,15 +6,16 @@ import pytest
 
 from fairweir.audit.exhibits.arrivals import epochs, settling_times_s
 from fairweir.audit.exhibits.family import Depth, Family, Place, Reading, Series, Subject
-from fairweir.audit.exhibits.finite import slow_start_s
+from fairweir.audit.exhibits.finite import slow_start
 from fairweir.audit.exhibits.laws import IdealLink, rtt_law
 from fairweir.audit.exhibits.parking_lot import short_by_long
-from fairweir.audit.exhibits.rate_steps import adaptation_times_s
+from fairweir.audit.exhibits.rate_steps import RATES, adaptation_times_s
 from fairweir.audit.exhibits.registry import FAMILIES, names, select
 from fairweir.audit.exhibits.rtprops import frcc_ratio
 from fairweir.audit.jobs import Job, packets_of
-from fairweir.dumbbell import start_times_s
+from fairweir.dumbbell import start_times
 from fairweir.errors import ConfigError
+from fairweir.units import Duration, Rate
 
 SUBJECT = Subject("reno", "reno", "3bdp")
 CCAS = ("frcc", "bbr", "cubic", "reno", "copa", "vegas", "pcc_allegro", "pcc_vivace")
@@ -54,9 +55,9 @@ def test_deeper_batteries_have_the_points_of_shallower_ones_somewhere() -> None:
 
 
 def test_seeds_change_start_times_and_nothing_else_does() -> None:
-    assert start_times_s(1, 3) == start_times_s(1, 3)
-    assert start_times_s(1, 3) != start_times_s(2, 3)
-    assert all(0.0 <= t < 2.0 for t in start_times_s(7, 100))
+    assert start_times(1, 3) == start_times(1, 3)
+    assert start_times(1, 3) != start_times(2, 3)
+    assert all(0.0 <= t.s < 2.0 for t in start_times(7, 100))
 
 
 def test_a_prefix_selects_a_group_and_nothing_selects_all() -> None:
@@ -80,8 +81,8 @@ def test_costs_are_what_full_links_carry() -> None:
 
 def test_frcc_closed_form_gives_the_published_numbers() -> None:
     # docs/derivations.md, Rates of flows with different rtprops
-    assert frcc_ratio((10.0, 20.0, 30.0)) == pytest.approx(1.25)
-    assert frcc_ratio((4.0, 256.0)) == pytest.approx(4.94, abs=0.005)
+    assert frcc_ratio(tuple(map(Duration.from_ms, (10, 20, 30)))) == pytest.approx(1.25)
+    assert frcc_ratio(tuple(map(Duration.from_ms, (4, 256)))) == pytest.approx(4.94, abs=0.005)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_frcc_closed_form_gives_the_published_numbers() -> None:
 def test_laws_of_the_mean_rtt(cca: str, rtt_ms: float) -> None:
     law = rtt_law(cca)
     assert law is not None
-    assert law.rtt_ms(IdealLink(rate_mbps=48.0, rtprop_ms=50.0, n=3)) == pytest.approx(rtt_ms)
+    assert law.rtt_ms(IdealLink(Rate.from_mbps(48), Duration.from_ms(50), 3)) == pytest.approx(rtt_ms)
 
 
 def test_there_is_no_law_for_an_unknown_cca() -> None:
@@ -99,9 +100,9 @@ def test_there_is_no_law_for_an_unknown_cca() -> None:
 
 
 def test_slow_start_of_transfers_that_fit_a_window_takes_one_rtt() -> None:
-    assert slow_start_s(10) == pytest.approx(0.0425)
+    assert slow_start(10).s == pytest.approx(0.0425)
     # 10, 20, 40 and then 30 packets: three doublings and the rest at the link's rate
-    assert slow_start_s(100) == pytest.approx(0.1675)
+    assert slow_start(100).s == pytest.approx(0.1675)
 
 
 def test_the_parking_lots_ratio_is_mean_of_short_by_long() -> None:
@@ -134,7 +135,7 @@ def test_adaptation_is_counted_from_each_step() -> None:
     # 20 s at each of 24, 24, 48, 96 Mbps; the flow takes 5 s to follow the last step.
     times = [float(t) for t in range(1, 81)]
     rates = [24.0 if t <= 40 else 48.0 if t <= 65 else 96.0 for t in times]
-    assert list(adaptation_times_s(Series(t_s=times, throughput_mbps=[rates]), (24.0, 48.0, 96.0))) == [1.0, 6.0]
+    assert list(adaptation_times_s(Series(t_s=times, throughput_mbps=[rates]), RATES["doubling"])) == [1.0, 6.0]
 
 
 def test_metrics_of_pairs_are_silent_about_lone_flows() -> None:

@@ -11,9 +11,10 @@ from fairweir.cli.contract_open_loop import read_held
 from fairweir.contracts.action_map import Crossing, Held, crossings, load_action
 from fairweir.contracts.open_loop import Bench, held_contract, of_map, settled
 from fairweir.errors import CcaError, ConfigError
+from fairweir.units import Duration, Rate
 from fairweir.worlds import Archive
 
-BRIEF = Bench(duration_s=32.0)
+BRIEF = Bench(duration=Duration.from_s(32))
 
 
 def astraea(c0: float, s0: float):  # type: ignore[no-untyped-def]
@@ -87,7 +88,7 @@ def test_a_map_that_fails_or_gives_no_number_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_runs_are_a_rest_only_if_they_end_and_agree(ends: list[tuple[float, float]], why: str) -> None:
-    assert settled(1.0, ends, 100.0).why_not == why
+    assert settled(1.0, ends, Rate.from_mbps(100)).why_not == why
 
 
 @pytest.mark.parametrize(
@@ -114,13 +115,15 @@ def test_fast_rests_at_its_packets_by_the_delay() -> None:
 
 
 def test_ledbat_looks_at_delay_alone_and_runs_away() -> None:
-    result = held_contract("ledbat", Held(low=5.0, high=40.0, count=5), Archive(None), bench=Bench(link_mbps=20.0))
+    result = held_contract(
+        "ledbat", Held(low=5.0, high=40.0, count=5), Archive(None), bench=Bench(link=Rate.from_mbps(20))
+    )
     assert result.outcome == "none"
     assert "it fills 20 Mbps" in result.reason
 
 
 def test_reno_rests_by_the_square_root_of_its_losses() -> None:
-    held, bench = Held("loss_rate", 1e-3, 2e-2, 6), Bench(loss_duration_s=240.0)
+    held, bench = Held("loss_rate", 1e-3, 2e-2, 6), Bench(loss_duration=Duration.from_s(240))
     result = held_contract("reno", held, Archive(None), bench=bench)
     assert result.power_exponent is not None
     assert result.power_exponent.value == pytest.approx(-0.5, abs=0.06)

@@ -12,6 +12,7 @@ from fairweir.audit.exhibits import thresholds
 from fairweir.audit.exhibits.rtprops import frcc_ratio
 from fairweir.contracts.unfairness import UNFAIR_JAIN, UNFAIR_RATIO
 from fairweir.metrics import jain
+from fairweir.units import Duration
 
 PAGE = (Path(__file__).parents[2] / "docs" / "derivations.md").read_text(encoding="utf-8")
 
@@ -41,8 +42,8 @@ def test_frcc_with_different_rtprops_rests_at_the_closed_form() -> None:
     found = [float(value) for value in sp.nsolve(equations, [*rates, queue], start)]
     assert found[3] == pytest.approx(3 * 10)
     assert found[2] / found[0] == pytest.approx(1.25)
-    assert frcc_ratio((10.0, 20.0, 30.0)) == pytest.approx(1.25)
-    assert frcc_ratio((4.0, 256.0)) == pytest.approx(316 / 64)
+    assert frcc_ratio((Duration.from_ms(10), Duration.from_ms(20), Duration.from_ms(30))) == pytest.approx(1.25)
+    assert frcc_ratio((Duration.from_ms(4), Duration.from_ms(256))) == pytest.approx(316 / 64)
     assert "a ratio of 1.25" in PAGE
     assert "a ratio of 4.94" in PAGE
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fairweir
 from fairweir.errors import ConfigError
 from fairweir.units import Bytes, Duration, Rate
 
@@ -90,3 +93,42 @@ def test_a_number_without_a_unit_is_refused() -> None:
     for parse in (Rate.parse, Duration.parse, Bytes.parse):
         with pytest.raises(ConfigError, match="has no unit"):
             parse("24")
+
+
+FACTORS = {10.0**n for n in (3, 6, 9, 12, -3, -6, -9, -12)} | {8e-3, 8e-6, 8e-9, 8e3, 8e6, 125.0, 125e3, 0.125, 12e3}
+PACKAGE = Path(fairweir.__file__).parent
+#: Models in units of their own, C = R = 1; explain shows the numbers of the core's document by their factors.
+ELSEWHERE = {"formal", "synth", "explain"}
+#: Factors without a dimension: millions of packets, seeds, ends of searches. File -> how many.
+NO_UNIT = {
+    "audit/summary.py": 1,
+    "cli/audit.py": 1,
+    "cli/run.py": 1,
+    "contracts/design.py": 1,
+    "contracts/fit.py": 3,
+    "doctor.py": 1,
+    "guard/configurations.py": 1,
+}
+
+
+def conversions(tree: ast.AST) -> Iterator[ast.expr]:
+    """Give products and quotients by a power of ten, and factors between bits and bytes wherever they stand."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv):
+            sides = [side.value for side in (node.left, node.right) if isinstance(side, ast.Constant)]
+            if any(isinstance(value, int | float) and float(value) in FACTORS for value in sides):
+                yield node
+        elif isinstance(node, ast.Constant) and node.value in (8e-3, 8e-6, 8e-9):
+            yield node
+
+
+def test_no_other_module_converts_units() -> None:
+    found: list[str] = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        place = file.relative_to(PACKAGE)
+        if place.name == "units.py" or place.parts[0] in ELSEWHERE:
+            continue
+        source = file.read_text(encoding="utf-8")
+        here = [f"{place}:{n.lineno}: {ast.get_source_segment(source, n)}" for n in conversions(ast.parse(source))]
+        found += here if len(here) != NO_UNIT.get(str(place), 0) else []
+    assert not found, "\n".join(found)

@@ -9,6 +9,7 @@ from fairweir.guard.configurations import (
     curriculum,
     networks,
 )
+from fairweir.units import Duration
 
 
 def test_ranges_are_those_of_table_1() -> None:
@@ -26,7 +27,7 @@ def test_draws_are_without_replacement_and_repeat_themselves() -> None:
 
 
 def test_a_mix_keeps_the_published_proportions() -> None:
-    lessons = list(curriculum(MIXES["reno-cubic"], 80, 30.0, 1))
+    lessons = list(curriculum(MIXES["reno-cubic"], 80, Duration.from_s(30), 1))
     by_kind = [sum(lesson.part.kind == kind for lesson in lessons) for kind in ("random", "high fair rate", "alone")]
     assert by_kind == [50, 10, 20]
     assert len({lesson.seed for lesson in lessons}) == 80
@@ -36,7 +37,7 @@ def test_a_mix_keeps_the_published_proportions() -> None:
 
 
 def test_the_newcomer_comes_after_a_fifth() -> None:
-    config = Network(24, 40, 2, 3).scenario("reno", "cubic", 10.0, 7).resolve()
+    config = Network(24, 40, 2, 3).scenario("reno", "cubic", Duration.from_s(10), 7).resolve()
     assert [flow["cca"] for flow in config["flows"]] == ["reno", "reno", "reno", "cubic"]
     starts = [flow["start"] for flow in config["flows"]]
     assert starts[-1] == 2_000_000_000

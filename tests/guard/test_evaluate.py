@@ -19,6 +19,7 @@ from fairweir.guard.outcome import sum_up
 from fairweir.guard.treatments import Policy, Treatment, treatments
 from fairweir.run import Run
 from fairweir.scenario import Scenario
+from fairweir.units import Duration
 
 SMALL = Case("services", rate_mbps=8, buffer_bdp=2.0, rtt_ms=40, flows=6, seed=1)
 OWN = Treatment(Policy("service policy", SERVICE))
@@ -46,7 +47,7 @@ def test_networks_that_were_learnt_from_are_passed_over_and_the_others_stay() ->
 @pytest.mark.parametrize("name", CHALLENGES)
 def test_every_challenge_is_a_scenario(name: str) -> None:
     rules = CHALLENGES[name]
-    case = next(iter(draw(name, 1, 1, duration_s=10.0)))
+    case = next(iter(draw(name, 1, 1, duration=Duration.from_s(10))))
     flows = Scenario.from_dict(case.scenario()).resolve()["flows"]
     incumbents, newcomers = case.parties
     assert [flow["cca"] for flow in flows] == [rules.incumbent] * incumbents + [rules.newcomer] * newcomers
@@ -86,7 +87,7 @@ def test_a_service_of_six_flows_shares_with_one_flow() -> None:
 
 
 def test_finished_plays_are_kept_and_told_apart(tmp_path: Path) -> None:
-    kept, one = Kept(tmp_path), Play(replace(SMALL, duration_s=10.0), OWN)
+    kept, one = Kept(tmp_path), Play(replace(SMALL, duration=Duration.from_s(10)), OWN)
     first = evaluate([one], kept, workers=1).shares[one]
     (file,) = tmp_path.glob("*.json")
     document = json.loads(file.read_text())
@@ -95,7 +96,7 @@ def test_finished_plays_are_kept_and_told_apart(tmp_path: Path) -> None:
     for other in (
         replace(one, treatment=Treatment(Policy("own", "[service]\nmodel = 'mathis'\n"))),
         replace(one, treatment=replace(OWN, deployment="receiver 2")),
-        replace(one, case=replace(one.case, duration_s=12.0)),
+        replace(one, case=replace(one.case, duration=Duration.from_s(12))),
         replace(one, world="kernel"),
         replace(one, treatment=Treatment()),
     ):
@@ -209,7 +210,7 @@ def test_a_forest_holds_flows(tmp_path: Path) -> None:
     file.write_text('[flow]\nmodel = "forest.json"\nidle = 1.0\n')
     # above, whatever a flow does
     (tmp_path / "forest.json").write_text('{"features": [], "baseline": [0, 0, 1], "trees": []}')
-    case = Case("reno-cubic", 8, 2.0, 40, flows=1, seed=1, duration_s=10.0)
+    case = Case("reno-cubic", 8, 2.0, 40, flows=1, seed=1, duration=Duration.from_s(10))
     without, guarded = play(Play(case)), play(Play(case, Treatment(Policy.read(file))))
     assert guarded.utilization < 0.5 < without.utilization
 

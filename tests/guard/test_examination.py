@@ -17,22 +17,24 @@ from fairweir.guard.examination import examine, questions
 from fairweir.guard.kernel_lessons import gather_on_kernel
 from fairweir.guard.lessons import Library
 from fairweir.run import Run
+from fairweir.units import Duration
 
-ORIGIN = {"mix": "reno-cubic", "runs": 10, "duration_s": 8.0, "seed": 1}
+LENGTH = Duration.from_s(8)
+ORIGIN = {"mix": "reno-cubic", "runs": 10, "duration_s": LENGTH.s, "seed": 1}
 #: near, whatever a flow does
 NEAR = {"trained_on": ORIGIN, "features": ["rtt_us"], "baseline": [0.0, 1.0, 0.0], "trees": []}
 
 
 def lessons() -> list[Lesson]:
-    return [Lesson(MIXES["reno-cubic"][0], Network(8, 40, 2, 1), 8.0, seed) for seed in (1, 2)]
+    return [Lesson(MIXES["reno-cubic"][0], Network(8, 40, 2, 1), LENGTH, seed) for seed in (1, 2)]
 
 
 def test_networks_that_were_learnt_from_are_not_asked_about() -> None:
-    learnt = {one.network for one in curriculum(MIXES["reno-cubic"], 10, 8.0, 1)}
-    asked = questions(NEAR, 10, 8.0, 2)
+    learnt = {one.network for one in curriculum(MIXES["reno-cubic"], 10, LENGTH, 1)}
+    asked = questions(NEAR, 10, LENGTH, 2)
     assert asked
     assert not learnt & {one.network for one in asked}
-    assert questions(NEAR, 10, 8.0, 1) == []
+    assert questions(NEAR, 10, LENGTH, 1) == []
 
 
 def test_an_examination_counts(tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, Lesson, Network
 from fairweir.guard.lessons import TELLTALES, Library, gather
 from fairweir.guard.training import Plan
+from fairweir.units import Duration
 
 
 def small() -> list[Lesson]:
     part = MIXES["vegas-cubic"][0]
-    return [Lesson(part, Network(rate, 40, 2, 1), 15.0, seed) for seed, rate in enumerate((8, 12))]
+    return [Lesson(part, Network(rate, 40, 2, 1), Duration.from_s(15), seed) for seed, rate in enumerate((8, 12))]
 
 
 def test_examples_are_kept_and_not_played_again(tmp_path: Path) -> None:
@@ -55,8 +56,8 @@ def test_held_flows_are_other_examples_and_kept_apart(tmp_path: Path) -> None:
 
 
 def test_whole_runs_are_kept_for_examination() -> None:
-    lessons = Plan("combined", 60, 10, 10.0).lessons
-    unseen = Plan("combined", 60, 10, 10.0).unseen_lessons("copa")
+    lessons = Plan("combined", 60, 10, Duration.from_s(10)).lessons
+    unseen = Plan("combined", 60, 10, Duration.from_s(10)).unseen_lessons("copa")
     assert not {lesson.seed for lesson in lessons} & {lesson.seed for lesson in unseen}
     assert {(lesson.part.incumbent, lesson.part.newcomer) for lesson in unseen} == {("cubic", "copa")}
 

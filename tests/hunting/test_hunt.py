@@ -25,7 +25,12 @@ from fairweir.worker import play
 Response = Callable[[str, float, float, float], float]
 """(kind, D in ms, rate in Mbps, duration in s) -> share of the jittered flow, or any other's for "none"."""
 
-SMALL = Space(kinds=("offset", "uniform"), rates_mbps=(6.0, 24.0), buffers=("4bdp",), d_ms=(1.0, 10.0, 40.0))
+SMALL = Space(
+    kinds=("offset", "uniform"),
+    rates=(Rate.from_mbps(6), Rate.from_mbps(24)),
+    buffers=("4bdp",),
+    d=(Duration.from_ms(1), Duration.from_ms(10), Duration.from_ms(40)),
+)
 
 
 class World:
@@ -62,7 +67,7 @@ def jitter_of(flow: dict[str, Any]) -> tuple[str, float]:
     if table is None:
         return "none", 0.0
     text = next(table[key] for key in ("delay", "max", "hold", "period", "offset", "bound") if key in table)
-    return {"constant": "offset"}.get(table["kind"], table["kind"]), float(text.removesuffix("us")) / 1e3
+    return {"constant": "offset"}.get(table["kind"], table["kind"]), Duration.parse(text).ms
 
 
 def vegas_like(kind: str, d_ms: float, rate: float, duration: float) -> float:
@@ -106,7 +111,7 @@ def test_the_smallest_d_is_found_to_the_precision_promised() -> None:
 def test_confirmation_uses_seeds_that_the_search_has_not_seen() -> None:
     world = World(vegas_like)
     result = hunt("fake", measure=world, space=SMALL)
-    searched = {s["seed"] for s in world.asked[: len(SMALL.d_ms)]}
+    searched = {s["seed"] for s in world.asked[: len([d.ms for d in SMALL.d])]}
     assert searched.isdisjoint(result.seeds)
     assert len(result.seeds) >= 5
 
@@ -133,17 +138,17 @@ def test_the_scenario_is_made_as_small_as_the_claim_allows() -> None:
 
     result = hunt("fake", measure=World(anywhere), space=SMALL)
     assert result.rate_mbps in (1.5, 6.0)
-    assert result.duration_s == SMALL.duration_s / 4
+    assert result.duration_s == SMALL.duration.s / 4
 
     def only_long(kind: str, d_ms: float, rate: float, duration: float) -> float:
-        return 0.02 if kind == "uniform" and d_ms >= 3.0 and duration >= SMALL.duration_s else 0.5
+        return 0.02 if kind == "uniform" and d_ms >= 3.0 and duration >= SMALL.duration.s else 0.5
 
-    assert hunt("fake", measure=World(only_long), space=SMALL).duration_s == SMALL.duration_s
+    assert hunt("fake", measure=World(only_long), space=SMALL).duration_s == SMALL.duration.s
 
 
 def test_unfairness_that_time_cures_is_not_claimed() -> None:
     def transient(kind: str, d_ms: float, rate: float, duration: float) -> float:
-        return 0.02 if kind == "offset" and duration <= SMALL.duration_s else 0.5
+        return 0.02 if kind == "offset" and duration <= SMALL.duration.s else 0.5
 
     result = hunt("fake", measure=World(transient), space=SMALL)
     assert result.outcome == "none"
@@ -164,10 +169,12 @@ def test_flows_that_differ_without_jitter_are_not_blamed_on_jitter() -> None:
 
     def unequal_when_fast(kind: str, d_ms: float, rate: float, duration: float) -> float:
         return (
-            (0.01 if duration <= SMALL.duration_s else 0.5) if rate > 20.0 else vegas_like(kind, d_ms, rate, duration)
+            (0.01 if duration <= SMALL.duration.s else 0.5) if rate > 20.0 else vegas_like(kind, d_ms, rate, duration)
         )
 
-    result = hunt("fake", measure=World(unequal_when_fast), space=SMALL.but(rates_mbps=(12.0, 24.0)))
+    result = hunt(
+        "fake", measure=World(unequal_when_fast), space=SMALL.but(rates=(Rate.from_mbps(12), Rate.from_mbps(24)))
+    )
     assert result.left_out == ["24 Mbps, 4bdp"]
     assert result.rate_mbps == 12.0
     assert result.d_ms == pytest.approx(smallest_offset_ms(12.0), rel=1.05 * PRECISION - 1.0)
@@ -224,7 +231,7 @@ def test_runs_that_fail_are_reported_not_counted() -> None:
 
 @pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
 def test_every_kind_makes_a_scenario_that_runs(kind: str) -> None:
-    spot = Spot(kind, 8.0, 6.0, "4bdp", 4.0)
+    spot = Spot(kind, Duration.from_ms(8), Rate.from_mbps(6), "4bdp", Duration.from_s(4))
     summary = play(scenario("reno", Space(), spot, seed=3))
     assert len(summary["flows"]) == 2
     assert all(flow["delivered_pkts"] > 100 for flow in summary["flows"])
@@ -233,7 +240,11 @@ def test_every_kind_makes_a_scenario_that_runs(kind: str) -> None:
 def test_vegas_starves_in_the_simulator_and_the_file_replays(tmp_path: Path) -> None:
     """Three packets at 24 Mbps are 1.5 ms: to be taken for seven times slower costs some 10 ms of jitter."""
     space = Space(
-        kinds=("virtual-link",), rates_mbps=(24.0,), buffers=("4bdp",), d_ms=(2.0, 8.0, 32.0), duration_s=40.0
+        kinds=("virtual-link",),
+        rates=(Rate.from_mbps(24),),
+        buffers=("4bdp",),
+        d=(Duration.from_ms(2), Duration.from_ms(8), Duration.from_ms(32)),
+        duration=Duration.from_s(40),
     )
     result = hunt("vegas", measure=here, space=space)
     assert result.found

@@ -10,11 +10,12 @@ from fairweir.guard.configurations import MIXES, Lesson, Network
 from fairweir.guard.kernel_lessons import gather_on_kernel
 from fairweir.guard.lessons import Library
 from fairweir.run import run
+from fairweir.units import Duration
 from fairweir.world_kernel import Options
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60), pytest.mark.usefixtures("daemon")]
 
-LESSON = Lesson(MIXES["reno-cubic"][0], Network(20, 40, 2, 1), 6.0, seed=1)
+LESSON = Lesson(MIXES["reno-cubic"][0], Network(20, 40, 2, 1), Duration.from_s(6), seed=1)
 
 
 def test_a_capture_at_the_receivers_teaches() -> None:

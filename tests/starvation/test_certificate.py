@@ -25,7 +25,7 @@ from fairweir.starvation.check import check
 from fairweir.starvation.question import Question
 from fairweir.starvation.replay import replay
 from fairweir.starvation.result import Pair
-from fairweir.units import Duration
+from fairweir.units import Duration, Rate
 
 PAIR = Pair(
     slow_mbps=3.0,
@@ -138,7 +138,8 @@ def test_a_queue_may_stand_before_both_flows() -> None:
 
 def test_both_flows_on_one_link_send_to_the_nanosecond_as_each_alone(vegas: Certificate) -> None:
     header = vegas.header
-    document = links.shared("vegas", 3.0, 40.0, 43.0, header.d_ns * 1e-6, 40.0, seed=1)
+    slow, fast, link = Rate.from_mbps(3), Rate.from_mbps(40), Rate.from_mbps(43)
+    document = links.shared("vegas", slow, fast, link, Duration.from_ns(header.d_ns), Duration.from_ms(40), seed=1)
     origin, shared = f"{header.slow.origin_ns}ns", f"{header.slow.origin_ns + 2 * header.one_way_ns}ns"
     document |= {"warmup": origin, "duration": "51s"}
     document["link"]["bottleneck"]["steps"] = [["0s", "1Tbps"], [origin, "43Mbps"]]

@@ -12,7 +12,7 @@ from fairweir.errors import ConfigError
 from fairweir.run import run
 from fairweir.scenario import Scenario
 from fairweir.starvation import links, starve
-from fairweir.starvation.pairs import hold_ms, pairs, rates_mbps
+from fairweir.starvation.pairs import hold, pairs, scanned_rates
 from fairweir.starvation.question import Question
 from fairweir.starvation.result import Point
 from fairweir.units import Duration, Rate
@@ -33,7 +33,7 @@ def point(rate_mbps: float, dmin_ms: float, dmax_ms: float, efficiency: float = 
 
 
 def test_rates_end_at_the_highest_and_two_steps_are_s_by_f() -> None:
-    rates = rates_mbps(1.0, 1000.0, 10.0)
+    rates = [rate.mbps for rate in scanned_rates(Rate.from_mbps(1), Rate.from_mbps(1000), 10.0)]
     assert rates[-1] == 1000.0
     assert rates[0] >= 1.0
     assert rates[-1] / rates[-3] == pytest.approx(10.0 / 0.9, rel=1e-3)
@@ -43,7 +43,7 @@ def test_the_pair_with_the_smallest_hold_comes_first() -> None:
     points = [point(10.0, 44.0, 45.0), point(100.0, 40.4, 40.5), point(1000.0, 40.0, 40.1, efficiency=0.95)]
     found = pairs(points, 9.0)
     assert (found[0].slow_mbps, found[0].fast_mbps) == (100.0, 1000.0)
-    assert found[0].d_ms == pytest.approx(hold_ms(points[1]))
+    assert found[0].d_ms == pytest.approx(hold(points[1]).ms)
     # An inefficient flow on the fast link is less than ten times as fast.
     assert all(pair.slow_mbps == 10.0 for pair in pairs(points, 9.6))
 
@@ -86,7 +86,8 @@ def test_bbr_starves_where_the_link_is_large_enough_for_its_probes() -> None:
 
 
 def test_the_bound_binds_only_once_flows_have_converged() -> None:
-    document = links.shared("bbr", 9.0, 100.0, 136.25, 24.0, 40.0, seed=1)
+    slow, fast, link = Rate.from_mbps(9), Rate.from_mbps(100), Rate.from_mbps(136.25)
+    document = links.shared("bbr", slow, fast, link, Duration.from_ms(24), Duration.from_ms(40), seed=1)
     early = copy.deepcopy(document)
     for flow in early["flow"]:
         del flow["jitter"]["after"]

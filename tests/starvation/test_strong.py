@@ -7,10 +7,11 @@ from itertools import pairwise
 import pytest
 
 from fairweir.starvation.strong import Trace, delays_ms, descend
+from fairweir.units import Duration, Rate
 
 
 def test_aimd_on_delay_starves_in_the_strong_model() -> None:
-    descent = descend("aimd_delay", d_ms=8.0)
+    descent = descend("aimd_delay", d=Duration.from_ms(8))
     assert descent.ratio >= 10.0
     first, second = descent.traces
     assert first.largest_ms == pytest.approx(second.largest_ms + 8.0)
@@ -19,14 +20,14 @@ def test_aimd_on_delay_starves_in_the_strong_model() -> None:
 
 
 def test_nothing_is_left_of_the_delay_where_no_ratio_is_wide_enough() -> None:
-    descent = descend("ledbat", d_ms=150.0, ratio=1e9, ceiling=5.0)
+    descent = descend("ledbat", d=Duration.from_ms(150), ratio=1e9, ceiling=5.0)
     assert descent.traces[-1].largest_ms == 0.0
     assert descent.ratio == max(b.throughput_mbps / a.throughput_mbps for a, b in pairwise(descent.traces))
     assert isinstance(descent.traces[0], Trace)
 
 
 def test_the_recorded_delay_is_that_of_a_fifo_queue() -> None:
-    times_ms, delay_ms = delays_ms("aimd_delay", rate_mbps=10.0, rtprop_ms=40.0)
+    times_ms, delay_ms = delays_ms("aimd_delay", Rate.from_mbps(10), Duration.from_ms(40))
     assert delay_ms.min() == pytest.approx(1.2), "a packet takes so long"
     assert delay_ms.max() > 20.0
     assert all(later >= earlier - 1e-6 for earlier, later in pairwise(times_ms + delay_ms)), "none overtakes"

@@ -157,7 +157,7 @@ def test_a_quick_look_has_fewer_seeds_shorter_runs_and_an_archive_of_its_own(
     ("words", "message"),
     [
         (["thesis-2.1", "--all"], "both --all and names: thesis-2.1"),
-        (["--quick", "--on", "kernel"], "--quick is for the simulator alone: --on kernel"),
+        (["--quick", "--on", "kernel"], "--quick has no effect with --on kernel"),
     ],
 )
 def test_options_that_do_not_go_together_are_told(

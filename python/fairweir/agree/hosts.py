@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import random
 
-from fairweir import _core
 from fairweir.errors import ConfigError
 from fairweir.scenario import Scenario
+from fairweir.units import Duration
 
 #: How long simulated hosts stall: what the emulator's packets are late by at most in a typical run is 2 to 5 ms.
 STALL = "2ms"
-#: ms from stall to stall.
-PERIOD_MS = 1000
-#: us in which a stall begins and ends: a trajectory is a line between points.
-EDGE_US = 10
-#: us; with the latest begin the stall still ends within its period.
-MAX_US = 400_000
+#: From stall to stall.
+PERIOD = Duration.from_s(1)
+#: In which a stall begins and ends: a trajectory is a line between points.
+EDGE = Duration.from_us(10)
+#: With the latest begin the stall still ends within its period.
+LONGEST = Duration.from_ms(400)
+
+_US = Duration.from_us(1)
 
 
 def stall(scenario: Scenario, seed: int, length: str = STALL) -> Scenario:
@@ -34,22 +36,22 @@ def stall(scenario: Scenario, seed: int, length: str = STALL) -> Scenario:
     ------
     ConfigError : no time, or one too long
     """
-    length_us = _core.parse_time(length) // 1000
-    if length_us > MAX_US:
+    held = Duration.parse(length).rounded(_US)
+    if held > LONGEST:
         raise ConfigError(f"hosts stall for too long: `{length}`", key="--stall", hint="at most 400ms")
-    if length_us == 0:
+    if not held:
         return scenario
-    begin_us = random.Random(f"stall {seed}").randrange(1, PERIOD_MS * 1000 // 2)  # noqa: S311
+    begin = random.Random(f"stall {seed}").randrange(1, int(PERIOD / 2 / _US)) * _US  # noqa: S311
     points = [
         ("0s", "0s"),
-        (f"{begin_us}us", "0s"),
-        (f"{begin_us + EDGE_US}us", f"{length_us}us"),
-        (f"{begin_us + EDGE_US + length_us}us", "0s"),
+        (str(begin), "0s"),
+        (str(begin + EDGE), str(held)),
+        (str(begin + EDGE + held), "0s"),
     ]
-    held = {"kind": "trajectory", "points": points, "interpolation": "linear", "repeat": f"{PERIOD_MS}ms"}
+    stalls = {"kind": "trajectory", "points": points, "interpolation": "linear", "repeat": str(PERIOD)}
     return scenario.override(
         {
-            f"flow.{i}.jitter": [*(element.model_dump(exclude_none=True) for element in flow.jitter), held]
+            f"flow.{i}.jitter": [*(element.model_dump(exclude_none=True) for element in flow.jitter), stalls]
             for i, flow in enumerate(scenario.flow)
         }
     )

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairweir import _core
 from fairweir.audit.exhibits.family import Depth, Family, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.registry import FAMILIES
 from fairweir.audit.results import Trace, TraceFlow, TraceLink
 from fairweir.cca_spec import name_part, table_of
-from fairweir.dumbbell import ScenarioDict
+from fairweir.dumbbell import PACKET, ScenarioDict
 from fairweir.run import Run, run
 from fairweir.scenario import CcaSpec, Scenario
+from fairweir.units import Bytes, Duration, Rate
 
 TRACE_SAMPLES = 240
 """Points of a time series for figures: more than a figure's width in a report can show would only weigh."""
-PACKET_BYTES = 1500
 
 
 @dataclass(frozen=True)
@@ -68,16 +67,16 @@ def packets_of(scenario: ScenarioDict) -> int:
     """
     flows = scenario["flow"]
     if all("bytes" in flow for flow in flows):
-        return sum(_core.parse_bytes(flow["bytes"]) for flow in flows) // PACKET_BYTES
-    duration_s = _core.parse_time(scenario["duration"]) / 1e9
-    return sum(int(_bytes_per_s(link) * duration_s) for link in scenario["link"].values()) // PACKET_BYTES
+        return int(sum((Bytes.parse(flow["bytes"]) for flow in flows), Bytes(0)) / PACKET)
+    duration = Duration.parse(scenario["duration"])
+    return int(sum((_rate(link) * duration for link in scenario["link"].values()), Bytes(0)) / PACKET)
 
 
-def _bytes_per_s(link: dict[str, Any]) -> float:
+def _rate(link: dict[str, Any]) -> Rate:
     if "rate" in link:
-        return _core.parse_rate(link["rate"])
-    rates = [_core.parse_rate(rate) for _, rate in link["steps"]]
-    return sum(rates) / len(rates)
+        return Rate.parse(link["rate"])
+    rates = [Rate.parse(rate) for _, rate in link["steps"]]
+    return sum(rates, Rate.from_mbps(0)) / len(rates)
 
 
 def measure(job: Job) -> Measured:
@@ -90,11 +89,11 @@ def measure(job: Job) -> Measured:
     family = FAMILIES[job.family]
     scenario = job.scenario()
     record = run(scenario, interval=_interval(family, job, scenario))
-    duration_s, warmup_s = (_core.parse_time(t) / 1e9 for t in (scenario.duration, scenario.warmup))
+    measured = Duration.parse(scenario.duration) - Duration.parse(scenario.warmup)
     reading = Reading(
         summary=record.summary,
         place=job.place(),
-        measured_s=duration_s - warmup_s,
+        measured_s=measured.s,
         series=_series(record) if family.series_interval else None,
     )
     values = {}
@@ -110,7 +109,7 @@ def _interval(family: Family, job: Job, scenario: Scenario) -> str | None:
     if family.series_interval:
         return family.series_interval
     if job.is_traced:
-        return f"{_core.parse_time(scenario.duration) // TRACE_SAMPLES}ns"
+        return str(Duration.from_ns(Duration.parse(scenario.duration).ns // TRACE_SAMPLES))
     return None
 
 
@@ -122,7 +121,7 @@ def _series(record: Run) -> Series:
     for t_ns, flow, throughput in zip(*columns, strict=True):
         rows.setdefault(flow, []).append(throughput)
         if flow == 0:
-            times.append(t_ns / 1e9)
+            times.append(Duration.from_ns(t_ns).s)
     return Series(t_s=times, throughput_mbps=[rows[i] for i in range(len(rows))])
 
 
@@ -130,21 +129,21 @@ def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
     """Give a run's time series as figures take it."""
     scenario = record.scenario
     flows, links = record.flows.to_pylist(), record.links.to_pylist()
-    times = [row["t_ns"] / 1e9 for row in flows if row["flow"] == 0]
+    times = [Duration.from_ns(row["t_ns"]).s for row in flows if row["flow"] == 0]
     under_audit = CcaSpec.model_validate(table_of(subject.cca))
     specs = [flow.cca for flow in scenario.flow for _ in range(flow.count)]
     return Trace(
         label=place.label,
         x=place.x,
         seed=seed,
-        warmup_s=_core.parse_time(scenario.warmup) / 1e9,
+        warmup_s=Duration.parse(scenario.warmup).s,
         t_s=[round(t, 4) for t in times],
         flows=[
             TraceFlow(
                 id=str(summary["id"]),
                 cca=subject.name if specs[i] == under_audit else str(summary["cca"]),
                 throughput_mbps=[_number(row["throughput_mbps"]) for row in flows if row["flow"] == i],
-                cwnd_pkts=[_number(row["cwnd_bytes"] / PACKET_BYTES) for row in flows if row["flow"] == i],
+                cwnd_pkts=[_number(row["cwnd_bytes"] / PACKET.bytes) for row in flows if row["flow"] == i],
                 rtt_ms=[_number(row["rtt_ms"]) for row in flows if row["flow"] == i],
             )
             for i, summary in enumerate(record.summary["flows"])
@@ -152,7 +151,7 @@ def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
         links=[
             TraceLink(
                 name=str(summary["name"]),
-                queue_pkts=[_number(row["queue_bytes"] / PACKET_BYTES) for row in links if row["link"] == i],
+                queue_pkts=[_number(row["queue_bytes"] / PACKET.bytes) for row in links if row["link"] == i],
                 drops=[int(row["drops"]) for row in links if row["link"] == i],
             )
             for i, summary in enumerate(record.summary["links"])
@@ -178,7 +177,7 @@ def show(found: Showing) -> Trace:
     FairweirError : as :func:`fairweir.run.run`
     """
     scenario = Scenario.from_dict(found.scenario, source=found.place.label)
-    interval = f"{_core.parse_time(scenario.duration) // TRACE_SAMPLES}ns"
+    interval = str(Duration.from_ns(Duration.parse(scenario.duration).ns // TRACE_SAMPLES))
     return trace_of(run(scenario, interval=interval), found.subject, found.place, scenario.seed)
 
 
@@ -188,7 +187,7 @@ def _number(value: float) -> float | None:
 
 
 CALIBRATION = "calibration"
-CALIBRATION_RTPROP_MS = 50.0
+CALIBRATION_RTPROP = Duration.from_ms(50)
 FILLED_MS = 1000.0
 """Queueing delay beyond which a CCA is taken to fill any buffer: 20 BDP, four times BBR's start-up and more than any
 delay that a delay-based CCA holds on purpose."""
@@ -202,7 +201,7 @@ def calibration_scenario(cca: str) -> ScenarioDict:
         "warmup": "20s",
         "seed": 1,
         "link": {"bottleneck": {"rate": "12Mbps", "buffer": "100bdp"}},
-        "flow": [{"cca": cca, "rtprop": f"{CALIBRATION_RTPROP_MS:g}ms"}],
+        "flow": [{"cca": cca, "rtprop": str(CALIBRATION_RTPROP)}],
     }
 
 

@@ -18,8 +18,8 @@ from fairweir.scenario import Scenario
 from fairweir.units import Duration, Rate
 
 EXAMPLE = "fairweir contract --design noise=1ms slowest=2Mbps fastest=100Mbps hops=3 flows=4 error=1.5"
-RTPROP_MS = 40.0
-DURATION_S, WARMUP_S = 60.0, 30.0
+RTPROP = Duration.from_ms(40)
+DURATION, WARMUP = Duration.from_s(60), Duration.from_s(30)
 
 
 def _mbps(text: str) -> float:
@@ -99,18 +99,18 @@ def read_wishes(texts: list[str]) -> Wishes:
 
 def scenario_of(design: Design, wishes: Wishes) -> Scenario:
     """Give flows that follow it, their fair share in the middle of the range, with twice the buffer that they need."""
-    tables = flows("", [RTPROP_MS] * wishes.flows, seed=1)
+    tables = flows("", [RTPROP] * wishes.flows, seed=1)
     for table in tables:
         table |= {"cca": design.flow_keys, "oracle_rtprop": True}
     share = math.sqrt(wishes.slowest_mbps * wishes.fastest_mbps)
     document = dumbbell(
         "contract-design",
         f"{wishes.flows} flows that follow a contract; fair share {share:.3g} Mbps",
-        rate_mbps=share * wishes.flows,
-        buffer=f"{max(1.0, 2.0 * design.longest_ms / RTPROP_MS):.3f}bdp",
+        rate=Rate.from_mbps(share) * wishes.flows,
+        buffer=f"{max(1.0, 2.0 * design.longest_ms / RTPROP.ms):.3f}bdp",
         flow_tables=tables,
-        duration_s=DURATION_S,
-        warmup_s=WARMUP_S,
+        duration=DURATION,
+        warmup=WARMUP,
         seed=1,
     )
     return Scenario.from_dict(document, source="contract --design")

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, file_of
+from fairweir.cli.values import read
 from fairweir.errors import ConfigError
 from fairweir.guard.challenges import CHALLENGES, USUAL, Case, draw
 from fairweir.guard.configurations import Network
@@ -21,6 +21,7 @@ from fairweir.guard.outcome import Measures, Outcome, Verdict, sum_up
 from fairweir.guard.treatments import WITHOUT, Policy, treatments
 from fairweir.run import World
 from fairweir.suggestions import did_you_mean
+from fairweir.units import Duration
 
 
 def evaluate_command(
@@ -57,11 +58,11 @@ def evaluate_command(
     names = _known(challenges or list(USUAL))
     policies = [Policy.read(path) for path in policy or []]
     avoid = _learnt(policies)
-    duration_s = _core.parse_time(duration) / 1e9
+    length = read(duration, "--duration", Duration.parse)
     plays = {
         name: {
             case: [Play(case, treatment, world) for treatment in treatments(name, policies, world)]
-            for case in draw(name, configurations, seed, duration_s=duration_s, avoid=avoid)
+            for case in draw(name, configurations, seed, duration=length, avoid=avoid)
         }
         for name in names
     }
@@ -78,7 +79,7 @@ def evaluate_command(
             {
                 "world": world,
                 "seed": seed,
-                "duration_s": duration_s,
+                "duration_s": length.s,
                 "challenges": [outcome.to_dict() for outcome in outcomes],
                 "not_judged": len(results.late),
                 "failures": results.failures,

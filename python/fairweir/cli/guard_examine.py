@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
+from fairweir.cli.values import read as read_value
 from fairweir.run import World
+from fairweir.units import Duration
 
 if TYPE_CHECKING:
     from fairweir.guard.examination import Sheet
@@ -36,7 +37,7 @@ def examine_command(
     from fairweir.guard.examination import examine, questions, read
 
     document = read(forest)
-    lessons = questions(document, runs, _core.parse_time(duration) / 1e9, seed)
+    lessons = questions(document, runs, read_value(duration, "--duration", Duration.parse), seed)
     with output.progress_bar(counts=True) as bar:
         task = bar.add_task("runs", total=len(lessons))
         sheet = examine(

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.table import Table
 
-from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
+from fairweir.cli.values import read
 from fairweir.errors import ConfigError
 from fairweir.guard.forest import Shape
 from fairweir.run import World
+from fairweir.units import Duration
 
 if TYPE_CHECKING:
     from fairweir.guard.training import Trained
@@ -63,9 +64,19 @@ def train(
 
     if world == "kernel" and rounds:
         raise ConfigError("no forest holds flows on the kernel while it learns", hint="add --rounds 0", key="--rounds")
-    duration_s = _core.parse_time(duration) / 1e9
     shape = Shape(iterations, leaves)
-    plan = Plan(model, runs, rows, duration_s, tuple(unseen or ()), rounds, telltales, shape, seed, world)
+    plan = Plan(
+        model,
+        runs,
+        rows,
+        read(duration, "--duration", Duration.parse),
+        tuple(unseen or ()),
+        rounds,
+        telltales,
+        shape,
+        seed,
+        world,
+    )
     # More threads than cores that are free wait for each other, busily.
     threads = threadpool_limits(limits=workers or default_workers(), user_api="openmp")
     with threads, output.progress_bar(counts=True) as bar:

@@ -15,6 +15,7 @@ from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
 from fairweir.run import MOST_PACKETS, World
 from fairweir.run import run as play
+from fairweir.units import Duration
 from fairweir.world_kernel import Options
 from fairweir.world_sim import Capture, Side
 
@@ -74,7 +75,7 @@ def run(
             check_plot_path(path)
     loaded = load(scenario, settings, seed)
     if interval is None and (out is not None or plot):
-        interval = default_interval(loaded.resolve()["duration"])
+        interval = default_interval(Duration.parse(loaded.duration))
     with meter(loaded.name) as report:
         played = play(
             loaded,
@@ -108,11 +109,10 @@ def run(
         raise typer.Exit(CLAIM_FAILS)
 
 
-def default_interval(duration_ns: int) -> str:
-    """Give the interval, as text with a unit, that cuts a run into about :data:`DEFAULT_INTERVALS` pieces."""
-    from fairweir import _core
-
-    return _core.format_time(max(duration_ns // DEFAULT_INTERVALS // 1_000_000, 1) * 1_000_000)
+def default_interval(duration: Duration) -> str:
+    """Return the interval, as text, that cuts a run into about :data:`DEFAULT_INTERVALS` pieces of whole ms."""
+    ms = Duration.from_ms(1)
+    return str(max(int(duration / DEFAULT_INTERVALS / ms), 1) * ms)
 
 
 def show(record: Run) -> None:

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from fairweir import _core
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
-from fairweir.errors import ConfigError
+from fairweir.cli.values import read
 from fairweir.formal.tradeoff import Allowance, least_time, rounds_to
+from fairweir.units import Bytes, Duration, Rate
 
-NS_PER_S = 1_000_000_000
+NO_BOUND = "without a buffer or a delay there is no bound"
 
 
 def tradeoff(
@@ -29,13 +29,10 @@ def tradeoff(
     as_json: AsJson = False,
 ) -> None:
     """Tell how long any CCA takes to find a link's rate, given what it may lose (CBR-delay link, shallow buffer)."""
-    rtprop_ns, buffer_ns = _core.parse_time(rtprop), _core.parse_time(buffer)
-    for key, text, value in (("--rtprop", rtprop, rtprop_ns), ("--buffer", buffer, buffer_ns)):
-        if value <= 0:
-            raise ConfigError(f"{key} must be positive: `{text}`", hint="without a buffer or a delay there is no bound")
-    bdp_factor = rtprop_ns / NS_PER_S / _core.parse_bytes(packet)
-    c_0, c = _core.parse_rate(start) * bdp_factor, _core.parse_rate(goal) * bdp_factor
-    buffer_r = buffer_ns / rtprop_ns
+    r = read(rtprop, "--rtprop", Duration.parse, hint=NO_BOUND)
+    size = read(packet, "--packet", Bytes.parse)
+    c_0, c = (read(rate, key, Rate.parse) * r / size for key, rate in (("--from", start), ("--to", goal)))
+    buffer_r = read(buffer, "--buffer", Duration.parse, hint=NO_BOUND) / r
     rows: list[dict[str, Any]] = []
     for text in allowances:
         allowance = Allowance(text)
@@ -44,7 +41,7 @@ def tradeoff(
                 "allowance": text,
                 "lost_pkts_at_goal": allowance(c),
                 "rounds": rounds_to([c], allowance, c_0, buffer_r)[0],
-                "least_s": least_time(c, allowance, c_0, buffer_r) * rtprop_ns / NS_PER_S,
+                "least_s": least_time(c, allowance, c_0, buffer_r) * r.s,
             }
         )
     if as_json:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scipy.optimize import minimize_scalar
 
 from fairweir.contracts.analytical import alpha_fair
-from fairweir.contracts.datacentre import CAPACITY_GBPS, FINE_PACKET, Follower, canonical, place, vegas
+from fairweir.contracts.datacentre import CAPACITY, FINE_PACKET, Follower, canonical, place, vegas
 from fairweir.errors import FairweirError
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
@@ -70,7 +70,7 @@ def most_useful(alpha: float) -> float:
 
 def _shares(rates_mbps: Sequence[float]) -> tuple[float, float]:
     """Give the long flow's rate and the short ones' mean, by the link's."""
-    link_mbps = CAPACITY_GBPS * 1e3
+    link_mbps = CAPACITY.mbps
     return rates_mbps[0] / link_mbps, fmean(rates_mbps[1:]) / link_mbps
 
 

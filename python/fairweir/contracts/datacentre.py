@@ -19,8 +19,9 @@ from typing import Any, Literal
 from fairweir.contracts.rest import Crowd, Grain, Rest, band, rest
 from fairweir.metrics import sampled
 from fairweir.scenario import Scenario
+from fairweir.units import BYTES_PER_MBPS_MS, Duration, Rate
 
-CAPACITY_GBPS = 100.0
+CAPACITY = Rate.from_mbps(100_000)
 RTPROP_US = 12.0
 LEAST_US = 1.2
 """S_min."""
@@ -28,8 +29,9 @@ PACKET = 4096
 """Bytes."""
 FINE_PACKET = 256
 """Bytes."""
-KILOBITS = 8e-3
-"""In a byte: Gbps times us."""
+CAPACITY_GBPS = CAPACITY.mbps / Rate.from_mbps(1000).mbps
+KILOBITS = 1 / BYTES_PER_MBPS_MS
+"""In a byte: Mbps times ms, and Gbps times us, the units of the closed forms here."""
 START_SPREAD_US = 200.0
 """Flows start within it, as a seed has it."""
 WARMUP_RTPROPS = 1000
@@ -137,7 +139,7 @@ class Place:
         first, *others = summary["flows"]
         if self.metric == "growth":
             qdelay_ms = fmean(sampled(flow["qdelay_ms"], "mean", flow["id"]) for flow in summary["flows"])
-            return qdelay_ms * 1e3 / follower.slowed / _alone(follower)
+            return Duration.from_ms(qdelay_ms) / Duration.from_us(follower.slowed * _alone(follower))
         return fmean(flow["throughput_mbps"] for flow in others) / float(first["throughput_mbps"])
 
     def scenario(self, follower: Follower, packet: int, seed: int) -> Scenario:
@@ -168,10 +170,7 @@ class Place:
                 "warmup": time(warmup_us),
                 "seed": seed,
                 "packet": f"{packet}B",
-                "link": {
-                    link: {"rate": f"{CAPACITY_GBPS * 1e9 / follower.slowed:.0f}bps", "buffer": "infinite"}
-                    for link in links
-                },
+                "link": {link: {"rate": str(CAPACITY / follower.slowed), "buffer": "infinite"} for link in links},
                 "flow": [{**common, **flow, "start": time(dice.random() * START_SPREAD_US)} for flow in flows],
             }
         )
@@ -189,7 +188,7 @@ def place(metric: Metric, at: float) -> Place:
 
 
 def _time(us: float, slowed: float = 1.0) -> str:
-    return f"{round(us * slowed * 1e3)}ns"
+    return str(Duration.from_us(us * slowed))
 
 
 def _alone(follower: Follower) -> float:

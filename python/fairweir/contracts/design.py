@@ -23,6 +23,7 @@ from scipy.optimize import minimize_scalar
 
 from fairweir.contracts.costs import Curve, Fold, generality, growth, robustness, unfairness
 from fairweir.errors import ConfigError
+from fairweir.units import Duration, Rate
 
 LEAST_EXPONENT, MOST_EXPONENT = 0.05, 20.0
 """What the `contract` controller takes."""
@@ -115,8 +116,8 @@ class Design:
         keys: dict[str, str | float] = {
             "name": "contract",
             "function": self.shape.value,
-            "c0": f"{round(self.c0_mbps * 1e3)}kbps",
-            "s0": f"{round(self.s0_ms * 1e6)}ns",
+            "c0": str(Rate.from_mbps(self.c0_mbps).rounded(Rate.from_mbps(0.001))),
+            "s0": str(Duration.from_ms(self.s0_ms)),
         }
         return keys | ({"exponent": round(self.exponent, 6)} if self.shape is Shape.POWER else {})
 

@@ -23,9 +23,10 @@ from fairweir.contracts.judge import BOOTSTRAP_SEED, CURVE_POINTS, as_candidate,
 from fairweir.contracts.points import ContractPoint
 from fairweir.contracts.result import ContractResult
 from fairweir.contracts.unfairness import UNFAIR_RATIO
-from fairweir.dumbbell import Cca, cca_name, ms
+from fairweir.dumbbell import PACKET, Cca, cca_name
 from fairweir.errors import FairweirError
 from fairweir.scenario import Scenario
+from fairweir.units import Duration, Rate
 from fairweir.worlds import Archive, Task, play_all
 
 PARTS = 8
@@ -57,53 +58,48 @@ class Bench:
 
     Attributes
     ----------
-    link_mbps : rate that no contract should reach
-    rtprop_ms : told to the flow
-    duration_s : of a run with a held delay: half of it at twice or half of the value, half at the value
-    loss_duration_s : of a run with a held loss rate, in which cycles are long
+    link : rate that no contract should reach
+    rtprop : told to the flow
+    duration : of a run with a held delay: half of it at twice or half of the value, half at the value
+    loss_duration : of a run with a held loss rate, in which cycles are long
     seeds : of each
     """
 
-    link_mbps: float = 1000.0
-    rtprop_ms: float = 40.0
-    duration_s: float = 120.0
-    loss_duration_s: float = 480.0
+    link: Rate = Rate.from_mbps(1000)
+    rtprop: Duration = Duration.from_ms(40)
+    duration: Duration = Duration.from_s(120)
+    loss_duration: Duration = Duration.from_s(480)
     seeds: tuple[int, ...] = (1,)
 
     def scenarios(self, cca: Cca, held: Held, value: float) -> list[Scenario]:
         """Give the runs for one value: a delay from below and from above, a loss rate twice."""
         if held.statistic == "loss_rate":
             loss = {"loss": f"{100.0 * value:.5f}%"}
-            return [
-                self._scenario(cca, self.loss_duration_s, loss, 2 * seed + i) for seed in self.seeds for i in (0, 1)
-            ]
-        half = f"{self.duration_s / 2:g}s"
+            return [self._scenario(cca, self.loss_duration, loss, 2 * seed + i) for seed in self.seeds for i in (0, 1)]
+        half, delay = str(self.duration / 2), Duration.from_ms(value)
         return [
-            self._scenario(cca, self.duration_s, {"jitter": _steps(first * value, half, value)}, seed)
+            self._scenario(cca, self.duration, {"jitter": _steps(first * delay, half, delay)}, seed)
             for seed in self.seeds
             for first in (2.0, 0.5)
         ]
 
-    def _scenario(self, cca: Cca, duration_s: float, keys: dict[str, Any], seed: int) -> Scenario:
-        flow = {"cca": as_written(cca), "rtprop": ms(self.rtprop_ms), "oracle_rtprop": True}
+    def _scenario(self, cca: Cca, duration: Duration, keys: dict[str, Any], seed: int) -> Scenario:
+        flow = {"cca": as_written(cca), "rtprop": str(self.rtprop), "oracle_rtprop": True}
         return Scenario.from_dict(
             {
                 "name": f"held-{cca_name(cca)}",
-                "duration": f"{duration_s:g}s",
-                "warmup": f"{duration_s / 2:g}s",
+                "duration": str(duration),
+                "warmup": str(duration / 2),
                 "seed": seed,
-                "link": {"wide": {"rate": f"{self.link_mbps:g}Mbps", "buffer": "1bdp"}},
+                "link": {"wide": {"rate": str(self.link), "buffer": "1bdp"}},
                 "flow": [{**flow, **keys}],
             }
         )
 
 
-def _steps(first_ms: float, until: str, then_ms: float) -> dict[str, Any]:
-    return {"kind": "trajectory", "points": [["0s", _us(first_ms)], [until, _us(then_ms)]]}
-
-
-def _us(time_ms: float) -> str:
-    return f"{round(time_ms * 1e3)}us"
+def _steps(first: Duration, until: str, then: Duration) -> dict[str, Any]:
+    us = Duration.from_us(1)
+    return {"kind": "trajectory", "points": [["0s", str(first.rounded(us))], [until, str(then.rounded(us))]]}
 
 
 @dataclass(frozen=True)
@@ -127,7 +123,7 @@ class Settled:
         return math.exp(fmean(map(math.log, self.rates_mbps)))
 
 
-def settled(value: float, ends: Sequence[Sequence[float]], link_mbps: float) -> Settled:
+def settled(value: float, ends: Sequence[Sequence[float]], link: Rate) -> Settled:
     """Judge the runs for one value.
 
     Parameters
@@ -137,8 +133,8 @@ def settled(value: float, ends: Sequence[Sequence[float]], link_mbps: float) -> 
     rates = tuple(fmean(parts) for parts in ends)
     if min(map(min, ends)) <= 0.0:
         return Settled(value, rates, "it sends nothing")
-    if max(rates) > NEAR_LINK * link_mbps:
-        return Settled(value, rates, f"it fills {link_mbps:g} Mbps")
+    if max(rates) > NEAR_LINK * link.mbps:
+        return Settled(value, rates, f"it fills {link.mbps:g} Mbps")
     if any(max(parts) > STILL * min(parts) for parts in ends):
         return Settled(value, rates, "it does not come to rest")
     if max(rates) > UNFAIR_RATIO * min(rates):
@@ -181,7 +177,7 @@ def held_contract(
             if outcome.summary is None:
                 raise FairweirError(f"a run of {cca_name(cca)} failed: {outcome.failure}")
             ends.append(outcome.summary["over_time"]["throughput_mbps"][0][-2:])
-        rests.append(settled(value, ends, bench.link_mbps))
+        rests.append(settled(value, ends, bench.link))
     return of_rests(cca_name(cca), held, rests, bench)
 
 
@@ -263,18 +259,18 @@ def _flags(held: Held, rests: Sequence[Settled]) -> list[str]:
 
 def _point(run: int, held: Held, rest: Settled, bench: Bench) -> ContractPoint:
     is_loss = held.statistic == "loss_rate"
-    qdelay_ms = 0.0 if is_loss else rest.value
+    qdelay = Duration.from_ms(0.0 if is_loss else rest.value)
     return ContractPoint(
         run=run,
-        capacity_mbps=bench.link_mbps,
-        rtprop_ms=bench.rtprop_ms,
+        capacity_mbps=bench.link.mbps,
+        rtprop_ms=bench.rtprop.ms,
         flows=1,
         seed=1,
         rate_mbps=rest.rate_mbps,
-        window_pkts=rest.rate_mbps * (bench.rtprop_ms + qdelay_ms) / 12.0,
-        share=rest.rate_mbps / bench.link_mbps,
-        p50_qdelay_ms=qdelay_ms,
-        mean_qdelay_ms=qdelay_ms,
+        window_pkts=Rate.from_mbps(rest.rate_mbps) * (bench.rtprop + qdelay) / PACKET,
+        share=rest.rate_mbps / bench.link.mbps,
+        p50_qdelay_ms=qdelay.ms,
+        mean_qdelay_ms=qdelay.ms,
         loss_rate=rest.value if is_loss else 0.0,
         mark_rate=0.0,
     )

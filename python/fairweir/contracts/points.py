@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from fairweir.cca_spec import as_written
 from fairweir.contracts.fit import Points
-from fairweir.dumbbell import Cca, cca_name, dumbbell, flows
-from fairweir.measure import PACKET, packets
+from fairweir.dumbbell import PACKET, Cca, cca_name, dumbbell, flows
+from fairweir.measure import packets
 from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Setting:
 
     def scenario(self, cca: Cca, duration: Duration, warmup: Duration, seed: int) -> ScenarioDict:
         """Give the scenario of one run; the seed draws start times within two seconds."""
-        tables = flows("", [self.rtprop.ms] * self.flows, seed)
+        tables = flows("", [self.rtprop] * self.flows, seed)
         for table in tables:
             table["cca"] = as_written(cca)
             if self.oracle:
@@ -83,11 +83,11 @@ class Setting:
         return dumbbell(
             f"contract-{cca_name(cca)}",
             f"{self.flows} flows of {cca_name(cca)} on a dumbbell: one point of its contract",
-            rate_mbps=self.capacity.mbps,
+            rate=self.capacity,
             buffer=self.buffer,
             flow_tables=tables,
-            duration_s=duration.s,
-            warmup_s=warmup.s,
+            duration=duration,
+            warmup=warmup,
             seed=seed,
             **link,
         )

@@ -15,6 +15,7 @@ import numpy as np
 from fairweir import _core
 from fairweir.run import Run, run
 from fairweir.scenario import Scenario
+from fairweir.units import BYTES_PER_MBPS_MS, Duration
 
 if TYPE_CHECKING:
     from fairweir.contracts.fit import Array
@@ -54,9 +55,9 @@ def turning(record: Run, flow: int) -> dict[str, float] | None:
     table, config = record.flows, record.scenario.resolve()
     here = (table["flow"].to_numpy() == flow) & (table["t_ns"].to_numpy() > config["warmup"])
     column = {name: table[name].to_numpy()[here].astype(float) for name in COLUMNS}
-    qdelay_ms = column["rtt_ms"] - config["flows"][flow]["rtprop"] / 1e6
+    qdelay_ms = column["rtt_ms"] - Duration.from_ns(config["flows"][flow]["rtprop"]).ms
     # What the controller lets go: its pacing rate, or its window once an RTT, if that is less.
-    by_window_mbps = column["cwnd_bytes"] * 8e-3 / column["rtt_ms"]
+    by_window_mbps = column["cwnd_bytes"] / BYTES_PER_MBPS_MS / column["rtt_ms"]
     rate_mbps = np.fmin(column["pacing_rate_mbps"], by_window_mbps)
     up, down = (turns[(qdelay_ms[turns] > 0.0) & (rate_mbps[turns] > 0.0)] for turns in turns_of(column["cwnd_bytes"]))
     if min(up.size, down.size) < LEAST_TURNINGS:

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairweir.drawing import style
 from fairweir.errors import ConfigError
+from fairweir.units import NS_PER_S, Duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -154,7 +155,7 @@ def _panels(run: Run) -> dict[str, _Lines]:
 
 def _lines(table: Any, index: str, column: str, divisor: float = 1.0) -> _Lines:
     which = table[index].to_numpy()
-    t_s = table["t_ns"].to_numpy() / 1e9
+    t_s = table["t_ns"].to_numpy() / NS_PER_S
     values = table[column].to_numpy().astype(np.float64) / divisor
     numbers = range(int(which.max()) + 1) if which.size else range(0)
     return [t_s[which == i] for i in numbers], [values[which == i] for i in numbers]
@@ -175,4 +176,4 @@ def _flow_name(flow_id: str, cca: str) -> str:
 
 def _seconds(run: Run, key: str) -> float:
     """Give a time of the scenario, s."""
-    return float(run.scenario.resolve()[key]) / 1e9
+    return Duration.from_ns(run.scenario.resolve()[key]).s

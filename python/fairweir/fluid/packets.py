@@ -18,17 +18,19 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from fairweir.dumbbell import PACKET
 from fairweir.errors import ConfigError
 from fairweir.intervals import Scale, interval
 from fairweir.metrics import RATIO_CEILING
 from fairweir.run import World
 from fairweir.scenario import Scenario
+from fairweir.units import Rate
 from fairweir.verdict import Interval
 from fairweir.worlds import Archive, Outcome, Task, play_all, spread_starts
 
 #: Of the link; with packets of 1500 bytes, 2000 a second. Slow enough for the kernel's noise to be far below a packet.
-RATE: Final = "24Mbps"
-_PACKETS_PER_NS: Final = 2000 / 1e9
+RATE: Final = Rate.from_mbps(24)
+_SENDING: Final = PACKET / RATE
 #: A run lasts so many full RTTs R*, at least, and per packet of wbar: windows circle in about wbar/6 (AI) R*.
 _LEAST_RTTS: Final = 1000
 _RTTS_A_PACKET: Final = 10
@@ -90,16 +92,15 @@ def scenario(link: Link, wbar: float, noise: float) -> Scenario:
             f"no packets fit: wbar = {wbar:g} with psi = {link.psi:g} leaves no time to propagate",
             hint="give a larger --wbar or a smaller --psi; packets need both a buffer and a delay",
         )
-    full_ns = wbar / _PACKETS_PER_NS
-    duration_ns = full_ns * max(_LEAST_RTTS, _RTTS_A_PACKET * wbar)
-    flow: dict[str, Any] = {"rtprop": _ns(rtprop_pkts / _PACKETS_PER_NS)}
+    duration = wbar * _SENDING * max(_LEAST_RTTS, _RTTS_A_PACKET * wbar)
+    flow: dict[str, Any] = {"rtprop": str(rtprop_pkts * _SENDING)}
     if noise > 0:
-        flow["ack_jitter"] = {"kind": "uniform", "max": _ns(noise / _PACKETS_PER_NS)}
+        flow["ack_jitter"] = {"kind": "uniform", "max": str(noise * _SENDING)}
     document = {
         "name": f"{link.scheme}-wbar-{wbar:g}",
-        "duration": _ns(duration_ns),
-        "warmup": _ns(_WARMUP * duration_ns),
-        "link": {"bottleneck": {"rate": RATE, "buffer": f"{buffer}pkts"}},
+        "duration": str(duration),
+        "warmup": str(_WARMUP * duration),
+        "link": {"bottleneck": {"rate": str(RATE), "buffer": f"{buffer}pkts"}},
         "flow": [
             {**flow, "id": f"{i + 1}", "cca": {"name": link.scheme, "weight": float(weight)}}
             for i, weight in enumerate(link.weights)
@@ -171,7 +172,3 @@ def _quotient(ours: float, theirs: float) -> float:
     if theirs <= 0:
         return RATIO_CEILING if ours > 0 else 1.0
     return max(1 / RATIO_CEILING, min(RATIO_CEILING, ours / theirs))
-
-
-def _ns(time_ns: float) -> str:
-    return f"{round(time_ns)}ns"

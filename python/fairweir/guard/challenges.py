@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from fairweir.dumbbell import ScenarioDict, dumbbell, flow
 from fairweir.guard.configurations import BUFFERS_BDP, FLOWS, NEWCOMER_AT, RATES_MBPS, RTTS_MS, Network
+from fairweir.units import Duration, Rate
 
 SERVICE: Final = '[service]\ngroup = "name"\n'
 """The policy for the first challenge; where names are not known senders stand for them."""
@@ -20,9 +21,9 @@ SERVICE: Final = '[service]\ngroup = "name"\n'
 FAIR_SHARE: Final = '[flow]\nmodel = "fair-share"\n'
 """The policy for the others with a classifier that knows the link's rate and the number of flows."""
 
-DURATION_S: Final = 100.0
+DURATION: Final = Duration.from_s(100)
 #: Incumbents start within it, and newcomers within it after their time: simultaneous starts would synchronise them.
-START_SPREAD_S: Final = 0.5
+START_SPREAD: Final = Duration.from_ms(500)
 #: Of its fair share, what an application-limited flow has to send; the report says only that it is less.
 LIMITED_TO: Final = 0.5
 
@@ -151,7 +152,7 @@ class Case:
     rtt_ms: int
     flows: int
     seed: int
-    duration_s: float = DURATION_S
+    duration: Duration = DURATION
 
     @property
     def rules(self) -> Challenge:
@@ -172,29 +173,30 @@ class Case:
         """Give the scenario: starts are spread over half a second, ACKs delayed as Linux does."""
         rules, (incumbents, newcomers) = self.rules, self.parties
         dice = random.Random(f"starts {self.seed}")  # noqa: S311
-        limit_kbps = LIMITED_TO * 1e3 * self.rate_mbps / (incumbents + newcomers)
-        newcomer_s = NEWCOMER_AT * self.duration_s
+        rate, rtt = Rate.from_mbps(self.rate_mbps), Duration.from_ms(self.rtt_ms)
+        limit = LIMITED_TO * rate / (incumbents + newcomers)
+        newcomer = NEWCOMER_AT * self.duration
 
         def senders(
-            party: Literal["incumbents", "newcomers"], cca: str, n: int, start_s: float
+            party: Literal["incumbents", "newcomers"], cca: str, n: int, start: Duration
         ) -> list[dict[str, Any]]:
             keys: dict[str, Any] = {"delayed_ack": 2}
             if rules.limited in (party, "all"):
-                keys["app_rate"] = f"{limit_kbps:.0f}kbps"
-            starts = [round(start_s + dice.random() * START_SPREAD_S, 6) for _ in range(n)]
+                keys["app_rate"] = str(limit.rounded(Rate.from_mbps(0.001)))
+            starts = [(start + dice.random() * START_SPREAD).rounded(Duration.from_us(1)) for _ in range(n)]
             name = party.removesuffix("s")
-            return [flow(cca, self.rtt_ms, start, id=f"{name}-{i}", **keys) for i, start in enumerate(starts, 1)]
+            return [flow(cca, rtt, start, id=f"{name}-{i}", **keys) for i, start in enumerate(starts, 1)]
 
-        tables = senders("incumbents", rules.incumbent, incumbents, 0.0)
-        tables += senders("newcomers", rules.newcomer, newcomers, newcomer_s)
+        tables = senders("incumbents", rules.incumbent, incumbents, Duration.from_s(0))
+        tables += senders("newcomers", rules.newcomer, newcomers, newcomer)
         return dumbbell(
             f"guard-{self.challenge}-{self.seed}",
             "a configuration of CMU-CS-24-129, table 1",
-            rate_mbps=self.rate_mbps,
+            rate=rate,
             buffer=f"{self.buffer_bdp:g}bdp",
             flow_tables=tables,
-            duration_s=self.duration_s,
-            warmup_s=newcomer_s,
+            duration=self.duration,
+            warmup=newcomer,
             seed=self.seed,
         )
 
@@ -210,7 +212,7 @@ class Case:
 
 
 def draw(
-    challenge: str, count: int, seed: int, *, duration_s: float = DURATION_S, avoid: Collection[Network] = ()
+    challenge: str, count: int, seed: int, *, duration: Duration = DURATION, avoid: Collection[Network] = ()
 ) -> Iterator[Case]:
     """Pick `count` configurations of `challenge` from table 1, uniformly; more of them begin with the same ones.
 
@@ -229,7 +231,7 @@ def draw(
             dice.choice(RTTS_MS),
             dice.choice(flows),
             seed * 100_000 + number,
-            duration_s,
+            duration,
         )
         number += 1
         if case.network not in avoid:

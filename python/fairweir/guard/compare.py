@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fairweir.guard.daemon import find_daemon
 from fairweir.run import Run, fairness, run
 from fairweir.scenario import Scenario, flow_ids
+from fairweir.units import NS_PER_S
 from fairweir.world_kernel import Guarding, Options, sender_address
 
 
@@ -105,7 +106,7 @@ def over_time(record: Run) -> tuple[NDArray[np.float64], dict[str, NDArray[np.fl
     """Give the times (s) and each service's throughput (Mbit/s) of a run with time series."""
     table = record.flows
     flow, rate = table["flow"].to_numpy(), table["throughput_mbps"].to_numpy()
-    t_s = table["t_ns"].to_numpy()[flow == 0] / 1e9
+    t_s = table["t_ns"].to_numpy()[flow == 0] / NS_PER_S
     services: dict[str, NDArray[np.float64]] = {}
     for number, row in enumerate(record.summary["flows"]):
         name = service_of(row["id"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from fairweir.scenario import Scenario, dumbbell
+from fairweir.units import Duration
 
 RATES_MBPS = (1, *range(4, 101, 4))
 BUFFERS_BDP = (0.5, 1.0, 2.0, 3.0, 4.0)
@@ -20,7 +22,8 @@ NEWCOMER_AT, LEARN_FROM = 0.2, 0.8
 #: What "high fair rate" means (the report gives no number): the link's rate over the flows, Mbit/s.
 HIGH_FAIR_RATE_MBPS = 10.0
 #: Incumbents start within it, s: simultaneous starts would synchronise them.
-_SPREAD_S = 0.5
+_SPREAD = Duration.from_ms(500)
+_MS = Duration.from_ms(1)
 
 
 @dataclass(frozen=True)
@@ -37,20 +40,20 @@ class Network:
         """The link's rate over all flows."""
         return self.rate_mbps / (self.incumbents + 1)
 
-    def scenario(self, incumbent: str, newcomer: str, duration_s: float, seed: int) -> Scenario:
+    def scenario(self, incumbent: str, newcomer: str, duration: Duration, seed: int) -> Scenario:
         """Give the scenario of `incumbent` flows that a `newcomer` joins."""
         dice = random.Random(f"starts {seed}")  # noqa: S311
-        starts = [f"{dice.random() * _SPREAD_S * 1e6:.0f}us" for _ in range(self.incumbents)]
+        starts = [str((dice.random() * _SPREAD).rounded(Duration.from_us(1))) for _ in range(self.incumbents)]
         return dumbbell(
             [incumbent] * self.incumbents + [newcomer],
             rate=f"{self.rate_mbps}Mbps",
             rtprop=f"{self.rtt_ms}ms",
             buffer=f"{self.buffer_bdp}bdp",
-            duration=f"{duration_s * 1e3:.0f}ms",
+            duration=str(duration.rounded(_MS)),
             seed=seed,
             # as Linux acknowledges
             delayed_ack=2,
-            flows=[{"start": start} for start in [*starts, f"{NEWCOMER_AT * duration_s * 1e3:.0f}ms"]],
+            flows=[{"start": start} for start in [*starts, str((NEWCOMER_AT * duration).rounded(_MS))]],
         )
 
 
@@ -116,20 +119,32 @@ class Lesson:
 
     part: Part
     network: Network
-    duration_s: float
+    duration: Duration
     seed: int
 
     @property
     def scenario(self) -> Scenario:
         """What is played."""
-        return self.network.scenario(self.part.incumbent, self.part.newcomer, self.duration_s, self.seed)
+        return self.network.scenario(self.part.incumbent, self.part.newcomer, self.duration, self.seed)
 
 
-def curriculum(parts: tuple[Part, ...], runs: int, duration_s: float, seed: int) -> Iterator[Lesson]:
+def curriculum(parts: tuple[Part, ...], runs: int, duration: Duration, seed: int) -> Iterator[Lesson]:
     """Give about `runs` lessons in the proportions of the published mix, at least two of each part."""
     total = sum(part.published for part in parts)
     for index, part in enumerate(parts):
         least = HIGH_FAIR_RATE_MBPS if part.kind == "high fair rate" else 0.0
         n = max(2, round(runs * part.published / total))
         for k, network in enumerate(networks(f"{part.name} {seed}", n, least_fair_rate_mbps=least)):
-            yield Lesson(part, network, duration_s, seed * 1_000_000 + index * 100_000 + k)
+            yield Lesson(part, network, duration, seed * 1_000_000 + index * 100_000 + k)
+
+
+def learnt(origin: Mapping[str, Any]) -> frozenset[Network]:
+    """Return the networks of the runs that a forest has learnt from, drawn again from what its file says of them.
+
+    Raises
+    ------
+    KeyError, TypeError : the file does not say it
+    """
+    duration = Duration.from_s(origin["duration_s"])
+    lessons = curriculum(MIXES[origin["mix"]], origin["runs"], duration, origin["seed"])
+    return frozenset(lesson.network for lesson in lessons)

@@ -13,10 +13,11 @@ import numpy as np
 from fairweir import _core
 from fairweir.errors import ConfigError
 from fairweir.guard import forest
-from fairweir.guard.configurations import MIXES, Lesson, curriculum
+from fairweir.guard.configurations import MIXES, Lesson, curriculum, learnt
 from fairweir.guard.kernel_lessons import gather_on_kernel
 from fairweir.guard.lessons import CLASSES, Examples, Library, gather
 from fairweir.run import World
+from fairweir.units import Duration
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,12 @@ def read(path: Path) -> dict[str, Any]:
     return document
 
 
-def questions(document: dict[str, Any], runs: int, duration_s: float, seed: int) -> list[Lesson]:
+def questions(document: dict[str, Any], runs: int, duration: Duration, seed: int) -> list[Lesson]:
     """Draw about `runs` runs of the forest's mix whose networks it has not learnt from."""
     origin = document["trained_on"]
     parts = MIXES[origin["mix"]]
-    learnt = {one.network for one in curriculum(parts, origin["runs"], origin["duration_s"], origin["seed"])}
-    return [one for one in curriculum(parts, runs, duration_s, seed) if one.network not in learnt]
+    known = learnt(origin)
+    return [one for one in curriculum(parts, runs, duration, seed) if one.network not in known]
 
 
 def examine(

@@ -17,6 +17,7 @@ from fairweir.errors import FairweirError
 from fairweir.guard.configurations import LEARN_FROM, Lesson
 from fairweir.pool import Done, map_jobs
 from fairweir.sweep import fingerprint
+from fairweir.units import Bytes, Duration, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,15 +90,16 @@ def _play(job: _Job) -> tuple[bytes, bytes]:
 
 def one_in(config: Mapping[str, Any], from_ns: int, rows: int, surplus: int = _SURPLUS) -> int:
     """Give which part of the arrivals since `from_ns` to look at, so that about `surplus` times `rows` are."""
-    rate = config["links"][0]["hop"]["link"]["rate"]
-    arrivals = rate * (config["duration"] - from_ns) / 1e9 / config["packet"]
+    rate = Rate.from_bytes_per_s(config["links"][0]["hop"]["link"]["rate"])
+    arrivals = rate * Duration.from_ns(config["duration"] - from_ns) / Bytes(config["packet"])
     return max(1, int(arrivals / (surplus * rows)))
 
 
 def draw_rows(columns: Mapping[str, bytes], config: Mapping[str, Any], rows: int, seed: int) -> tuple[Floats, Floats]:
     """Draw at most `rows` of a run's examples: values (rows x features), and shares of the link's rate."""
     active = np.frombuffer(columns["active"], np.uint32)
-    share = np.frombuffer(columns["mbps"]) * active / (config["links"][0]["hop"]["link"]["rate"] * 8e-6)
+    rate = Rate.from_bytes_per_s(config["links"][0]["hop"]["link"]["rate"])
+    share = np.frombuffer(columns["mbps"]) * active / rate.mbps
     values = np.frombuffer(columns["values"]).reshape(len(share), -1)
     dice = np.random.default_rng(seed)
     chosen = np.sort(dice.choice(len(share), min(rows, len(share)), replace=False))

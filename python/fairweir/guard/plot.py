@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fairweir.drawing import style
 from fairweir.drawing.plots import DOTS_PER_INCH, check_plot_path
 from fairweir.guard.compare import Comparison, over_time
+from fairweir.units import Duration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +41,7 @@ def figure(comparison: Comparison) -> Figure:
         for i, (name, mbps) in enumerate(services.items()):
             axis.plot(t_s, mbps, color=style.colour(i), linewidth=1.3, label=name)
         axis.plot(t_s, sum(services.values()), color="#888888", linewidth=0.8, linestyle=":", label="all")
-        warmup_s = record.scenario.resolve()["warmup"] / 1e9
+        warmup_s = Duration.parse(record.scenario.warmup).s
         axis.axvspan(0, warmup_s, color="#888888", alpha=0.12, linewidth=0)
         axis.set_title(f"{scenario.get('description') or scenario['name']}: {title}", fontsize=10, loc="left")
         axis.set_ylabel(style.axis_label("throughput_mbps"))

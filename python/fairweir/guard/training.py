@@ -16,6 +16,7 @@ from fairweir.guard.configurations import MIXES, Lesson, Part, curriculum
 from fairweir.guard.kernel_lessons import gather_on_kernel
 from fairweir.guard.lessons import CLASSES, TELLTALES, Examples, Library, gather
 from fairweir.run import World
+from fairweir.units import Duration
 
 #: Of any ten runs in a row so many are for examination only.
 _EXAMINED_OF_TEN = 3
@@ -30,7 +31,7 @@ class Plan:
     mix : str, a key of :data:`~fairweir.guard.configurations.MIXES`
     runs : int, played for the mix (the report: 800, 800 and 13,000)
     rows : int, examples of each run
-    duration_s : float, of each run; the newcomer comes after a fifth, the last fifth is learnt from
+    duration : of each run; the newcomer comes after a fifth, the last fifth is learnt from
     unseen : newcomers the forest is examined on besides
     rounds : int; so many times all runs are played again with the forest so far holding their flows, and it is grown
         anew from all examples: flows that are held look otherwise than any that are not
@@ -43,7 +44,7 @@ class Plan:
     mix: str
     runs: int
     rows: int
-    duration_s: float
+    duration: Duration
     unseen: tuple[str, ...] = ()
     rounds: int = 0
     telltales: bool = False
@@ -54,20 +55,20 @@ class Plan:
     @property
     def origin(self) -> dict[str, Any]:
         """What a forest's file tells of its runs, enough to draw them again."""
-        of_runs = {"mix": self.mix, "runs": self.runs, "rows": self.rows, "duration_s": self.duration_s}
+        of_runs = {"mix": self.mix, "runs": self.runs, "rows": self.rows, "duration_s": self.duration.s}
         how = {"rounds": self.rounds, "telltales": self.telltales, "seed": self.seed, "world": self.world}
         return {**of_runs, **how}
 
     @property
     def lessons(self) -> list[Lesson]:
         """The runs of the mix."""
-        return list(curriculum(MIXES[self.mix], self.runs, self.duration_s, self.seed))
+        return list(curriculum(MIXES[self.mix], self.runs, self.duration, self.seed))
 
     def unseen_lessons(self, newcomer: str) -> list[Lesson]:
         """Runs of the mix's incumbent with a newcomer not learnt from, as many as are examined otherwise."""
         part = Part(MIXES[self.mix][0].incumbent, newcomer, "random", 1)
         runs = max(2, self.runs * _EXAMINED_OF_TEN // 10)
-        return list(curriculum((part,), runs, self.duration_s, self.seed + 1))
+        return list(curriculum((part,), runs, self.duration, self.seed + 1))
 
 
 @dataclass(frozen=True)

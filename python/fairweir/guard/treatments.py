@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from fairweir.errors import ConfigError
 from fairweir.guard.challenges import CHALLENGES, FAIR_SHARE, Challenge, Deployment, Published
-from fairweir.guard.configurations import MIXES, Network, curriculum
+from fairweir.guard.configurations import Network, learnt
 from fairweir.run import World
 
 WITHOUT: Final = "without"
@@ -82,9 +82,7 @@ class Policy:
         if self.trees is None:
             return frozenset()
         try:
-            origin: dict[str, Any] = json.loads(self.trees)["trained_on"]
-            lessons = curriculum(MIXES[origin["mix"]], origin["runs"], origin["duration_s"], origin["seed"])
-            return frozenset(lesson.network for lesson in lessons)
+            return learnt(json.loads(self.trees)["trained_on"])
         except (ValueError, KeyError, TypeError):
             return None
 

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fairweir.cca_spec import require
 from fairweir.dumbbell import Cca, cca_name
 from fairweir.hunting.hunter import BudgetSpentError, Hunter, Progress
 from fairweir.hunting.result import BOUND, Growth, GrowthPoint, HuntResult, OutcomeWord, Victim
-from fairweir.hunting.space import KINDS, Space, Spot, believed_mbps, scenario
+from fairweir.hunting.space import KINDS, US, Space, Spot, believed, scenario
 from fairweir.measure import Measure, on_all_cores
+from fairweir.units import Duration
 
 PACKET_BUDGET = 150_000_000
 """About 15 s on two cores for controllers that the simulator runs at ten million packets a second and core."""
@@ -36,6 +37,7 @@ GROWTH_EXPONENT = 0.2
 """A ratio that grows with at least this power of the rate is taken to grow without bound: eight times the rate then
 makes it half as large again, which is well outside the confirmed interval of a constant."""
 
+NONE = Duration.from_ns(0)
 SEARCH_SEEDS = (1, 2)
 CONFIRM_SEEDS = (101, 102, 103, 104, 105, 106)
 GROWTH_SEEDS = (201, 202, 203)
@@ -55,25 +57,25 @@ class _Candidate:
     """A spot that exceeds the bound, and the largest D below it that does not (or was not tried)."""
 
     spot: Spot
-    below_ms: float
+    below: Duration
 
 
 def _affordable(space: Space, budget: int) -> tuple[Space, bool]:
     """Drop the highest rates while the coarse grid costs over half the budget; tell whether any was dropped."""
-    rates, cut = space.rates_mbps, False
-    while len(rates) > 1 and sum(s.packets for s in _grid(space, _links(space.but(rates_mbps=rates)))) > budget // 2:
+    rates, cut = space.rates, False
+    while len(rates) > 1 and sum(s.packets for s in _grid(space, _links(space.but(rates=rates)))) > budget // 2:
         rates, cut = rates[:-1], True
-    return space.but(rates_mbps=rates), cut
+    return space.but(rates=rates), cut
 
 
 def _links(space: Space) -> list[Spot]:
     """Every link without jitter."""
-    return [Spot("none", 0.0, r, b, space.duration_s) for r, b in itertools.product(space.rates_mbps, space.buffers)]
+    return [Spot("none", NONE, r, b, space.duration) for r, b in itertools.product(space.rates, space.buffers)]
 
 
 def _grid(space: Space, links: Sequence[Spot]) -> list[Spot]:
     """Give the coarse grid over `links`."""
-    return [link.at(kind=k, d_ms=d) for link in links for k in space.kinds for d in space.d_ms]
+    return [link.at(kind=k, d=d) for link in links for k in space.kinds for d in space.d]
 
 
 def _is_calm(hunter: Hunter, link: Spot) -> bool:
@@ -86,14 +88,14 @@ def _crossings(hunter: Hunter, space: Space, links: Sequence[Spot]) -> list[_Can
     """For each kind and link the smallest D of the grid beyond the bound; smallest D and largest ratio first."""
     found = []
     for link, kind in itertools.product(links, space.kinds):
-        below = space.d_ms[0] / 8
-        for d in space.d_ms:
-            spot = link.at(kind=kind, d_ms=d)
+        below = space.d[0] / 8
+        for d in space.d:
+            spot = link.at(kind=kind, d=d)
             if hunter.exceeds(spot, SEARCH_SEEDS[:1]):
-                found.append(_Candidate(spot=spot, below_ms=below))
+                found.append(_Candidate(spot=spot, below=below))
                 break
             below = d
-    found.sort(key=lambda c: (c.spot.d_ms, -max(hunter.ratios(c.spot, SEARCH_SEEDS[:1]))))
+    found.sort(key=lambda c: (c.spot.d, -max(hunter.ratios(c.spot, SEARCH_SEEDS[:1]))))
     return found
 
 
@@ -103,17 +105,17 @@ def _widest_first(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     for candidate in candidates:
         first.setdefault(candidate.spot.kind, candidate)
     rest = [c for c in candidates if c not in first.values()]
-    smallest = candidates[0].spot.d_ms
-    return [*first.values(), *(c for c in rest if c.spot.d_ms == smallest)][:MOST_BISECTED]
+    smallest = candidates[0].spot.d
+    return [*first.values(), *(c for c in rest if c.spot.d == smallest)][:MOST_BISECTED]
 
 
 def _bisect(hunter: Hunter, candidates: list[_Candidate]) -> list[_Candidate]:
     """Shrink every candidate's D on a logarithmic scale, all of them at once; smallest D first."""
-    while any(c.spot.d_ms / c.below_ms > PRECISION for c in candidates):
+    while any(c.spot.d / c.below > PRECISION for c in candidates):
         middles = {
-            i: c.spot.at(d_ms=round(math.sqrt(c.spot.d_ms * c.below_ms), 3))
+            i: c.spot.at(d=(c.below * math.sqrt(c.spot.d / c.below)).rounded(US))
             for i, c in enumerate(candidates)
-            if c.spot.d_ms / c.below_ms > PRECISION
+            if c.spot.d / c.below > PRECISION
         }
         try:
             hunter.measure("shrinking D", list(middles.values()), SEARCH_SEEDS)
@@ -122,16 +124,16 @@ def _bisect(hunter: Hunter, candidates: list[_Candidate]) -> list[_Candidate]:
         candidates = [
             c
             if i not in middles
-            else _Candidate(spot=middles[i], below_ms=c.below_ms)
+            else _Candidate(spot=middles[i], below=c.below)
             if hunter.exceeds(middles[i], SEARCH_SEEDS)
-            else _Candidate(spot=c.spot, below_ms=middles[i].d_ms)
+            else _Candidate(spot=c.spot, below=middles[i].d)
             for i, c in enumerate(candidates)
         ]
-    return sorted(candidates, key=lambda c: c.spot.d_ms)
+    return sorted(candidates, key=lambda c: c.spot.d)
 
 
 def _unjittered(spot: Spot) -> Spot:
-    return spot.at(kind="none", d_ms=0.0, believed_mbps=0.0)
+    return spot.at(kind="none", d=NONE, believed=None)
 
 
 def _stands(hunter: Hunter, spot: Spot) -> bool:
@@ -144,7 +146,7 @@ def _stands(hunter: Hunter, spot: Spot) -> bool:
 
 def _persists(hunter: Hunter, spot: Spot) -> bool:
     """Tell whether runs four times as long show the ratio as well."""
-    longer = spot.at(duration_s=spot.duration_s * PERSISTENCE)
+    longer = spot.at(duration=spot.duration * PERSISTENCE)
     hunter.measure("waiting longer", [longer], GROWTH_SEEDS)
     return hunter.exceeds(longer, GROWTH_SEEDS)
 
@@ -163,15 +165,15 @@ def _first_surviving(hunter: Hunter, spots: Sequence[Spot]) -> Spot | None:
     return None
 
 
-def _confirm(hunter: Hunter, candidates: Sequence[_Candidate], largest_d_ms: float) -> _Candidate | None:
+def _confirm(hunter: Hunter, candidates: Sequence[_Candidate], largest: Duration) -> _Candidate | None:
     """Give the first candidate that survives, its D raised a little where the search's seeds were lucky."""
     for candidate in candidates[:MOST_CONFIRMED]:
-        raised = [round(min(candidate.spot.d_ms * PRECISION**i, largest_d_ms), 3) for i in range(3)]
+        raised = [min(candidate.spot.d * PRECISION**i, largest).rounded(US) for i in range(3)]
         ladder = list(dict.fromkeys(raised))
-        spot = _first_surviving(hunter, [candidate.spot.at(d_ms=d) for d in ladder])
+        spot = _first_surviving(hunter, [candidate.spot.at(d=d) for d in ladder])
         if spot is not None:
-            below = max((d for d in ladder if d < spot.d_ms), default=candidate.below_ms)
-            return _Candidate(spot=spot, below_ms=below)
+            below = max((d for d in ladder if d < spot.d), default=candidate.below)
+            return _Candidate(spot=spot, below=below)
     return None
 
 
@@ -195,13 +197,17 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
     As far as packets allow, and leaving out places where flows do not converge even without jitter.
     """
     curves: list[Growth] = []
+    places: dict[str, Callable[[Spot], float]] = {
+        "rate_mbps": lambda s: s.rate.mbps,
+        "duration_s": lambda s: s.duration.s,
+    }
     for axis, spots in (
         # What the victim is made to believe stays as it is, or the ratio could not grow.
         (
             "rate_mbps",
-            [spot.at(rate_mbps=spot.rate_mbps * f, believed_mbps=believed_mbps(spot)) for f in RATE_FACTORS],
+            [spot.at(rate=spot.rate * f, believed=believed(spot)) for f in RATE_FACTORS],
         ),
-        ("duration_s", [spot.at(duration_s=spot.duration_s * f) for f in DURATION_FACTORS]),
+        ("duration_s", [spot.at(duration=spot.duration * f) for f in DURATION_FACTORS]),
     ):
         affordable = [s for s in spots if s.packets <= LARGEST_RUN]
         try:
@@ -209,7 +215,7 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
         except BudgetSpentError:
             continue
         points = [
-            GrowthPoint(x=getattr(s, axis), ratio=ratio, control=control)
+            GrowthPoint(x=places[axis](s), ratio=ratio, control=control)
             for s in affordable
             if (ratio := hunter.interval(s, GROWTH_SEEDS)) is not None
             and (control := hunter.interval(_unjittered(s), GROWTH_SEEDS)) is not None
@@ -218,7 +224,7 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
         if len(points) >= 2:
             # Below the spot a ratio may still be rising towards a bound: where there is something beyond, only that
             # counts.
-            beyond = [p for p in points if p.x >= getattr(spot, axis)]
+            beyond = [p for p in points if p.x >= places[axis](spot)]
             exponent = _exponent(beyond if len(beyond) >= 2 else points)
             curves.append(Growth.model_validate({"axis": axis, "points": points, "exponent": exponent}))
     return curves
@@ -242,7 +248,7 @@ def _victim(hunter: Hunter, spot: Spot) -> tuple[Victim, float, float]:
 
 
 def _smallest_by_kind(space: Space, candidates: Sequence[_Candidate]) -> dict[str, float | None]:
-    return {k: min((c.spot.d_ms for c in candidates if c.spot.kind == k), default=None) for k in space.kinds}
+    return {k: min((c.spot.d.ms for c in candidates if c.spot.kind == k), default=None) for k in space.kinds}
 
 
 def hunt(
@@ -296,9 +302,9 @@ def hunt(
         unequal = [link for link in links if hunter.exceeds(link, SEARCH_SEEDS)]
         for link in unequal[:MOST_CONFIRMED]:
             if best is None and (spot := _first_surviving(hunter, [link])) is not None:
-                best = _Candidate(spot=spot, below_ms=0.0)
+                best = _Candidate(spot=spot, below=NONE)
         calm = [link for link in links if _is_calm(hunter, link)]
-        left_out = [f"{link.rate_mbps:g} Mbps, {link.buffer}" for link in links if link not in calm]
+        left_out = [f"{link.rate.mbps:g} Mbps, {link.buffer}" for link in links if link not in calm]
         if best is None and calm:
             hunter.measure("coarse grid", _grid(space, calm), SEARCH_SEEDS[:1])
             candidates = _crossings(hunter, space, calm)
@@ -306,7 +312,7 @@ def hunt(
             if candidates:
                 candidates = _bisect(hunter, _widest_first(candidates))
                 by_kind |= {k: d for k, d in _smallest_by_kind(space, candidates).items() if d is not None}
-                best = _confirm(hunter, candidates, space.d_ms[-1])
+                best = _confirm(hunter, candidates, space.d[-1])
     except BudgetSpentError:
         was_cut = True
     return _result(hunter, space, best, by_kind, left_out, was_cut)
@@ -325,20 +331,20 @@ def _result(
     outcome: OutcomeWord = "failed" if failed else "none"
     found: dict[str, object] = {}
     if best is not None:
-        modest = _halve(hunter, best.spot, "rate_mbps", persists=True)
+        modest = _halve(hunter, best.spot, "rate", persists=True)
         growth = _grow(hunter, modest)
         # Persistence is known by now: the file that shows the ratio may be short.
-        spot = _halve(hunter, modest, "duration_s", persists=False)
+        spot = _halve(hunter, modest, "duration", persists=False)
         outcome = "starvation" if any(g.exponent >= GROWTH_EXPONENT for g in growth) else "bounded-unfairness"
         victim, victim_mbps, winner_mbps = _victim(hunter, spot)
         found = {
             "kind": spot.kind,
             "kind_text": next((k.text for k in KINDS if k.name == spot.kind), "all flows alike"),
-            "d_ms": spot.d_ms,
-            "d_below_ms": best.below_ms,
-            "rate_mbps": spot.rate_mbps,
+            "d_ms": spot.d.ms,
+            "d_below_ms": best.below.ms,
+            "rate_mbps": spot.rate.mbps,
             "buffer": spot.buffer,
-            "duration_s": spot.duration_s,
+            "duration_s": spot.duration.s,
             "ratio": hunter.interval(spot, CONFIRM_SEEDS),
             "seeds": list(CONFIRM_SEEDS),
             "control": hunter.interval(_unjittered(spot), CONFIRM_SEEDS),
@@ -356,11 +362,11 @@ def _result(
             "smallest_d_ms": by_kind,
             "left_out": left_out,
             "largest_ratio": max(grid, default=None),
-            "rtprop_ms": space.rtprop_ms,
+            "rtprop_ms": space.rtprop.ms,
             "flows": space.flows,
-            "searched_rates_mbps": list(space.rates_mbps),
+            "searched_rates_mbps": [rate.mbps for rate in space.rates],
             "searched_buffers": list(space.buffers),
-            "searched_d_ms": list(space.d_ms),
+            "searched_d_ms": [d.ms for d in space.d],
             "runs": hunter.runs,
             "packets": hunter.packets,
             "budget_exhausted": was_cut,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fairweir.cca_spec import as_written
-from fairweir.dumbbell import Cca, cca_name, dumbbell, flows, mbps
+from fairweir.dumbbell import EARLY_SPREAD, Cca, cca_name, dumbbell, flows
 from fairweir.measure import packets
 from fairweir.units import Duration, Rate
 
@@ -22,19 +22,19 @@ class Spot:
     Attributes
     ----------
     kind : name of a :class:`Kind`; "none" leaves all flows alike
-    d_ms : most that a packet is held, ms
-    rate_mbps : of the bottleneck
+    d : maximum hold of a packet
+    rate : of the bottleneck
     buffer : of the bottleneck, as scenarios write it
-    duration_s : of the run; its second half is measured
-    believed_mbps : rate of the link that a "virtual-link" shows to the jittered flow; 0: a sixteenth of `rate_mbps`
+    duration : of the run; its second half is measured
+    believed : rate of the link that a "virtual-link" shows to the jittered flow; None: a sixteenth of `rate`
     """
 
     kind: str
-    d_ms: float
-    rate_mbps: float
+    d: Duration
+    rate: Rate
     buffer: str
-    duration_s: float
-    believed_mbps: float = 0.0
+    duration: Duration
+    believed: Rate | None = None
 
     def at(self, **changes: Any) -> Spot:
         """Give the same with other values."""
@@ -43,7 +43,7 @@ class Spot:
     @property
     def packets(self) -> int:
         """What a run costs."""
-        return packets(Rate.from_mbps(self.rate_mbps), Duration.from_s(self.duration_s))
+        return packets(self.rate, self.duration)
 
 
 @dataclass(frozen=True)
@@ -62,23 +62,21 @@ class Kind:
     keys: Callable[[Spot], dict[str, Any]]
 
 
-def time_text(time_ms: float) -> str:
-    """Give a time as scenarios write it, to the microsecond."""
-    return f"{round(time_ms * 1e3)}us"
-
-
-START_SPREAD_S = 0.1
-"""Flows start within it: early enough for all to see an empty queue first, so that jitter is the only difference, and
-late enough for phases to be random. What a late-comer gets is another exhibit's question."""
+US = Duration.from_us(1)
 
 VIRTUAL_DIVISOR = 16.0
 """A flow that believes in a link of this part of the rate leaves the other fifteen times as much: twice the bound of
 7."""
 
 
-def believed_mbps(spot: Spot) -> float:
-    """Give the rate of the link that a virtual link shows to the jittered flow."""
-    return spot.believed_mbps or spot.rate_mbps / VIRTUAL_DIVISOR
+def believed(spot: Spot) -> Rate:
+    """Return the rate of the link that a virtual link shows to the jittered flow."""
+    return spot.believed or spot.rate / VIRTUAL_DIVISOR
+
+
+def _held(spot: Spot) -> str:
+    """Return D as scenarios write it, to the microsecond."""
+    return str(spot.d.rounded(US))
 
 
 KINDS: tuple[Kind, ...] = (
@@ -86,32 +84,32 @@ KINDS: tuple[Kind, ...] = (
         "early-packet",
         "every packet is held D longer, but for one every 5 s, with which all that is held leaves: min RTT is D too "
         "small for the rest (starvation paper, section 5.1)",
-        lambda spot: {"jitter": {"kind": "early-packet", "offset": time_text(spot.d_ms), "every": "5s"}},
+        lambda spot: {"jitter": {"kind": "early-packet", "offset": _held(spot), "every": "5s"}},
     ),
     Kind(
         "offset",
         "every packet is held D longer: another rtprop (section 5.2 has 40 ms more for one of two BBR flows)",
-        lambda spot: {"jitter": {"kind": "constant", "delay": time_text(spot.d_ms)}},
+        lambda spot: {"jitter": {"kind": "constant", "delay": _held(spot)}},
     ),
     Kind(
         "uniform",
         "each packet is held for a random time in [0, D], in order",
-        lambda spot: {"jitter": {"kind": "uniform", "max": time_text(spot.d_ms)}},
+        lambda spot: {"jitter": {"kind": "uniform", "max": _held(spot)}},
     ),
     Kind(
         "ack-aggregation",
         "ACKs wait for up to D and leave in bursts (FRCC paper, section 7)",
-        lambda spot: {"ack_jitter": {"kind": "ack-aggregation", "hold": time_text(spot.d_ms)}},
+        lambda spot: {"ack_jitter": {"kind": "ack-aggregation", "hold": _held(spot)}},
     ),
     Kind(
         "random-aggregation",
         "ACKs wait for random times of up to D and leave in batches (thesis, appendix B.6)",
-        lambda spot: {"ack_jitter": {"kind": "random-aggregation", "max": time_text(spot.d_ms)}},
+        lambda spot: {"ack_jitter": {"kind": "random-aggregation", "max": _held(spot)}},
     ),
     Kind(
         "periodic",
         "ACKs leave only at multiples of D (section 5.3)",
-        lambda spot: {"ack_jitter": {"kind": "periodic", "period": time_text(spot.d_ms)}},
+        lambda spot: {"ack_jitter": {"kind": "periodic", "period": _held(spot)}},
     ),
     Kind(
         "virtual-link",
@@ -120,8 +118,8 @@ KINDS: tuple[Kind, ...] = (
         lambda spot: {
             "jitter": {
                 "kind": "virtual-link",
-                "rate": mbps(believed_mbps(spot)),
-                "bound": time_text(spot.d_ms),
+                "rate": str(believed(spot)),
+                "bound": _held(spot),
             }
         },
     ),
@@ -135,23 +133,23 @@ class Space:
     Attributes
     ----------
     kinds : names of :data:`KINDS`
-    rates_mbps : of the coarse grid; the growth of the ratio is followed beyond the last one
+    rates : of the coarse grid; the growth of the ratio is followed beyond the last one
     buffers : bottleneck buffers from deep to shallow, as scenarios write them; the shallow ones are for CCAs that lose
         packets even in the deepest, since what a buffer too small for a standing queue does is another question
-    d_ms : grid of D, ascending; up to one rtprop, as the network models have it (thesis, section 4.2.3 and appendix
+    d : grid of D, ascending; up to one rtprop, as the network models have it (thesis, section 4.2.3 and appendix
         B.6)
-    rtprop_ms : of all flows, before jitter
+    rtprop : of all flows, before jitter
     flows : how many share the link; the first is jittered
-    duration_s : of the coarse grid's runs
+    duration : of the coarse grid's runs
     """
 
     kinds: tuple[str, ...] = tuple(kind.name for kind in KINDS)
-    rates_mbps: tuple[float, ...] = (6.0, 24.0, 96.0)
+    rates: tuple[Rate, ...] = tuple(map(Rate.from_mbps, (6, 24, 96)))
     buffers: tuple[str, ...] = ("4bdp", "1bdp")
-    d_ms: tuple[float, ...] = (0.5, 2.0, 8.0, 20.0, 40.0)
-    rtprop_ms: float = 40.0
+    d: tuple[Duration, ...] = tuple(map(Duration.from_ms, (0.5, 2, 8, 20, 40)))
+    rtprop: Duration = Duration.from_ms(40)
     flows: int = 2
-    duration_s: float = 60.0
+    duration: Duration = Duration.from_s(60)
 
     def but(self, **changes: Any) -> Space:
         """Give the same with other values."""
@@ -166,22 +164,22 @@ def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:
     seed : draws the flows' start times and everything random in the run
     """
     # The claim is on long-run shares; half of the run is left for convergence (FRCC's scripts leave 60 %).
-    tables = flows("", [space.rtprop_ms] * space.flows, seed, spread_s=START_SPREAD_S)
+    tables = flows("", [space.rtprop] * space.flows, seed, EARLY_SPREAD)
     for table in tables:
         table["cca"] = as_written(cca)
-    about = f"{space.flows} flows of {cca_name(cca)} share {mbps(spot.rate_mbps)}"
+    about = f"{space.flows} flows of {cca_name(cca)} share {spot.rate}"
     if spot.kind != "none":
         kind = next(k for k in KINDS if k.name == spot.kind)
         tables[0].update(kind.keys(spot))
         tables[0]["id"] = "jittered"
-        about += f"; the first suffers {spot.kind} of D = {spot.d_ms:.4g} ms: {kind.text}"
+        about += f"; the first suffers {spot.kind} of D = {spot.d.ms:.4g} ms: {kind.text}"
     return dumbbell(
         f"{cca_name(cca)}-{spot.kind}",
         about,
-        rate_mbps=spot.rate_mbps,
+        rate=spot.rate,
         buffer=spot.buffer,
         flow_tables=tables,
-        duration_s=spot.duration_s,
-        warmup_s=spot.duration_s / 2,
+        duration=spot.duration,
+        warmup=spot.duration / 2,
         seed=seed,
     )

@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from fairweir import _core
 from fairweir.complaints import explain
 from fairweir.errors import ConfigError
 from fairweir.quantities import complain
 from fairweir.run import World
 from fairweir.scenario import Scenario, read_document
 from fairweir.suggestions import did_you_mean
+from fairweir.units import Duration
 
 Reading = Literal[
     "ratio",
@@ -180,7 +180,7 @@ class Experiment(_Table):
     @property
     def kernel_s(self) -> float:
         """Seconds that the kernel world takes for it."""
-        durations = [_core.parse_time(setting.scenario.duration) / 1e9 for setting in self.settings(["kernel"])]
+        durations = [Duration.parse(setting.scenario.duration).s for setting in self.settings(["kernel"])]
         return sum(durations) * self.kernel.runs
 
     def as_quick(self) -> Experiment:

@@ -12,6 +12,7 @@ from fairweir.errors import ConfigError
 from fairweir.intervals import Scale
 from fairweir.reproduce.experiment import Check, Reading
 from fairweir.scenario import Scenario
+from fairweir.units import Duration
 
 SCALES: dict[Reading, Scale] = {
     "ratio": Scale.RATIO,
@@ -75,9 +76,9 @@ def chosen(summary: Mapping[str, Any], names: Sequence[str]) -> list[Mapping[str
 def late_jain(scenario: Scenario, over_time: Mapping[str, Any]) -> float:
     """Smallest Jain's index over the last third of each time between two changes, of the flows that are active."""
     config = scenario.resolve()
-    starts = [flow["start"] / 1e9 for flow in config["flows"]]
-    end_s = config["duration"] / 1e9
-    stops = [flow["stop"] / 1e9 if flow["stop"] is not None else end_s for flow in config["flows"]]
+    starts = [Duration.from_ns(flow["start"]).s for flow in config["flows"]]
+    end_s = Duration.from_ns(config["duration"]).s
+    stops = [Duration.from_ns(flow["stop"]).s if flow["stop"] is not None else end_s for flow in config["flows"]]
     changes = sorted({*starts, *stops, end_s})
     worst = 1.0
     for begin, end in pairwise(changes):
@@ -101,13 +102,13 @@ def _lost_per_rtprop(scenario: Scenario, flows: Sequence[Mapping[str, Any]]) -> 
 def _lost_in_rtprops(scenario: Scenario, summary: Mapping[str, Any], names: Sequence[str]) -> list[list[int]]:
     """Packets that each flow loses in an rtprop, for every rtprop of the time that counts, wherever it begins."""
     config, over_time = scenario.resolve(), summary["over_time"]
-    t_s, warmup_s = over_time["t_s"], config["warmup"] / 1e9
+    t_s, warmup_s = over_time["t_s"], Duration.from_ns(config["warmup"]).s
     first = next(i for i, t in enumerate(t_s) if t > warmup_s)
     wanted = {flow["id"] for flow in chosen(summary, names)}
     found = []
     for flow, lost in zip(config["flows"], over_time["lost_pkts"], strict=True):
         if flow["id"] in wanted:
-            window = max(1, round(flow["rtprop"] / 1e9 / (t_s[1] - t_s[0])))
+            window = max(1, round(Duration.from_ns(flow["rtprop"]).s / (t_s[1] - t_s[0])))
             sums = [0, *accumulate(lost[first:])]
             found.append([after - before for before, after in zip(sums, sums[window:], strict=False)])
     return found

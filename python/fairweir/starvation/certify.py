@@ -7,11 +7,13 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from fairweir.dumbbell import PACKET
 from fairweir.starvation import links
 from fairweir.starvation.certificate import Alone, Certificate, Header
 from fairweir.starvation.merge import Merge, closest
 from fairweir.starvation.result import Certified
-from fairweir.starvation.trajectory import TAIL_S, Trajectory, record
+from fairweir.starvation.trajectory import TAIL, Trajectory, record
+from fairweir.units import Bytes, Duration, Rate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from fairweir.starvation.question import Question
     from fairweir.starvation.result import Pair
 
-CONVERGED_S = 20.0
+CONVERGED = Duration.from_s(20)
 """From then on a flow that started well has converged, at 40 ms and up to 1 Gbps."""
 BEGINNINGS = (0.0, 0.9, 0.5)
 """Shares of the BDP to start with, in the order tried. From ten packets on, Vegas takes a minute at 1 Gbps, for it
@@ -27,11 +29,9 @@ grows by a packet an RTT; started with 0.9 BDP, Copa can stay at half the rate f
 AS_ALONE = 0.01
 """A flow has converged if its throughput is that of the scan, to so much of it."""
 MOST_ROWS = 400_000
-LONGEST_S = 30.0
+LONGEST = Duration.from_s(30)
 """Three of BBR's RTT probes."""
-D_STEP_NS = 1000
-
-NS_PER_S = 1e9
+D_STEP_NS = Duration.from_us(1).ns
 
 
 class NoCertificateError(Exception):
@@ -46,9 +46,9 @@ def certify(question: Question, pair: Pair, on_progress: Callable[[str, float], 
     NoCertificateError : the jitter that this takes is more than was asked for, or throughputs are not so far apart
     ConfigError, ControllerError, CcaError : a flow alone cannot be played or recorded
     """
-    span_s = min(LONGEST_S, MOST_ROWS * links.PACKET_BITS / ((pair.slow_mbps + pair.fast_mbps) * 1e6))
+    span = min(LONGEST, MOST_ROWS * PACKET / Rate.from_mbps(pair.slow_mbps + pair.fast_mbps))
     slow, fast = (
-        _recorded(question, rate, throughput, span_s, on_progress)
+        _recorded(question, Rate.from_mbps(rate), Rate.from_mbps(throughput), span, on_progress)
         for rate, throughput in (
             (pair.slow_mbps, pair.slow_throughput_mbps),
             (pair.fast_mbps, pair.fast_throughput_mbps),
@@ -56,35 +56,35 @@ def certify(question: Question, pair: Pair, on_progress: Callable[[str, float], 
     )
     if fast.throughput < question.ratio * slow.throughput:
         raise NoCertificateError(
-            f"alone they send {fast.throughput * 8e-6:.4g} and {slow.throughput * 8e-6:.4g} Mbit/s while recorded"
+            f"alone they send {fast.throughput.mbps:.4g} and {slow.throughput.mbps:.4g} Mbit/s while recorded"
         )
     merged = closest(slow, fast)
     if merged is None:
         raise NoCertificateError("on every link tried a packet would have to be there before it was sent through")
     if merged.d_ns > question.d.ns:
-        raise NoCertificateError(f"the trajectories take D = {merged.d_ns * 1e-6:.4g} ms")
+        raise NoCertificateError(f"the trajectories take D = {Duration.from_ns(merged.d_ns).ms:.4g} ms")
     return _certificate(question, slow, fast, merged)
 
 
 def _recorded(
     question: Question,
-    rate_mbps: float,
-    throughput_mbps: float,
-    span_s: float,
+    rate: Rate,
+    throughput: Rate,
+    span: Duration,
     on_progress: Callable[[str, float], object],
 ) -> Trajectory:
     """Record a flow that has converged: of the beginnings, the first with the scan's throughput, else the closest."""
-    duration_s = math.ceil(CONVERGED_S + span_s + TAIL_S)
+    duration = Duration.from_s(math.ceil((CONVERGED + span + TAIL).s))
     closest_so_far: tuple[float, Trajectory] | None = None
     for share in BEGINNINGS:
-        document = links.begun(question.cca, rate_mbps, question.rtprop.ms, duration_s, share)
+        document = links.begun(question.cca, rate, question.rtprop, duration, share)
         trajectory = record(
             document,
-            round(CONVERGED_S * NS_PER_S),
-            round(span_s * NS_PER_S),
-            lambda part: on_progress(f"recording one flow at {rate_mbps:g} Mbit/s", part),
+            CONVERGED,
+            span,
+            lambda part: on_progress(f"recording one flow at {rate.mbps:g} Mbit/s", part),
         )
-        off = abs(trajectory.throughput * 8e-6 / throughput_mbps - 1.0)
+        off = abs(trajectory.throughput / throughput - 1.0)
         if closest_so_far is None or off < closest_so_far[0]:
             closest_so_far = off, trajectory
         if off <= AS_ALONE:
@@ -98,13 +98,14 @@ def summary(certificate: Certificate, path: Path) -> Certified:
     """Tell of a certificate what there is to print."""
     header = certificate.header
     fast = int((certificate.flow == 1).sum())
+    link = Rate.from_bytes_per_s(header.link_bytes_per_s)
     return Certified(
         file=str(path),
         packets=len(certificate.flow),
-        span_s=header.span_ns / NS_PER_S,
-        d_ms=header.d_ns * 1e-6,
-        link_mbps=header.link_bytes_per_s * 8e-6,
-        backlog_ms=header.backlog_bytes * 1e3 / header.link_bytes_per_s,
+        span_s=Duration.from_ns(header.span_ns).s,
+        d_ms=Duration.from_ns(header.d_ns).ms,
+        link_mbps=link.mbps,
+        backlog_ms=(Bytes(header.backlog_bytes) / link).ms,
         ratio=fast / (len(certificate.flow) - fast),
     )
 

@@ -13,11 +13,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fairweir.starvation.certificate import Alone, Certificate
+from fairweir.units import NS_PER_S, Bytes, Duration, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NS_PER_S = 1_000_000_000
 ROUNDING_NS = 2
 """Recorded times are whole nanoseconds: so much may a transmission seem to end early or late."""
 
@@ -80,7 +80,7 @@ def _in_order(name: str, packets: list[Packet], span_ns: int) -> Finding:
 def _on_its_link(name: str, packets: list[Packet], alone: Alone, certificate: Certificate) -> Finding:
     """The delays are those of an ideal link of the flow's own, from the first packet's on."""
     header, rate = certificate.header, alone.link_bytes_per_s
-    what = f"{name} flow: delays of a link of {rate * 8e-6:g} Mbit/s of its own"
+    what = f"{name} flow: delays of a link of {Rate.from_bytes_per_s(rate).mbps:g} Mbit/s of its own"
     transmission = header.packet_bytes * NS_PER_S
     # What the flow had queued before is known by when its first packet left.
     free = (packets[0][1] - header.one_way_ns) * rate - transmission
@@ -106,10 +106,11 @@ def _on_the_shared_link(certificate: Certificate, flows: list[list[Packet]]) -> 
         hold = (arrived - header.one_way_ns) * rate - free
         least, most = min(least, hold), max(most, hold)
         wrong += abs(hold - held * rate) > ROUNDING_NS * rate
-    link = f"{rate * 8e-6:g} Mbit/s"
-    yield Finding(f"jitter on {link} is never negative", least >= 0, f"at least {least / rate * 1e-6:.4g} ms")
-    bound = f"jitter on {link} is at most D = {header.d_ns * 1e-6:.4g} ms"
-    yield Finding(bound, most <= header.d_ns * rate, f"at most {most / rate * 1e-6:.4g} ms")
+    link = f"{Rate.from_bytes_per_s(rate).mbps:g} Mbit/s"
+    lowest, highest = Duration.from_ns(least / rate), Duration.from_ns(most / rate)
+    yield Finding(f"jitter on {link} is never negative", least >= 0, f"at least {lowest.ms:.4g} ms")
+    bound = f"jitter on {link} is at most D = {Duration.from_ns(header.d_ns).ms:.4g} ms"
+    yield Finding(bound, most <= header.d_ns * rate, f"at most {highest.ms:.4g} ms")
     yield Finding("jitter is as written", wrong == 0, f"{wrong} packets differ")
 
 
@@ -121,7 +122,8 @@ def _merged(flows: list[list[Packet]]) -> Iterator[Packet]:
 def _ratio(certificate: Certificate, slow: list[Packet], fast: list[Packet]) -> Finding:
     """Throughputs over the span are as far apart as claimed."""
     header = certificate.header
-    mbps = [len(packets) * header.packet_bytes * 8e3 / header.span_ns for packets in (slow, fast)]
+    sent = [Bytes(len(packets) * header.packet_bytes) for packets in (slow, fast)]
+    mbps = [(data / Duration.from_ns(header.span_ns)).mbps for data in sent]
     return Finding(
         f"throughput ratio of at least {header.ratio:g}",
         len(fast) >= header.ratio * len(slow),

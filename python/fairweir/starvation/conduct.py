@@ -15,9 +15,10 @@ from fairweir.measure import on_all_cores
 from fairweir.metrics import RATIO_CEILING
 from fairweir.scenario import Scenario
 from fairweir.starvation import links
-from fairweir.starvation.pairs import hold_ms, pairs, rates_mbps
+from fairweir.starvation.pairs import hold, pairs, scanned_rates
 from fairweir.starvation.question import Question
 from fairweir.starvation.result import Confirmation, Pair, Point, Starvation, Underuse, Word
+from fairweir.units import Duration, Rate
 from fairweir.worlds import Archive, Outcome, Task, play_all
 
 PATIENCE = 4.0
@@ -89,10 +90,10 @@ def starve(
         answer["scenarios"] |= scenarios
         return Starvation(**base, **answer, pair=found[0] if found else None, underuse=underuse, hunt=hunted)
     pair = found[0]
-    d_ms = round(min(pair.d_ms * SLACK, question.d.ms), 3)
-    confirmation = _confirm(question, pair, d_ms, player)
-    link_mbps = confirmation.link_mbps if confirmation else pair.slow_mbps + pair.fast_mbps
-    shown = _shared(question, pair, link_mbps, d_ms, question.seeds[0])
+    d = min(Duration.from_ms(pair.d_ms) * SLACK, question.d).rounded(links.US)
+    confirmation = _confirm(question, pair, d, player)
+    link = Rate.from_mbps(confirmation.link_mbps if confirmation else pair.slow_mbps + pair.fast_mbps)
+    shown = _shared(question, pair, link, d, question.seeds[0])
     starves = confirmation is not None and confirmation.starved == len(question.seeds)
     return Starvation(
         word="starves" if starves else "not-shown",
@@ -129,39 +130,34 @@ class Player:
 
 def scan(question: Question, player: Player) -> list[Point]:
     """Play one flow on ideal links; those where the RTT does not settle once more, for longer."""
-    rates = rates_mbps(question.lowest.mbps, question.highest.mbps, question.ratio)
-    points = _points(question, rates, links.SCAN_S, player)
-    again = [p.rate_mbps for p in points if not p.settles and not p.fault]
+    rates = scanned_rates(question.lowest, question.highest, question.ratio)
+    points = _points(question, rates, links.SCAN, player)
+    again = [Rate.from_mbps(p.rate_mbps) for p in points if not p.settles and not p.fault]
     # A queue that fills on the slowest link never settles: waiting for it at higher rates costs, and shows nothing new.
     if not again or not points[0].settles:
         return points
-    longer = {p.rate_mbps: p for p in _points(question, again, links.SCAN_S * PATIENCE, player)}
+    longer = {p.rate_mbps: p for p in _points(question, again, links.SCAN * PATIENCE, player)}
     return [longer.get(p.rate_mbps, p) for p in points]
 
 
-def _points(question: Question, rates: Sequence[float], duration_s: float, player: Player) -> list[Point]:
+def _points(question: Question, rates: Sequence[Rate], duration: Duration, player: Player) -> list[Point]:
     documents = [
-        links.ideal(question.cca, rate, question.rtprop.ms, duration_s, share)
-        for rate in rates
-        for share in (0.5, 0.25)
+        links.ideal(question.cca, rate, question.rtprop, duration, share) for rate in rates for share in (0.5, 0.25)
     ]
     outcomes = player.play("one flow on ideal links", documents)
-    return [_point(rate, question.rtprop.ms, duration_s, *outcomes[2 * i : 2 * i + 2]) for i, rate in enumerate(rates)]
+    return [_point(rate, question.rtprop, duration, *outcomes[2 * i : 2 * i + 2]) for i, rate in enumerate(rates)]
 
 
-def _point(rate_mbps: float, rtprop_ms: float, duration_s: float, half: Outcome, quarter: Outcome) -> Point:
+def _point(rate: Rate, rtprop: Duration, duration: Duration, half: Outcome, quarter: Outcome) -> Point:
+    place = {"rate_mbps": rate.mbps, "rtprop_ms": rtprop.ms, "duration_s": duration.s}
     if half.summary is None or quarter.summary is None:
-        return Point(
-            rate_mbps=rate_mbps, rtprop_ms=rtprop_ms, duration_s=duration_s, fault=half.failure or quarter.failure
-        )
+        return Point(**place, fault=half.failure or quarter.failure)
     flow, late = half.summary["flows"][0], quarter.summary["flows"][0]
     if flow["rtt_ms"]["min"] is None or late["rtt_ms"]["min"] is None:
         fault = "nothing was acknowledged after the warm-up"
-        return Point(rate_mbps=rate_mbps, rtprop_ms=rtprop_ms, duration_s=duration_s, fault=fault)
+        return Point(**place, fault=fault)
     return Point(
-        rate_mbps=rate_mbps,
-        rtprop_ms=rtprop_ms,
-        duration_s=duration_s,
+        **place,
         throughput_mbps=flow["throughput_mbps"],
         dmin_ms=flow["rtt_ms"]["min"],
         dmax_ms=flow["rtt_ms"]["max"],
@@ -184,13 +180,13 @@ def _hunt(
     question: Question, buffers: tuple[str, ...], workers: int | None, on_progress: Progress | None
 ) -> HuntResult:
     """Search for starving jitter where the construction has none."""
-    space = Space(rtprop_ms=question.rtprop.ms, buffers=buffers)
+    space = Space(rtprop=question.rtprop, buffers=buffers)
     # Equal steps on a logarithmic scale, the last at the bound itself.
-    grid = tuple(round(question.d.ms / 4**i, 3) for i in (2, 1, 0))
+    grid = tuple((question.d / 4**i).rounded(links.US) for i in (2, 1, 0))
     return hunt(
         question.cca,
         measure=on_all_cores(workers=workers),
-        space=space.but(d_ms=grid),
+        space=space.but(d=grid),
         bound=question.ratio,
         packet_budget=HUNT_PACKETS,
         on_progress=on_progress,
@@ -205,17 +201,17 @@ def _by_hunt(hunted: HuntResult, word: Word, why: str) -> dict[str, Any]:
     return {"word": "starves", "why": f"{hunted.text}; {why}", "scenarios": {name: hunted.scenario | {"name": name}}}
 
 
-def _confirm(question: Question, pair: Pair, d_ms: float, player: Player) -> Confirmation | None:
+def _confirm(question: Question, pair: Pair, d: Duration, player: Player) -> Confirmation | None:
     """Play the shared link with every seed; none, if a run does not end well."""
-    best_mbps, best_ratio = 0.0, 0.0
+    best, best_ratio = Rate.from_mbps(0), 0.0
     for headroom in HEADROOMS:
-        link_mbps = headroom * (pair.slow_mbps + pair.fast_mbps)
-        (first,) = player.play("a link for both", [_shared(question, pair, link_mbps, d_ms, question.seeds[0])])
+        link = headroom * Rate.from_mbps(pair.slow_mbps + pair.fast_mbps)
+        (first,) = player.play("a link for both", [_shared(question, pair, link, d, question.seeds[0])])
         if first.summary is not None and (ratio := _ratio(first.summary)) > best_ratio:
-            best_mbps, best_ratio = link_mbps, ratio
+            best, best_ratio = link, ratio
         if best_ratio >= question.ratio:
             break
-    documents = [_shared(question, pair, best_mbps, d_ms, seed) for seed in question.seeds] if best_mbps else []
+    documents = [_shared(question, pair, best, d, seed) for seed in question.seeds] if best else []
     outcomes = player.play("both flows on one link", documents)
     runs = [outcome.summary for outcome in outcomes if outcome.summary is not None]
     if not runs or len(runs) < len(outcomes):
@@ -223,8 +219,8 @@ def _confirm(question: Question, pair: Pair, d_ms: float, player: Player) -> Con
     shares = [[flow["throughput_mbps"] for flow in run["flows"][:2]] for run in runs]
     ratios = [_ratio(run) for run in runs]
     return Confirmation(
-        d_ms=d_ms,
-        link_mbps=best_mbps,
+        d_ms=d.ms,
+        link_mbps=best.mbps,
         seeds=list(question.seeds),
         ratios=ratios,
         ratio=interval(ratios, Scale.POSITIVE),
@@ -235,10 +231,10 @@ def _confirm(question: Question, pair: Pair, d_ms: float, player: Player) -> Con
     )
 
 
-def _shared(question: Question, pair: Pair, link_mbps: float, d_ms: float, seed: int) -> links.Document:
-    return links.shared(
-        question.cca, pair.slow_mbps, pair.fast_mbps, link_mbps, d_ms, question.rtprop.ms, seed, pair.standing_ms
-    )
+def _shared(question: Question, pair: Pair, link: Rate, d: Duration, seed: int) -> links.Document:
+    slow, fast = Rate.from_mbps(pair.slow_mbps), Rate.from_mbps(pair.fast_mbps)
+    standing = Duration.from_ms(pair.standing_ms)
+    return links.shared(question.cca, slow, fast, link, d, question.rtprop, seed, standing)
 
 
 def _ratio(summary: dict[str, Any]) -> float:
@@ -266,19 +262,19 @@ def _underuse(
     question: Question, points: Sequence[Point], player: Player
 ) -> tuple[Underuse | None, links.Document | None]:
     """Play theorem 2: the slowest link that jitter within the bound can show, on one that is very much faster."""
-    shown = next((p for p in points if hold_ms(p) <= question.d.ms), None)
+    shown = next((p for p in points if hold(p) <= question.d), None)
     if shown is None:
         return None, None
-    d_ms = round(min(hold_ms(shown) * SLACK, question.d.ms), 3)
-    link_mbps = question.highest.mbps * UNDERUSED
-    document = links.underused(question.cca, shown.rate_mbps, link_mbps, d_ms, question.rtprop.ms)
+    d = min(hold(shown) * SLACK, question.d).rounded(links.US)
+    link = question.highest * UNDERUSED
+    document = links.underused(question.cca, Rate.from_mbps(shown.rate_mbps), link, d, question.rtprop)
     (whole,) = player.play("theorem 2", [document])
     if whole.summary is None:
         return None, None
     underuse = Underuse(
-        d_ms=d_ms,
+        d_ms=d.ms,
         shown_mbps=shown.rate_mbps,
-        link_mbps=link_mbps,
+        link_mbps=link.mbps,
         utilization=whole.summary["links"][0]["utilization"],
         violations=_violations(whole.summary),
     )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fairweir.dumbbell import Cca
+from fairweir.dumbbell import PACKET, Cca
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
 from fairweir.starvation import links
 from fairweir.starvation.certify import certify
 from fairweir.starvation.check import check
 from fairweir.starvation.conduct import SLACK, Player, scan, starve
-from fairweir.starvation.links import PACKET_BITS
-from fairweir.starvation.pairs import hold_ms
+from fairweir.starvation.pairs import hold
 from fairweir.starvation.question import Question
 from fairweir.starvation.result import Starvation
 from fairweir.starvation.strong import descend
@@ -41,8 +40,12 @@ CURVES: Final[tuple[tuple[str, Cca], ...]] = (
     ("bbr, cwnd-limited", CWND_LIMITED),
     ("pcc_vivace", "pcc_vivace"),
 )
-#: CCA, D in ms.
-STRONG: Final = (("vegas", 6.0), ("copa", 4.0), ("aimd_delay", 4.0))
+#: CCA, D.
+STRONG: Final = (
+    ("vegas", Duration.from_ms(6)),
+    ("copa", Duration.from_ms(4)),
+    ("aimd_delay", Duration.from_ms(4)),
+)
 SEEDS: Final = (101, 102, 103)
 HIGHEST: Final = Rate.from_mbps(100)
 LOWEST: Final = Rate.from_mbps(1)
@@ -54,7 +57,7 @@ def figure_3(archive: Archive) -> Computation:
     player = Player(archive)
     curves = [(name, scan(_question(cca, LOWEST), player)) for name, cca in CURVES]
     points = {name: next(p for p in scanned if p.rate_mbps == 30.0) for name, scanned in curves}
-    packet_ms = PACKET_BITS * 1e-3 / 30.0
+    packet_ms = (PACKET / Rate.from_mbps(30)).ms
     copa, bbr, vivace = points["copa"], points["bbr"], points["pcc_vivace"]
     limited = points["bbr, cwnd-limited"]
     numbers = [
@@ -97,7 +100,7 @@ def theorem_1(archive: Archive) -> Computation:
             Number(name, "jitter stays in [0, D]", "what is untrue of the certificate",
                    None if untrue is None else float(len(untrue)), Bound(at_most=0.0), "0 <= eta <= D"),
             Number(name, "starves with any D > 2 delta_max", "the certificate's D by the proof's",
-                   None if certificate is None else certificate.header.d_ns * 1e-6 / _proofs_d_ms(result),
+                   None if certificate is None else Duration.from_ns(certificate.header.d_ns).ms / _proofs_d_ms(result),
                    Bound(at_most=1.0), "sufficient"),
         ]  # fmt: skip
     return Computation(numbers)
@@ -121,13 +124,13 @@ def theorem_2(archive: Archive) -> Computation:
     for name in ("vegas", "copa", "bbr", "pcc_vivace"):
         question = Question(name, lowest=SHOWN, highest=1.001 * SHOWN, rtprop=RTPROP)
         (shown,) = scan(question, player)
-        d_ms = SLACK * hold_ms(shown)
+        d, link = SLACK * hold(shown), Rate.from_mbps(shown.rate_mbps)
         for ceiling in (10.0, 1000.0):
-            document = links.underused(name, shown.rate_mbps, shown.rate_mbps * ceiling, d_ms, RTPROP.ms)
+            document = links.underused(name, link, link * ceiling, d, RTPROP)
             (outcome,) = player.play("theorem 2", [document])
             used = None if outcome.summary is None else outcome.summary["links"][0]["utilization"]
             numbers.append(
-                Number(f"{name}, D = {d_ms:.3g} ms, C = {shown.rate_mbps:g} Mbps", "utilization without lower bound",
+                Number(f"{name}, D = {d.ms:.3g} ms, C = {shown.rate_mbps:g} Mbps", "utilization without lower bound",
                        f"utilization of C' = {ceiling:g} C", used, Bound(at_most=1.05 / ceiling), "arbitrarily low")
             )  # fmt: skip
     return Computation(numbers)
@@ -136,10 +139,10 @@ def theorem_2(archive: Archive) -> Computation:
 def theorem_3(archive: Archive) -> Computation:
     """In the strong model even CCAs that do not converge starve."""
     numbers = []
-    for name, d_ms in STRONG:
-        descent = descend(name, d_ms=d_ms, archive=archive)
+    for name, d in STRONG:
+        descent = descend(name, d=d, archive=archive)
         numbers.append(
-            Number(f"{name}, D = {d_ms:g} ms", "two consecutive traces differ by more than s",
+            Number(f"{name}, D = {d.ms:g} ms", "two consecutive traces differ by more than s",
                    f"largest ratio, trace {len(descent.traces)} by the one before", descent.ratio, Bound(at_least=10.0),
                    "any s")
         )  # fmt: skip

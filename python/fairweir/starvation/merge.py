@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairweir.units import NS_PER_S
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -57,10 +59,10 @@ def merge(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int, backlog_byt
 
     sent = np.concatenate([slow.sent_ns, fast.sent_ns])
     order = np.argsort(sent, kind="stable")
-    transmission_ns = slow.packet_bytes * 1e9 / link_bytes_per_s
+    transmission_ns = slow.packet_bytes * NS_PER_S / link_bytes_per_s
     turn = np.arange(len(sent)) * transmission_ns
     # A packet's transmission begins when it has come and all before it are through; each of those adds one turn.
-    begins = np.maximum(np.maximum.accumulate(sent[order] - turn), backlog_bytes * 1e9 / link_bytes_per_s) + turn
+    begins = np.maximum(np.maximum.accumulate(sent[order] - turn), backlog_bytes * NS_PER_S / link_bytes_per_s) + turn
     through = np.empty(len(sent))
     through[order] = begins + transmission_ns
     arrived = np.concatenate([slow.arrived_ns, fast.arrived_ns])
@@ -95,7 +97,7 @@ def _standing(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int) -> Merg
         tried = merge(slow, fast, link_bytes_per_s, queued * slow.packet_bytes)
         if tried.least_ns >= 0.0 or not queued:
             return tried
-        late = -tried.least_ns * link_bytes_per_s / (slow.packet_bytes * 1e9)
+        late = -tried.least_ns * link_bytes_per_s / (slow.packet_bytes * NS_PER_S)
         queued = max(0, queued - math.ceil(late))
     return merge(slow, fast, link_bytes_per_s, 0)
 

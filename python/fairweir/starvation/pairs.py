@@ -6,26 +6,27 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from fairweir.starvation.links import PACKET_BITS
+from fairweir.dumbbell import PACKET
 from fairweir.starvation.result import Pair, Point
+from fairweir.units import Duration, Rate
 
 LEAST_EFFICIENCY = 0.9
 """Rates are spaced as if CCAs had at least this f; one that has less gets a pair further apart."""
 
 
-def rates_mbps(lowest: float, highest: float, ratio: float) -> list[float]:
-    """Give the rates lambda_i of the scan, ascending: from the highest down in steps of sqrt(s / f).
+def scanned_rates(lowest: Rate, highest: Rate, ratio: float) -> list[Rate]:
+    """Return the rates lambda_i of the scan, ascending: from the highest down in steps of sqrt(s / f).
 
     The step is the root of the proof's, so that the curve has twice the points; pairs are two steps apart or more.
     """
     step = math.sqrt(ratio / LEAST_EFFICIENCY)
     count = int(math.log(highest / lowest) / math.log(step) + 1e-9)
-    return [float(f"{highest / step**i:.4g}") for i in range(count, -1, -1)]
+    return [Rate.from_mbps(float(f"{(highest / step**i).mbps:.4g}")) for i in range(count, -1, -1)]
 
 
-def hold_ms(point: Point) -> float:
-    """The largest hold, ms, that shows a flow the link of `point` when the real queue is empty."""
-    return point.dmax_ms - point.rtprop_ms
+def hold(point: Point) -> Duration:
+    """Return the maximum hold that shows a flow the link of `point` when the real queue is empty."""
+    return Duration.from_ms(point.dmax_ms - point.rtprop_ms)
 
 
 def pairs(points: Sequence[Point], ratio: float) -> list[Pair]:
@@ -53,7 +54,7 @@ def _pair(slow: Point, fast: Point) -> Pair:
     """
     both_mbps = slow.rate_mbps + fast.rate_mbps
     range_ms = (slow.rate_mbps * slow.delta_ms + fast.rate_mbps * fast.delta_ms) / both_mbps
-    range_ms += 2 * PACKET_BITS * 1e-3 / both_mbps
+    range_ms += (2 * PACKET / Rate.from_mbps(both_mbps)).ms
     lowest_ms, highest_ms = min(slow.dmin_ms, fast.dmin_ms), max(slow.dmax_ms, fast.dmax_ms)
     standing_ms = lowest_ms - slow.rtprop_ms - range_ms
     is_standing = standing_ms - range_ms > highest_ms - lowest_ms
@@ -64,5 +65,5 @@ def _pair(slow: Point, fast: Point) -> Pair:
         fast_throughput_mbps=fast.throughput_mbps,
         case=1 if is_standing else 2,
         standing_ms=standing_ms if is_standing else 0.0,
-        d_ms=highest_ms - lowest_ms + 2 * range_ms if is_standing else max(hold_ms(slow), hold_ms(fast)),
+        d_ms=highest_ms - lowest_ms + 2 * range_ms if is_standing else max(hold(slow), hold(fast)).ms,
     )

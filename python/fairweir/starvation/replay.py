@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fairweir.starvation.check import Finding
 from fairweir.starvation.trajectory import record
+from fairweir.units import Duration
 
 if TYPE_CHECKING:
     from fairweir.starvation.certificate import Alone, Certificate
@@ -35,7 +36,12 @@ def _same(
 ) -> Finding:
     import numpy as np
 
-    played = record(alone.scenario, alone.origin_ns, certificate.header.span_ns, on_progress)
+    played = record(
+        alone.scenario,
+        Duration.from_ns(alone.origin_ns),
+        Duration.from_ns(certificate.header.span_ns),
+        on_progress,
+    )
     rows = certificate.flow == index
     sent, arrived = certificate.sent_ns[rows], certificate.arrived_ns[rows]
     what = f"{name} flow: a run alone sends so"

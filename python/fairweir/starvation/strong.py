@@ -10,7 +10,7 @@ link: its queue delays both by d_(k+1), and jitter of d_k - d_(k+1), which is in
 
 **Deviations**: appendix B calls the largest d_1 D, and then steps down by D until nothing is left of it, in ceil(Q/D)
 steps. With D as printed that is one step; here the largest d_1 is Q, and D the bound on jitter. Runs are finite and the
-fast link is too: `ceiling` times the slow one, for "infinity". The delay is read off the record every `STEP_MS`, and
+fast link is too: `ceiling` times the slow one, for "infinity". The delay is read off the record every `STEP`, and
 linear in between; CCAs that look at more than delay see another path.
 """
 
@@ -20,20 +20,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from fairweir.dumbbell import Cca, cca_name, dumbbell, mbps
+from fairweir.dumbbell import PACKET, Cca, cca_name, dumbbell
 from fairweir.errors import ControllerError
 from fairweir.metrics import RATIO_CEILING
 from fairweir.scenario import Scenario
 from fairweir.starvation import links
 from fairweir.starvation.trajectory import record
+from fairweir.units import NS_PER_MS, Duration, Rate
 from fairweir.worlds import Archive, Task, play_all
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-DURATION_S = 40.0
-STEP_MS = 5.0
+DURATION = Duration.from_s(40)
+STEP = Duration.from_ms(5)
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,11 @@ class Descent:
 
     Attributes
     ----------
-    d_ms : float, the jitter bound D
+    d : the jitter bound D
     traces : list of Trace, at least two
     """
 
-    d_ms: float
+    d: Duration
     traces: list[Trace]
 
     @property
@@ -77,20 +78,20 @@ def _ratio(one: Trace, other: Trace) -> float:
 def descend(
     cca: Cca,
     *,
-    d_ms: float,
+    d: Duration,
     ratio: float = 10.0,
-    rate_mbps: float = 10.0,
+    rate: Rate = Rate.from_mbps(10),
     ceiling: float = 100.0,
-    rtprop_ms: float = 40.0,
+    rtprop: Duration = Duration.from_ms(40),
     archive: Archive | None = None,
 ) -> Descent:
     """Play the proof's traces until two lie far enough apart, or nothing is left of the delay.
 
     Parameters
     ----------
-    d_ms : the jitter bound D
+    d : the jitter bound D
     ratio : float, the throughput ratio s to be shown
-    rate_mbps : lambda, of the ideal link that d_1 is recorded on
+    rate : lambda, of the ideal link that d_1 is recorded on
     ceiling : the fast link by it
     archive : gets finished runs
 
@@ -100,21 +101,21 @@ def descend(
     """
     import numpy as np
 
-    times_ms, delay_ms = delays_ms(cca, rate_mbps, rtprop_ms)
+    times_ms, delay_ms = delays_ms(cca, rate, rtprop)
     traces: list[Trace] = []
     while True:
-        task = Task(Scenario.from_dict(_against(cca, times_ms, delay_ms, rate_mbps * ceiling, rtprop_ms)))
+        task = Task(Scenario.from_dict(_against(cca, times_ms, delay_ms, rate * ceiling, rtprop)))
         outcome = play_all([task], archive or Archive(None))[task.key]
         if outcome.summary is None:
             raise ControllerError(outcome.failure)
         traces.append(Trace(float(delay_ms.max()), outcome.summary["flows"][0]["throughput_mbps"]))
         is_apart = len(traces) > 1 and _ratio(*traces[-2:]) >= ratio
         if is_apart or delay_ms.max() == 0.0:
-            return Descent(d_ms, traces)
-        delay_ms = np.maximum(0.0, delay_ms - d_ms)
+            return Descent(d, traces)
+        delay_ms = np.maximum(0.0, delay_ms - d.ms)
 
 
-def delays_ms(cca: Cca, rate_mbps: float, rtprop_ms: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def delays_ms(cca: Cca, rate: Rate, rtprop: Duration) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Play one flow on an ideal link; give times, and the queueing delay at each, with a packet's transmission, ms.
 
     Raises
@@ -123,33 +124,37 @@ def delays_ms(cca: Cca, rate_mbps: float, rtprop_ms: float) -> tuple[npt.NDArray
     """
     import numpy as np
 
-    played = record(links.ideal(cca, rate_mbps, rtprop_ms, DURATION_S, 0.5), 0, round(DURATION_S * 1e9))
+    played = record(links.ideal(cca, rate, rtprop, DURATION, 0.5), Duration.from_s(0), DURATION)
     arrived = played.arrived_ns > 0
-    sent_ms, delay_ms = played.sent_ns[arrived] * 1e-6, (played.arrived_ns - played.sent_ns)[arrived] * 1e-6
-    times_ms = np.arange(0.0, DURATION_S * 1e3, STEP_MS)
+    sent_ms = played.sent_ns[arrived] / NS_PER_MS
+    delay_ms = (played.arrived_ns - played.sent_ns)[arrived] / NS_PER_MS
+    times_ms = np.arange(0.0, DURATION.ms, STEP.ms)
     last = np.maximum(np.searchsorted(sent_ms, times_ms, side="right") - 1, 0)
     # Meanwhile the link works on: so no packet overtakes, and the link's queue can be what delays it.
-    queued_ms = delay_ms[last] - played.one_way_ns * 1e-6 - (times_ms - sent_ms[last])
-    return times_ms, np.maximum(queued_ms, links.PACKET_BITS * 1e-3 / rate_mbps)
+    queued_ms = delay_ms[last] - played.one_way_ns / NS_PER_MS - (times_ms - sent_ms[last])
+    return times_ms, np.maximum(queued_ms, (PACKET / rate).ms)
 
 
 def _against(
     cca: Cca,
     times_ms: npt.NDArray[np.float64],
     delay_ms: npt.NDArray[np.float64],
-    link_mbps: float,
-    rtprop_ms: float,
+    link: Rate,
+    rtprop: Duration,
 ) -> dict[str, Any]:
     """One flow on a fast link, every packet delayed as told."""
-    points = [[f"{round(at * 1e6)}ns", f"{round(delay * 1e6)}ns"] for at, delay in zip(times_ms, delay_ms, strict=True)]
+    points = [
+        [str(Duration.from_ms(at)), str(Duration.from_ms(delay))]
+        for at, delay in zip(times_ms.tolist(), delay_ms.tolist(), strict=True)
+    ]
     jitter = {"kind": "trajectory", "points": points, "interpolation": "linear"}
     return dumbbell(
         f"{cca_name(cca)}-strong",
-        f"A flow of {cca_name(cca)} on {mbps(link_mbps)} is shown queueing delays of up to {delay_ms.max():.4g} ms.",
-        rate_mbps=link_mbps,
+        f"A flow of {cca_name(cca)} on {link} is shown queueing delays of up to {delay_ms.max():.4g} ms.",
+        rate=link,
         buffer=links.BUFFER,
-        flow_tables=[links.flow_of(cca, rtprop_ms, 0.0, jitter=jitter)],
-        duration_s=DURATION_S,
-        warmup_s=DURATION_S / 2,
+        flow_tables=[links.flow_of(cca, rtprop, jitter=jitter)],
+        duration=DURATION,
+        warmup=DURATION / 2,
         seed=1,
     )

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairweir import _core
 from fairweir.resolve import resolve
 from fairweir.run import MOST_PACKETS, run
 from fairweir.scenario import Scenario
+from fairweir.units import Bytes, Duration, Rate
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-TAIL_S = 2.0
+TAIL = Duration.from_s(2)
 """How long a run goes on behind the span, for the span's last packets to arrive."""
 
 
@@ -43,21 +43,22 @@ class Trajectory:
     arrived_ns: npt.NDArray[np.int64]
 
     @property
-    def throughput(self) -> float:
-        """Bytes per second sent over the span."""
-        return len(self.sent_ns) * self.packet_bytes * 1e9 / self.span_ns
+    def throughput(self) -> Rate:
+        """Data sent over the span."""
+        return Bytes(len(self.sent_ns) * self.packet_bytes) / Duration.from_ns(self.span_ns)
 
 
 def record(
     document: dict[str, Any],
-    origin_ns: int,
-    span_ns: int,
+    origin: Duration,
+    span: Duration,
     on_progress: Callable[[float], object] | None = None,
 ) -> Trajectory:
     """Play one flow alone and cut the span out of the record of its packets.
 
     Parameters
     ----------
+    origin, span : where the span begins in the run, and its length
     document : a scenario of one flow and one link, as TOML has it, that ends well behind the span
     on_progress : called now and then with the part played
 
@@ -71,15 +72,15 @@ def record(
 
     scenario = Scenario.from_dict(document, source="starve")
     packets = run(scenario, record_packets=MOST_PACKETS, on_progress=on_progress).packets
-    sent = packets["sent_ns"].to_numpy().astype(np.int64) - origin_ns
-    arrived = pc.fill_null(packets["arrived_ns"], 0).to_numpy().astype(np.int64) - origin_ns
-    within = slice(*np.searchsorted(sent, [0, span_ns]))
+    sent = packets["sent_ns"].to_numpy().astype(np.int64) - origin.ns
+    arrived = pc.fill_null(packets["arrived_ns"], 0).to_numpy().astype(np.int64) - origin.ns
+    within = slice(*np.searchsorted(sent, [0, span.ns]))
     config = resolve(scenario)
     return Trajectory(
         scenario=document,
-        link_bytes_per_s=_core.parse_rate(document["link"]["bottleneck"]["rate"]),
-        origin_ns=origin_ns,
-        span_ns=span_ns,
+        link_bytes_per_s=Rate.parse(document["link"]["bottleneck"]["rate"]).bytes_per_s,
+        origin_ns=origin.ns,
+        span_ns=span.ns,
         packet_bytes=config["packet"],
         one_way_ns=config["flows"][0]["forward_delay"],
         sent_ns=sent[within],

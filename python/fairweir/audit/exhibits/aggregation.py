@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
-from fairweir.audit.exhibits.setting import places, steady_times_s
+from fairweir.audit.exhibits.setting import places, steady_times
 from fairweir.audit.exhibits.victim import AGGREGATED_GAIN
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow, mbps, ms, start_times_s
+from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times
+from fairweir.units import Duration, Rate
 
-RTPROP_MS = 32.0
-HOLD_MS = 32.0
-RATE_MBPS = 96.0
-APART_S = 5.0
+RTPROP = Duration.from_ms(32)
+LONG_HOLD = Duration.from_ms(32)
+LINK_RATE = Rate.from_mbps(96)
+APART = Duration.from_s(5)
 SOCKET_BUFFER = "11000pkts"
 """16 MB, the published limit: what the box can hold at most."""
 
@@ -45,45 +46,45 @@ CLAIMS = (
 
 
 def _aggregated(
-    subject: Subject, name: str, rate_mbps: float, hold_ms: float, seed: int, patience: float, *, has_box: bool = True
+    subject: Subject, name: str, rate: Rate, hold: Duration, seed: int, patience: float, *, has_box: bool = True
 ) -> ScenarioDict:
-    duration, warmup = steady_times_s(rate_mbps, patience)
-    starts = [i * APART_S + offset for i, offset in enumerate(start_times_s(seed, 3))]
-    tables = [flow(subject.cca, RTPROP_MS, round(start, 6)) for start in starts]
-    if hold_ms > 0.0:
-        tables[0]["ack_jitter"] = {"kind": "ack-aggregation", "hold": ms(hold_ms)}
-    if has_box and hold_ms > 0.0:
-        tables[0] |= {"access": {"rate": mbps(rate_mbps)}, "rwnd": SOCKET_BUFFER}
+    duration, warmup = steady_times(rate, patience)
+    starts = [i * APART + offset for i, offset in enumerate(start_times(seed, 3))]
+    tables = [flow(subject.cca, RTPROP, start) for start in starts]
+    if hold:
+        tables[0]["ack_jitter"] = {"kind": "ack-aggregation", "hold": str(hold)}
+    if has_box and hold:
+        tables[0] |= {"access": {"rate": str(rate)}, "rwnd": SOCKET_BUFFER}
     return dumbbell(
         name,
-        f"three flows; the ACKs of the first are held for {ms(hold_ms)} and let go in bursts",
-        rate_mbps=rate_mbps,
+        f"three flows; the ACKs of the first are held for {hold} and let go in bursts",
+        rate=rate,
         buffer=subject.buffer,
         flow_tables=tables,
-        duration_s=duration,
-        warmup_s=warmup,
+        duration=duration,
+        warmup=warmup,
         seed=seed,
     )
 
 
 def _over_holds(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    return _aggregated(subject, "aggregation-hold", RATE_MBPS, place.x, seed, patience)
+    return _aggregated(subject, "aggregation-hold", LINK_RATE, Duration.from_ms(place.x), seed, patience)
 
 
 def _over_rates(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    return _aggregated(subject, "aggregation-rate", place.x, HOLD_MS, seed, patience)
+    return _aggregated(subject, "aggregation-rate", Rate.from_mbps(place.x), LONG_HOLD, seed, patience)
 
 
 def _bare(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    return _aggregated(subject, "aggregation-bare", RATE_MBPS, place.x, seed, patience, has_box=False)
+    return _aggregated(subject, "aggregation-bare", LINK_RATE, Duration.from_ms(place.x), seed, patience, has_box=False)
 
 
 HOLD = Family(
     name="aggregation-hold",
     title="ACK aggregation on one of three flows, over holds",
     question="Does a flow whose ACKs come in bursts starve, or starve the others?",
-    setup=f"three flows 5 s apart, rtprop {RTPROP_MS:g} ms, {RATE_MBPS:g} Mbps; the first is behind a box that holds"
-    " its ACKs and carries its data at the link's rate; none at 0 ms",
+    setup=f"three flows 5 s apart, rtprop {RTPROP.ms:g} ms, {LINK_RATE.mbps:g} Mbps; the first is behind a box that"
+    " holds its ACKs and carries its data at the link's rate; none at 0 ms",
     axis=Axis(name="hold", unit="ms", scale="linear"),
     places=places("ms", quick=[32, 128], default=[0, 8, 16, 32, 64, 128], deep=[0, 4, 8, 16, 32, 48, 64, 96, 128]),
     scenario=_over_holds,
@@ -96,7 +97,7 @@ RATE = Family(
     name="aggregation-rate",
     title="ACK aggregation of 32 ms on one of three flows, over rates",
     question="Does the unfairness of ACK aggregation grow with the link's rate?",
-    setup=f"as above, ACKs of the first held for {HOLD_MS:g} ms",
+    setup=f"as above, ACKs of the first held for {LONG_HOLD.ms:g} ms",
     axis=Axis(name="link rate", unit="Mbps", scale="log"),
     places=places("Mbps", quick=[], default=[12, 24, 48, 96, 240], deep=[12, 24, 48, 96, 240, 480, 1000]),
     scenario=_over_rates,
@@ -108,7 +109,7 @@ BARE = Family(
     name="aggregation-bare",
     title="ACK aggregation without the box, over holds",
     question="What does aggregating ACKs do by itself, without a queue of the flow's own?",
-    setup=f"three flows 5 s apart, rtprop {RTPROP_MS:g} ms, {RATE_MBPS:g} Mbps; ACKs of the first are held",
+    setup=f"three flows 5 s apart, rtprop {RTPROP.ms:g} ms, {LINK_RATE.mbps:g} Mbps; ACKs of the first are held",
     axis=Axis(name="hold", unit="ms", scale="linear"),
     places=places("ms", quick=[], default=[32, 128], deep=[8, 16, 32, 64, 128]),
     scenario=_bare,

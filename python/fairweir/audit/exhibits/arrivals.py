@@ -9,35 +9,35 @@ from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow, seconds, start_times_s
+from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.intervals import Scale
+from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-RATE_MBPS, RTPROP_MS = 96.0, 50.0
-STAGGER_S = 60.0
-JITTER_S = 2.0
+RATE, RTPROP = Rate.from_mbps(96), Duration.from_ms(50)
+STAGGER = Duration.from_s(60)
+JITTER = Duration.from_s(2)
 WINDOW_S = 10
 """Throughputs are averaged over so long before they are compared."""
 SETTLED_JAIN = 0.9
 
 
 def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    n, stagger = int(place.x), STAGGER_S * patience
-    offsets = start_times_s(seed, n, JITTER_S)
+    n, stagger = int(place.x), STAGGER * patience
+    offsets = start_times(seed, n, JITTER)
     tables = [
-        flow(subject.cca, RTPROP_MS, i * stagger + offset, stop=seconds(round((n + i) * stagger, 6)))
-        for i, offset in enumerate(offsets)
+        flow(subject.cca, RTPROP, i * stagger + offset, stop=str((n + i) * stagger)) for i, offset in enumerate(offsets)
     ]
     return dumbbell(
         "arrivals",
-        f"{n} flows, each enters {stagger:g} s after the last and leaves in the same order",
-        rate_mbps=RATE_MBPS,
+        f"{n} flows, each enters {stagger.s:g} s after the last and leaves in the same order",
+        rate=RATE,
         buffer=subject.buffer,
         flow_tables=tables,
-        duration_s=(2 * n - 1) * stagger,
-        warmup_s=JITTER_S,
+        duration=(2 * n - 1) * stagger,
+        warmup=JITTER,
         seed=seed,
     )
 
@@ -94,7 +94,7 @@ ARRIVALS = Family(
     name="arrivals",
     title="Staggered arrivals and departures",
     question="How long until flows share again after one comes or goes?",
-    setup=f"{RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms; a flow enters every {STAGGER_S:g} s, then one leaves as often",
+    setup=f"{RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; a flow enters every {STAGGER.s:g} s, then one leaves as often",
     axis=Axis(name="flows", scale="linear"),
     places=places("flows", quick=[2], default=[4], deep=[2, 4, 8]),
     scenario=_scenario,
@@ -107,7 +107,7 @@ ARRIVALS = Family(
         Claim(
             metric="late_jain",
             title="convergence",
-            text=f"flows share within {2 * STAGGER_S / 3:g} s of an arrival or departure",
+            text=f"flows share within {(2 * STAGGER / 3).s:g} s of an arrival or departure",
             threshold=thresholds.CONVERGED,
             expectations={"frcc": "tens of seconds (FRCC section 7)", "vegas": "late-comers see an inflated base RTT"},
         ),

@@ -9,13 +9,14 @@ from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import categories
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times_s
+from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.intervals import Scale
+from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-RATE_MBPS, RTPROP_MS = 48.0, 40.0
+RATE, RTPROP = Rate.from_mbps(48), Duration.from_ms(40)
 INCUMBENTS = ("cubic", "reno", "bbr")
 BUFFERS_BDP: Mapping[str, float] = {"1 BDP": 1.0, "4 BDP": 4.0}
 
@@ -32,18 +33,18 @@ def parse(label: str) -> tuple[str, float]:
 
 def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     incumbent, buffer_bdp = parse(place.label)
-    own, other = start_times_s(seed, 2, 5.0)
+    own, other = start_times(seed, 2, Duration.from_s(5))
     return dumbbell(
         "coexistence",
         f"one flow beside one of {incumbent}, buffer {buffer_bdp:g} BDP",
-        rate_mbps=RATE_MBPS,
+        rate=RATE,
         buffer=f"{buffer_bdp:g}bdp",
         flow_tables=[
-            flow(subject.cca, RTPROP_MS, own, id="new"),
-            flow(incumbent, RTPROP_MS, other, id="incumbent"),
+            flow(subject.cca, RTPROP, own, id="new"),
+            flow(incumbent, RTPROP, other, id="incumbent"),
         ],
-        duration_s=180.0 * patience,
-        warmup_s=60.0 * patience,
+        duration=Duration.from_s(180) * patience,
+        warmup=Duration.from_s(60) * patience,
         seed=seed,
     )
 
@@ -72,7 +73,7 @@ COEXISTENCE = Family(
     name="coexistence",
     title="Beside CUBIC, Reno and BBR",
     question="Does it starve deployed algorithms, and do they starve it?",
-    setup=f"one flow beside one incumbent, {RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms, shallow and deep buffers",
+    setup=f"one flow beside one incumbent, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, shallow and deep buffers",
     axis=Axis(name="incumbent and buffer", scale="category"),
     places=categories(quick=_names(("cubic",), ("1 BDP",)), default=ALL, deep=ALL),
     scenario=_scenario,

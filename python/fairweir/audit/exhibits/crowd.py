@@ -7,10 +7,11 @@ from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.units import Duration, Rate
 from fairweir.verdict import Direction, Threshold
 
-RTPROP_MS = 40.0
-RATE_PER_FLOW_MBPS = 2.0
+RTPROP = Duration.from_ms(40)
+RATE_PER_FLOW = Rate.from_mbps(2)
 
 EVEN = Threshold(
     bound=0.8,
@@ -31,12 +32,12 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     n = int(place.x)
     return dumbbell(
         "many-flows",
-        f"{n} flows, {RATE_PER_FLOW_MBPS:g} Mbps for each",
-        rate_mbps=RATE_PER_FLOW_MBPS * n,
+        f"{n} flows, {RATE_PER_FLOW.mbps:g} Mbps for each",
+        rate=RATE_PER_FLOW * n,
         buffer=subject.buffer,
-        flow_tables=flows(subject.cca, [RTPROP_MS] * n, seed, spread_s=5.0),
-        duration_s=600.0 * patience,
-        warmup_s=400.0 * patience,
+        flow_tables=flows(subject.cca, [RTPROP] * n, seed, spread=Duration.from_s(5)),
+        duration=Duration.from_s(600) * patience,
+        warmup=Duration.from_s(400) * patience,
         seed=seed,
     )
 
@@ -45,7 +46,7 @@ CROWD = Family(
     name="many-flows",
     title="Many flows",
     question="Do many flows share, and does the link survive them?",
-    setup=f"rtprop {RTPROP_MS:g} ms, a link of {RATE_PER_FLOW_MBPS:g} Mbps for each flow",
+    setup=f"rtprop {RTPROP.ms:g} ms, a link of {RATE_PER_FLOW.mbps:g} Mbps for each flow",
     axis=Axis(name="flows", scale="log"),
     places=places("flows", quick=[32], default=[100], deep=[32, 100, 320]),
     scenario=_scenario,

@@ -10,28 +10,29 @@ from fairweir.audit.exhibits.setting import places
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-RATE_MBPS, RTPROP_MS, BUFFER = 6.0, 120.0, "60pkts"
+RATE, RTPROP, BUFFER = Rate.from_mbps(6), Duration.from_ms(120), "60pkts"
 TIMER = "200ms"
 """Of ns-3, which the published numbers come from; with 40 ms (Linux) a slow flow hardly delays its ACKs."""
 PUBLISHED_RATIO = {"reno": 2.7, "cubic": 3.2}
 
 
 def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    tables = flows(subject.cca, [RTPROP_MS] * 2, seed)
+    tables = flows(subject.cca, [RTPROP] * 2, seed)
     if place.x > 1:
         tables[0]["delayed_ack"] = {"every": int(place.x), "timer": TIMER}
     return dumbbell(
         "delayed-acks",
         f"two flows; the receiver of the first sends one ACK for {place.label}",
-        rate_mbps=RATE_MBPS,
+        rate=RATE,
         buffer=BUFFER,
         flow_tables=tables,
-        duration_s=600.0 * patience,
-        warmup_s=100.0 * patience,
+        duration=Duration.from_s(600) * patience,
+        warmup=Duration.from_s(100) * patience,
         seed=seed,
     )
 
@@ -46,7 +47,7 @@ DELAYED_ACKS = Family(
     name="delayed-acks",
     title="Delayed ACKs on one of two flows",
     question="How much does a receiver that acknowledges less often cost its flow?",
-    setup=f"two flows, {RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms, buffer of 60 packets",
+    setup=f"two flows, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, buffer of 60 packets",
     axis=Axis(name="packets an ACK", scale="linear"),
     places=places("packets", quick=[4], default=[1, 2, 4, 8], deep=[1, 2, 4, 8, 16]),
     scenario=_scenario,

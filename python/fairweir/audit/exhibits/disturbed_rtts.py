@@ -9,10 +9,11 @@ from fairweir.audit.exhibits.family import Claim, Family, Place, Subject
 from fairweir.audit.exhibits.setting import categories, places
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN, PAIR_RATIO, SOLO_UTILIZATION
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flows, ms
+from fairweir.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.units import Duration, Rate
 
-RATE_MBPS, RTPROP_MS = 120.0, 60.0
-EARLY_MS = 1.0
+RATE, RTPROP = Rate.from_mbps(120), Duration.from_ms(60)
+EARLY = Duration.from_ms(1)
 REPEAT = "5s"
 """Often enough for every min-RTT window in use (10 s): the victim stays poisoned."""
 POISONED = {"alone": (True,), "one of two": (True, False)}
@@ -24,31 +25,31 @@ def _played(
     return dumbbell(
         name,
         description,
-        rate_mbps=RATE_MBPS,
+        rate=RATE,
         buffer=subject.buffer,
         flow_tables=tables,
-        duration_s=120.0 * patience,
-        warmup_s=60.0 * patience,
+        duration=Duration.from_s(120) * patience,
+        warmup=Duration.from_s(60) * patience,
         seed=seed,
     )
 
 
 def _poisoned(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     poisoned = POISONED[place.label]
-    tables = flows(subject.cca, [RTPROP_MS - EARLY_MS] * len(poisoned), seed)
+    tables = flows(subject.cca, [RTPROP - EARLY] * len(poisoned), seed)
     for table, is_poisoned in zip(tables, poisoned, strict=True):
         table["ack_jitter"] = (
-            {"kind": "early-packet", "offset": ms(EARLY_MS), "every": REPEAT}
+            {"kind": "early-packet", "offset": str(EARLY), "every": REPEAT}
             if is_poisoned
-            else {"kind": "constant", "delay": ms(EARLY_MS)}
+            else {"kind": "constant", "delay": str(EARLY)}
         )
-    description = f"a packet every {REPEAT} is {ms(EARLY_MS)} early, {place.label}"
+    description = f"a packet every {REPEAT} is {EARLY} early, {place.label}"
     return _played(subject, "poisoned-rtprop", description, tables, seed, patience)
 
 
 def _on_a_grid(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    tables = flows(subject.cca, [RTPROP_MS] * 2, seed)
-    tables[0]["ack_jitter"] = {"kind": "periodic", "period": ms(place.x)}
+    tables = flows(subject.cca, [RTPROP] * 2, seed)
+    tables[0]["ack_jitter"] = {"kind": "periodic", "period": str(Duration.from_ms(place.x))}
     description = f"two flows; ACKs of the first come only at multiples of {place.label}"
     return _played(subject, "acks-on-a-grid", description, tables, seed, patience)
 
@@ -57,7 +58,7 @@ POISONING = Family(
     name="poisoned-rtprop",
     title="Rtprop poisoned by an early packet",
     question="Does one sample that is 1 ms too small make a flow give up its share?",
-    setup=f"{RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms; one packet every {REPEAT} sees {RTPROP_MS - EARLY_MS:g} ms",
+    setup=f"{RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; one packet every {REPEAT} sees {(RTPROP - EARLY).ms:g} ms",
     axis=Axis(name="poisoned flow", scale="category"),
     places=categories(quick=list(POISONED), default=list(POISONED), deep=list(POISONED)),
     scenario=_poisoned,
@@ -84,7 +85,7 @@ GRID = Family(
     name="acks-on-a-grid",
     title="ACKs released at multiples of a period, on one of two flows",
     question="Does a flow starve whose ACKs come only at the ticks of a clock?",
-    setup=f"two flows, {RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms; ACKs of the first wait for the next tick",
+    setup=f"two flows, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; ACKs of the first wait for the next tick",
     axis=Axis(name="period", unit="ms", scale="linear"),
     places=places("ms", quick=[60], default=[20, 60], deep=[5, 10, 20, 40, 60]),
     scenario=_on_a_grid,

@@ -7,16 +7,18 @@ import math
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times_s
+from fairweir.dumbbell import PACKET, ScenarioDict, dumbbell, flow, start_times
 from fairweir.intervals import Scale
+from fairweir.units import Duration, Rate
 from fairweir.verdict import Direction, Threshold
 
-RATE_MBPS, RTPROP_MS = 48.0, 40.0
+RATE, RTPROP = Rate.from_mbps(48), Duration.from_ms(40)
 INITIAL_CWND = 10
-PACKET_MS = 12.0 / RATE_MBPS
+SENDING = PACKET / RATE
+"""Time of a packet on the link."""
 REPEATS = 5
 """Transfers a run, one after the other."""
-GAP_S = 12.0
+GAP = Duration.from_s(12)
 
 COMPARABLE = Threshold(
     bound=2.0,
@@ -26,7 +28,7 @@ COMPARABLE = Threshold(
 )
 
 
-def slow_start_s(packets: int) -> float:
+def slow_start(packets: int) -> Duration:
     """Completion time of a transfer that doubles its window every RTT from 10 packets until the link is full.
 
     Parameters
@@ -35,52 +37,55 @@ def slow_start_s(packets: int) -> float:
 
     Returns
     -------
-    s, from the first packet sent to the last acknowledgement, with no queue but its own
+    Duration, from the first packet sent to the last acknowledgement, with no queue but its own
     """
-    bdp = RTPROP_MS / PACKET_MS
-    window, left, elapsed_ms = float(INITIAL_CWND), packets, 0.0
+    bdp = RTPROP / SENDING
+    window, left, elapsed = float(INITIAL_CWND), packets, Duration.from_s(0)
     while left > window and window < bdp:
         left -= int(window)
-        elapsed_ms += RTPROP_MS
+        elapsed += RTPROP
         window *= 2
-    return (elapsed_ms + RTPROP_MS + left * PACKET_MS) / 1e3
+    return elapsed + RTPROP + left * SENDING
 
 
 def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     packets = int(place.x)
-    offsets = start_times_s(seed, REPEATS)
+    offsets = start_times(seed, REPEATS)
     tables = [
-        flow(subject.cca, RTPROP_MS, i * GAP_S + offset, bytes=f"{packets * 1500}B", id=f"transfer{i + 1}")
+        flow(subject.cca, RTPROP, i * GAP + offset, bytes=str(packets * PACKET), id=f"transfer{i + 1}")
         for i, offset in enumerate(offsets)
     ]
     return dumbbell(
         "finite-flows",
         f"transfers of {place.label} over an idle link",
-        rate_mbps=RATE_MBPS,
+        rate=RATE,
         buffer="1bdp",
         flow_tables=tables,
-        duration_s=REPEATS * GAP_S,
-        warmup_s=0.0,
+        duration=REPEATS * GAP,
+        warmup=Duration.from_s(0),
         seed=seed,
     )
 
 
 def _slowdown(reading: Reading) -> float:
     """Mean completion time by that of slow start; a transfer that did not end counts with the gap to the next."""
-    times = [flow["completion_s"] if flow["completion_s"] is not None else GAP_S for flow in reading.summary["flows"]]
-    return math.fsum(times) / len(times) / slow_start_s(int(reading.place.x))
+    return _mean_time(reading) / slow_start(int(reading.place.x))
 
 
 def _completion(reading: Reading) -> float:
-    times = [flow["completion_s"] if flow["completion_s"] is not None else GAP_S for flow in reading.summary["flows"]]
-    return math.fsum(times) / len(times) * 1e3
+    return _mean_time(reading).ms
+
+
+def _mean_time(reading: Reading) -> Duration:
+    times_s = [flow["completion_s"] for flow in reading.summary["flows"]]
+    return Duration.from_s(math.fsum(GAP.s if time is None else time for time in times_s) / len(times_s))
 
 
 FINITE = Family(
     name="finite-flows",
     title="Finite flows",
     question="Are short transfers as quick as with the slow start that everyone has?",
-    setup=f"transfers over an idle link, {RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms, initial window {INITIAL_CWND}",
+    setup=f"transfers over an idle link, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, initial window {INITIAL_CWND}",
     axis=Axis(name="size", unit="packets", scale="log"),
     places=places("packets", quick=[100], default=[10, 100, 1000, 10000], deep=[10, 30, 100, 300, 1000, 3000, 10000]),
     scenario=_scenario,

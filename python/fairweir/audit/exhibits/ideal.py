@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits import laws, readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Family, Law, Place, Subject
-from fairweir.audit.exhibits.setting import places, steady_times_s
+from fairweir.audit.exhibits.setting import places, steady_times
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-RATE_MBPS = 48.0
-RTPROP_MS = 50.0
+LINK_RATE = Rate.from_mbps(48)
+BASE_RTPROP = Duration.from_ms(50)
 FLOWS = 3
 
 CLAIMS = (
@@ -54,44 +55,44 @@ def _rtt_law(link: Callable[[float], laws.IdealLink]) -> Callable[[str], Mapping
 
 
 def _over_rates(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    duration, warmup = steady_times_s(place.x, patience)
+    duration, warmup = steady_times(Rate.from_mbps(place.x), patience)
     return dumbbell(
         "ideal-rate",
         f"{FLOWS} flows of one rtprop on an ideal {place.label} link",
-        rate_mbps=place.x,
+        rate=Rate.from_mbps(place.x),
         buffer=subject.buffer,
-        flow_tables=flows(subject.cca, [RTPROP_MS] * FLOWS, seed),
-        duration_s=duration,
-        warmup_s=warmup,
+        flow_tables=flows(subject.cca, [BASE_RTPROP] * FLOWS, seed),
+        duration=duration,
+        warmup=warmup,
         seed=seed,
     )
 
 
 def _over_rtprops(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    duration, warmup = steady_times_s(RATE_MBPS, patience)
+    duration, warmup = steady_times(LINK_RATE, patience)
     return dumbbell(
         "ideal-rtprop",
         f"{FLOWS} flows of rtprop {place.label} on an ideal link",
-        rate_mbps=RATE_MBPS,
+        rate=LINK_RATE,
         buffer=subject.buffer,
-        flow_tables=flows(subject.cca, [place.x] * FLOWS, seed),
-        duration_s=duration,
-        warmup_s=warmup,
+        flow_tables=flows(subject.cca, [Duration.from_ms(place.x)] * FLOWS, seed),
+        duration=duration,
+        warmup=warmup,
         seed=seed,
     )
 
 
 def _over_counts(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     n = int(place.x)
-    duration, warmup = steady_times_s(RATE_MBPS, patience)
+    duration, warmup = steady_times(LINK_RATE, patience)
     return dumbbell(
         "ideal-flows",
         f"{n} flows of one rtprop on an ideal link",
-        rate_mbps=RATE_MBPS,
+        rate=LINK_RATE,
         buffer=subject.buffer,
-        flow_tables=flows(subject.cca, [RTPROP_MS] * n, seed),
-        duration_s=duration,
-        warmup_s=warmup,
+        flow_tables=flows(subject.cca, [BASE_RTPROP] * n, seed),
+        duration=duration,
+        warmup=warmup,
         seed=seed,
     )
 
@@ -100,7 +101,7 @@ RATE = Family(
     name="ideal-rate",
     title="Ideal link, over rates",
     question="Are flows fair and the link used, whatever its rate?",
-    setup=f"{FLOWS} flows, rtprop {RTPROP_MS:g} ms, no jitter; buffer 3 BDP for CCAs that fill any, else 100 BDP",
+    setup=f"{FLOWS} flows, rtprop {BASE_RTPROP.ms:g} ms, no jitter; buffer 3 BDP for CCAs that fill any, else 100 BDP",
     axis=Axis(name="link rate", unit="Mbps", scale="log"),
     places=places(
         "Mbps",
@@ -111,7 +112,7 @@ RATE = Family(
     scenario=_over_rates,
     metrics=readings.SWEEP,
     claims=CLAIMS,
-    laws=_rtt_law(lambda rate: laws.IdealLink(rate, RTPROP_MS, FLOWS)),
+    laws=_rtt_law(lambda rate: laws.IdealLink(Rate.from_mbps(rate), BASE_RTPROP, FLOWS)),
     traced=lambda depth: (96.0,),
 )
 
@@ -119,26 +120,26 @@ RTPROP = Family(
     name="ideal-rtprop",
     title="Ideal link, over rtprops",
     question="Are flows fair and the link used, whatever the propagation delay?",
-    setup=f"{FLOWS} flows of one rtprop, {RATE_MBPS:g} Mbps, no jitter",
+    setup=f"{FLOWS} flows of one rtprop, {LINK_RATE.mbps:g} Mbps, no jitter",
     axis=Axis(name="rtprop", unit="ms", scale="log"),
     places=places("ms", quick=[20, 100], default=[10, 20, 50, 100, 200], deep=[5, 10, 20, 50, 100, 150, 200]),
     scenario=_over_rtprops,
     metrics=readings.SWEEP,
     claims=CLAIMS,
-    laws=_rtt_law(lambda rtprop: laws.IdealLink(RATE_MBPS, rtprop, FLOWS)),
+    laws=_rtt_law(lambda rtprop: laws.IdealLink(LINK_RATE, Duration.from_ms(rtprop), FLOWS)),
 )
 
 COUNT = Family(
     name="ideal-flows",
     title="Ideal link, over numbers of flows",
     question="Are flows fair and the link used, whatever their number?",
-    setup=f"rtprop {RTPROP_MS:g} ms, {RATE_MBPS:g} Mbps, no jitter",
+    setup=f"rtprop {BASE_RTPROP.ms:g} ms, {LINK_RATE.mbps:g} Mbps, no jitter",
     axis=Axis(name="flows", scale="linear"),
     places=places("flows", quick=[1, 4], default=[1, 2, 4, 8], deep=[1, 2, 3, 4, 6, 8, 12, 16]),
     scenario=_over_counts,
     metrics=readings.SWEEP,
     claims=CLAIMS,
-    laws=_rtt_law(lambda n: laws.IdealLink(RATE_MBPS, RTPROP_MS, int(n))),
+    laws=_rtt_law(lambda n: laws.IdealLink(LINK_RATE, BASE_RTPROP, int(n))),
 )
 
 FAMILIES = (RATE, RTPROP, COUNT)

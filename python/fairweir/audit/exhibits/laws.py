@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairweir.dumbbell import PACKET
+from fairweir.units import Duration, Rate
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PACKET_BITS = 1500 * 8
 LOSS_BASED_BUFFER_BDP = 3.0
 FRCC_THETA_MS = 10.0
 COPA_PACKETS_PER_FLOW = 2.0
@@ -26,13 +28,13 @@ BBR_PACKETS_PER_FLOW = 3.0
 class IdealLink:
     """A dumbbell without jitter."""
 
-    rate_mbps: float
-    rtprop_ms: float
+    rate: Rate
+    rtprop: Duration
     n: int
 
     def packets_ms(self, packets: float) -> float:
         """Time that the link takes for so many packets."""
-        return packets * PACKET_BITS / (self.rate_mbps * 1e3)
+        return (packets * PACKET / self.rate).ms
 
 
 @dataclass(frozen=True)
@@ -54,19 +56,19 @@ def rtt_law(cca: str) -> RttLaw | None:
 
 def _bbr_ms(link: IdealLink) -> float:
     if link.n == 1:
-        return link.rtprop_ms
-    return 2 * link.rtprop_ms + link.packets_ms(link.n * BBR_PACKETS_PER_FLOW)
+        return link.rtprop.ms
+    return 2 * link.rtprop.ms + link.packets_ms(link.n * BBR_PACKETS_PER_FLOW)
 
 
 def _full_buffer_ms(link: IdealLink) -> float:
-    return link.rtprop_ms * (1 + LOSS_BASED_BUFFER_BDP)
+    return link.rtprop.ms * (1 + LOSS_BASED_BUFFER_BDP)
 
 
 RTT_LAWS = {
-    "frcc": RttLaw("R + θ n", lambda link: link.rtprop_ms + FRCC_THETA_MS * link.n),
+    "frcc": RttLaw("R + θ n", lambda link: link.rtprop.ms + FRCC_THETA_MS * link.n),
     "bbr": RttLaw("2R + n α/C", _bbr_ms),
-    "copa": RttLaw("R + n/(δ C)", lambda link: link.rtprop_ms + link.packets_ms(link.n * COPA_PACKETS_PER_FLOW)),
-    "vegas": RttLaw("R + n (α+β)/2C", lambda link: link.rtprop_ms + link.packets_ms(link.n * VEGAS_PACKETS_PER_FLOW)),
+    "copa": RttLaw("R + n/(δ C)", lambda link: link.rtprop.ms + link.packets_ms(link.n * COPA_PACKETS_PER_FLOW)),
+    "vegas": RttLaw("R + n (α+β)/2C", lambda link: link.rtprop.ms + link.packets_ms(link.n * VEGAS_PACKETS_PER_FLOW)),
     "reno": RttLaw("R + buffer/C = 4R", _full_buffer_ms),
     "cubic": RttLaw("R + buffer/C = 4R", _full_buffer_ms),
 }

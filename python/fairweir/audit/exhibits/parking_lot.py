@@ -9,14 +9,15 @@ from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Law, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, flow, mbps, seconds, start_times_s
+from fairweir.dumbbell import ScenarioDict, flow, start_times
 from fairweir.intervals import Scale
+from fairweir.units import Duration, Rate
 from fairweir.verdict import Direction, Threshold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-RATE_MBPS, RTPROP_MS = 100.0, 10.0
+RATE, RTPROP = Rate.from_mbps(100), Duration.from_ms(10)
 
 NO_WORSE_THAN_SQUARE = Threshold(
     bound=1.0,
@@ -29,19 +30,19 @@ NO_WORSE_THAN_SQUARE = Threshold(
 def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     hops = int(place.x)
     names = [f"hop{i + 1}" for i in range(hops)]
-    starts = start_times_s(seed, hops + 1)
-    tables = [flow(subject.cca, RTPROP_MS, starts[0], id="long", path=names)]
+    starts = start_times(seed, hops + 1)
+    tables = [flow(subject.cca, RTPROP, starts[0], id="long", path=names)]
     tables += [
-        flow(subject.cca, RTPROP_MS, start, id=f"short{i + 1}", path=[name])
+        flow(subject.cca, RTPROP, start, id=f"short{i + 1}", path=[name])
         for i, (name, start) in enumerate(zip(names, starts[1:], strict=True))
     ]
     return {
         "name": "parking-lot",
         "description": f"one flow over {place.label}, one short flow on each hop",
-        "duration": seconds(110.0 * patience),
-        "warmup": seconds(60.0 * patience),
+        "duration": str(Duration.from_s(110) * patience),
+        "warmup": str(Duration.from_s(60) * patience),
         "seed": seed,
-        "link": {name: {"rate": mbps(RATE_MBPS), "buffer": subject.buffer} for name in names},
+        "link": {name: {"rate": str(RATE), "buffer": subject.buffer} for name in names},
         "flow": tables,
     }
 
@@ -71,7 +72,7 @@ PARKING_LOT = Family(
     name="parking-lot",
     title="Parking lot, over hops",
     question="What is left for a flow that crosses several bottlenecks?",
-    setup=f"{RATE_MBPS:g} Mbps a hop, rtprop {RTPROP_MS:g} ms for all flows, one short flow a hop",
+    setup=f"{RATE.mbps:g} Mbps a hop, rtprop {RTPROP.ms:g} ms for all flows, one short flow a hop",
     axis=Axis(name="hops", scale="linear"),
     places=places("hops", quick=[2], default=[2, 3, 4, 5], deep=[2, 3, 4, 5, 6]),
     scenario=_scenario,

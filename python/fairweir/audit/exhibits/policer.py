@@ -7,12 +7,13 @@ from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow, mbps, start_times_s
+from fairweir.dumbbell import PACKET, ScenarioDict, dumbbell, flow, start_times
 from fairweir.intervals import Scale
+from fairweir.units import Duration, Rate
 from fairweir.verdict import Direction, Threshold
 
-LINK_MBPS, POLICED_MBPS, RTPROP_MS = 100.0, 20.0, 50.0
-BDP_PKTS = POLICED_MBPS * RTPROP_MS * 1e3 / 12_000
+LINK, POLICED, RTPROP = Rate.from_mbps(100), Rate.from_mbps(20), Duration.from_ms(50)
+BDP_PKTS = POLICED * RTPROP / PACKET
 
 GOOD_USE = Threshold(
     bound=0.5,
@@ -30,31 +31,31 @@ LITTLE_LOSS = Threshold(
 
 
 def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    (start,) = start_times_s(seed, 1)
+    (start,) = start_times(seed, 1)
     burst = round(place.x * BDP_PKTS)
     return dumbbell(
         "policer",
         f"one flow through a policer with a bucket of {place.label}",
-        rate_mbps=LINK_MBPS,
+        rate=LINK,
         buffer="1bdp",
         flow_tables=[
-            flow(subject.cca, RTPROP_MS, start, policer={"rate": mbps(POLICED_MBPS), "burst": f"{burst * 1500}B"}),
+            flow(subject.cca, RTPROP, start, policer={"rate": str(POLICED), "burst": str(burst * PACKET)}),
         ],
-        duration_s=80.0 * patience,
-        warmup_s=20.0 * patience,
+        duration=Duration.from_s(80) * patience,
+        warmup=Duration.from_s(20) * patience,
         seed=seed,
     )
 
 
 def _use(reading: Reading) -> float:
-    return metrics.throughputs_mbps(reading.summary)[0] / POLICED_MBPS
+    return metrics.throughputs_mbps(reading.summary)[0] / POLICED.mbps
 
 
 POLICER = Family(
     name="policer",
     title="Token-bucket policer",
     question="Does a flow find the rate of a policer without losing much?",
-    setup=f"one flow, rtprop {RTPROP_MS:g} ms, link {LINK_MBPS:g} Mbps, policed to {POLICED_MBPS:g} Mbps",
+    setup=f"one flow, rtprop {RTPROP.ms:g} ms, link {LINK.mbps:g} Mbps, policed to {POLICED.mbps:g} Mbps",
     axis=Axis(name="bucket", unit="BDP", scale="log"),
     places=places("BDP", quick=[1], default=[1, 4], deep=[0.125, 0.25, 0.5, 1, 2, 4]),
     scenario=_scenario,

@@ -6,13 +6,13 @@ from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Subject
 from fairweir.audit.exhibits.setting import places
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times_s
+from fairweir.dumbbell import PACKET, ScenarioDict, dumbbell, flow, start_times
 from fairweir.intervals import Scale
 from fairweir.metrics import p95_queue_ms
+from fairweir.units import Duration, Rate
 from fairweir.verdict import Direction, Threshold
 
-RATE_MBPS, RTPROP_MS = 48.0, 40.0
-PACKET_BITS = 12_000
+RATE, RTPROP = Rate.from_mbps(48), Duration.from_ms(40)
 
 BACKED_OFF = Threshold(
     bound=0.1,
@@ -23,29 +23,29 @@ BACKED_OFF = Threshold(
 
 
 def _lossy(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    (start,) = start_times_s(seed, 1)
+    (start,) = start_times(seed, 1)
     return dumbbell(
         "heavy-loss",
         f"one flow loses {place.label} of its packets",
-        rate_mbps=RATE_MBPS,
+        rate=RATE,
         buffer="1bdp",
-        flow_tables=[flow(subject.cca, RTPROP_MS, start, loss=f"{place.x:g}%")],
-        duration_s=80.0 * patience,
-        warmup_s=20.0 * patience,
+        flow_tables=[flow(subject.cca, RTPROP, start, loss=f"{place.x:g}%")],
+        duration=Duration.from_s(80) * patience,
+        warmup=Duration.from_s(20) * patience,
         seed=seed,
     )
 
 
 def _deep(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    (start,) = start_times_s(seed, 1)
+    (start,) = start_times(seed, 1)
     return dumbbell(
         "deep-buffer",
         f"one flow before a buffer of {place.label}",
-        rate_mbps=RATE_MBPS,
+        rate=RATE,
         buffer=f"{place.x:g}bdp",
-        flow_tables=[flow(subject.cca, RTPROP_MS, start)],
-        duration_s=120.0 * patience,
-        warmup_s=40.0 * patience,
+        flow_tables=[flow(subject.cca, RTPROP, start)],
+        duration=Duration.from_s(120) * patience,
+        warmup=Duration.from_s(40) * patience,
         seed=seed,
     )
 
@@ -53,19 +53,19 @@ def _deep(subject: Subject, place: Place, seed: int, patience: float) -> Scenari
 def _sent_by_link(reading: Reading) -> float:
     """Give the sending rate, retransmissions included, by the link's."""
     sent = sum(int(f["sent_pkts"]) for f in reading.summary["flows"])
-    return sent * PACKET_BITS / (reading.measured_s * RATE_MBPS * 1e6)
+    return sent * PACKET / (RATE * Duration.from_s(reading.measured_s))
 
 
 def _queue_by_rtprop(reading: Reading) -> float | None:
     queue_ms = p95_queue_ms(reading.summary)
-    return None if queue_ms is None else queue_ms / RTPROP_MS
+    return None if queue_ms is None else queue_ms / RTPROP.ms
 
 
 HEAVY_LOSS = Family(
     name="heavy-loss",
     title="Heavy loss",
     question="Does the sender back off when most of what it sends is lost?",
-    setup=f"one flow, {RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms, independent loss",
+    setup=f"one flow, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, independent loss",
     axis=Axis(name="loss", unit="%", scale="linear"),
     places=places("%", quick=[50], default=[30, 50], deep=[10, 20, 30, 40, 50, 70]),
     scenario=_lossy,
@@ -89,7 +89,7 @@ DEEP_BUFFER = Family(
     name="deep-buffer",
     title="Standing queue, over buffers",
     question="How much of a deep buffer does a lone flow fill?",
-    setup=f"one flow, {RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms, no jitter",
+    setup=f"one flow, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, no jitter",
     axis=Axis(name="buffer", unit="BDP", scale="log"),
     places=places("BDP", quick=[8], default=[1, 4, 16], deep=[1, 2, 4, 8, 16, 32]),
     scenario=_deep,

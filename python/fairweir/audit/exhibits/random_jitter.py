@@ -6,25 +6,23 @@ from fairweir import metrics
 from fairweir.audit.exhibits import readings, thresholds
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Place, Reading, Subject
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow, mbps, ms, start_times_s
+from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.intervals import Scale
+from fairweir.units import Duration, Rate
 
 BUFFERS_BDP = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0)
 COARSE_BDP = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
-PATHS = (
-    (24.0, 20.0),
-    (24.0, 40.0),
-    (24.0, 80.0),
-    (48.0, 20.0),
-    (48.0, 40.0),
-    (48.0, 80.0),
-    (96.0, 20.0),
-    (96.0, 40.0),
-    (96.0, 80.0),
-)
-"""(rate in Mbps, rtprop in ms)."""
-DEFAULT_PATHS = ((24.0, 80.0), (48.0, 40.0), (96.0, 20.0), (96.0, 80.0))
-DURATION_S, WARMUP_S = 60.0, 20.0
+
+
+def _paths(*pairs: tuple[int, int]) -> tuple[tuple[Rate, Duration], ...]:
+    return tuple((Rate.from_mbps(mbps), Duration.from_ms(ms)) for mbps, ms in pairs)
+
+
+PATHS = _paths((24, 20), (24, 40), (24, 80), (48, 20), (48, 40), (48, 80), (96, 20), (96, 40), (96, 80))
+"""Rates and rtprops."""
+DEFAULT_PATHS = _paths((24, 80), (48, 40), (96, 20), (96, 80))
+(FIRST_PATH,) = _paths((48, 40))
+DURATION, WARMUP = Duration.from_s(60), Duration.from_s(20)
 BATCH_SPEEDUP = 4.0
 """The thesis aggregates in the link itself, so that its buffer is the one which overflows. Here the aggregator stands
 behind the link and has no buffer limit; batches of the link's own rate would make it a second bottleneck."""
@@ -34,9 +32,9 @@ def _label(buffer_bdp: float) -> str:
     return f"{buffer_bdp:g} BDP" if buffer_bdp >= 1 else f"1/{round(1 / buffer_bdp)} BDP"
 
 
-def _places(rate_mbps: float, rtprop_ms: float) -> dict[Depth, list[Place]]:
-    in_default = (rate_mbps, rtprop_ms) in DEFAULT_PATHS
-    is_first = (rate_mbps, rtprop_ms) == (48.0, 40.0)
+def _places(rate: Rate, rtprop: Duration) -> dict[Depth, list[Place]]:
+    in_default = (rate, rtprop) in DEFAULT_PATHS
+    is_first = (rate, rtprop) == FIRST_PATH
     quick = [1 / 16, 4.0] if is_first else []
     default = BUFFERS_BDP if is_first else COARSE_BDP if in_default else ()
     return {
@@ -46,43 +44,43 @@ def _places(rate_mbps: float, rtprop_ms: float) -> dict[Depth, list[Place]]:
     }
 
 
-def _family(rate_mbps: float, rtprop_ms: float) -> Family:
-    name = f"random-jitter-{rate_mbps:g}mbps-{rtprop_ms:g}ms"
+def _family(rate: Rate, rtprop: Duration) -> Family:
+    name = f"random-jitter-{rate.mbps:g}mbps-{rtprop.ms:g}ms"
 
     def scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-        (start,) = start_times_s(seed, 1)
+        (start,) = start_times(seed, 1)
         return dumbbell(
             name,
             f"one flow; random aggregation of up to one rtprop; buffer {place.label}",
-            rate_mbps=rate_mbps,
+            rate=rate,
             buffer=f"{place.x:g}bdp",
             flow_tables=[
                 flow(
                     subject.cca,
-                    rtprop_ms,
+                    rtprop,
                     start,
                     jitter={
                         "kind": "random-aggregation",
-                        "max": ms(rtprop_ms),
-                        "rate": mbps(BATCH_SPEEDUP * rate_mbps),
+                        "max": str(rtprop),
+                        "rate": str(BATCH_SPEEDUP * rate),
                     },
                 )
             ],
-            duration_s=DURATION_S * patience,
-            warmup_s=WARMUP_S * patience,
+            duration=DURATION * patience,
+            warmup=WARMUP * patience,
             seed=seed,
         )
 
     def lost_per_rtprop(reading: Reading) -> float:
-        return metrics.lost_pkts(reading.summary) * rtprop_ms / (reading.measured_s * 1e3)
+        return metrics.lost_pkts(reading.summary) * (rtprop / Duration.from_s(reading.measured_s))
 
     return Family(
         name=name,
-        title=f"Random aggregation, {rate_mbps:g} Mbps and {rtprop_ms:g} ms, over buffers",
+        title=f"Random aggregation, {rate.mbps:g} Mbps and {rtprop.ms:g} ms, over buffers",
         question="Does a lone flow use the link when packets are delayed at random by up to R, whatever the buffer?",
-        setup=f"one flow, {rate_mbps:g} Mbps, rtprop {rtprop_ms:g} ms, packets held for U[0, R), released in batches",
+        setup=f"one flow, {rate.mbps:g} Mbps, rtprop {rtprop.ms:g} ms, packets held for U[0, R), released in batches",
         axis=Axis(name="buffer", unit="BDP", scale="log"),
-        places=_places(rate_mbps, rtprop_ms),
+        places=_places(rate, rtprop),
         scenario=scenario,
         metrics=(
             readings.UTILIZATION,

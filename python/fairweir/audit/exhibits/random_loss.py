@@ -8,25 +8,26 @@ from fairweir.audit.exhibits.setting import categories
 from fairweir.audit.exhibits.victim import DISTURBED_GAIN, PAIR_RATIO, SOLO_UTILIZATION
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, dumbbell, flows
+from fairweir.units import Duration, Rate
 
-RATE_MBPS, RTPROP_MS, LOSS = 120.0, 40.0, "2%"
+RATE, RTPROP, LOSS = Rate.from_mbps(120), Duration.from_ms(40), "2%"
 LOSSY = {"alone": (True,), "on one of two": (True, False), "on both": (True, True)}
 
 
 def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
     lossy = LOSSY[place.label]
-    tables = flows(subject.cca, [RTPROP_MS] * len(lossy), seed)
+    tables = flows(subject.cca, [RTPROP] * len(lossy), seed)
     for table, is_lossy in zip(tables, lossy, strict=True):
         if is_lossy:
             table["loss"] = LOSS
     return dumbbell(
         "random-loss",
         f"{LOSS} random loss {place.label}",
-        rate_mbps=RATE_MBPS,
+        rate=RATE,
         buffer="1bdp",
         flow_tables=tables,
-        duration_s=80.0 * patience,
-        warmup_s=20.0 * patience,
+        duration=Duration.from_s(80) * patience,
+        warmup=Duration.from_s(20) * patience,
         seed=seed,
     )
 
@@ -35,7 +36,7 @@ LOSS_2_PERCENT = Family(
     name="random-loss",
     title="Random loss of 2 %",
     question="Does loss that is not congestion starve a flow?",
-    setup=f"{RATE_MBPS:g} Mbps, rtprop {RTPROP_MS:g} ms, buffer 1 BDP, independent loss of {LOSS}",
+    setup=f"{RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, buffer 1 BDP, independent loss of {LOSS}",
     axis=Axis(name="random loss", scale="category"),
     places=categories(quick=["alone", "on one of two"], default=list(LOSSY), deep=list(LOSSY)),
     scenario=_scenario,

@@ -8,18 +8,20 @@ from fairweir.audit.exhibits import readings
 from fairweir.audit.exhibits.family import Claim, Family, Metric, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.setting import categories
 from fairweir.audit.results import Axis
-from fairweir.dumbbell import ScenarioDict, dumbbell, flow, mbps, seconds, start_times_s
+from fairweir.dumbbell import ScenarioDict, dumbbell, flow, start_times
 from fairweir.intervals import Scale
+from fairweir.units import Duration, Rate
 from fairweir.verdict import Direction, Threshold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-RTPROP_MS = 80.0
-STEP_S = 20.0
+RTPROP = Duration.from_ms(80)
+STEP = Duration.from_s(20)
 BUFFER = "640pkts"
 """One BDP at 96 Mbps."""
-RATES_MBPS = {"doubling": (24.0, 48.0, 96.0), "halving": (96.0, 48.0, 24.0)}
+_SLOW, _MIDDLE, _FAST = Rate.from_mbps(24), Rate.from_mbps(48), Rate.from_mbps(96)
+RATES = {"doubling": (_SLOW, _MIDDLE, _FAST), "halving": (_FAST, _MIDDLE, _SLOW)}
 ADAPTED_SHARE = 0.8
 WINDOW_S = 1.0
 
@@ -39,39 +41,39 @@ USED = Threshold(
 
 
 def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    step_s = STEP_S * patience
-    (start,) = start_times_s(seed, 1)
-    rates = RATES_MBPS[place.label]
+    step = STEP * patience
+    (start,) = start_times(seed, 1)
+    rates = RATES[place.label]
     scenario = dumbbell(
         "rate-steps",
-        f"one flow; the link's rate is {place.label} every {step_s:g} s",
-        rate_mbps=rates[0],
+        f"one flow; the link's rate is {place.label} every {step.s:g} s",
+        rate=rates[0],
         buffer=BUFFER,
-        flow_tables=[flow(subject.cca, RTPROP_MS, start)],
-        duration_s=step_s * (len(rates) + 1),
-        warmup_s=step_s,
+        flow_tables=[flow(subject.cca, RTPROP, start)],
+        duration=step * (len(rates) + 1),
+        warmup=step,
         seed=seed,
     )
     link = scenario["link"]["bottleneck"]
     del link["rate"]
     held = (rates[0], *rates)
-    link["steps"] = [[seconds(i * step_s), mbps(rate)] for i, rate in enumerate(held) if i == 0 or held[i - 1] != rate]
+    link["steps"] = [[str(i * step), str(rate)] for i, rate in enumerate(held) if i == 0 or held[i - 1] != rate]
     return scenario
 
 
-def adaptation_times_s(series: Series, rates_mbps: Sequence[float]) -> Iterator[float]:
+def adaptation_times_s(series: Series, rates: Sequence[Rate]) -> Iterator[float]:
     """Give for each step how long it takes until a second's throughput is `ADAPTED_SHARE` of the new rate.
 
     A step that never gets there counts with its whole length.
     """
-    step_s = series.t_s[-1] / (len(rates_mbps) + 1)
+    step_s = series.t_s[-1] / (len(rates) + 1)
     total = [sum(column) for column in zip(*series.throughput_mbps, strict=True)]
-    for i in range(1, len(rates_mbps)):
+    for i in range(1, len(rates)):
         start_s, end_s = (i + 1) * step_s, (i + 2) * step_s
         times = (
             t
             for t, rate in zip(series.t_s, total, strict=True)
-            if start_s + WINDOW_S <= t <= end_s + 1e-9 and rate >= ADAPTED_SHARE * rates_mbps[i]
+            if start_s + WINDOW_S <= t <= end_s + 1e-9 and rate >= ADAPTED_SHARE * rates[i].mbps
         )
         yield min(next(times, end_s), end_s) - start_s
 
@@ -79,16 +81,16 @@ def adaptation_times_s(series: Series, rates_mbps: Sequence[float]) -> Iterator[
 def _adaptation(reading: Reading) -> float | None:
     if reading.series is None:
         return None
-    return max(adaptation_times_s(reading.series, RATES_MBPS[reading.place.label]))
+    return max(adaptation_times_s(reading.series, RATES[reading.place.label]))
 
 
 STEPS = Family(
     name="rate-steps",
     title="Rate steps",
     question="How quickly does a flow follow a link whose rate doubles or halves?",
-    setup=f"one flow, rtprop {RTPROP_MS:g} ms, buffer of 640 packets; 24, 48, 96 Mbps and back, {STEP_S:g} s each",
+    setup=f"one flow, rtprop {RTPROP.ms:g} ms, buffer of 640 packets; 24, 48, 96 Mbps and back, {STEP.s:g} s each",
     axis=Axis(name="rate", scale="category"),
-    places=categories(quick=["doubling"], default=list(RATES_MBPS), deep=list(RATES_MBPS)),
+    places=categories(quick=["doubling"], default=list(RATES), deep=list(RATES)),
     scenario=_scenario,
     metrics=(
         Metric("adaptation_s", "s", Scale.POSITIVE, _adaptation),

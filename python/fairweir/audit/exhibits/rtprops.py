@@ -16,21 +16,22 @@ from fairweir.audit.exhibits.family import (
     Reduction,
     Subject,
 )
-from fairweir.audit.exhibits.setting import places, steady_times_s
+from fairweir.audit.exhibits.setting import places, steady_times
 from fairweir.audit.results import Axis
 from fairweir.dumbbell import ScenarioDict, dumbbell, flows
 from fairweir.intervals import Scale
+from fairweir.units import Duration, Rate
 from fairweir.verdict import Direction, Threshold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-THREE_MS = (10.0, 20.0, 30.0)
-SHORT_MS = 4.0
-RATE_MBPS = 48.0
+THREE_RTPROPS = (Duration.from_ms(10), Duration.from_ms(20), Duration.from_ms(30))
+SHORT = Duration.from_ms(4)
+RATE = Rate.from_mbps(48)
 
-FRCC_GAMMA_D_MS = 40.0
-FRCC_THETA_MS = 10.0
+FRCC_GAMMA_D = Duration.from_ms(40)
+FRCC_THETA = Duration.from_ms(10)
 
 WITHIN_RTPROP_RATIO = Threshold(
     bound=3.0,
@@ -46,52 +47,52 @@ NO_MORE_THAN_RTPROPS = Threshold(
 )
 
 
-def frcc_ratio(rtprops_ms: tuple[float, ...]) -> float:
+def frcc_ratio(rtprops: tuple[Duration, ...]) -> float:
     """FRCC's throughput ratio for flows of different rtprops: rates are proportional to RTT + gamma D.
 
     References
     ----------
     docs/derivations.md, Rates of flows with different rtprops
     """
-    n = len(rtprops_ms)
-    weights = [r + n * FRCC_THETA_MS + FRCC_GAMMA_D_MS for r in rtprops_ms]
+    n = len(rtprops)
+    weights = [r + n * FRCC_THETA + FRCC_GAMMA_D for r in rtprops]
     return max(weights) / min(weights)
 
 
 def _three_laws(cca: str) -> Mapping[str, Law]:
-    return {"ratio": Law("(R₃+3θ+γD)/(R₁+3θ+γD)", lambda rate: frcc_ratio(THREE_MS))} if cca == "frcc" else {}
+    return {"ratio": Law("(R₃+3θ+γD)/(R₁+3θ+γD)", lambda rate: frcc_ratio(THREE_RTPROPS))} if cca == "frcc" else {}
 
 
 def _ratio_laws(cca: str) -> Mapping[str, Law]:
     if cca != "frcc":
         return {}
-    return {"ratio": Law("(kR+2θ+γD)/(R+2θ+γD)", lambda k: frcc_ratio((SHORT_MS, SHORT_MS * k)))}
+    return {"ratio": Law("(kR+2θ+γD)/(R+2θ+γD)", lambda k: frcc_ratio((SHORT, SHORT * k)))}
 
 
 def _three(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    duration, warmup = steady_times_s(place.x, patience)
+    duration, warmup = steady_times(Rate.from_mbps(place.x), patience)
     return dumbbell(
         "rtprops-10-20-30",
         f"three flows with rtprops of 10, 20 and 30 ms at {place.label}",
-        rate_mbps=place.x,
+        rate=Rate.from_mbps(place.x),
         buffer=subject.buffer,
-        flow_tables=flows(subject.cca, THREE_MS, seed),
-        duration_s=duration,
-        warmup_s=warmup,
+        flow_tables=flows(subject.cca, THREE_RTPROPS, seed),
+        duration=duration,
+        warmup=warmup,
         seed=seed,
     )
 
 
 def _pair(subject: Subject, place: Place, seed: int, patience: float) -> ScenarioDict:
-    duration, warmup = steady_times_s(RATE_MBPS, patience)
+    duration, warmup = steady_times(RATE, patience)
     return dumbbell(
         "rtprop-ratio",
         f"two flows whose rtprops differ {place.x:g}-fold",
-        rate_mbps=RATE_MBPS,
+        rate=RATE,
         buffer=subject.buffer,
-        flow_tables=flows(subject.cca, [SHORT_MS, SHORT_MS * place.x], seed),
-        duration_s=duration,
-        warmup_s=warmup,
+        flow_tables=flows(subject.cca, [SHORT, SHORT * place.x], seed),
+        duration=duration,
+        warmup=warmup,
         seed=seed,
     )
 
@@ -144,7 +145,7 @@ PAIR = Family(
     name="rtprop-ratio",
     title="Two flows, over ratios of their rtprops",
     question="How unfair are very different rtprops?",
-    setup=f"two flows, the short one's rtprop {SHORT_MS:g} ms, {RATE_MBPS:g} Mbps",
+    setup=f"two flows, the short one's rtprop {SHORT.ms:g} ms, {RATE.mbps:g} Mbps",
     axis=Axis(name="rtprop ratio", scale="log"),
     places=places("×", quick=[4, 16], default=[1, 2, 4, 8, 16, 32, 64], deep=[1, 2, 4, 8, 16, 32, 64]),
     scenario=_pair,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweir.audit.exhibits.family import Depth, Place
+from fairweir.units import Duration, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,20 +14,20 @@ STEADY_SHARE = 0.4
 """Long flows are measured over the last 40 % of a run (FRCC's scripts; docs/derivations.md)."""
 
 
-def steady_times_s(rate_mbps: float, patience: float) -> tuple[float, float]:
-    """Duration and warm-up of a run of long flows.
+def steady_times(rate: Rate, patience: float) -> tuple[Duration, Duration]:
+    """Return the duration and warm-up of a run of long flows.
 
     Five minutes as in FRCC section 7; less on fast links, where a minute is millions of packets: what has not converged
     by then is found not to have.
     """
-    if rate_mbps <= 100.0:
-        duration_s = 300.0
-    elif rate_mbps <= 300.0:
-        duration_s = 200.0
+    if rate <= Rate.from_mbps(100):
+        duration = Duration.from_s(300)
+    elif rate <= Rate.from_mbps(300):
+        duration = Duration.from_s(200)
     else:
-        duration_s = 100.0
-    duration_s *= patience
-    return duration_s, round((1.0 - STEADY_SHARE) * duration_s, 3)
+        duration = Duration.from_s(100)
+    duration *= patience
+    return duration, ((1.0 - STEADY_SHARE) * duration).rounded(Duration.from_ms(1))
 
 
 def places(
