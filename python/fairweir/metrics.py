@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from statistics import linear_regression
 from typing import Any
 
 from fairweir.errors import FairweirError
@@ -29,9 +31,19 @@ def max_min_ratio(rates: Sequence[float]) -> float:
 
 
 def jain(rates: Sequence[float]) -> float:
-    """Jain's fairness index: 1 if all are equal, 1/n if one has all; 0 if nothing moved."""
+    """Return Jain's fairness index: 1 if all are equal, 1/n if one has all; 0 if nothing moved (null in a summary)."""
     squares = sum(r * r for r in rates)
     return sum(rates) ** 2 / (len(rates) * squares) if squares > 0.0 else 0.0
+
+
+def exponent(xs: Sequence[float], ys: Sequence[float]) -> float:
+    """Return the power of x that y grows with: the least squares slope of ln y against ln x.
+
+    Parameters
+    ----------
+    xs, ys : n positive numbers each; at least two different xs
+    """
+    return linear_regression([math.log(x) for x in xs], [math.log(y) for y in ys]).slope
 
 
 def ratio(summary: Summary) -> float:
@@ -101,8 +113,3 @@ def loss_rate(summary: Summary) -> float:
 def lost_pkts(summary: Summary) -> int:
     """Packets lost after the warm-up, over all flows."""
     return sum(int(flow["lost_pkts"]) for flow in summary["flows"])
-
-
-def share_of_fair(summary: Summary, flow: int, capacity_mbps: float) -> float:
-    """A flow's throughput by its fair share of `capacity_mbps`."""
-    return throughputs_mbps(summary)[flow] * len(summary["flows"]) / capacity_mbps

@@ -17,6 +17,7 @@ from fairweir import _core, cca, world_sim
 from fairweir.arguments import one_of, text_with_unit
 from fairweir.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
 from fairweir.errors import CcaError, ConfigError, InvariantError
+from fairweir.metrics import jain
 from fairweir.scenario import Scenario, flow_ids
 from fairweir.world_sim import Capture, Played, Watching
 
@@ -361,10 +362,8 @@ def fairness(throughputs_mbps: list[float]) -> dict[str, float | None]:
     dict; ``jain`` in [1/n, 1], None if nothing was delivered; ``max_min_ratio`` at least 1, None (no finite number) if
     a flow delivered nothing
     """
-    total = sum(throughputs_mbps)
-    squares = sum(x * x for x in throughputs_mbps)
     smallest = min(throughputs_mbps, default=0.0)
     return {
-        "jain": total * total / (len(throughputs_mbps) * squares) if squares > 0 else None,
+        "jain": jain(throughputs_mbps) if any(throughputs_mbps) else None,
         "max_min_ratio": max(throughputs_mbps) / smallest if smallest > 0 else None,
     }

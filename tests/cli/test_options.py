@@ -335,7 +335,7 @@ OTHERS = {
     "kernel unload": "NAME --force --json",
     "list": "KIND --json",
     "new cca": "NAME --c --dir --json",
-    "prove": "SUITE --list --search --certificate --out --json",
+    "prove": "SUITE --list --model --search --certificate --out --json",
     "reproduce": "IDS --all --quick --on --list --index --experiments --plot --page --out --workers --json",
     "rule": "NAME --as --json",
     "run": "SCENARIO --on --seed --out --packets --pcap --pcap-at --plot --mode --traffic --record --cost --json",

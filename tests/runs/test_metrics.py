@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fairweir import metrics
+from fairweir.run import fairness
 
 
 def summary(*rates_mbps: float, utilization: float = 0.5) -> dict[str, Any]:
@@ -60,3 +61,16 @@ def test_loss_is_weighed_by_what_became_of_each_flows_packets() -> None:
 
 def test_a_flow_of_which_nothing_is_settled_has_lost_nothing() -> None:
     assert metrics.loss_rate(summary(0.0)) == 0.0
+
+
+def test_an_exponent_is_the_slope_of_logarithms() -> None:
+    xs = [1.0, 2.0, 4.0, 8.0]
+    assert metrics.exponent(xs, [5.0 * x**-0.5 for x in xs]) == pytest.approx(-0.5)
+    assert metrics.exponent(xs, [1.0, 4.0, 1.0, 4.0]) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("rates", [[1.0, 1.0], [3.0, 0.0, 0.0], [1.0, 2.0, 4.0]])
+def test_a_run_and_its_metrics_have_one_index_of_fairness(rates: list[float]) -> None:
+    assert fairness(rates)["jain"] == metrics.jain(rates)
+    assert fairness([0.0 for _ in rates])["jain"] is None
+    assert metrics.jain([0.0 for _ in rates]) == 0.0

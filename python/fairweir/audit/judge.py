@@ -13,6 +13,7 @@ from fairweir.arguments import words_for_enums
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Reduction
 from fairweir.audit.results import Curve, ExhibitResult, Fault, Point
 from fairweir.intervals import Scale, interval
+from fairweir.metrics import exponent
 from fairweir.verdict import Direction, Interval, Outcome, Threshold
 
 Samples = Mapping[int, Mapping[int, Mapping[str, float]]]
@@ -112,14 +113,8 @@ def slope(curve: Curve) -> Interval | None:
     common = sorted(set.intersection(*(set(p.seeds) for p in points)))
     if not common:
         return None
-    logs_x = [math.log(p.x) for p in points]
-    mean_x = math.fsum(logs_x) / len(logs_x)
-    spread = math.fsum((x - mean_x) ** 2 for x in logs_x)
-    exponents = []
-    for seed in common:
-        logs_y = [math.log(max(p.samples[p.seeds.index(seed)], 1e-12)) for p in points]
-        mean_y = math.fsum(logs_y) / len(logs_y)
-        exponents.append(math.fsum((x - mean_x) * (y - mean_y) for x, y in zip(logs_x, logs_y, strict=True)) / spread)
+    places = [p.x for p in points]
+    exponents = [exponent(places, [max(p.samples[p.seeds.index(seed)], 1e-12) for p in points]) for seed in common]
     return interval(exponents, Scale.REAL)
 
 

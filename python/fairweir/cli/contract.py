@@ -93,10 +93,6 @@ def contract(
         if not design_contract(ccas or [], scenario, as_json=as_json):
             raise typer.Exit(CLAIM_FAILS)
         return
-    if scenario is not None:
-        raise ConfigError(
-            "a scenario is written for wishes only", key="--scenario", hint="add --design, or leave it out"
-        )
     if not ccas:
         raise ConfigError("which CCA?", hint="fairweir contract vegas copa, or --table for those known by algebra")
     from fairweir.contracts.draw import contract_panels

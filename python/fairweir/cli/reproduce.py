@@ -74,8 +74,6 @@ def reproduce(
         return
     if everything and ids:
         raise ConfigError(f"both --all and names: {', '.join(ids)}", hint="leave one out")
-    if quick and world != "sim":
-        raise ConfigError(f"--quick is for the simulator alone: --on {world}", hint="leave out --on or --quick")
     out = out / "quick" if quick else out
     experiments, computed = choose(directory, ids or [], has_sim=world != "kernel")
     if list_only:

@@ -66,8 +66,6 @@ def starve(
         return
     if not cca:
         raise ConfigError("no CCA was given", hint="write `fairweir starve vegas`, or `--check FILE`", key="CCA")
-    if replay:
-        raise ConfigError("there is nothing to replay", hint="write `--check FILE --replay`", key="--replay")
     lowest, highest = read_range(rate_range, "--rate-range", Rate.parse, hint='write "1Mbps..1Gbps"')
     question = Question(
         cca=cca,

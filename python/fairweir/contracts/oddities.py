@@ -10,6 +10,7 @@ import numpy as np
 from fairweir.contracts.fit import Fit
 from fairweir.contracts.points import STATISTICS, TURNING, ContractPoint
 from fairweir.contracts.result import RtpropFit
+from fairweir.metrics import exponent
 from fairweir.verdict import Interval
 
 CLAMPED_FLOWS = 0.25
@@ -79,8 +80,7 @@ def _rtprop_bias(
             continue
         predicted = float(best.predict(np.array([p.statistic(statistic)]))[0])
         if math.isfinite(predicted) and predicted > 0.0:
-            pairs.append((math.log(p.rtprop_ms), math.log(p.output(output) / predicted)))
+            pairs.append((p.rtprop_ms, p.output(output) / predicted))
     if len({x for x, _ in pairs}) < 2:
         return None
-    x, y = np.array(pairs).T
-    return float(np.polyfit(x, y, 1)[0])
+    return exponent(*zip(*pairs, strict=True))

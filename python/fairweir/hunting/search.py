@@ -22,6 +22,7 @@ from fairweir.hunting.hunter import BudgetSpentError, Hunter, Progress
 from fairweir.hunting.result import BOUND, Growth, GrowthPoint, HuntResult, OutcomeWord, Victim
 from fairweir.hunting.space import KINDS, US, Space, Spot, believed, scenario
 from fairweir.measure import Measure, on_all_cores
+from fairweir.metrics import exponent
 from fairweir.units import Duration
 
 PACKET_BUDGET = 150_000_000
@@ -225,16 +226,10 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
             # Below the spot a ratio may still be rising towards a bound: where there is something beyond, only that
             # counts.
             beyond = [p for p in points if p.x >= places[axis](spot)]
-            exponent = _exponent(beyond if len(beyond) >= 2 else points)
-            curves.append(Growth.model_validate({"axis": axis, "points": points, "exponent": exponent}))
+            fitted = beyond if len(beyond) >= 2 else points
+            power = exponent([p.x for p in fitted], [p.ratio.value for p in fitted])
+            curves.append(Growth.model_validate({"axis": axis, "points": points, "exponent": power}))
     return curves
-
-
-def _exponent(points: Sequence[GrowthPoint]) -> float:
-    """Least squares slope of ln ratio against ln x."""
-    xs, ys = [math.log(p.x) for p in points], [math.log(p.ratio.value) for p in points]
-    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
-    return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / sum((x - mean_x) ** 2 for x in xs)
 
 
 def _victim(hunter: Hunter, spot: Spot) -> tuple[Victim, float, float]:
