@@ -81,6 +81,7 @@ def _problem(error: ErrorDetails, model: type[BaseModel], raw: Any, source: str 
         message = f"{noun} has the wrong length: `{show(found)}`"
     elif kind in _KINDS:
         message = f"{noun} must be {_KINDS[kind]}: `{show(found)}`"
+        hint = _example_table(error["loc"], model) if _KINDS[kind] == "a table" else None
     else:
         message = f"{noun}: {error['msg'].lower()}: `{show(found)}`"
     return ConfigError(message, hint=hint or None, source=source, key=key)
@@ -119,6 +120,21 @@ def _example(loc: Sequence[str | int], model: type[BaseModel]) -> str | None:
     if field is None or not field.examples:
         return None
     return f"write {loc[-1]} = {field.examples[0]}"
+
+
+def _example_table(loc: Sequence[str | int], model: type[BaseModel]) -> str | None:
+    """Return a hint with a table that may stand at `loc`: its kind, if there are several, and what it needs."""
+    end = max((i for i, part in enumerate(loc) if isinstance(part, str)), default=0)
+    key = str(loc[end])
+    owner = _model_at(loc[:end], model)
+    field = owner.model_fields.get(key) if owner else None
+    table = next(iter(_models_in(field.annotation)), None) if field else None
+    if table is None:
+        return None
+    rows = [f'kind = "{tag}"' for tag in _tags(table)[:1]]
+    needed = ((name, one) for name, one in table.model_fields.items() if one.examples and one.is_required())
+    rows += [f"{name} = {one.examples[0]}" for name, one in needed if one.examples]
+    return f"write it as {key} = {{ {', '.join(rows)} }}" if rows else None
 
 
 def _model_at(loc: Sequence[str | int], model: type[BaseModel]) -> type[BaseModel] | None:

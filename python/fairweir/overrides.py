@@ -7,7 +7,9 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fairweir.cca_spec import table_of
 from fairweir.errors import ConfigError
+from fairweir.suggestions import did_you_mean
 
 
 def apply(document: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,16 +34,22 @@ def apply(document: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str,
 
 
 def _reach(here: Any, parts: list[str], key: str) -> Iterator[Any]:
+    if not isinstance(here, (dict, list)):
+        before = ".".join(key.split(".")[: -len(parts) - 1])
+        raise ConfigError(
+            f"key `{key}` leads through something that is not a table", hint=f"write {before}=VALUE", key=key
+        )
     if not parts:
-        if not isinstance(here, (dict, list)):
-            raise ConfigError(f"key `{key}` leads through something that is not a table", key=key)
         yield here
         return
     part, rest = parts[0], parts[1:]
-    is_new = isinstance(here, dict) and part not in here and part not in {"*", "link", "flow"}
-    if is_new and not key.startswith(f"link.{part}."):
+    may_be_new = part not in {"*", "link", "flow"} and not key.startswith(f"link.{part}.")
+    if isinstance(here, dict) and part not in here and may_be_new:
         here[part] = {}
     for name in _entries(here, part, key):
+        if part == "cca" and isinstance(here[name], str):
+            # A controller is a text or a table; with the name alone it is written as a text.
+            here[name] = table_of(here[name])
         yield from _reach(here[name], rest, key)
 
 
@@ -61,7 +69,7 @@ def _entries(here: Any, part: str, key: str) -> list[Any]:
             hint=f"entries are 0 to {len(here) - 1}, or *",
             key=key,
         )
-    raise ConfigError(f"key `{key}` leads nowhere: there is no `{part}`", key=key)
+    raise ConfigError(f"key `{key}` leads nowhere: there is no `{part}`", hint=did_you_mean(part, here), key=key)
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

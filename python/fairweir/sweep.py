@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweir import __version__, cca, class_objects
+from fairweir.axes import MAX_POINTS, parse_axis
 from fairweir.errors import ConfigError, MissingExtraError
-from fairweir.overrides import parse_value
 from fairweir.pool import Done, Failed, InterruptedJobs, map_jobs
 from fairweir.run import World
 from fairweir.scenario import Scenario
@@ -26,9 +26,6 @@ from fairweir.world_sim import build
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-#: Most points of one grid: beyond this a slipped range is likelier than a wish.
-MAX_POINTS = 1_000_000
 
 Grid = Mapping[str, Sequence[Any]]
 
@@ -73,32 +70,13 @@ class Sweep:
 
 
 def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """Give ``KEY=V1,V2,...`` as lists of values; ``seed=1..5`` counts, ``[...]`` is a TOML list.
+    """Return the axes that texts such as ``KEY=V1,V2,...`` and ``KEY=FROM..TO/STEP`` describe (:mod:`fairweir.axes`).
 
     Raises
     ------
-    ConfigError : no values, or a range that goes down
+    ConfigError : as :func:`fairweir.axes.parse_axis`
     """
-    return dict(_axis(text) for text in texts)
-
-
-def _axis(text: str) -> tuple[str, list[Any]]:
-    key, equals, values = text.partition("=")
-    if not equals or not key.strip() or not values.strip():
-        raise ConfigError(f"grid axis has no values: `{text}`", hint="write KEY=V1,V2 or seed=1..5")
-    first, dots, last = values.partition("..")
-    if dots and first.strip().isdigit() and last.strip().isdigit():
-        if int(last) < int(first):
-            raise ConfigError(f"grid axis goes down: `{text}`", hint=f"write {key}={last}..{first}")
-        if int(last) - int(first) >= MAX_POINTS:
-            raise ConfigError(f"grid axis has more than {MAX_POINTS} values: `{text}`")
-        return key.strip(), list(range(int(first), int(last) + 1))
-    if values.lstrip().startswith("["):
-        listed = parse_value(values.strip())
-        if not isinstance(listed, list) or not listed:
-            raise ConfigError(f"grid axis is not a list: `{text}`", hint='write KEY=["a", "b"]')
-        return key.strip(), listed
-    return key.strip(), [parse_value(value.strip()) for value in values.split(",")]
+    return dict(map(parse_axis, texts))
 
 
 def grid_of(scenario: Scenario) -> dict[str, list[Any]]:

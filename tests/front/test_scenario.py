@@ -270,6 +270,35 @@ def test_overrides_reach_into_tables_lists_and_all_entries() -> None:
     assert scenario.flow[0].cca.name == "reno"
 
 
+def test_overrides_reach_into_a_controller_that_is_written_as_text() -> None:
+    changed = dumbbell(["reno", {"name": "cubic"}, "cubic{c=0.3}"]).override(
+        {"flow.*.cca.beta": 0.3, "flow.0.cca": "bbr"}
+    )
+    assert [flow.cca.params for flow in changed.flow] == [{}, {"beta": 0.3}, {"c": 0.3, "beta": 0.3}]
+    # In the order in which they are given: the parameter of the later key stays.
+    changed = dumbbell("reno").override({"flow.0.cca": "cubic", "flow.0.cca.beta": 0.3})
+    assert (changed.flow[0].cca.name, changed.flow[0].cca.params) == ("cubic", {"beta": 0.3})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "hint"),
+    [
+        ("link.bottlneck.rate", "3Mbps", "did you mean `bottleneck`?"),
+        ("lnk.bottleneck.rate", "3Mbps", "did you mean `link`?"),
+        ("link.bottleneck.ratee", "3Mbps", "did you mean `rate`?"),
+        ("flow.0.rtprop.max", "3ms", "write flow.0.rtprop=VALUE"),
+        ("flow.0.rtprop.max.more", "3ms", "write flow.0.rtprop=VALUE"),
+        ("flow.0.jitter", "5ms", 'write it as jitter = { kind = "constant", delay = "5ms" }'),
+        ("flow.0.policer", "5Mbps", 'write it as policer = { rate = "12Mbps", burst = "64KiB" }'),
+        ("flow.0.cca", 3, 'write it as cca = { name = "bbr" }'),
+    ],
+)
+def test_overrides_that_go_wrong_have_a_hint(key: str, value: Any, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        dumbbell("reno").override({key: value})
+    assert caught.value.hint == hint
+
+
 @pytest.mark.parametrize(
     ("key", "message"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,18 @@ def test_bad_points_are_found_before_any_is_played(tmp_path: Path) -> None:
         ("k=1,2", [1, 2]),
         ('k=["a,b", { kind = "codel" }]', ["a,b", {"kind": "codel"}]),
         ("k=true,false", [True, False]),
+        ("seed=1..3,7", [1, 2, 3, 7]),
+        ("k=2..6/2", [2, 4, 6]),
+        ("k=0.5..0.9/0.1", [0.5, 0.6, 0.7, 0.8, 0.9]),
+        ("k=-1..1/0.5", [-1.0, -0.5, 0.0, 0.5, 1.0]),
+        ("k=1..2/0.4", [1.0, 1.4, 1.8]),
+        ("k=10ms..30ms/10ms", ["10ms", "20ms", "30ms"]),
+        ("k=0.5bdp..1.5bdp/0.5bdp,infinite", ["0.5bdp", "1.0bdp", "1.5bdp", "infinite"]),
+        ("k=10Mbit/s..20Mbit/s / 5Mbit/s", ["10Mbit/s", "15Mbit/s", "20Mbit/s"]),
+        ("k=1%..3%/1%", ["1%", "2%", "3%"]),
+        ("k=cubic{beta=0.5,c=0.4},bbr", ["cubic{beta=0.5,c=0.4}", "bbr"]),
+        ('k={ name = "cubic", beta = 0.5 },"a,b"', [{"name": "cubic", "beta": 0.5}, "a,b"]),
+        ("k=../mine.py:Mine,a..b", ["../mine.py:Mine", "a..b"]),
     ],
 )
 def test_axes(text: str, values: list[Any]) -> None:
@@ -113,13 +126,37 @@ def test_axes(text: str, values: list[Any]) -> None:
         ("seed=", "grid axis has no values: `seed=`"),
         ("seed=5..1", "grid axis goes down: `seed=5..1`"),
         ("seed=1..99999999", "grid axis has more than 1000000 values"),
+        ("k=0.5..0.9", "range without a step: `0.5..0.9`"),
+        ("k=10ms..50ms", "range without a step: `10ms..50ms`"),
+        ("k=10ms..1s/10ms", "range with more than one unit: `10ms..1s/10ms`"),
+        ("k=10..50ms/10ms", "range with more than one unit"),
+        ("k=10ms..50ms/10", "range with more than one unit"),
+        ("k=50ms..10ms/10ms", "grid axis goes down: `k=50ms..10ms/10ms`"),
+        ("k=1..2/0", "range with a step that is not positive"),
+        ("k=1..2/-1", "range with a step that is not positive"),
+        ("k=0..1/0.0000001", "grid axis has more than 1000000 values"),
+        ("k=1..many", "not a range: `1..many` (in `k=1..many`)"),
+        ("k=few..5", "not a range: `few..5`"),
+        ("k=1..2..3", "not a range: `1..2..3`"),
         ("k=[1", "grid axis is not a list"),
         ("k=[]", "grid axis is not a list"),
     ],
 )
 def test_axes_that_cannot_be(text: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message.replace("[", r"\[")):
+    with pytest.raises(ConfigError, match=re.escape(message)):
         parse_grid([text])
+
+
+def test_an_axis_varies_a_parameter_of_a_controller_however_it_is_written(tmp_path: Path) -> None:
+    axis = parse_grid(["flow.0.cca.beta=0.5..0.7/0.2"])
+    for written in ("cubic", {"name": "cubic"}, {"name": "cubic", "c": 0.4}, "cubic{c=0.4}"):
+        points = expand(dumbbell(written, rate="12Mbps", duration="2s"), axis)
+        assert [point.scenario.flow[0].cca.params["beta"] for point in points] == [0.5, 0.7]
+    # The grid comes after --set, which may have changed the controller itself.
+    base = small().override({"flow.*.cca": {"name": "bbr"}})
+    found = sweep(base, parse_grid(["flow.*.cca.cwnd_gain=1.5,2"]), tmp_path)
+    assert not found.failures
+    assert [point.scenario.flow[1].cca.params for point in found.points] == [{"cwnd_gain": 1.5}, {"cwnd_gain": 2}]
 
 
 def test_a_scenario_may_bring_its_grid() -> None:

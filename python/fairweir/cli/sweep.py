@@ -26,7 +26,9 @@ def sweep(
     scenario: ScenarioFile,
     grid: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=V1,V2", help="An axis: link.bottleneck.rate=12Mbps,24Mbps or seed=1..5; may repeat."),
+        typer.Option(
+            metavar="KEY=V1,V2", help="An axis: KEY=12Mbps,24Mbps, seed=1..5 or KEY=10ms..50ms/10ms; may repeat."
+        ),
     ] = None,
     settings: Settings = None,
     seed: Seed = None,
