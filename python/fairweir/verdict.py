@@ -1,7 +1,7 @@
-"""A verdict: a claim, its outcome, and the evidence it rests on.
+"""Outcomes of claims, thresholds with their reasons, and how an interval is judged by one.
 
-Every part of fairweir that judges something (an audit's exhibits, the starvation hunt, a contract, a proof) says so
-with the same four words, so that one table and one exit code can hold them all.
+Audits and reproductions use these four words. Proofs (proved, refuted, vacuous, unknown), the starvation hunt and
+contracts have words of their own; an audit maps those of the hunt and of the contract to these.
 """
 
 from __future__ import annotations
@@ -84,22 +84,6 @@ class Interval(BaseModel):
         if not lo_good and not hi_good:
             return Outcome.FAILS
         return Outcome.UNKNOWN
-
-
-class Verdict(BaseModel):
-    """A claim, its outcome and its evidence."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    claim: str
-    outcome: Outcome
-    why: str
-    evidence: Interval | None = None
-    unit: str = ""
-    scenario: str | None = None
-    """Path of the scenario that shows it, relative to the results."""
-    replay: str | None = None
-    """Command that plays it again."""
 
 
 @words_for_enums

@@ -1,0 +1,68 @@
+"""Where commands put what they make, unless told: named in their help, and none of it is committed by accident."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+import typer
+
+from fairweir.cli.main import COMMANDS
+from fairweir.formal.solve import CONTRADICTIONS
+
+ROOT = Path(__file__).parents[2]
+#: Folders that commands name after what they are asked, as their help has it.
+NAMED = {"audit-<CCAs>": "audit-reno-cubic", "runs/NAME": "runs/policer", "synthesised/NAME": "synthesised/g1-5"}
+
+
+def _outs() -> Iterator[tuple[str, Any, str]]:
+    """Each command's --out: its default and help."""
+    for name, place in COMMANDS.items():
+        module, _, attribute = place.partition(":")
+        found = getattr(importlib.import_module(module), attribute)
+        if isinstance(found, typer.Typer):
+            functions = [(f"{name} {one.name}", one.callback) for one in found.registered_commands]
+        else:
+            functions = [(name, found)]
+        for words, function in functions:
+            assert function is not None
+            hints = get_type_hints(function, include_extras=True)
+            for parameter in inspect.signature(function).parameters.values():
+                if parameter.name == "out":
+                    (info,) = hints["out"].__metadata__
+                    yield words, parameter.default, info.help
+
+
+OUTS = list(_outs())
+
+
+def test_commands_that_write_are_found() -> None:
+    assert {"audit", "contract", "sweep", "fluid", "agree", "starve", "guard evaluate"} <= {name for name, *_ in OUTS}
+
+
+@pytest.mark.parametrize(("command", "default", "text"), OUTS, ids=[name for name, *_ in OUTS])
+def test_help_says_where_results_go(command: str, default: Any, text: str) -> None:
+    # A default that is a path is shown by typer; with another one the help names it, or nothing is kept without --out.
+    if default is None:
+        assert any(f"default {name}" in text for name in NAMED) or text.startswith("Keep"), (command, text)
+
+
+def test_default_results_are_ignored_by_git() -> None:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("no repository")
+    folders = [str(default) for _, default, _ in OUTS if isinstance(default, Path)]
+    folders += [*NAMED.values(), str(CONTRADICTIONS)]
+    shown = subprocess.run(
+        ["git", "check-ignore", *(f"{folder}/x" for folder in folders)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert shown.stdout.split() == [f"{folder}/x" for folder in folders]
