@@ -242,6 +242,7 @@ def ask(
     return Answer(checked.outcome, {}, found.solver, cpu_s, reason, fingerprint, checked.cpu_s)
 
 
+@words_for_enums
 def control(question: Question, budget: Budget | None = None, solvers: Sequence[SolverName] = ALL_SOLVERS) -> Answer:
     """Ask the controls of a claim that holds.
 
