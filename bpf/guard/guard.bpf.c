@@ -68,6 +68,7 @@ struct {
 	u64 merged; /* told with a later one */
 	u64 rewritten; /* windows made smaller; clamps changed */
 	u64 unscaled; /* windows left alone as their scale is unknown */
+	u64 authenticated; /* windows left alone as the header is signed (TCP-AO, TCP-MD5) */
 	u64 held_until_ns; /* nothing is held back after it */
 } guard_state;
 
@@ -178,13 +179,18 @@ static __always_inline void hold_back(struct __sk_buff *skb, const struct guard_
 
 	if (!target || (guard_clamps && !skb->sk))
 		return;
+	if (at->is_signed) {
+		COUNT(authenticated);
+		return;
+	}
 	scale = scale_of(skb, p, target);
 	if (scale > MAX_WSCALE) {
 		COUNT(unscaled);
 		return;
 	}
 	promise = bpf_map_lookup_elem(&guard_promises, &p->flow);
-	if (!promise) {
+	/* Further ahead than any window reaches is of another connection, whose begin was not seen. */
+	if (!promise || (s32)(promise->edge - p->ack) > (s32)(0xffffU << scale)) {
 		/* What was promised before is unknown: this window is the least it can be. */
 		first.edge = p->ack + ((u32)p->window << scale);
 		bpf_map_update_elem(&guard_promises, &p->flow, &first, ANY);
@@ -200,6 +206,20 @@ static __always_inline void hold_back(struct __sk_buff *skb, const struct guard_
 		return;
 	bpf_skb_store_bytes(skb, at->transport + 14, &new, sizeof(new), 0);
 	COUNT(rewritten);
+}
+
+/*
+ * The host begins another connection: it has promised nothing yet, and user space learns its scale from the handshake.
+ * Its target stays until user space has judged it, as a sender may reconnect as often as it likes.
+ */
+static __always_inline void begin_anew(const struct guard_packet *p)
+{
+	struct guard_target *target = bpf_map_lookup_elem(&guard_targets, &p->flow);
+
+	if (!target)
+		return;
+	target->wscale = NO_WSCALE;
+	bpf_map_delete_elem(&guard_promises, &p->flow);
 }
 
 struct bpf_iter__tcp {
@@ -271,7 +291,9 @@ int guard_egress(struct __sk_buff *skb)
 	if (!read_packet(skb, GUARD_OUTGOING, &p, &at))
 		return NEXT_PROGRAM;
 	report_outgoing(&p);
-	if ((p.flags & (TCP_ACK | TCP_SYN | TCP_RST)) == TCP_ACK)
+	if ((p.flags & (TCP_SYN | TCP_RST)) == TCP_SYN)
+		begin_anew(&p);
+	else if ((p.flags & (TCP_ACK | TCP_RST)) == TCP_ACK)
 		hold_back(skb, &p, &at);
 	return NEXT_PROGRAM;
 }

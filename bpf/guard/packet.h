@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * A packet as it passes a network device, of TCP above all: with or without a link header, VLAN tags in band or beside it,
- * IPv4 with options, IPv6 with extension headers. Fragments are no packets here. All reads go through the kernel's bounds checks.
+ * IPv4 with options, IPv6 with extension headers. Fragments are no packets here, but for atomic ones, which are whole
+ * (RFC 6946). All reads go through the kernel's bounds checks.
  */
 #ifndef FAIRWEIR_GUARD_PACKET_H
 #define FAIRWEIR_GUARD_PACKET_H
@@ -86,14 +87,18 @@ static __always_inline u32 be32(const u8 *p)
 #define IP_FRAGMENT 0x3fff /* offset, or more to come */
 #define IPV6_HOP_BY_HOP 0
 #define IPV6_ROUTING 43
+#define IPV6_FRAGMENT 44
 #define IPV6_DESTINATION 60
-#define MAX_EXTENSIONS 4
+#define IPV6_IS_FRAGMENTED 0xfff9 /* offset, or more to come */
+/* Linux takes as many as a packet has room for; of 1,500 bytes these are 180. */
+#define MAX_EXTENSIONS 192
 
 /* Where the headers are, bytes from the start. */
 struct guard_layout {
 	u32 ip;
 	u32 transport;
 	u32 end; /* of the payload: frames may be padded */
+	bool is_signed; /* by TCP-AO or TCP-MD5: whoever changes the header breaks it */
 };
 
 static __always_inline bool read_ipv4(struct __sk_buff *skb, u8 protocol, struct guard_layout *at, u8 *src, u8 *dst)
@@ -117,26 +122,51 @@ static __always_inline bool read_ipv4(struct __sk_buff *skb, u8 protocol, struct
 	return true;
 }
 
+struct guard_extensions {
+	struct __sk_buff *skb;
+	u32 at;
+	u8 next;
+	u8 protocol;
+	bool is_broken;
+};
+
+/* One extension header; 1 ends the loop. */
+static long skip_extension(u32 index, struct guard_extensions *seen)
+{
+	u8 bytes[4];
+
+	(void)index;
+	if (seen->next == seen->protocol)
+		return 1;
+	if (seen->next != IPV6_HOP_BY_HOP && seen->next != IPV6_ROUTING && seen->next != IPV6_DESTINATION &&
+	    seen->next != IPV6_FRAGMENT)
+		seen->is_broken = true;
+	else if (bpf_skb_load_bytes(seen->skb, seen->at, bytes, sizeof(bytes)))
+		seen->is_broken = true;
+	else if (seen->next == IPV6_FRAGMENT && (be16(bytes + 2) & IPV6_IS_FRAGMENTED))
+		seen->is_broken = true;
+	if (seen->is_broken)
+		return 1;
+	seen->at += seen->next == IPV6_FRAGMENT ? 8 : (bytes[1] + 1) * 8;
+	seen->next = bytes[0];
+	return 0;
+}
+
 static __always_inline bool read_ipv6(struct __sk_buff *skb, u8 protocol, struct guard_layout *at, u8 *src, u8 *dst)
 {
-	u8 ip[40], extension[2], next;
-	int i;
+	struct guard_extensions seen = { .skb = skb, .protocol = protocol };
+	u8 ip[40];
 
 	if (bpf_skb_load_bytes(skb, at->ip, ip, sizeof(ip)) || ip[0] >> 4 != 6)
 		return false;
 	at->end = at->ip + sizeof(ip) + be16(ip + 4);
-	at->transport = at->ip + sizeof(ip);
-	next = ip[6];
-	for (i = 0; i < MAX_EXTENSIONS && next != protocol; i++) {
-		if (next != IPV6_HOP_BY_HOP && next != IPV6_ROUTING && next != IPV6_DESTINATION)
-			return false;
-		if (bpf_skb_load_bytes(skb, at->transport, extension, sizeof(extension)))
-			return false;
-		next = extension[0];
-		at->transport += (extension[1] + 1) * 8;
-	}
-	if (next != protocol)
+	seen.at = at->ip + sizeof(ip);
+	seen.next = ip[6];
+	if (seen.next != protocol)
+		bpf_loop(MAX_EXTENSIONS, skip_extension, &seen, 0);
+	if (seen.is_broken || seen.next != protocol)
 		return false;
+	at->transport = seen.at;
 	__builtin_memcpy(src, ip + 8, 16);
 	__builtin_memcpy(dst, ip + 24, 16);
 	return true;
@@ -183,6 +213,8 @@ static __always_inline bool read_network(struct __sk_buff *skb, u8 protocol, str
 #define OPTION_NOP 1
 #define OPTION_WSCALE 3
 #define OPTION_TIMESTAMPS 8
+#define OPTION_MD5 19 /* RFC 2385 */
+#define OPTION_AO 29 /* RFC 5925 */
 /* NOP NOP timestamps(10): how nearly every packet has it. */
 #define USUAL_OPTIONS 0x0101080a
 
@@ -194,7 +226,8 @@ static __always_inline void set_timestamps(struct guard_packet *p, const u8 *sta
 }
 
 /* One option after another; any nonsense ends it. */
-static __always_inline void read_options(struct __sk_buff *skb, u32 at, u32 end, struct guard_packet *p)
+static __always_inline void read_options(struct __sk_buff *skb, u32 at, u32 end, struct guard_packet *p,
+					 struct guard_layout *layout)
 {
 	u8 kind, bytes[8];
 	int i;
@@ -214,6 +247,8 @@ static __always_inline void read_options(struct __sk_buff *skb, u32 at, u32 end,
 			p->wscale = min(bytes[0], (u8)MAX_WSCALE);
 		if (kind == OPTION_TIMESTAMPS && len == 10 && !bpf_skb_load_bytes(skb, at + 2, bytes, 8))
 			set_timestamps(p, bytes);
+		if (kind == OPTION_MD5 || kind == OPTION_AO)
+			layout->is_signed = true;
 		at += len;
 	}
 }
@@ -249,11 +284,12 @@ static __always_inline bool read_packet(struct __sk_buff *skb, enum guard_direct
 	p->segs = min(skb->gso_segs ?: 1U, 0xffffU);
 	p->wire = skb->len + (p->segs - 1) * (at->transport + header);
 	p->wscale = NO_WSCALE;
+	at->is_signed = false;
 	if (!(p->flags & TCP_SYN) && header == TCP_HEADER + sizeof(stamps) &&
 	    !bpf_skb_load_bytes(skb, at->transport + TCP_HEADER, stamps, sizeof(stamps)) && be32(stamps) == USUAL_OPTIONS)
 		set_timestamps(p, stamps + 4);
 	else if (header > TCP_HEADER)
-		read_options(skb, at->transport + TCP_HEADER, at->transport + header, p);
+		read_options(skb, at->transport + TCP_HEADER, at->transport + header, p, at);
 	return true;
 }
 

@@ -76,6 +76,7 @@ fn watch(from: &mut Unstructured<'_>) -> Result<()> {
     let mut policies = Policies::new(&config, None).expect("no model is named");
     let limits = Limits {
         open: from.int_in_range(0..=5)?,
+        per_source: from.int_in_range(0..=5)?,
         strangers: from.int_in_range(0..=5)?,
         idle: Dur::from_millis(from.int_in_range(0..=2000)?),
         budget: Bytes(from.int_in_range(0..=40_000)?),

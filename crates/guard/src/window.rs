@@ -13,7 +13,7 @@ use fairweir_units::Dur;
 /// A sender with less than two segments in flight waits for delayed ACKs, and with less than one for its persist timer.
 const MIN_SEGMENTS: u64 = 2;
 /// RFC 7323 §2.3.
-const MAX_SCALE: u8 = 14;
+pub(crate) const MAX_SCALE: u8 = 14;
 
 /// How many bytes a sender should have in flight: at least two segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::machine;
 use crate::settings::Rules;
 use crate::status::{Change, Decisions, Explanation, FlowStatus, ServiceStatus, Status, TableCounts};
 use crate::tap::Tap;
-use fairweir_guard::policy::{Decision, Group, History, Policies};
+use fairweir_guard::policy::{Decision, Group, History, Policies, Why};
 use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Table, WindowTarget};
 use fairweir_units::{Dur, Time};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -27,7 +27,7 @@ pub struct Guard {
     interface: String,
     dry_run: bool,
     started: Time,
-    held: HashMap<FlowId, Held>,
+    held: HashMap<FlowKey, Held>,
     notes: HashMap<FlowId, Notes>,
     rates_at: Time,
 }
@@ -35,7 +35,8 @@ pub struct Guard {
 /// What the kernel has been told of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
-    flow: FlowKey,
+    /// Another connection between the same ends has another scale, and the kernel has forgotten it.
+    id: FlowId,
     target: WindowTarget,
     wscale: Option<u8>,
 }
@@ -84,13 +85,16 @@ impl Guard {
     /// Takes new rules; flows keep their measurements, and their windows until the next decision.
     ///
     /// # Errors
-    /// If they do not belong together; then nothing changes.
+    /// If they do not belong together, and then nothing changes; or if the kernel's maps cannot be written.
     pub fn reload(&mut self, rules: Rules) -> Result<(), GuardError> {
         self.policies = rules.policies()?;
         self.group = rules.config.group();
         self.known.rename(rules.names);
         self.table.replan(self.policies.plan());
-        Ok(())
+        // The new rules may be about others; whoever rests is judged when data move again.
+        let measured: HashSet<FlowKey> = self.table.iter().map(|(_, flow)| *flow.key()).collect();
+        let resting: Vec<FlowKey> = self.held.keys().filter(|flow| !measured.contains(*flow)).copied().collect();
+        resting.into_iter().try_for_each(|flow| self.apply(flow, None))
     }
 
     /// Where packets come from.
@@ -125,14 +129,18 @@ impl Guard {
             let Some(flow) = self.table.get(id) else { continue };
             let (key, wscale) = (*flow.key(), flow.wscale());
             seen.insert(id);
-            let wanted = decision.window.filter(|_| !flow.is_ended());
-            self.apply(id, wanted.map(|target| Held { flow: key, target, wscale }))?;
+            let wanted = decision.window.map(|target| Held { id, target, wscale });
+            // Who is too young to judge keeps what its last connection, or its time before a rest, was given.
+            if wanted.is_some() || decision.why != Why::TooYoung {
+                self.apply(key, wanted)?;
+            }
             if self.notes.entry(id).or_default().history.remember(now, &decision) {
                 turns.push(Turn { flow: key, decision });
             }
         }
-        let gone: Vec<FlowId> = self.held.keys().filter(|id| !seen.contains(id)).copied().collect();
-        gone.into_iter().try_for_each(|id| self.apply(id, None))?;
+        // Flows that rest stay held: only the host ends a connection.
+        let gone: Vec<FlowKey> = self.held.keys().filter(|flow| !self.table.remembers(flow)).copied().collect();
+        gone.into_iter().try_for_each(|flow| self.apply(flow, None))?;
         self.notes.retain(|id, _| seen.contains(id));
         self.tap.programs().clamp()?;
         Ok(turns)
@@ -143,24 +151,24 @@ impl Guard {
     /// # Errors
     /// If the kernel's maps cannot be written.
     pub fn release_all(&mut self) -> Result<(), GuardError> {
-        let held: Vec<FlowId> = self.held.keys().copied().collect();
-        held.into_iter().try_for_each(|id| self.apply(id, None))?;
+        let held: Vec<FlowKey> = self.held.keys().copied().collect();
+        held.into_iter().try_for_each(|flow| self.apply(flow, None))?;
         self.tap.programs().clamp()
     }
 
-    fn apply(&mut self, id: FlowId, wanted: Option<Held>) -> Result<(), GuardError> {
-        let before = self.held.get(&id).copied();
+    fn apply(&mut self, flow: FlowKey, wanted: Option<Held>) -> Result<(), GuardError> {
+        let before = self.held.get(&flow).copied();
         if wanted == before || self.dry_run {
             return Ok(());
         }
         match (wanted, before) {
             (Some(held), _) => {
-                self.tap.programs().hold(&held.flow, held.target, held.wscale)?;
-                self.held.insert(id, held);
+                self.tap.programs().hold(&flow, held.target, held.wscale)?;
+                self.held.insert(flow, held);
             }
-            (None, Some(held)) => {
-                self.tap.programs().release(&held.flow)?;
-                self.held.remove(&id);
+            (None, Some(_)) => {
+                self.tap.programs().release(&flow)?;
+                self.held.remove(&flow);
             }
             (None, None) => {}
         }
@@ -179,7 +187,7 @@ impl Guard {
         for (id, flow) in self.table.iter() {
             let notes = self.notes.entry(id).or_default();
             let payload = flow.monitor().payload();
-            notes.mbps = (payload - notes.payload_before) as f64 * 8e-6 / span.as_secs_f64();
+            notes.mbps = payload.saturating_sub(notes.payload_before) as f64 * 8e-6 / span.as_secs_f64();
             notes.payload_before = payload;
         }
     }
@@ -220,6 +228,8 @@ impl Guard {
                 strangers_evicted: counts.strangers_evicted,
                 idle_evicted: counts.idle_evicted,
                 refused: counts.refused,
+                refused_bytes: counts.refused_bytes,
+                resting: self.table.resting(),
             },
             cpu_s: machine::cpu_time().as_secs_f64(),
             resident_kib: machine::resident_kib(),

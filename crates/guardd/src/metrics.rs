@@ -90,18 +90,21 @@ pub fn render(status: &Status) -> String {
         ("lost_summaries_total", "Summaries that found no room.", kernel.lost),
         ("thinned_acks_total", "Pure ACKs left out under load.", kernel.thinned),
         ("rewritten_acks_total", "ACKs that left with a smaller window.", kernel.rewritten),
-        ("refused_flows_total", "Flows that found no room in the table.", status.table.refused),
         ("decisions_total", "Decisions about all flows.", status.decisions.made),
         (
             "missed_decisions_total",
             "Decisions that were late by a period or more, and left out.",
             status.decisions.missed,
         ),
+        ("refused_flows_total", "Packets of flows that found no room in the table.", status.table.refused),
+        ("unguarded_bytes_total", "Payload of flows that found no room in the table.", status.table.refused_bytes),
+        ("authenticated_acks_total", "ACKs that TCP-AO or TCP-MD5 signs, left alone.", kernel.authenticated),
     ] {
         family(name, "counter", help, &mut std::iter::once((String::new(), value as f64)));
     }
     for (name, help, value) in [
         ("flows", "Measured flows.", status.table.open as f64),
+        ("resting_flows", "Flows that are idle or over, and remembered.", status.table.resting as f64),
         ("strangers", "Flows whose peers may be forged.", status.table.strangers as f64),
         ("resident_bytes", "Memory of the daemon.", status.resident_kib as f64 * 1024.0),
         (

@@ -50,8 +50,14 @@ pub struct TableCounts {
     pub strangers_evicted: u64,
     /// Open flows that went for others.
     pub idle_evicted: u64,
-    /// Flows that found no room.
+    /// Packets of flows that found no room.
     pub refused: u64,
+    /// Payload that arrived in them: nothing holds it back.
+    #[serde(default)]
+    pub refused_bytes: u64,
+    /// Flows that are idle or over; a window that they had stays theirs.
+    #[serde(default)]
+    pub resting: usize,
 }
 
 /// Flows that share one allowance.

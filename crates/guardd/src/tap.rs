@@ -35,6 +35,9 @@ pub struct KernelCounts {
     pub rewritten: u64,
     /// ACKs whose window was left alone, as its scale is not known.
     pub unscaled: u64,
+    /// ACKs whose window was left alone, as TCP-AO or TCP-MD5 signs it.
+    #[serde(default)]
+    pub authenticated: u64,
 }
 
 /// How flows are held back.
@@ -137,8 +140,9 @@ impl Programs {
         let bss = self.object.maps().find(|m| m.name().as_encoded_bytes().ends_with(b".bss"));
         let bytes = bss.and_then(|m| m.lookup(&[0; 4], MapFlags::ANY).ok().flatten()).unwrap_or_default();
         let mut words = bytes.chunks_exact(8).map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
-        let [told, lost, thinned, merged, rewritten, unscaled] = std::array::from_fn(|_| words.next().unwrap_or(0));
-        KernelCounts { told, lost, thinned, merged, rewritten, unscaled }
+        let [told, lost, thinned, merged, rewritten, unscaled, authenticated] =
+            std::array::from_fn(|_| words.next().unwrap_or(0));
+        KernelCounts { told, lost, thinned, merged, rewritten, unscaled, authenticated }
     }
 
     /// What the program of `side` makes of `frame` (with an Ethernet header), `repeat` times, sent nowhere; and how long

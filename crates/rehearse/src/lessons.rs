@@ -126,7 +126,7 @@ impl Lessons {
 
     fn new(parties: Parties, flows: usize, mss: u32, sampling: Sampling) -> Lessons {
         let plan = Plan::new(catalogue());
-        let limits = Limits { open: flows, needs_proof: false, ..Limits::default() };
+        let limits = Limits { open: flows, per_source: usize::MAX, needs_proof: false, ..Limits::default() };
         let row = Row::for_plan(&plan);
         Lessons {
             sampling,

@@ -74,7 +74,7 @@ impl Receiver {
     pub fn new(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) -> Receiver {
         assert_eq!(senders.len(), config.flows.len(), "a sender a flow");
         let flows = config.flows.iter().zip(FIRST_PORT..).zip(senders);
-        let limits = Limits { needs_proof: false, ..Limits::default() };
+        let limits = Limits { needs_proof: false, per_source: usize::MAX, ..Limits::default() };
         Receiver {
             table: Table::new(limits, [0; 16], policies.plan()),
             policies,

@@ -107,7 +107,7 @@ pub struct FlowReport {
 impl Replay {
     /// With the policies of `config`, made by the caller, at `managed` hosts.
     pub fn new(config: &Config, policies: Policies, managed: Vec<IpAddr>) -> Replay {
-        let limits = Limits { needs_proof: false, ..Limits::default() };
+        let limits = Limits { needs_proof: false, per_source: usize::MAX, ..Limits::default() };
         Replay {
             table: Table::new(limits, [0; 16], policies.plan()),
             policies,

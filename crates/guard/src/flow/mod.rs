@@ -1,8 +1,10 @@
 //! Which flows there are.
 
 mod clock;
+mod handshake;
 mod life;
-mod scale;
+mod source;
 mod table;
+mod usage;
 
 pub use table::{Counts, Flow, FlowId, Limits, Table};

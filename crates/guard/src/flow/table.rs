@@ -1,12 +1,21 @@
 //! All flows, in bounded memory.
 //!
 //! A *stranger* (a peer that may be forged) costs a few hundred bytes and is measured by nobody; the oldest stranger
-//! goes when another comes and there is no room. A peer that acknowledges a sequence number of ours becomes *open* and gets a
-//! [`Monitor`]; only idle open flows make room for new ones. So forged traffic never pushes out a real flow.
+//! goes when another comes and there is no room. A peer that acknowledges a sequence number of ours, or whose data the host
+//! acknowledges, becomes *open* and gets a [`Monitor`]. So forged traffic never pushes out a real flow.
+//!
+//! A flow that is idle or over *rests*: nothing measures it and no policy counts it, but the table remembers it, and it is
+//! open again with its next data. Nothing that arrives makes the table forget a flow.
+//!
+//! A full table makes room for a flow that moves more data than another: flows that rest go first, then the one with the
+//! least data lately among those that are looked at. One source (an address, of IPv6 a /64) has a limited number of
+//! flows, and makes room among its own. A flow that finds no room keeps its host's own window, and is counted.
 
 use super::clock::Clock;
+use super::handshake::Handshake;
 use super::life::{Life, Phase};
-use super::scale::Scale;
+use super::source::{Sources, source};
+use super::usage::Usage;
 use crate::features::{Plan, Row};
 use crate::measure::{Arrival, Monitor};
 use crate::packet::{Direction, Flags, FlowKey, Packet};
@@ -14,15 +23,18 @@ use fairweir_units::{Bytes, Dur, Time};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher};
+use std::net::IpAddr;
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Open flows.
+    /// Open flows, and those that rest.
     pub open: usize,
+    /// Of these, flows of one remote address (IPv4) or /64 (IPv6).
+    pub per_source: usize,
     /// Strangers.
     pub strangers: usize,
-    /// An open flow without a packet for so long may be forgotten.
+    /// An open flow without a packet for so long rests.
     pub idle: Dur,
     /// What the measurements of all open flows may take; beyond it the idlest flows go.
     pub budget: Bytes,
@@ -32,9 +44,23 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { open: 4096, strangers: 4096, idle: Dur::from_secs(60), budget: Bytes(64 << 20), needs_proof: true }
+        Limits {
+            open: 4096,
+            per_source: 512,
+            strangers: 4096,
+            idle: Dur::from_secs(60),
+            budget: Bytes(64 << 20),
+            needs_proof: true,
+        }
     }
 }
+
+/// A flow that seems over rests after so much silence.
+const LINGER: Dur = Dur::from_millis(500);
+/// A flow that the host has closed, or has begun again without an answer, is forgotten after so much silence.
+const FORGET_CLOSED: Dur = Dur::from_secs(10);
+/// A flow that rests is forgotten after so much silence.
+const FORGET: Dur = Dur::from_secs(3600);
 
 /// Names a measured flow as long as it lives; never another one later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,8 +75,10 @@ pub struct Flow {
     key: FlowKey,
     life: Life,
     seen: Time,
-    scale: Scale,
+    handshake: Handshake,
     monitor: Monitor,
+    usage: Usage,
+    is_resting: bool,
     /// What the table counts for it.
     bytes: usize,
 }
@@ -68,9 +96,20 @@ impl Flow {
     pub fn seen(&self) -> Time {
         self.seen
     }
-    /// Has its sender finished, or was it reset?
+    /// Has its sender finished, or was it reset, as far as is known?
     pub fn is_ended(&self) -> bool {
-        self.life.phase == Phase::Ended
+        self.life.seems_over()
+    }
+    /// The host begins another connection between the same ends.
+    fn begin_anew(&mut self, plan: &Plan) {
+        self.life = Life::new();
+        self.handshake = Handshake::default();
+        self.monitor = Monitor::new(plan);
+        self.is_resting = true;
+    }
+    /// Data move again.
+    fn wake(&mut self) {
+        self.is_resting &= self.life.phase != Phase::Open || self.life.seems_over();
     }
     /// Notes what it takes, and gives it.
     fn account(&mut self) -> usize {
@@ -79,7 +118,7 @@ impl Flow {
     }
     /// Scale of the windows that the managed host advertises, if the handshake was seen.
     pub fn wscale(&self) -> Option<u8> {
-        self.scale.agreed()
+        self.handshake.scale()
     }
 }
 
@@ -88,10 +127,12 @@ impl Flow {
 pub struct Counts {
     /// Strangers that went for others.
     pub strangers_evicted: u64,
-    /// Open flows that went for others, being idle.
+    /// Flows that went for others that moved more data.
     pub idle_evicted: u64,
-    /// Proven flows that found no room.
+    /// Packets of proven flows that found no room.
     pub refused: u64,
+    /// Payload that arrived in them, bytes: nothing holds it back.
+    pub refused_bytes: u64,
     /// Open flows that went because all together took too much memory.
     pub budget_evicted: u64,
 }
@@ -115,7 +156,8 @@ enum Place {
 #[derive(Debug)]
 struct Stranger {
     life: Life,
-    scale: Scale,
+    handshake: Handshake,
+    usage: Usage,
     born: u64,
 }
 
@@ -134,13 +176,14 @@ pub struct Table {
     births: u64,
     slots: Vec<(u32, Option<Box<Flow>>)>,
     free: Vec<u32>,
+    sources: Sources<Keyed>,
     hand: usize,
     /// Of all open flows.
     bytes: usize,
     counts: Counts,
 }
 
-/// Slots that are looked at to find an idle flow; a full turn takes a few attempts more, each bounded.
+/// Flows that are looked at to find the least useful one; a full turn takes a few attempts more, each bounded.
 const LOOKS: usize = 32;
 
 impl Table {
@@ -163,6 +206,7 @@ impl Table {
             births: 0,
             slots: Vec::new(),
             free: Vec::new(),
+            sources: Sources::new(keyed()),
             hand: 0,
             bytes: 0,
             counts: Counts::default(),
@@ -194,27 +238,35 @@ impl Table {
 
     fn measure(&mut self, slot: u32, packet: &Packet) -> Option<FlowId> {
         let (generation, flow) = &mut self.slots[slot as usize];
-        let id = FlowId { slot, generation: *generation };
         let flow = flow.as_deref_mut()?;
         flow.seen = self.now;
-        let is_anew = packet.flags.has(Flags::SYN) && flow.life.phase == Phase::Ended;
-        if is_anew {
-            self.remove(id);
-            return None;
+        if flow.handshake.is_anew(packet) {
+            flow.begin_anew(&self.plan);
+            *generation = generation.wrapping_add(1);
         }
+        let id = FlowId { slot, generation: *generation };
+        let acked_before = flow.life.acked();
         flow.life.observe(packet);
-        if packet.flags.has(Flags::SYN) {
-            flow.scale.on_syn(packet);
-        }
+        flow.handshake.observe(packet, self.now);
         if packet.direction == Direction::Outgoing {
             if let Some(stamps) = packet.timestamps {
                 flow.monitor.on_departure(stamps.tsval, self.now);
+            }
+            let newly = acked_before.zip(flow.life.acked()).map_or(0, |(before, after)| after.wrapping_sub(before));
+            flow.monitor.on_acknowledged(newly, self.now, flow.handshake.rtt());
+            if newly > 0 {
+                flow.wake();
             }
             return None;
         }
         if packet.payload == 0 || packet.flags.has(Flags::RST) {
             return None;
         }
+        flow.wake();
+        if flow.is_resting {
+            return None;
+        }
+        flow.usage.add(packet.payload, self.now);
         let arrival = Arrival {
             at: self.now,
             seq: packet.seq,
@@ -240,7 +292,7 @@ impl Table {
     #[cold]
     fn economise(&mut self, id: FlowId) {
         let mut others: Vec<(Time, FlowId)> =
-            self.iter().filter(|(other, _)| *other != id).map(|(other, flow)| (flow.seen, other)).collect();
+            self.all().filter(|(other, _)| *other != id).map(|(other, flow)| (flow.seen, other)).collect();
         others.sort_unstable();
         let goal = self.limits.budget.0 / 16 * 15;
         for (_, other) in others {
@@ -268,7 +320,10 @@ impl Table {
         }
         self.births += 1;
         let born = self.births;
-        self.strangers.insert(key, Stranger { life: Life::new(), scale: Scale::default(), born });
+        self.strangers.insert(
+            key,
+            Stranger { life: Life::new(), handshake: Handshake::default(), usage: Usage::default(), born },
+        );
         self.places.insert(key, Place::Stranger);
         self.queue.push_back((key, born));
     }
@@ -276,16 +331,22 @@ impl Table {
     /// A stranger's packet; its slot if it is none any more.
     fn meet(&mut self, packet: &Packet) -> Option<u32> {
         let stranger = self.strangers.get_mut(&packet.flow)?;
-        if packet.flags.has(Flags::SYN) {
-            stranger.scale.on_syn(packet);
+        if stranger.handshake.is_anew(packet) {
+            (stranger.life, stranger.handshake) = (Life::new(), Handshake::default());
         }
+        stranger.handshake.observe(packet, self.now);
+        let is_data = packet.payload > 0 && packet.direction == Direction::Incoming;
         let is_open = stranger.life.observe(packet) == Phase::Open;
-        let is_trusted = !self.limits.needs_proof && packet.payload > 0 && packet.direction == Direction::Incoming;
-        if !is_open && !is_trusted {
+        if !is_open && (self.limits.needs_proof || !is_data) {
             return None;
         }
-        let Some(slot) = self.room() else {
+        if is_data {
+            stranger.usage.add(packet.payload, self.now);
+        }
+        let usage = stranger.usage;
+        let Some(slot) = self.room(packet.flow.remote().ip(), &usage) else {
             self.counts.refused += 1;
+            self.counts.refused_bytes += if is_data { u64::from(packet.payload) } else { 0 };
             return None;
         };
         let mut stranger = self.strangers.remove(&packet.flow)?;
@@ -296,11 +357,15 @@ impl Table {
             key: packet.flow,
             life: stranger.life,
             seen: self.now,
-            scale: stranger.scale,
+            handshake: stranger.handshake,
             monitor: Monitor::new(&self.plan),
+            // What is added now comes again with the measurement of this packet.
+            usage: Usage::default(),
+            is_resting: false,
             bytes: 0,
         };
         self.places.insert(packet.flow, Place::Open(slot));
+        self.sources.add(source(packet.flow.remote().ip()), slot);
         let (generation, place) = &mut self.slots[slot as usize];
         let id = FlowId { slot, generation: *generation };
         let flow = place.insert(Box::new(flow));
@@ -309,24 +374,44 @@ impl Table {
         Some(slot)
     }
 
-    fn room(&mut self) -> Option<u32> {
-        if self.free.is_empty() && self.slots.len() < self.limits.open {
+    /// A slot for a flow from `remote` that has moved so much lately.
+    fn room(&mut self, remote: IpAddr, usage: &Usage) -> Option<u32> {
+        let own = self.sources.of(source(remote));
+        if own.len() >= self.limits.per_source.max(1) {
+            let start = self.hand;
+            let looks: Vec<u32> = (0..LOOKS.min(own.len())).map(|i| own[(start + i) % own.len()]).collect();
+            self.hand = self.hand.wrapping_add(LOOKS);
+            self.make_room(&looks, usage)?;
+        } else if self.free.is_empty() && self.slots.len() < self.limits.open {
             self.slots.push((0, None));
             return Some((self.slots.len() - 1) as u32);
-        }
-        for _ in 0..LOOKS {
-            if !self.free.is_empty() || self.slots.is_empty() {
-                break;
-            }
-            self.hand = (self.hand + 1) % self.slots.len();
-            let (generation, flow) = &self.slots[self.hand];
-            let id = FlowId { slot: self.hand as u32, generation: *generation };
-            if flow.as_ref().is_some_and(|f| f.is_ended() || self.now.since(f.seen) >= self.limits.idle) {
-                self.remove(id);
-                self.counts.idle_evicted += 1;
-            }
+        } else if self.free.is_empty() && !self.slots.is_empty() {
+            let start = self.hand % self.slots.len();
+            let looks: Vec<u32> =
+                (0..LOOKS.min(self.slots.len())).map(|i| ((start + i) % self.slots.len()) as u32).collect();
+            self.hand = self.hand.wrapping_add(LOOKS);
+            self.make_room(&looks, usage)?;
         }
         self.free.pop()
+    }
+
+    /// Lets the least useful flow in these slots go, if it is less so than one that has moved as much as `usage`.
+    fn make_room(&mut self, slots: &[u32], usage: &Usage) -> Option<()> {
+        let (now, idle) = (self.now, self.limits.idle);
+        let worth = |slot: &u32| {
+            let (generation, flow) = &self.slots[*slot as usize];
+            let flow = flow.as_deref()?;
+            let is_live = !flow.is_resting && !flow.is_ended() && now.since(flow.seen) < idle;
+            Some((is_live, flow.usage.recent(now), flow.seen, FlowId { slot: *slot, generation: *generation }))
+        };
+        let (is_live, moved, _, id) = slots.iter().filter_map(worth).min()?;
+        // Twice as much, so that two equal flows do not take turns.
+        if is_live && usage.recent(now) <= 2 * moved {
+            return None;
+        }
+        self.remove(id);
+        self.counts.idle_evicted += 1;
+        Some(())
     }
 
     fn remove(&mut self, id: FlowId) {
@@ -334,34 +419,59 @@ impl Table {
         if let Some(flow) = flow.take() {
             *generation = generation.wrapping_add(1);
             self.places.remove(&flow.key);
+            self.sources.remove(source(flow.key.remote().ip()), id.slot);
             self.latest = None;
             self.bytes -= flow.bytes;
             self.free.push(id.slot);
         }
     }
 
-    /// Forgets flows that are idle or ended; call it about once a second, with the clock that packets have.
+    /// Lets flows rest that are idle or over, and forgets those that have rested for long; call it about once a second,
+    /// with the clock that packets have.
     pub fn expire(&mut self, at: Time) {
         self.now = self.clock.read(at);
         for slot in 0..self.slots.len() {
-            let (generation, flow) = &self.slots[slot];
+            let (generation, flow) = &mut self.slots[slot];
+            let Some(flow) = flow.as_deref_mut() else { continue };
+            let silence = self.now.since(flow.seen);
+            let is_over = flow.life.seems_over() && silence >= LINGER;
+            let forget = if flow.life.phase == Phase::Open { FORGET } else { FORGET_CLOSED };
+            if !flow.is_resting && (is_over || silence >= self.limits.idle) {
+                flow.is_resting = true;
+                flow.monitor = Monitor::new(&self.plan);
+                *generation = generation.wrapping_add(1);
+                self.bytes -= flow.bytes;
+                self.bytes += flow.account();
+            }
             let id = FlowId { slot: slot as u32, generation: *generation };
-            if flow.as_ref().is_some_and(|f| f.is_ended() || self.now.since(f.seen) >= self.limits.idle) {
+            if flow.is_resting && silence >= forget {
                 self.remove(id);
             }
         }
     }
 
-    /// The flow, if it still lives.
+    /// Does the table know this flow, measured, resting or unproven? What is held in the kernel for it should stay.
+    pub fn remembers(&self, flow: &FlowKey) -> bool {
+        self.places.contains_key(flow)
+    }
+
+    /// The flow, if it is measured.
     pub fn get(&self, id: FlowId) -> Option<&Flow> {
         let (generation, flow) = self.slots.get(id.slot as usize)?;
-        if *generation == id.generation { flow.as_deref() } else { None }
+        flow.as_deref().filter(|flow| *generation == id.generation && !flow.is_resting)
     }
     /// All measured flows.
     pub fn iter(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
+        self.all().filter(|(_, flow)| !flow.is_resting)
+    }
+    fn all(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
         self.slots.iter().enumerate().filter_map(|(slot, (generation, flow))| {
             Some((FlowId { slot: slot as u32, generation: *generation }, flow.as_deref()?))
         })
+    }
+    /// How many flows rest.
+    pub fn resting(&self) -> usize {
+        self.all().filter(|(_, flow)| flow.is_resting).count()
     }
     /// Writes the plan's features of a flow; `false` if it is gone.
     pub fn fill(&self, id: FlowId, row: &mut Row) -> bool {

@@ -43,7 +43,23 @@ pub struct Monitor {
     pub(crate) averages: Averages,
     began: Option<(Time, u32)>,
     ring: Ring,
+    delivered: Delivered,
 }
+
+/// What the host has acknowledged: it cannot be forged, and what arrives unseen counts too.
+#[derive(Clone, Copy, Debug, Default)]
+struct Delivered {
+    bytes: u64,
+    since: Option<Time>,
+    at: Time,
+    handshake_rtt: Option<Dur>,
+}
+
+/// The RTT of a flow whose sender shows none, by timestamps or in its handshake: an Internet path's. The rate is then held
+/// by what is delivered (`policy::Budgets`).
+const ASSUMED_RTT: Dur = Dur::from_millis(100);
+/// For so long from its first data on a flow may be without a sample.
+const PATIENCE: Dur = Dur::from_millis(200);
 
 impl Monitor {
     /// A monitor that keeps up what `plan` asks for.
@@ -58,7 +74,18 @@ impl Monitor {
             averages: Averages::new(plan),
             began: None,
             ring: Ring::new(plan.windows().len()),
+            delivered: Delivered::default(),
         }
+    }
+
+    /// The host acknowledges `newly` more bytes.
+    pub(crate) fn on_acknowledged(&mut self, newly: u32, now: Time, handshake_rtt: Option<Dur>) {
+        if newly > 0 {
+            self.delivered.bytes += u64::from(newly);
+            self.delivered.since.get_or_insert(now);
+            self.delivered.at = now;
+        }
+        self.delivered.handshake_rtt = handshake_rtt;
     }
 
     /// Keeps up what another plan asks for; averages and windows begin anew.
@@ -143,6 +170,21 @@ impl Monitor {
     /// RTT by timestamps.
     pub fn rtt(&self) -> &RttMeter {
         &self.rtt
+    }
+    /// The RTT to size windows by at `now`: the latest sample; before there is one, the handshake's; and where a sender
+    /// shows none for long, an assumed one.
+    pub fn window_rtt(&self, now: Time) -> Option<Dur> {
+        let is_overdue = self.delivered.since.is_some_and(|since| now.since(since) >= PATIENCE);
+        self.rtt.latest().or(self.delivered.handshake_rtt).or(is_overdue.then_some(ASSUMED_RTT))
+    }
+    /// When data arrived last, or the host acknowledged some that arrived unseen; none before the first.
+    pub fn active_at(&self) -> Option<Time> {
+        let seen = (self.payload > 0).then_some(self.sums.at);
+        seen.max(self.delivered.since.map(|_| self.delivered.at))
+    }
+    /// Bytes that the host has acknowledged since the flow is measured.
+    pub fn delivered(&self) -> u64 {
+        self.delivered.bytes
     }
     /// Largest segment so far, bytes of payload.
     pub fn mss(&self) -> u32 {

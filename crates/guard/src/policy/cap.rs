@@ -1,5 +1,6 @@
 //! A rate that a service's flows may not exceed together; what one of them leaves, the others get.
 
+use super::budget::Budgets;
 use super::group::{group_by, named};
 use super::share::{Demand, Demands, THROUGHPUT, targets};
 use super::{Decision, Group, Policy, Sharing, View, Why};
@@ -26,12 +27,13 @@ pub struct CapRule {
 pub struct Cap {
     rule: CapRule,
     demands: Demands,
+    budgets: Budgets,
 }
 
 impl Cap {
     /// One rule's policy.
     pub fn new(rule: CapRule) -> Cap {
-        Cap { rule, demands: Demands::default() }
+        Cap { rule, demands: Demands::default(), budgets: Budgets::default() }
     }
 }
 
@@ -49,9 +51,10 @@ impl Policy for Cap {
                 members.iter().map(|&index| (1.0, self.demands.of(&flows[index], now))).collect();
             let why = Why::Cap { service, service_mbps, flows: Sharing::of(&users) };
             for (index, target) in members.into_iter().zip(targets(service_mbps, &users)) {
-                decisions[index] = Decision::hold(target, &flows[index], why.clone());
+                decisions[index] = self.budgets.hold(target, &flows[index], now, why.clone());
             }
         }
+        self.budgets.retain(flows);
         self.demands.note(now, flows, &decisions);
         decisions
     }

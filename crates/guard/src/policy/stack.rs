@@ -97,7 +97,7 @@ impl Policies {
             })
             .collect();
         for view in &mut seen {
-            view.window_rtt = self.rtts.read(view.id, view.is_idle(table.now()), view.monitor.rtt().latest());
+            view.window_rtt = self.rtts.read(view.id, view.is_idle(table.now()), view.monitor.window_rtt(table.now()));
         }
         self.rtts.retain(&seen.iter().map(|view| view.id).collect());
         let mut decisions: Vec<Option<Decision>> = vec![None; named.len()];

@@ -17,7 +17,7 @@ pub struct View<'a> {
     pub labels: &'a Labels,
     /// All its measurements.
     pub monitor: &'a Monitor,
-    /// The RTT to size windows by: the latest sample, but not one that spans a pause of the sender.
+    /// The RTT to size windows by ([`Monitor::window_rtt`]), but not one that spans a pause of the sender.
     pub window_rtt: Option<Dur>,
     /// Has its sender finished, or was it reset?
     pub is_ended: bool,
@@ -34,7 +34,7 @@ impl View<'_> {
     /// Has it nothing to send at present? Such a flow takes no share of what others could use.
     pub fn is_idle(&self, now: Time) -> bool {
         let rtts = self.rtt().map_or(Dur::ZERO, |rtt| rtt * IDLE_RTTS);
-        self.is_ended || self.monitor.payload() == 0 || now.since(self.monitor.latest_at()) >= IDLE.max(rtts)
+        self.is_ended || self.monitor.active_at().is_none_or(|at| now.since(at) >= IDLE.max(rtts))
     }
 
     /// The RTT to size windows by.

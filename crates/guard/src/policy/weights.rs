@@ -1,5 +1,6 @@
 //! A known capacity divided among services by weight; what one does not use, the others get.
 
+use super::budget::Budgets;
 use super::group::group_by;
 use super::share::{Demand, Demands, THROUGHPUT, targets};
 use super::{Decision, Group, Policy, Service, Sharing, View, Why};
@@ -28,12 +29,13 @@ pub struct WeightsConfig {
 pub struct Weights {
     config: WeightsConfig,
     demands: Demands,
+    budgets: Budgets,
 }
 
 impl Weights {
     /// Nothing seen yet.
     pub fn new(config: WeightsConfig) -> Weights {
-        Weights { config, demands: Demands::default() }
+        Weights { config, demands: Demands::default(), budgets: Budgets::default() }
     }
 
     fn weight(&self, service: &Service) -> f64 {
@@ -58,9 +60,10 @@ impl Policy for Weights {
             let users: Vec<(f64, Demand)> = members.iter().map(|&index| (1.0, demands[index])).collect();
             let why = Why::Cap { service, service_mbps, flows: Sharing::of(&users) };
             for (index, target) in members.into_iter().zip(targets(service_mbps, &users)) {
-                decisions[index] = Decision::hold(target, &flows[index], why.clone());
+                decisions[index] = self.budgets.hold(target, &flows[index], now, why.clone());
             }
         }
+        self.budgets.retain(flows);
         self.demands.note(now, flows, &decisions);
         decisions
     }

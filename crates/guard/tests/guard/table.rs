@@ -1,6 +1,6 @@
 //! The flow table: who is measured, who is forgotten, and that nothing breaks it.
 
-use crate::peer::{LOCAL, PAYLOAD, Peer, key, packet};
+use crate::peer::{LOCAL, PAYLOAD, Peer, key, key_from, packet};
 use fairweir_guard::{Direction, Flags, FlowKey, Limits, Packet, Plan, Row, Table, Timestamps, catalogue};
 use fairweir_units::{Bytes, Dur, Time};
 use proptest::prelude::*;
@@ -65,6 +65,9 @@ fn within_a_budget_the_idlest_flows_go() {
     let busy = (1..11).filter(|host| table.iter().any(|(_, flow)| *flow.key() == key(*host))).count();
     assert_eq!(busy, 10, "the busiest stay");
     table.expire(Time::ZERO + Dur::from_secs(1000));
+    assert_eq!(table.iter().count(), 0);
+    assert!(table.bytes() < Bytes(512 << 10), "flows that rest take {}", table.bytes());
+    table.expire(Time::ZERO + Dur::from_secs(6000));
     assert_eq!(table.bytes(), Bytes(0));
 }
 
@@ -80,20 +83,144 @@ fn flows_without_data_count_too() {
     assert!((1..20).contains(&table.iter().count()), "{}", table.iter().count());
 }
 
+/// The host acknowledges up to `ack`.
+fn acknowledge(table: &mut Table, at_us: u64, flow: FlowKey, ack: u32) {
+    table.observe(&Packet { ack, ..packet(at_us, flow, Direction::Outgoing) });
+}
+
+fn measured(table: &Table) -> Vec<FlowKey> {
+    table.iter().map(|(_, flow)| *flow.key()).collect()
+}
+
 #[test]
-fn fin_and_plausible_rst_end_a_flow_and_ids_are_not_reused() {
-    for (flags, seq, is_ended) in [(Flags::FIN, 2448, true), (Flags::RST, 2448, true), (Flags::RST, 900_000_000, false)]
-    {
+fn a_fin_or_rst_that_the_host_does_not_confirm_changes_nothing() {
+    let forgeries = [
+        (Flags::FIN.and(Flags::ACK), 2448),
+        (Flags::FIN.and(Flags::ACK), 90_000),
+        (Flags::RST, 2448),
+        (Flags::RST, 2449),
+        (Flags::SYN, 7),
+        (Flags::SYN.and(Flags::ACK), 2448),
+    ];
+    for (flags, seq) in forgeries {
         let mut table = table(Limits::default());
         assert!(open(&mut table, 0, key(1)));
+        acknowledge(&mut table, 5, key(1), 2448);
         let (id, _) = table.iter().next().unwrap();
-        table.observe(&Packet { flags: flags.and(Flags::ACK), seq, ..packet(10, key(1), Direction::Incoming) });
-        assert_eq!(table.get(id).unwrap().is_ended(), is_ended);
-        table.expire(Time::ZERO + Dur::from_secs(1));
-        assert_eq!(table.get(id).is_none(), is_ended);
-        assert!(!is_ended || open(&mut table, 2_000_000, key(1)));
-        assert_eq!(table.get(id).is_none(), is_ended, "a later flow has another name");
+        for round in 0..30u32 {
+            let (at, next) = (u64::from(round) * 100_000, 2448 + round * PAYLOAD);
+            table.observe(&Packet { flags, seq: seq + round * PAYLOAD, ..packet(at, key(1), Direction::Incoming) });
+            assert_eq!(table.observe(&data(at + 1, key(1), next)), Some(id));
+            acknowledge(&mut table, at + 2, key(1), next + PAYLOAD);
+            table.expire(Time::ZERO + Dur::from_micros(at + 50_000));
+            assert!(!table.get(id).expect("it is measured").is_ended());
+        }
     }
+}
+
+#[test]
+fn a_flow_that_is_over_rests_and_is_forgotten_later_and_ids_are_not_reused() {
+    let second = |s| Time::ZERO + Dur::from_secs(s);
+    let mut table = table(Limits::default());
+    assert!(open(&mut table, 0, key(1)));
+    acknowledge(&mut table, 5, key(1), 2448);
+    let (id, _) = table.iter().next().unwrap();
+    table.observe(&Packet { flags: Flags::FIN, seq: 2448, ..packet(10, key(1), Direction::Incoming) });
+    acknowledge(&mut table, 15, key(1), 2449);
+    table.expire(second(1));
+    assert!(table.get(id).is_none() && table.remembers(&key(1)), "it rests: what is held in the kernel stays");
+    assert_eq!((table.iter().count(), table.resting()), (0, 1));
+    // It was no FIN after all.
+    assert!(table.observe(&data(1_100_000, key(1), 2449)).is_some());
+    acknowledge(&mut table, 1_100_005, key(1), 2449 + PAYLOAD);
+    let (later, _) = table.iter().next().expect("data move again");
+    assert!(later != id, "a later measurement has another name");
+    // The host resets it, and says no more.
+    table.observe(&Packet { flags: Flags::RST, ..packet(1_200_000, key(1), Direction::Outgoing) });
+    table.expire(second(2));
+    assert_eq!((measured(&table), table.remembers(&key(1))), (vec![], true));
+    table.expire(second(12));
+    assert!(!table.remembers(&key(1)) && table.bytes() == Bytes(0));
+    assert!(open(&mut table, 20_000_000, key(1)));
+}
+
+#[test]
+fn an_idle_flow_rests_with_the_scale_of_its_windows() {
+    let (syn, syn_ack) = (Flags::SYN, Flags::SYN.and(Flags::ACK));
+    let mut table = table(Limits::default());
+    let theirs = Packet { flags: syn, seq: 999, wscale: Some(2), ..packet(0, key(1), Direction::Incoming) };
+    let ours = Packet { flags: syn_ack, seq: 999, wscale: Some(7), ..packet(10, key(1), Direction::Outgoing) };
+    for packet in [theirs, ours, data(20, key(1), 1000)] {
+        table.observe(&packet);
+    }
+    acknowledge(&mut table, 30, key(1), 2448);
+    table.expire(Time::ZERO + Dur::from_secs(61));
+    assert_eq!((table.iter().count(), table.resting()), (0, 1));
+    assert!(table.observe(&data(62_000_000, key(1), 2448)).is_some());
+    let scales: Vec<_> = table.iter().map(|(_, flow)| flow.wscale()).collect();
+    assert_eq!(scales, [Some(7)]);
+    // A SYN that arrives means nothing to an open connection; the host's own begins another.
+    table.observe(&Packet { wscale: None, at: theirs.at + Dur::from_secs(63), ..theirs });
+    assert_eq!(table.iter().map(|(_, flow)| flow.wscale()).collect::<Vec<_>>(), [Some(7)]);
+    let again = Packet { seq: 5_000, wscale: None, at: theirs.at + Dur::from_secs(64), ..ours };
+    table.observe(&again);
+    assert!(measured(&table).is_empty() && table.remembers(&key(1)), "what is held stays until it is judged anew");
+    table.observe(&Packet { ack: 5_001, ..data(64_000_020, key(1), 9_000) });
+    assert_eq!(table.iter().map(|(_, flow)| flow.wscale()).collect::<Vec<_>>(), [Some(0)]);
+}
+
+#[test]
+fn one_source_fills_no_table_and_a_flow_that_moves_data_beats_idle_ones() {
+    let mut table = table(Limits { open: 64, per_source: 16, ..Limits::default() });
+    let of = |source: u32, port: u16| key_from(source, port);
+    for port in 1..200 {
+        open(&mut table, u64::from(port), of(1, port));
+    }
+    assert_eq!(measured(&table).len(), 16);
+    assert!(table.counts().refused > 0 && table.counts().refused_bytes > 0);
+    assert!(open(&mut table, 300, of(2, 1)), "others find room");
+    // Many sources fill it, with flows that sent a segment each.
+    for source in 3..200 {
+        open(&mut table, 400 + u64::from(source), of(source, 1));
+    }
+    assert_eq!(measured(&table).len(), 64);
+    // A flow that moves data finds room, in a table of others as among those of its own source.
+    for (bulk, ack) in [(of(1, 300), 1000), (of(900, 1), 1000)] {
+        for i in 0..40u32 {
+            let at = 10_000 + u64::from(i) * 1_000;
+            table.observe(&Packet { ack, ..packet(at, bulk, Direction::Outgoing) });
+            table.observe(&data(at + 1, bulk, 1000 + i * PAYLOAD));
+        }
+        assert!(measured(&table).contains(&bulk), "{bulk:?}");
+    }
+    // And it stays, however many come.
+    for port in 300..400u32 {
+        open(&mut table, 60_000 + u64::from(port), of(port, 7));
+    }
+    assert!(measured(&table).contains(&of(1, 300)) && measured(&table).contains(&of(900, 1)));
+}
+
+#[test]
+fn the_addresses_of_one_ipv6_network_are_one_source() {
+    let mut table = table(Limits { open: 64, per_source: 16, ..Limits::default() });
+    for host in 1..100u128 {
+        let remote = Ipv6Addr::from_bits(0x2001_0db8_0000_0001 << 64 | host);
+        let flow = FlowKey::new(LOCAL, SocketAddr::new(remote.into(), 443), 0);
+        open(&mut table, host as u64, flow);
+    }
+    assert_eq!(measured(&table).len(), 16);
+}
+
+#[test]
+fn what_arrives_unseen_is_measured_by_what_the_host_acknowledges() {
+    let mut table = table(Limits::default());
+    for i in 0..20 {
+        acknowledge(&mut table, 1_000_000 + u64::from(i) * 50_000, key(1), 1000 + i * PAYLOAD);
+    }
+    let (_, flow) = table.iter().next().expect("the host acknowledges data");
+    // The first acknowledgment that is seen says what was before, the second one opens the flow.
+    assert_eq!(flow.monitor().delivered(), u64::from(18 * PAYLOAD));
+    assert_eq!(flow.monitor().window_rtt(table.now()), Some(Dur::from_millis(100)));
 }
 
 #[test]

@@ -1,0 +1,203 @@
+//! What keeps a flow to its rate whatever RTT its sender claims: the bytes that the host acknowledges are counted against
+//! the rate, and while they are ahead of it the window shrinks.
+//!
+//! A window is rate times RTT, and a sender makes the RTT as long as it likes, by echoing timestamps late. It cannot make
+//! the host acknowledge what has not arrived. So with a budget that fills at the rate `L` and is spent by what is delivered,
+//!
+//! ```text
+//! window = L · RTT · min(1.1, 1 + budget / (L · RECOVERY))
+//! ```
+//!
+//! at least two segments. Derivation: budget(T) = budget(0) + L · T - delivered(T), as long as no bound cuts it off. Above, the
+//! credit cuts off only what a flow does not use. Below, the window is at its minimum from -L · RECOVERY on, so that the
+//! budget grows where two segments an RTT are less than L. So over a time T no more is delivered than L · T, the credit, and
+//! what the debt at its end amounts to.
+
+use super::{Decision, View, Why};
+use crate::flow::FlowId;
+use crate::window::WindowTarget;
+use fairweir_units::{Dur, Time};
+use std::collections::HashMap;
+
+/// A budget overdrawn by so much of the rate leaves the minimum window.
+const RECOVERY: Dur = Dur::from_millis(500);
+/// Rounding and delayed ACKs make a flow slower than its window says; by more than this they hardly do.
+const MAX_SHARE: f64 = 1.1;
+/// What is saved for bursts, of the rate; and one window, as arrivals come by windows. It also makes up for rounding,
+/// delayed ACKs and samples of the RTT that are below its mean.
+const CREDIT: Dur = Dur::from_millis(100);
+/// More is not remembered, of the rate.
+const MAX_DEBT: Dur = Dur::from_secs(2);
+/// Decisions from the first one on that nothing is counted in: what was promised before is still to come.
+const GRACE: u32 = 4;
+/// The RTT that windows follow grows by no more than this between decisions, and not while the budget is overdrawn.
+const GROWTH: (u64, u64) = (5, 4);
+
+/// Budgets of flows that are held to a rate.
+#[derive(Debug, Default)]
+pub(crate) struct Budgets {
+    flows: HashMap<FlowId, Budget>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    /// Bytes; below zero if more was delivered than the rate allows.
+    balance: f64,
+    delivered: u64,
+    /// Mbit/s
+    level: f64,
+    rtt: Dur,
+    /// Bytes given last.
+    window: u64,
+    at: Time,
+    age: u32,
+}
+
+/// Bytes of `mbps` in `span`.
+fn bytes(mbps: f64, span: Dur) -> f64 {
+    mbps * span.as_secs_f64() * 1e6 / 8.0
+}
+
+impl Budgets {
+    /// Hold the flow of `view` to `mbps`, for `why`.
+    pub(crate) fn hold(&mut self, mbps: f64, view: &View<'_>, now: Time, why: Why) -> Decision {
+        let Some(rtt) = view.rtt() else { return Decision::hold(mbps, view, why) };
+        let delivered = view.monitor.delivered();
+        let budget = self.flows.entry(view.id).or_insert(Budget {
+            balance: 0.0,
+            delivered,
+            level: mbps,
+            rtt,
+            window: 0,
+            at: now,
+            age: 0,
+        });
+        budget.advance(delivered, now);
+        budget.rtt = rtt.min(budget.rtt);
+        (budget.level, budget.at) = (mbps, now);
+        let share = (1.0 + budget.balance / bytes(mbps, RECOVERY).max(1.0)).clamp(0.0, MAX_SHARE);
+        let mut decision = Decision::hold(mbps * share, &View { window_rtt: Some(budget.rtt), ..*view }, why);
+        budget.window = decision.window.map_or(0, WindowTarget::bytes);
+        decision.rate_mbps = Some(mbps);
+        decision
+    }
+
+    /// Forget all flows but those of `flows`.
+    pub(crate) fn retain(&mut self, flows: &[View<'_>]) {
+        if self.flows.len() > flows.len() {
+            let living: std::collections::HashSet<FlowId> = flows.iter().map(|view| view.id).collect();
+            self.flows.retain(|id, _| living.contains(id));
+        }
+    }
+}
+
+impl Budget {
+    fn advance(&mut self, delivered: u64, now: Time) {
+        let arrived = delivered.saturating_sub(self.delivered) as f64;
+        self.delivered = delivered;
+        self.age = self.age.saturating_add(1);
+        if self.age <= GRACE {
+            self.rtt = self.rtt.mul_ratio(GROWTH.0, GROWTH.1);
+            return;
+        }
+        let span = now.since(self.at);
+        let credit = bytes(self.level, CREDIT + self.rtt.min(CREDIT));
+        let debt = bytes(self.level, MAX_DEBT);
+        self.balance = (self.balance + bytes(self.level, span) - arrived).clamp(-debt, credit);
+        if self.balance < -bytes(self.level, CREDIT) {
+            // Whoever delivers more than its window per RTT has a shorter RTT than it claims.
+            let shown = Dur::from_nanos((self.window as f64 / arrived.max(1.0) * span.as_nanos() as f64) as u64);
+            self.rtt = self.rtt.min(shown.max(self.rtt.mul_ratio(1, 2)));
+        } else {
+            self.rtt = self.rtt.mul_ratio(GROWTH.0, GROWTH.1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::Plan;
+    use crate::measure::Monitor;
+    use crate::packet::FlowKey;
+    use crate::policy::Labels;
+    use crate::{Limits, Table};
+    use proptest::prelude::*;
+
+    /// A sender that uses its whole window, on a path of `rtt`, and claims an RTT of `claims`; Mbit/s for each second.
+    fn rates(mbps: f64, rtt: Dur, seconds: u64, mut claims: impl FnMut(Time) -> Dur) -> Vec<f64> {
+        let key = FlowKey::new("10.0.0.1:1".parse().unwrap(), "192.0.2.1:443".parse().unwrap(), 0);
+        let (labels, every) = (Labels::default(), Dur::from_millis(100));
+        let (mut budgets, mut monitor) = (Budgets::default(), Monitor::new(&Plan::new([])));
+        // Any table gives a name.
+        let mut table = Table::new(Limits { needs_proof: false, ..Limits::default() }, [0; 16], Plan::new([]));
+        let packet = crate::Packet {
+            at: Time::ZERO,
+            flow: key,
+            direction: crate::Direction::Incoming,
+            flags: crate::Flags::ACK,
+            seq: 0,
+            ack: 0,
+            window: 0,
+            timestamps: None,
+            payload: 1,
+            wire: 1,
+            segs: 1,
+            wscale: None,
+        };
+        let id = table.observe(&packet).unwrap();
+        let mut now = Time::ZERO;
+        let per_second = |_| {
+            let before = monitor.delivered();
+            for _ in 0..10 {
+                now += every;
+                let view = View {
+                    id,
+                    key: &key,
+                    labels: &labels,
+                    monitor: &monitor,
+                    window_rtt: Some(claims(now)),
+                    is_ended: false,
+                    values: &[],
+                };
+                let decision = budgets.hold(mbps, &view, now, Why::Unmanaged);
+                assert_eq!(decision.rate_mbps, Some(mbps));
+                // The path carries 1 Gbit/s.
+                let window = decision.window.unwrap().bytes() as f64 / rtt.as_secs_f64();
+                monitor.on_acknowledged((window.min(1.25e8) * every.as_secs_f64()) as u32, now, None);
+            }
+            (monitor.delivered() - before) as f64 * 8e-6
+        };
+        (0..seconds).map(per_second).collect()
+    }
+
+    fn mean(rates: &[f64]) -> f64 {
+        rates.iter().sum::<f64>() / rates.len() as f64
+    }
+
+    #[test]
+    fn an_honest_flow_gets_its_rate() {
+        for rtt in [5, 20, 200].map(Dur::from_millis) {
+            let rates = rates(10.0, rtt, 10, |_| rtt);
+            assert!(rates[2..].iter().all(|rate| (9.9..10.1).contains(rate)), "{rtt:?}: {rates:?}");
+        }
+    }
+
+    #[test]
+    fn a_claimed_rtt_widens_no_rate() {
+        let rtt = Dur::from_millis(20);
+        for claimed in [100, 520, 5_000, 120_000].map(Dur::from_millis) {
+            let rates = rates(10.0, rtt, 60, |_| claimed);
+            assert!(mean(&rates[1..]) < 11.0, "{claimed:?}: {rates:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_claimed_the_mean_stays(claims in proptest::collection::vec(20u64..10_000, 600)) {
+            let mut claims = claims.into_iter().map(Dur::from_millis).cycle();
+            let rates = rates(10.0, Dur::from_millis(20), 60, |_| claims.next().unwrap());
+            prop_assert!(mean(&rates[5..]) < 11.0, "{:?}", rates);
+        }
+    }
+}

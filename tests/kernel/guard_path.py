@@ -1,0 +1,282 @@
+"""A path with a delay between a sender and a guarded receiver, and attackers on it.
+
+Both ends have a TUN device; this program moves packets between them, and so sees, holds and forges what it likes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import heapq
+import itertools
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.kernel.guard_lab import Lab, Namespace
+
+TUNSETIFF, IFF_TUN_WITHOUT_INFO = 0x400454CA, 0x1001
+FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
+TIMESTAMPS = 8
+SENDER, RECEIVER = "10.8.0.1", "10.8.0.2"
+SENDER6, RECEIVER6 = "fd08::1", "fd08::2"
+
+
+def tun(namespace: Namespace, v4: str, v6: str) -> int:
+    """Make a TUN device ``t0`` in a namespace; return its descriptor, non-blocking."""
+
+    def make() -> int:
+        fd = os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+        fcntl.ioctl(fd, TUNSETIFF, struct.pack("16sH22x", b"t0", IFF_TUN_WITHOUT_INFO))
+        return fd
+
+    fd = namespace.within(make)
+    namespace.sh(
+        f"""ip addr add {v4}/24 dev t0; ip addr add {v6}/64 dev t0 nodad
+        ip link set t0 up mtu 1500 txqueuelen 5000"""
+    )
+    return fd
+
+
+def checksum(data: bytes) -> int:
+    """Compute the Internet checksum (RFC 1071)."""
+    if len(data) % 2:
+        data += b"\0"
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+@dataclass
+class Segment:
+    """A TCP segment over IPv4 or IPv6, without extension headers."""
+
+    packet: bytes
+    at: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.at = 40 if self.packet[0] >> 4 == 6 else (self.packet[0] & 15) * 4
+
+    @property
+    def seq(self) -> int:
+        return int(struct.unpack_from("!I", self.packet, self.at + 4)[0])
+
+    @property
+    def ack(self) -> int:
+        return int(struct.unpack_from("!I", self.packet, self.at + 8)[0])
+
+    @property
+    def flags(self) -> int:
+        return int(self.packet[self.at + 13])
+
+    @property
+    def header(self) -> int:
+        return (self.packet[self.at + 12] >> 4) * 4
+
+    @property
+    def payload(self) -> int:
+        return len(self.packet) - self.at - self.header
+
+    def option(self, wanted: int) -> int:
+        """Return where an option begins, 0 if there is none."""
+        at, end = self.at + 20, self.at + self.header
+        while at < end and self.packet[at]:
+            if self.packet[at] == wanted:
+                return at
+            at += 1 if self.packet[at] == 1 else max(self.packet[at + 1], 1)
+        return 0
+
+    def finished(self) -> bytes:
+        """Return the packet with right checksums."""
+        packet = bytearray(self.packet)
+        v6 = packet[0] >> 4 == 6
+        if not v6:
+            packet[10:12] = b"\0\0"
+            packet[10:12] = struct.pack("!H", checksum(bytes(packet[: self.at])))
+        addresses = packet[8:40] if v6 else packet[12:20]
+        packet[self.at + 16 : self.at + 18] = b"\0\0"
+        segment = bytes(packet[self.at :])
+        pseudo = bytes(addresses) + struct.pack("!II", len(segment), 6)
+        packet[self.at + 16 : self.at + 18] = struct.pack("!H", checksum(pseudo + segment))
+        return bytes(packet)
+
+    def forge(
+        self, flags: int, *, skip: int = 0, payload: bytes = b"", options: bytes = b"", good: bool = False
+    ) -> bytes:
+        """Return a segment of the same connection, `skip` bytes behind it, with a wrong or a `good` checksum."""
+        seq = (self.seq + self.payload + skip) & 0xFFFFFFFF
+        tcp = bytearray(self.packet[self.at : self.at + 20])
+        struct.pack_into("!I", tcp, 4, seq)
+        tcp[12], tcp[13] = (20 + len(options)) // 4 << 4, flags
+        body = bytes(tcp) + options + payload
+        ip = bytearray(self.packet[: self.at])
+        if ip[0] >> 4 == 6:
+            struct.pack_into("!H", ip, 4, len(body))
+        else:
+            struct.pack_into("!H", ip, 2, self.at + len(body))
+        packet = bytearray(Segment(bytes(ip) + body).finished())
+        if not good:
+            packet[self.at + 16] ^= 0x55
+        return bytes(packet)
+
+
+#: What an attacker makes of a data packet on its way to the receiver: what is delivered instead, in order.
+Tamper = Callable[[bytes, float], list[bytes]]
+
+
+def honest(packet: bytes, _: float) -> list[bytes]:
+    """Deliver a packet as it is."""
+    return [packet]
+
+
+class Every:
+    """Forge a segment behind a data segment once per so many milliseconds."""
+
+    def __init__(self, ms: float, forge: Callable[[Segment], bytes]) -> None:
+        self.period, self.forge, self.next = ms / 1e3, forge, 0.0
+        self.forged = 0
+
+    def __call__(self, packet: bytes, now: float) -> list[bytes]:
+        segment = Segment(packet)
+        if segment.payload == 0 or now < self.next:
+            return [packet]
+        self.next = now + self.period
+        self.forged += 1
+        return [packet, self.forge(segment)]
+
+
+class Path:
+    """A sender and a receiver with `one_way_s` between them; the receiver's device is ``t0``."""
+
+    def __init__(self, one_way_s: float = 0.01, tamper: Tamper = honest, lab: Lab | None = None) -> None:
+        self.lab = lab or Lab()
+        self.receiver = self.lab.receiver
+        self.tamper = tamper
+        self.one_way_s = one_way_s
+        self.fds = [tun(self.lab.sender, SENDER, SENDER6), tun(self.receiver, RECEIVER, RECEIVER6)]
+        self.stop = threading.Event()
+        self.error: Exception | None = None
+        self.thread = threading.Thread(target=self._move, daemon=True)
+        self.thread.start()
+
+    def _move(self) -> None:
+        try:
+            self._relay()
+        except Exception as error:  # noqa: BLE001 - told by close()
+            self.error = error
+
+    def _relay(self) -> None:
+        waiting: list[tuple[float, int, int, bytes]] = []
+        order = itertools.count()
+        while not self.stop.is_set():
+            now = time.monotonic()
+            wait = min(0.05, max(0.0, waiting[0][0] - now)) if waiting else 0.05
+            ready, _, _ = select.select(self.fds, [], [], wait)
+            now = time.monotonic()
+            for source in ready:
+                to = self.fds[source == self.fds[0]]
+                for _ in range(64):
+                    try:
+                        packet = os.read(source, 2000)
+                    except BlockingIOError:
+                        break
+                    out = self.tamper(packet, now) if to == self.fds[1] and _is_tcp(packet) else [packet]
+                    for each in out:
+                        heapq.heappush(waiting, (now + self.one_way_s, next(order), to, each))
+            while waiting and waiting[0][0] <= now:
+                _, _, to, packet = heapq.heappop(waiting)
+                with suppress(BlockingIOError, OSError):
+                    os.write(to, packet)
+
+    def close(self) -> None:
+        self.stop.set()
+        self.thread.join()
+        for fd in self.fds:
+            os.close(fd)
+        self.lab.close()
+        assert self.error is None, self.error
+
+
+def _is_tcp(packet: bytes) -> bool:
+    return packet[6 if packet[0] >> 4 == 6 else 9] == 6
+
+
+@dataclass
+class Transfer:
+    """A transfer from the sender to the receiver, as long as it is wanted, counted where it is received."""
+
+    path: Path
+    host: str = RECEIVER
+    port: int = 5001
+    received: int = 0
+    sender: socket.socket = field(init=False)
+
+    def __post_init__(self) -> None:
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        listener = self.path.receiver.within(lambda: socket.create_server((self.host, self.port), family=family))
+        self.sender = self.path.lab.sender.within(lambda: socket.create_connection((self.host, self.port), timeout=5))
+        connection, _ = listener.accept()
+        listener.close()
+        self.path.lab.sockets += [self.sender, connection]
+        threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
+        threading.Thread(target=self._send, daemon=True).start()
+
+    def _send(self) -> None:
+        with suppress(OSError):
+            while True:
+                self.sender.sendall(bytes(1 << 16))
+
+    def _receive(self, connection: socket.socket) -> None:
+        with suppress(OSError):
+            while data := connection.recv(1 << 16):
+                self.received += len(data)
+
+    def mbps(self, seconds: float, after: float = 0.0) -> float:
+        """Measure what arrives in `seconds`, from `after` seconds on."""
+        time.sleep(after)
+        before, start = self.received, time.monotonic()
+        time.sleep(seconds)
+        return (self.received - before) * 8e-6 / (time.monotonic() - start)
+
+
+def told(path: Path) -> dict[str, Any]:
+    """Return the status of the guard at the receiver."""
+    return path.lab.status(path.receiver, "t0")
+
+
+class OldEchoes:
+    """A sender that echoes timestamps of the receiver `lag_s` late, so that its RTT seems as much longer."""
+
+    def __init__(self, lag_s: float) -> None:
+        self.lag_s = lag_s
+        self.seen: list[tuple[float, bytes]] = []
+
+    def __call__(self, packet: bytes, now: float) -> list[bytes]:
+        segment = Segment(packet)
+        at = segment.option(TIMESTAMPS)
+        if not at:
+            return [packet]
+        self.seen.append((now, packet[at + 6 : at + 10]))
+        while len(self.seen) > 1 and self.seen[1][0] <= now - self.lag_s:
+            self.seen.pop(0)
+        return [Segment(packet[: at + 6] + self.seen[0][1] + packet[at + 10 :]).finished()]
+
+
+class Behind:
+    """A sender of IPv6 with headers between the IP header and TCP's."""
+
+    def __init__(self, kind: int, headers: bytes) -> None:
+        self.kind, self.headers = kind, headers
+
+    def __call__(self, packet: bytes, now: float) -> list[bytes]:
+        if packet[0] >> 4 != 6:
+            return [packet]
+        length = struct.pack("!H", len(packet) - 40 + len(self.headers))
+        return [packet[:4] + length + bytes([self.kind]) + packet[7:40] + self.headers + packet[40:]]

@@ -1,0 +1,146 @@
+"""Attackers that would lift a policy from outside: the receiver's daemon keeps a flow to its rate meanwhile."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.kernel.guard_path import (
+    ACK,
+    FIN,
+    RECEIVER,
+    RECEIVER6,
+    RST,
+    SYN,
+    Behind,
+    Every,
+    OldEchoes,
+    Path,
+    Segment,
+    Tamper,
+    Transfer,
+    honest,
+    told,
+)
+
+pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60), pytest.mark.usefixtures("daemon")]
+
+CAP_MBPS = 10.0
+#: An attack may gain a tenth. On a busy machine the relay is late, and a flow slower than its cap.
+HELD = (0.6 * CAP_MBPS, 1.1 * CAP_MBPS)
+#: Seconds: until a flow is held, and for which it is measured.
+WARMUP_S, MEASURED_S = 1.2, 2.0
+
+MakePath = Callable[..., Path]
+
+
+@pytest.fixture
+def path() -> Iterator[MakePath]:
+    """Make a path with a guard at the receiver; it ends with the test."""
+    made: list[Path] = []
+
+    def make(tamper: Tamper = honest, rate: str = f"{CAP_MBPS:g}Mbps", one_way_s: float = 0.01) -> Path:
+        one = Path(one_way_s, tamper)
+        made.append(one)
+        one.lab.guard(one.receiver, "t0", "--policy", "cap", "--rate", rate)
+        return one
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def assert_held(path: Path, transfer: Transfer, warmup_s: float = WARMUP_S) -> None:
+    mbps = transfer.mbps(MEASURED_S, after=warmup_s)
+    assert HELD[0] < mbps < HELD[1], told(path)
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda data: data.forge(FIN | ACK),
+        lambda data: data.forge(RST | ACK),
+        lambda data: data.forge(RST, skip=3000, good=True),
+        lambda data: data.forge(SYN),
+    ],
+    ids=["fin, wrong checksum", "rst, wrong checksum", "rst beyond the window's left edge", "syn, wrong checksum"],
+)
+def test_a_segment_that_the_receiver_drops_lifts_no_policy(path: MakePath, forge: Callable[[Segment], bytes]) -> None:
+    attacker = Every(100, forge)
+    one = path(attacker)
+    assert_held(one, Transfer(one))
+    assert attacker.forged > 10
+
+
+def test_an_rtt_that_the_sender_claims_widens_no_window(path: MakePath) -> None:
+    one = path(OldEchoes(0.5))
+    assert_held(one, Transfer(one), warmup_s=2.0)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [(60, (b"\x3c\0\1\4\0\0\0\0" * 15) + b"\x06\0\1\4\0\0\0\0"), (44, b"\x06\0\0\0\0\0\0\7")],
+    ids=["16 extension headers", "atomic fragments"],
+)
+def test_ipv6_headers_hide_no_flow(path: MakePath, headers: tuple[int, bytes]) -> None:
+    one = path(Behind(*headers))
+    one.lab.sender.sh("ip link set t0 mtu 1300")
+    assert_held(one, Transfer(one, RECEIVER6))
+
+
+def test_a_flow_without_timestamps_is_held(path: MakePath) -> None:
+    one = path()
+    one.receiver.sh("echo 0 > /proc/sys/net/ipv4/tcp_timestamps")
+    assert_held(one, Transfer(one))
+
+
+def test_a_flow_without_timestamps_that_is_older_than_the_guard_is_held(path: MakePath) -> None:
+    one = path()
+    one.receiver.sh("echo 0 > /proc/sys/net/ipv4/tcp_timestamps")
+    [guard] = one.lab.children
+    guard.kill()
+    guard.wait()
+    transfer = Transfer(one)
+    time.sleep(0.3)
+    one.lab.guard(one.receiver, "t0", "--policy", "cap", "--rate", "10Mbps")
+    assert_held(one, transfer, warmup_s=2.5)
+
+
+def test_a_sender_that_reconnects_from_its_port_stays_held(path: MakePath) -> None:
+    """At two segments the target of the next connection is the same as the last one's."""
+    one = path(rate="500kbps")
+    listener = one.receiver.within(lambda: socket.create_server((RECEIVER, 5001)))
+    received = 0
+
+    def send(seconds: float) -> None:
+        nonlocal received
+        connection = one.lab.sender.within(
+            lambda: socket.create_connection((RECEIVER, 5001), timeout=5, source_address=("", 4000))
+        )
+        accepted, _ = listener.accept()
+        connection.setblocking(False)
+        accepted.setblocking(False)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for work in (lambda: connection.send(bytes(1 << 16)), lambda: accepted.recv(1 << 20)):
+                try:
+                    done = work()
+                except BlockingIOError:
+                    continue
+                received += len(done) if isinstance(done, bytes) else 0
+            time.sleep(0.001)
+        # No FIN: the port is free at once.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+        accepted.close()
+
+    with listener:
+        send(1.0)
+        received = 0
+        for _ in range(4):
+            send(0.5)
+    # Two segments per 20 ms are 1.2 Mbit/s.
+    assert received * 8e-6 / 2.0 < 2.5, told(one)
