@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fairweir.errors import ConfigError
 from fairweir.formal.buffers import Buffer
-from fairweir.formal.claims import parse_assumption, parse_claim
+from fairweir.formal.claim_syntax import parse_assumption, parse_claim
 from fairweir.formal.comparisons import parse_comparison
 from fairweir.formal.evidence import gather
 from fairweir.formal.grid import Grid

@@ -14,7 +14,7 @@ from fairweir.errors import ConfigError, InvariantError
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.certificate import Certificate
 from fairweir.formal.checker import check, read
-from fairweir.formal.claims import parse_assumption, parse_claim
+from fairweir.formal.claim_syntax import parse_assumption, parse_claim
 from fairweir.formal.demands import LARGE_LOSS
 from fairweir.formal.evidence import claim_stem, gather, keep
 from fairweir.formal.grid import Grid

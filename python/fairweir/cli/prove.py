@@ -102,6 +102,7 @@ def _document(suite: Suite, results: list[LemmaResult], request: Request) -> dic
         "shows": suite.shows,
         "source": suite.source,
         "outcome": conclude(results).value,
+        "kept_not_rechecked": sum(result.kept.startswith("not ") for result in results),
         "cpu_s": round(sum(result.cpu_s for result in results), 3),
         "lemmas": [result.document() for result in results],
     }

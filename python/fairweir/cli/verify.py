@@ -131,7 +131,7 @@ def _cases(
     """Read the command line's words."""
     from fairweir.formal.beliefs import Expiry, Start
     from fairweir.formal.buffers import Buffer
-    from fairweir.formal.claims import parse_assumption, parse_claim, parse_number
+    from fairweir.formal.claim_syntax import parse_assumption, parse_claim, parse_number
     from fairweir.formal.grid import Grid
     from fairweir.formal.models import MODELS
     from fairweir.formal.subjects import find_subject
@@ -211,7 +211,8 @@ def _numbers(claim: Claim, value: Fraction | None, shown: Mapping[str, Fraction]
 def show_list(as_json: bool) -> None:
     """Print what there is to verify, on what, and what may be claimed."""
     from fairweir.formal.buffers import Buffer
-    from fairweir.formal.claims import DEMANDS, INVARIANT, INVARIANT_MEANING
+    from fairweir.formal.claim_syntax import DEMANDS
+    from fairweir.formal.claims import INVARIANT, INVARIANT_MEANING
     from fairweir.formal.comparisons import FIXED, FLOW, PATH
     from fairweir.formal.handmade import HANDMADE
     from fairweir.formal.models import MODELS

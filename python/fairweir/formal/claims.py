@@ -1,27 +1,23 @@
-"""Claims as the command line writes them (docs/formal/verify.md has the syntax).
+"""What may be claimed of every trace, and assumed of it; :mod:`fairweir.formal.claim_syntax` reads them from text.
 
-``utilization>=0.5``, ``queue<=22/5``: a property with its bound. ``invariant(utilization>=3/10, large-loss=always)``:
-the synthesis invariant with other demands. ``bq@end <= bq@0 - 1/2``: quantities at sample points
-(:mod:`fairweir.formal.comparisons`). ``CLAIM or CLAIM``, ``CLAIM and CLAIM``; ``and`` binds tighter.
+A claim is encoded for solvers, and judged by definition on a trace, or on packets where they show all that it reads.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Protocol
 
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Start
-from fairweir.formal.comparisons import FIXED, Comparison, parse_comparison
-from fairweir.formal.demands import QUEUE_PACKETS, Demands, LargeLoss
+from fairweir.formal.comparisons import Comparison
+from fairweir.formal.demands import Demands, LargeLoss
 from fairweir.formal.exact.invariant import keeps
 from fairweir.formal.measure import MEASURES, Curves
 from fairweir.formal.properties import PROPERTIES
 from fairweir.formal.trace import Trace
-from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import z3
@@ -35,9 +31,6 @@ INVARIANT_MEANING: Final = (
     "what synthesis asks of candidates: at the end the beliefs admit the network, and they shrank, or the bounds on "
     "utilization, queue and losses hold, or what breaks one of them moves the right way; may be given other demands"
 )
-_COMPARISON = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*(?:(>=|<=|=|>|<)\s*(\S+))?\s*$", re.ASCII)
-_INVARIANT = re.compile(r"^\s*invariant\s*(?:\((.*)\))?\s*$", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?\d{1,100}(\.\d{1,100})?(/\d{1,100})?", re.ASCII)
 
 
 class Claim(Protocol):
@@ -337,115 +330,6 @@ class Joined:
         return Joined(self.word, tuple(new or old for new, old in zip(moved, self.parts, strict=True)))
 
 
-def parse_claim(text: str) -> Claim:
-    """Read a claim; a property alone has its default bound.
-
-    Raises
-    ------
-    ConfigError : no such property, a bound on the wrong side, no number, or what cannot be read
-    """
-    for word in ("or", "and"):
-        parts = _split(text, word)
-        if len(parts) > 1:
-            return Joined(word, tuple(parse_claim(part) for part in parts))
-    asked = _INVARIANT.match(text)
-    if asked:
-        return Invariant(_demands(asked[1], text))
-    if "@" in text or not set(re.findall(r"\w+", text)).isdisjoint(FIXED):
-        return AtPoints(parse_comparison(text))
-    found = _COMPARISON.match(text)
-    if found is None:
-        raise ConfigError(
-            f"not a property: `{text}`",
-            key=KEY,
-            hint="write as `utilization>=0.5`, `queue`, or `bq@end <= bq@0 - 1/2`; fairweir verify --list",
-        )
-    return _bound(found, text)
-
-
-def _split(text: str, word: str) -> list[str]:
-    """Cut a text at a word that stands outside brackets."""
-    parts, depth, begin = [], 0, 0
-    for found in re.finditer(rf"[()]|\s{word}\s", text):
-        if found.group() in "()":
-            depth += 1 if found.group() == "(" else -1
-        elif depth == 0:
-            parts.append(text[begin : found.start()])
-            begin = found.end()
-    return [*parts, text[begin:]]
-
-
-def _bound(found: re.Match[str], text: str) -> Claim:
-    known = [*PROPERTIES, INVARIANT]
-    name, sign, number = found.groups()
-    if name == INVARIANT:
-        raise ConfigError(
-            f"the invariant takes no bound: `{text}`",
-            key=KEY,
-            hint="write `invariant`, or demands in brackets: `invariant(utilization>=3/10, queue<=5)`",
-        )
-    if name not in known:
-        raise ConfigError(
-            f"no such property: `{name}`",
-            key=KEY,
-            hint=f"{did_you_mean(name, known)}; a quantity needs its point, as `{name}@end`",
-        )
-    good = ">=" if PROPERTIES[name].is_at_least else "<="
-    if sign is None:
-        return Bound(name, PROPERTIES[name].constant.default)
-    if sign != good:
-        raise ConfigError(f"`{name}` is bounded the other way: `{text}`", key=KEY, hint=f"write {name}{good}...")
-    bound = parse_number(number, text, KEY)
-    if bound < 0:
-        raise ConfigError(f"a bound must not be negative: `{text}`", key=KEY)
-    return Bound(name, bound)
-
-
-#: What stands between the brackets of an invariant: its sign, and how its value is put into the demands.
-_DEMANDS: Final[Mapping[str, tuple[str, Callable[[Demands, Fraction], Demands]]]] = {
-    "utilization": (">=", lambda asked, value: replace(asked, utilization=value)),
-    "queue": ("<=", lambda asked, value: replace(asked, queue=value)),
-    "large-buffer": ("=", lambda asked, value: replace(asked, large_buffer=value)),
-    "large-size": ("=", lambda asked, value: replace(asked, large_size=value)),
-}
-#: As they are written, with what they mean.
-DEMANDS: Final[Mapping[str, str]] = {
-    "utilization>=U": "minimum part of C",
-    "queue<=Q": f"maximum queue, C (R + D), beyond {QUEUE_PACKETS} packets",
-    "large-loss=never|always|large-buffers": "when a large loss counts although beliefs shrink",
-    "large-buffer=B": "C (R + D); from there on a buffer is large",
-    "large-size=N": "packets lost in a step above which a loss is large; default T - 1, as published",
-}
-
-
-def _demands(text: str | None, whole: str) -> Demands:
-    asked = Demands()
-    seen: set[str] = set()
-    for word in [] if text is None or not text.strip() else text.split(","):
-        found = _COMPARISON.match(word)
-        name, sign, value = found.groups() if found else (word.strip(), None, None)
-        known = [*_DEMANDS, "large-loss"]
-        if name not in known:
-            raise ConfigError(f"no such demand: `{name}`: `{whole}`", key=KEY, hint=did_you_mean(name, known))
-        good = _DEMANDS[name][0] if name in _DEMANDS else "="
-        if sign != good or name in seen:
-            problem = "given twice" if name in seen else "needs a value, or the other sign"
-            raise ConfigError(f"demand `{name}` {problem}: `{whole}`", key=KEY, hint=f"write {name}{good}...")
-        seen.add(name)
-        if name == "large-loss":
-            if value not in list(LargeLoss):
-                raise ConfigError(
-                    f"no such choice for `large-loss`: `{value}`", key=KEY, hint=f"known are {', '.join(LargeLoss)}"
-                )
-            asked = replace(asked, large_loss=LargeLoss(value))
-            continue
-        number = parse_number(value or "", whole, KEY)
-        if number < 0:
-            raise ConfigError(f"a demand must not be negative: `{whole}`", key=KEY)
-        asked = _DEMANDS[name][1](asked, number)
-    return asked
-
-
 @dataclass(frozen=True)
 class Assumption:
     """A comparison that is assumed; a quantity without a point is meant at the first one."""
@@ -467,33 +351,3 @@ class Assumption:
         ConfigError : the system has no such quantity
         """
         return self.comparison.over(system)
-
-
-def parse_assumption(text: str) -> Assumption:
-    """Read an assumption: ``C_L>=69/100`` (at the start), ``queue@1<=4``, ``rate@end >= rate@1``.
-
-    Raises
-    ------
-    ConfigError : not one
-    """
-    try:
-        found = parse_comparison(text, "--given", default_point=0)
-    except ConfigError as error:
-        raise ConfigError(f"not an assumption: {error.message}", key="--given", hint=error.hint) from None
-    is_at_start = "@" not in text
-    return Assumption(found, found.text.replace("@0", ""), is_at_start)
-
-
-def parse_number(word: str, text: str, key: str) -> Fraction:
-    """Read an exact number: ``4.4``, ``22/5``.
-
-    Raises
-    ------
-    ConfigError : it is none
-    """
-    try:
-        if not _NUMBER.fullmatch(word.strip()):
-            raise ValueError(word)
-        return Fraction(word)
-    except (ValueError, ZeroDivisionError):
-        raise ConfigError(f"not a number: `{text}`", key=key, hint="write 4.4 or 22/5") from None

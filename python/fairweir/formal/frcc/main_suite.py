@@ -24,7 +24,7 @@ from fairweir.formal.frcc.main_rule import THESIS, Assumed
 from fairweir.formal.frcc.main_update import Attractor, Case, attractor
 from fairweir.formal.frcc.suite import check
 from fairweir.formal.kept import NotBelievedError
-from fairweir.formal.lemmas.inquiry import UNCHECKED
+from fairweir.formal.lemmas.inquiry import UNCHECKED, weakest_check
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult, Outcome
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 
@@ -168,6 +168,7 @@ def _altogether(ranges: list[Case], results: list[LemmaResult]) -> LemmaResult:
         constants=() if worst is None else (Constant(RATIO, f"{float(worst):.2f}"),),
         note="the worst of the ranges above, which adjoin",
         about=About.CCA,
+        kept=weakest_check(results),
     )
 
 

@@ -149,6 +149,12 @@ JUDGED = "trace judged again"
 UNCHECKED = "not re-checked"
 
 
+def weakest_check(results: Iterable[LemmaResult]) -> str:
+    """Return how a conclusion's answers were checked: ``not re-checked`` if one was not; empty if none was kept."""
+    found = {result.kept for result in results}
+    return UNCHECKED if UNCHECKED in found else max(found, default="")
+
+
 class _Shelf:
     """Where the answer to one question is kept."""
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fairweir.formal.lemmas.inquiry import Inquiry, answer
+from fairweir.formal.lemmas.inquiry import Inquiry, answer, weakest_check
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.solve import Outcome
@@ -116,6 +116,7 @@ def seek(sought: Sought, request: Request) -> LemmaResult:
     solvers = ", ".join(sorted({result.solver for result in spent if result.solver}))
     refuted = "nothing" if found.refuted is None else f"{float(found.refuted):g}"
     note = f"refuted from {refuted} on; {len(spent)} questions"
+    how = weakest_check(spent)
     if found.proved is None:
         outcome = Outcome.REFUTED if found.refuted == sought.weakest else Outcome.UNKNOWN
         return LemmaResult(
@@ -132,6 +133,7 @@ def seek(sought: Sought, request: Request) -> LemmaResult:
         cpu_s=cpu_s,
         note=note,
         about=About.CCA,
+        kept=how,
     )
 
 
