@@ -102,9 +102,12 @@ def test_what_was_sent_again_counts_as_lost(call: Any) -> None:
 def test_the_table_has_the_fields_words(call: Any) -> None:
     shown = call(transfer())
     assert shown.code == 0
-    first = [line.split("  ")[0].strip() for line in shown.out.splitlines()]
-    words = ["captured", "packets", "losses", "delivered", "limited by", "rtprop", "C, CBR-delay", "C, CCAC"]
-    assert first[:12] == ["flow 1", *words, "jitter D", "buffer", "explained by"]
+    lines = shown.out.splitlines()
+    assert lines[0] == "flow 1: 10.0.0.1:40000 to 10.0.0.2:5001"
+    assert re.fullmatch(r"  Limited by its application, which had nothing more to send \d+% of the time\.", lines[1])
+    first = [line.strip().split("  ")[0] for line in lines[2:]]
+    words = ["captured", "delivered", "packets", "time limited by", "bottleneck rate", "propagation", "queueing delay"]
+    assert first[:12] == [*words, "buffer", "C, CBR-delay", "C, CCAC", "jitter D", "explained by"]
     assert "at the sender" in shown.out
 
 
@@ -126,7 +129,7 @@ def test_pauses_behind_pushed_packets_are_the_applications(call: Any) -> None:
 def test_findings_name_frames_of_the_capture(call: Any) -> None:
     shown = call(transfer(lost=100), "--json")
     document = json.loads(shown.out)
-    told = findings(document["flows"][0])
+    told = findings(document["flows"][0], document)
     frames = [frame for finding in told if finding.frames for frame in finding.frames]
     assert frames
     assert all(1 <= frame <= document["capture"]["frames"] for frame in frames)
@@ -140,11 +143,15 @@ def test_a_figure_and_a_page_are_written_whole(call: Any) -> None:
     assert shown.code == 0
     assert Path("figures/flow-1.png").read_bytes().startswith(b"\x89PNG")
     page = Path("a.html").read_text(encoding="utf-8")
-    assert "10.0.0.1:40000 to 10.0.0.2:5001: limited by application" in page
+    assert "<strong>Limited by its application, which had nothing more to send" in page
+    assert "10.0.0.1:40000 to 10.0.0.2:5001" in page
     (spec,) = re.findall(r'<script type="application/json" id="spec-flow-1">(.*?)</script>', page, re.DOTALL)
     names = {trace["name"] for trace in json.loads(spec)["data"]}
     assert {"delivered", "inflight", "receiver window", "C believed, CBR-delay", "application"} <= names
     assert sorted(path.name for path in Path().iterdir()) == ["a.html", "a.pcap", "figures"]
+    lines = [trace for trace in json.loads(spec)["data"] if "line" in trace and trace.get("showlegend", True)]
+    legend = [(trace["line"]["color"], trace["line"]["dash"]) for trace in lines]
+    assert len(legend) == len(set(legend)), "two lines of the legend look alike"
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,8 @@ pub struct Piece {
     pub to_frame: u32,
     /// What its longest undisturbed stretch lets one believe.
     pub ccac: CcacBelief,
+    /// C by all of its undisturbed stretches together, bytes/s.
+    pub rate_bytes_per_s: Interval,
 }
 
 /// A flow cut at its changes.
@@ -130,6 +132,7 @@ pub fn cut(parts: &Parts<'_>) -> Option<Pieces> {
         } else {
             let end = &record.acks()[next.acks.end - 1];
             (known.to_ns, known.to_frame) = (record.captured(end.at), end.frame);
+            known.rate_bytes_per_s = known.rate_bytes_per_s.hull(rates.1);
             if next.acks.len() > last.len() {
                 known.ccac = next.ccac;
             }
@@ -223,6 +226,7 @@ fn piece(record: &Record<'_>, acks: Range<usize>, ccac: CcacBelief) -> Piece {
         from_frame: from.frame,
         to_ns: record.captured(to.at),
         to_frame: to.frame,
+        rate_bytes_per_s: ccac.rate_bytes_per_s(),
         ccac,
     }
 }

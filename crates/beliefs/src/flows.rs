@@ -2,6 +2,7 @@
 
 use crate::limits::{Ack, Data, Limits, Period, Terms};
 use crate::packet::{Fate, Packet};
+use crate::place::{Echoes, Handshake, Place, View, place};
 use crate::series::{Bins, Series};
 use fairweir_capture::{Endpoint, Segment};
 use serde::Serialize;
@@ -17,20 +18,6 @@ const SHORTEST_DELAYED_ACK_NS: u64 = 20_000_000;
 /// A sequence number this far from the one expected is of another life of the ports, bytes.
 const FARTHEST: i64 = 1 << 30;
 
-/// Where a capture was taken, seen from the flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum View {
-    /// At the data's sender: all of the path lies between data and acknowledgements.
-    Sender,
-    /// At the receiver: nearly none of it does.
-    Receiver,
-    /// Somewhere between.
-    Between,
-    /// No handshake was captured.
-    Unknown,
-}
-
 /// Data in one direction of a connection.
 #[derive(Clone, Debug)]
 pub struct Flow {
@@ -45,7 +32,7 @@ pub struct Flow {
     /// IP packets that were acknowledged, bytes.
     pub delivered_bytes: u64,
     /// Where the capture was taken.
-    pub view: View,
+    pub(crate) place: Place,
     /// Whether acknowledgements were captured.
     pub has_acks: bool,
     limits: Limits,
@@ -57,6 +44,7 @@ pub struct Flow {
     /// Of packets that were sent once, ns.
     rtt_least: Option<u64>,
     newest_ack: Option<u64>,
+    echoes: Echoes,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,16 +55,24 @@ struct Outstanding {
     earlier: Option<usize>,
 }
 
-/// When the steps of a handshake were seen, ns.
-#[derive(Clone, Copy, Debug, Default)]
-struct Handshake {
-    syn: Option<(u64, Endpoint)>,
-    syn_ack: Option<u64>,
-    last: Option<u64>,
-    /// The smaller of the largest segments that both sides want, options included, bytes.
-    mss: Option<u16>,
-    /// Shifts of the windows that either end advertises: the opener's, and the other's.
-    shifts: [Option<u8>; 2],
+/// Flows that are held while reading, at most twice: what delivered most, and what was active last.
+const MOST_HELD: usize = 4096;
+/// Handshakes that are remembered at most.
+const MOST_HANDSHAKES: usize = 1 << 16;
+/// Packets that are kept of all flows: some 100 bytes each while they are explained.
+const MOST_PACKETS: usize = 1 << 24;
+
+/// What was counted only, so that memory stays bounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Flows, small beside those that are told; one that was left out and went on counts again.
+    pub flows: usize,
+    /// Their data packets.
+    pub packets: usize,
+    /// IP packets of theirs that were acknowledged, bytes.
+    pub delivered_bytes: u64,
+    /// TCP segments behind the largest number of packets that is kept.
+    pub late_segments: u64,
 }
 
 /// All flows of a capture.
@@ -85,11 +81,17 @@ pub struct Flows {
     flows: Vec<Flow>,
     by_ends: HashMap<(Endpoint, Endpoint), usize>,
     handshakes: HashMap<(Endpoint, Endpoint), Handshake>,
+    packets: usize,
+    left_out: LeftOut,
 }
 
 impl Flows {
     /// Takes a segment in: data for one direction, acknowledgement for the other.
     pub fn add(&mut self, segment: &Segment) {
+        if self.packets >= MOST_PACKETS {
+            self.left_out.late_segments += 1;
+            return;
+        }
         self.shake_hands(segment);
         if segment.flags.ack
             && let Some(&index) = self.by_ends.get(&(segment.dst, segment.src))
@@ -103,88 +105,97 @@ impl Flows {
                 self.flows.push(Flow::new(segment, &seen));
                 self.flows.len() - 1
             });
+            let before = self.flows[index].packets.len();
             self.flows[index].send(segment);
+            self.packets += self.flows[index].packets.len() - before;
+            if self.flows.len() > 2 * MOST_HELD {
+                self.forget();
+            }
         }
     }
 
-    /// The flows, in the order of their first data.
-    pub fn finish(mut self) -> Vec<Flow> {
+    /// The flows that delivered most, in the order of their first data, and what else there was.
+    pub fn finish(mut self, most: usize) -> (Vec<Flow>, LeftOut) {
+        let delivered: Vec<u64> = self.flows.iter().map(|flow| flow.delivered_bytes).collect();
+        self.keep(largest(&delivered, most));
         for flow in &mut self.flows {
             flow.outstanding.clear();
             let ends = (flow.src.min(flow.dst), flow.src.max(flow.dst));
-            flow.view = self.handshakes.get(&ends).map_or(View::Unknown, |seen| view(seen, flow.src));
+            flow.place = place(self.handshakes.get(&ends), &flow.echoes, flow.src, &flow.packets);
         }
-        self.flows
+        (self.flows, self.left_out)
+    }
+
+    /// Leaves out what is neither large nor young: a large flow is seldom small for long.
+    fn forget(&mut self) {
+        let delivered: Vec<u64> = self.flows.iter().map(|flow| flow.delivered_bytes).collect();
+        let active: Vec<u64> = self.flows.iter().map(|f| f.packets.last().map_or(0, |packet| packet.sent)).collect();
+        let (large, young) = (largest(&delivered, MOST_HELD / 2), largest(&active, MOST_HELD / 2));
+        self.keep(large.iter().zip(young).map(|(&large, young)| large || young).collect());
+    }
+
+    fn keep(&mut self, is_kept: Vec<bool>) {
+        let mut kept = is_kept.into_iter();
+        let left_out = &mut self.left_out;
+        let packets = &mut self.packets;
+        self.flows.retain(|flow| {
+            let stays = kept.next().unwrap_or(true);
+            if !stays {
+                left_out.flows += 1;
+                left_out.packets += flow.packets.len();
+                left_out.delivered_bytes += flow.delivered_bytes;
+                *packets -= flow.packets.len();
+            }
+            stays
+        });
+        self.by_ends = self.flows.iter().enumerate().map(|(i, flow)| ((flow.src, flow.dst), i)).collect();
     }
 
     fn shake_hands(&mut self, segment: &Segment) {
         let ends = (segment.src.min(segment.dst), segment.src.max(segment.dst));
-        let now = segment.time.as_nanos();
         if segment.flags.syn {
-            let seen = self.handshakes.entry(ends).or_default();
-            let known = seen.mss;
-            match segment.flags.ack {
-                false => *seen = Handshake { syn: Some((now, segment.src)), ..Handshake::default() },
-                true if seen.syn_ack.is_none() => seen.syn_ack = Some(now),
-                true => {}
+            self.handshakes.entry(ends).or_default().add(segment);
+            if self.handshakes.len() > MOST_HANDSHAKES {
+                let began = |seen: &Handshake| seen.syn.map_or(0, |(at, _)| at);
+                let begins: Vec<u64> = self.handshakes.values().map(began).collect();
+                let mut stays = largest(&begins, MOST_HANDSHAKES / 2).into_iter();
+                let flows = &self.by_ends;
+                self.handshakes.retain(|&(one, other), _| {
+                    stays.next().unwrap_or(true)
+                        || flows.contains_key(&(one, other))
+                        || flows.contains_key(&(other, one))
+                });
             }
-            seen.mss = known.into_iter().chain(segment.options.mss).min();
-            seen.shifts[usize::from(segment.flags.ack)] = segment.options.window_scale;
-        } else if let Some(seen) = self.handshakes.get_mut(&ends)
-            && seen.last.is_none()
-            && seen.syn_ack.is_some()
-            && seen.syn.is_some_and(|(_, who)| who == segment.src)
-        {
-            seen.last = Some(now);
+        } else if let Some(seen) = self.handshakes.get_mut(&ends) {
+            seen.add(segment);
         }
     }
 }
 
-/// The handshake's round trips from the capture to the data's receiver and to its sender, ns.
-fn ahead_and_behind(seen: &Handshake, src: Endpoint) -> Option<(u64, u64)> {
-    let ((syn, client), syn_ack, last) = (seen.syn?, seen.syn_ack?, seen.last?);
-    let (to_server, to_client) = (syn_ack.saturating_sub(syn), last.saturating_sub(syn_ack));
-    Some(if client == src { (to_server, to_client) } else { (to_client, to_server) })
-}
-
-/// Which side of the capture most of the round trip lies on.
-fn view(seen: &Handshake, src: Endpoint) -> View {
-    let Some((ahead, behind)) = ahead_and_behind(seen, src) else { return View::Unknown };
-    // hosts answer within a tenth of the path's round trip, or the path is short
-    if behind * 10 <= ahead {
-        View::Sender
-    } else if ahead * 10 <= behind {
-        View::Receiver
-    } else {
-        View::Between
-    }
-}
-
-/// The shift of the window that the receiver of `src`'s data advertises: both ends must offer one (RFC 7323 §2.2).
-fn window_shift(seen: &Handshake, src: Endpoint) -> Option<u8> {
-    let (_, opener) = seen.syn?;
-    seen.syn_ack?;
-    let [Some(of_opener), Some(of_other)] = seen.shifts else { return Some(0) };
-    Some(if opener == src { of_other } else { of_opener })
+/// Which of the values are among the `most` largest; of equals the first.
+fn largest(values: &[u64], most: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(values[i]));
+    let mut out = vec![false; values.len()];
+    order.iter().take(most).for_each(|&i| out[i] = true);
+    out
 }
 
 impl Flow {
     fn new(segment: &Segment, seen: &Handshake) -> Flow {
         let options = if segment.options.timestamps.is_some() { TIMESTAMPS } else { 0 };
         let mss = seen.mss.map_or(USUAL_MSS, |mss| u32::from(mss).saturating_sub(options)).max(1);
-        let lag_ns = match (view(seen, segment.src), ahead_and_behind(seen, segment.src)) {
-            (View::Receiver | View::Between, Some((_, behind))) => behind,
-            _ => 0,
-        };
+        let lag_ns = seen.lag_ns(segment.src);
         Flow {
             src: segment.src,
             dst: segment.dst,
             packets: Vec::new(),
             first_frame: segment.frame,
             delivered_bytes: 0,
-            view: View::Unknown,
+            place: Place { view: View::Unknown, has_queue_ahead: false, round_trip_ns: 0 },
             has_acks: false,
-            limits: Limits::new(Terms { mss, window_shift: window_shift(seen, segment.src), lag_ns }),
+            echoes: Echoes::default(),
+            limits: Limits::new(Terms { mss, window_shift: seen.window_shift(segment.src), lag_ns }),
             series: Series::new(segment.time.as_nanos()),
             mss,
             newest_seq: None,
@@ -202,6 +213,7 @@ impl Flow {
     }
 
     fn send(&mut self, segment: &Segment) {
+        self.echoes.on_data(segment);
         let start = self.unwrap(segment.seq);
         if self.newest_seq.is_some_and(|newest| (start - newest).abs() > FARTHEST) {
             return;
@@ -248,6 +260,7 @@ impl Flow {
             return;
         }
         self.has_acks = true;
+        self.echoes.on_ack(segment);
         let before = self.acked_to.unwrap_or(i64::MIN);
         let mut covered = Vec::new();
         if ack > before {
@@ -302,6 +315,11 @@ impl Flow {
         }
     }
 
+    /// Where the capture was taken.
+    pub fn view(&self) -> View {
+        self.place.view
+    }
+
     /// What limited the flow when.
     pub fn periods(&self) -> Vec<Period> {
         self.limits.clone().finish()
@@ -346,7 +364,7 @@ mod tests {
     fn fates(segments: &[Segment]) -> Vec<Fate> {
         let mut flows = Flows::default();
         segments.iter().for_each(|s| flows.add(s));
-        flows.finish()[0].packets.iter().map(|p| p.fate).collect()
+        flows.finish(usize::MAX).0[0].packets.iter().map(|p| p.fate).collect()
     }
 
     fn acked(ms: u64, is_prompt: bool) -> Fate {
@@ -406,7 +424,7 @@ mod tests {
             for s in [syn, answer, segment(last, 1, 1, 0, 1), segment(last, 1, 1, 1000, 1)] {
                 flows.add(&s);
             }
-            flows.finish()[0].view
+            flows.finish(usize::MAX).0[0].view()
         };
         assert_eq!([at(40, 40), at(0, 40), at(20, 40)], [View::Sender, View::Receiver, View::Between]);
     }

@@ -7,7 +7,7 @@
 //! | ends with a packet that was sent before, or lies between one and the ACK of all that was out then | recovery | RFC 6675 |
 //! | less than a segment was left of the receive window, until an ACK made room | receiver window | RFC 9293 §3.8.6 |
 //! | follows a packet that is shorter than a segment, or alone in its push | application | the last of what there is to send is pushed (RFC 9293, MUST-61) |
-//! | ends with the ACK that the packet follows at once | window | the ACK clock: cwnd was used up |
+//! | ends with the ACK that the packet follows at once | window | the ACK clock: cwnd was used up; also where a path lets ACKs go in bursts |
 //! | follows a packet that is not pushed, and no ACK ends it | pacing | there was more to send, and nothing else in its way |
 //! | follows a pushed super-packet, and no ACK ends it | pacing if the waits are even, else application | offloading pushes each super-packet; some senders never push |
 //!
@@ -22,6 +22,11 @@ use std::collections::VecDeque;
 const PROMPT_SHARE: u64 = 4;
 /// ... or within this: what a host needs to answer, ns.
 const PROMPT_NS: u64 = 10_000;
+/// An ACK also ended a wait if it came in this last part of it, and a host needs no longer to answer: paths that hold ACKs
+/// and let them go together leave little time between them.
+const ANSWER_SHARE: u64 = 10;
+/// What a host takes to answer at most, ns.
+const ANSWER_NS: u64 = 1_000_000;
 /// An ACK's weight in the mean time between ACKs, and a wait's in the mean pace: one eighth, as in RFC 6298.
 const MEMORY: f64 = 8.0;
 /// Waits are even if they differ from the mean pace by this part at most.
@@ -310,6 +315,8 @@ impl Limits {
         // the first ACK of all: all there is to compare with is the wait
         let gap = self.ack_gap_ns.map_or(data.at.saturating_sub(newest.at), |ns| ns as u64);
         let prompt_ns = PROMPT_NS.max(gap / PROMPT_SHARE);
+        let wait = data.at.saturating_sub(newest.at);
+        let prompt_ns = prompt_ns.max((wait / ANSWER_SHARE).min(ANSWER_NS));
         let is_soon_after = |at: Option<u64>| at.is_some_and(|at| data.at.saturating_sub(at) <= prompt_ns);
         let was_filled = self.is_filled || self.released_at.is_some_and(|at| at >= newest.at);
         if was_filled && (self.is_filled || is_soon_after(self.released_at)) {

@@ -1,30 +1,48 @@
 //! A capture to what may be believed of each flow's path.
 
+use crate::links::{Link, Sets, delivered_rate, judge_link};
+use crate::place::Place;
 use crate::{
-    Aggregation, Belief, Bins, CcacBelief, Fate, Flow, Flows, Moment, Packet, Parts, Period, Pieces, QuicFlow, Record,
-    Slice, TokenBucket, Verdict, View,
+    Aggregation, Belief, Bins, CcacBelief, Fate, Flow, Flows, LeftOut, Moment, Packet, Period, Pieces, QuicFlow,
 };
-use crate::{aggregation, cut, explain, explain_ccac, judge, policer, shaper, shrink};
+use crate::{Interval, Verdict, View, groups, merge};
 use fairweir_capture::{CaptureError, Counts, Reader, is_qlog, read_qlog};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::ops::ControlFlow;
 
-/// The jitter at the true rate by that at the rate that needs least.
-const FITTED: f64 = 1.25;
 /// Segments between two calls of the progress callback: some ten milliseconds of reading.
 const SEGMENTS_A_CALL: u64 = 1 << 15;
+
+/// Flows that are told of one by one: those that delivered most.
+const MOST_FLOWS: usize = 1000;
+/// Data packets from which on a flow says something of its path: fewer than the first window (RFC 6928) never waited.
+const LEAST_PACKETS: usize = 10;
 
 /// What a capture held and what its flows say.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// What the file held.
     pub capture: Counts,
-    /// Flows whose acknowledgements were captured, in the order of their first data.
+    /// Flows whose acknowledgements were captured, the one that delivered most first.
     pub flows: Vec<FlowReport>,
+    /// The bottlenecks behind them.
+    pub links: Vec<LinkReport>,
     /// Flows of which no acknowledgement was captured: nothing is known of their packets' fates.
     pub flows_without_acks: usize,
+    /// What was counted only.
+    pub left_out: LeftOut,
+}
+
+/// A bottleneck and who shares it.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkReport {
+    /// Flows by their number: the place in the report's list, from 1.
+    pub flows: Vec<usize>,
+    /// What they say of it.
+    #[serde(flatten)]
+    pub link: Link,
 }
 
 /// What a flow says of its path.
@@ -44,15 +62,20 @@ pub struct FlowReport {
     pub lost_packets: usize,
     /// IP packets that were acknowledged, bytes.
     pub delivered_bytes: u64,
-    /// The CBR-delay model's belief set; `None` if nothing was delivered or no rate explains the flow.
+    /// Its bottleneck: the place in the report's list, from 1; `None` if it says nothing of one.
+    pub link: Option<usize>,
+    /// How long its packets waited, if the capture can show that.
+    pub queue: Option<Waiting>,
+    /// Propagation, ns: from the least that a model leaves possible to the least RTT. The models' own upper ends may be
+    /// lower: bursts that a bucket passes leave sooner than behind a constant link.
+    pub rtprop_ns: Option<Interval>,
+    /// The CBR-delay model's belief set, from all flows of its link; `None` if nothing was delivered, no rate explains it,
+    /// or the capture has no queue ahead.
     pub cbr_delay: Option<Belief>,
-    /// The flow cut at the changes of its link's rate; `None`: there are none to tell, and the sets above are the flow's.
-    /// With changes no one path explains it, and those sets are `None`.
+    /// The flows cut at the changes of the rate that they got; `None`: there are none to tell, and the sets above hold.
     pub pieces: Option<Pieces>,
     /// The CCAC model's bounds over time, from one piece's beginning to its end.
     pub shrinking: Vec<Moment>,
-    /// A token bucket that explains what a constant link does not.
-    pub token_bucket: Option<TokenBucket>,
     /// Acknowledgements that came in bursts.
     pub aggregation: Option<Aggregation>,
     /// What limited it when, in the order of time.
@@ -65,11 +88,33 @@ pub struct FlowReport {
     pub models: Vec<Verdict>,
 }
 
+/// How much longer a flow's packets took than its path without a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// The RTT without a queue: the least one, or less if other flows of the link saw a shorter queue, ns.
+    pub rtt_least_ns: u64,
+    /// The median RTT less that, ns.
+    pub median_ns: u64,
+    /// The 95th percentile less that, ns.
+    pub p95_ns: u64,
+}
+
+impl Waiting {
+    /// `empty`: an RTT that the other flows of the link show to be possible, ns.
+    fn new(packets: &[Packet], empty: u64) -> Option<Waiting> {
+        let mut rtts: Vec<u64> = packets.iter().filter_map(Packet::rtt).collect();
+        rtts.sort_unstable();
+        let least = empty.min(*rtts.first()?);
+        let at = |percent: usize| rtts[rtts.len() * percent / 100] - least;
+        Some(Waiting { rtt_least_ns: least, median_ns: at(50), p95_ns: at(95) })
+    }
+}
+
 /// What was read of a flow.
 struct Told {
     src: String,
     dst: String,
-    view: View,
+    place: Place,
     packets: Vec<Packet>,
     delivered_bytes: u64,
     limits: Vec<Period>,
@@ -81,7 +126,7 @@ impl From<Flow> for Told {
         Told {
             src: flow.src.to_string(),
             dst: flow.dst.to_string(),
-            view: flow.view,
+            place: flow.place,
             delivered_bytes: flow.delivered_bytes,
             limits: flow.periods(),
             series: flow.bins().clone(),
@@ -90,13 +135,49 @@ impl From<Flow> for Told {
     }
 }
 
+/// What a flow's link says, for the flow.
+struct OfFlow {
+    /// Its number.
+    link: Option<usize>,
+    /// The flow's RTT without a queue, as the others saw it, ns.
+    empty: u64,
+    sets: Sets,
+}
+
 impl Told {
+    /// With what its link says.
+    fn report(self, sets: Option<OfFlow>) -> FlowReport {
+        let OfFlow { link, empty, sets } =
+            sets.unwrap_or_else(|| OfFlow { link: None, empty: u64::MAX, sets: Sets::default() });
+        let rtprop_ns = rtprop(&sets, &self.packets).filter(|_| self.place.has_queue_ahead);
+        FlowReport {
+            rtprop_ns,
+            view: self.place.view,
+            first_frame: self.packets.first().map_or(0, |packet| packet.frame.into()),
+            packets: self.packets.len(),
+            lost_packets: self.packets.iter().filter(|packet| packet.fate == Fate::Lost).count(),
+            queue: self.place.has_queue_ahead.then(|| Waiting::new(&self.packets, empty)).flatten(),
+            src: self.src,
+            dst: self.dst,
+            delivered_bytes: self.delivered_bytes,
+            link,
+            cbr_delay: sets.cbr_delay,
+            ccac: sets.ccac,
+            models: sets.models,
+            pieces: sets.pieces,
+            shrinking: sets.shrinking,
+            aggregation: sets.aggregation,
+            limits: self.limits,
+            series: self.series,
+        }
+    }
+
     /// A connection of a qlog: what limited it cannot be told from packet numbers.
     fn of_quic(number: usize, flow: QuicFlow) -> Told {
         Told {
             src: format!("qlog trace {}", number + 1),
             dst: "its peer".to_owned(),
-            view: View::Sender,
+            place: Place { view: View::Sender, has_queue_ahead: true, round_trip_ns: 0 },
             delivered_bytes: flow.delivered_bytes,
             limits: Vec::new(),
             series: flow.bins().clone(),
@@ -105,64 +186,13 @@ impl Told {
     }
 }
 
-impl FlowReport {
-    fn new(flow: Told, resolution_ns: f64) -> FlowReport {
-        let curves = Record::new(&flow.packets);
-        let record = curves.as_ref();
-        let parts = record.and_then(Parts::new);
-        let largest = flow.packets.iter().map(|packet| packet.bytes).max().unwrap_or(0);
-        let whole = explain(&flow.packets, |simplest| assumed_jitter(simplest, largest));
-        // one rate is enough where its jitter is no larger than R (thesis section 4.1.1)
-        let is_enough = |belief: &Belief| belief.simplest.jitter_least_ns() <= belief.simplest.rtprop_most_ns;
-        let pieces = match &whole {
-            Some(belief) if is_enough(belief) => None,
-            _ => parts.as_ref().and_then(cut),
-        };
-        let shaper = parts.as_ref().and_then(|parts| shaper(&flow.packets, parts));
-        let cbr_delay = whole.filter(|_| pieces.is_none());
-        let ccac = cbr_delay.as_ref().and_then(|belief| explain_ccac(record?, belief.jitter_assumed_ns));
-        let models = record.zip(cbr_delay.as_ref()).map_or_else(Vec::new, |(record, belief)| {
-            // thesis section 4.1.1: jitter may be as large as R, and no larger
-            let most = belief.simplest.rtprop_most_ns;
-            judge(record, belief, resolution_ns, most)
-        });
-        let jitter = match (&cbr_delay, &pieces) {
-            (Some(belief), _) => belief.jitter_assumed_ns,
-            (None, Some(pieces)) => pieces.jitter_assumed_ns,
-            (None, None) => 0.0,
-        };
-        let frames = pieces.iter().flat_map(|pieces| &pieces.pieces).map(|piece| (piece.from_frame, piece.to_frame));
-        let frames: Vec<_> = frames.collect();
-        let shrinking = record.map_or_else(Vec::new, |record| shrink(record, jitter, &frames));
-        drop(curves); // larger than the packets, and what follows needs as much
-        let token_bucket = shaper.or_else(|| policer(&flow.packets, cbr_delay.as_ref()?));
-        let aggregation = cbr_delay.as_ref().and_then(|belief| aggregation(&flow.packets, &belief.simplest));
-        FlowReport {
-            src: flow.src,
-            dst: flow.dst,
-            view: flow.view,
-            first_frame: flow.packets.first().map_or(0, |packet| packet.frame.into()),
-            packets: flow.packets.len(),
-            lost_packets: flow.packets.iter().filter(|packet| packet.fate == Fate::Lost).count(),
-            delivered_bytes: flow.delivered_bytes,
-            token_bucket,
-            aggregation,
-            pieces,
-            shrinking,
-            models,
-            ccac,
-            cbr_delay,
-            limits: flow.limits,
-            series: flow.series,
-        }
-    }
-}
-
-/// The D that is granted to a path, ns: what its simplest explanation needs, with a quarter of it for what that explains
-/// too well (it was chosen among all rates), and a packet's time, since a link serves packets whole and receivers
-/// acknowledge every second.
-fn assumed_jitter(simplest: &Slice, largest: u32) -> f64 {
-    FITTED * simplest.jitter_least_ns() + f64::from(largest) * 1e9 / simplest.rate_bytes_per_s
+/// What any of the sets leaves possible of a flow's propagation, ns.
+fn rtprop(sets: &Sets, packets: &[Packet]) -> Option<Interval> {
+    let least = packets.iter().filter_map(Packet::rtt).min()? as f64;
+    let (cbr_delay, ccac) = (sets.cbr_delay.as_ref(), sets.ccac.as_ref());
+    let of_models = [cbr_delay.map(|belief| belief.rtprop_ns.lo), ccac.map(|belief| belief.rtprop_ns.lo)];
+    let lowest = of_models.into_iter().flatten().reduce(f64::min).unwrap_or(0.0);
+    Some(Interval { lo: lowest.min(least), hi: Some(least) })
 }
 
 /// Reads a capture to its end and explains its flows; `None` if `on_progress` broke it off.
@@ -179,19 +209,62 @@ pub fn report(
     let mut source = BufReader::new(source);
     let first = source.fill_buf().map_err(|e| CaptureError::Read(e.to_string()))?;
     let read = if is_qlog(first) { connections(source, on_progress) } else { segments(source, on_progress) };
-    let Some((capture, flows, flows_without_acks)) = read? else { return Ok(None) };
-    let mut explained = Vec::with_capacity(flows.len());
-    for flow in flows {
-        if on_progress(capture.frames).is_break() {
-            return Ok(None);
+    let Some((capture, flows, flows_without_acks, left_out)) = read? else { return Ok(None) };
+    let Some((flows, links)) = explain_all(flows, capture.resolution_ns as f64, &mut || on_progress(capture.frames))
+    else {
+        return Ok(None);
+    };
+    Ok(Some(Report { capture, flows, links, flows_without_acks, left_out }))
+}
+
+/// Explains flows, those that share a bottleneck together; `None` if broken off.
+fn explain_all(
+    mut flows: Vec<Told>,
+    resolution: f64,
+    go_on: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Option<(Vec<FlowReport>, Vec<LinkReport>)> {
+    flows.sort_by_key(|flow| std::cmp::Reverse(flow.delivered_bytes));
+    let telling: Vec<usize> = (0..flows.len())
+        .filter(|&i| flows[i].packets.len() >= LEAST_PACKETS && flows[i].place.has_queue_ahead)
+        .collect();
+    let packets: Vec<&[Packet]> = telling.iter().map(|&i| flows[i].packets.as_slice()).collect();
+    let (mut links, mut sets): (Vec<LinkReport>, BTreeMap<usize, OfFlow>) = (Vec::new(), BTreeMap::new());
+    for group in groups(&packets) {
+        if go_on().is_break() {
+            return None;
         }
-        explained.push(FlowReport::new(flow, capture.resolution_ns as f64));
+        let members: Vec<&[Packet]> = group.members.iter().map(|&(i, _)| packets[i]).collect();
+        let judged = match members[..] {
+            [only] => judge_link(&members, only, resolution),
+            _ => judge_link(&members, &merge(&packets, &group), resolution),
+        };
+        let Some((link, of_link)) = judged else { continue };
+        let least = |packets: &[Packet]| packets.iter().filter_map(Packet::rtt).min();
+        let seen = group.members.iter().filter_map(|&(i, later)| Some(least(packets[i])?.saturating_sub(later)));
+        let empty = seen.min().unwrap_or(u64::MAX / 2);
+        let numbers: Vec<usize> = group.members.iter().map(|&(i, _)| telling[i]).collect();
+        for &(i, later) in &group.members {
+            let sets_of_flow = of_link.clone().with_propagation(later as f64);
+            let of_flow = OfFlow { link: Some(links.len() + 1), empty: empty + later, sets: sets_of_flow };
+            sets.insert(telling[i], of_flow);
+        }
+        links.push(LinkReport { flows: numbers.iter().map(|i| i + 1).collect(), link });
     }
-    Ok(Some(Report { capture, flows: explained, flows_without_acks }))
+    for (i, flow) in flows.iter().enumerate() {
+        if flow.packets.len() >= LEAST_PACKETS
+            && !flow.place.has_queue_ahead
+            && let Some(link) = delivered_rate(&flow.packets, flow.place.round_trip_ns)
+        {
+            sets.insert(i, OfFlow { link: Some(links.len() + 1), empty: u64::MAX, sets: Sets::default() });
+            links.push(LinkReport { flows: vec![i + 1], link });
+        }
+    }
+    let reports = flows.into_iter().enumerate().map(|(i, flow)| flow.report(sets.remove(&i))).collect();
+    Some((reports, links))
 }
 
 /// Counts, flows with acknowledgements, how many have none; `None` if broken off.
-type ReadFlows = Result<Option<(Counts, Vec<Told>, usize)>, CaptureError>;
+type ReadFlows = Result<Option<(Counts, Vec<Told>, usize, LeftOut)>, CaptureError>;
 
 fn segments(source: impl Read + Send, on_progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> ReadFlows {
     let mut reader = Reader::new(source)?;
@@ -203,8 +276,9 @@ fn segments(source: impl Read + Send, on_progress: &mut dyn FnMut(u64) -> Contro
             return Ok(None);
         }
     }
-    let (known, unknown): (Vec<Flow>, Vec<Flow>) = flows.finish().into_iter().partition(|flow| flow.has_acks);
-    Ok(Some((reader.counts(), known.into_iter().map(Told::from).collect(), unknown.len())))
+    let (flows, left_out) = flows.finish(MOST_FLOWS);
+    let (known, unknown): (Vec<Flow>, Vec<Flow>) = flows.into_iter().partition(|flow| flow.has_acks);
+    Ok(Some((reader.counts(), known.into_iter().map(Told::from).collect(), unknown.len(), left_out)))
 }
 
 fn connections(source: impl Read, on_progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> ReadFlows {
@@ -222,5 +296,5 @@ fn connections(source: impl Read, on_progress: &mut dyn FnMut(u64) -> ControlFlo
     let sending = flows.into_iter().filter(|(_, flow)| !flow.packets.is_empty());
     let (known, unknown): (Vec<_>, Vec<_>) = sending.partition(|(_, flow)| flow.has_acks());
     let told = known.into_iter().map(|(number, flow)| Told::of_quic(number, flow));
-    Ok(Some((counts, told.collect(), unknown.len())))
+    Ok(Some((counts, told.collect(), unknown.len(), LeftOut::default())))
 }

@@ -56,6 +56,103 @@ pub struct TokenBucket {
     pub frames: [u32; 2],
 }
 
+/// Packets that wait, without which a bucket's rate is not known.
+const WAITING_PACKETS: usize = 50;
+/// A packet waits if its RTT is this much above the least, ns, ...
+const WAITS_NS: f64 = 1_500_000.0;
+/// ... or by this many packets' time.
+const WAITS_PACKETS: f64 = 3.0;
+/// This part of packets may fit worse: hosts stall now and then.
+const OUTLIERS: f64 = 0.02;
+/// Of the bucket so much passed at once that did not wait.
+const SPARED: f64 = 0.6;
+/// The bucket's rate is looked for within this part of the one that is given.
+const AROUND: f64 = 0.03;
+
+/// A shaper whose bursts pass without waiting.
+///
+/// Behind a link of rate r that always serves, as many bytes would wait as were sent beyond r: Q. With a bucket of b bytes
+/// only those beyond b do: each packet waits for max(0, Q - b) / r. So all that waited agree on b, and nothing below it
+/// waited.
+///
+/// # Parameters
+/// `rate`: near r, bytes/s; `tolerance`: by which waits may differ from that, ns.
+pub fn sparing_shaper(packets: &[Packet], rate: f64, tolerance: f64) -> Option<TokenBucket> {
+    let most = largest(packets);
+    let (shift, misfit) = least(-AROUND, AROUND, 2 * SECTIONS, |shift| {
+        hinge(packets, rate * (1.0 + shift)).map_or(f64::INFINITY, |hinge| hinge.spread_ns)
+    });
+    let rate = rate * (1.0 + shift);
+    let hinge = hinge(packets, rate)?;
+    let is_one = misfit <= tolerance && hinge.bucket >= PACKETS * most && hinge.spared >= SPARED * hinge.bucket;
+    is_one.then_some(TokenBucket {
+        excess: Excess::Delayed,
+        rate_bytes_per_s: rate,
+        bucket_bytes: hinge.bucket,
+        peak_bytes_per_s: None,
+        jitter_least_ns: hinge.spread_ns,
+        frames: hinge.frames,
+    })
+}
+
+/// What waits show at a rate.
+#[derive(Clone, Copy, Debug)]
+struct Hinge {
+    /// b, bytes.
+    bucket: f64,
+    /// By how much waits differ from what b allows, ns.
+    spread_ns: f64,
+    /// The most that was sent beyond r without waiting, bytes.
+    spared: f64,
+    /// From the first packet of that burst to its last.
+    frames: [u32; 2],
+}
+
+fn hinge(packets: &[Packet], rate: f64) -> Option<Hinge> {
+    let origin = packets.first()?.sent;
+    let least = packets.iter().filter_map(Packet::rtt).min()? as f64;
+    let floor = WAITS_NS.max(WAITS_PACKETS * largest(packets) * 1e9 / rate);
+    let (mut free, mut burst) = (0.0f64, 0);
+    let (mut beyond, mut spared, mut frames) = (Vec::new(), Vec::new(), [0, 0]);
+    for packet in packets {
+        if packet.acked().is_none() {
+            continue;
+        }
+        let sent = packet.sent.saturating_sub(origin) as f64;
+        if free <= sent {
+            burst = packet.frame;
+        }
+        let queued = (free - sent).max(0.0) * rate / 1e9;
+        free = free.max(sent) + f64::from(packet.bytes) * 1e9 / rate;
+        let Some(rtt) = packet.rtt() else { continue };
+        let waited = rtt as f64 - least;
+        if waited >= floor {
+            let is_certain = matches!(packet.fate, Fate::Acked { is_prompt: true, .. });
+            if is_certain {
+                beyond.push(queued - waited * rate / 1e9);
+            }
+        } else {
+            spared.push((queued, [burst, packet.frame]));
+        }
+    }
+    if beyond.len() < WAITING_PACKETS {
+        return None;
+    }
+    beyond.sort_by(f64::total_cmp);
+    let cut = (beyond.len() as f64 * OUTLIERS / 2.0) as usize;
+    let bucket = beyond[beyond.len() / 2];
+    spared.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let cut_spared = (spared.len() as f64 * OUTLIERS) as usize;
+    let most_spared = spared.get(spared.len().checked_sub(1 + cut_spared)?)?;
+    if let Some(&(_, seen)) = spared.last() {
+        frames = seen;
+    }
+    // what did not wait may lie beyond the bucket by as little as cannot be told from none
+    let above = (most_spared.0 - bucket) * 1e9 / rate - floor;
+    let spread_ns = ((beyond[beyond.len() - 1 - cut] - beyond[cut]) * 1e9 / rate).max(above);
+    Some(Hinge { bucket, spread_ns, spared: most_spared.0, frames })
+}
+
 /// A shaper that explains a flow, where a constant link needs much more jitter than the flow's parts do.
 pub fn shaper(packets: &[Packet], parts: &Parts<'_>) -> Option<TokenBucket> {
     let (peak, _) = least_rate(&parts.whole(), parts.jitter)?;

@@ -7,27 +7,31 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.errors import ConfigError
 from fairweir.explain.findings import findings
 from fairweir.explain.read import explain_file
-from fairweir.explain.table import remarks, rows
+from fairweir.explain.table import remarks, rows, small_flows, split_small
+from fairweir.explain.verdict import verdict
 
 
 def explain(
-    capture: Annotated[Path, typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file of TCP, headers will do.")],
-    flow: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only this flow; they count from 1.")] = None,
+    capture: Annotated[
+        Path, typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file of TCP, headers will do, or a qlog.")
+    ],
+    flow: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only this flow; 1 delivered most.")] = None,
     as_json: AsJson = False,
     plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw each flow over time: DIR/flow-N.png.")] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML page with tables, findings and figures.")
     ] = None,
 ) -> None:
-    """Show the paths that could have made each flow of CAPTURE: rate C, rtprop, jitter D, buffer; what limited it when.
+    """Say what limited each flow of CAPTURE, and what it shows of its path: the bottleneck's rate, queue and buffer.
 
-    Ranges hold under the named model, if the jitter is at most what is assumed; docs/explain.md.
+    Flows that share a bottleneck are judged together. CAPTURE is a pcap or pcapng of TCP, or a qlog; docs/explain.md.
     Exit 0: explained; 2: the capture cannot be read or has no such flow; 130: interrupted.
     """
     check_places(plot, report)
@@ -36,25 +40,28 @@ def explain(
         document = explain_file(
             capture, on_progress=lambda frames: bar.update(task, description=f"{capture.name}: {frames} frames")
         )
+    if flow is not None and flow > len(document["flows"]):
+        raise ConfigError(
+            f"no flow {flow}, the capture has {len(document['flows'])}", source=str(capture), key="--flow"
+        )
+    told, small = split_small(document["flows"])
     if flow is not None:
-        if flow > len(document["flows"]):
-            raise ConfigError(
-                f"no flow {flow}, the capture has {len(document['flows'])}", source=str(capture), key="--flow"
-            )
-        document["flows"] = [document["flows"][flow - 1]]
+        told, small = [document["flows"][flow - 1]], []
     if as_json:
-        output.print_json(document)
+        output.print_json(document if flow is None else document | {"flows": told})
     else:
-        for facts in document["flows"]:
-            show(facts)
+        for facts in told:
+            show(facts, document)
+        if small:
+            output.stdout.print(small_flows(small), markup=False, soft_wrap=True)
         for remark in remarks(document):
             output.stderr.print(remark)
     if plot is not None:
-        draw(document, plot)
+        draw(told, plot)
     if report is not None:
         from fairweir.explain.page import write_page
 
-        output.stderr.print(f"report: {write_page(document, capture, report)}", soft_wrap=True)
+        output.stderr.print(f"report: {write_page(document, told, capture, report)}", soft_wrap=True)
 
 
 def check_places(plot: Path | None, report: Path | None) -> None:
@@ -71,23 +78,27 @@ def check_places(plot: Path | None, report: Path | None) -> None:
         raise ConfigError(f"report cannot be written: {reason}", hint="try `--report report.html`", key="--report")
 
 
-def draw(document: dict[str, Any], directory: Path) -> None:
+def draw(flows: list[dict[str, Any]], directory: Path) -> None:
     """Draw each flow into a directory, which is made."""
     from fairweir.explain.plots import save_flow_plot
     from fairweir.explain.view import flow_view
 
     directory.mkdir(parents=True, exist_ok=True)
-    for facts in document["flows"]:
-        output.stderr.print(f"figure: {save_flow_plot(flow_view(facts), directory)}", soft_wrap=True)
+    for facts in flows:
+        output.stderr.print(f"figure: {save_flow_plot(flow_view(facts), directory)}", soft_wrap=True, markup=False)
 
 
-def show(facts: dict[str, Any]) -> None:
-    """Print a flow's table and what is worth saying of it."""
-    table = Table(f"flow {facts['flow']}", f"{facts['src']} to {facts['dst']}", box=None, header_style="bold")
-    for row in rows(facts):
-        table.add_row(*row)
+def show(facts: dict[str, Any], document: dict[str, Any]) -> None:
+    """Print what limited a flow, its table, and what is worth saying of it; what a capture says is never markup."""
+    output.stdout.print(
+        f"flow {facts['flow']}: {facts['src']} to {facts['dst']}", markup=False, soft_wrap=True, style="bold"
+    )
+    output.stdout.print(f"  {verdict(facts, document)}.", markup=False, soft_wrap=True)
+    table = Table(box=None, show_header=False, padding=(0, 1, 0, 2))
+    for name, text in rows(facts, document):
+        table.add_row(name, Text(text))
     output.stdout.print(table)
-    for finding in findings(facts):
+    for finding in findings(facts, document):
         where = f" (Wireshark: {finding.where})" if finding.where else ""
-        output.stdout.print(f"  {finding.text}{where}", soft_wrap=True)
+        output.stdout.print(f"  {finding.text}{where}", markup=False, soft_wrap=True)
     output.stdout.print()

@@ -21,23 +21,31 @@ DOMAINS: Final = ([0.73, 1.0], [0.42, 0.69], [0.11, 0.38], [0.0, 0.05])
 HEADROOM: Final = 1.25
 #: More stays than that make a page slow; the shortest are then left out of the picture.
 MOST_STAYS: Final = 2000
-#: A vertical line where the link's rate changed.
+#: A vertical line where the rate that the flow got changed.
 CHANGED: Final = {"color": "#888888", "width": 1, "dash": "dash"}
 BELIEVED: Final = style.colour(2)
 MEASURED: Final = style.colour(0)
 SO_FAR: Final = style.colour(4)
 RECEIVER: Final = LIMITS["receiver-window"].colour
+#: The legend: a colour means the same in all panels, whose axes name the quantity.
+KEYS: Final = (
+    ("measured", MEASURED, "solid"),
+    ("believed possible", BELIEVED, "dash"),
+    ("believed so far", SO_FAR, "dot"),
+    ("receiver window", RECEIVER, "solid"),
+)
 
 
 def flow_figure(view: FlowView) -> Figure:
     """Rate, RTT and inflight over a common time axis, and below what limited the flow."""
     data = [
+        *(_key(name, colour, dash) for name, colour, dash in KEYS),
         *_band(view, view.believed_rate_mbps, "y", "C believed, CBR-delay"),
         *_so_far(view),
         _line(view, view.rate_mbps, "y", "delivered", MEASURED, "Mbps"),
         *_band(view, view.believed_rtprop_ms, "y2", "rtprop believed"),
         _line(view, view.rtt_least_ms, "y2", "RTT, least and largest", MEASURED, "ms"),
-        _line(view, view.rtt_most_ms, "y2", "RTT, largest", MEASURED, "ms") | {"showlegend": False, "fill": "tonexty"},
+        _line(view, view.rtt_most_ms, "y2", "RTT, largest", MEASURED, "ms") | {"fill": "tonexty"},
         _line(view, view.inflight_kb, "y3", "inflight", MEASURED, "kB"),
         _line(view, view.window_kb, "y3", "receiver window", RECEIVER, "kB"),
         *_limits(view),
@@ -77,6 +85,12 @@ def flow_figure(view: FlowView) -> Figure:
     )
 
 
+def _key(name: str, colour: str, dash: str) -> dict[str, Any]:
+    """Return a line of the legend; it draws nothing."""
+    line = {"color": colour, "width": 1.4, "dash": dash}
+    return {"type": "scatter", "mode": "lines", "name": name, "x": [None], "y": [None], "line": line}
+
+
 def _line(view: FlowView, values: Iterable[float], axis: str, name: str, colour: str, unit: str) -> dict[str, Any]:
     return {
         "type": "scatter",
@@ -85,6 +99,7 @@ def _line(view: FlowView, values: Iterable[float], axis: str, name: str, colour:
         "x": rounded(view.t_s),
         "y": rounded(values),
         "yaxis": axis,
+        "showlegend": False,
         "line": {"color": colour, "width": 1.4},
         "hovertemplate": f"{name}: %{{y:.4g}} {unit} at %{{x:.4g}} s<extra></extra>",
     }
@@ -98,6 +113,7 @@ def _level(view: FlowView, value: float, axis: str, name: str) -> dict[str, Any]
         "x": [0, view.end_s],
         "y": rounded([value, value]),
         "yaxis": axis,
+        "showlegend": False,
         "line": {"color": BELIEVED, "width": 1.2, "dash": "dash"},
         "hovertemplate": f"{name}: %{{y:.4g}}<extra></extra>",
     }
@@ -109,8 +125,8 @@ def _band(view: FlowView, band: Band | None, axis: str, name: str) -> list[dict[
         return []
     if band.hi is None:
         return [_level(view, band.lo, axis, f"{name}, at least")]
-    edge = _level(view, band.lo, axis, name) | {"line": {"color": BELIEVED, "width": 0.8}, "showlegend": False}
-    return [edge, edge | {"y": rounded([band.hi, band.hi]), "fill": "tonexty", "showlegend": True}]
+    edge = _level(view, band.lo, axis, name) | {"line": {"color": BELIEVED, "width": 0.8}}
+    return [edge, edge | {"y": rounded([band.hi, band.hi]), "fill": "tonexty"}]
 
 
 def _so_far(view: FlowView) -> list[dict[str, Any]]:
@@ -119,10 +135,9 @@ def _so_far(view: FlowView) -> list[dict[str, Any]]:
     return [
         _line(view, values, "y", name, SO_FAR, "Mbps")
         | {"x": rounded(believed.t_s), "line": {"color": SO_FAR, "width": 1.2, "shape": "hv", "dash": "dot"}}
-        | {"legendgroup": "so far", "showlegend": is_named}
-        for name, values, is_named in (
-            ("C believed so far, CCAC", believed.least_mbps, True),
-            ("C at most, so far", believed.most_mbps, False),
+        for name, values in (
+            ("C believed so far, CCAC", believed.least_mbps),
+            ("C at most, so far", believed.most_mbps),
         )
         if len(believed.t_s)
     ]

@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairweir.explain.limits import LIMITS, longest, shares
+from fairweir.explain.words import KB, MBPS, MS, about, nearly, span
 
 #: A limit that held for less of the time is not worth a sentence.
 LEAST_SHARE: Final = 0.01
+#: Changes that are told one by one; more are told together.
+MOST_CHANGES: Final = 4
 PLACES: Final = {
     "sender": "at the sender",
-    "receiver": "at the receiver: data and ACKs have nearly none of the path between them",
+    "receiver": "at the receiver: nearly nothing of the path lies between data and ACKs",
     "between": "between the ends: of the path only what lies beyond the capture",
-    "unknown": ("unknown, no handshake was captured: read as if at the sender, and what waited then counts as rtprop"),
+    "short": "on a path below 1 ms: hosts take as long to answer as the path",
+    "unknown": "unknown, no handshake was captured: read as if at the sender; what waited then counts as propagation",
 }
 """Where a capture was taken, by the word of `fairweir_beliefs::View`."""
 
@@ -40,13 +44,31 @@ class Finding:
         return "" if self.frames is None else f"frames {self.frames[0]} to {self.frames[1]}"
 
 
-def findings(facts: dict[str, Any]) -> list[Finding]:
-    """Give what a flow of `explain_file`'s document shows, what limited it first."""
-    return [*_limits(facts), *_use(facts), *_changes(facts), *_bursts(facts), *_models(facts)]
+def findings(facts: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
+    """Return what a flow of `explain_file`'s document shows, what limited it first.
+
+    What flows of one bottleneck show together is told of the one that delivered most.
+    """
+    link = link_of(facts, document)
+    told = _limits(facts)
+    if link is None:
+        return [*told, *_models(facts)]
+    told += _use(facts, link, document)
+    if facts["flow"] == link["flows"][0]:
+        told += [*_changes(facts, link), *_bucket(link)]
+    elif link["changes"] or link["token_bucket"]:
+        told.append(Finding(f"What the bottleneck did is told of flow {link['flows'][0]}"))
+    return [*told, *_bursts(facts), *_models(facts)]
+
+
+def link_of(facts: dict[str, Any], document: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the bottleneck of a flow, None where it says nothing of one."""
+    link: dict[str, Any] | None = None if facts["link"] is None else document["links"][facts["link"] - 1]
+    return link
 
 
 def limited_by(facts: dict[str, Any]) -> str:
-    """Give the limits with their shares of the time: ``cwnd 83 %, loss recovery 10 %``."""
+    """Return the limits with their shares of the time: ``cwnd 83 %, loss recovery 10 %``."""
     told = [
         f"{LIMITS[word].name} {share:.0%}" for word, share in shares(facts["limits"]).items() if share >= LEAST_SHARE
     ]
@@ -54,22 +76,22 @@ def limited_by(facts: dict[str, Any]) -> str:
 
 
 def duration_s(facts: dict[str, Any]) -> float:
-    """Time from the flow's first packet to its last ACK or packet, to a bin of its series."""
+    """Return the time from the flow's first packet to its last ACK or packet, to a bin of its series."""
     series = facts["series"]
     return float(len(series["delivered_bytes"]) * series["width_ns"] * 1e-9)
 
 
-def between(ends: dict[str, float | None], scale: float) -> str:
-    """Give a range in words; without an upper end there is no bound."""
-    lo, hi = ends["lo"] or 0.0, ends["hi"]
-    return f"at least {lo * scale:.5g}" if hi is None else f"{lo * scale:.5g} to {hi * scale:.5g}"
+def rate_mbps(facts: dict[str, Any]) -> float:
+    """Return what a flow got on average, Mbit/s."""
+    seconds = duration_s(facts)
+    return facts["delivered_bytes"] * MBPS / seconds if seconds > 0 else 0.0
 
 
 def _limits(facts: dict[str, Any]) -> list[Finding]:
     origin = facts["series"]["from_ns"]
     told = []
     for word, share in shares(facts["limits"]).items():
-        if share < LEAST_SHARE:
+        if share < LEAST_SHARE or word == "unknown":
             continue
         period = longest(facts["limits"], word)
         start, end = ((period[key] - origin) * 1e-9 for key in ("from_ns", "to_ns"))
@@ -78,15 +100,30 @@ def _limits(facts: dict[str, Any]) -> list[Finding]:
     return told
 
 
-def _use(facts: dict[str, Any]) -> list[Finding]:
-    belief, seconds = facts["cbr_delay"], duration_s(facts)
-    if belief is None or seconds <= 0:
+def _use(facts: dict[str, Any], link: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
+    """Say how much of a link whose rate is known from both sides the flow used, and others did."""
+    if len(link["rates"]) != 1 or link["rates"][0]["rate_bytes_per_s"]["hi"] is None:
         return []
-    rate = facts["delivered_bytes"] / seconds
-    most = min(1.0, rate / belief["rate_bytes_per_s"]["lo"]) if belief["rate_bytes_per_s"]["lo"] else 1.0
-    least = 0.0 if belief["rate_bytes_per_s"]["hi"] is None else rate / belief["rate_bytes_per_s"]["hi"]
+    whole = link["rates"][0]["rate_bytes_per_s"]
+    rate, lo, hi = rate_mbps(facts), whole["lo"] * MBPS, whole["hi"] * MBPS
+    least, most = rate / hi, min(1.0, rate / lo)
     used = f"{least:.0%} to {most:.0%}" if f"{least:.0%}" != f"{most:.0%}" else f"{most:.0%}"
-    return [Finding(f"The flow used {used} of C over its {seconds:.3g} s")]
+    text = f"The flow used {used} of the bottleneck's rate over its {duration_s(facts):.3g} s"
+    others = [number for number in link["flows"] if number != facts["flow"]]
+    if others:
+        by_size = {flow["flow"]: flow["delivered_bytes"] for flow in document["flows"]}
+        known = [number for number in others if number in by_size]
+        text += f"; {_flows(others)} of this capture shared it"
+        if known:
+            share = facts["delivered_bytes"] / (facts["delivered_bytes"] + sum(by_size[number] for number in known))
+            text += f", this one carried {share:.0%} of their bytes"
+    return [Finding(text)]
+
+
+def _flows(numbers: list[int]) -> str:
+    if len(numbers) == 1:
+        return f"flow {numbers[0]}"
+    return f"flows {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
 def _models(facts: dict[str, Any]) -> list[Finding]:
@@ -95,7 +132,7 @@ def _models(facts: dict[str, Any]) -> list[Finding]:
     for verdict in facts["models"]:
         frames, least = verdict["frames"], verdict["jitter_least_ns"]
         if least is None or least > verdict["jitter_most_ns"]:
-            needs = "none that was tried" if least is None else f"{least * 1e-6:.4g} ms"
+            needs = "none that was tried" if least is None else f"{about(least * MS)} ms"
             text = f"No {MODELS[verdict['model']]} made this: least jitter {needs}"
             told.append(Finding(text, None if frames is None else (min(frames), max(frames))))
     contradiction = next((v["losses_contradict"] for v in facts["models"] if v["losses_contradict"]), None)
@@ -106,32 +143,68 @@ def _models(facts: dict[str, Any]) -> list[Finding]:
     return told
 
 
-def _changes(facts: dict[str, Any]) -> list[Finding]:
-    """Say when the link's rate changed."""
-    origin, told = facts["series"]["from_ns"], []
-    for change in (facts["pieces"] or {"changes": []})["changes"]:
-        before, after = (between(change[key], 8e-6) for key in ("before_bytes_per_s", "after_bytes_per_s"))
-        at_s = (change["time_ns"] - origin) * 1e-9
-        text = f"The link's rate changed at {at_s:.3f} s: from {before} to {after} Mbit/s"
-        told.append(Finding(text, (change["frame"], change["contradicted_frame"])))
-    return told
+def _changes(facts: dict[str, Any], link: dict[str, Any]) -> list[Finding]:
+    """Say when the rate that the flows got changed, and whether that was the link."""
+    of_link = [change for change in link["changes"] if change["cause"] == "link"]
+    others = [change for change in link["changes"] if change["cause"] != "link"]
+    told = [_change(facts, link, change) for change in of_link]
+    if len(others) <= MOST_CHANGES:
+        return sorted([*told, *(_change(facts, link, change) for change in others)], key=lambda f: f.frames or (0, 0))
+    rates = [change[key]["lo"] for change in others for key in ("before_bytes_per_s", "after_bytes_per_s")]
+    text = (
+        f"The rate available to {_them(link)} changed {len(others)} times, between {about(min(rates) * MBPS)} and "
+        f"{about(max(rates) * MBPS)} Mbit/s; other traffic that this capture does not show, or changes of the link, "
+        "explain it"
+    )
+    return [*told, Finding(text, (others[0]["frames"][0], others[-1]["frames"][1]))]
+
+
+def _change(facts: dict[str, Any], link: dict[str, Any], change: dict[str, Any]) -> Finding:
+    before, after = (change[key] for key in ("before_bytes_per_s", "after_bytes_per_s"))
+    at_s = (change["time_ns"] - facts["series"]["from_ns"]) * 1e-9
+    moved = f"from {span(before, MBPS, 'Mbit/s')} to {span(after, MBPS, 'Mbit/s')}"
+    word = "fell" if after["lo"] < before["lo"] else "rose"
+    text = {
+        "link": f"The link's rate changed at {at_s:.3f} s: {moved}",
+        "other-traffic": (
+            f"The rate available to {_them(link)} {word} at {at_s:.3f} s, {moved}, but the link spread packets that "
+            "were sent back to back as before: other traffic that this capture does not show explains it"
+        ),
+        "unknown": (
+            f"The rate available to {_them(link)} {word} at {at_s:.3f} s, {moved}; other traffic that this capture "
+            "does not show, or a change of the link, explains it"
+        ),
+    }[change["cause"]]
+    return Finding(text, (min(change["frames"]), max(change["frames"])))
+
+
+def _them(link: dict[str, Any]) -> str:
+    return "this flow" if len(link["flows"]) == 1 else "these flows"
+
+
+def _bucket(link: dict[str, Any]) -> list[Finding]:
+    """Name a token bucket."""
+    bucket = link["token_bucket"]
+    if bucket is None:
+        return []
+    kind, does = {
+        "delayed": ("shaper", "what exceeds it waits"),
+        "lost": ("policer", "what exceeds it is lost, nothing waits"),
+    }[bucket["excess"]]
+    rate = nearly({"lo": bucket["rate_bytes_per_s"], "hi": bucket["rate_bytes_per_s"]}, MBPS)
+    size = about(bucket["bucket_bytes"] * KB)
+    text = f"A {kind} explains it better than a constant link: {rate} Mbit/s, bucket {size} kB; {does}"
+    return [Finding(text, (bucket["frames"][0], bucket["frames"][1]))]
 
 
 def _bursts(facts: dict[str, Any]) -> list[Finding]:
-    """Name a token bucket and ACKs in bursts."""
-    told, bucket, bursts = [], facts["token_bucket"], facts["aggregation"]
-    if bucket is not None:
-        kind = {"delayed": "shaper", "lost": "policer"}[bucket["excess"]]
-        text = (
-            f"A {kind} explains it better than a constant link: {bucket['rate_bytes_per_s'] * 8e-6:.4g} Mbit/s, "
-            f"bucket {bucket['bucket_bytes'] * 1e-3:.4g} kB"
-        )
-        told.append(Finding(text, (bucket["frames"][0], bucket["frames"][1])))
-    if bursts is not None:
-        text = (
-            f"ACKs come in bursts each {bursts['period_ns'] * 1e-6:.3g} ms ({bursts['share']:.0%} of all bytes), "
-            f"held for {bursts['hold_ns'] * 1e-6:.3g} ms"
-        )
-        first = bursts["frames"][0] if bursts["frames"] else None
-        told.append(Finding(text, None if first is None else (first[0], first[1])))
-    return told
+    """Name ACKs in bursts."""
+    bursts = facts["aggregation"]
+    if bursts is None:
+        return []
+    text = (
+        f"ACKs come in bursts each {bursts['period_ns'] * MS:.3g} ms ({bursts['share']:.0%} of all bytes), "
+        f"held for {bursts['hold_ns'] * MS:.3g} ms"
+    )
+    first = bursts["frames"][0] if bursts["frames"] else None
+    return [Finding(text, None if first is None else (first[0], first[1]))]

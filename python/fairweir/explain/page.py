@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from fairweir import __version__
 from fairweir.drawing import formats
 from fairweir.explain.figures import flow_figure
-from fairweir.explain.findings import Finding, findings, limited_by
-from fairweir.explain.table import remarks, rows
+from fairweir.explain.findings import Finding, findings
+from fairweir.explain.table import remarks, rows, small_flows, split_small
+from fairweir.explain.verdict import verdict
 from fairweir.explain.view import flow_view
 from fairweir.report.page import render_page
 
@@ -29,7 +30,7 @@ class Section:
     number: int
     ends: str
     rows: list[tuple[str, str]]
-    limited_by: str
+    verdict: str
     findings: list[Finding]
     figure: Figure | None
 
@@ -39,36 +40,36 @@ class Section:
         return f"section-{self.number}"
 
 
-def write_page(document: dict[str, Any], capture: Path, path: Path) -> Path:
-    """Write the page of `explain_file`'s document; a reader never sees half of one."""
+def write_page(document: dict[str, Any], told: list[dict[str, Any]], capture: Path, path: Path) -> Path:
+    """Write the page of `explain_file`'s document with the flows that are told of one by one; never half of one."""
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(render(document, capture.name), encoding="utf-8")
+    partial.write_text(render(document, told, capture.name), encoding="utf-8")
     partial.replace(path)
     return path
 
 
-def render(document: dict[str, Any], name: str) -> str:
-    """Give the page as HTML; the same document gives the same bytes."""
-    ranked = sorted(document["flows"], key=lambda facts: -facts["delivered_bytes"])
-    drawn = {facts["flow"] for facts in ranked[:MOST_FIGURES]}
+def render(document: dict[str, Any], told: list[dict[str, Any]], name: str) -> str:
+    """Return the page as HTML; the same document gives the same bytes."""
+    drawn = {facts["flow"] for facts in told[:MOST_FIGURES]}
     sections = [
         Section(
             number=facts["flow"],
             ends=f"{facts['src']} to {facts['dst']}",
-            rows=rows(facts),
-            limited_by=limited_by(facts),
-            findings=findings(facts),
+            rows=rows(facts, document),
+            verdict=verdict(facts, document),
+            findings=findings(facts, document),
             figure=flow_figure(flow_view(facts)) if facts["flow"] in drawn else None,
         )
-        for facts in document["flows"]
+        for facts in told
     ]
+    small = split_small(document["flows"])[1] if len(told) > 1 or len(document["flows"]) > 1 else []
     return render_page(
         "explain.html.j2",
         package="fairweir.explain",
         name=name,
         sections=sections,
         figures=[section.figure for section in sections if section.figure is not None],
-        remarks=remarks(document),
+        remarks=[*remarks(document), *([small_flows(small)] if small else [])],
         frames=formats.count(document["capture"]["frames"]),
         version=__version__,
     )

@@ -44,13 +44,13 @@ def flow_figure(view: FlowView) -> Figure:
     rate.step(view.shrinking.t_s, view.shrinking.most_mbps, **so_far)
     for at in view.changes_s:
         rate.axvline(at, color="#888888", linewidth=0.8, linestyle="--")
-    rate.plot(view.t_s, view.rate_mbps, color=MEASURED, linewidth=1.2, label="delivered")
+    rate.plot(view.t_s, view.rate_mbps, color=MEASURED, linewidth=1.2, label="measured")
     _dress(rate, "rate (Mbps)", top_of(view.rate_mbps, view.believed_rate_mbps))
     _believe(rtt, view.believed_rtprop_ms, "rtprop believed")
     rtt.fill_between(view.t_s, view.rtt_least_ms, view.rtt_most_ms, color=MEASURED, alpha=0.3, linewidth=0)
-    rtt.plot(view.t_s, view.rtt_least_ms, color=MEASURED, linewidth=1.2, label="RTT, least and largest")
+    rtt.plot(view.t_s, view.rtt_least_ms, color=MEASURED, linewidth=1.2)
     _dress(rtt, "RTT (ms)", top_of(view.rtt_most_ms, view.believed_rtprop_ms))
-    inflight.plot(view.t_s, view.inflight_kb, color=MEASURED, linewidth=1.2, label="inflight")
+    inflight.plot(view.t_s, view.inflight_kb, color=MEASURED, linewidth=1.2)
     inflight.plot(view.t_s, view.window_kb, color=RECEIVER, linewidth=1.2, label="receiver window")
     if view.bdp_kb is not None:
         inflight.axhline(view.bdp_kb, color=BELIEVED, linewidth=1.0, linestyle="--", label="least BDP believed")
@@ -90,6 +90,7 @@ def _dress(axes: Axes, label: str, top: float) -> None:
     axes.set_ylim(0, top if np.isfinite(top) and top > 0 else 1)
     axes.grid(True, color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.legend(**keys)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(**keys)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

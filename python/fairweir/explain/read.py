@@ -23,7 +23,8 @@ def explain_file(path: Path, on_progress: Callable[[int], object] | None = None)
 
     Returns
     -------
-    dict, `capture` (counts), `flows` (each with its number `flow`, from 1; ns, bytes, bytes/s), `flows_without_acks`
+    dict, `capture` (counts), `flows` (each with its number `flow`, from 1, the one that delivered most; ns, bytes,
+        bytes/s), `links` (bottlenecks, each with the numbers of its flows), `flows_without_acks`, `left_out`
 
     Raises
     ------

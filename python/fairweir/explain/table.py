@@ -2,40 +2,94 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from fairweir.explain.findings import MODELS, PLACES, between, limited_by
+from fairweir.explain.findings import MODELS, PLACES, duration_s, limited_by, link_of, rate_mbps
+from fairweir.explain.words import KB, MBPS, MS, about, grade, size, span
+
+#: Flows with fewer packets than this, or than this share of the largest one's bytes, are told of in one line.
+SMALL_PACKETS: Final = 50
+SMALL_SHARE: Final = 0.001
+#: Small flows whose ends are named.
+MOST_NAMED: Final = 3
 
 
-def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Give a flow's table: what it did, what limited it, what may be believed of its path."""
+def split_small(flows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the flows that are told of one by one, and those that are small beside the first, which is the largest."""
+    if not flows:
+        return [], []
+    least = SMALL_SHARE * flows[0]["delivered_bytes"]
+    small = [f for f in flows[1:] if f["packets"] < SMALL_PACKETS or f["delivered_bytes"] < least]
+    return [flow for flow in flows if flow not in small], small
+
+
+def small_flows(small: list[dict[str, Any]]) -> str:
+    """Return one line for all small flows."""
+    ends = [f"{flow['src']} to {flow['dst']}" for flow in small[:MOST_NAMED]]
+    more = f" and {len(small) - MOST_NAMED} more" if len(small) > MOST_NAMED else ""
+    moved = size(sum(flow["delivered_bytes"] for flow in small))
+    plural = "flow" if len(small) == 1 else "flows"
+    first, last = small[0]["flow"], small[-1]["flow"]
+    numbers = f"{first}" if first == last else f"{first} to {last}"
+    return f"{len(small)} small {plural} ({moved} in all; `--flow {numbers}`): {'; '.join(ends)}{more}"
+
+
+def rows(facts: dict[str, Any], document: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return a flow's table: what it did, what limited it, what its path may be; the models' symbols last."""
+    link, lost = link_of(facts, document), facts["lost_packets"]
     table = [
         ("captured", PLACES[facts["view"]]),
-        ("packets", f"{facts['packets']}, from frame {facts['first_frame']}"),
-        ("losses", f"{facts['lost_packets']} ({facts['lost_packets'] / facts['packets']:.2%})"),
-        ("delivered", f"{facts['delivered_bytes']} bytes"),
-        ("limited by", limited_by(facts)),
+        (
+            "delivered",
+            f"{size(facts['delivered_bytes'])} in {duration_s(facts):.3g} s: {about(rate_mbps(facts))} Mbit/s",
+        ),
+        (
+            "packets",
+            f"{facts['packets']}, from frame {facts['first_frame']}; {lost} lost ({lost / facts['packets']:.2%})",
+        ),
+        ("time limited by", limited_by(facts)),
     ]
+    if link is None:
+        return table
+    table += [("bottleneck rate", text) for text in [_rates(link)] if text]
+    if facts["rtprop_ns"] is not None:
+        table.append(("propagation", f"{span(facts['rtprop_ns'], MS, 'ms')}, round trip"))
+    if facts["queue"] is not None:
+        median, p95 = (facts["queue"][key] * MS for key in ("median_ns", "p95_ns"))
+        table.append(
+            ("queueing delay", f"median {about(median)} ms ({grade(median)}), 95th percentile {about(p95)} ms")
+        )
+    belief = facts["cbr_delay"]
+    if belief is not None and link["token_bucket"] is None:
+        table.append(("buffer", span(belief["buffer_bytes"], KB, "kB")))
+    return [*table, *_symbols(facts, link)]
+
+
+def _rates(link: dict[str, Any]) -> str:
+    told = [span(part["rate_bytes_per_s"], MBPS, "Mbit/s") for part in link["rates"]]
+    if not link["is_queue_ahead"] and told:
+        return f"{told[0]}, by what was delivered (CCAC, jitter up to {about(link['jitter_assumed_ns'] * MS)} ms)"
+    return "; then ".join(told)
+
+
+def _symbols(facts: dict[str, Any], link: dict[str, Any]) -> list[tuple[str, str]]:
+    """The models' own words: docs/explain-beliefs.md."""
     belief, bounds = facts["cbr_delay"], facts["ccac"]
+    if not link["is_queue_ahead"]:
+        return []
     if belief is None:
         if facts["pieces"] is None:
-            return [*table, ("path", "no rate explains this flow")]
-        pieces = facts["pieces"]["pieces"]
-        rates = [{"lo": p["ccac"]["least_bytes_per_s"], "hi": p["ccac"]["most_bytes_per_s"]} for p in pieces]
-        return [
-            *table,
-            ("C, CCAC", "; then ".join(f"{between(ends, 8e-6)} Mbit/s" for ends in rates)),
-            ("jitter D", f"assumed: at most {facts['pieces']['jitter_assumed_ns'] * 1e-6:.5g} ms"),
-        ]
-    simplest, assumed_ms = belief["simplest"], belief["jitter_assumed_ns"] * 1e-6
-    least_ms = (simplest["delay_most_ns"] - simplest["rtprop_most_ns"]) * 1e-6
-    table.append(("rtprop", f"{between(belief['rtprop_ns'], 1e-6)} ms"))
-    table.append(("C, CBR-delay", f"{between(belief['rate_bytes_per_s'], 8e-6)} Mbit/s"))
+            return [("model", "no one rate explains this flow")]
+        assumed = facts["pieces"]["jitter_assumed_ns"] * MS
+        return [("model", f"CCAC, a rate a part; jitter D assumed: at most {about(assumed)} ms")]
+    simplest = belief["simplest"]
+    least_ms = (simplest["delay_most_ns"] - simplest["rtprop_most_ns"]) * MS
+    table = [("C, CBR-delay", span(belief["rate_bytes_per_s"], MBPS, "Mbit/s"))]
     if bounds is not None:
         ends = {"lo": bounds["least_bytes_per_s"], "hi": bounds["most_bytes_per_s"]}
-        table.append(("C, CCAC", f"{between(ends, 8e-6)} Mbit/s"))
-    table.append(("jitter D", f"at least {round(least_ms, 3):.5g} ms; assumed: at most {assumed_ms:.5g} ms"))
-    table.append(("buffer", f"{between(belief['buffer_bytes'], 1e-3)} kB"))
+        table.append(("C, CCAC", span(ends, MBPS, "Mbit/s")))
+    assumed_ms = belief["jitter_assumed_ns"] * MS
+    table.append(("jitter D", f"at least {about(least_ms)} ms; assumed: at most {about(assumed_ms)} ms"))
     explaining = [MODELS[verdict["model"]] for verdict in facts["models"] if verdict["explains"]]
     table.append(("explained by", ", ".join(explaining) or "no model"))
     return table
@@ -43,7 +97,7 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 def remarks(document: dict[str, Any]) -> list[str]:
     """Say what of the capture was left out."""
-    counts, said = document["capture"], []
+    counts, said, left_out = document["capture"], [], document["left_out"]
     if counts["is_truncated"]:
         said.append("the capture ends within a packet: explained is what comes before")
     if document["flows_without_acks"]:
@@ -51,6 +105,13 @@ def remarks(document: dict[str, Any]) -> list[str]:
     others = counts["frames"] - counts["segments"]
     if others:
         said.append(f"left out, not whole TCP packets: {others} of {counts['frames']} frames")
+    if left_out["flows"]:
+        said.append(
+            f"counted only, small beside those that are explained: {left_out['flows']} flows with "
+            f"{left_out['packets']} packets, {size(left_out['delivered_bytes'])}"
+        )
+    if left_out["late_segments"]:
+        said.append(f"left out, more packets than are kept in memory: the last {left_out['late_segments']} segments")
     if counts["backward"]:
         said.append(f"the clock went back {counts['backward']} times: ranges may be wrong")
     return said

@@ -61,7 +61,7 @@ class FlowView:
     window_kb : n, the least room that the receiver advertised in a bin
     believed_rate_mbps, believed_rtprop_ms : Band, None if no path explains the flow
     shrinking : Shrinking
-    changes_s : list of float; when the link's rate changed
+    changes_s : list of float; when the rate that the flow got changed, by the link or by other traffic
     stays : list of Stay, in order
     """
 
@@ -115,7 +115,7 @@ def flow_view(facts: dict[str, Any], most_points: int = 600) -> FlowView:
         inflight_kb=column("inflight_bytes", np.fmax, 1e-3),
         window_kb=column("window_bytes", np.fmin, 1e-3),
         believed_rate_mbps=None if belief is None else _band(belief["rate_bytes_per_s"], 8e-6),
-        believed_rtprop_ms=None if belief is None else _band(belief["rtprop_ns"], 1e-6),
+        believed_rtprop_ms=None if belief is None else _band(facts["rtprop_ns"], 1e-6),
         shrinking=_shrinking(facts["shrinking"], origin, len(series["delivered_bytes"]) * series["width_ns"] * 1e-9),
         changes_s=[(change["time_ns"] - origin) * 1e-9 for change in (facts["pieces"] or {"changes": []})["changes"]],
         stays=[

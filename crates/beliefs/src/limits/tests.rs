@@ -79,6 +79,29 @@ fn packets_that_follow_acks_are_held_by_the_window() {
     }
 }
 
+/// A sender with a window of packets, whose ACKs a path holds and lets go together each 5 ms; it takes a host's time to
+/// answer the first, and the rest follow as fast as it writes them.
+#[test]
+fn a_bursty_path_is_no_clock_of_the_senders() {
+    const HOLD: u64 = 5_000_000;
+    let mut record = Record::default();
+    let (mut free, mut sends) = (0, vec![0; 40]);
+    for n in 0..3000usize {
+        let (at, start) = (sends[n], n as i64 * i64::from(MSS));
+        free = at.max(free) + 300_000;
+        record.data(at, start, MSS, false);
+        let held = (free + RTT).next_multiple_of(HOLD);
+        let place = sends.len() as u64 % 17;
+        record.ack(held + place * 12_000, start + i64::from(MSS), WIDE);
+        // 60 to 400 us behind its ACK, and never before the packet before
+        let answer = held + 60_000 + place * 20_000;
+        sends.push(answer.max(sends[sends.len() - 1] + 15_000));
+    }
+    let periods = record.periods(0);
+    assert!(share(&periods, Limit::Pacing) < 0.02, "{periods:?}");
+    assert!(share(&periods, Limit::Window) > 0.9, "{periods:?}");
+}
+
 #[test]
 fn a_full_receive_window_is_told_from_a_full_congestion_window() {
     // 20 packets of room, and 20 packets of window; once there is more room by one, it is not what limits

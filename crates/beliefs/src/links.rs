@@ -1,0 +1,355 @@
+//! What flows that share a bottleneck say of it, together.
+//!
+//! A claim on the link needs evidence that other traffic, which the capture does not show, cannot make. Where flows share
+//! the link unseen, each still gets at most C: the lower bound stands alone.
+//!
+//! | claim | evidence |
+//! | --- | --- |
+//! | C at most | one link explains all delays but for a few packets' time, and no pair of packets contradicts it |
+//! | the link's rate changed | pairs of packets spread by either rate, before and after (see `dispersion`); or, without pairs, either rate explains its time as exactly |
+//! | other traffic came or left | the rate that is left changed, and the spread of pairs did not |
+//! | shaper, policer | a bucket explains what a constant link does not, as exactly; and for a policer nothing waited where it lost |
+
+use crate::ccac::least_rate;
+use crate::dispersion::{Pair, agreed, pairs, spacings};
+use crate::token_bucket::sparing_shaper;
+use crate::{Aggregation, Belief, Fate, Moment, Packet, Slice};
+use crate::{CcacBelief, Interval, Parts, Piece, Pieces, Record, TokenBucket, Verdict};
+use crate::{aggregation, cut, explain, explain_ccac, judge, policer, shaper, shrink};
+use serde::Serialize;
+use std::ops::Range;
+
+/// The jitter at the true rate by that at the rate that needs least.
+const FITTED: f64 = 1.25;
+/// Delays that a link explains but for this many packets' time are its own doing.
+const EXACT_PACKETS: f64 = 6.0;
+/// ... or but for this, which hosts take, ns.
+const EXACT_NS: f64 = 1_500_000.0;
+/// A rate that pairs agree on is a rate of a time if it differs by this part at most.
+const NEAR: f64 = 0.05;
+/// The same where packets were spaced by what the capture shows of the queue: other traffic comes in whole packets.
+const NEAR_SPACED: f64 = 0.025;
+/// A policer keeps what waits below this part of what its bucket could make wait.
+const WAITING: f64 = 0.3;
+/// Where the capture has no queue before it, delays are taken to vary by this at least, ns.
+const LEAST_RATE_JITTER_NS: u64 = 10_000_000;
+
+/// Why a rate changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The link serves at another rate.
+    Link,
+    /// Traffic that the capture does not show takes another share.
+    OtherTraffic,
+    /// Either.
+    Unknown,
+}
+
+/// A change of the rate at which a group of flows is served.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RateChange {
+    /// When, ns.
+    pub time_ns: u64,
+    /// The acknowledgements that show it.
+    pub frames: [u32; 2],
+    /// The rate before it, bytes/s.
+    pub before_bytes_per_s: Interval,
+    /// The rate behind it.
+    pub after_bytes_per_s: Interval,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// What is believed of the link's rate for a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RatePart {
+    /// From then on, ns.
+    pub from_ns: u64,
+    /// Until then.
+    pub to_ns: u64,
+    /// C; without an upper end where other traffic may have taken a share.
+    pub rate_bytes_per_s: Interval,
+}
+
+/// A bottleneck as its flows show it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Link {
+    /// Its rate over time; one part unless it changed.
+    pub rates: Vec<RatePart>,
+    /// When the rate at which its flows were served changed.
+    pub changes: Vec<RateChange>,
+    /// A token bucket that explains what a constant link does not.
+    pub token_bucket: Option<TokenBucket>,
+    /// What pairs of packets agree on as its rate, bytes/s.
+    pub pairs_bytes_per_s: Option<f64>,
+    /// Whether the capture can show a queue; if not, the rates are lower bounds from what was delivered.
+    pub is_queue_ahead: bool,
+    /// The jitter that was granted, ns.
+    pub jitter_assumed_ns: f64,
+}
+
+/// The belief sets of a group's packets.
+#[derive(Clone, Debug, Default)]
+pub struct Sets {
+    /// The CBR-delay model's.
+    pub cbr_delay: Option<Belief>,
+    /// The CCAC model's.
+    pub ccac: Option<CcacBelief>,
+    /// Which models explain.
+    pub models: Vec<Verdict>,
+    /// The parts between changes of the rate.
+    pub pieces: Option<Pieces>,
+    /// CCAC's bounds over time.
+    pub shrinking: Vec<Moment>,
+    /// Acknowledgements in bursts.
+    pub aggregation: Option<Aggregation>,
+}
+
+impl Sets {
+    /// The same for a flow whose propagation takes longer than the quickest one's, ns.
+    pub(crate) fn with_propagation(mut self, later: f64) -> Sets {
+        let shift =
+            |range: &mut Interval| *range = Interval { lo: range.lo + later, hi: range.hi.map(|hi| hi + later) };
+        if let Some(belief) = &mut self.cbr_delay {
+            shift(&mut belief.rtprop_ns);
+            for slice in belief.slices.iter_mut().chain([&mut belief.simplest]) {
+                slice.rtprop_most_ns += later;
+                slice.delay_most_ns += later;
+            }
+        }
+        if let Some(belief) = &mut self.ccac {
+            shift(&mut belief.rtprop_ns);
+        }
+        self
+    }
+}
+
+/// The D that is granted to a path, ns: what its simplest explanation needs, with a quarter of it for what that explains
+/// too well (it was chosen among all rates), and a packet's time, since a link serves packets whole and receivers
+/// acknowledge every second.
+fn assumed_jitter(simplest: &Slice, packet: f64) -> f64 {
+    FITTED * simplest.jitter_least_ns() + packet * 1e9 / simplest.rate_bytes_per_s
+}
+
+/// Whether a jitter is no more than hosts and whole packets make at a rate in bytes/s.
+fn is_exact(jitter_ns: f64, packet: f64, rate: f64) -> bool {
+    jitter_ns <= EXACT_NS.max(EXACT_PACKETS * packet * 1e9 / rate)
+}
+
+/// How a link spreads packets.
+#[derive(Debug)]
+struct Spread {
+    pairs: Vec<Pair>,
+    spacings: Vec<Pair>,
+}
+
+/// What the spread of packets says of a rate that explains a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Witness {
+    /// Packets were spread by that rate.
+    Confirms,
+    /// They were spread by another, bytes/s.
+    Denies(f64),
+    /// They agree on none.
+    Silent,
+}
+
+impl Spread {
+    fn new(flows: &[&[Packet]], merged: &[Packet]) -> Spread {
+        let mut all: Vec<Pair> = flows.iter().flat_map(|packets| pairs(packets)).collect();
+        all.sort_by_key(|pair| pair.at);
+        Spread { pairs: all, spacings: spacings(flows, merged) }
+    }
+
+    /// Pairs tell best; where there are none, spacings do.
+    fn asked(&self, time: Range<u64>, rate: f64) -> Witness {
+        match agreed(&self.pairs, time.clone()) {
+            Some(seen) if near(seen, rate) => return Witness::Confirms,
+            Some(seen) => return Witness::Denies(seen),
+            None => {}
+        }
+        match agreed(&self.spacings, time) {
+            Some(seen) if (seen / rate - 1.0).abs() <= NEAR_SPACED => Witness::Confirms,
+            _ => Witness::Silent,
+        }
+    }
+}
+
+/// What the packets of flows that share a queue say of the link behind it.
+///
+/// # Parameters
+/// `flows`: each one's own packets; `packets`: all of them in the order of their sending, `resolution`: of the capture's
+/// clock, ns.
+pub(crate) fn judge_link(flows: &[&[Packet]], packets: &[Packet], resolution: f64) -> Option<(Link, Sets)> {
+    let spread = Spread::new(flows, packets);
+    let curves = Record::new(packets)?;
+    let record = &curves;
+    let parts = Parts::new(record);
+    let packet = f64::from(packets.iter().map(|packet| packet.bytes).max()?);
+    let whole = explain(packets, |simplest| assumed_jitter(simplest, packet));
+    // one rate is enough where its jitter is no larger than R (thesis section 4.1.1)
+    let is_enough = |belief: &Belief| belief.simplest.jitter_least_ns() <= belief.simplest.rtprop_most_ns;
+    let pieces = match &whole {
+        Some(belief) if is_enough(belief) => None,
+        _ => parts.as_ref().and_then(cut),
+    };
+    let shaper = find_shaper(packets, parts.as_ref(), &spread, packet);
+    let pieces = pieces.filter(|_| shaper.is_none());
+    let cbr_delay = whole.filter(|_| pieces.is_none());
+    let ccac = cbr_delay.as_ref().and_then(|belief| explain_ccac(record, belief.jitter_assumed_ns));
+    let models = cbr_delay.as_ref().map_or_else(Vec::new, |belief| {
+        // thesis section 4.1.1: jitter may be as large as R, and no larger
+        judge(record, belief, resolution, belief.simplest.rtprop_most_ns)
+    });
+    let jitter = match (&cbr_delay, &pieces) {
+        (Some(belief), _) => belief.jitter_assumed_ns,
+        (None, Some(pieces)) => pieces.jitter_assumed_ns,
+        (None, None) => 0.0,
+    };
+    let frames: Vec<(u32, u32)> =
+        pieces.iter().flat_map(|pieces| &pieces.pieces).map(|piece| (piece.from_frame, piece.to_frame)).collect();
+    let shrinking = shrink(record, jitter, &frames);
+    let (from_ns, to_ns) = {
+        let acks = record.acks();
+        (record.captured(acks[0].at), record.captured(acks[acks.len() - 1].at))
+    };
+    drop(curves); // larger than the packets, and what follows needs as much
+    let policer = || policer(packets, cbr_delay.as_ref()?).filter(|bucket| nothing_waits(packets, bucket));
+    let token_bucket = shaper.or_else(|| if flows.len() == 1 { policer() } else { None });
+    let aggregation = cbr_delay.as_ref().and_then(|belief| aggregation(packets, &belief.simplest));
+    let changes = pieces.as_ref().map_or_else(Vec::new, |pieces| changes(pieces, &spread));
+    let rates = match (&cbr_delay, &pieces) {
+        // a bucket's link has two rates, and is told by the bucket
+        _ if shaper.is_some() => Vec::new(),
+        (Some(belief), _) => {
+            vec![RatePart { from_ns, to_ns, rate_bytes_per_s: whole_rate(belief, ccac.as_ref(), &spread, packet) }]
+        }
+        (None, Some(pieces)) => part_rates(pieces, &changes, &spread),
+        (None, None) => Vec::new(),
+    };
+    let link = Link {
+        rates,
+        changes,
+        token_bucket,
+        pairs_bytes_per_s: agreed(&spread.pairs, 0..u64::MAX),
+        is_queue_ahead: true,
+        jitter_assumed_ns: jitter,
+    };
+    Some((link, Sets { cbr_delay, ccac, models, pieces, shrinking, aggregation }))
+}
+
+fn near(one: f64, other: f64) -> bool {
+    (one / other - 1.0).abs() <= NEAR
+}
+
+fn middle(rate: Interval) -> f64 {
+    rate.hi.map_or(rate.lo, |hi| f64::midpoint(rate.lo, hi))
+}
+
+/// C of a link without changes: the CBR-delay model's range where nothing denies it, else what was surely delivered.
+fn whole_rate(belief: &Belief, ccac: Option<&CcacBelief>, spread: &Spread, packet: f64) -> Interval {
+    let range = belief.rate_bytes_per_s;
+    let least = ccac.map_or(range.lo, |ccac| ccac.least_bytes_per_s.min(range.lo));
+    let is_said = match spread.asked(0..u64::MAX, middle(range)) {
+        Witness::Confirms => true,
+        Witness::Denies(_) => false,
+        Witness::Silent => is_exact(belief.simplest.jitter_least_ns(), packet, belief.simplest.rate_bytes_per_s),
+    };
+    if is_said { range } else { Interval { lo: least, hi: None } }
+}
+
+fn changes(pieces: &Pieces, spread: &Spread) -> Vec<RateChange> {
+    let sides = pieces.pieces.windows(2);
+    sides
+        .zip(&pieces.changes)
+        .map(|(sides, change)| {
+            let before = spread.asked(sides[0].from_ns..sides[0].to_ns, middle(change.before_bytes_per_s));
+            let after = spread.asked(change.contradicted_ns..sides[1].to_ns, middle(change.after_bytes_per_s));
+            let cause = match (before, after) {
+                (Witness::Confirms, Witness::Confirms) => Cause::Link,
+                // the link still spreads packets by the rate of the other side, or by one that neither side has
+                (Witness::Confirms, Witness::Denies(seen)) if near(seen, middle(change.before_bytes_per_s)) => {
+                    Cause::OtherTraffic
+                }
+                (Witness::Denies(seen), Witness::Confirms) if near(seen, middle(change.after_bytes_per_s)) => {
+                    Cause::OtherTraffic
+                }
+                (Witness::Denies(one), Witness::Denies(other)) if near(one, other) => Cause::OtherTraffic,
+                _ => Cause::Unknown,
+            };
+            RateChange {
+                time_ns: change.time_ns,
+                frames: [change.frame, change.contradicted_frame],
+                before_bytes_per_s: change.before_bytes_per_s,
+                after_bytes_per_s: change.after_bytes_per_s,
+                cause,
+            }
+        })
+        .collect()
+}
+
+/// C of each part: its own range where packets were spread by it, else what was surely delivered.
+fn part_rates(pieces: &Pieces, changes: &[RateChange], spread: &Spread) -> Vec<RatePart> {
+    let are_all_the_links = changes.iter().all(|change| change.cause == Cause::Link);
+    let part = |piece: &Piece| {
+        let range = piece.rate_bytes_per_s;
+        let is_said = are_all_the_links && spread.asked(piece.from_ns..piece.to_ns, middle(range)) == Witness::Confirms;
+        let rate_bytes_per_s = if is_said { range } else { Interval { lo: range.lo, hi: None } };
+        RatePart { from_ns: piece.from_ns, to_ns: piece.to_ns, rate_bytes_per_s }
+    };
+    pieces.pieces.iter().map(part).collect()
+}
+
+/// A shaper that explains what a constant link does not, as exactly as hosts allow.
+fn find_shaper(packets: &[Packet], parts: Option<&Parts<'_>>, spread: &Spread, packet: f64) -> Option<TokenBucket> {
+    let parts = parts?;
+    let steady =
+        parts.lasting.iter().max_by_key(|lasting| lasting.len()).map(|lasting| lasting.ccac.rate_bytes_per_s());
+    let rate = agreed(&spread.pairs, 0..u64::MAX)
+        .or_else(|| agreed(&spread.spacings, 0..u64::MAX))
+        .or_else(|| steady.and_then(|rate| rate.hi.map(|hi| f64::midpoint(rate.lo, hi))))?;
+    let tolerance = EXACT_NS.max(EXACT_PACKETS * packet * 1e9 / rate);
+    sparing_shaper(packets, rate, tolerance).or_else(|| {
+        shaper(packets, parts).filter(|bucket| is_exact(bucket.jitter_least_ns, packet, bucket.rate_bytes_per_s))
+    })
+}
+
+/// Whether little waited where packets were lost: a full queue of the bucket's size would have made them wait for long.
+fn nothing_waits(packets: &[Packet], bucket: &TokenBucket) -> bool {
+    let Some(least) = packets.iter().filter_map(Packet::rtt).min() else { return false };
+    let mut waited: Vec<u64> = Vec::new();
+    let mut newest = None;
+    for packet in packets {
+        if packet.fate == Fate::Lost {
+            waited.extend(newest);
+        }
+        newest = packet.rtt().map(|rtt| rtt - least).or(newest);
+    }
+    waited.sort_unstable();
+    let Some(&most) = waited.get(waited.len() * 9 / 10) else { return false };
+    most as f64 <= WAITING * bucket.bucket_bytes * 1e9 / bucket.rate_bytes_per_s
+}
+
+/// What can be said where the capture has no queue before it: the most that was delivered for a time, a lower bound of C.
+///
+/// `round_trip`: of the whole path, ns; jitter is no larger (thesis section 4.1.1).
+pub(crate) fn delivered_rate(packets: &[Packet], round_trip: u64) -> Option<Link> {
+    let record = Record::new(packets)?;
+    let jitter = round_trip.max(LEAST_RATE_JITTER_NS) as f64;
+    let (rate, _) = least_rate(&record.whole(), jitter)?;
+    let acks = record.acks();
+    let part = RatePart {
+        from_ns: record.captured(acks[0].at),
+        to_ns: record.captured(acks[acks.len() - 1].at),
+        rate_bytes_per_s: Interval { lo: rate * 1e9, hi: None },
+    };
+    Some(Link {
+        rates: vec![part],
+        changes: Vec::new(),
+        token_bucket: None,
+        pairs_bytes_per_s: None,
+        is_queue_ahead: false,
+        jitter_assumed_ns: jitter,
+    })
+}

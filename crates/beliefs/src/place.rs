@@ -1,0 +1,178 @@
+//! Where a capture was taken, seen from a flow: which part of the round trip lies on which side.
+//!
+//! The handshake has an answer from either end; from then on data wait for ACKs, and data that echo an ACK's timestamp (RFC
+//! 7323 section 3) tell how long that took to let them go. Hosts answer within a millisecond: where either side is that
+//! near, times say nothing of the path.
+
+use crate::packet::{Fate, Packet};
+use fairweir_capture::{Endpoint, Segment};
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// Hosts answer within this, ns.
+const HOST_NS: u64 = 1_000_000;
+/// ... or within this part of the path's round trip.
+const HOST_SHARE: u64 = 10;
+/// A queue shows as delays that vary by this, ns.
+const QUEUE_NS: u64 = 2_000_000;
+/// So many losses show a queue, or a policer, too: fewer may be sent again for nothing.
+const LOSSES: usize = 4;
+/// Delays' range is from this part of them to as many from the other end.
+const TAIL: usize = 20;
+/// Timestamps that are waited for; a round trip has no more at a tick a millisecond.
+const ECHOES: usize = 4096;
+
+/// Where a capture was taken, seen from the flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum View {
+    /// At the data's sender: all of the path lies between data and acknowledgements.
+    Sender,
+    /// At the receiver: nearly none of it does.
+    Receiver,
+    /// Somewhere between.
+    Between,
+    /// The whole round trip is as short as what hosts take to answer.
+    Short,
+    /// Neither a handshake nor timestamps were captured.
+    Unknown,
+}
+
+/// When the steps of a handshake were seen, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Handshake {
+    pub(crate) syn: Option<(u64, Endpoint)>,
+    pub(crate) syn_ack: Option<u64>,
+    pub(crate) last: Option<u64>,
+    /// The smaller of the largest segments that both sides want, options included, bytes.
+    pub(crate) mss: Option<u16>,
+    /// Shifts of the windows that either end advertises: the opener's, and the other's.
+    pub(crate) shifts: [Option<u8>; 2],
+}
+
+impl Handshake {
+    /// Takes a segment of either direction in; `seen` is the connection's handshake so far.
+    pub(crate) fn add(&mut self, segment: &Segment) {
+        let now = segment.time.as_nanos();
+        if segment.flags.syn {
+            let known = self.mss;
+            match segment.flags.ack {
+                false => *self = Handshake { syn: Some((now, segment.src)), ..Handshake::default() },
+                true if self.syn_ack.is_none() => self.syn_ack = Some(now),
+                true => {}
+            }
+            self.mss = known.into_iter().chain(segment.options.mss).min();
+            self.shifts[usize::from(segment.flags.ack)] = segment.options.window_scale;
+        } else if self.last.is_none() && self.syn_ack.is_some() && self.syn.is_some_and(|(_, who)| who == segment.src) {
+            self.last = Some(now);
+        }
+    }
+
+    /// The round trips from the capture to the data's receiver and to its sender, ns.
+    fn ahead_and_behind(&self, src: Endpoint) -> Option<(u64, u64)> {
+        let ((syn, client), syn_ack, last) = (self.syn?, self.syn_ack?, self.last?);
+        let (to_server, to_client) = (syn_ack.saturating_sub(syn), last.saturating_sub(syn_ack));
+        Some(if client == src { (to_server, to_client) } else { (to_client, to_server) })
+    }
+
+    /// From an ACK's passing the capture to that of the data it lets go, ns: nothing where the sender is near.
+    pub(crate) fn lag_ns(&self, src: Endpoint) -> u64 {
+        let Some((ahead, behind)) = self.ahead_and_behind(src) else { return 0 };
+        if is_near(behind, ahead) { 0 } else { behind }
+    }
+
+    /// The shift of the window that the receiver of `src`'s data advertises: both ends must offer one (RFC 7323 §2.2).
+    pub(crate) fn window_shift(&self, src: Endpoint) -> Option<u8> {
+        let (_, opener) = self.syn?;
+        self.syn_ack?;
+        let [Some(of_opener), Some(of_other)] = self.shifts else { return Some(0) };
+        Some(if opener == src { of_other } else { of_opener })
+    }
+}
+
+/// The round trip from the capture to the sender, by the timestamps that data echo.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Echoes {
+    /// The receiver's timestamps, and when each was first seen, ns.
+    open: VecDeque<(u32, u64)>,
+    /// The least, ns.
+    least: Option<u64>,
+}
+
+impl Echoes {
+    pub(crate) fn on_ack(&mut self, segment: &Segment) {
+        let Some(stamps) = segment.options.timestamps else { return };
+        if self.open.back().is_none_or(|&(newest, _)| stamps.value.wrapping_sub(newest) as i32 > 0) {
+            if self.open.len() == ECHOES {
+                self.open.pop_front();
+            }
+            self.open.push_back((stamps.value, segment.time.as_nanos()));
+        }
+    }
+
+    pub(crate) fn on_data(&mut self, segment: &Segment) {
+        let Some(stamps) = segment.options.timestamps else { return };
+        while self.open.front().is_some_and(|&(value, _)| (stamps.echo.wrapping_sub(value) as i32) > 0) {
+            self.open.pop_front();
+        }
+        // only the first that echoes it: later ones had other reasons to wait
+        if let Some(&(value, at)) = self.open.front()
+            && value == stamps.echo
+        {
+            self.open.pop_front();
+            let lag = segment.time.as_nanos().saturating_sub(at);
+            self.least = Some(self.least.map_or(lag, |least| least.min(lag)));
+        }
+    }
+}
+
+/// What a flow's times say of the capture's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) view: View,
+    /// Whether delays between data and ACKs can be a queue's.
+    pub(crate) has_queue_ahead: bool,
+    /// The least round trip of the whole path that is known, ns.
+    pub(crate) round_trip_ns: u64,
+}
+
+fn is_near(one: u64, other: u64) -> bool {
+    one * HOST_SHARE <= other || one < HOST_NS && other >= HOST_NS
+}
+
+/// Finds out where a capture was taken.
+pub(crate) fn place(handshake: Option<&Handshake>, echoes: &Echoes, src: Endpoint, packets: &[Packet]) -> Place {
+    let mut delays: Vec<u64> = packets
+        .iter()
+        .filter(|packet| matches!(packet.fate, Fate::Acked { is_prompt: true, .. }))
+        .filter_map(Packet::rtt)
+        .collect();
+    delays.sort_unstable();
+    let tail = delays.len() / TAIL;
+    let varies = if delays.is_empty() { 0 } else { delays[delays.len() - 1 - tail] - delays[tail] };
+    let least = packets.iter().filter_map(Packet::rtt).min();
+    let shaken = handshake.and_then(|seen| seen.ahead_and_behind(src));
+    let ahead = least.into_iter().chain(shaken.map(|(ahead, _)| ahead)).min();
+    let behind = echoes.least.into_iter().chain(shaken.map(|(_, behind)| behind)).min();
+    let median = delays.get(delays.len() / 2).copied().unwrap_or(0);
+    let view = match (ahead, behind) {
+        // a short path with a queue before it has the capture at the sender's side
+        (Some(ahead), Some(behind)) if ahead < HOST_NS && behind < HOST_NS => {
+            if median >= HOST_NS && varies >= QUEUE_NS { View::Sender } else { View::Short }
+        }
+        (Some(ahead), None) if ahead < HOST_NS && median < HOST_NS => View::Short,
+        (Some(ahead), Some(behind)) if is_near(behind, ahead) => View::Sender,
+        (Some(ahead), Some(behind)) if is_near(ahead, behind) => View::Receiver,
+        (Some(_), Some(_)) => View::Between,
+        _ => View::Unknown,
+    };
+    let has_queue_ahead = match view {
+        View::Sender => true,
+        View::Receiver | View::Short => false,
+        // what is lost beyond the capture is seen twice
+        View::Between | View::Unknown => {
+            varies >= QUEUE_NS || packets.iter().filter(|p| p.fate == Fate::Lost).take(LOSSES).count() == LOSSES
+        }
+    };
+    Place { view, has_queue_ahead, round_trip_ns: ahead.unwrap_or(0) + behind.unwrap_or(0) }
+}

@@ -1,0 +1,96 @@
+"""One sentence that says what limited a flow."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairweir.explain.findings import link_of, rate_mbps
+from fairweir.explain.limits import shares
+from fairweir.explain.words import KB, MBPS, MS, about, grade, nearly
+
+#: What held for this share of the time limited the flow.
+MOST_OF_IT: Final = 0.5
+#: A queue that stands for less is none to speak of, ms.
+STANDING_MS: Final = 1.0
+#: Who uses this much of a link is limited by it.
+FILLS: Final = 0.7
+
+REFUSED: Final = {
+    "receiver": "captured at the receiver, where the bottleneck's queue does not show",
+    "between": "captured behind the bottleneck, or with no queue before it",
+    "short": "on a path below 1 ms, where delays are the hosts' own",
+    "unknown": "captured at an unknown place with no queue before it",
+}
+
+
+def verdict(facts: dict[str, Any], document: dict[str, Any]) -> str:
+    """Return what limited a flow of `explain_file`'s document: a sentence without its full stop."""
+    link = link_of(facts, document)
+    by_limit = shares(facts["limits"])
+    top = next((word for word, share in by_limit.items() if share >= MOST_OF_IT), None)
+    got = f"{about(rate_mbps(facts))} Mbit/s"
+    if link is None:
+        return f"Too few packets to say what limited it: {facts['packets']}"
+    if top == "receiver-window":
+        windows = [room for room in facts["series"]["window_bytes"] if room is not None]
+        largest = f" (at most {about(max(windows) * KB)} kB)" if windows else ""
+        return f"Limited by the receiver's window{largest}, at {got}"
+    if top == "application":
+        return f"Limited by its application, which had nothing more to send {by_limit['application']:.0%} of the time"
+    if not link["is_queue_ahead"]:
+        least = nearly(link["rates"][0]["rate_bytes_per_s"] | {"hi": None}, MBPS) if link["rates"] else got
+        reason = REFUSED.get(facts["view"], REFUSED["unknown"])
+        return f"Its link carried at least {least} Mbit/s; what limited it cannot be told: {reason}"
+    return _by_path(facts, link, document, top, got)
+
+
+def _by_path(facts: dict[str, Any], link: dict[str, Any], document: dict[str, Any], top: str | None, got: str) -> str:
+    bucket = link["token_bucket"]
+    if bucket is not None and bucket["excess"] == "lost":
+        return (
+            f"Limited by a policer of {about(bucket['rate_bytes_per_s'] * MBPS)} Mbit/s, which drops what exceeds it "
+            f"({facts['lost_packets'] / facts['packets']:.2%} of the packets)"
+        )
+    if bucket is not None:
+        kind = f"a shaper of {about(bucket['rate_bytes_per_s'] * MBPS)} Mbit/s"
+        return f"Limited by {kind}{_shared(link)}{_queue(facts)}"
+    rates = [part["rate_bytes_per_s"] for part in link["rates"]]
+    if rates and all(part["hi"] is not None for part in rates):
+        members = [flow for flow in document["flows"] if flow["flow"] in link["flows"]]
+        longest_s = max(len(f["series"]["delivered_bytes"]) * f["series"]["width_ns"] * 1e-9 for f in members)
+        used = sum(flow["delivered_bytes"] for flow in members) / longest_s if longest_s > 0 else 0.0
+        fills = used >= FILLS * min(part["lo"] for part in rates)
+        if fills:
+            kind = f"a {nearly(rates[0], MBPS)} Mbit/s bottleneck"
+            if len(rates) > 1:
+                told = ", then ".join(nearly(part, MBPS) for part in rates[:4])
+                kind = f"a bottleneck whose rate changed ({told}{', ...' if len(rates) > 4 else ''} Mbit/s)"
+            return f"Limited by {kind}{_shared(link)}{_queue(facts)}"
+    if top == "recovery":
+        return f"Limited by losses: {facts['lost_packets'] / facts['packets']:.2%} of the packets, at {got}"
+    if top == "pacing":
+        return f"Paced by its sender, at {got}"
+    if link["changes"]:
+        return f"Limited by a path whose rate for {_them(link)} changed{_shared(link)}{_queue(facts)}"
+    if top == "window":
+        return f"Limited by its congestion window, at {got}{_queue(facts)}"
+    return f"Limited by no one thing, at {got}{_queue(facts)}"
+
+
+def _them(link: dict[str, Any]) -> str:
+    return "this flow" if len(link["flows"]) == 1 else "these flows"
+
+
+def _shared(link: dict[str, Any]) -> str:
+    others = len(link["flows"]) - 1
+    return "" if others == 0 else f", shared with {others} other flow{'s' if others > 1 else ''} of this capture,"
+
+
+def _queue(facts: dict[str, Any]) -> str:
+    if facts["queue"] is None:
+        return ""
+    added_ms = facts["queue"]["median_ns"] * MS
+    name = grade(added_ms)
+    if added_ms < STANDING_MS:
+        return f" with no standing queue: bufferbloat grade {name}"
+    return f" with {about(added_ms, 2)} ms of standing queue: bufferbloat grade {name}"

@@ -1,0 +1,101 @@
+"""Ranges in words: as many digits as are known, rounded outwards so that what is printed holds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+#: Digits of a number whose range is narrower than they show.
+MOST_DIGITS: Final = 4
+#: Digits of a bound that stands alone.
+BOUND_DIGITS: Final = 3
+#: A us, a bit/s or a byte is enough.
+MOST_DECIMALS: Final = 3
+#: A range is printed in steps of a third of it at most.
+STEPS: Final = 3
+#: Bits per second of a byte per second, in Mbit/s; ms of a ns; kB of a byte.
+MBPS: Final = 8e-6
+MS: Final = 1e-6
+KB: Final = 1e-3
+#: Added latency under load below which a connection has each grade, ms; above all of them it is F.
+#: Source: DSLReports, "Bufferbloat Grades" (dslreports.com/faq/17930), of the increase of the round trip delay when the
+#: connection is fully used.
+GRADES: Final = ((5.0, "A+"), (30.0, "A"), (60.0, "B"), (200.0, "C"), (400.0, "D"))
+
+
+def grade(added_ms: float) -> str:
+    """Return the bufferbloat grade of a latency that load adds, ms."""
+    return next((name for below, name in GRADES if added_ms < below), "F")
+
+
+def span(ends: dict[str, Any], scale: float, unit: str) -> str:
+    """Return a range in words: ``19.79 to 19.84 Mbit/s``, ``at least 19.8 Mbit/s``, ``at most 40.2 ms``.
+
+    Parameters
+    ----------
+    ends : dict, ``lo`` and ``hi``; None or 0 is no lower end, None no upper one
+    scale : float, from the ends' unit to `unit`
+    """
+    lo, hi = (ends["lo"] or 0.0) * scale, ends["hi"]
+    if hi is None:
+        return f"at least {down(lo, _decimals(lo, BOUND_DIGITS))} {unit}"
+    hi *= scale
+    if lo <= 0:
+        return f"at most {up(hi, _decimals(hi, BOUND_DIGITS))} {unit}"
+    most = _decimals(hi, MOST_DIGITS)
+    width = hi - lo
+    decimals = most if width <= 0 else min(most, -math.floor(math.log10(width / STEPS)))
+    texts = down(lo, decimals), up(hi, decimals)
+    middle = about((lo + hi) / 2)
+    # ends that differ in the last of four digits are known as well as those digits are
+    if decimals >= most and float(texts[1]) - float(texts[0]) <= 2 * 10.0**-most:
+        return f"{middle} {unit}"
+    return f"{texts[0]} to {texts[1]} {unit}"
+
+
+def about(value: float, digits: int = 3) -> str:
+    """Return a number with so many digits at most, and no power of ten."""
+    decimals = _decimals(value, digits)
+    return _fixed(round(value, decimals), decimals)
+
+
+def nearly(ends: dict[str, Any], scale: float) -> str:
+    """Return the middle of a range with the digits that its width leaves, three at most; else its lower end."""
+    lo, hi = (ends["lo"] or 0.0) * scale, ends["hi"]
+    if hi is None:
+        return down(lo, _decimals(lo, BOUND_DIGITS))
+    middle, width = (lo + hi * scale) / 2, hi * scale - lo
+    decimals = _decimals(middle, BOUND_DIGITS)
+    if width > 0:
+        decimals = min(decimals, max(-math.floor(math.log10(width)), _decimals(middle, 1)))
+    return _fixed(round(middle, decimals), decimals)
+
+
+def size(count: float) -> str:
+    """Return bytes in words: ``747 bytes``, ``12.3 kB``, ``47.2 MB``, ``1.01 GB``."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= unit:
+            return f"{about(count / unit)} {name}"
+    return f"{count:.0f} bytes"
+
+
+def down(value: float, decimals: int) -> str:
+    """Return a number that is not above a value, with so many decimals; less than none are tens and hundreds."""
+    unit = 10.0**-decimals
+    # a hair of rounding is no reason to go down by a whole digit
+    return _fixed(math.floor(value / unit + 1e-6) * unit, decimals)
+
+
+def up(value: float, decimals: int) -> str:
+    """Return a number that is not below a value."""
+    unit = 10.0**-decimals
+    return _fixed(math.ceil(value / unit - 1e-6) * unit, decimals)
+
+
+def _fixed(value: float, decimals: int) -> str:
+    return f"{value:.{max(0, decimals)}f}"
+
+
+def _decimals(value: float, digits: int) -> int:
+    """Decimals that leave so many digits, three at most."""
+    return min(MOST_DECIMALS, digits - 1 - math.floor(math.log10(value))) if value > 0 else 0
