@@ -166,6 +166,13 @@ def test_the_command_ends_vacuous_claims_with_2(capfd: pytest.CaptureFixture[str
     assert "∅ vacuous  cc_qdel on ccac: utilization >= 100 C" in capfd.readouterr().out
 
 
+def test_a_utilization_of_no_time_beside_a_claim_that_is_broken() -> None:
+    found = verify(case("cc_qdel", "ccac", "utilization>=100 and queue<=0", 2), Budget(30))
+    assert found.outcome is Outcome.REFUTED
+    assert set(found.shown) == {"queue"}
+    assert gather(found).document()["refutation"]["packets"]["breaks_the_claim"] is True
+
+
 def test_share_of_one_flow_is_bad_input(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "cc_qdel", "--property", "share>=0.1"]) == 2
     told = capfd.readouterr().err
@@ -269,6 +276,7 @@ def test_unknown_is_no_success(capfd: pytest.CaptureFixture[str]) -> None:
         (["cc_qdel", "--property", "queue<=1e999999999"], "not a number: `queue<=1e999999999`"),
         (["cc_qdel", "--property", "rate.1@end<=1"], "no such flow, `rate.1@end`: `rate.1@end<=1`"),
         (["cc_qdel", "--property", "cwnd@end<=1"], "nothing is called `cwnd`"),
+        (["cc_qdel", "--property", "queue.0@end<=1"], "`queue` is the path's, not a flow's: `queue.0@end<=1`"),
         (["cc_qdel", "--property", "beta<=queue@end"], "nothing is called `beta`"),
         (["cc_qdel", "--property", "queue@end"], "nothing is compared: `queue@end`"),
         (["cc_qdel", "--property", "queue@end <= queue"], "`queue` at which point?"),
@@ -303,6 +311,13 @@ def test_the_list_names_all(capfd: pytest.CaptureFixture[str]) -> None:
     assert "cc_qdel" in shown["ccas"]["rules"]
     assert "aimd" in shown["ccas"]["by_hand"]
     assert set(shown["properties"]) >= {"utilization", "queue", "share"}
+    assert all(len(one["meaning"].split()) > 3 for one in shown["properties"].values())
+    assert "beliefs" in shown["invariant"]["meaning"]
+    assert {"queue", "bq", "rate", "alpha"} <= set(shown["quantities"])
+    assert main(["verify", "--list"]) == 0
+    text = " ".join(capfd.readouterr().out.split())
+    assert "what synthesis asks of candidates" in text
+    assert "large-loss=never|always|large-buffers" in text
 
 
 @pytest.mark.parametrize("schedule", [[[0, 0]], [[0, 0], [0, 5]], [[0, 5], [1, 4]]])

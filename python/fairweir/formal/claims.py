@@ -103,7 +103,9 @@ class Bound:
         return PROPERTIES[self.name].claim(system, self.bound)
 
     def value(self, seen: Trace | Curves) -> Fraction | None:
-        """Return the number that the claim bounds."""
+        """Return the number that the claim bounds; None for a utilization of no time, which is any."""
+        if self.name == "utilization" and seen.grid.span <= seen.grid.jitter:
+            return None
         return MEASURES[self.name](_curves(seen))
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
@@ -111,8 +113,10 @@ class Bound:
         return {}
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Is the number on the good side of the bound?"""
-        value = MEASURES[self.name](_curves(seen))
+        """Is the number on the good side of the bound? A utilization of no time always is: no bytes are asked for."""
+        value = self.value(seen)
+        if value is None:
+            return True
         return value >= self.bound if PROPERTIES[self.name].is_at_least else value <= self.bound
 
     def weaker(self, margin: Fraction) -> Bound | None:

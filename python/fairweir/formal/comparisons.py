@@ -396,6 +396,8 @@ def _number(word: str, wrong: Complain) -> Fraction:
 def _at(token: re.Match[str], wrong: Complain, default_point: int | None) -> At:
     name = "bq" if token["name"] == "bottleneck-queue" else token["name"]
     flow = None if token["flow"] is None else int(token["flow"])
+    if flow is not None and name in {*FIXED, "queue", "bq"}:
+        raise wrong(f"`{name}` is the path's, not a flow's", f"write `{name}` without `.{flow}`")
     if name in FIXED:
         return At(name, None, None)
     point: int | str | None = default_point
