@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
  * DNS answers over UDP that somebody behind this device has asked for: their payload goes to user space, as far as it
- * fits. A forged answer would have to guess port and number of a query that left, as a resolver's asks for too (RFC 5452).
+ * fits. An answer counts if its address, port, number and question are those of a query that left (RFC 5452 section 9.1;
+ * names are compared without regard to case). One that does not leaves the query waiting for one that does.
  *
  * Where answers come faster than they are read, what finds no room is not told; the ring is small on purpose.
  */
@@ -18,6 +19,10 @@
 #define DNS_HEADER 12
 /* What resolvers keep answers over UDP to (DNS flag day 2020). */
 #define MAX_ANSWER 1232
+/* RFC 1035 section 3.1 and 4.1.2: a name, type and class. */
+#define MAX_LABEL 63
+#define MAX_NAME 255
+#define MAX_QUESTION (MAX_NAME + 4)
 
 struct {
 	__uint(type, 27 /* BPF_MAP_TYPE_RINGBUF */);
@@ -33,12 +38,26 @@ struct guard_query {
 	u32 vlan;
 };
 
+/* What follows the header of a query, as far as a question can reach. */
+struct guard_question {
+	u32 length;
+	u8 bytes[MAX_QUESTION + 1];
+};
+
 struct {
 	__uint(type, 9 /* BPF_MAP_TYPE_LRU_HASH */);
 	__uint(max_entries, MAX_QUERIES);
 	__type(key, struct guard_query);
-	__type(value, u8);
+	__type(value, struct guard_question);
 } guard_queries SEC(".maps");
+
+/* Too large for the stack. */
+struct {
+	__uint(type, 6 /* BPF_MAP_TYPE_PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct guard_question);
+} guard_scratch SEC(".maps");
 
 /* crates/guardd/src/answers.rs reads it. */
 struct guard_answer {
@@ -70,15 +89,62 @@ static __always_inline u32 read_query(struct __sk_buff *skb, enum guard_directio
 	return length - UDP_HEADER;
 }
 
+static __always_inline u8 lower(u8 c)
+{
+	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+}
+
+/* Is the question of `answer`, `length` bytes, the one that was asked? Neither may be compressed. */
+static __always_inline bool is_same_question(const struct guard_question *asked, const struct guard_answer *answer,
+					     u32 length)
+{
+	u32 i, end, left = 0;
+
+	for (i = 0; i < MAX_NAME; i++) {
+		u8 one = asked->bytes[i], other = answer->payload[DNS_HEADER + i];
+
+		if (i >= asked->length || DNS_HEADER + i >= length)
+			return false;
+		if (left) {
+			left--;
+			if (lower(one) != lower(other))
+				return false;
+		} else {
+			if (one != other || one > MAX_LABEL)
+				return false;
+			left = one;
+			if (!one)
+				break;
+		}
+	}
+	end = i + 5;
+	if (i >= MAX_NAME || end > asked->length || DNS_HEADER + end > length)
+		return false;
+	for (u32 j = 1; j < 5; j++)
+		if (asked->bytes[i + j] != answer->payload[DNS_HEADER + i + j])
+			return false;
+	return true;
+}
+
 SEC("tc")
 int guard_dns_egress(struct __sk_buff *skb)
 {
 	struct guard_query query = {};
+	struct guard_question *question;
 	struct guard_layout at;
-	u8 asked = 1;
+	u32 length = read_query(skb, GUARD_OUTGOING, &query, &at), zero = 0;
 
-	if (read_query(skb, GUARD_OUTGOING, &query, &at))
-		bpf_map_update_elem(&guard_queries, &query, &asked, ANY);
+	if (length <= DNS_HEADER)
+		return NEXT_PROGRAM;
+	question = bpf_map_lookup_elem(&guard_scratch, &zero);
+	if (!question)
+		return NEXT_PROGRAM;
+	length -= DNS_HEADER;
+	if (length > MAX_QUESTION)
+		length = MAX_QUESTION;
+	question->length = length;
+	if (!bpf_skb_load_bytes(skb, at.transport + UDP_HEADER + DNS_HEADER, question->bytes, length))
+		bpf_map_update_elem(&guard_queries, &query, question, ANY);
 	return NEXT_PROGRAM;
 }
 
@@ -86,20 +152,26 @@ SEC("tc")
 int guard_dns_ingress(struct __sk_buff *skb)
 {
 	struct guard_query query = {};
+	const struct guard_question *asked;
 	struct guard_answer *answer;
 	struct guard_layout at;
 	u32 length = read_query(skb, GUARD_INCOMING, &query, &at);
 
-	if (!length || length > MAX_ANSWER || bpf_map_delete_elem(&guard_queries, &query))
+	if (!length || length > MAX_ANSWER)
+		return NEXT_PROGRAM;
+	asked = bpf_map_lookup_elem(&guard_queries, &query);
+	if (!asked)
 		return NEXT_PROGRAM;
 	answer = bpf_ringbuf_reserve(&guard_answers, sizeof(*answer), 0);
 	if (!answer)
 		return NEXT_PROGRAM;
 	answer->length = length;
-	if (bpf_skb_load_bytes(skb, at.transport + UDP_HEADER, answer->payload, length))
+	if (bpf_skb_load_bytes(skb, at.transport + UDP_HEADER, answer->payload, length) ||
+	    !is_same_question(asked, answer, length) || bpf_map_delete_elem(&guard_queries, &query)) {
 		bpf_ringbuf_discard(answer, NO_WAKEUP);
-	else
-		bpf_ringbuf_submit(answer, NO_WAKEUP);
+		return NEXT_PROGRAM;
+	}
+	bpf_ringbuf_submit(answer, NO_WAKEUP);
 	return NEXT_PROGRAM;
 }
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import json
+import os
 import re
 import shutil
 import signal
 import socket
 import struct
+import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.kernel.guard_lab import Lab, is_held, is_open, send_until, window
+from tests.kernel.guard_lab import PATIENCE_S, Lab, is_held, is_open, send_until, window
 
 from fairweir.guard.daemon import find_daemon
 from fairweir.run import run
@@ -162,6 +165,74 @@ def test_policies_are_read_again_and_bad_ones_change_nothing(lab: Lab, cap: Path
     send_until(is_open, connection)
 
 
+def test_what_is_no_regular_file_changes_nothing_and_stops_nothing(lab: Lab, cap: Path) -> None:
+    child = lab.guard(lab.receiver, "v0", "--config", str(cap))
+    connection = lab.connect("10.9.1.2")
+    send_until(is_held, connection)
+    assert child.stderr is not None
+    for is_pipe in (True, False):
+        cap.unlink()
+        if is_pipe:
+            os.mkfifo(cap)
+        else:
+            cap.symlink_to("/dev/zero")
+        child.send_signal(signal.SIGHUP)
+        assert f"keeps its policies: {cap} is no regular file" in child.stderr.readline()
+    send_until(is_held, connection)
+    before = lab.status(lab.receiver, "v0")["decisions"]["made"]
+    while lab.status(lab.receiver, "v0")["decisions"]["made"] < before + 3:
+        time.sleep(0.1)
+    child.send_signal(signal.SIGTERM)
+    assert child.wait(10) == 0
+
+
+def test_an_idle_connection_takes_no_share(lab: Lab, tmp_path: Path) -> None:
+    config = tmp_path / "cap.toml"
+    config.write_text("[[cap]]\nrate = '8Mbps'\n")
+    lab.guard(lab.receiver, "v0", "--config", str(config))
+    control, data = lab.connect("10.9.1.2", 5001), lab.connect("10.9.1.2", 5002)
+    for _ in range(7):
+        control.send(bytes(107))
+        time.sleep(0.02)
+
+    def targets() -> dict[str, tuple[float, str]]:
+        [service] = lab.status(lab.receiver, "v0")["services"]
+        return {flow["local"][-4:]: (flow["target_mbps"], flow["why"]) for flow in service["flows"]}
+
+    deadline = time.monotonic() + PATIENCE_S
+    while "1 idle" not in (found := targets()).get("5002", (0.0, ""))[1]:
+        assert time.monotonic() < deadline, found
+        for _ in range(20):
+            with suppress(BlockingIOError):
+                data.send(bytes(20_000))
+            time.sleep(0.01)
+    assert (found["5001"][0], found["5002"][0]) == (4.0, 8.0)
+    assert found["5002"][1] == "share of 10.9.0.1: capped at 8.00 Mbit/s, 1 flow(s), 1 idle"
+
+
+def test_a_dry_run_says_what_it_would_have_done(lab: Lab, cap: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    child = lab.guard(lab.receiver, "v0", "--config", str(cap), "--dry-run", "--log", str(log))
+    first, second = lab.connect("10.9.1.2", 5001), lab.connect("10.9.1.2", 5002)
+    send_until(lambda _: log.exists() and log.read_text().count("hold") == 2, first, second)
+    first.close()
+    assert child.stderr is not None
+    said = child.stderr.readline()
+    pattern = (
+        r"guard of v0: would have held 10\.9\.0\.1:\d+ > 10\.9\.1\.2:{} to \d\.\d\d Mbit/s, window \d+\.\d kB "
+        r"\(share of 10\.9\.0\.1: capped at 1\.00 Mbit/s, .*\); measured \d+\.\d\d Mbit/s over \d+\.\d s\n"
+    )
+    assert re.fullmatch(pattern.format(5001), said), said
+    child.send_signal(signal.SIGTERM)
+    _, rest = child.communicate(timeout=10)
+    lines = rest.splitlines(keepends=True)
+    assert re.fullmatch(pattern.format(5002), lines[0]), rest
+    assert "would have held 2 flow(s), and now leaves 0 alone; no window was changed" in lines[1]
+    ends = [json.loads(line) for line in log.read_text().splitlines() if '"end"' in line]
+    assert [end["local"][-4:] for end in ends] == ["5001", "5002"]
+    assert all(end["measured_mbps"] > 0 and end["dry_run"] for end in ends)
+
+
 def test_a_forest_beside_its_policy_decides(tmp_path: Path) -> None:
     forest, config = tmp_path / "forest.json", tmp_path / "flow.toml"
     config.write_text("[flow]\nmodel = 'forest.json'\nidle = 1.0\n")
@@ -203,11 +274,52 @@ def test_files_that_fail_let_no_flow_go(lab: Lab, cap: Path, tmp_path: Path) -> 
     send_until(is_held, connection)
     assert child.stderr is not None
     assert "goes on without this file: write /dev/full: No space left" in child.stderr.readline()
+    # More events, in decisions with none between them: it is still the same outage.
+    for _ in range(3):
+        child.send_signal(signal.SIGHUP)
+        assert "has new policies" in child.stderr.readline()
+        before = lab.status(lab.receiver, "v0")["decisions"]["made"]
+        other = lab.connect("10.9.1.2", 5002 + before)
+        send_until(is_held, other)
     shutil.rmtree(directory)
     assert f"goes on without this file: --metrics {directory}" in child.stderr.readline()
     send_until(is_held, connection)
     child.send_signal(signal.SIGTERM)
     assert child.wait(10) == 0
+
+
+def test_a_full_disk_leaves_no_half_file_and_old_numbers_are_replaced(lab: Lab, cap: Path, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(disk)], check=True)
+    try:
+        metrics, log = disk / "guard.prom", disk / "log.jsonl"
+        words = ("--config", str(cap), "--metrics", str(metrics), "--log", str(log))
+        child = lab.guard(lab.receiver, "v0", *words)
+        connection = lab.connect("10.9.1.2")
+        send_until(lambda _: "hold" in log.read_text(), connection)
+        with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(4096))
+        assert child.stderr is not None
+        assert f"goes on without this file: --metrics {metrics}: No space left" in child.stderr.readline()
+        assert not (disk / "guard.unfinished").exists()
+        (disk / "filler").unlink()
+        old = metrics.read_text()
+        while metrics.read_text() == old:
+            time.sleep(0.2)
+        child.kill()
+        child.wait()
+        stale = re.findall(r"timestamp_seconds\S+ (\S+)", metrics.read_text())
+        lab.guard(lab.receiver, "v0", *words)
+        while (fresh := re.findall(r"timestamp_seconds\S+ (\S+)", metrics.read_text())) == stale:
+            time.sleep(0.1)
+        assert float(fresh[0]) > float(stale[0])
+        assert all(json.loads(line) for line in log.read_text().splitlines())
+        lab.children[-1].kill()
+        lab.children[-1].wait()
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
 def test_it_ends_with_its_device(lab: Lab, cap: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import socket
 import struct
 import time
@@ -51,9 +52,13 @@ class Resolver:
 
     def answer(self, number: int, name: str, address: str) -> None:
         """Let the name be asked for and answered."""
+        self.ask(number, name, address)
+        self.forge(number, name, address)
+
+    def ask(self, number: int, name: str, address: str) -> None:
+        """Let the name be asked for."""
         self.asker.sendto(message(number, QUERY, name, address), (self.host, DNS_PORT))
         _, self.who = self.server.recvfrom(1500)
-        self.forge(number, name, address)
 
     def forge(self, number: int, name: str, address: str) -> None:
         """Answer what nobody has asked."""
@@ -82,6 +87,32 @@ def test_a_name_that_was_asked_for_is_the_senders(lab: Lab, tmp_path: Path, host
     assert is_open(windows[1]), windows
     explained = lab.ask(lab.receiver, "explain", ":5001", "--interface", "v0").stdout
     assert "sent by video.example" in explained
+
+
+def test_an_answer_to_another_question_teaches_nothing(lab: Lab, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[[cap]]\ngroup = 'name'\nrate = '1Mbps'\n")
+    lab.guard(lab.receiver, "v0", "--config", str(rules), "--dns")
+    resolver = Resolver(lab, "10.9.0.1")
+    long = ".".join(["a" * 63] * 3 + ["b" * 61])
+    for number, asked, answers in (
+        (7, "good.example", ["other.example", "good.exampl", "good.example.x", "good-example", "aaaa"]),
+        (8, "GOOD.eXample", ["\x1bood.example", "good.example\x07", "Good.Example"]),  # the case is the asker's choice
+        (9, long, [long[:-1] + "c", long[:-1], long]),
+    ):
+        resolver.ask(number, asked, "10.9.0.1")
+        for port, name in enumerate(answers, 100 * number):
+            resolver.forge(number, name, "10.9.0.1")
+            connection = lab.connect("10.9.1.2", 5000 + port)
+            send_until(is_held, connection)
+            time.sleep(SETTLED_S)
+        explained = json.loads(lab.ask(lab.receiver, "explain", "10.9.1.2", "--interface", "v0", "--json").stdout)
+        names = {int(one["flow"]["local"].rpartition(":")[2]) - 5000: one["flow"]["name"] for one in explained}
+        learned = [names.get(port) for port in range(100 * number, 100 * number + len(answers))]
+        before = {7: None, 8: None, 9: "good.example"}[number]
+        right = number != 7
+        expected = [before] * (len(answers) - 1) + [asked.lower() if right else before]
+        assert learned == expected, (asked, learned)
 
 
 def test_a_file_counts_more_than_answers_and_filters_leave_no_room(lab: Lab, cap: Path, tmp_path: Path) -> None:

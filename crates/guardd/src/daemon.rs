@@ -2,6 +2,7 @@
 
 use crate::answers::Answers;
 use crate::control::Door;
+use crate::course::Outcome;
 use crate::device::Device;
 use crate::error::{During, GuardError};
 use crate::guard::{Guard, Turn};
@@ -19,7 +20,7 @@ use fairweir_guard::policy::DECIDE_EVERY;
 use fairweir_units::{Dur, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 
@@ -84,6 +85,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     let (mut log_file, mut metrics_file) = (Beside::proven(), Beside::default());
     let [mut decides, mut tidies, mut exports] =
         [DECIDE_EVERY, TIDY_EVERY, METRICS_EVERY].map(|every| Rhythm::starting(machine::now(), every));
+    let mut rehearsal = Rehearsal::default();
     loop {
         wait(decides.at, &guard, &door, &signals)?;
         guard.observe()?;
@@ -104,6 +106,12 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
                 let is_interrupted = request == Request::Interrupt;
                 let status = status(&guard, decides.counts);
                 guard.release_all()?;
+                let (present, flows) = guard.present();
+                let ends: Vec<Value> = present.iter().map(|outcome| end(outcome, settings.dry_run)).collect();
+                if let Some(log) = log.as_mut().filter(|_| !ends.is_empty()) {
+                    log_file.heed(settings, ends.iter().try_for_each(|event| log.write(event)))?;
+                }
+                rehearsal.close(settings, &present, flows);
                 settings.metrics.as_deref().map(metrics::remove).transpose()?;
                 say(settings, "has ended");
                 return Ok(Ending { is_interrupted, status });
@@ -112,10 +120,13 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
         let now = machine::now();
         if decides.is_due(now) {
             let turns = guard.decide()?;
-            if let Some(log) = &mut log {
-                let written = turns.iter().try_for_each(|turn| log.write(&event(turn, settings.dry_run)));
-                log_file.heed(settings, written)?;
+            let over = guard.take_over();
+            let ends = over.iter().map(|outcome| end(outcome, settings.dry_run));
+            let events: Vec<Value> = turns.iter().map(|turn| event(turn, settings.dry_run)).chain(ends).collect();
+            if let Some(log) = log.as_mut().filter(|_| !events.is_empty()) {
+                log_file.heed(settings, events.iter().try_for_each(|event| log.write(event)))?;
             }
+            rehearsal.tell(settings, &over);
         }
         if tidies.is_due(now) {
             guard.tidy();
@@ -188,7 +199,7 @@ fn answer(guard: &Guard, decisions: Decisions, question: &str) -> String {
     }
 }
 
-fn event(turn: &Turn, dry_run: bool) -> serde_json::Value {
+fn event(turn: &Turn, dry_run: bool) -> Value {
     json!({
         "unix_s": machine::unix_seconds(),
         "remote": turn.flow.remote().to_string(),
@@ -200,6 +211,57 @@ fn event(turn: &Turn, dry_run: bool) -> serde_json::Value {
         "why": turn.decision.why.to_string(),
         "dry_run": dry_run,
     })
+}
+
+fn end(outcome: &Outcome, dry_run: bool) -> Value {
+    json!({
+        "unix_s": machine::unix_seconds(),
+        "remote": outcome.flow.remote().to_string(),
+        "local": outcome.flow.local().to_string(),
+        "vlan": outcome.flow.scope(),
+        "event": "end",
+        "window_bytes": outcome.decision.window.map(fairweir_guard::WindowTarget::bytes),
+        "target_mbps": outcome.decision.rate_mbps,
+        "measured_mbps": outcome.measured_mbps,
+        "age_s": outcome.age.as_secs_f64(),
+        "why": outcome.decision.why.to_string(),
+        "dry_run": dry_run,
+    })
+}
+
+/// What a dry run would have done, flow by flow.
+#[derive(Debug, Default)]
+struct Rehearsal {
+    held: usize,
+}
+
+/// Lines at once; a flood of short flows shall not flood a terminal.
+const MAX_LINES: usize = 20;
+
+impl Rehearsal {
+    fn tell(&mut self, settings: &Settings, over: &[Outcome]) {
+        if !settings.dry_run {
+            return;
+        }
+        self.held += over.len();
+        over.iter().take(MAX_LINES).for_each(|outcome| say(settings, &outcome.to_string()));
+        let hidden = over.len().saturating_sub(MAX_LINES);
+        if hidden > 0 {
+            say(settings, &format!("would have held {hidden} more flows that ended just now; --log FILE has all"));
+        }
+    }
+
+    fn close(&mut self, settings: &Settings, present: &[Outcome], flows: usize) {
+        if settings.dry_run {
+            self.tell(settings, present);
+            let left_alone = flows - present.len();
+            let held = self.held;
+            say(
+                settings,
+                &format!("would have held {held} flow(s), and now leaves {left_alone} alone; no window was changed"),
+            );
+        }
+    }
 }
 
 /// One line for whoever started it.

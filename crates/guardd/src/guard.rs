@@ -1,5 +1,6 @@
 //! Packets to measurements to decisions to windows: all of the daemon but its loop.
 
+use crate::course::{Course, Outcome};
 use crate::error::GuardError;
 use crate::known::Known;
 use crate::live;
@@ -29,6 +30,7 @@ pub struct Guard {
     started: Time,
     held: HashMap<FlowKey, Held>,
     notes: HashMap<FlowId, Notes>,
+    over: Vec<Outcome>,
     rates_at: Time,
 }
 
@@ -44,9 +46,11 @@ struct Held {
 /// What is remembered of a flow for people.
 #[derive(Debug, Default)]
 struct Notes {
+    flow: Option<FlowKey>,
     payload_before: u64,
     mbps: f64,
     history: History,
+    course: Course,
 }
 
 /// A flow's decision that differs in kind from the one before.
@@ -78,6 +82,7 @@ impl Guard {
             started: machine::now(),
             held: HashMap::new(),
             notes: HashMap::new(),
+            over: Vec::new(),
             rates_at: machine::now(),
         })
     }
@@ -129,21 +134,37 @@ impl Guard {
             let Some(flow) = self.table.get(id) else { continue };
             let (key, wscale) = (*flow.key(), flow.wscale());
             seen.insert(id);
+            let notes = self.notes.entry(id).or_default();
+            notes.flow = Some(key);
+            notes.course.note(&decision, flow.monitor());
+            let is_turn = notes.history.remember(now, &decision);
             let wanted = decision.window.map(|target| Held { id, target, wscale });
             // Who is too young to judge keeps what its last connection, or its time before a rest, was given.
             if wanted.is_some() || decision.why != Why::TooYoung {
                 self.apply(key, wanted)?;
             }
-            if self.notes.entry(id).or_default().history.remember(now, &decision) {
+            if is_turn {
                 turns.push(Turn { flow: key, decision });
             }
         }
         // Flows that rest stay held: only the host ends a connection.
         let gone: Vec<FlowKey> = self.held.keys().filter(|flow| !self.table.remembers(flow)).copied().collect();
         gone.into_iter().try_for_each(|flow| self.apply(flow, None))?;
-        self.notes.retain(|id, _| seen.contains(id));
+        let over = self.notes.extract_if(|id, _| !seen.contains(id));
+        self.over.extend(over.filter_map(|(_, notes)| notes.course.outcome(notes.flow?)));
         self.tap.programs().clamp()?;
         Ok(turns)
+    }
+
+    /// What policies made of the flows that have ended since the last call, as far as they held them.
+    pub fn take_over(&mut self) -> Vec<Outcome> {
+        std::mem::take(&mut self.over)
+    }
+
+    /// The same of the flows that are still measured; and how many these are.
+    pub fn present(&self) -> (Vec<Outcome>, usize) {
+        let outcomes = self.notes.values().filter_map(|notes| notes.course.outcome(notes.flow?));
+        (outcomes.collect(), self.notes.len())
     }
 
     /// Gives every flow its own window back.

@@ -77,7 +77,7 @@ fn answered(message: &[u8]) -> Option<Answered> {
         return None;
     }
     let name = packet.questions.first()?.qname.to_string().to_ascii_lowercase();
-    if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_of_a_name) {
         return None;
     }
     let addresses = packet.answers.iter().filter_map(|answer| {
@@ -89,6 +89,11 @@ fn answered(message: &[u8]) -> Option<Answered> {
         Some((address.to_canonical(), Dur::from_secs(u64::from(answer.ttl))))
     });
     Some(Answered { name: name.into(), addresses: addresses.collect() })
+}
+
+/// Names of hosts consist of letters, digits and hyphens (RFC 1123 §2.1); other names of services also of underscores.
+fn is_of_a_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
 
 #[cfg(test)]
@@ -169,7 +174,10 @@ mod tests {
             assert_eq!(answered(&bad), None);
         }
         assert_eq!(answered(&answer("", 60, &["192.0.2.7"])), None);
-        assert_eq!(answered(&answer("a\x1b[2J.example", 60, &["192.0.2.7"])), None, "nothing that a terminal obeys");
+        for odd in ["a\x1b[2J.example", ":.exanj#e", "a b.example", "a\u{e9}.example"] {
+            assert_eq!(answered(&answer(odd, 60, &["192.0.2.7"])), None, "{odd:?}");
+        }
+        assert!(answered(&answer("_dns.a-1.example", 60, &["192.0.2.7"])).is_some());
     }
 
     proptest! {
@@ -187,7 +195,7 @@ mod tests {
                 message[at] = value;
             }
             learned.learn(&message[..cut.index(message.len() + 1)], seconds(0));
-            prop_assert!(learned.0.values().all(|entry| entry.name.bytes().all(|byte| byte.is_ascii_graphic())));
+            prop_assert!(learned.0.values().all(|entry| entry.name.bytes().all(is_of_a_name)));
         }
     }
 }

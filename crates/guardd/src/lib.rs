@@ -7,10 +7,12 @@
 
 mod answers;
 mod control;
+mod course;
 pub mod daemon;
 mod device;
 mod error;
 mod exchange;
+mod files;
 mod guard;
 mod home;
 mod hook;
@@ -33,6 +35,7 @@ pub mod terminal;
 
 pub use answers::Answers;
 pub use control::{Door, ask};
+pub use course::Outcome;
 pub use device::Device;
 pub use error::GuardError;
 pub use guard::{Guard, Turn};

@@ -12,17 +12,22 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Log {
     path: PathBuf,
     file: File,
+    /// The latest line may be there in part.
+    is_torn: bool,
 }
 
 impl Log {
     pub(crate) fn open(path: &Path) -> Result<Log, GuardError> {
         let open = OpenOptions::new().create(true).append(true).open(path);
-        Ok(Log { path: path.to_owned(), file: open.during(|| format!("open {}", path.display()))? })
+        Ok(Log { path: path.to_owned(), file: open.during(|| format!("open {}", path.display()))?, is_torn: false })
     }
 
     pub(crate) fn write(&mut self, event: &Value) -> Result<(), GuardError> {
-        // In one piece, as others may append too.
-        let line = terminal::json(event) + "\n";
-        self.file.write_all(line.as_bytes()).during(|| format!("write {}", self.path.display()))
+        // In one piece, as others may append too; what a full disk has cut off is ended first.
+        let end = if self.is_torn { "\n" } else { "" };
+        let line = format!("{end}{}\n", terminal::json(event));
+        let written = self.file.write_all(line.as_bytes());
+        self.is_torn = written.is_err();
+        written.during(|| format!("write {}", self.path.display()))
     }
 }

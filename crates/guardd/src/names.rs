@@ -1,9 +1,9 @@
 //! Names of senders, from a file like /etc/hosts: no queries go out for addresses that forged packets may bear.
 
-use crate::error::{During, GuardError};
+use crate::error::GuardError;
+use crate::files;
 use fairweir_guard::FlowKey;
 use std::collections::HashMap;
-use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl Names {
     /// # Errors
     /// If it cannot be read, or a line is no such line.
     pub fn read(path: &Path) -> Result<Names, GuardError> {
-        let text = fs::read_to_string(path).during(|| format!("read {}", path.display()))?;
+        let text = files::read(path, "", files::MAX_TEXT_MIB)?;
         Names::parse(&text).map_err(|(line, reason)| {
             GuardError::refused(
                 format!("{}, line {line}: {reason}", path.display()),

@@ -1,12 +1,12 @@
 //! What a guard is started with.
 
-use crate::error::{During, GuardError};
+use crate::error::GuardError;
+use crate::files;
 use crate::hook::Attachment;
 use crate::names::Names;
 use crate::tap::Means;
 use fairweir_guard::Trees;
 use fairweir_guard::policy::{Classify, Config, FlowConfig, Group, Policies};
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -53,7 +53,7 @@ impl Policy {
         let (place, text) = match self {
             Policy::File(path) => {
                 let place = path.display().to_string();
-                (place.clone(), fs::read_to_string(path).during(|| format!("read {place}"))?)
+                (place, files::read(path, "", files::MAX_TEXT_MIB)?)
             }
             Policy::Text(text) => ("--policy".to_owned(), text.clone()),
         };
@@ -72,7 +72,7 @@ impl Policy {
 }
 
 fn read_forest(path: &Path) -> Result<Trees, GuardError> {
-    let text = fs::read_to_string(path).during(|| format!("read {}, the model of [flow]", path.display()))?;
+    let text = files::read(path, ", the model of [flow]", files::MAX_MODEL_MIB)?;
     Trees::from_json(&text).map_err(|e| {
         GuardError::refused(
             format!("{}, the model of [flow]: {e}", path.display()),

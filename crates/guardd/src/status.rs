@@ -1,6 +1,7 @@
 //! What a guard knows and does, for people and programs.
 
 use crate::tap::KernelCounts;
+use fairweir_guard::FlowKey;
 use serde::{Deserialize, Serialize};
 
 /// A guard at one moment.
@@ -131,6 +132,11 @@ pub struct Change {
     pub target_mbps: Option<f64>,
     /// The reason.
     pub why: String,
+}
+
+/// `REMOTE > LOCAL`, as flows are named everywhere.
+pub(crate) fn flow_name(flow: &FlowKey) -> String {
+    format!("{} > {}", flow.remote(), flow.local())
 }
 
 #[cfg(test)]
