@@ -11,7 +11,6 @@ from fairweir import _core
 from fairweir.elements import Table
 from fairweir.errors import ConfigError
 from fairweir.quantities import (
-    NS_PER_S,
     Data,
     FiniteSize,
     Fraction,
@@ -24,6 +23,7 @@ from fairweir.quantities import (
     complain,
     parse_fraction,
 )
+from fairweir.units import NS_PER_S
 
 #: What one line of a mahimahi trace lets pass.
 TRACE_PACKET_BYTES = 1504

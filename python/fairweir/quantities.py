@@ -14,8 +14,8 @@ from pydantic_core import PydanticCustomError
 
 from fairweir import _core
 from fairweir.errors import ConfigError
+from fairweir.units import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 #: Longest time a scenario may name: 30 days.
 MAX_TIME_NS = 30 * 24 * 3600 * NS_PER_S
 #: Longest two-way propagation delay: an hour, light to Jupiter and back is less.

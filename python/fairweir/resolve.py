@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fairweir import _core, cca
 from fairweir.elements import Element, Surroundings
 from fairweir.errors import CcaError, ConfigError
-from fairweir.quantities import NS_PER_S
 from fairweir.scenario import Scenario, flow_ids
+from fairweir.units import NS_PER_S
 
 if TYPE_CHECKING:
     from fairweir.scenario import Flow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -122,13 +123,24 @@ def conversions(tree: ast.AST) -> Iterator[ast.expr]:
             yield node
 
 
+def names(tree: ast.AST) -> Iterator[ast.Name]:
+    """Give names that a module sets and that say a factor: NS_PER_S and the like."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            if re.fullmatch(r"_?(NS|US|MS|BITS?|BYTES?)_PER_(US|MS|S|BYTE|MEGABIT|MBPS)", node.id):
+                yield node
+
+
 def test_no_other_module_converts_units() -> None:
+    def found_in(tree: ast.AST) -> list[ast.expr]:
+        return [*conversions(tree), *names(tree)]
+
     found: list[str] = []
     for file in sorted(PACKAGE.rglob("*.py")):
         place = file.relative_to(PACKAGE)
         if place.name == "units.py" or place.parts[0] in ELSEWHERE:
             continue
         source = file.read_text(encoding="utf-8")
-        here = [f"{place}:{n.lineno}: {ast.get_source_segment(source, n)}" for n in conversions(ast.parse(source))]
+        here = [f"{place}:{n.lineno}: {ast.get_source_segment(source, n)}" for n in found_in(ast.parse(source))]
         found += here if len(here) != NO_UNIT.get(str(place), 0) else []
     assert not found, "\n".join(found)

@@ -120,7 +120,9 @@ class Command(TyperCommand):
             if rule.ignores(name) and is_given(ctx, name):
                 is_option = parameter.param_type_name == "option"
                 shown = max(parameter.opts, key=len) if is_option else name.upper()
-                raise ConfigError(f"{shown} has no effect {rule.words}", hint=f"leave out {shown}")
+                kind, _, needed = rule.words.partition(" ")
+                hint = f"add {needed}, or leave out {shown}" if kind == "without" else f"leave out {shown}"
+                raise ConfigError(f"{shown} has no effect {rule.words}", hint=hint)
 
 
 def command_name(ctx: typer.Context) -> str:
