@@ -125,10 +125,10 @@ def conversions(tree: ast.AST) -> Iterator[ast.expr]:
 
 def names(tree: ast.AST) -> Iterator[ast.Name]:
     """Give names that a module sets and that say a factor: NS_PER_S and the like."""
+    factor = re.compile(r"_?(NS|US|MS|BITS?|BYTES?)_PER_(US|MS|S|BYTE|MEGABIT|MBPS)")
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            if re.fullmatch(r"_?(NS|US|MS|BITS?|BYTES?)_PER_(US|MS|S|BYTE|MEGABIT|MBPS)", node.id):
-                yield node
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and factor.fullmatch(node.id):
+            yield node
 
 
 def test_no_other_module_converts_units() -> None:
