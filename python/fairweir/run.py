@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from fairweir.arguments import one_of, text_with_unit
 from fairweir.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
 from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.metrics import jain
-from fairweir.scenario import Scenario, flow_ids
+from fairweir.scenario import Flow, Scenario, flow_ids
 from fairweir.world_sim import Capture, Played, Watching
 
 if TYPE_CHECKING:
@@ -312,6 +312,10 @@ _KEYS_IN_FILE = {
     "receiver.ack_every": "delayed_ack",
     "receiver.ack_timer": "delayed_ack",
     "receiver.sack": "sack",
+    "source.rate": "app_rate",
+    "source.bytes": "bytes",
+    "source.on": "on_off.on",
+    "source.off": "on_off.off",
 }
 
 
@@ -324,8 +328,32 @@ def _key_in_file(scenario: Scenario, key: str) -> str:
         return f"link.{list(scenario.link)[int(number)]}.{name}".rstrip(".")
     tables = [i for i, flow in enumerate(scenario.flow) for _ in range(flow.count)]
     if noun == "flows" and number.isdigit() and int(number) < len(tables):
-        return f"flow.{tables[int(number)]}.{name}".rstrip(".")
+        table = tables[int(number)]
+        return f"flow.{table}.{_element_in_file(scenario.flow[table], name)}".rstrip(".")
     return key
+
+
+def _element_in_file(flow: Flow, name: str) -> str:
+    """Return ``reverse.1.max`` (the second element before the ACKs' first link) as ``ack_jitter.max``."""
+    side, _, rest = name.partition(".")
+    number, _, rest = rest.partition(".")
+    jitter = [
+        (f"jitter.{i}" if len(flow.jitter) > 1 else "jitter", element.side) for i, element in enumerate(flow.jitter)
+    ]
+
+    def numbered(key: str, elements: Sequence[object]) -> list[str]:
+        return [f"{key}.{i}" if len(elements) > 1 else key for i in range(len(elements))]
+
+    keys = {
+        "ingress": [*numbered("loss", flow.loss), *(["policer"] if flow.policer else []), *["access"] * 2],
+        "egress": [key for key, of in jitter if of == "data"],
+        "reverse": [
+            *(key for key, of in jitter if of == "acks"),
+            *numbered("ack_jitter", flow.ack_jitter),
+            *numbered("ack_loss", flow.ack_loss),
+        ],
+    }.get(side, [])
+    return f"{keys[int(number)]}.{rest}" if number.isdigit() and int(number) < len(keys) else name
 
 
 def _key_of(scenario: Scenario, flow_id: str) -> str | None:

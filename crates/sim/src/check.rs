@@ -2,7 +2,7 @@
 
 use crate::{Config, FlowSpec, LinkSpec, SimError, Source};
 use fairweir_path::{ConfigError, ElementConfig, LinkConfig, check_dur, check_positive_dur, check_rate};
-use fairweir_units::{Bytes, Dur, Rate, Time};
+use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 
 /// The data packet must hold its own headers; an IP packet has no more.
 const PACKET_BYTES: std::ops::RangeInclusive<u64> = 64..=65_535;
@@ -102,7 +102,7 @@ fn check_bytes_of_run(key: &str, rate: Rate, duration: Dur) -> Result<(), Config
         return refuse(
             key,
             format!("carries more bytes in {duration} than a run counts, 2^63: `{rate}`"),
-            format!("at this rate play for {} at most", MAX_BYTES_OF_RUN / rate),
+            format!("at this rate play for {} s at most", (MAX_BYTES_OF_RUN / rate).as_nanos() / NANOS_PER_SEC),
         );
     }
     Ok(())
