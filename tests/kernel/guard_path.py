@@ -25,6 +25,8 @@ TUNSETIFF, IFF_TUN_WITHOUT_INFO = 0x400454CA, 0x1001
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 TIMESTAMPS = 8
 SENDER, RECEIVER = "10.8.0.1", "10.8.0.2"
+#: Behind a router.
+FORWARDED = "10.9.1.2"
 SENDER6, RECEIVER6 = "fd08::1", "fd08::2"
 
 
@@ -153,14 +155,20 @@ class Every:
 
 
 class Path:
-    """A sender and a receiver with `one_way_s` between them; the receiver's device is ``t0``."""
+    """A sender and a receiver with `one_way_s` between them, and a device ``t0`` to guard where the data arrive.
 
-    def __init__(self, one_way_s: float = 0.01, tamper: Tamper = honest, lab: Lab | None = None) -> None:
-        self.lab = lab or Lab()
+    `guarded` has that device: the receiver, or with `is_forwarded` a router before it; it is at FORWARDED then.
+    """
+
+    def __init__(self, one_way_s: float = 0.01, tamper: Tamper = honest, *, is_forwarded: bool = False) -> None:
+        self.lab = Lab()
         self.receiver = self.lab.receiver
+        self.guarded = self.lab.router if is_forwarded else self.receiver
         self.tamper = tamper
         self.one_way_s = one_way_s
-        self.fds = [tun(self.lab.sender, SENDER, SENDER6), tun(self.receiver, RECEIVER, RECEIVER6)]
+        self.fds = [tun(self.lab.sender, SENDER, SENDER6), tun(self.guarded, RECEIVER, RECEIVER6)]
+        if is_forwarded:
+            self.lab.sender.sh(f"ip route add {FORWARDED} via {RECEIVER} dev t0 src {SENDER}")
         self.stop = threading.Event()
         self.error: Exception | None = None
         self.thread = threading.Thread(target=self._move, daemon=True)
@@ -248,7 +256,7 @@ class Transfer:
 
 def told(path: Path) -> dict[str, Any]:
     """Return the status of the guard at the receiver."""
-    return path.lab.status(path.receiver, "t0")
+    return path.lab.status(path.guarded, "t0")
 
 
 class OldEchoes:

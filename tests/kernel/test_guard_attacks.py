@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import struct
 import time
@@ -11,6 +12,7 @@ import pytest
 from tests.kernel.guard_path import (
     ACK,
     FIN,
+    FORWARDED,
     RECEIVER,
     RECEIVER6,
     RST,
@@ -42,10 +44,10 @@ def path() -> Iterator[MakePath]:
     """Make a path with a guard at the receiver; it ends with the test."""
     made: list[Path] = []
 
-    def make(tamper: Tamper = honest, rate: str = f"{CAP_MBPS:g}Mbps", one_way_s: float = 0.01) -> Path:
-        one = Path(one_way_s, tamper)
+    def make(tamper: Tamper = honest, rate: str = f"{CAP_MBPS:g}Mbps", *, is_forwarded: bool = False) -> Path:
+        one = Path(tamper=tamper, is_forwarded=is_forwarded)
         made.append(one)
-        one.lab.guard(one.receiver, "t0", "--policy", "cap", "--rate", rate)
+        one.lab.guard(one.guarded, "t0", "--policy", "cap", "--rate", rate)
         return one
 
     yield make
@@ -73,6 +75,41 @@ def test_a_segment_that_the_receiver_drops_lifts_no_policy(path: MakePath, forge
     one = path(attacker)
     assert_held(one, Transfer(one))
     assert attacker.forged > 10
+
+
+@pytest.mark.parametrize("options", [b"", b"\x03\x03\x0e\x01"], ids=["without a scale", "with the largest scale"])
+def test_a_forged_syn_changes_no_scale_of_a_forwarded_flow(path: MakePath, options: bytes) -> None:
+    """A wrong scale would free the flow, or strangle it."""
+    one = path(Every(100, lambda data: data.forge(SYN, skip=5000, options=options)), is_forwarded=True)
+    assert_held(one, Transfer(one, FORWARDED))
+
+
+def test_idle_connections_keep_no_flow_out_of_the_table(path: MakePath) -> None:
+    """One address has 512 flows at most; one that moves data gets the place of an idle one."""
+    one = path()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    one.receiver.sh("echo 4096 > /proc/sys/net/core/somaxconn; echo 4096 > /proc/sys/net/ipv4/tcp_max_syn_backlog")
+    listener = one.receiver.within(lambda: socket.create_server((RECEIVER, 5002), backlog=4096))
+    idle: list[socket.socket] = []
+
+    def connect() -> None:
+        for _ in range(600):
+            connection = socket.socket()
+            connection.setblocking(False)
+            connection.connect_ex((RECEIVER, 5002))
+            idle.append(connection)
+
+    one.lab.sender.within(connect)
+    accepted = [listener.accept()[0] for _ in idle]
+    for connection in idle:
+        connection.send(b"x")
+    time.sleep(0.2)
+    assert told(one)["table"]["refused"] > 0, "there are more than one source may have"
+    assert_held(one, Transfer(one))
+    for each in [listener, *idle, *accepted]:
+        each.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_an_rtt_that_the_sender_claims_widens_no_window(path: MakePath) -> None:

@@ -133,6 +133,115 @@ fn other_packets_are_left_alone() {
     assert_eq!(told, 6);
 }
 
+/// An ACK of IPv4 with these TCP options.
+fn with_options(ack: u32, options: &[u8]) -> Vec<u8> {
+    let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4([10, 0, 0, 1], [192, 0, 2, 1], 64);
+    let tcp = builder.tcp(5001, 443, 7, 60_000).ack(ack).options_raw(options).expect("they fit");
+    let mut bytes = Vec::new();
+    tcp.write(&mut bytes, b"").expect("a vector takes it");
+    bytes
+}
+
+#[test]
+fn a_signed_header_is_left_alone() {
+    if is_unprivileged() {
+        return;
+    }
+    let programs = Programs::load(ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    programs.hold(&flow(Kind::Ipv4), WindowTarget::from_bytes(10_000, MSS), Some(0)).unwrap();
+    let stamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    let signature = |kind: u8, length: u8| [&[kind, length][..], &vec![7; usize::from(length) - 2]].concat();
+    let padded = |options: &[u8]| [options, &vec![1; options.len().next_multiple_of(4) - options.len()]].concat();
+    assert_eq!(sent(&programs, &with_options(0, &stamps)), 60_000, "the first promise");
+    assert_eq!(sent(&programs, &with_options(50_000, &stamps)), 10_000);
+    let (md5, ao) = (signature(19, 18), signature(29, 16));
+    for (step, options) in
+        [md5.clone(), ao.clone(), [&stamps[..], &ao].concat(), [&md5[..], &stamps].concat()].iter().enumerate()
+    {
+        let ack = 60_000 + 1_000 * step as u32;
+        assert_eq!(sent(&programs, &with_options(ack, &padded(options))), 60_000, "{options:?}");
+    }
+    assert_eq!(programs.counts().authenticated, 4);
+    assert_eq!(sent(&programs, &with_options(100_000, &stamps)), 10_000);
+}
+
+#[test]
+fn a_syn_of_the_host_begins_anew() {
+    if is_unprivileged() {
+        return;
+    }
+    let programs = Programs::load(ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let key = flow(Kind::Ipv4);
+    let target = WindowTarget::from_bytes(10_000, MSS);
+    let ack = |ack| sent(&programs, &departure(Kind::Ipv4, ack, 60_000, Flags::default()));
+    programs.hold(&key, target, Some(0)).unwrap();
+    assert_eq!((ack(0), ack(50_000)), (60_000, 10_000));
+    sent(&programs, &departure(Kind::Ipv4, 900_000, 60_000, Flags { syn: true, rst: false }));
+    assert_eq!(ack(900_000), 60_000, "the scale of this connection is not known yet");
+    assert_eq!(programs.counts().unscaled, 1);
+    // User space has learnt it; the promise is that of the new connection, far below the last one's.
+    programs.hold(&key, target, Some(0)).unwrap();
+    assert_eq!((ack(900_000), ack(950_000)), (60_000, 10_000));
+    // Its SYN was not seen: further ahead than a window reaches is no promise.
+    assert_eq!((ack(0x9000_0000), ack(0x9000_0000 + 50_000)), (60_000, 10_000));
+}
+
+#[test]
+fn tcp_is_found_behind_ipv6_extension_headers_and_in_atomic_fragments() {
+    if is_unprivileged() {
+        return;
+    }
+    let mut programs = Programs::load(ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let plain = departure(Kind::Ipv6, 1, 60_000, Flags::default());
+    let (destination, fragment) = (60u8, 44u8);
+    let behind = |kind: u8, count: usize, mut header: [u8; 8]| {
+        let mut frame = plain.clone();
+        let headers: Vec<u8> = (0..count)
+            .flat_map(|i| {
+                header[0] = if i + 1 < count { kind } else { 6 };
+                header
+            })
+            .collect();
+        let length = u16::from_be_bytes([frame[18], frame[19]]) + headers.len() as u16;
+        frame[18..20].copy_from_slice(&length.to_be_bytes());
+        frame[20] = kind;
+        frame.splice(54..54, headers);
+        frame
+    };
+    let mut told = |frame: &[u8]| {
+        programs.rehearse(Side::Egress, frame, 1).expect("it takes the frame");
+        let mut told = 0;
+        programs.drain(|packet| told += u64::from(packet.flow == flow(Kind::Ipv6))).unwrap();
+        told
+    };
+    for count in [1, 4, 5, 16, 170] {
+        assert_eq!(told(&behind(destination, count, [0, 0, 1, 4, 0, 0, 0, 0])), 1, "{count} headers");
+    }
+    assert_eq!(told(&behind(fragment, 1, [0, 0, 0, 0, 0, 0, 0, 7])), 1, "an atomic fragment");
+    assert_eq!(told(&behind(fragment, 1, [0, 0, 0, 1, 0, 0, 0, 7])), 0, "the first of several");
+    assert_eq!(told(&behind(fragment, 1, [0, 0, 0, 8, 0, 0, 0, 7])), 0, "the last of several");
+    assert_eq!(told(&behind(51, 1, [0; 8])), 0, "authenticated: it must not be changed");
+}
+
+/// What a packet costs in the kernel: `cargo test -p fairweir-guardd --test kernel_window -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures time"]
+fn cost() {
+    let programs = Programs::load(ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    programs.hold(&flow(Kind::Ipv4), WindowTarget::from_bytes(10_000, MSS), Some(0)).unwrap();
+    let stamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    let frames =
+        [("with timestamps", with_options(0, &stamps)), ("IPv6", departure(Kind::Ipv6, 1, 500, Flags::default()))];
+    for (what, frame) in frames {
+        for side in [Side::Ingress, Side::Egress] {
+            let mut times: Vec<u128> =
+                (0..21).map(|_| programs.rehearse(side, &frame, 100_000).expect("it runs").1.as_nanos()).collect();
+            times.sort_unstable();
+            println!("{what}, {side:?}: {} ns, fastest {} ns", times[10], times[0]);
+        }
+    }
+}
+
 #[test]
 fn broken_packets_are_neither_told_nor_changed() {
     if is_unprivileged() {
