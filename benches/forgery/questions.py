@@ -22,8 +22,8 @@ class Writer:
         logic = "(set-logic QF_LRA)\n" if chance.random() < 0.5 else ""
         declared = "".join(f"(declare-fun {name} () Bool)\n" for name in _BOOLEANS)
         declared += "".join(f"(declare-fun {name} () Real)\n" for name in _REALS)
-        size = chance.choice((1, 2, 3, 5, 8))
-        asserted = "".join(f"(assert {self.boolean(chance.randint(0, 3), {})})\n" for _ in range(size))
+        size = chance.choice((1, 1, 1, 2, 2, 2, 3, 3, 5, 8))
+        asserted = "".join(f"(assert {self.boolean(chance.choice((0, 1, 1, 1, 2, 2, 3)), {})})\n" for _ in range(size))
         values = "(get-value (p x))\n" if chance.random() < 0.2 else ""
         return f"{logic}{declared}{asserted}(check-sat)\n{values}"
 

@@ -73,6 +73,9 @@ impl Number {
         if !is_digits(whole) || !is_digits(part) || (whole.starts_with('0') && whole != "0") {
             return None;
         }
+        if let (Some(over), "0") = (integer(whole), part) {
+            return Some(Number::Small(over.into()));
+        }
         Number::new(format!("{whole}{part}/1{}", "0".repeat(part.len())).parse().ok()?).ok()
     }
 

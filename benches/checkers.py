@@ -1,0 +1,44 @@
+"""How much faster the checker in Rust is than the one in Python, on certificates that ``--certificate`` wrote.
+
+    python benches/checkers.py FOLDER...     (each with question.smt2 and certificate.txt)
+
+    python benches/checkers.py FOLDER...     (each with question.smt2 and certificate.txt)
+ratios of the pairs.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+from fairweir.formal.certificate import CHECKERS
+
+PAIRS = 7
+#: The faster one is timed over so many runs at once.
+REPEATS = {"checker.py": 1, "fairweir-checker": 10}
+
+
+def main() -> int:
+    """Time each folder's certificate."""
+    sys.stdout.write(f"{'certificate':40}{'steps':>8}{'bytes':>11}{'Python, ms':>12}{'Rust, ms':>10}{'ratio':>8}\n")
+    for folder in map(Path, sys.argv[1:]):
+        question, certificate = ((folder / name).read_text() for name in ("question.smt2", "certificate.txt"))
+        taken: dict[str, list[float]] = {name: [] for name in CHECKERS}
+        steps = 0
+        for _ in range(PAIRS):
+            for name, check in CHECKERS.items():
+                begin = time.process_time()
+                for _ in range(REPEATS[name]):
+                    steps = check(question, certificate)
+                taken[name].append((time.process_time() - begin) / REPEATS[name] * 1e3)
+        slow, fast = taken.values()
+        ratio = median(one / other for one, other in zip(slow, fast, strict=True))
+        numbers = f"{steps:>8}{len(certificate):>11}{median(slow):>12.1f}{median(fast):>10.2f}{ratio:>8.1f}"
+        sys.stdout.write(f"{folder.name:40}{numbers}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
