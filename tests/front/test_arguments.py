@@ -16,6 +16,7 @@ import fairweir
 from fairweir.arguments import enum_parameters, words_for_enums
 from fairweir.audit.conduct import run_audit
 from fairweir.audit.exhibits.registry import FAMILIES
+from fairweir.cli.main import main
 from fairweir.errors import CcaError, ConfigError
 from fairweir.formal.beliefs import Expiry
 from fairweir.formal.subjects import find_subject
@@ -225,6 +226,12 @@ def test_a_name_that_is_no_controller(name: str, message: str, hint: str) -> Non
     with pytest.raises(ConfigError) as caught:
         run(dumbbell(name, duration="1s"))
     assert caught.value.message == message
+
+
+def test_an_audit_of_no_controller_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["audit", "cubik", "--quick"]) == 2
+    assert not list(tmp_path.iterdir())
 
 
 def test_parameters_in_a_name() -> None:

@@ -18,6 +18,7 @@ from fairweir.audit.junit import write_junit
 from fairweir.audit.results import AuditResults
 from fairweir.audit.summary import write_summary
 from fairweir.audit.table import show, show_comparison
+from fairweir.cca_spec import require
 from fairweir.cli import output
 from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
@@ -28,7 +29,10 @@ CLAIM_FAILS = 1
 
 
 def audit(
-    ccas: Annotated[list[str], typer.Argument(metavar="CCA...", help="Names, mine.py:Class, mine.bpf.c or rule.toml.")],
+    ccas: Annotated[
+        list[str],
+        typer.Argument(metavar="CCA...", help="cubic, cubic{beta=0.5}, mine.py:Class, mine.bpf.c, rule.toml."),
+    ],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points and shorter runs; seconds a CCA.")] = False,
     deep: Annotated[bool, typer.Option("--deep", help="More points, longer runs, ten seeds; many minutes.")] = False,
     only: Annotated[
@@ -57,6 +61,8 @@ def audit(
         raise ConfigError("an audit is quick or deep, not both", hint="leave one of them out")
     depth = Depth.QUICK if quick else Depth.DEEP if deep else Depth.DEFAULT
     before = _baseline(baseline, depth, ccas) if baseline is not None else None
+    for cca in ccas:
+        require(cca)
     folder = out or Path("audit-" + "-".join(slug(cca) for cca in dict.fromkeys(ccas)))
     _make(folder)
     try:

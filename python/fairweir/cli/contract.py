@@ -30,7 +30,10 @@ CLAIM_FAILS = 1
 def contract(
     ccas: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CCA...", help="Names, mine.py:Class, mine.bpf.c or rule.toml; wishes after --design."),
+        typer.Argument(
+            metavar="CCA...",
+            help="cubic, cubic{beta=0.5}, mine.py:Class, mine.bpf.c, rule.toml; wishes after --design.",
+        ),
     ] = None,
     *,
     settings: Annotated[

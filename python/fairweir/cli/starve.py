@@ -37,7 +37,9 @@ SHORTEST = Duration.from_us(1)
 
 
 def starve(
-    cca: Annotated[str, typer.Argument(metavar="CCA", help="A name, a Python class, a rule or C file.")] = "",
+    cca: Annotated[
+        str, typer.Argument(metavar="CCA", help="vegas, vegas{alpha=4}, mine.py:Class, mine.bpf.c or rule.toml.")
+    ] = "",
     *,
     ratio: Annotated[float, typer.Option(min=1.1, help="Throughput ratio to be shown.")] = 10.0,
     jitter: Annotated[str | None, typer.Option(help="Most jitter D, as 1ms; default one rtprop.")] = None,
