@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,12 @@ def test_suggestions() -> None:
     # One letter in two is no likeness: `reno` is not `expo` misspelt.
     assert did_you_mean("reno", ["aimd", "expo"]) == "known are aimd, expo"
     assert did_you_mean("", ["aimd"]) == "known are aimd"
+
+
+def test_suggestions_and_shipped_files_have_one_home_each() -> None:
+    package = Path(shipped.__file__).parent
+    texts = {str(file.relative_to(package)): file.read_text(encoding="utf-8") for file in package.rglob("*.py")}
+    assert [name for name, text in texts.items() if "get_close_matches" in text] == ["suggestions.py"]
+    # Nothing climbs out of the package: what stands above it is there in a clone only.
+    climbing = re.compile(r"__file__\)(\.resolve\(\))?\.(parents\[|parent\.parent)")
+    assert not [name for name, text in texts.items() if climbing.search(text)]
