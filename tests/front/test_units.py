@@ -98,8 +98,8 @@ def test_a_number_without_a_unit_is_refused() -> None:
 
 FACTORS = {10.0**n for n in (3, 6, 9, 12, -3, -6, -9, -12)} | {8e-3, 8e-6, 8e-9, 8e3, 8e6, 125.0, 125e3, 0.125, 12e3}
 PACKAGE = Path(fairweir.__file__).parent
-#: Models in units of their own, C = R = 1; explain shows the numbers of the core's document by their factors.
-ELSEWHERE = {"formal", "synth", "explain"}
+#: Models in units of their own: C = R = 1.
+ELSEWHERE = {"formal", "synth"}
 #: Factors without a dimension: millions of packets, seeds, ends of searches. File -> how many.
 NO_UNIT = {
     "audit/summary.py": 1,

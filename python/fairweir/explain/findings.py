@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairweir.explain.limits import LIMITS, longest, shares
-from fairweir.explain.words import KB, MBPS, MS, about, nearly, span
+from fairweir.explain.words import KB, MBPS, MS, S, about, nearly, span
 
 #: A limit that held for less of the time is not worth a sentence.
 LEAST_SHARE: Final = 0.01
@@ -78,7 +78,7 @@ def limited_by(facts: dict[str, Any]) -> str:
 def duration_s(facts: dict[str, Any]) -> float:
     """Return the time from the flow's first packet to its last ACK or packet, to a bin of its series."""
     series = facts["series"]
-    return float(len(series["delivered_bytes"]) * series["width_ns"] * 1e-9)
+    return float(len(series["delivered_bytes"]) * series["width_ns"] * S)
 
 
 def rate_mbps(facts: dict[str, Any]) -> float:
@@ -94,7 +94,7 @@ def _limits(facts: dict[str, Any]) -> list[Finding]:
         if share < LEAST_SHARE or word == "unknown":
             continue
         period = longest(facts["limits"], word)
-        start, end = ((period[key] - origin) * 1e-9 for key in ("from_ns", "to_ns"))
+        start, end = ((period[key] - origin) * S for key in ("from_ns", "to_ns"))
         text = f"{share:.0%} of the time the flow {LIMITS[word].says}; longest: {start:.3f} to {end:.3f} s"
         told.append(Finding(text, (period["first_frame"], period["last_frame"])))
     return told
@@ -161,7 +161,7 @@ def _changes(facts: dict[str, Any], link: dict[str, Any]) -> list[Finding]:
 
 def _change(facts: dict[str, Any], link: dict[str, Any], change: dict[str, Any]) -> Finding:
     before, after = (change[key] for key in ("before_bytes_per_s", "after_bytes_per_s"))
-    at_s = (change["time_ns"] - facts["series"]["from_ns"]) * 1e-9
+    at_s = (change["time_ns"] - facts["series"]["from_ns"]) * S
     moved = f"from {span(before, MBPS, 'Mbit/s')} to {span(after, MBPS, 'Mbit/s')}"
     word = "fell" if after["lo"] < before["lo"] else "rose"
     text = {

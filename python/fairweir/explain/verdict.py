@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fairweir.explain.findings import link_of, rate_mbps
 from fairweir.explain.limits import shares
-from fairweir.explain.words import KB, MBPS, MS, about, grade, nearly
+from fairweir.explain.words import KB, MBPS, MS, S, about, grade, nearly
 
 #: What held for this share of the time limited the flow.
 MOST_OF_IT: Final = 0.5
@@ -57,7 +57,7 @@ def _by_path(facts: dict[str, Any], link: dict[str, Any], document: dict[str, An
     rates = [part["rate_bytes_per_s"] for part in link["rates"]]
     if rates and all(part["hi"] is not None for part in rates):
         members = [flow for flow in document["flows"] if flow["flow"] in link["flows"]]
-        longest_s = max(len(f["series"]["delivered_bytes"]) * f["series"]["width_ns"] * 1e-9 for f in members)
+        longest_s = max(len(f["series"]["delivered_bytes"]) * f["series"]["width_ns"] * S for f in members)
         used = sum(flow["delivered_bytes"] for flow in members) / longest_s if longest_s > 0 else 0.0
         fills = used >= FILLS * min(part["lo"] for part in rates)
         if fills:

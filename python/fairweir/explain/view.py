@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweir.explain.words import KB, MBPS, MS, S
+
 Column = NDArray[np.float64]
 
 #: Times over which the rate is averaged, in a flow.
@@ -97,7 +99,7 @@ def flow_view(facts: dict[str, Any], most_points: int = 600) -> FlowView:
     series = facts["series"]
     bins = len(series["delivered_bytes"])
     joined = max(1, -(-bins // most_points))
-    width_s = series["width_ns"] * joined * 1e-9
+    width_s = series["width_ns"] * joined * S
     starts = np.arange(0, max(bins, 1), joined)
     belief = facts["cbr_delay"]
     origin = series["from_ns"]
@@ -109,20 +111,20 @@ def flow_view(facts: dict[str, Any], most_points: int = 600) -> FlowView:
         number=facts["flow"],
         ends=f"{facts['src']} to {facts['dst']}",
         t_s=(np.arange(len(starts)) + 0.5) * width_s,
-        rate_mbps=_rate(_numbers(series["delivered_bytes"]), series["width_ns"] * 1e-9, starts),
-        rtt_least_ms=column("rtt_least_ns", np.fmin, 1e-6),
-        rtt_most_ms=column("rtt_most_ns", np.fmax, 1e-6),
-        inflight_kb=column("inflight_bytes", np.fmax, 1e-3),
-        window_kb=column("window_bytes", np.fmin, 1e-3),
-        believed_rate_mbps=None if belief is None else _band(belief["rate_bytes_per_s"], 8e-6),
-        believed_rtprop_ms=None if belief is None else _band(facts["rtprop_ns"], 1e-6),
-        shrinking=_shrinking(facts["shrinking"], origin, len(series["delivered_bytes"]) * series["width_ns"] * 1e-9),
-        changes_s=[(change["time_ns"] - origin) * 1e-9 for change in (facts["pieces"] or {"changes": []})["changes"]],
+        rate_mbps=_rate(_numbers(series["delivered_bytes"]), series["width_ns"] * S, starts),
+        rtt_least_ms=column("rtt_least_ns", np.fmin, MS),
+        rtt_most_ms=column("rtt_most_ns", np.fmax, MS),
+        inflight_kb=column("inflight_bytes", np.fmax, KB),
+        window_kb=column("window_bytes", np.fmin, KB),
+        believed_rate_mbps=None if belief is None else _band(belief["rate_bytes_per_s"], MBPS),
+        believed_rtprop_ms=None if belief is None else _band(facts["rtprop_ns"], MS),
+        shrinking=_shrinking(facts["shrinking"], origin, len(series["delivered_bytes"]) * series["width_ns"] * S),
+        changes_s=[(change["time_ns"] - origin) * S for change in (facts["pieces"] or {"changes": []})["changes"]],
         stays=[
             Stay(
                 period["limit"],
-                (period["from_ns"] - origin) * 1e-9,
-                (period["to_ns"] - origin) * 1e-9,
+                (period["from_ns"] - origin) * S,
+                (period["to_ns"] - origin) * S,
                 period["first_frame"],
                 period["last_frame"],
             )
@@ -139,14 +141,14 @@ def _rate(delivered: Column, width_s: float, starts: NDArray[np.int64]) -> Colum
     """Mean rate around each start, over so many bins that single packets do not show, Mbps."""
     around = max(1, len(delivered) // RATES)
     smooth = np.convolve(np.nan_to_num(delivered), np.ones(around) / around, mode="same")
-    return np.asarray(smooth[starts] * 8e-6 / width_s, dtype=np.float64)
+    return np.asarray(smooth[starts] * MBPS / width_s, dtype=np.float64)
 
 
 def _shrinking(moments: list[dict[str, Any]], origin: int, end_s: float) -> Shrinking:
     """Give what was believed at each moment, and at the end what was believed last."""
-    t_s = [(moment["time_ns"] - origin) * 1e-9 for moment in moments]
-    least = _numbers([moment["least_bytes_per_s"] for moment in moments]) * 8e-6
-    most = _numbers([moment["most_bytes_per_s"] for moment in moments]) * 8e-6
+    t_s = [(moment["time_ns"] - origin) * S for moment in moments]
+    least = _numbers([moment["least_bytes_per_s"] for moment in moments]) * MBPS
+    most = _numbers([moment["most_bytes_per_s"] for moment in moments]) * MBPS
     if not moments:
         return Shrinking(np.array([]), np.array([]), np.array([]))
     return Shrinking(np.array([*t_s, max(end_s, t_s[-1])]), np.append(least, least[-1]), np.append(most, most[-1]))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from fairweir.units import BYTES_PER_KB, BYTES_PER_S_PER_MBPS, NS_PER_MS, NS_PER_S
+
 #: Digits of a number whose range is narrower than they show.
 MOST_DIGITS: Final = 4
 #: Digits of a bound that stands alone.
@@ -13,10 +15,11 @@ BOUND_DIGITS: Final = 3
 MOST_DECIMALS: Final = 3
 #: A range is printed in steps of a third of it at most.
 STEPS: Final = 3
-#: Bits per second of a byte per second, in Mbit/s; ms of a ns; kB of a byte.
-MBPS: Final = 8e-6
-MS: Final = 1e-6
-KB: Final = 1e-3
+#: What the core's numbers are multiplied by: bytes per second for Mbit/s, ns for s and ms, bytes for kB.
+MBPS: Final = 1 / BYTES_PER_S_PER_MBPS
+S: Final = 1 / NS_PER_S
+MS: Final = 1 / NS_PER_MS
+KB: Final = 1 / BYTES_PER_KB
 #: Added latency under load below which a connection has each grade, ms; above all of them it is F.
 #: Source: DSLReports, "Bufferbloat Grades" (dslreports.com/faq/17930), of the increase of the round trip delay when the
 #: connection is fully used.
