@@ -87,8 +87,7 @@ def play(
     on_progress : called now and then with the fraction of simulated time that is done, 0 to 1
     watching : what is recorded of its packets
     isolates_python : a Python class is played in a process of its own, too. A class that ends the process, prints or
-        takes all memory then costs an error message; but a debugger does not reach it, nor can it be a class of this
-        process that no file has
+        takes all memory then costs an error message; but a debugger does not reach it
 
     Raises
     ------
