@@ -3,10 +3,10 @@
 use crate::packet::guard_packet;
 use fairweir_capture::Segment;
 use fairweir_guard::policy::{Config, DECIDE_EVERY, Decision, Group, History, Labels, Policies};
-use fairweir_guard::{Flags, Flow, FlowId, FlowKey, Limits, Packet, Table, WindowTarget};
+use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Table, WindowTarget};
 use fairweir_units::{Dur, Time};
 use serde::Serialize;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 /// Payload of a full segment on Ethernet, with timestamps: super-packets count as so many.
@@ -23,40 +23,6 @@ pub struct Replay {
     decided: Time,
     notes: HashMap<FlowId, Notes>,
     ended: Vec<FlowReport>,
-    over: Over,
-}
-
-/// Connections that have ended. What still comes of them (a retransmission, the last ACKs) is no new flow, as hosts in
-/// TIME-WAIT see it (RFC 9293 §3.6.1), until a SYN or twice the maximum segment lifetime later.
-#[derive(Debug, Default)]
-struct Over {
-    latest: HashSet<FlowKey>,
-    /// Those of the period before.
-    earlier: HashSet<FlowKey>,
-    since: Time,
-}
-
-/// Twice Linux's maximum segment lifetime.
-const TIME_WAIT: Dur = Dur::from_secs(60);
-
-impl Over {
-    fn note(&mut self, flow: FlowKey, now: Time) {
-        if now.since(self.since) >= TIME_WAIT {
-            self.earlier = std::mem::take(&mut self.latest);
-            self.since = now;
-        }
-        self.latest.insert(flow);
-    }
-
-    /// Does this packet come behind the end of its connection?
-    fn is_behind(&mut self, packet: &Packet) -> bool {
-        if packet.flags.has(Flags::SYN) {
-            self.latest.remove(&packet.flow);
-            self.earlier.remove(&packet.flow);
-            return false;
-        }
-        self.latest.contains(&packet.flow) || self.earlier.contains(&packet.flow)
-    }
 }
 
 /// What is remembered of a flow that lives.
@@ -67,7 +33,6 @@ struct Notes {
     held: Dur,
     least_window: Option<u64>,
     seen: Seen,
-    is_over: bool,
 }
 
 /// What a flow's monitor said last.
@@ -152,7 +117,6 @@ impl Replay {
             decided: Time::ZERO,
             notes: HashMap::new(),
             ended: Vec::new(),
-            over: Over::default(),
         }
     }
 
@@ -162,9 +126,6 @@ impl Replay {
         let Some(packet) = guard_packet(segment, |address| managed.contains(&address), MSS) else { return };
         if self.start.is_none() {
             (self.start, self.decided) = (Some(packet.at), packet.at);
-        }
-        if self.over.is_behind(&packet) {
-            return;
         }
         self.table.observe(&packet);
         if self.table.now().since(self.decided) >= DECIDE_EVERY {
@@ -190,9 +151,6 @@ impl Replay {
     }
 
     fn end(&mut self, id: FlowId) {
-        if let Some(notes) = self.notes.get(&id).filter(|notes| notes.is_over) {
-            self.over.note(notes.key, self.table.now());
-        }
         // One that sent no data had nothing to be held back.
         if let Some(notes) = self.notes.remove(&id).filter(|notes| notes.seen.payload > 0) {
             let service = self.group.service(&notes.key, &Labels::default()).to_string();
@@ -217,14 +175,7 @@ impl Replay {
 
 impl Notes {
     fn new(key: FlowKey) -> Notes {
-        Notes {
-            key,
-            history: History::default(),
-            held: Dur::ZERO,
-            least_window: None,
-            seen: Seen::default(),
-            is_over: false,
-        }
+        Notes { key, history: History::default(), held: Dur::ZERO, least_window: None, seen: Seen::default() }
     }
 
     fn take(&mut self, now: Time, span: Dur, flow: &Flow, decision: &Decision) {
@@ -233,7 +184,6 @@ impl Notes {
         self.history.remember(now, decision);
         self.least_window = self.least_window.into_iter().chain(decision.window.map(WindowTarget::bytes)).min();
         self.seen = Seen::of(flow);
-        self.is_over = flow.is_ended();
     }
 
     fn report(self, service: String, start: Time) -> FlowReport {
@@ -287,6 +237,21 @@ mod tests {
         }
     }
 
+    /// What the host answers to `segment`.
+    fn answer(segment: &Segment, seq: u32, flags: fairweir_capture::Flags) -> Segment {
+        let ends = u32::from(segment.flags.syn) + u32::from(segment.flags.fin);
+        Segment {
+            src: segment.dst,
+            dst: segment.src,
+            seq,
+            ack: segment.seq.wrapping_add(segment.payload + ends),
+            flags: fairweir_capture::Flags { ack: true, ..flags },
+            payload: 0,
+            ip_bytes: 52,
+            ..segment.clone()
+        }
+    }
+
     #[test]
     fn what_comes_behind_the_end_of_a_flow_is_no_other_flow() {
         let config = Config::from_toml("[[cap]]\nrate = '1Mbps'").unwrap();
@@ -294,19 +259,25 @@ mod tests {
         let mut replay = Replay::new(&config, policies, vec![HOST.into()]);
         let none = fairweir_capture::Flags::default();
         let (syn, fin) = (fairweir_capture::Flags { syn: true, ..none }, fairweir_capture::Flags { fin: true, ..none });
+        let mut exchange = |segment: Segment, seq: u32, flags: fairweir_capture::Flags| {
+            replay.take(&segment);
+            replay.take(&answer(&segment, seq, flags));
+        };
         for i in 0..10 {
-            replay.take(&segment(20 * u64::from(i), 1001 + 1000 * i, 1000, none));
+            exchange(segment(20 * u64::from(i), 1001 + 1000 * i, 1000, none), 1, none);
         }
-        replay.take(&segment(200, 11_001, 0, fin));
-        // Decisions forget the flow; then its last segment comes again.
-        replay.take(&segment(400, 11_001, 0, fin));
-        replay.take(&segment(600, 10_001, 1000, none));
-        replay.take(&segment(800, 11_001, 0, fin));
+        exchange(segment(200, 11_001, 0, fin), 1, fin);
+        // Then its last segments come again and again.
+        for ms in [400, 1500, 3000, 4500] {
+            exchange(segment(ms, 10_001, 1000, none), 2, none);
+            exchange(segment(ms + 100, 11_001, 0, fin), 2, none);
+        }
         // Another connection between the same ends.
-        replay.take(&segment(2000, 500_000, 0, syn));
-        replay.take(&segment(2020, 500_001, 500, none));
-        replay.take(&segment(2200, 500_501, 500, none));
-        let flows: Vec<(u64, f64)> = replay.finish().iter().map(|flow| (flow.bytes, flow.first_s)).collect();
-        assert_eq!(flows, [(10_000, 0.0), (1000, 2.02)]);
+        exchange(segment(6000, 500_000, 0, syn), 70_000, syn);
+        exchange(segment(6020, 500_001, 500, none), 70_001, none);
+        exchange(segment(6200, 500_501, 500, none), 70_001, none);
+        let flows = replay.finish();
+        let starts: Vec<u64> = flows.iter().map(|flow| flow.first_s as u64).collect();
+        assert_eq!(starts, [0, 6], "two connections, two flows: {flows:?}");
     }
 }
