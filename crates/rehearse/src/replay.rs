@@ -248,7 +248,7 @@ mod tests {
             flags: fairweir_capture::Flags { ack: true, ..flags },
             payload: 0,
             ip_bytes: 52,
-            ..segment.clone()
+            ..*segment
         }
     }
 
