@@ -42,13 +42,21 @@ pub(crate) struct Handshake {
 impl Handshake {
     /// Return whether this is a SYN of ours for another connection than this one.
     pub(crate) fn is_anew(&self, packet: &Packet) -> bool {
-        let is_ours = packet.direction == Direction::Outgoing && packet.flags.has(Flags::SYN);
-        is_ours && !packet.flags.has(Flags::RST) && self.ours.is_none_or(|ours| ours.seq != packet.seq)
+        let is_syn = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::RST);
+        is_syn && packet.direction == Direction::Outgoing && self.ours.is_none_or(|ours| ours.seq != packet.seq)
     }
 
     /// Take in a packet that passes at `now`.
+    #[inline]
     pub(crate) fn observe(&mut self, packet: &Packet, now: Time) {
-        if self.is_over || packet.flags.has(Flags::RST) {
+        if !self.is_over {
+            self.follow(packet, now);
+        }
+    }
+
+    #[cold]
+    fn follow(&mut self, packet: &Packet, now: Time) {
+        if packet.flags.has(Flags::RST) {
             return;
         }
         let is_syn = packet.flags.has(Flags::SYN);

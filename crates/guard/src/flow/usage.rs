@@ -1,11 +1,11 @@
 //! How much data a flow has moved lately, for choosing among flows when the table is full.
 
-use fairweir_units::{Dur, Time};
+use fairweir_units::Time;
 
-/// What moved so long ago counts half.
-const HALF_LIFE: Dur = Dur::from_millis(1000);
+/// What moved 2^30 ns ago, about a second, counts half.
+const HALF_LIFE_SHIFT: u32 = 30;
 
-/// Payload, halved with every [`HALF_LIFE`].
+/// Payload, halved with every half-life.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     bytes: u64,
@@ -14,10 +14,11 @@ pub(super) struct Usage {
 
 impl Usage {
     pub(super) fn add(&mut self, payload: u32, now: Time) {
-        let halves = self.halves(now);
-        self.bytes = self.recent(now).saturating_add(u64::from(payload));
         // Less than a half-life stays to be counted.
-        self.at = if halves > 0 || self.at == Time::ZERO { now } else { self.at };
+        if self.halves(now) > 0 {
+            (self.bytes, self.at) = (self.recent(now), now);
+        }
+        self.bytes = self.bytes.saturating_add(u64::from(payload));
     }
 
     /// Return the bytes moved lately.
@@ -26,7 +27,7 @@ impl Usage {
     }
 
     fn halves(&self, now: Time) -> u64 {
-        now.since(self.at).as_nanos() / HALF_LIFE.as_nanos()
+        now.since(self.at).as_nanos() >> HALF_LIFE_SHIFT
     }
 }
 
@@ -36,13 +37,13 @@ mod tests {
 
     #[test]
     fn what_moved_is_forgotten_by_halves() {
-        let at = |ms| Time::ZERO + Dur::from_millis(ms);
+        let at = |tenths: u64| Time::from_nanos((tenths << HALF_LIFE_SHIFT) / 10);
         let mut usage = Usage::default();
         assert_eq!(usage.recent(at(5)), 0);
-        usage.add(1_000, at(10_000));
-        usage.add(600, at(10_500));
-        assert_eq!([10_900, 11_000, 12_000, 60_000, 600_000].map(|ms| usage.recent(at(ms))), [1_600, 800, 400, 0, 0]);
-        usage.add(100, at(11_100));
-        assert_eq!(usage.recent(at(11_200)), 900);
+        usage.add(1_000, at(101));
+        usage.add(600, at(105));
+        assert_eq!([109, 112, 122, 600, 60_000].map(|tenths| usage.recent(at(tenths))), [1_600, 800, 400, 0, 0]);
+        usage.add(100, at(112));
+        assert_eq!(usage.recent(at(113)), 900);
     }
 }
