@@ -69,6 +69,7 @@ class Score:
     asked: Counter[str] = field(default_factory=Counter)
     found: Counter[str] = field(default_factory=Counter)
     is_stated: bool = False
+    is_bounded: bool = True
     is_refused: bool = False
 
 
@@ -112,6 +113,7 @@ def judge(one: Case, said: Said) -> Score:
         ]
     for start, end, lo, hi in said.rates:
         score.is_stated = True
+        score.is_bounded &= hi < float("inf")
         truth = true_rate(one, start, end, is_least=hi == float("inf"))
         if not lo <= truth * (1 + SLACK) or not hi >= truth * (1 - SLACK):
             score.wrong.append(f"C {lo:.3f} to {hi:.3f} in {start:.1f} to {end:.1f} s, not {truth:.3f}")
@@ -161,6 +163,7 @@ def totals(scores: list[Score]) -> dict[str, tuple[int, int]]:
         whole[f"real {kind}s found"] = (sum(s.found[kind] for s in asked), sum(s.asked[kind] for s in asked))
     stated = [s for s in scores if s.is_stated]
     whole["stated ranges right"] = (sum(not s.wrong for s in stated), len(stated))
+    whole["rates with both ends, sender and path"] = (sum(s.is_stated and s.is_bounded for s in asked), len(asked))
     return whole
 
 

@@ -12,7 +12,7 @@
 
 use crate::ccac::least_rate;
 use crate::dispersion::{Pair, agreed, pairs, spacings};
-use crate::token_bucket::sparing_shaper;
+use crate::token_bucket::{served_rate, sparing_shaper};
 use crate::{Aggregation, Belief, Fate, Moment, Packet, Slice};
 use crate::{CcacBelief, Interval, Parts, Piece, Pieces, Record, TokenBucket, Verdict};
 use crate::{aggregation, cut, explain, explain_ccac, judge, policer, shaper, shrink};
@@ -223,7 +223,10 @@ pub(crate) fn judge_link(flows: &[&[Packet]], packets: &[Packet], resolution: f6
         // a bucket's link has two rates, and is told by the bucket
         _ if shaper.is_some() => Vec::new(),
         (Some(belief), _) => {
-            vec![RatePart { from_ns, to_ns, rate_bytes_per_s: whole_rate(belief, ccac.as_ref(), &spread, packet) }]
+            let known = whole_rate(belief, ccac.as_ref(), &spread, packet);
+            let rate_bytes_per_s =
+                if known.hi.is_none() { served(packets, &spread, packet).unwrap_or(known) } else { known };
+            vec![RatePart { from_ns, to_ns, rate_bytes_per_s }]
         }
         (None, Some(pieces)) => part_rates(pieces, &changes, &spread),
         (None, None) => Vec::new(),
@@ -257,6 +260,16 @@ fn whole_rate(belief: &Belief, ccac: Option<&CcacBelief>, spread: &Spread, packe
         Witness::Silent => is_exact(belief.simplest.jitter_least_ns(), packet, belief.simplest.rate_bytes_per_s),
     };
     if is_said { range } else { Interval { lo: least, hi: None } }
+}
+
+/// C by what waited, where pairs or spacings confirm it: small bursts that a link passes at once contradict a constant rate
+/// where propagation is shorter than they are.
+fn served(packets: &[Packet], spread: &Spread, packet: f64) -> Option<Interval> {
+    let all = 0..u64::MAX;
+    let seen = agreed(&spread.pairs, all.clone()).or_else(|| agreed(&spread.spacings, all))?;
+    let tolerance = EXACT_NS.max(EXACT_PACKETS * packet * 1e9 / seen);
+    let (rate, off) = served_rate(packets, seen, tolerance)?;
+    ((seen / rate - 1.0).abs() <= NEAR_SPACED).then_some(Interval { lo: rate - off, hi: Some(rate + off) })
 }
 
 fn changes(pieces: &Pieces, spread: &Spread) -> Vec<RateChange> {

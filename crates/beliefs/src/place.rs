@@ -78,7 +78,7 @@ impl Handshake {
     /// From an ACK's passing the capture to that of the data it lets go, ns: nothing where the sender is near.
     pub(crate) fn lag_ns(&self, src: Endpoint) -> u64 {
         let Some((ahead, behind)) = self.ahead_and_behind(src) else { return 0 };
-        if is_near(behind, ahead) { 0 } else { behind }
+        if behind < HOST_NS || is_near(behind, ahead) { 0 } else { behind }
     }
 
     /// The shift of the window that the receiver of `src`'s data advertises: both ends must offer one (RFC 7323 §2.2).

@@ -5,7 +5,7 @@ use crate::place::Place;
 use crate::{
     Aggregation, Belief, Bins, CcacBelief, Fate, Flow, Flows, LeftOut, Moment, Packet, Period, Pieces, QuicFlow,
 };
-use crate::{Interval, Verdict, View, groups, merge};
+use crate::{Interval, Limit, Verdict, View, groups, merge};
 use fairweir_capture::{CaptureError, Counts, Reader, is_qlog, read_qlog};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -167,7 +167,7 @@ impl Told {
             pieces: sets.pieces,
             shrinking: sets.shrinking,
             aggregation: sets.aggregation,
-            limits: self.limits,
+            limits: if self.place.view == View::Short { without_clock(self.limits) } else { self.limits },
             series: self.series,
         }
     }
@@ -184,6 +184,23 @@ impl Told {
             packets: flow.packets,
         }
     }
+}
+
+/// Limits that need no times to be told: where hosts take as long as the path, what lets packets go does not show.
+fn without_clock(periods: Vec<Period>) -> Vec<Period> {
+    let mut out: Vec<Period> = Vec::with_capacity(periods.len());
+    for mut period in periods {
+        if matches!(period.limit, Limit::Window | Limit::Pacing | Limit::Application) {
+            period.limit = Limit::Unknown;
+        }
+        match out.last_mut() {
+            Some(last) if last.limit == period.limit => {
+                (last.to_ns, last.last_frame) = (period.to_ns, period.last_frame)
+            }
+            _ => out.push(period),
+        }
+    }
+    out
 }
 
 /// What any of the sets leaves possible of a flow's propagation, ns.

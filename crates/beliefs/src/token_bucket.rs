@@ -66,6 +66,8 @@ const WAITS_PACKETS: f64 = 3.0;
 const OUTLIERS: f64 = 0.02;
 /// Of the bucket so much passed at once that did not wait.
 const SPARED: f64 = 0.6;
+/// A rate is known to this part of it at best.
+const LEAST_OFF: f64 = 0.002;
 /// The bucket's rate is looked for within this part of the one that is given.
 const AROUND: f64 = 0.03;
 
@@ -95,6 +97,20 @@ pub fn sparing_shaper(packets: &[Packet], rate: f64, tolerance: f64) -> Option<T
     })
 }
 
+/// The rate at which a queue was served, with what it may be off by, bytes/s: one at which what waited agrees on the bytes
+/// that passed before, whatever few of them a link lets pass at once.
+///
+/// `rate`: near it, bytes/s; `tolerance`: by which waits may differ from that, ns.
+pub(crate) fn served_rate(packets: &[Packet], rate: f64, tolerance: f64) -> Option<(f64, f64)> {
+    let spread = |shift: f64| hinge(packets, rate * (1.0 + shift)).map_or(f64::INFINITY, |hinge| hinge.spread_ns);
+    let (shift, misfit) = least(-AROUND, AROUND, 2 * SECTIONS, spread);
+    let served = rate * (1.0 + shift);
+    let hinge = hinge(packets, served)?;
+    let is_one = misfit <= tolerance && hinge.bucket < PACKETS * largest(packets);
+    // a queue that empties forgets what was wrong before
+    is_one.then_some((served, served * (misfit / hinge.busy_ns).max(LEAST_OFF)))
+}
+
 /// What waits show at a rate.
 #[derive(Clone, Copy, Debug)]
 struct Hinge {
@@ -106,6 +122,8 @@ struct Hinge {
     spared: f64,
     /// From the first packet of that burst to its last.
     frames: [u32; 2],
+    /// The longest time for which a link of the rate would have served, ns.
+    busy_ns: f64,
 }
 
 fn hinge(packets: &[Packet], rate: f64) -> Option<Hinge> {
@@ -113,6 +131,7 @@ fn hinge(packets: &[Packet], rate: f64) -> Option<Hinge> {
     let least = packets.iter().filter_map(Packet::rtt).min()? as f64;
     let floor = WAITS_NS.max(WAITS_PACKETS * largest(packets) * 1e9 / rate);
     let (mut free, mut burst) = (0.0f64, 0);
+    let (mut since, mut busy_ns) = (0.0f64, 1.0f64);
     let (mut beyond, mut spared, mut frames) = (Vec::new(), Vec::new(), [0, 0]);
     for packet in packets {
         if packet.acked().is_none() {
@@ -121,7 +140,9 @@ fn hinge(packets: &[Packet], rate: f64) -> Option<Hinge> {
         let sent = packet.sent.saturating_sub(origin) as f64;
         if free <= sent {
             burst = packet.frame;
+            since = sent;
         }
+        busy_ns = busy_ns.max(sent - since);
         let queued = (free - sent).max(0.0) * rate / 1e9;
         free = free.max(sent) + f64::from(packet.bytes) * 1e9 / rate;
         let Some(rtt) = packet.rtt() else { continue };
@@ -150,7 +171,7 @@ fn hinge(packets: &[Packet], rate: f64) -> Option<Hinge> {
     // what did not wait may lie beyond the bucket by as little as cannot be told from none
     let above = (most_spared.0 - bucket) * 1e9 / rate - floor;
     let spread_ns = ((beyond[beyond.len() - 1 - cut] - beyond[cut]) * 1e9 / rate).max(above);
-    Some(Hinge { bucket, spread_ns, spared: most_spared.0, frames })
+    Some(Hinge { bucket, spread_ns, spared: most_spared.0, frames, busy_ns })
 }
 
 /// A shaper that explains a flow, where a constant link needs much more jitter than the flow's parts do.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairweir.explain.limits import LIMITS, longest, shares
-from fairweir.explain.words import KB, MBPS, MS, S, about, nearly, span
+from fairweir.explain.words import KB, MBPS, MS, S, about, nearly
 
 #: A limit that held for less of the time is not worth a sentence.
 LEAST_SHARE: Final = 0.01
@@ -162,7 +162,7 @@ def _changes(facts: dict[str, Any], link: dict[str, Any]) -> list[Finding]:
 def _change(facts: dict[str, Any], link: dict[str, Any], change: dict[str, Any]) -> Finding:
     before, after = (change[key] for key in ("before_bytes_per_s", "after_bytes_per_s"))
     at_s = (change["time_ns"] - facts["series"]["from_ns"]) * S
-    moved = f"from {span(before, MBPS, 'Mbit/s')} to {span(after, MBPS, 'Mbit/s')}"
+    moved = f"from {nearly(before, MBPS)} to {nearly(after, MBPS)} Mbit/s"
     word = "fell" if after["lo"] < before["lo"] else "rose"
     text = {
         "link": f"The link's rate changed at {at_s:.3f} s: {moved}",

@@ -60,9 +60,14 @@ def rows(facts: dict[str, Any], document: dict[str, Any]) -> list[tuple[str, str
             ("queueing delay", f"median {about(median)} ms ({grade(median)}), 95th percentile {about(p95)} ms")
         )
     belief = facts["cbr_delay"]
-    if belief is not None and link["token_bucket"] is None:
+    if belief is not None and link["token_bucket"] is None and is_stated(belief, link):
         table.append(("buffer", span(belief["buffer_bytes"], KB, "kB")))
     return [*table, *_symbols(facts, link)]
+
+
+def is_stated(belief: dict[str, Any], link: dict[str, Any]) -> bool:
+    """Whether the CBR-delay model's set is what is said of the link; if not, something speaks against it."""
+    return [part["rate_bytes_per_s"] for part in link["rates"]] == [belief["rate_bytes_per_s"]]
 
 
 def _rates(link: dict[str, Any]) -> str:
@@ -84,7 +89,7 @@ def _symbols(facts: dict[str, Any], link: dict[str, Any]) -> list[tuple[str, str
         return [("model", f"CCAC, a rate a part; jitter D assumed: at most {about(assumed)} ms")]
     simplest = belief["simplest"]
     least_ms = (simplest["delay_most_ns"] - simplest["rtprop_most_ns"]) * MS
-    table = [("C, CBR-delay", span(belief["rate_bytes_per_s"], MBPS, "Mbit/s"))]
+    table = [("C, CBR-delay", span(belief["rate_bytes_per_s"], MBPS, "Mbit/s"))] if is_stated(belief, link) else []
     if bounds is not None:
         ends = {"lo": bounds["least_bytes_per_s"], "hi": bounds["most_bytes_per_s"]}
         table.append(("C, CCAC", span(ends, MBPS, "Mbit/s")))
