@@ -188,6 +188,7 @@ def test_a_trace_survives_its_file() -> None:
         ('"alpha": "', '"alpha": "x', "alpha"),
         ('"model"', '"modell"', "unknown key `modell`"),
         ('"alpha": "', '"alpha": 0.5, "beta": "', "not exact"),
+        ('"alpha": "', '"alpha": "1e999999999", "beta": "', "not a fraction"),
     ],
 )
 def test_a_broken_file_is_told_with_its_key(old: str, new: str, message: str) -> None:

@@ -32,10 +32,13 @@ from fairweir.formal.lemmas.states import ANYWHERE, State
 from fairweir.formal.lemmas.stitch import stitch, summary
 from fairweir.formal.lemmas.suites import SUITES, Request, find
 from fairweir.formal.lemmas.view import snapshot
+from fairweir.formal.models import ccac
 from fairweir.formal.packets import scenario_of
 from fairweir.formal.rule import RULES, Rule
+from fairweir.formal.senders import Sender
 from fairweir.formal.solve import Answer, Outcome, Question, VacuousError, ask
 from fairweir.formal.solvers import Budget
+from fairweir.formal.system import Acks
 from fairweir.formal.trace import Trace
 from fairweir.run import run
 
@@ -218,6 +221,48 @@ def test_a_kept_trace_is_judged_again(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(asked) == 1 + len(forged)
 
 
+def test_a_trace_of_another_network_refutes_nothing(tmp_path: Path) -> None:
+    """It obeys the definitions of the network that it names, and breaks what holds of the lemma's own."""
+
+    def late(jitter: int) -> Inquiry:
+        system = ccac.build(Grid(5, jitter=Fraction(jitter)), Buffer.INFINITE)
+        # What has tokens is served a D later at the latest.
+        return Inquiry("late", "", system, (), system.TA[4] - system.S[4] <= 1, about=About.NETWORK)
+
+    lemma, other = late(1), late(2)
+    trace = Trace.from_values(other.system, ask(other.question, Budget(20.0)).values)
+    assert not other.complaints(trace)
+    assert any("of another network" in complaint for complaint in lemma.complaints(trace))
+    changes: list[dict[str, Any]] = [{"model": "ideal"}, {"acks": Acks.STEADY}, {"buffer": Buffer.LARGE}]
+    changes += [{"flows": (trace.flows[0].model_copy(update={"sender": Sender.WINDOW}),)}]
+    assert not any(trace.model_copy(update=change).is_of(other.system) for change in changes)
+    assert answer(lemma, Request(out=tmp_path)).outcome is Outcome.PROVED
+    (file,) = (tmp_path / "answers").iterdir()
+    file.write_text(file.read_text().replace('"proved"', '"refuted"'))
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / f"late.{lemma.fingerprint[:8]}.json").write_text(trace.to_json())
+    assert answer(lemma, Request(out=tmp_path)).outcome is Outcome.PROVED
+
+
+@pytest.mark.parametrize(
+    ("name", "edit"),
+    [
+        ("certificate.txt", lambda text: text.replace(b"\n", b"\r\n")),
+        ("certificate.txt", lambda text: text.replace(b"\n", b"\x0c")),
+        ("question.smt2", lambda text: text.replace(b"(assert ", b"(assert false)(assert ", 1)),
+    ],
+)
+def test_what_the_checkers_alone_would_reject_is_not_believed_here(
+    name: str, edit: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    answer(lemma(), Request(out=tmp_path, certificate=True))
+    file = next(tmp_path.glob(f"certificates/*/{name}"))
+    file.write_bytes(edit(file.read_bytes()))
+    again = answer(lemma(), Request(out=tmp_path))
+    assert (again.outcome, again.kept) == (Outcome.PROVED, "")
+    assert "a kept answer was not believed" in again.note
+
+
 def test_a_kept_certificate_is_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_again(monkeypatch)
     request = Request(out=tmp_path, certificate=True)
@@ -236,7 +281,10 @@ def test_a_kept_certificate_is_checked_again(tmp_path: Path, monkeypatch: pytest
     assert len(asked) == 6
     # Elsewhere the seal says nothing: the certificate is checked, and the controls are asked.
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
-    assert answer(lemma(), request).kept == "certificate checked again"
+    (file,) = (tmp_path / "answers").iterdir()
+    file.write_text(file.read_text().replace('"solver": "', '"solver": "\\u001b[2Jnobody '))
+    again = answer(lemma(), request)
+    assert (again.kept, again.solver, again.cpu_s) == ("certificate checked again", "checkers", 0.0)
     proof.unlink()
     assert answer(lemma(), Request(out=tmp_path)).kept == ""
     assert len(asked) == 7

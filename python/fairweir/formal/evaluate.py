@@ -97,12 +97,14 @@ class Evaluator:
 
 
 def assignment(system: System, trace: Trace) -> dict[str, Fraction | bool]:
-    """Give the values that a trace has for a system's variables; the system is of the same model, grid and flows.
+    """Give the values that a trace has for a system's variables.
 
     Raises
     ------
-    ValueError : the trace differs from what the system fixes, as S(0) = 0 or Ld(t) = L(t-R)
+    ValueError : the trace is of another network, or differs from what the system fixes, as S(0) = 0 or Ld(t) = L(t-R)
     """
+    if not trace.is_of(system):
+        raise ValueError("the trace is of another network, or has other senders or beliefs")
     values: dict[str, Fraction | bool] = {}
 
     def put(curve: Curve, column: Sequence[Fraction]) -> None:

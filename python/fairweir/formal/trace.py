@@ -5,6 +5,7 @@ Curves and their origin are those of :mod:`fairweir.formal.system`. In a file a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -20,10 +21,15 @@ from fairweir.formal.buffers import Buffer
 from fairweir.formal.grid import Grid
 from fairweir.formal.system import Acks, Curve, Flow, Sender, System
 
+#: Without an exponent: `1e999999999` is a number that no memory holds.
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+|/\d+)?", re.ASCII)
+
 
 def _exactly(value: object) -> object:
     if isinstance(value, str):
         try:
+            if not _NUMBER.fullmatch(value):
+                raise ValueError(value)
             return Fraction(value)
         except (ValueError, ZeroDivisionError):
             raise ValueError("not a fraction as `7/3`") from None
@@ -154,6 +160,17 @@ class Trace(BaseModel):
             return cls.model_validate_json(text)
         except ValidationError as error:
             raise explain(error, cls, _raw(text), source) from error
+
+    def is_of(self, system: System) -> bool:
+        """Is this a trace of the system's network, with its senders and beliefs attached as there?
+
+        What a trace says of itself decides by which definitions it is judged, so a trace of another network may obey
+        all of them and still say nothing about this one.
+        """
+        own = (self.model, self.acks, self.grid, self.buffer)
+        same = own == (system.model, system.acks, system.grid, system.buffer)
+        flows = [(flow.sender, dict(flow.attached)) for flow in system.flows]
+        return same and [(flow.sender, flow.attached) for flow in self.flows] == flows
 
     def to_json(self) -> str:
         """Give the text of a file."""

@@ -186,23 +186,12 @@ class Verifier:
                 return "a counterexample without its trace"
             rule = self.query.space.rule(finding.candidate, "candidate")
             wrong = (
-                complaints(finding.trace, rule, self.query) if self._is_alike(finding.trace) else ["another network"]
+                complaints(finding.trace, rule, self.query) if finding.trace.is_of(self.system) else ["another network"]
             )
             return f"its counterexample does not replay: {wrong[0]}" if wrong else ""
         if not is_sealed:
             return "it was changed, or was not written by this installation"
         return "" if question == self.question(finding.candidate) else "it answers another question"
-
-    def _is_alike(self, trace: Trace) -> bool:
-        """Is a trace of this query's network, with beliefs attached as here?"""
-        system = self.system
-        same = (trace.model, trace.acks, trace.grid, trace.buffer) == (
-            system.model,
-            system.acks,
-            system.grid,
-            system.buffer,
-        )
-        return same and [flow.attached for flow in trace.flows] == [flow.attached for flow in system.flows]
 
     def _ask_cases(self, decisions: Sequence[z3.BoolRef]) -> Check:
         """Ask about one case after the other until one has a trace; unknown if there is none but a case is unknown."""

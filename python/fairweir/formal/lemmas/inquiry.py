@@ -215,18 +215,24 @@ class _Shelf:
             raise NotBelievedError(f"{self.trace} does not refute it: {wrong[0]}")
 
     def _proof(self, known: LemmaResult, budget: Budget, document: dict[str, object]) -> LemmaResult:
-        is_sealed, proof = kept.is_sealed(document), self.certificate / PROOF
+        is_sealed, proof, asked = kept.is_sealed(document), self.certificate / PROOF, self.certificate / QUESTION
         if document.get("has_certificate") is True or proof.exists():
             from fairweir.formal.certificate import accept
 
             try:
-                steps = accept(self.inquiry.text, kept.read_text(proof).splitlines())
+                steps = accept(self.inquiry.text, kept.read_text(proof).removesuffix("\n").split("\n"))
             except RejectedError as error:
                 raise NotBelievedError(f"{proof} is rejected: {error}") from None
-            # A certificate shows that the lemma holds, not that it says something: a seal, or the controls again, do.
-            if not is_sealed and (found := control(self.inquiry.question, budget)).outcome is not Outcome.PROVED:
-                raise NotBelievedError(f"{self.path}: {found.reason}")
-            files = (str(self.certificate / QUESTION), str(proof))
+            # It is named as what the certificate answers, for checkers that stand alone.
+            if kept.read_text(asked) != self.inquiry.text:
+                raise NotBelievedError(f"{asked} is not the question of {proof}")
+            if not is_sealed:
+                # A certificate shows that the lemma holds, not that it says something: a seal or the controls do. Who
+                # found it, and at what cost, is hearsay.
+                if (found := control(self.inquiry.question, budget)).outcome is not Outcome.PROVED:
+                    raise NotBelievedError(f"{self.path}: {found.reason}")
+                known = replace(known, solver="checkers", cpu_s=0.0)
+            files = (str(asked), str(proof))
             note = f"certificate of {steps} steps, checked again"
             return replace(known, outcome=Outcome.PROVED, kept=CERTIFIED, files=files, note=note)
         if not is_sealed:
