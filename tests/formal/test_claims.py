@@ -173,6 +173,24 @@ def test_a_chain_names_each_flow_and_moves_only_its_ends() -> None:
     assert verify(two, Budget(30)).outcome is REFUTED
 
 
+def test_what_is_printed_says_of_which_flows_and_where_delays_end() -> None:
+    """Two flows: a quantity without a number is asked of each. Delays of T steps or more are one number."""
+    text = "rate@end <= 2 or qdel_L@end <= 3"
+    assumed = (parse_assumption("rate<=1"), parse_assumption("bq<=1"), parse_assumption("qdel_L.1>=3"))
+    two = Case(find_subject("expo"), "cbr-delay", parse_claim(text), Grid(4), Buffer.INFINITE, 2, assumed)
+    ends = "a qdel_L of 3 stands for all from there on"
+    assert two.claim.statement(two.system) == (
+        f"[rate@3 <= 2, C = R = 1, of every flow] or [qdel_L@3 <= 3, C = R = 1, of every flow, {ends}]"
+    )
+    given = ["rate <= 1 at the start, of every flow", "bq <= 1 at the start", f"qdel_L.1 >= 3 at the start, {ends}"]
+    assert two.assumed()[-3:] == given
+    alone = case("expo", "rate@end <= 2", 4, "rate<=1")
+    assert (alone.claim.statement(alone.system), alone.assumed()[-1]) == (
+        "rate@3 <= 2, C = R = 1",
+        "rate <= 1 at the start",
+    )
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="quertaC_L@end0123/. <>=+-*()|orinvs,", max_size=40))
 def test_any_text_is_a_claim_or_one_clear_error(text: str) -> None:

@@ -249,7 +249,8 @@ class AtPoints:
 
     def statement(self, system: System) -> str:
         """Return the comparison, with its last point as a number."""
-        return self.comparison.text.replace("@end", f"@{system.grid.last}") + ", C = R = 1"
+        text = self.comparison.text.replace("@end", f"@{system.grid.last}")
+        return f"{text}, C = R = 1{self.comparison.remarks(system)}"
 
     def over(self, system: System) -> z3.BoolRef:
         """Return the claim as a formula."""

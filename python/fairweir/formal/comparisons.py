@@ -42,7 +42,7 @@ FLOW: Final[Mapping[str, str]] = {
     "inflight": "A - Ld - S: bytes neither acknowledged nor known to be lost, C R",
     "rate": "sending rate, C",
     "cwnd": "window, C R",
-    "qdel_L": "minimum queueing delay that the flow can infer: the delay seen less D, R",
+    "qdel_L": "minimum queueing delay that the flow can infer: the delay seen, of T steps at most, less D; R",
 }
 #: Numbers of the path that do not change.
 FIXED: Final[Mapping[str, str]] = {"alpha": "MSS, C R", "beta": "buffer, C R; none if infinite"}
@@ -128,6 +128,14 @@ class Comparison:
         """The comparison as one writes it."""
         rest = (f" {sign} {side}" for sign, side in zip(self.signs, self.sides[1:], strict=True))
         return str(self.sides[0]) + "".join(rest)
+
+    def remarks(self, system: System) -> str:
+        """Return what the text leaves out of what is asked of this system: of which flows, and where numbers end."""
+        words = ["of every flow"] if len(self._flows(len(system.flows))) > 1 else []
+        if any(at.name == "qdel_L" for at in self.quantities):
+            longest = (system.grid.points - system.grid.d_steps) * system.grid.step
+            words.append(f"a qdel_L of {longest} stands for all from there on")
+        return "".join(f", {word}" for word in words)
 
     @property
     def quantities(self) -> list[At]:

@@ -107,7 +107,7 @@ class Case:
             f"D = {grid.jitter} R; acknowledgements {rests}",
             f"{grid.points} sample points, {grid.per_r} a R: traces of {grid.span} R, from any state of the link on",
             f"{self.flows} flow{'s' if self.flows > 1 else ''} with all its data to send; {self.subject.assumes}",
-            *(assumption.text for assumption in self.given),
+            *(assumption.text + assumption.comparison.remarks(self.system) for assumption in self.given),
         ]
 
 
