@@ -173,6 +173,24 @@ def test_a_chain_names_each_flow_and_moves_only_its_ends() -> None:
     assert verify(two, Budget(30)).outcome is REFUTED
 
 
+@pytest.mark.parametrize(
+    ("claim", "assumed", "outcome"),
+    [
+        ("qdel_L@end <= 3", (), REFUTED),
+        ("qdel_L@end <= 3 and cwnd@3 <= cwnd@1 + 2 alpha", (), REFUTED),
+        ("3 >= qdel_L@end", ("qdel_L<=2",), REFUTED),
+        ("qdel_L@end = 3", ("qdel_L>=3",), REFUTED),
+        ("qdel_L@end >= 3", ("qdel_L@end>=100",), VACUOUS),
+        ("qdel_L@end <= qdel_L@0 + 1", ("qdel_L>=3",), REFUTED),
+        ("cwnd@3 <= cwnd@1 + 2 alpha", ("qdel_L@0 > qdel_L@1",), PROVED),
+        ("cwnd@3 <= cwnd@1 + 2 alpha", ("qdel_L@0 > 7", "qdel_L@1 > qdel_L@0"), PROVED),
+    ],
+)
+def test_delays_as_long_as_the_trace_are_of_any_length(claim: str, assumed: tuple[str, ...], outcome: Outcome) -> None:
+    """The model has one number for them, which is not their length: a queue may be of any."""
+    assert verify(case("aimd", claim, 4, *assumed), Budget(30)).outcome is outcome
+
+
 def test_what_is_printed_says_of_which_flows_and_where_delays_end() -> None:
     """Two flows: a quantity without a number is asked of each. Delays of T steps or more are one number."""
     text = "rate@end <= 2 or qdel_L@end <= 3"

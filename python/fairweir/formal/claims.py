@@ -355,4 +355,4 @@ class Assumption:
         ------
         ConfigError : the system has no such quantity
         """
-        return self.comparison.over(system)
+        return self.comparison.over(system, is_assumed=True)

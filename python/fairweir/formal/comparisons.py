@@ -142,8 +142,11 @@ class Comparison:
         """What it reads, each once, in the order of writing."""
         return list(dict.fromkeys(at for side in self.sides for _, at in side.terms))
 
-    def over(self, system: System) -> list[z3.BoolRef]:
+    def over(self, system: System, *, is_assumed: bool = False) -> list[z3.BoolRef]:
         """Return the comparison as formulas, for every flow that is meant.
+
+        Delays of T steps or more are one number in a trace. What is claimed holds however long they are; what is
+        assumed is met if some such length meets it.
 
         Raises
         ------
@@ -162,13 +165,27 @@ class Comparison:
         formulas = []
         for flow in self._flows(len(system.flows)):
             values = [side(one, flow) for one in self.sides]
-            for sign, (left, right) in zip(self.signs, pairwise(values), strict=True):
-                formulas.append(
-                    {"<=": left <= right, ">=": left >= right, "<": left < right, ">": left > right}.get(
-                        sign, left == right
-                    )
+            for i, (sign, (left, right)) in enumerate(zip(self.signs, pairwise(values), strict=True)):
+                formula = {"<=": left <= right, ">=": left >= right, "<": left < right, ">": left > right}.get(
+                    sign, left == right
                 )
+                delays = self._delays(i, len(system.flows), flow, system.grid.last, helps=is_assumed)
+                endless = [system.flows[index].delay[t][-1] for index, t in delays]
+                if endless:
+                    formula = z3.Or(formula, *endless) if is_assumed else z3.And(formula, z3.Not(z3.Or(*endless)))
+                formulas.append(formula)
         return formulas
+
+    def _delays(self, i: int, count: int, flow: int, last: int, *, helps: bool) -> list[tuple[int, int]]:
+        """Return the delays, as flow and point, that break the ith sign's comparison if they are longer; or help it."""
+        rises: dict[tuple[int, int], Fraction] = {}
+        for side, way in ((self.sides[i], 1), (self.sides[i + 1], -1)):
+            for factor, at in side.terms:
+                if at.name == "qdel_L":
+                    key = (self._index(at, flow, count), self._point(at, last))
+                    rises[key] = rises.get(key, Fraction(0)) + way * factor
+        bad = {"<": 1, ">": -1}.get(self.signs[i][0], 0) * (-1 if helps else 1)
+        return [key for key, rise in rises.items() if rise * bad > 0 or (rise and not bad)]
 
     def values(self, seen: Trace | Curves) -> dict[str, Fraction] | None:
         """Return the numbers that it reads, by name; None if packets do not show one of them."""
@@ -182,8 +199,8 @@ class Comparison:
                 found[str(name if _count(seen) > 1 else at)] = value
         return found
 
-    def holds(self, seen: Trace | Curves) -> bool | None:
-        """Does it hold, by definition? None if packets do not show all that it reads."""
+    def holds(self, seen: Trace | Curves, *, is_assumed: bool = False) -> bool | None:
+        """Does it hold, by definition? None if packets do not show all that it reads; delays as in :meth:`over`."""
         for flow in self._flows(_count(seen)):
             values: list[Fraction] = []
             for side in self.sides:
@@ -194,8 +211,13 @@ class Comparison:
                         return None
                     total += factor * value
                 values.append(total)
-            if not all(_holds(*pair) for pair in _compared(values, self.signs)):
-                return False
+            for i, pair in enumerate(_compared(values, self.signs)):
+                delays = self._delays(i, _count(seen), flow, seen.grid.last, helps=is_assumed)
+                is_endless = isinstance(seen, Trace) and any(
+                    seen.flows[index].delay[t] >= seen.grid.points for index, t in delays
+                )
+                if not (_holds(*pair) or is_endless if is_assumed else _holds(*pair) and not is_endless):
+                    return False
         return True
 
     def weaker(self, margin: Fraction) -> Comparison | None:

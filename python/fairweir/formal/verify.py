@@ -201,7 +201,7 @@ def judge(case: Case, trace: Trace) -> Fraction | None:
         broken += case.subject.violations(trace, flow)
     if broken:
         raise InvariantError(f"a solver's trace is not one of the model's: {broken[0]} ({len(broken)} in all)")
-    broken_assumptions = [one.text for one in case.given if not one.comparison.holds(trace)]
+    broken_assumptions = [one.text for one in case.given if not one.comparison.holds(trace, is_assumed=True)]
     if broken_assumptions:
         raise InvariantError(f"a solver's trace does not meet an assumption: {broken_assumptions[0]}")
     value = case.claim.value(trace)
