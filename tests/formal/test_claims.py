@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 import z3
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairweir.errors import ConfigError
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.claim_syntax import parse_assumption, parse_claim
+from fairweir.formal.claims import Joined
 from fairweir.formal.comparisons import parse_comparison
 from fairweir.formal.evidence import gather
 from fairweir.formal.grid import Grid
+from fairweir.formal.properties import PROPERTIES
 from fairweir.formal.solve import Outcome
 from fairweir.formal.solvers import Budget
 from fairweir.formal.subjects import find_subject
@@ -209,7 +211,17 @@ def test_what_is_printed_says_of_which_flows_and_where_delays_end() -> None:
     )
 
 
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_a_claim_that_was_printed_can_be_asked_again(name: str) -> None:
+    claim = parse_claim(name)
+    assert parse_claim(claim.text) == claim
+    assert parse_claim(f"{claim.text} or queue") == Joined("or", (claim, parse_claim("queue")))
+    with pytest.raises(ConfigError, match="not bounded in `furlongs`"):
+        parse_claim(f"{claim.text.partition('=')[0]}= 1 furlongs")
+
+
 @settings(max_examples=300, deadline=None)
+@example("queue")
 @given(st.text(alphabet="quertaC_L@end0123/. <>=+-*()|orinvs,", max_size=40))
 def test_any_text_is_a_claim_or_one_clear_error(text: str) -> None:
     for read in (parse_claim, parse_assumption):

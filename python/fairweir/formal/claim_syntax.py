@@ -20,7 +20,7 @@ from fairweir.formal.demands import QUEUE_PACKETS, Demands, LargeLoss
 from fairweir.formal.properties import PROPERTIES
 from fairweir.suggestions import did_you_mean
 
-_COMPARISON = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*(?:(>=|<=|=|>|<)\s*(\S+))?\s*$", re.ASCII)
+_COMPARISON = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*(?:(>=|<=|=|>|<)\s*(\S+)(?:\s+(\S.*?))?)?\s*$", re.ASCII)
 _INVARIANT = re.compile(r"^\s*invariant\s*(?:\((.*)\))?\s*$", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?\d{1,100}(\.\d{1,100})?(/\d{1,100})?", re.ASCII)
 
@@ -65,7 +65,7 @@ def _split(text: str, word: str) -> list[str]:
 
 def _bound(found: re.Match[str], text: str) -> Claim:
     known = [*PROPERTIES, INVARIANT]
-    name, sign, number = found.groups()
+    name, sign, number, unit = found.groups()
     if name == INVARIANT:
         raise ConfigError(
             f"the invariant takes no bound: `{text}`",
@@ -83,6 +83,9 @@ def _bound(found: re.Match[str], text: str) -> Claim:
         return Bound(name, PROPERTIES[name].constant.default)
     if sign != good:
         raise ConfigError(f"`{name}` is bounded the other way: `{text}`", key=KEY, hint=f"write {name}{good}...")
+    own = PROPERTIES[name].constant.unit
+    if unit not in (None, own):
+        raise ConfigError(f"`{name}` is not bounded in `{unit}`: `{text}`", key=KEY, hint=f"its unit is {own}")
     bound = parse_number(number, text, KEY)
     if bound < 0:
         raise ConfigError(f"a bound must not be negative: `{text}`", key=KEY)
@@ -111,7 +114,9 @@ def _demands(text: str | None, whole: str) -> Demands:
     seen: set[str] = set()
     for word in [] if text is None or not text.strip() else text.split(","):
         found = _COMPARISON.match(word)
-        name, sign, value = found.groups() if found else (word.strip(), None, None)
+        name, sign, value, unit = found.groups() if found else (word.strip(), None, None, None)
+        if unit is not None:
+            raise ConfigError(f"cannot be read behind a demand, `{unit}`: `{whole}`", key=KEY)
         known = [*_DEMANDS, "large-loss"]
         if name not in known:
             raise ConfigError(f"no such demand: `{name}`: `{whole}`", key=KEY, hint=did_you_mean(name, known))
