@@ -85,7 +85,7 @@ def _bound(found: re.Match[str], text: str) -> Claim:
         raise ConfigError(f"`{name}` is bounded the other way: `{text}`", key=KEY, hint=f"write {name}{good}...")
     own = PROPERTIES[name].constant.unit
     if unit not in (None, own):
-        raise ConfigError(f"`{name}` is not bounded in `{unit}`: `{text}`", key=KEY, hint=f"its unit is {own}")
+        raise ConfigError(f"not a property: `{text}`", key=KEY, hint=f"`{name}` is bounded in {own}, not in `{unit}`")
     bound = parse_number(number, text, KEY)
     if bound < 0:
         raise ConfigError(f"a bound must not be negative: `{text}`", key=KEY)
