@@ -2,20 +2,19 @@
 
 use crate::Result;
 use crate::number::Number;
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// The literal that is true.
 pub(crate) const TRUE: i32 = 1;
 
-/// A linear form: coefficients by variable, none zero; that of variable 0 is the constant.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Form(BTreeMap<usize, Number>);
+/// A linear form, as coefficients by variable: that of variable 0 is the constant; no other coefficient is zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Form(pub(crate) BTreeMap<usize, Number>);
 
 impl Form {
-    pub(crate) fn of(variable: usize, coefficient: Number) -> Result<Form> {
-        Form::default().plus(&coefficient, &Form(BTreeMap::from([(variable, Number::ONE)])))
+    pub(crate) fn of(variable: usize, coefficient: Number) -> Form {
+        Form(BTreeMap::from([(variable, coefficient)]))
     }
 
     pub(crate) fn constant(&self) -> &Number {
@@ -26,6 +25,10 @@ impl Form {
         self.0.keys().all(|&variable| variable == 0)
     }
 
+    pub(crate) fn times(&self, factor: &Number) -> Result<Form> {
+        Form::default().plus(factor, self)
+    }
+
     /// Returns `self + factor * other`.
     pub(crate) fn plus(&self, factor: &Number, other: &Form) -> Result<Form> {
         let mut terms = self.0.clone();
@@ -33,16 +36,15 @@ impl Form {
             let sum = terms.get(variable).unwrap_or(&Number::ZERO).plus(factor, coefficient)?;
             terms.insert(*variable, sum);
         }
-        terms.retain(|_, coefficient| coefficient.sign() != Ordering::Equal);
+        terms.retain(|_, coefficient| coefficient.sign().is_ne());
         Ok(Form(terms))
     }
 }
 
-/// `vector <= bound`, or `vector < bound`: variables in the order of their names, the first coefficient is 1.
+/// `form <= 0`, or `form < 0`; the coefficient of the variable whose name is first is 1, a constant of 0 is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Atom {
-    pub(crate) vector: Vec<(usize, Number)>,
-    pub(crate) bound: Number,
+    pub(crate) form: Form,
     pub(crate) is_strict: bool,
 }
 
@@ -67,9 +69,10 @@ impl Cut {
         cut
     }
 
+    /// Returns a literal that nothing is known of; no text is long enough for 2^31 of them.
     pub(crate) fn fresh(&mut self) -> i32 {
         self.atoms.push(None);
-        i32::try_from(self.atoms.len() - 1).expect("no text is long enough for 2^31 literals")
+        self.atoms.len() as i32 - 1
     }
 
     pub(crate) fn clause(&mut self, literals: &[i32]) {
@@ -82,33 +85,25 @@ impl Cut {
         self.names.len() - 1
     }
 
-    /// Returns the literal of an atom in normal form, and whether it is new.
-    pub(crate) fn literal(&mut self, atom: Atom) -> (i32, bool) {
-        if let Some(&known) = self.by_atom.get(&atom) {
-            return (known, false);
+    /// Returns the literal of an atom: the next one if it has none yet.
+    pub(crate) fn literal(&mut self, atom: Atom) -> i32 {
+        let (atom, next) = (Rc::new(atom), self.atoms.len() as i32);
+        let literal = *self.by_atom.entry(atom.clone()).or_insert(next);
+        if literal == next {
+            self.atoms.push(Some(atom));
         }
-        let (literal, atom) = (self.fresh(), Rc::new(atom));
-        self.atoms[literal as usize] = Some(atom.clone());
-        self.by_atom.insert(atom, literal);
-        (literal, true)
+        literal
     }
 
     /// Returns a literal that says `form <= 0`, or `form < 0`.
     pub(crate) fn at_most_zero(&mut self, form: &Form, is_strict: bool) -> Result<i32> {
-        let mut vector: Vec<_> = form.0.range(1..).map(|(&variable, number)| (variable, number.clone())).collect();
-        vector.sort_by_key(|&(variable, _)| &self.names[variable]);
-        let Some((_, lead)) = vector.first().cloned() else {
+        let Some((_, lead)) = form.0.range(1..).min_by_key(|(variable, _)| &self.names[**variable]) else {
             let order = form.constant().sign();
-            return Ok(if order == Ordering::Less || (order == Ordering::Equal && !is_strict) { TRUE } else { -TRUE });
+            return Ok(if order.is_lt() || (order.is_eq() && !is_strict) { TRUE } else { -TRUE });
         };
-        let scale = lead.inverse()?;
-        for (_, coefficient) in &mut vector {
-            *coefficient = coefficient.times(&scale)?;
-        }
-        let bound = form.constant().times(&scale)?.times(&Number::MINUS_ONE)?;
         // Division by a negative number turns `<=` into `>=`, which is the negation of `<`.
-        let is_turned = lead.sign() == Ordering::Less;
-        let (literal, _) = self.literal(Atom { vector, bound, is_strict: is_strict != is_turned });
+        let is_turned = lead.sign().is_lt();
+        let literal = self.literal(Atom { form: form.times(&lead.inverse()?)?, is_strict: is_strict != is_turned });
         Ok(if is_turned { -literal } else { literal })
     }
 
@@ -152,5 +147,17 @@ impl Cut {
     pub(crate) fn choice(&mut self, condition: i32, then: i32, otherwise: i32) -> i32 {
         let (first, second) = (self.any(&[-condition, then]), self.any(&[condition, otherwise]));
         self.all(vec![first, second])
+    }
+
+    /// Returns a new number: `then` where `condition` holds, else `otherwise`.
+    pub(crate) fn chosen(&mut self, condition: i32, then: &Form, otherwise: &Form) -> Result<Form> {
+        // A name that no question can declare.
+        let chosen = Form::of(self.variable(&format!("#{}", self.names.len())), Number::ONE);
+        for (guard, branch) in [(condition, then), (-condition, otherwise)] {
+            let is_branch = self.is_zero(&chosen.plus(&Number::MINUS_ONE, branch)?)?;
+            let clause = self.any(&[-guard, is_branch]);
+            self.clause(&[clause]);
+        }
+        Ok(chosen)
     }
 }

@@ -16,35 +16,22 @@ pub const MAX_CERTIFICATE: usize = 1 << 28;
 /// Bytes of a word, of either.
 const MAX_WORD: usize = 1000;
 
-/// Why something is not accepted, in printable ASCII; it begins with `line N: ` if a step is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Rejected(pub String);
+/// Or why something is not accepted; nothing that was read is in it, so that it can be shown on a terminal.
+type Result<T> = std::result::Result<T, &'static str>;
 
-type Result<T> = std::result::Result<T, Rejected>;
-
-fn reject<T>(reason: impl Into<String>) -> Result<T> {
-    Err(Rejected(reason.into()))
-}
-
-fn ensure(holds: bool, reason: &str) -> Result<()> {
-    if holds { Ok(()) } else { reject(reason) }
-}
-
-/// Quotes what was read, for a message: nothing in it reaches a terminal as it is.
-fn shown(word: &str) -> String {
-    format!("`{}{}`", word[..word.len().min(60)].escape_default(), if word.len() > 60 { "..." } else { "" })
+fn ensure(holds: bool, reason: &'static str) -> Result<()> {
+    if holds { Ok(()) } else { Err(reason) }
 }
 
 /// Checks a certificate against a question, and returns how many steps there are.
 ///
 /// # Errors
 ///
-/// The question is outside of the language, or the certificate does not show that it is unsatisfiable.
-pub fn accept(question: &[u8], certificate: &[u8]) -> Result<usize> {
+/// Why it does not show that the question is unsatisfiable; this begins with `line N: ` if a step is wrong.
+pub fn accept(question: &[u8], certificate: &[u8]) -> std::result::Result<usize, String> {
     let ascii = |text, limit| std::str::from_utf8(text).ok().filter(|text| text.len() <= limit && text.is_ascii());
     match (ascii(question, MAX_QUESTION), ascii(certificate, MAX_CERTIFICATE)) {
         (Some(question), Some(certificate)) => steps::check(question::read(question)?, certificate),
-        _ => reject("the question or the certificate is too long, or is not ASCII"),
+        _ => Err("the question or the certificate is too long, or is not ASCII".into()),
     }
 }

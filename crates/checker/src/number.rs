@@ -1,9 +1,9 @@
 //! Exact fractions: of machine words while they fit, of any length beyond.
 
-use crate::{MAX_WORD, Result, reject, shown};
+use crate::{MAX_WORD, Result, ensure};
 use num_integer::Integer;
 use num_rational::{BigRational, Ratio};
-use num_traits::Signed;
+use num_traits::Zero;
 use std::cmp::Ordering;
 
 /// Bits of the numerator and of the denominator of each number that is computed.
@@ -22,11 +22,9 @@ impl Number {
     pub(crate) const MINUS_ONE: Number = Number::Small(Ratio::new_raw(-1, 1));
 
     fn new(big: BigRational) -> Result<Number> {
-        if big.numer().bits() > MAX_BITS || big.denom().bits() > MAX_BITS {
-            return reject("a number of too many bits");
-        }
+        ensure(big.numer().bits().max(big.denom().bits()) <= MAX_BITS, "a number of too many bits")?;
         Ok(match (i64::try_from(big.numer()), i64::try_from(big.denom())) {
-            (Ok(over), Ok(under)) if over != i64::MIN => Number::Small(Ratio::new_raw(over, under)),
+            (Ok(over), Ok(under)) => Number::Small(Ratio::new_raw(over, under)),
             _ => Number::Big(Box::new(big)),
         })
     }
@@ -52,8 +50,8 @@ impl Number {
         Number::ZERO.plus(self, other)
     }
 
-    /// Returns `1 / self`; it is not zero.
     pub(crate) fn inverse(&self) -> Result<Number> {
+        ensure(self.sign().is_ne(), "a division by zero")?;
         Number::new(self.big().recip())
     }
 
@@ -61,39 +59,28 @@ impl Number {
     pub(crate) fn sign(&self) -> Ordering {
         match self {
             Number::Small(small) => small.numer().cmp(&0),
-            Number::Big(big) if big.is_negative() => Ordering::Less,
-            Number::Big(_) => Ordering::Greater,
+            Number::Big(big) => big.numer().cmp(&Zero::zero()),
         }
     }
 
-    /// Parses `12` or `12.50`, as a question has it.
-    pub(crate) fn decimal(word: &str) -> Option<Number> {
-        let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
-        let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
-        if !is_digits(whole) || !is_digits(part) || (whole.starts_with('0') && whole != "0") {
-            return None;
-        }
-        if let (Some(over), "0") = (integer(whole), part) {
-            return Some(Number::Small(over.into()));
-        }
-        Number::new(format!("{whole}{part}/1{}", "0".repeat(part.len())).parse().ok()?).ok()
+    /// Parses `12` or `12.50`.
+    pub(crate) fn decimal(word: &str) -> Result<Number> {
+        let (whole, part) = word.split_once('.').unwrap_or((word, ""));
+        let fraction = format!("{whole}{part}/1{}", "0".repeat(part.len()));
+        Number::new(fraction.parse().map_err(|_| "not a decimal number")?)
     }
 
-    /// Parses `-3` or `3/4`, in lowest terms, as a certificate has it.
+    /// Parses `-3` or `3/4`, in lowest terms.
     pub(crate) fn rational(word: &str) -> Result<Number> {
         let (over, under) = word.split_once('/').unwrap_or((word, "1"));
-        match (integer(over), integer(under)) {
-            (Some(over), Some(1)) if !word.contains('/') => return Ok(Number::Small(over.into())),
-            (Some(over), Some(under)) if under > 1 && over.gcd(&under) == 1 => {
-                return Ok(Number::Small(Ratio::new_raw(over, under)));
-            }
-            _ => {}
+        if let (Some(a), Some(b)) = (integer(over), integer(under))
+            && (over == word || (b > 1 && a.gcd(&b) == 1))
+        {
+            return Ok(Number::Small(Ratio::new_raw(a, b)));
         }
-        let number: Option<BigRational> = if word.len() <= MAX_WORD { word.parse().ok() } else { None };
-        match number.filter(|number| number.to_string() == word) {
-            Some(number) => Number::new(number),
-            None => reject(format!("not a fraction in lowest terms: {}", shown(word))),
-        }
+        ensure(word.len() <= MAX_WORD, "a word that is too long")?;
+        let big = word.parse().ok().filter(|big: &BigRational| big.to_string() == word);
+        Number::new(big.ok_or("not a fraction in lowest terms")?)
     }
 }
 
@@ -106,13 +93,10 @@ pub(crate) fn integer(word: &str) -> Option<i64> {
 
 /// Returns `a + f * b` if nothing on the way to it is too long.
 fn plus_small(a: Ratio<i64>, f: Ratio<i64>, b: Ratio<i64>) -> Option<Ratio<i64>> {
-    let ((a, a_under), (f, f_under), (b, b_under)) = (a.into_raw(), f.into_raw(), b.into_raw());
-    let (product, under) = (f.checked_mul(b)?, f_under.checked_mul(b_under)?);
-    let sum = if under == a_under {
-        Ratio::new(a.checked_add(product)?, under)
-    } else {
-        let over = a.checked_mul(under)?.checked_add(product.checked_mul(a_under)?)?;
-        Ratio::new(over, under.checked_mul(a_under)?)
-    };
-    Some(sum).filter(|sum| *sum.numer() != i64::MIN)
+    let (product, under) = (f.numer().checked_mul(*b.numer())?, f.denom().checked_mul(*b.denom())?);
+    if under == *a.denom() {
+        return Some(Ratio::new(a.numer().checked_add(product)?, under));
+    }
+    let over = a.numer().checked_mul(under)?.checked_add(product.checked_mul(*a.denom())?)?;
+    Some(Ratio::new(over, under.checked_mul(*a.denom())?))
 }

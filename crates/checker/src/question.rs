@@ -2,9 +2,8 @@
 
 use crate::cut::{Cut, Form, TRUE};
 use crate::number::Number;
-use crate::{MAX_WORD, Result, ensure, reject, shown};
-use Tree::{List, Word};
-use std::cmp::Ordering;
+use crate::{MAX_WORD, Result, ensure};
+use Value::{Linear, Truth};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -13,59 +12,52 @@ const MAX_DEPTH: usize = 200;
 /// What no question can give another meaning.
 const RESERVED: &str = "and or not xor distinct ite let true false as par exists forall match assert exit push pop echo reset \
                         Real Bool Int String BINARY DECIMAL HEXADECIMAL NUMERAL STRING";
-/// Words that are neither names nor numbers.
-const SIGNS: &str = "+ - * / < <= > >= = => set-logic declare-fun check-sat get-value get-model";
-
-enum Tree<'a> {
-    Word(&'a str),
-    List(Vec<Tree<'a>>),
-}
-
-#[derive(Clone)]
-enum Value {
-    Truth(i32),
-    Number(Rc<Form>),
-}
-
-impl<'a> Tree<'a> {
-    /// Returns what is in a bracket; of a word, nothing.
-    fn parts(&self) -> &[Tree<'a>] {
-        if let List(parts) = self { parts } else { &[] }
-    }
-}
-
-impl Value {
-    fn truth(&self) -> Result<i32> {
-        if let Value::Truth(literal) = self { Ok(*literal) } else { reject("a number where a formula should be") }
-    }
-}
-
-/// What names stand for; those that `let` gave, the innermost last.
-type Scope<'a> = HashMap<&'a str, Vec<Value>>;
 
 /// Cuts a question into clauses.
 pub(crate) fn read(text: &str) -> Result<Cut> {
-    let mut reader = Reader { cut: Cut::new(), scope: Scope::new() };
-    let mut is_asked = false;
-    for (i, command) in list(&mut &*text, 0)?.iter().enumerate() {
-        match command.parts() {
-            [Word("get-value" | "get-model" | "exit"), ..] if is_asked => {}
-            _ if is_asked => return reject("a command behind (check-sat)"),
-            [Word("check-sat")] => is_asked = true,
-            [Word("set-logic"), Word("QF_LRA")] if i == 0 => {}
-            [Word("declare-fun"), Word(name), List(none), Word(sort @ ("Real" | "Bool"))] if none.is_empty() => {
-                ensure(reader.scope.get(free(name)?).is_none_or(|values| values.is_empty()), "declared twice")?;
-                let value = match *sort {
-                    "Real" => Value::Number(Rc::new(Form::of(reader.cut.variable(name), Number::ONE)?)),
-                    _ => Value::Truth(reader.cut.fresh()),
-                };
-                reader.scope.insert(name, vec![value]);
-            }
-            [Word("assert"), formula] => reader.demand(formula)?,
-            _ => return reject("not a command, or not in its place"),
+    let tokens = tokens(text)?;
+    let mut reader = Reader { tokens: &tokens, cut: Cut::new(), scope: HashMap::new() };
+    reader.take(&["(", "set-logic", "QF_LRA", ")"]);
+    while !reader.take(&["(", "check-sat", ")"]) {
+        if reader.take(&["(", "declare-fun"]) {
+            reader.declare()?;
+        } else {
+            reader.expect(&["(", "assert"])?;
+            reader.demand()?;
+            reader.expect(&[")"])?;
         }
     }
-    if is_asked { Ok(reader.cut) } else { reject("there is no (check-sat)") }
+    while !reader.tokens.is_empty() {
+        let is_idle = ["get-value", "get-model", "exit"].iter().any(|word| reader.take(&["(", word]));
+        ensure(is_idle, "a command behind (check-sat)")?;
+        reader.skip()?;
+    }
+    Ok(reader.cut)
+}
+
+/// Splits a text into words of the language and brackets, each of which is closed.
+fn tokens(text: &str) -> Result<Vec<&str>> {
+    let (mut tokens, mut depth, mut rest) = (Vec::new(), 0, text.trim_start_matches([' ', '\n']));
+    while !rest.is_empty() {
+        let (token, behind) = rest.split_at(rest.find(['(', ')', ' ', '\n']).unwrap_or(rest.len()).max(1));
+        match token {
+            "(" => depth += 1,
+            _ if depth == 0 => return Err("not in brackets"),
+            ")" => depth -= 1,
+            _ => ensure(is_symbol(token) || is_decimal(token) || is_sign(token), "not a word of the language")?,
+        }
+        ensure(depth <= MAX_DEPTH && token.len() <= MAX_WORD, "brackets too deep, or a word too long")?;
+        tokens.push(token);
+        rest = behind.trim_start_matches([' ', '\n']);
+    }
+    ensure(depth == 0, "a bracket is not closed")?;
+    Ok(tokens)
+}
+
+/// Is it a word that is neither a name nor a number?
+fn is_sign(word: &str) -> bool {
+    matches!(word, "+" | "-" | "*" | "/" | "<" | "<=" | ">" | ">=" | "=" | "=>")
+        || matches!(word, "set-logic" | "declare-fun" | "check-sat" | "get-value" | "get-model")
 }
 
 /// Is it a letter, then letters, digits, and `_.!`?
@@ -73,165 +65,186 @@ fn is_symbol(word: &str) -> bool {
     word.as_bytes()[0].is_ascii_alphabetic() && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.!".contains(&c))
 }
 
-/// Returns a name if it can be given a meaning.
-fn free(name: &str) -> Result<&str> {
-    let is_free = is_symbol(name) && !RESERVED.split(' ').any(|word| word == name);
-    if is_free { Ok(name) } else { reject(format!("not a name that can be given a meaning: {}", shown(name))) }
+/// Is it `12` or `12.50`?
+fn is_decimal(word: &str) -> bool {
+    let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
+    let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
+    is_digits(whole) && is_digits(part) && (whole == "0" || !whole.starts_with('0'))
 }
 
-/// Takes the next bracket or word off a text.
-fn next<'a>(rest: &mut &'a str) -> Option<&'a str> {
-    let text = rest.trim_start_matches([' ', '\n']);
-    let end = if text.starts_with(['(', ')']) { 1 } else { text.find(['(', ')', ' ', '\n']).unwrap_or(text.len()) };
-    let (word, behind) = text.split_at(end);
-    *rest = behind;
-    Some(word).filter(|word| !word.is_empty())
+#[derive(Clone)]
+enum Value {
+    Truth(i32),
+    Linear(Rc<Form>),
 }
 
-/// Reads what is in a bracket, up to its end; with no bracket open, up to the end of the text.
-fn list<'a>(rest: &mut &'a str, depth: usize) -> Result<Vec<Tree<'a>>> {
-    let mut done = Vec::new();
-    loop {
-        match next(rest) {
-            None if depth == 0 => return Ok(done),
-            None => return reject("a bracket is not closed"),
-            Some(")") if depth > 0 => return Ok(done),
-            Some("(") if depth < MAX_DEPTH => done.push(List(list(rest, depth + 1)?)),
-            Some(word) if depth > 0 && is_word(word) => done.push(Word(word)),
-            Some(word) => return reject(format!("brackets too deep, or not a word in brackets: {}", shown(word))),
-        }
-    }
+fn truths(values: &[Value]) -> Result<Vec<i32>> {
+    let truth = |value: &Value| if let Truth(literal) = value { Some(*literal) } else { None };
+    values.iter().map(truth).collect::<Option<_>>().ok_or("a number where a formula should be")
 }
 
-fn is_word(word: &str) -> bool {
-    let is_known = is_symbol(word) || SIGNS.split(' ').any(|sign| sign == word);
-    word.len() <= MAX_WORD && (is_known || Number::decimal(word).is_some())
+fn forms<'a>(values: &'a [Value]) -> Result<Vec<&'a Form>> {
+    let form = |value: &'a Value| if let Linear(form) = value { Some(form.as_ref()) } else { None };
+    values.iter().map(form).collect::<Option<_>>().ok_or("a formula where a number should be")
 }
 
 struct Reader<'a> {
+    /// What is still to be read.
+    tokens: &'a [&'a str],
     cut: Cut,
-    scope: Scope<'a>,
+    /// What names stand for.
+    scope: HashMap<&'a str, Value>,
 }
 
 impl<'a> Reader<'a> {
-    /// Asserts a formula: conjunctions part by part, disjunctions as clauses.
-    fn demand(&mut self, formula: &Tree<'a>) -> Result<()> {
-        let parts = match formula.parts() {
-            [Word("and"), parts @ ..] if !parts.is_empty() => {
-                return parts.iter().try_for_each(|part| self.demand(part));
+    fn next(&mut self) -> Result<&'a str> {
+        let (first, rest) = self.tokens.split_first().ok_or("the question ends too early")?;
+        self.tokens = rest;
+        Ok(first)
+    }
+
+    /// Reads these tokens if they are next, and returns whether they were.
+    fn take(&mut self, tokens: &[&'a str]) -> bool {
+        self.tokens.strip_prefix(tokens).map(|rest| self.tokens = rest).is_some()
+    }
+
+    fn expect(&mut self, tokens: &[&'a str]) -> Result<()> {
+        ensure(self.take(tokens), "a word or a bracket that is not in its place")
+    }
+
+    /// Reads up to the end of the bracket, whatever is in it.
+    fn skip(&mut self) -> Result<()> {
+        while !self.take(&[")"]) {
+            if self.next()? == "(" {
+                self.skip()?;
             }
-            [Word("let"), List(bindings), body] => return self.within(bindings, |reader| reader.demand(body)),
-            [Word("or"), parts @ ..] if !parts.is_empty() => parts,
-            _ => std::slice::from_ref(formula),
+        }
+        Ok(())
+    }
+
+    /// Reads one or more of what `item` reads, and the end of the bracket.
+    fn several<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while !self.take(&[")"]) {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// Reads a name that can be given a meaning.
+    fn name(&mut self) -> Result<&'a str> {
+        let name = self.next()?;
+        ensure(
+            is_symbol(name) && !RESERVED.split(' ').any(|word| word == name),
+            "not a name that can be given a meaning",
+        )?;
+        Ok(name)
+    }
+
+    fn declare(&mut self) -> Result<()> {
+        let name = self.name()?;
+        let value = if self.take(&["(", ")", "Real", ")"]) {
+            Linear(Rc::new(Form::of(self.cut.variable(name), Number::ONE)))
+        } else {
+            self.expect(&["(", ")", "Bool", ")"])?;
+            Truth(self.cut.fresh())
         };
-        let mut clause = parts.iter().map(|part| self.value(part)?.truth()).collect::<Result<Vec<_>>>()?;
+        ensure(self.scope.insert(name, value).is_none(), "declared twice")
+    }
+
+    /// Asserts a formula: conjunctions part by part, disjunctions as clauses.
+    fn demand(&mut self) -> Result<()> {
+        if self.take(&["(", "and"]) {
+            return self.several(Self::demand).map(drop);
+        }
+        if self.take(&["(", "let"]) {
+            return self.within(Self::demand);
+        }
+        let parts = if self.take(&["(", "or"]) { self.several(Self::value)? } else { vec![self.value()?] };
+        let mut clause = truths(&parts)?;
         clause.sort_unstable();
         clause.dedup();
         self.cut.clause(&clause);
         Ok(())
     }
 
-    /// Gives names to values, which are those of outside, for as long as `body` is read.
-    fn within<T>(&mut self, bindings: &[Tree<'a>], body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    /// Reads bindings, whose values are those of outside, then what `body` reads, and the end of the bracket.
+    fn within<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let mut values = HashMap::new();
-        for binding in bindings {
-            let [Word(name), value] = binding.parts() else { return reject("not a binding") };
-            ensure(values.insert(free(name)?, self.value(value)?).is_none(), "bound twice")?;
-        }
-        let names: Vec<&str> = values.keys().copied().collect();
-        for (name, value) in values {
-            self.scope.entry(name).or_default().push(value);
-        }
-        ensure(!names.is_empty(), "a let of nothing")?;
+        self.expect(&["("])?;
+        self.several(|reader| {
+            reader.expect(&["("])?;
+            let is_new = values.insert(reader.name()?, reader.value()?).is_none();
+            ensure(is_new, "bound twice")?;
+            reader.expect(&[")"])
+        })?;
+        let hidden: Vec<_> = values.into_iter().map(|(name, value)| (name, self.scope.insert(name, value))).collect();
         let found = body(self)?;
-        for name in names {
-            self.scope.entry(name).or_default().pop();
+        for (name, value) in hidden {
+            match value {
+                Some(value) => self.scope.insert(name, value),
+                None => self.scope.remove(name),
+            };
         }
+        self.expect(&[")"])?;
         Ok(found)
     }
 
-    fn value(&mut self, tree: &Tree<'a>) -> Result<Value> {
-        if let Word(word) = tree {
-            return self.word(word);
+    fn value(&mut self) -> Result<Value> {
+        if self.take(&["(", "let"]) {
+            return self.within(Self::value);
         }
-        match tree.parts() {
-            [Word("let"), List(bindings), body] => self.within(bindings, |reader| reader.value(body)),
-            [Word(operator), parts @ ..] if !parts.is_empty() => {
-                let values = parts.iter().map(|part| self.value(part)).collect::<Result<Vec<_>>>()?;
-                let (mut truths, mut forms) = (Vec::new(), Vec::new());
-                for value in &values {
-                    match value {
-                        Value::Truth(literal) => truths.push(*literal),
-                        Value::Number(form) => forms.push(&**form),
-                    }
-                }
-                let is_chosen = values[0].truth().is_ok();
-                self.applied(operator, &truths, &forms, is_chosen)
+        match self.next()? {
+            "(" => {
+                let operator = self.next()?;
+                let values = self.several(Self::value)?;
+                self.applied(operator, &values)
             }
-            _ => reject("not an expression"),
+            "true" => Ok(Truth(TRUE)),
+            "false" => Ok(Truth(-TRUE)),
+            word if is_decimal(word) => Ok(Linear(Rc::new(Form::of(0, Number::decimal(word)?)))),
+            word => self.scope.get(word).cloned().ok_or("an unknown word"),
         }
     }
 
-    fn word(&self, word: &str) -> Result<Value> {
-        if let Some(value) = self.scope.get(word).and_then(|values| values.last()) {
-            return Ok(value.clone());
-        }
-        match (word, Number::decimal(word)) {
-            ("true", _) => Ok(Value::Truth(TRUE)),
-            ("false", _) => Ok(Value::Truth(-TRUE)),
-            (_, Some(number)) => Ok(Value::Number(Rc::new(Form::of(0, number)?))),
-            _ => reject(format!("unknown word: {}", shown(word))),
-        }
-    }
-
-    /// Applies an operator to formulas or to numbers; `ite` of numbers has a formula, which `is_first`, besides.
-    fn applied(&mut self, operator: &str, truths: &[i32], forms: &[&Form], is_first: bool) -> Result<Value> {
-        let (cut, zero, minus) = (&mut self.cut, Form::default(), Number::MINUS_ONE);
-        let literal = match (operator, truths, forms) {
-            ("not", [one], []) => -one,
-            ("and", _, []) => cut.all(truths.to_vec()),
-            ("or", _, []) => cut.any(truths),
-            ("=>", [one, other], []) => cut.any(&[-one, *other]),
-            ("=", [one, other], []) => cut.choice(*one, *other, -other),
-            ("xor" | "distinct", [one, other], []) => cut.choice(*one, -other, *other),
-            ("ite", [condition, then, otherwise], []) => cut.choice(*condition, *then, *otherwise),
-            ("<" | "<=", [], [one, other]) => cut.at_most_zero(&one.plus(&minus, other)?, operator == "<")?,
-            (">" | ">=", [], [one, other]) => cut.at_most_zero(&other.plus(&minus, one)?, operator == ">")?,
-            ("=", [], [one, other]) => cut.is_zero(&one.plus(&minus, other)?)?,
-            ("distinct", [], [one, other]) => -cut.is_zero(&one.plus(&minus, other)?)?,
-            _ => {
-                let form = match (operator, truths, forms) {
-                    ("-", [], [one]) => zero.plus(&minus, one)?,
-                    ("+" | "-", [], [first, others @ ..]) => {
-                        let factor = if operator == "+" { Number::ONE } else { minus };
-                        others.iter().try_fold((*first).clone(), |sum, other| sum.plus(&factor, other))?
-                    }
-                    ("*", [], [first, others @ ..]) if forms.iter().filter(|form| !form.is_constant()).count() < 2 => {
-                        others.iter().try_fold((*first).clone(), |product, other| match product.is_constant() {
-                            true => zero.plus(product.constant(), other),
-                            false => zero.plus(other.constant(), &product),
-                        })?
-                    }
-                    ("/", [], [over, under]) => {
-                        let is_number = under.is_constant() && under.constant().sign() != Ordering::Equal;
-                        ensure(is_number, "a division by zero, or by an unknown")?;
-                        zero.plus(&under.constant().inverse()?, over)?
-                    }
-                    ("ite", [condition], [then, otherwise]) if is_first => {
-                        let name = format!("#{}", cut.names.len());
-                        let chosen = Form::of(cut.variable(&name), Number::ONE)?;
-                        for (guard, branch) in [(condition, then), (&-condition, otherwise)] {
-                            let is_branch = cut.is_zero(&chosen.plus(&minus, branch)?)?;
-                            let clause = cut.any(&[-guard, is_branch]);
-                            cut.clause(&[clause]);
-                        }
-                        chosen
-                    }
-                    _ => return reject(format!("{} of these", shown(operator))),
-                };
-                return Ok(Value::Number(Rc::new(form)));
+    fn applied(&mut self, operator: &str, values: &[Value]) -> Result<Value> {
+        let (cut, minus) = (&mut self.cut, &Number::MINUS_ONE);
+        Ok(Truth(match (operator, values) {
+            ("not", [Truth(a)]) => -a,
+            ("and", _) => cut.all(truths(values)?),
+            ("or", _) => cut.any(&truths(values)?),
+            ("=>", [Truth(a), Truth(b)]) => cut.any(&[-a, *b]),
+            ("=", [Truth(a), Truth(b)]) => cut.choice(*a, *b, -b),
+            ("xor" | "distinct", [Truth(a), Truth(b)]) => cut.choice(*a, -b, *b),
+            ("ite", [Truth(condition), Truth(a), Truth(b)]) => cut.choice(*condition, *a, *b),
+            ("<" | "<=", [Linear(a), Linear(b)]) => cut.at_most_zero(&a.plus(minus, b)?, operator == "<")?,
+            (">" | ">=", [Linear(a), Linear(b)]) => cut.at_most_zero(&b.plus(minus, a)?, operator == ">")?,
+            ("=", [Linear(a), Linear(b)]) => cut.is_zero(&a.plus(minus, b)?)?,
+            ("distinct", [Linear(a), Linear(b)]) => -cut.is_zero(&a.plus(minus, b)?)?,
+            ("ite", [Truth(condition), Linear(a), Linear(b)]) => {
+                return Ok(Linear(Rc::new(cut.chosen(*condition, a, b)?)));
             }
-        };
-        Ok(Value::Truth(literal))
+            _ => return Ok(Linear(Rc::new(computed(operator, &forms(values)?)?))),
+        }))
+    }
+}
+
+/// Applies an operator of arithmetic, from the left.
+fn computed(operator: &str, forms: &[&Form]) -> Result<Form> {
+    let sum = |factor, first: &Form, others: &[&Form]| {
+        others.iter().try_fold(first.clone(), |sum, other| sum.plus(&factor, other))
+    };
+    match (operator, forms) {
+        ("-", [one]) => one.times(&Number::MINUS_ONE),
+        ("+", [first, others @ ..]) => sum(Number::ONE, first, others),
+        ("-", [first, others @ ..]) => sum(Number::MINUS_ONE, first, others),
+        ("*", [first, others @ ..]) if forms.iter().filter(|form| !form.is_constant()).count() < 2 => {
+            others.iter().try_fold((*first).clone(), |product, other| match product.is_constant() {
+                true => other.times(product.constant()),
+                false => product.times(other.constant()),
+            })
+        }
+        ("/", [over, under]) if under.is_constant() => over.times(&under.constant().inverse()?),
+        _ => Err("an operator of what it is not for"),
     }
 }

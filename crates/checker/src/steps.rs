@@ -1,32 +1,30 @@
 //! Certificates: each step is checked on its own merits.
 
-use crate::cut::{Atom, Cut};
+use crate::cut::{Atom, Cut, Form};
 use crate::number::{Number, integer};
-use crate::{Rejected, Result, ensure, reject, shown};
-use std::cmp::Ordering;
+use crate::{Result, ensure};
 
 /// Checks all steps, and returns how many there are.
-pub(crate) fn check(cut: Cut, certificate: &str) -> Result<usize> {
+pub(crate) fn check(cut: Cut, certificate: &str) -> std::result::Result<usize, String> {
     let mut checker = Checker { totals: vec![Number::ZERO; cut.names.len()], held: Vec::new(), cut };
     let (mut count, mut is_refuted) = (0, false);
     for line in certificate.strip_suffix('\n').unwrap_or(certificate).split('\n') {
         count += 1;
-        let may_follow = ensure(!is_refuted, "a step behind the empty clause");
-        is_refuted =
-            may_follow.and_then(|()| checker.step(line)).map_err(|e| Rejected(format!("line {count}: {e}")))?;
+        let step = if is_refuted { Err("a step behind the empty clause") } else { checker.step(line) };
+        is_refuted = step.map_err(|reason| format!("line {count}: {reason}"))?;
     }
-    if is_refuted { Ok(count) } else { reject("the empty clause is never reached") }
+    if is_refuted { Ok(count) } else { Err("the empty clause is never reached".into()) }
 }
 
-fn numbers(words: &[&str]) -> Result<Vec<i64>> {
-    words.iter().map(|word| integer(word).ok_or_else(|| Rejected(format!("not an integer: {}", shown(word))))).collect()
+fn integers(words: &[&str]) -> Result<Vec<i64>> {
+    words.iter().map(|word| integer(word)).collect::<Option<_>>().ok_or("not an integer")
 }
 
 struct Checker {
     cut: Cut,
-    /// A sum for each variable; all zero between steps.
+    /// A sum for each variable, and at 0 of the constants; all zero between steps.
     totals: Vec<Number>,
-    /// By atom: the sign of the literal that is taken to be true; all 0 between steps.
+    /// By atom: the sign of the literal that is taken to be true, times the number of clauses: that of no step before.
     held: Vec<i32>,
 }
 
@@ -37,14 +35,14 @@ impl Checker {
         #[allow(clippy::manual_pattern_char_comparison)]
         let words: Vec<&str> = line.split(|c| c == ' ').collect();
         let (next_atom, next_clause) = (self.cut.atoms.len(), self.cut.clauses.len() + 1);
-        let [kind @ ("a" | "f" | "r"), number, rest @ ..] = words.as_slice() else { return reject("not a step") };
+        let [kind @ ("a" | "f" | "r"), number, rest @ ..] = words.as_slice() else { return Err("not a step") };
         let next = if *kind == "a" { next_atom } else { next_clause };
         ensure(integer(number) == Some(next as i64), "not the next number")?;
         if *kind == "a" {
             return self.define(rest).map(|()| false);
         }
         let end = rest.iter().position(|word| *word == "0");
-        let (literals, why) = rest.split_at(end.ok_or_else(|| Rejected("a clause without its end".into()))?);
+        let (literals, why) = rest.split_at(end.ok_or("a clause without its end")?);
         let clause = self.clause(literals)?;
         if *kind == "f" {
             self.farkas(&clause, &why[1..])?
@@ -57,24 +55,26 @@ impl Checker {
 
     /// Takes a further atom, which must be in normal form and new.
     fn define(&mut self, words: &[&str]) -> Result<()> {
-        let [relation @ ("le" | "lt"), bound, pairs @ ..] = words else { return reject("not an atom") };
-        let (mut vector, mut before) = (Vec::new(), "");
+        let [relation @ ("le" | "lt"), bound, pairs @ ..] = words else { return Err("not an atom") };
+        // `vector <= bound` is `vector - bound <= 0`.
+        let mut form = Form::of(0, Number::rational(bound)?).times(&Number::MINUS_ONE)?;
+        let mut before = "";
         for pair in pairs.chunks(2) {
-            let (Some(&variable), Some(coefficient)) = (self.cut.variables.get(pair[0]), pair.get(1)) else {
-                return reject("not a variable and its coefficient");
-            };
-            vector.push((variable, Number::rational(coefficient)?));
-            let is_normal = pair[0] > before && *coefficient != "0" && (!before.is_empty() || *coefficient == "1");
+            let [name, coefficient] = pair else { return Err("a variable without its coefficient") };
+            let variable = *self.cut.variables.get(*name).ok_or("not a variable")?;
+            let is_normal = *name > before && *coefficient != "0" && (!before.is_empty() || *coefficient == "1");
             ensure(is_normal, "an atom that is not in normal form")?;
-            before = pair[0];
+            form.0.insert(variable, Number::rational(coefficient)?);
+            before = name;
         }
-        let atom = Atom { vector, bound: Number::rational(bound)?, is_strict: *relation == "lt" };
-        ensure(!pairs.is_empty() && self.cut.literal(atom).1, "an atom of nothing, or a known one")
+        let next = self.cut.atoms.len() as i32;
+        let is_new = self.cut.literal(Atom { form, is_strict: *relation == "lt" }) == next;
+        ensure(!pairs.is_empty() && is_new, "an atom of nothing, or a known one")
     }
 
     /// Parses the literals of a clause, each of which must exist, and each atom once.
     fn clause(&self, words: &[&str]) -> Result<Vec<i32>> {
-        let clause = numbers(words)?;
+        let clause = integers(words)?;
         let mut atoms: Vec<u64> = clause.iter().map(|literal| literal.unsigned_abs()).collect();
         atoms.sort_unstable();
         ensure(atoms.windows(2).all(|pair| pair[0] < pair[1]), "an atom twice in a clause")?;
@@ -86,49 +86,41 @@ impl Checker {
     fn farkas(&mut self, clause: &[i32], factors: &[&str]) -> Result<()> {
         let factors = factors.iter().map(|word| Number::rational(word)).collect::<Result<Vec<_>>>()?;
         ensure(factors.len() == clause.len(), "not a factor for each literal")?;
-        ensure(factors.iter().all(|factor| factor.sign() != Ordering::Less), "a factor is negative")?;
-        let (mut bound, mut is_strict, mut touched) = (Number::ZERO, false, Vec::new());
-        for (&literal, factor) in clause.iter().zip(&factors).filter(|(_, factor)| factor.sign() != Ordering::Equal) {
-            let Some(atom) = &self.cut.atoms[literal.unsigned_abs() as usize] else {
-                return reject("a literal that is not an inequality");
-            };
-            // The negation of `v <= b` is `-v < -b`.
+        ensure(factors.iter().all(|factor| factor.sign().is_ge()), "a factor is negative")?;
+        let (mut is_strict, mut touched) = (false, Vec::new());
+        for (&literal, factor) in clause.iter().zip(&factors).filter(|(_, factor)| factor.sign().is_ne()) {
+            let atom = self.cut.atoms[literal.unsigned_abs() as usize].as_ref();
+            let Atom { form, is_strict: is_less } = &**atom.ok_or("a literal that is not an inequality")?;
+            // The negation of `form <= 0` is `-form < 0`.
             let factor = if literal > 0 { factor.times(&Number::MINUS_ONE)? } else { factor.clone() };
-            is_strict |= atom.is_strict != (literal > 0);
-            bound = bound.plus(&factor, &atom.bound)?;
-            for (variable, coefficient) in &atom.vector {
-                self.totals[*variable] = self.totals[*variable].plus(&factor, coefficient)?;
-                touched.push(*variable);
+            is_strict |= *is_less != (literal > 0);
+            for (&variable, coefficient) in &form.0 {
+                self.totals[variable] = self.totals[variable].plus(&factor, coefficient)?;
+                touched.push(variable);
             }
         }
-        let is_zero = touched.iter().all(|&variable| self.totals[variable].sign() == Ordering::Equal);
-        ensure(is_zero, "the variables do not cancel")?;
-        let is_contradiction = bound.sign() == Ordering::Less || (bound.sign() == Ordering::Equal && is_strict);
-        ensure(is_contradiction, "the sum is no contradiction")
+        let constant = std::mem::replace(&mut self.totals[0], Number::ZERO).sign();
+        ensure(touched.iter().all(|&variable| self.totals[variable].sign().is_eq()), "the variables do not cancel")?;
+        ensure(constant.is_gt() || (constant.is_eq() && is_strict), "the sum is no contradiction")
     }
 
     /// Checks that the clauses named lead from the negated clause to a contradiction, a literal at a time.
     fn propagate(&mut self, clause: &[i32], reasons: &[&str]) -> Result<()> {
         self.held.resize(self.cut.atoms.len(), 0);
-        let (mut trail, mut is_refuted) = (Vec::new(), false);
-        let mut hold = |held: &mut Vec<i32>, literal: i32| {
-            held[literal.unsigned_abs() as usize] = literal.signum();
-            trail.push(literal.unsigned_abs() as usize);
-        };
-        clause.iter().for_each(|literal| hold(&mut self.held, -literal));
-        for number in numbers(reasons)? {
-            let Some(reason) = usize::try_from(number - 1).ok().and_then(|index| self.cut.clauses.get(index)) else {
-                return reject("a clause that is not there");
-            };
-            let mut left = reason.iter().filter(|l| self.held[l.unsigned_abs() as usize] != -l.signum());
+        let now = self.cut.clauses.len() as i32;
+        clause.iter().for_each(|literal| self.held[literal.unsigned_abs() as usize] = -now * literal.signum());
+        let mut is_refuted = false;
+        for number in integers(reasons)? {
+            let reason = usize::try_from(number - 1).ok().and_then(|index| self.cut.clauses.get(index));
+            let reason = reason.ok_or("a clause that is not there")?;
+            let mut left = reason.iter().filter(|l| self.held[l.unsigned_abs() as usize] != -now * l.signum());
             match (left.next(), left.next()) {
                 _ if is_refuted => {}
                 (None, _) => is_refuted = true,
-                (Some(&literal), None) => hold(&mut self.held, literal),
-                _ => return reject("a clause has more than one literal left"),
+                (Some(&literal), None) => self.held[literal.unsigned_abs() as usize] = now * literal.signum(),
+                _ => return Err("a clause has more than one literal left"),
             }
         }
-        trail.into_iter().for_each(|atom| self.held[atom] = 0);
         ensure(is_refuted, "no contradiction is reached")
     }
 }

@@ -1,7 +1,6 @@
 //! Rust errors to `fairweir.errors`; no other file of this crate makes Python exceptions of ours.
 
 use fairweir_capture::CaptureError;
-use fairweir_checker::Rejected;
 use fairweir_guard::TreesError;
 use fairweir_path::link::TraceError;
 use fairweir_sim::SimError;
@@ -41,9 +40,9 @@ fn raise_with_hint(py: Python<'_>, class: &str, e: &dyn Hint, details: &[(&str, 
 }
 
 /// A certificate, or its question, that is not accepted: the error of the checker in Python, which stands alone.
-pub fn from_rejected(py: Python<'_>, e: &Rejected) -> PyErr {
+pub fn from_rejected(py: Python<'_>, reason: &str) -> PyErr {
     let make = || {
-        PyResult::Ok(PyErr::from_value(py.import("fairweir.formal.checker")?.call_method1("RejectedError", (&e.0,))?))
+        PyResult::Ok(PyErr::from_value(py.import("fairweir.formal.checker")?.call_method1("RejectedError", (reason,))?))
     };
     make().unwrap_or_else(|e| e)
 }
