@@ -15,6 +15,7 @@
 #define WAKEUP 2 /* BPF_RB_FORCE_WAKEUP */
 #define AVAILABLE 0 /* BPF_RB_AVAIL_DATA */
 #define NEXT_PROGRAM (-1) /* TCX_NEXT, TC_ACT_UNSPEC */
+#define DROP 2 /* TCX_DROP, TC_ACT_SHOT */
 
 #define RING_BYTES (1 << 23)
 #define RECORD_BYTES (sizeof(struct guard_packet) + 8)
@@ -69,6 +70,7 @@ struct {
 	u64 rewritten; /* windows made smaller; clamps changed */
 	u64 unscaled; /* windows left alone as their scale is unknown */
 	u64 authenticated; /* windows left alone as the header is signed (TCP-AO, TCP-MD5) */
+	u64 beyond; /* data dropped, as the sender ignores the window that it was told */
 	u64 held_until_ns; /* nothing is held back after it */
 } guard_state;
 
@@ -104,7 +106,6 @@ static __always_inline void report_incoming(struct guard_packet *p)
 	u64 waiting = bpf_ringbuf_query(&guard_packets, AVAILABLE);
 	struct guard_held held = {};
 
-	p->time_ns = bpf_ktime_get_ns();
 	if (p->payload && p->time_ns < guard_state.held_until_ns) {
 		struct guard_held *before = bpf_map_lookup_elem(&guard_held_data, &p->flow);
 
@@ -131,11 +132,11 @@ static __always_inline void report_outgoing(struct guard_packet *p)
 	u64 waiting = bpf_ringbuf_query(&guard_packets, AVAILABLE);
 	bool is_pure_ack = !p->payload && (p->flags & ~TCP_PSH) == TCP_ACK;
 
+	p->time_ns = bpf_ktime_get_ns();
 	if (is_pure_ack && waiting > RING_BYTES / 2 && bpf_get_prandom_u32() % THINNED_TO) {
 		COUNT(thinned);
 		return;
 	}
-	p->time_ns = bpf_ktime_get_ns();
 	if (!tell(p, waiting))
 		COUNT(lost);
 }
@@ -193,9 +194,13 @@ static __always_inline void hold_back(struct __sk_buff *skb, const struct guard_
 	if (!promise || (s32)(promise->edge - p->ack) > (s32)(0xffffU << scale)) {
 		/* What was promised before is unknown: this window is the least it can be. */
 		first.edge = p->ack + ((u32)p->window << scale);
+		first.own = first.edge;
+		first.at_ns = p->time_ns;
 		bpf_map_update_elem(&guard_promises, &p->flow, &first, ANY);
 		promise = &first;
 	}
+	promise->own = p->ack + ((u32)p->window << scale);
+	promise->at_ns = p->time_ns;
 	window = advertise(promise, p->ack, p->window, scale, target);
 	if (window == p->window)
 		return;
@@ -271,14 +276,32 @@ int guard_clamp(struct bpf_iter__tcp *ctx)
 	return 0;
 }
 
+/* Does the sender of a held flow ignore the window that it was told? */
+static __always_inline bool ignores_window(const struct guard_packet *p)
+{
+	struct guard_promise *promise;
+
+	if (!p->payload || !bpf_map_lookup_elem(&guard_targets, &p->flow))
+		return false;
+	promise = bpf_map_lookup_elem(&guard_promises, &p->flow);
+	return promise && is_beyond(promise, p);
+}
+
 SEC("tc")
 int guard_ingress(struct __sk_buff *skb)
 {
 	struct guard_layout at;
 	struct guard_packet p = {};
 
-	if (read_packet(skb, GUARD_INCOMING, &p, &at))
-		report_incoming(&p);
+	if (!read_packet(skb, GUARD_INCOMING, &p, &at))
+		return NEXT_PROGRAM;
+	p.time_ns = bpf_ktime_get_ns();
+	/* What the host never sees is not told. */
+	if (ignores_window(&p)) {
+		COUNT(beyond);
+		return DROP;
+	}
+	report_incoming(&p);
 	return NEXT_PROGRAM;
 }
 

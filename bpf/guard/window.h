@@ -15,9 +15,14 @@ struct guard_target {
 	u32 wscale; /* from the handshake, where no socket tells; NO_WSCALE: unknown */
 };
 
+/* For so long a promise is the latest one. */
+#define PROMISE_NS NSEC_PER_SEC
+
 /* What the flow has been promised. */
 struct guard_promise {
 	u32 edge; /* highest sequence number, exclusive */
+	u32 own; /* the same without guard, as the host believes */
+	u64 at_ns; /* when the latest ACK left; monotonic */
 };
 
 /* Units of 2^scale bytes: rounded down, but not below two segments. */
@@ -47,6 +52,19 @@ static __always_inline u16 advertise(struct guard_promise *promise, u32 ack, u16
 	if ((s32)(reached - promise->edge) > 0)
 		promise->edge = reached;
 	return units;
+}
+
+/*
+ * Data behind the window that the sender was told: it ignores it. The host would take them, as far as its own window
+ * reaches. One byte more is a probe of a window that is closed (RFC 9293 §3.8.6.1).
+ *
+ * A promise that no ACK has renewed for long may not be the latest one: ACKs may leave by another device by now.
+ */
+static __always_inline bool is_beyond(const struct guard_promise *promise, const struct guard_packet *p)
+{
+	if (p->time_ns - promise->at_ns > PROMISE_NS || (s32)(promise->own - promise->edge) <= 0)
+		return false;
+	return (s32)(p->seq + p->payload - promise->edge) > 1 && (s32)(promise->own - p->seq) > 0;
 }
 
 #endif

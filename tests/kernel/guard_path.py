@@ -129,7 +129,7 @@ class Segment:
         return bytes(packet)
 
 
-#: What an attacker makes of a data packet on its way to the receiver: what is delivered instead, in order.
+#: What an attacker makes of a packet on its way: what is delivered instead, in order.
 Tamper = Callable[[bytes, float], list[bytes]]
 
 
@@ -157,14 +157,17 @@ class Every:
 class Path:
     """A sender and a receiver with `one_way_s` between them, and a device ``t0`` to guard where the data arrive.
 
+    `tamper` is done to what arrives, `back` to what the receiver sends.
     `guarded` has that device: the receiver, or with `is_forwarded` a router before it; it is at FORWARDED then.
     """
 
-    def __init__(self, one_way_s: float = 0.01, tamper: Tamper = honest, *, is_forwarded: bool = False) -> None:
+    def __init__(
+        self, one_way_s: float = 0.01, tamper: Tamper = honest, back: Tamper = honest, *, is_forwarded: bool = False
+    ) -> None:
         self.lab = Lab()
         self.receiver = self.lab.receiver
         self.guarded = self.lab.router if is_forwarded else self.receiver
-        self.tamper = tamper
+        self.tampers = [back, tamper]
         self.one_way_s = one_way_s
         self.fds = [tun(self.lab.sender, SENDER, SENDER6), tun(self.guarded, RECEIVER, RECEIVER6)]
         if is_forwarded:
@@ -195,7 +198,8 @@ class Path:
                         packet = os.read(source, 2000)
                     except BlockingIOError:
                         break
-                    out = self.tamper(packet, now) if to == self.fds[1] and _is_tcp(packet) else [packet]
+                    tamper = self.tampers[to == self.fds[1]]
+                    out = tamper(packet, now) if _is_tcp(packet) else [packet]
                     for each in out:
                         heapq.heappush(waiting, (now + self.one_way_s, next(order), to, each))
             while waiting and waiting[0][0] <= now:
@@ -275,6 +279,15 @@ class OldEchoes:
         while len(self.seen) > 1 and self.seen[1][0] <= now - self.lag_s:
             self.seen.pop(0)
         return [Segment(packet[: at + 6] + self.seen[0][1] + packet[at + 10 :]).finished()]
+
+
+def wide_open(packet: bytes, _: float) -> list[bytes]:
+    """Deliver an ACK with the largest window: a sender that ignores the true one."""
+    segment = Segment(packet)
+    if segment.flags & SYN:
+        return [packet]
+    at = segment.at + 14
+    return [Segment(packet[:at] + b"\xff\xff" + packet[at + 2 :]).finished()]
 
 
 class Behind:

@@ -26,6 +26,7 @@ from tests.kernel.guard_path import (
     Transfer,
     honest,
     told,
+    wide_open,
 )
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(60), pytest.mark.usefixtures("daemon")]
@@ -44,8 +45,14 @@ def path() -> Iterator[MakePath]:
     """Make a path with a guard at the receiver; it ends with the test."""
     made: list[Path] = []
 
-    def make(tamper: Tamper = honest, rate: str = f"{CAP_MBPS:g}Mbps", *, is_forwarded: bool = False) -> Path:
-        one = Path(tamper=tamper, is_forwarded=is_forwarded)
+    def make(
+        tamper: Tamper = honest,
+        rate: str = f"{CAP_MBPS:g}Mbps",
+        back: Tamper = honest,
+        *,
+        is_forwarded: bool = False,
+    ) -> Path:
+        one = Path(tamper=tamper, back=back, is_forwarded=is_forwarded)
         made.append(one)
         one.lab.guard(one.guarded, "t0", "--policy", "cap", "--rate", rate)
         return one
@@ -57,7 +64,20 @@ def path() -> Iterator[MakePath]:
 
 def assert_held(path: Path, transfer: Transfer, warmup_s: float = WARMUP_S) -> None:
     mbps = transfer.mbps(MEASURED_S, after=warmup_s)
-    assert HELD[0] < mbps < HELD[1], told(path)
+    status = told(path)
+    assert HELD[0] < mbps < HELD[1], status
+    assert status["kernel"]["beyond"] == 0, "a sender that keeps to its window loses nothing"
+
+
+@pytest.mark.parametrize("host", [RECEIVER, FORWARDED], ids=["own flow", "forwarded flow"])
+def test_a_sender_that_ignores_its_window_is_held(path: MakePath, host: str) -> None:
+    """The host itself believes in its own, large window, and would accept everything."""
+    one = path(back=wide_open, is_forwarded=host == FORWARDED)
+    mbps = Transfer(one, host).mbps(MEASURED_S, after=WARMUP_S)
+    status = told(one)
+    # It takes the drops for congestion, and may be slower than its cap.
+    assert mbps < HELD[1], status
+    assert status["kernel"]["beyond"] > 0, status
 
 
 @pytest.mark.parametrize(

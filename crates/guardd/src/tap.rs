@@ -38,6 +38,9 @@ pub struct KernelCounts {
     /// ACKs whose window was left alone, as TCP-AO or TCP-MD5 signs it.
     #[serde(default)]
     pub authenticated: u64,
+    /// Packets of data that were dropped, as they lie beyond the window that their sender was told.
+    #[serde(default)]
+    pub beyond: u64,
 }
 
 /// How flows are held back.
@@ -140,9 +143,9 @@ impl Programs {
         let bss = self.object.maps().find(|m| m.name().as_encoded_bytes().ends_with(b".bss"));
         let bytes = bss.and_then(|m| m.lookup(&[0; 4], MapFlags::ANY).ok().flatten()).unwrap_or_default();
         let mut words = bytes.chunks_exact(8).map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
-        let [told, lost, thinned, merged, rewritten, unscaled, authenticated] =
+        let [told, lost, thinned, merged, rewritten, unscaled, authenticated, beyond] =
             std::array::from_fn(|_| words.next().unwrap_or(0));
-        KernelCounts { told, lost, thinned, merged, rewritten, unscaled, authenticated }
+        KernelCounts { told, lost, thinned, merged, rewritten, unscaled, authenticated, beyond }
     }
 
     /// What the program of `side` makes of `frame` (with an Ethernet header), `repeat` times, sent nowhere; and how long

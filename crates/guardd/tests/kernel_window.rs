@@ -223,6 +223,56 @@ fn tcp_is_found_behind_ipv6_extension_headers_and_in_atomic_fragments() {
     assert_eq!(told(&behind(51, 1, [0; 8])), 0, "authenticated: it must not be changed");
 }
 
+/// Data of IPv4 that arrive.
+fn arrival(seq: u32, payload: usize, flags: Flags) -> Vec<u8> {
+    let builder = PacketBuilder::ethernet2([4; 6], [2; 6]).ipv4([192, 0, 2, 1], [10, 0, 0, 1], 64);
+    let mut tcp = builder.tcp(443, 5001, seq, 500).ack(7);
+    tcp = if flags.rst { tcp.rst() } else { tcp };
+    let mut bytes = Vec::new();
+    tcp.write(&mut bytes, &vec![0; payload]).expect("a vector takes it");
+    bytes
+}
+
+#[test]
+fn data_beyond_the_window_that_the_sender_was_told_are_dropped() {
+    if is_unprivileged() {
+        return;
+    }
+    let programs = Programs::load(ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let arrives = |seq: u32, payload: usize, flags: Flags| {
+        let before = programs.counts();
+        programs.rehearse(Side::Ingress, &arrival(seq, payload, flags), 1).expect("it takes the frame");
+        let now = programs.counts();
+        assert_eq!(now.told - before.told + now.beyond - before.beyond, 1);
+        now.told > before.told
+    };
+    let plain = Flags::default();
+    let start = u32::MAX - 70_000;
+    let ack = |window| sent(&programs, &departure(Kind::Ipv4, start.wrapping_add(50_000), window, plain));
+    assert!(arrives(start.wrapping_add(90_000), 1000, plain), "nobody holds it");
+    programs.hold(&flow(Kind::Ipv4), WindowTarget::from_bytes(10_000, MSS), Some(0)).unwrap();
+    assert!(arrives(start.wrapping_add(90_000), 1000, plain), "nothing is promised yet");
+    sent(&programs, &departure(Kind::Ipv4, start, 60_000, plain));
+    assert_eq!(ack(60_000), 10_000, "promised are 60,000 from the start on, the host believes in 110,000");
+    for (offset, payload, flags, is_taken) in [
+        (50_000, 1000, plain, true),
+        (59_000, 1000, plain, true),
+        (60_000, 1, plain, true),
+        (59_001, 1001, plain, false),
+        (60_000, 1000, plain, false),
+        (109_999, 1000, plain, false),
+        (110_000, 1000, plain, true),
+        (0, 1000, plain, true),
+        (60_000, 0, Flags { syn: false, rst: true }, true),
+    ] {
+        assert_eq!(arrives(start.wrapping_add(offset), payload, flags), is_taken, "{payload} bytes at {offset}");
+    }
+    assert_eq!(ack(10_000), 10_000);
+    assert!(arrives(start.wrapping_add(60_000), 1000, plain), "the host's own window ends there as well");
+    programs.release(&flow(Kind::Ipv4)).unwrap();
+    assert!(arrives(start.wrapping_add(60_000), 1000, plain), "released");
+}
+
 /// What a packet costs in the kernel: `cargo test -p fairweir-guardd --test kernel_window -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures time"]
