@@ -91,7 +91,7 @@ def play(
     try:
         return _follow(ours, (config, base, watching, class_objects.parcel()), report)
     except (EOFError, ConnectionError):
-        raise _fault(config, reached, *_death(process.wait())) from None
+        raise _fault(config, reached, *_death(process.wait(), config)) from None
     except TimeoutError as error:
         hint = "look for a loop whose end depends on what it computes; the kernel's verifier refuses those"
         raise _fault(config, reached, str(error), hint) from None
@@ -132,9 +132,10 @@ def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> 
         report(tidings.value)
 
 
-def _death(code: int) -> tuple[str, str | None]:
-    """Give what a process died of, and what to do about it."""
-    return f"crashed ({describe_exit(code)})", _HINTS.get(-code)
+def _death(code: int, config: dict[str, Any]) -> tuple[str, str | None]:
+    """Return what a process died of, and what to do about it; the hints are for C, which has pointers."""
+    has_c = any(cca.is_bpf_source(flow["cca"]) for flow in config["flows"])
+    return f"crashed ({describe_exit(code)})", _HINTS.get(-code) if has_c else None
 
 
 def _fault(config: dict[str, Any], reached_ns: int, what: str, hint: str | None) -> ControllerError:

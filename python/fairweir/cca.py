@@ -8,6 +8,7 @@ import importlib.util
 import json
 import random
 import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -273,15 +274,17 @@ def _load_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[key] = module
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
+        # What a user's module prints is no part of a command's result, which may be JSON.
+        with redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
         del sys.modules[key]
         raise CcaError(f"`{path.name}` does not run: {_blame(error, path)}", cca=str(path)) from error
     vars(module)["__fairweir_stamp__"] = stamp
     return module
 
 
-def _blame(error: Exception, path: Path) -> str:
+def _blame(error: Exception | SystemExit, path: Path) -> str:
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"{type(error).__name__}: {error.msg} ({path.name}, line {error.lineno})"
     return describe_exception(error)
@@ -289,13 +292,14 @@ def _blame(error: Exception, path: Path) -> str:
 
 def _load_module(name: str) -> ModuleType:
     try:
-        return importlib.import_module(name)
+        with redirect_stdout(sys.stderr):
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             hint = "for a file write its path with `.py`: `mine.py:MyCca`"
             raise CcaError(f"no Python module `{name}`", hint=hint, cca=name) from error
         raise CcaError(f"module `{name}` cannot be imported: {describe_exception(error)}", cca=name) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CcaError(
             f"module `{name}` cannot be imported: {describe_exception(error)}",
             hint="for a file write its path with `.py`: `mine.py:MyCca`",

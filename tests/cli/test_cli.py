@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -201,6 +202,13 @@ def test_list_json(call: Call) -> None:
     assert document["exhibits"]
     assert all(row.keys() >= {"name", "summary"} for rows in document.values() for row in rows)
     assert "beta" in call("list", "ccas").out
+    assert list(call("list", "models", "policies", "--json").document) == ["models", "policies"]
+    assert call("list", "models", "nothing").code == 2
+
+
+@pytest.mark.parametrize("words", [["list"], ["doctor"]])
+def test_no_markup_is_shown_as_text(call: Call, words: list[str]) -> None:
+    assert not re.search(r"\[/?[a-z]+\]", call(*words).out)
 
 
 @pytest.mark.parametrize("options", [[], ["--c"]])

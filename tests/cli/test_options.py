@@ -333,7 +333,7 @@ OTHERS = {
     "kernel load": "NAME --name --set --default --json",
     "kernel params": "NAME --set --json",
     "kernel unload": "NAME --force --json",
-    "list": "KIND --json",
+    "list": "KINDS --json",
     "new cca": "NAME --c --dir --json",
     "prove": "SUITE --list --model --search --certificate --out --json",
     "reproduce": "IDS --all --quick --on --list --index --experiments --plot --page --out --workers --json",

@@ -18,6 +18,7 @@ TRICKS = {
     "Prints": "print('{} from the controller')",
     "Forks": "os.fork()",
     "Eats": "self.held = bytearray(1 << 60)",
+    "Crashes": "__import__('ctypes').string_at(0)",
 }
 
 
@@ -49,6 +50,31 @@ def test_json_stays_json(scenario: Path, name: str) -> None:
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["flows"][0]["cca"].endswith(name)
     assert ended.stderr == ("{} from the controller\n" if name == "Prints" else "")
+
+
+@pytest.mark.parametrize("name", ["loud.py:Loud", "loud:Loud"])
+def test_what_a_module_prints_is_no_part_of_the_result(
+    scenario: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loud = "print('{} from the module')\nfrom fairweir import Cca\n\n\nclass Loud(Cca):\n"
+    (scenario.parent / "loud.py").write_text(f"{loud}    def on_ack(self, ack):\n        pass\n")
+    monkeypatch.setenv("PYTHONPATH", str(scenario.parent))
+    ended = fairweir("run", scenario, "--json", "--set", f"flow.0.cca={name}")
+    assert json.loads(ended.stdout)["flows"][0]["id"] == "f"
+    assert "{} from the module" in ended.stderr
+
+
+def test_a_module_that_exits_is_an_error(scenario: Path) -> None:
+    (scenario.parent / "leaves.py").write_text("import sys\n\nsys.exit(0)\n")
+    ended = fairweir("run", scenario, "--json", "--set", "flow.0.cca=leaves.py:Leaves")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "`leaves.py` does not run: SystemExit: 0 (leaves.py, line 3" in ended.stderr
+
+
+def test_hints_for_c_are_not_given_for_python(scenario: Path) -> None:
+    ended = fairweir("run", scenario, "--set", "flow.0.cca=tricks.py:Crashes")
+    assert "SIGSEGV" in ended.stderr
+    assert "hint" not in ended.stderr
 
 
 @pytest.mark.parametrize(

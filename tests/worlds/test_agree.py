@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from fairweir.agree.hosts import stall
 from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import Agreement, agree, load_scenarios
 from fairweir.agree.page import render
-from fairweir.agree.table import closing
+from fairweir.agree.table import closing, show
+from fairweir.cli import output
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError, FairweirError, KernelError
 from fairweir.run import run
@@ -142,7 +144,9 @@ def matrix(tmp_path: Path, *names: str) -> Agreement:
     return agree(scenarios, ["reno", "cubic"], seeds=[1, 2], archive=Archive(tmp_path), workers=1)
 
 
-def test_a_matrix_counts_only_what_was_judged(kernel: list[str], tmp_path: Path) -> None:
+def test_a_matrix_counts_only_what_was_judged(
+    kernel: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = matrix(tmp_path, "same", "differs", "late", "fails")
     # Late runs are played twice.
     assert len(kernel) == 10
@@ -150,6 +154,8 @@ def test_a_matrix_counts_only_what_was_judged(kernel: list[str], tmp_path: Path)
     assert (found.share, found.holds) == (0.5, False)
     assert found.cell("cubic", "fails").why == "kernel: no such controller here"
     assert closing(found).startswith("2 of 4 cells agree (50%, less than 80%)")
+    show(found, output.stdout)
+    assert not re.search(r"\[/?[a-z]+\]", capsys.readouterr().out)
     page = render(found)
     assert all(word in page for word in ("differs", "p99 9 ms", "−50%", "no such controller here"))
     assert found.document()["counts"] == {"agrees": 2, "differs": 2, "not_judged": 2, "not_played": 2}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
+from rich.text import Text
 
 from fairweir.agree.compare import Cell, Standing
 
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
 
     from fairweir.agree.matrix import Agreement
 
-MARKS = {
-    Standing.AGREES: "[green]✓[/green]",
-    Standing.DIFFERS: "[red]✗[/red]",
-    Standing.NOT_JUDGED: "[yellow]late[/yellow]",
-    Standing.NOT_PLAYED: "[yellow]-[/yellow]",
+#: What stands for a cell, and its style.
+MARKS: Final = {
+    Standing.AGREES: ("✓", "green"),
+    Standing.DIFFERS: ("✗", "red"),
+    Standing.NOT_JUDGED: ("late", "yellow"),
+    Standing.NOT_PLAYED: ("-", "yellow"),
 }
 
 
@@ -57,10 +59,10 @@ def closing(agreement: Agreement) -> str:
     )
 
 
-def _mark(cell: Cell) -> str:
-    mark = MARKS[cell.standing]
+def _mark(cell: Cell) -> Text:
+    mark, style = MARKS[cell.standing]
     if cell.only_by_seeds:
-        return mark.replace("✓", "~")
-    if cell.standing is Standing.DIFFERS and cell.worst is not None:
-        return f"{mark} [red]{cell.worst.off:+.0%}[/red]"
-    return mark
+        mark = mark.replace("✓", "~")
+    elif cell.standing is Standing.DIFFERS and cell.worst is not None:
+        mark = f"{mark} {cell.worst.off:+.0%}"
+    return Text(mark, style=style)

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from fairweir.cli import output
 from fairweir.cli.kernel import show_undone
 from fairweir.cli.options import AsJson
 from fairweir.doctor import clean, examine
 
-MARKS = {"ok": "[green]ok[/green]", "missing": "[yellow]missing[/yellow]", "broken": "[red]broken[/red]"}
+STYLES = {"ok": "green", "missing": "yellow", "broken": "red"}
 
 
 def doctor(
@@ -36,7 +37,8 @@ def doctor(
     else:
         table = Table("what", "", "found", "needed for", "hint", box=None, header_style="bold")
         for check in checks:
-            table.add_row(check.name, MARKS[check.status], check.detail, check.serves, check.hint)
+            status = Text(check.status, style=STYLES[check.status])
+            table.add_row(check.name, status, check.detail, check.serves, check.hint)
         output.stdout.print(table)
     if any(check.status == "broken" for check in checks):
         raise typer.Exit(1)

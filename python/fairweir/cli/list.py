@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from fairweir import shipped
 from fairweir.cca import algorithms
@@ -24,13 +25,14 @@ KINDS = "ccas, rules, exhibits, scenarios, experiments, policies, challenges, mo
 
 
 def list_all(
-    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help=f"{KINDS}; default all.")] = None,
+    kinds: Annotated[list[str] | None, typer.Argument(metavar="[KIND]...", help=f"{KINDS}; default all.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List what comes with fairweir, by the names that commands take: CCAs, scenarios, rules, policies, ..."""
-    if kind is not None and kind not in _SOURCES:
-        raise ConfigError(f"nothing to list: `{kind}`", hint=did_you_mean(kind, _SOURCES))
-    found = {name: rows() for name, rows in _SOURCES.items() if kind in {None, name}}
+    for kind in kinds or ():
+        if kind not in _SOURCES:
+            raise ConfigError(f"nothing to list: `{kind}`", hint=did_you_mean(kind, _SOURCES))
+    found = {name: _SOURCES[name]() for name in kinds or _SOURCES}
     if as_json:
         output.print_json(found)
         return
@@ -38,7 +40,7 @@ def list_all(
         table = Table(title=name, title_justify="left", title_style="bold", box=None, show_header=False)
         for row in rows:
             params = ", ".join(f"{key}={json.dumps(value)}" for key, value in row.get("defaults", {}).items())
-            table.add_row(row["name"], row["summary"] + (f"\n[dim]{params}[/dim]" if params else ""))
+            table.add_row(row["name"], Text.assemble(row["summary"], (f"\n{params}" if params else "", "dim")))
         output.stdout.print(table)
 
 
