@@ -2,8 +2,7 @@
 
     python benches/checkers.py FOLDER...     (each with question.smt2 and certificate.txt)
 
-    python benches/checkers.py FOLDER...     (each with question.smt2 and certificate.txt)
-ratios of the pairs.
+CPU time in one process: medians of pairs, and of the ratios of the pairs.
 """
 
 from __future__ import annotations
