@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -82,12 +84,31 @@ def test_a_page_opens_without_an_error_and_draws_its_figures(
         "agreement.html.j2": agreement,
     }
     page = make[template]()
-    # a printer draws all in sight at once; else they wait for their turn, which a busy machine may not give them
-    assert "</body>" in page
-    dom, said = opened(page.replace("</body>", "<script>dispatchEvent(new Event('beforeprint'))</script></body>"))
+    dom, said = opened(page)
     assert said == []
     assert ">This figure cannot be drawn" not in dom
+    # those behind tabs and far below are drawn when they come into sight
     assert 'class="plot js-plotly-plot"' in dom
+
+
+#: Says how wide the page around it is laid out, in CSS pixels, once it is drawn.
+MEASURE = """<script>addEventListener("load", () => setTimeout(() => {
+  parent.document.title = `${innerWidth} of ${document.documentElement.scrollWidth}`; }, 5000))</script>"""
+
+
+@pytest.mark.parametrize("kind", ["report", "explain"])
+def test_a_page_is_no_wider_than_a_phone(
+    kind: str, opened: Callable[[str], tuple[str, list[str]]], results: AuditResults, tmp_path: Path
+) -> None:
+    # As many sections as a whole battery has, so that the list of them is longer than its place.
+    shown = results.ccas[0].exhibits[0]
+    results.ccas[0].exhibits += [shown.model_copy(update={"family": f"another-{i}"}) for i in range(30)]
+    page = (render_report(results) if kind == "report" else explained(tmp_path)).replace("</body>", f"{MEASURE}</body>")
+    # Windows of a browser have a minimum width, frames have none.
+    dom, _ = opened(f'<title>none</title><iframe srcdoc="{html.escape(page)}" style="width: 400px; height: 900px">')
+    inner, _, whole = re.findall("<title>(.*?)</title>", dom)[0].partition(" of ")
+    assert int(inner) == 400
+    assert int(whole) <= 400
 
 
 def test_an_error_on_the_console_is_seen(opened: Callable[[str], tuple[str, list[str]]]) -> None:
