@@ -5,6 +5,7 @@ use crate::terminal;
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// A file that lines are appended to.
@@ -18,7 +19,9 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn open(path: &Path) -> Result<Log, GuardError> {
-        let open = OpenOptions::new().create(true).append(true).open(path);
+        // A pipe whose reader waits shall not keep decisions waiting: what it has no room for is an outage, as a full disk.
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        let open = OpenOptions::new().create(true).append(true).custom_flags(flags).open(path);
         Ok(Log { path: path.to_owned(), file: open.during(|| format!("open {}", path.display()))?, is_torn: false })
     }
 
@@ -29,5 +32,35 @@ impl Log {
         let written = self.file.write_all(line.as_bytes());
         self.is_torn = written.is_err();
         written.during(|| format!("write {}", self.path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+    use serde_json::json;
+    use std::io::Read;
+
+    #[test]
+    fn a_pipe_that_nobody_reads_keeps_nothing_waiting() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pipe");
+        mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+        let refused = Log::open(&path).unwrap_err().to_string();
+        assert!(refused.starts_with("open "), "nobody has it open: {refused}");
+
+        let mut reader = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path).unwrap();
+        let mut log = Log::open(&path).unwrap();
+        let event = json!({ "why": "x".repeat(1000) });
+        let written = (0..1000).take_while(|_| log.write(&event).is_ok()).count();
+        assert!((1..1000).contains(&written), "{written} lines");
+        // What was cut off is ended once there is room again.
+        let mut bytes = vec![0; 1 << 20];
+        let before = reader.read(&mut bytes).unwrap();
+        log.write(&json!(7)).unwrap();
+        let after = reader.read(&mut bytes).unwrap();
+        assert!(before > 0 && bytes[..after].ends_with(b"\n7\n"), "{after} bytes");
     }
 }
