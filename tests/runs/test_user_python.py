@@ -124,6 +124,8 @@ def test_a_signal_ends_a_sweep_quietly(scenario: Path, signum: signal.Signals) -
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Whoever runs the tests may ignore hang-ups, as nohup does, and so would the command.
+        preexec_fn=lambda: signal.signal(signum, signal.SIG_DFL),  # noqa: PLW1509 - one system call
     )
     # Its workers stand beside it in the group: then it plays.
     while len(members(process.pid)) < 4:
