@@ -63,6 +63,18 @@ def test_flows_of_one_link_are_one_link(call: Any, tmp_path: Path) -> None:
     assert "bufferbloat grade" in lines[1]
 
 
+def test_jitter_is_not_claimed_below_what_propagation_leaves_unknown(call: Any, tmp_path: Path) -> None:
+    """The link is ideal; on which side of its queue a flow's propagation is longer cannot be seen."""
+    data = captured(tmp_path, ccas=["cubic", "cubic"], flows=[{}, {"start": "1.5s", "rtprop": "20ms"}])
+    (link,) = json.loads(call(data, "--json").out)["links"]
+    assert link["propagation_spread_ns"] == pytest.approx(20e6, abs=1e6)
+    shown = call(data).out
+    assert "made this: least jitter" not in shown
+    assert "no model" not in shown
+    assert "jitter D          at least" not in shown
+    assert "explained by      ideal link" in shown
+
+
 def ipv6(data: bytes) -> bytes:
     """The same capture with IPv6 headers, whose addresses have brackets in front of a port."""
     out, at = [data[:24]], 24

@@ -87,6 +87,9 @@ pub struct Link {
     pub is_queue_ahead: bool,
     /// The jitter that was granted, ns.
     pub jitter_assumed_ns: f64,
+    /// Maximum difference between the flows' propagation delays, ns. Which part of it lies before the queue is not seen, so
+    /// the order of arrivals at the queue is known to this only, and a smaller jitter of the merged packets means nothing.
+    pub propagation_spread_ns: u64,
 }
 
 /// The belief sets of a group's packets.
@@ -238,6 +241,7 @@ pub(crate) fn judge_link(flows: &[&[Packet]], packets: &[Packet], resolution: f6
         pairs_bytes_per_s: agreed(&spread.pairs, 0..u64::MAX),
         is_queue_ahead: true,
         jitter_assumed_ns: jitter,
+        propagation_spread_ns: 0,
     };
     Some((link, Sets { cbr_delay, ccac, models, pieces, shrinking, aggregation }))
 }
@@ -364,5 +368,6 @@ pub(crate) fn delivered_rate(packets: &[Packet], round_trip: u64) -> Option<Link
         pairs_bytes_per_s: None,
         is_queue_ahead: false,
         jitter_assumed_ns: jitter,
+        propagation_spread_ns: 0,
     })
 }

@@ -255,7 +255,8 @@ fn explain_all(
             [only] => judge_link(&members, only, resolution),
             _ => judge_link(&members, &merge(&packets, &group), resolution),
         };
-        let Some((link, of_link)) = judged else { continue };
+        let Some((mut link, of_link)) = judged else { continue };
+        link.propagation_spread_ns = group.members.iter().map(|&(_, later)| later).max().unwrap_or(0);
         let least = |packets: &[Packet]| packets.iter().filter_map(Packet::rtt).min();
         let seen = group.members.iter().filter_map(|&(i, later)| Some(least(packets[i])?.saturating_sub(later)));
         let empty = seen.min().unwrap_or(u64::MAX / 2);

@@ -52,13 +52,13 @@ def findings(facts: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
     link = link_of(facts, document)
     told = _limits(facts)
     if link is None:
-        return [*told, *_models(facts)]
+        return [*told, *_models(facts, link)]
     told += _use(facts, link, document)
     if facts["flow"] == link["flows"][0]:
         told += [*_changes(facts, link), *_bucket(link)]
     elif link["changes"] or link["token_bucket"]:
         told.append(Finding(f"What the bottleneck did is told of flow {link['flows'][0]}"))
-    return [*told, *_bursts(facts), *_models(facts)]
+    return [*told, *_bursts(facts), *_models(facts, link)]
 
 
 def link_of(facts: dict[str, Any], document: dict[str, Any]) -> dict[str, Any] | None:
@@ -126,11 +126,23 @@ def _flows(numbers: list[int]) -> str:
     return f"flows {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
-def _models(facts: dict[str, Any]) -> list[Finding]:
+def is_within(verdict: dict[str, Any], spread_ns: int) -> bool:
+    """Whether a model needs no more jitter than what the flows' propagation delays leave unknown, ns."""
+    least = verdict["jitter_least_ns"]
+    return least is not None and 0 < least <= spread_ns
+
+
+def _models(facts: dict[str, Any], link: dict[str, Any] | None) -> list[Finding]:
     """Say what contradicts the models that do not explain the flow (thesis section 8.3.2)."""
     told = []
+    spread = 0 if link is None else link["propagation_spread_ns"]
+    if any(is_within(verdict, spread) and not verdict["explains"] for verdict in facts["models"]):
+        text = f"Jitter below {about(spread * MS)} ms is not known: the propagation delays of the flows differ by that"
+        told.append(Finding(f"{text}, and the capture does not show on which side of the queue"))
     for verdict in facts["models"]:
         frames, least = verdict["frames"], verdict["jitter_least_ns"]
+        if is_within(verdict, spread):
+            continue
         if least is None or least > verdict["jitter_most_ns"]:
             needs = "none that was tried" if least is None else f"{about(least * MS)} ms"
             text = f"No {MODELS[verdict['model']]} made this: least jitter {needs}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fairweir.explain.findings import MODELS, PLACES, duration_s, limited_by, link_of, rate_mbps
+from fairweir.explain.findings import MODELS, PLACES, duration_s, is_within, limited_by, link_of, rate_mbps
 from fairweir.explain.words import KB, MBPS, MS, about, grade, size, span
 
 #: Flows with fewer packets than this, or than this share of the largest one's bytes, are told of in one line.
@@ -94,8 +94,13 @@ def _symbols(facts: dict[str, Any], link: dict[str, Any]) -> list[tuple[str, str
         ends = {"lo": bounds["least_bytes_per_s"], "hi": bounds["most_bytes_per_s"]}
         table.append(("C, CCAC", span(ends, MBPS, "Mbit/s")))
     assumed_ms = belief["jitter_assumed_ns"] * MS
-    table.append(("jitter D", f"at least {about(least_ms)} ms; assumed: at most {about(assumed_ms)} ms"))
-    explaining = [MODELS[verdict["model"]] for verdict in facts["models"] if verdict["explains"]]
+    spread_ns = link["propagation_spread_ns"]
+    is_known = least_ms > spread_ns * MS or not spread_ns
+    known = f"at least {about(least_ms)} ms" if is_known else f"unknown below {about(spread_ns * MS)} ms"
+    table.append(("jitter D", f"{known}; assumed: at most {about(assumed_ms)} ms"))
+    explaining = [
+        MODELS[v["model"]] for v in facts["models"] if v["explains"] or is_within(v, link["propagation_spread_ns"])
+    ]
     table.append(("explained by", ", ".join(explaining) or "no model"))
     return table
 
