@@ -47,17 +47,22 @@ impl Includes {
         Path::new(file).canonicalize().map_or(true, |path| self.folders.iter().any(|folder| path.starts_with(folder)))
     }
 
-    /// The beginning of a compiler's messages, without excerpts of other files.
+    /// The beginning of a compiler's messages, without those about other files and excerpts of them: an assembler, which
+    /// has directives of its own to include a file, quotes the line that it cannot read.
     pub fn shown(&self, messages: &str) -> String {
         let mut is_ours = true;
         let lines = messages.lines().filter(|line| {
             // An excerpt is indented and follows the place that it is from: `file:line:column: error: ...`.
             if !line.starts_with([' ', '\t']) && !line.starts_with(|c: char| c.is_ascii_digit()) {
                 is_ours = line.split(':').next().is_some_and(|file| self.admits(file));
-                return true;
             }
             is_ours
         });
-        lines.take(MAX_LINES).collect::<Vec<_>>().join("\n")
+        let shown: Vec<&str> = lines.take(MAX_LINES).collect();
+        if shown.is_empty() {
+            "its messages are about other files, which are not shown".to_owned()
+        } else {
+            shown.join("\n")
+        }
     }
 }

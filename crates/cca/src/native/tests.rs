@@ -447,6 +447,7 @@ fn messages_of_the_compiler_show_no_other_file() {
         format!("#line 1 \"{path}\"\nint x = ;\n"),
         format!("# 1 \"{path}\"\nint x = ;\n"),
         format!("int y = ;\n#line 1 \"{path}\"\n#error here\n"),
+        format!("asm(\".include \\\"{path}\\\"\");\n"),
     ] {
         let (reason, _) = refusal("leak.bpf.c", &text);
         assert!(!reason.contains("hunter2"), "{text}: {reason}");
