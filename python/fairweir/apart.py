@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from fairweir import _core, cca, class_objects
 from fairweir.errors import ControllerError, FairweirError, describe_exception
-from fairweir.process import contain_user_code, describe_exit, die_with_parent
+from fairweir.process import describe_exit, die_with_parent, user_code
 from fairweir.units import Duration
 from fairweir.world_sim import NOBODY, Played, Watching, is_users, simulate
 
@@ -161,9 +161,9 @@ def serve(fd: int) -> None:
     parent = Connection(fd)
     config, base, watching, parcel = parent.recv()
     class_objects.receive(parcel)
-    contain_user_code()
     try:
-        played = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)), watching)
+        with user_code():
+            played = simulate(config, base, lambda at_ns: parent.send(_Tidings("at", at_ns)), watching)
     except FairweirError as error:
         parent.send(_Tidings("failed", error))
     except Exception as error:  # noqa: BLE001 - whatever it is, the parent is to raise it

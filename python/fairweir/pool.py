@@ -12,6 +12,7 @@ from concurrent.futures import TimeoutError as JobTimeoutError
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import context, resource_tracker
+from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar
 
@@ -128,10 +129,12 @@ def iter_jobs(
     _track_resources()
     server = fork_server() if fn.__module__ != "__main__" else context.ForkServerContext()
     server.set_forkserver_preload(["fairweir.run"])
+    # No worker outlives the jobs: each waits for the end of this pipe, which comes with theirs or with this process's.
+    tether, held = server.Pipe(duplex=False)
     pool = ProcessPool(
         max_workers=min(workers or default_workers(), len(jobs)),
         initializer=_become_worker,
-        initargs=(timeout_s is not None, class_objects.parcel()),
+        initargs=(tether, timeout_s is not None, class_objects.parcel()),
         context=server,
     )
     finished = False
@@ -146,6 +149,8 @@ def iter_jobs(
         with suppress(RuntimeError):
             pool.close() if finished else pool.stop()
             pool.join()
+        held.close()
+        tether.close()
 
 
 class _Worker(context.ForkServerProcess):
@@ -190,7 +195,12 @@ def _track_resources() -> None:
         signal.signal(signal.SIGHUP, handler)
 
 
-_is_guarded = False
+_is_worker = _is_guarded = False
+
+
+def is_worker() -> bool:
+    """Whether this process is a worker, which nothing but jobs runs in."""
+    return _is_worker
 
 
 def is_guarded() -> bool:
@@ -198,13 +208,24 @@ def is_guarded() -> bool:
     return _is_guarded
 
 
-def _become_worker(has_time_limit: bool, parcel: class_objects.Parcel) -> None:
-    """Leave Ctrl-C to the parent, which ends its workers, and stdout to its result."""
-    global _is_guarded  # noqa: PLW0603 - of the whole process, once
-    _is_guarded = has_time_limit
+def _become_worker(tether: Connection, has_time_limit: bool, parcel: class_objects.Parcel) -> None:
+    """Leave Ctrl-C to the parent, which ends its workers, and stdout to its result.
+
+    A worker that takes a dead one's place while the pool closes is missed by it, and would wait for jobs for ever, with
+    the command's output open.
+    """
+    global _is_worker, _is_guarded
+    _is_worker, _is_guarded = True, has_time_limit
+    threading.Thread(target=_end_with, args=(tether,), daemon=True).start()
     contain_output()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     class_objects.receive(parcel)
+
+
+def _end_with(tether: Connection) -> None:
+    with suppress(EOFError, OSError):
+        tether.recv_bytes()
+    os._exit(0)
 
 
 def _outcome(index: int, job: Job, future: Future[Result], timeout_s: float | None) -> Done[Job, Result] | Failed[Job]:

@@ -7,7 +7,8 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 
 _PR_SET_PDEATHSIG = 1
@@ -45,19 +46,38 @@ def contain_output() -> None:
     os.dup2(2, 1)
 
 
-@cache
-def contain_user_code() -> None:
-    """Make this process safe to run a user's code in, from now on: its memory is limited and its copies end at once.
+@contextmanager
+def user_code() -> Iterator[None]:
+    """Make this process safe to run a user's code in: its memory is limited, and a copy that it forks ends at once.
 
     Beyond the limit, half of the machine's memory divided by its cores (as many such processes may run at once), an
-    allocation fails, which is a MemoryError in Python. A copy that the code forks would play the run again and answer
-    twice.
+    allocation fails, which is a MemoryError in Python; the limit stays. A copy would play the run again, and go on in a
+    pool as a worker that nobody ends.
     """
+    global _runs_user_code  # noqa: PLW0603 - of the whole process
+    _contain()
+    _runs_user_code = True
+    try:
+        yield
+    finally:
+        _runs_user_code = False
+
+
+_runs_user_code = False
+
+
+@cache
+def _contain() -> None:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = max(MIN_USER_MEMORY, memory // 2 // max(1, len(os.sched_getaffinity(0))))
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
-    os.register_at_fork(after_in_child=lambda: os._exit(0))
+    os.register_at_fork(after_in_child=_end_copy)
+
+
+def _end_copy() -> None:
+    if _runs_user_code:
+        os._exit(0)
 
 
 def describe_exit(code: int) -> str:

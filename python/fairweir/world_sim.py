@@ -102,12 +102,13 @@ def play(
     if any(is_users(name) for name in names):
         from fairweir import pool
 
-        if pool.is_guarded():
-            process.contain_user_code()
-        elif isolates_python or any(cca.is_bpf_source(name) for name in names):
+        if not pool.is_guarded() and (isolates_python or any(cca.is_bpf_source(name) for name in names)):
             from fairweir import apart
 
             return apart.play(config, base, report, watching)
+        if pool.is_worker():
+            with process.user_code():
+                return simulate(config, base, report, watching)
     return simulate(config, base, report, watching)
 
 

@@ -88,6 +88,24 @@ def test_an_end_of_its_process_is_an_error_that_names_it(scenario: Path, name: s
     assert message in ended.stderr
 
 
+@pytest.mark.parametrize("last", ["Exits", "Forks"])
+def test_nothing_outlives_a_sweep_whose_workers_die(scenario: Path, last: str) -> None:
+    """A worker that replaces a dead one while the pool closes would keep the command's output open."""
+    words = ["sweep", str(scenario), "--out", str(scenario.parent / "out"), "--workers", "1"]
+    for seed in ("1", "2"):
+        command = [*words, "--seed", seed, "--grid", f"flow.0.cca=reno,tricks.py:{last}"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fairweir", *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        # Pipes end when the last process that has them does.
+        process.communicate(timeout=60)
+        while members(process.pid):
+            time.sleep(0.05)
+
+
 def test_a_sweep_keeps_the_runs_of_others(scenario: Path) -> None:
     grid = "flow.0.cca=tricks.py:Exits,tricks.py:Prints,tricks.py:Forks,reno"
     ended = fairweir("sweep", scenario, "--grid", grid, "--json", "--workers", "1", "--out", scenario.parent / "out")
