@@ -44,6 +44,7 @@ def examine() -> list[Check]:
         Check("machine", "ok", f"{_cores()}, {_memory()}, Linux {platform.release()}", "speed"),
         _simulator(),
         _package("distributed", "sweep --cluster", "pip install 'fairweir[cluster]'"),
+        _package("av", "video tables, video run --live", "pip install 'fairweir[video]'"),
         _compiler(),
         *_kernel_world(),
     ]
