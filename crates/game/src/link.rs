@@ -1,0 +1,121 @@
+//! A link that obeys the model, for properties and for playing a controller against it.
+
+use rand::{Rng, RngExt};
+
+use crate::model::{EPS, LinkModel};
+use crate::window::{Observation, POINTS, Window};
+
+/// A jittery link of constant capacity with a finite buffer, fed a step at a time.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Capacity, in packets a step.
+    pub c: f64,
+    /// Buffer, in packets.
+    pub b: f64,
+    accepted: f64,
+    served: f64,
+    /// (sent, lost) at each point since the link was idle.
+    points: Vec<(f64, f64)>,
+    /// Points whose losses the sender knows.
+    visible: usize,
+    delivered: f64,
+}
+
+impl Link {
+    /// An idle link.
+    pub fn new(c: f64, b: f64) -> Link {
+        Link { c, b, accepted: 0.0, served: 0.0, points: vec![(0.0, 0.0)], visible: 1, delivered: 0.0 }
+    }
+
+    /// A link with C and B of the model: C 1 to 24 times its minimum, B a fifth of a step of C to 4 steps.
+    pub fn random<R: Rng>(model: &LinkModel, random: &mut R) -> Link {
+        let widest = (model.c.max / model.c.min).powf(0.6);
+        let c = model.c.min * widest.powf(random.random::<f64>());
+        let b = c * (0.2 + 4.0 * random.random::<f64>());
+        Link::new(c, b.clamp(model.b.min, model.b.max))
+    }
+
+    /// Packets in the queue.
+    pub fn queue(&self) -> f64 {
+        self.accepted - self.served
+    }
+
+    /// Cumulative packets delivered.
+    pub fn delivered(&self) -> f64 {
+        self.delivered
+    }
+
+    /// Cumulative packets lost, seen or not yet.
+    pub fn lost(&self) -> f64 {
+        self.points.last().expect("an idle link has a point").1
+    }
+
+    /// `rate` packets arrive in this step. `haste` (0 to 1) is what jitter leaves of the newly served packets: 1 delivers
+    /// them at once, 0 as late as the model allows.
+    pub fn step(&mut self, rate: f64, haste: f64) {
+        let (sent, lost) = *self.points.last().expect("an idle link has a point");
+        let before = self.served;
+        let offered = self.accepted + rate;
+        let room = before + self.c + self.b;
+        let dropped = if offered > room { offered - room } else { 0.0 };
+        self.accepted = offered.min(room);
+        self.served = (before + self.c).min(self.accepted);
+        let earliest = before.max(self.delivered);
+        self.delivered = if haste >= 1.0 { self.served } else { earliest + (self.served - earliest) * haste };
+        self.points.push((sent + rate, lost + dropped));
+        while self.points.get(self.visible).is_some_and(|(a, l)| self.delivered >= a - l - EPS) {
+            self.visible += 1;
+        }
+    }
+
+    /// What a sender with this window (of this link, all of its points but the newest) has learnt by the newest point.
+    pub fn observe(&self, w: &Window) -> Observation {
+        // Points before the connection began are idle.
+        let seen = self.points.len() + POINTS;
+        let first = seen - (w.len + 1);
+        let mut new = Observation { delivered: self.delivered, visible: 0, lost: [0.0; POINTS + 1] };
+        for t in 0..=w.len {
+            let at = (first + t).checked_sub(POINTS);
+            if at.is_some_and(|at| at >= self.visible) {
+                break;
+            }
+            new.lost[t] = at.map_or(0.0, |at| self.points[at].1);
+            new.visible = t + 1;
+        }
+        new
+    }
+}
+
+/// How a random window is made: sent, and how much of what was served is delivered.
+const STYLES: u32 = 4;
+
+/// A random link of the model, and the window of a sender that has sent over it for 6 to 25 steps: steadily, at random, in
+/// bursts, or filling up the queue; with no, random, alternating or extreme jitter. `link` is at the window's last point.
+pub fn random_window<R: Rng>(model: &LinkModel, random: &mut R) -> (Link, Window) {
+    let mut link = Link::random(model, random);
+    let mut window = Window::fresh();
+    let steps = 6 + random.random_range(0..20);
+    let (style, jitter) = (random.random_range(0..STYLES), random.random_range(0..STYLES));
+    let base = link.c * (0.3 + 1.2 * random.random::<f64>());
+    let mut next = 0.0;
+    for t in 0..=steps {
+        let arriving = next;
+        next = match style {
+            0 => base,
+            1 => base * 2.0 * random.random::<f64>(),
+            2 if random.random::<f64>() < 0.3 => base * 3.0,
+            2 => base * 0.5,
+            _ => (link.c - link.queue()).max(0.0) + 0.4 * random.random::<f64>(),
+        };
+        let haste = match jitter {
+            0 => 1.0,
+            1 => random.random(),
+            2 => f64::from(random.random::<bool>()),
+            _ => f64::from(t % 2),
+        };
+        link.step(arriving, haste);
+        let seen = link.observe(&window);
+        window.slide(&seen, next);
+    }
+    (link, window)
+}

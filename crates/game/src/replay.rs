@@ -1,0 +1,70 @@
+//! Play a window on one link: what the queue accepted and served at each point, and at the next one.
+
+use crate::model::{LinkModel, Range};
+use crate::slice::initial_service;
+use crate::window::{POINTS, Window};
+
+/// One link's way through a window and on to the next point (index `len`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trajectory {
+    /// N: cumulative packets that the queue accepted.
+    pub accepted: [f64; POINTS + 1],
+    /// I: cumulative packets that the link served, before jitter.
+    pub served: [f64; POINTS + 1],
+    /// Points of the window; the next point has this index.
+    pub len: usize,
+}
+
+impl Trajectory {
+    /// Packets in the queue at point `t`.
+    pub fn queue(&self, t: usize) -> f64 {
+        (self.accepted[t] - self.served[t]).max(0.0)
+    }
+
+    /// Packets in the queue at the next point, once what is on its way has arrived.
+    pub fn queue_next(&self) -> f64 {
+        self.queue(self.len)
+    }
+}
+
+/// Play the window at capacity `c` and buffer `b`, in packets (a step), from `served` = I\[0\] and `accepted` = N\[0\] (which
+/// is read only if the first point's losses are not known).
+pub fn replay(w: &Window, c: f64, b: f64, served: f64, accepted: f64) -> Trajectory {
+    let mut link = Trajectory { accepted: [0.0; POINTS + 1], served: [0.0; POINTS + 1], len: w.len };
+    link.accepted[0] = if w.visible > 0 { w.accepted(0) } else { accepted };
+    link.served[0] = served;
+    for t in 1..=w.len {
+        let sent = if t < w.len { w.sent[t] } else { w.sent_next };
+        let before = link.served[t - 1];
+        link.accepted[t] = if t < w.visible {
+            w.accepted(t)
+        } else {
+            (link.accepted[t - 1] + sent - w.sent[t - 1]).min(before + c + b)
+        };
+        link.served[t] = (before + c).min(link.accepted[t]);
+    }
+    link
+}
+
+/// N\[0\] that the window allows at buffer `b` and I\[0\] = `served`: one value if its losses are known.
+pub fn initial_accepted(w: &Window, b: f64, served: f64) -> Range {
+    if w.visible > 0 {
+        let known = w.accepted(0);
+        return Range::new(known, known);
+    }
+    let max = (w.sent[0] - w.lost_before).min(served + b);
+    Range::new(w.delivered_last().max(served).min(max), max)
+}
+
+/// The two extreme trajectories of capacity `c` and buffer `b`, longest queue first (smallest I\[0\]), shortest queue second;
+/// `None` if (`c`, `b`) does not explain the window.
+pub fn extreme_trajectories(w: &Window, model: &LinkModel, c: f64, b: f64) -> Option<[Trajectory; 2]> {
+    Some(trajectories_from(w, c, b, initial_service(w, model, c, b)?))
+}
+
+/// The trajectories from both ends of the interval of I\[0\], longest queue first.
+pub fn trajectories_from(w: &Window, c: f64, b: f64, served: Range) -> [Trajectory; 2] {
+    let longest = initial_accepted(w, b, served.min).max;
+    let shortest = initial_accepted(w, b, served.max).min;
+    [replay(w, c, b, served.min, longest), replay(w, c, b, served.max, shortest)]
+}

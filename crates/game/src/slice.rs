@@ -1,0 +1,173 @@
+//! Beliefs for one value of capacity: everything is a function of the service at the window's first point, I\[0\].
+//!
+//! With N = A - L, the link of thesis section 2.3 at steps of one RTprop is
+//! N\[t\] = min(N\[t-1\] + A\[t\] - A\[t-1\], I\[t-1\] + K), I\[t\] = min(I\[t-1\] + C, N\[t\]), with K = C + B. Where losses are
+//! known N is known, so I\[t\] = min(I\[0\] + C t, m_t) with m_t = min over 1 <= s <= t of N\[s\] + C (t - s). Every bound of K
+//! then falls, or does not change, as I\[0\] grows, so that the I\[0\] that have some K are one interval, and the range of K
+//! is found at its ends (docs/formal/game.md).
+
+use crate::model::{EPS, LinkModel, Range};
+use crate::window::{POINTS, Window};
+
+/// What a window allows for one value of C.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slice {
+    /// I\[0\] that some buffer explains.
+    pub served: Range,
+    /// Buffers that some I\[0\] explains.
+    pub b: Range,
+}
+
+/// m_t: the service by point t if the queue was last empty at one of the points 1 to t whose losses are known.
+fn chain(w: &Window, c: f64) -> [f64; POINTS] {
+    let mut m = [f64::INFINITY; POINTS];
+    for t in 1..w.len {
+        m[t] = m[t - 1] + c;
+        if t < w.visible {
+            m[t] = m[t].min(w.accepted(t));
+        }
+    }
+    m
+}
+
+/// I\[0\] that the delivered packets allow if nothing is known of the buffer.
+fn without_buffer(w: &Window, model: &LinkModel, c: f64, m: &[f64; POINTS]) -> Option<Range> {
+    let s = &w.delivered;
+    let end = w.delivered_last();
+    let late = c * (model.jitter - 1.0);
+    let mut served = Range::new(s[0], s[0] + c + late);
+    served.max = served.max.min(if w.visible > 0 { w.accepted(0) } else { w.sent[0] - w.lost_before });
+    for t in 0..w.len {
+        let since = c * t as f64;
+        served.min = served.min.max(s[t] - since);
+        if m[t] < s[t] - EPS {
+            return None;
+        }
+        if t + 1 < w.len {
+            let cap = s[t + 1] + late;
+            // A queue that was empty at a point whose losses are unknown had served more than was delivered at the end.
+            let may_be_empty = t > 0 && (m[t] <= cap + EPS || t >= w.visible && end + EPS < cap);
+            if !may_be_empty {
+                served.max = served.max.min(cap - since);
+            }
+        }
+    }
+    settle(served)
+}
+
+/// The interval if it is not empty; ends that cross by no more than `EPS` meet.
+fn settle(range: Range) -> Option<Range> {
+    if range.min > range.max + EPS { None } else { Some(Range::new(range.min, range.max.max(range.min))) }
+}
+
+/// The least K that the packets accepted by point `t` need: N\[t\], or what a hidden point has accepted at least.
+fn needed(w: &Window, t: usize) -> f64 {
+    if t < w.visible { w.accepted(t) } else { w.delivered_last() }
+}
+
+/// Points t >= 1 whose accepted packets bound K from below: the visible ones, and the first hidden one (the service before
+/// later ones is larger, and nothing more is known of what they accepted).
+fn bounding_points(w: &Window) -> std::ops::Range<usize> {
+    1..if w.visible == 0 { 1 } else { (w.visible + 1).min(w.len) }
+}
+
+/// True if packets sent by the hidden points suffice: they accepted more than was delivered at the end.
+fn hidden_were_sent(w: &Window) -> bool {
+    match w.visible {
+        0 => w.sent[0] - w.lost_before >= w.delivered_last() - EPS,
+        v if v < w.len => w.accepted(v - 1) + w.sent[v] - w.sent[v - 1] >= w.delivered_last() - EPS,
+        _ => true,
+    }
+}
+
+/// The first point's packets in the queue are I\[0\] less than this.
+fn at_first(w: &Window) -> f64 {
+    if w.visible > 0 { w.accepted(0) } else { w.delivered_last() }
+}
+
+/// Points at which packets were lost.
+fn losses(w: &Window) -> impl Iterator<Item = usize> {
+    (1..w.visible.max(1)).filter(|&t| w.has_loss_at(t))
+}
+
+/// The I\[0\] and the buffers that explain the window at capacity `c`; `None` if nothing does.
+pub fn slice(w: &Window, model: &LinkModel, c: f64) -> Option<Slice> {
+    if !hidden_were_sent(w) {
+        return None;
+    }
+    let m = chain(w, c);
+    let Range { min: mut lo, max: mut hi } = without_buffer(w, model, c, &m)?;
+    let (k_min, k_max) = (c + model.b.min, c + model.b.max);
+    let first = at_first(w);
+    lo = lo.max(first - model.b.max);
+    for t in bounding_points(w) {
+        let need = needed(w, t) - k_max;
+        lo = lo.max(need - c * (t - 1) as f64);
+        if m[t - 1] < need - EPS {
+            return None;
+        }
+    }
+    for f in losses(w) {
+        // I[f-1] <= N[f] - K + slack, for each lower bound of K
+        let (mf, since) = (m[f - 1], c * (f - 1) as f64);
+        let full = w.accepted(f) + model.slack;
+        if mf > full - k_min + EPS {
+            hi = hi.min(full - k_min - since);
+        }
+        let room = full - c - first;
+        if since > room + EPS {
+            lo = lo.max(mf - room);
+        }
+        for t in bounding_points(w) {
+            let mt = m[t - 1];
+            let room = full - needed(w, t);
+            if t > f && mf - mt > room + EPS {
+                if c * (f as f64 - t as f64) > room + EPS {
+                    return None;
+                }
+                hi = hi.min(room + mt - since);
+            }
+            if t < f && c * (f - t) as f64 > room + EPS {
+                if mf - mt > room + EPS {
+                    return None;
+                }
+                lo = lo.max(mf - room - c * (t - 1) as f64);
+            }
+        }
+    }
+    let served = settle(Range::new(lo, hi))?;
+    let by = |t: usize, i0: f64| (i0 + c * t as f64).min(m[t]);
+    let mut b = Range::new(model.b.min.max(first - served.max), model.b.max);
+    for t in bounding_points(w) {
+        b.min = b.min.max(needed(w, t) - by(t - 1, served.max) - c);
+    }
+    for f in losses(w) {
+        b.max = b.max.min(w.accepted(f) + model.slack - by(f - 1, served.min) - c);
+    }
+    Some(Slice { served, b: Range::new(b.min.min(model.b.max), b.max.max(b.min.min(model.b.max))) })
+}
+
+/// The I\[0\] that explain the window at capacity `c` and buffer `b`; `None` if none does.
+pub fn initial_service(w: &Window, model: &LinkModel, c: f64, b: f64) -> Option<Range> {
+    if !hidden_were_sent(w) {
+        return None;
+    }
+    let m = chain(w, c);
+    let Range { min: mut lo, max: mut hi } = without_buffer(w, model, c, &m)?;
+    let k = c + b;
+    lo = lo.max(at_first(w) - b);
+    for t in bounding_points(w) {
+        let need = needed(w, t) - k;
+        lo = lo.max(need - c * (t - 1) as f64);
+        if m[t - 1] < need - EPS {
+            return None;
+        }
+    }
+    for f in losses(w) {
+        let full = w.accepted(f) + model.slack - k;
+        if m[f - 1] > full + EPS {
+            hi = hi.min(full - c * (f - 1) as f64);
+        }
+    }
+    settle(Range::new(lo, hi))
+}

@@ -1,0 +1,89 @@
+//! Random windows of links that obey the model: what the beliefs say holds of the link that made them.
+
+use fairweir_game::link::{Link, random_window};
+use fairweir_game::{LinkModel, POINTS, Window, corners, fast_bounds, initial_service, slice};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+const CLOSE: f64 = 1e-4;
+
+fn windows(count: usize) -> impl Iterator<Item = (Link, Window)> {
+    let mut random = ChaCha8Rng::seed_from_u64(15);
+    (0..count).map(move |_| random_window(&LinkModel::default(), &mut random))
+}
+
+#[test]
+fn the_true_link_explains_its_window() {
+    let model = LinkModel::default();
+    let mut hidden_first = 0;
+    let mut losses = 0;
+    for (link, w) in windows(5000) {
+        let truth = slice(&w, &model, link.c).unwrap_or_else(|| panic!("no slice at {}: {w:?}", link.c));
+        assert!(truth.b.contains(link.b, CLOSE), "{truth:?} {link:?} {w:?}");
+        assert!(initial_service(&w, &model, link.c, link.b).is_some(), "{link:?} {w:?}");
+        hidden_first += usize::from(w.visible == 0);
+        losses += usize::from(w.visible > 0 && w.lost[w.visible - 1] > w.lost[0]);
+    }
+    assert!(losses > 500, "{losses} windows with a visible loss");
+    assert!(hidden_first > 0, "no window whose first point's losses are unknown");
+}
+
+#[test]
+fn a_slice_has_the_buffers_that_have_an_initial_service() {
+    let model = LinkModel::default();
+    for (link, w) in windows(500) {
+        let Some(found) = slice(&w, &model, link.c) else { panic!("{w:?}") };
+        for i in 0..=60 {
+            let b = model.b.min * (model.b.max / model.b.min).powf(f64::from(i) / 60.0);
+            let explains = initial_service(&w, &model, link.c, b).is_some();
+            assert!(!explains || found.b.contains(b, CLOSE), "b {b} explains, {found:?} {w:?}");
+            let inside = found.b.contains(b, -CLOSE);
+            assert!(explains || !inside, "b {b} is in {found:?}, explains nothing {w:?}");
+        }
+    }
+}
+
+#[test]
+fn the_true_capacity_is_within_fast_bounds() {
+    let model = LinkModel::default();
+    let mut empty = 0;
+    for (link, w) in windows(2000) {
+        let Some(bounds) = fast_bounds(&w, &model) else {
+            empty += 1;
+            continue;
+        };
+        assert!(bounds.c.contains(link.c, CLOSE), "{bounds:?} {link:?} {w:?}");
+        assert!(corners(&w, &model, None).is_some());
+    }
+    assert!(empty <= 2, "{empty} windows without explanation");
+}
+
+#[test]
+fn the_next_queue_is_between_the_extreme_trajectories_of_the_true_link() {
+    let model = LinkModel::default();
+    for (mut link, w) in windows(2000) {
+        let [longest, shortest] = fairweir_game::extreme_trajectories(&w, &model, link.c, link.b).expect("explains");
+        link.step(w.sent_next - w.sent[w.len - 1], 1.0);
+        let q = link.queue();
+        let range = shortest.queue_next() - CLOSE..=longest.queue_next() + CLOSE;
+        assert!(range.contains(&q), "{q} {range:?} {link:?} {w:?}");
+    }
+}
+
+#[test]
+fn sliding_keeps_the_latest_points() {
+    let mut w = Window::fresh();
+    for step in 0..10 {
+        let [path, _] = fairweir_game::extreme_trajectories(&w, &LinkModel::default(), 10.0, 5.0).expect("explains");
+        let new = w.observe(&path, path.served[w.len]);
+        w.slide(&new, 4.0);
+        assert_eq!((w.len, w.visible), (POINTS, POINTS));
+        assert_eq!(w.sent_next, 4.0 * f64::from(step + 1));
+    }
+    assert_eq!(w.sent, [16.0, 20.0, 24.0, 28.0, 32.0, 36.0]);
+    assert_eq!(w.delivered, w.sent);
+    let short = w.latest(3).expect("has three points");
+    assert_eq!((short.len, short.visible, &short.sent[..3]), (3, 3, &[28.0, 32.0, 36.0][..]));
+    assert_eq!(w.latest(7), None);
+    assert_eq!(w.latest(0), None);
+}
