@@ -30,21 +30,21 @@ def agree(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Scenario files, each flow's controller is replaced; default those that come with fairweir, agree/.",
+            help="Scenario files; each flow's controller is replaced. Default: the shipped scenarios agree/.",
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Every fourth scenario, fewer seeds.")] = False,
     runs: Annotated[int, typer.Option(min=1, max=100, help="Runs of each cell on the kernel.")] = 1,
     stall: Annotated[
-        str, typer.Option(metavar="TIME", help="Simulated hosts stall so long once a second; 0ms: never.")
+        str, typer.Option(metavar="TIME", help="Simulated hosts stall for TIME once a second; 0ms disables it.")
     ] = hosts.STALL,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Results and finished runs; those there are not repeated.")
+        Path, typer.Option(metavar="DIR", help="Store results here; finished runs found here are reused.")
     ] = Path("agreement"),
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes for simulations; default one a core.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Simulation processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play a matrix of controllers and scenarios in both worlds, and show where they differ and by how much.
+    """Run a matrix of controllers and scenarios in both worlds and report where they differ, and by how much.
 
     Exit 0: at least 80 % of the judged cells agree; 1: fewer; 2: could not play, or nothing was judged; 130:
     interrupted, and the same command goes on.

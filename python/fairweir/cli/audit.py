@@ -33,26 +33,28 @@ def audit(
         list[str],
         typer.Argument(metavar="CCA...", help="cubic, cubic{beta=0.5}, mine.py:Class, mine.bpf.c, rule.toml."),
     ],
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer points and shorter runs; seconds a CCA.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer points and shorter runs: seconds per CCA.")] = False,
     deep: Annotated[bool, typer.Option("--deep", help="More points, longer runs, ten seeds; many minutes.")] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="EXHIBIT", help="Run these exhibits (or all that begin so); repeatable."),
+        typer.Option("--only", metavar="EXHIBIT", help="Run only this exhibit, or all with this prefix; may repeat."),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", min=2, max=1000, help="Runs of every point; default 3, deep 10.")
+        int | None, typer.Option("--seeds", min=2, max=1000, help="Runs per point; default 3, with --deep 10.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where results go; default audit-<CCAs>.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Output directory; default audit-<CCAs>.")
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option("--baseline", metavar="FILE", help="An earlier results.json: exit 1 if anything worsened."),
+        typer.Option(
+            "--baseline", metavar="FILE", help="Compare with an earlier results.json; exit 1 if anything worsened."
+        ),
     ] = None,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default one a core.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, nothing else.")] = False,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default one per core.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a single JSON document on stdout.")] = False,
 ) -> None:
-    """Audit congestion controllers: a verdict on each exhibit, with evidence that replays.
+    """Audit congestion controllers: a verdict for each exhibit, with evidence that can be replayed.
 
     Exit 0: no claim fails; 1: a claim fails (with --baseline: something worsened); 2: bad input; 130: interrupted, with
     what had finished kept.

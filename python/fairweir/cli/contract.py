@@ -32,57 +32,66 @@ def contract(
         list[str] | None,
         typer.Argument(
             metavar="CCA...",
-            help="cubic, cubic{beta=0.5}, mine.py:Class, mine.bpf.c, rule.toml; wishes after --design.",
+            help="cubic, cubic{beta=0.5}, mine.py:Class, mine.bpf.c, rule.toml; with --design: requirements.",
         ),
     ] = None,
     *,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the CCAs, as exponent=2; may repeat."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter of the CCAs, such as exponent=2; may repeat."),
     ] = None,
     capacities: Annotated[
-        str | None, typer.Option(metavar="RATE,...", help="Links of the fit; default 24, 48 and 96 Mbps.")
+        str | None, typer.Option(metavar="RATE,...", help="Link rates of the fit; default 24, 48 and 96 Mbps.")
     ] = None,
-    flows: Annotated[str | None, typer.Option(metavar="N,...", help="Flows on each; default 2, 3, 4, 6, 8.")] = None,
+    flows: Annotated[
+        str | None, typer.Option(metavar="N,...", help="Numbers of flows on each link; default 2, 3, 4, 6, 8.")
+    ] = None,
     rtprops: Annotated[
-        str | None, typer.Option(metavar="TIME,...", help="The first for the fit; default 40, 20, 80 ms.")
+        str | None,
+        typer.Option(metavar="TIME,...", help="Rtprops; the first is used for the fit. Default 40, 20, 80 ms."),
     ] = None,
     buffer: Annotated[
-        str | None, typer.Option(help="As scenarios have it; default 4, 20 or 1 BDP by what the CCA does to it.")
+        str | None,
+        typer.Option(help="Buffer size as in scenarios; default 4, 20 or 1 BDP, chosen by how the CCA fills it."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Repeats of each setting.")] = 2,
-    first_seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the first repeat.")] = 1,
-    duration: Annotated[str | None, typer.Option(metavar="TIME", help="Of a run; a third is warm-up.")] = None,
-    ecn: Annotated[bool, typer.Option("--ecn", help="The link marks, from a queue of a fifth of a BDP on.")] = False,
-    oracle: Annotated[bool, typer.Option("--oracle", help="Tell flows their rtprop.")] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs per setting.")] = 2,
+    first_seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the first run.")] = 1,
+    duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Duration of a run; the first third is warm-up.")
+    ] = None,
+    ecn: Annotated[bool, typer.Option("--ecn", help="The link marks packets when its queue exceeds 0.2 BDP.")] = False,
+    oracle: Annotated[bool, typer.Option("--oracle", help="Flows know their rtprop.")] = False,
     open_loop: Annotated[
         bool,
         typer.Option(
             "--open-loop",
-            help="Hold what each flow sees, alone: where its rate rests. file.py:function gives actions to ask for.",
+            help="Hold one flow's observations constant and find its equilibrium rate; file.py:function adds actions.",
         ),
     ] = False,
     held: Annotated[
         str, typer.Option(metavar="NAME=LOW..HIGH", help="With --open-loop: qdelay=2ms..50ms, loss=0.01%..1%.")
     ] = "qdelay=2ms..50ms",
     table: Annotated[
-        bool, typer.Option("--table", help="Contracts by algebra and what they cost; plays nothing.")
+        bool, typer.Option("--table", help="Print analytical contracts and their costs, without runs.")
     ] = False,
     design: Annotated[
         bool,
-        typer.Option("--design", help="The contract for wishes: noise=1ms slowest=1Mbps fastest=100Mbps error=1.5."),
+        typer.Option(
+            "--design", help="Find a contract for requirements: noise=1ms slowest=1Mbps fastest=100Mbps error=1.5."
+        ),
     ] = False,
     scenario: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --design: write flows that follow it as a scenario.")
+        Path | None,
+        typer.Option(metavar="FILE", help="With --design: write a scenario whose flows follow the contract."),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Points and fits (png, svg or pdf).")] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Finished runs; those there are not repeated.")] = Path(
-        "contracts"
-    ),
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Plot points and fits (png, svg or pdf).")] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Store runs here; finished runs found here are reused.")
+    ] = Path("contracts"),
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Derive contracts from runs: rate as a function of delay, loss or marks, or that there is no such function.
+    """Derive contracts from runs: rate as a function of delay, loss or marks, or report that none exists.
 
     Exit 0: every CCA has a contract, or the wishes do; 1: one has none; 2: bad input, or runs failed; 130: interrupted,
     and the same command goes on.

@@ -19,7 +19,8 @@ STYLES = {"ok": "green", "missing": "yellow", "broken": "red"}
 
 def doctor(
     undo: Annotated[
-        bool, typer.Option("--clean", help="Unload what `kernel load` or a crash has left, and restore defaults.")
+        bool,
+        typer.Option("--clean", help="Unload BPF controllers left by `kernel load` or a crash, and restore defaults."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -20,16 +20,20 @@ from fairweir.explain.verdict import verdict
 
 def explain(
     capture: Annotated[
-        Path, typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file of TCP, headers will do, or a qlog.")
+        Path, typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file of TCP (headers suffice), or a qlog.")
     ],
-    flow: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only this flow; 1 delivered most.")] = None,
+    flow: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Only this flow; flow 1 delivered the most bytes.")
+    ] = None,
     as_json: AsJson = False,
-    plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw each flow over time: DIR/flow-N.png.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Plot each flow over time as DIR/flow-N.png.")
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML page with tables, findings and figures.")
     ] = None,
 ) -> None:
-    """Say what limited each flow of CAPTURE, and what it shows of its path: the bottleneck's rate, queue and buffer.
+    """Report what limited each flow of CAPTURE and what it reveals of the path: bottleneck rate, queue and buffer.
 
     Flows that share a bottleneck are judged together. CAPTURE is a pcap or pcapng of TCP, or a qlog; docs/explain.md.
     Exit 0: explained; 2: the capture cannot be read or has no such flow; 130: interrupted.

@@ -30,33 +30,35 @@ NO_NOISE = (0.0,)
 
 def fluid(
     scheme: Annotated[str, typer.Argument(metavar="SCHEME", help="wcc_ai, wcc_md, multcp or ewtcp.")],
-    weights: Annotated[str, typer.Option(metavar="W,...", help="One weight a flow.")] = "2,1",
+    weights: Annotated[str, typer.Option(metavar="W,...", help="One weight per flow.")] = "2,1",
     wbar: Annotated[
-        str, typer.Option(metavar="N,...", help="Packets that the link and its full buffer hold: C d + K.")
+        str, typer.Option(metavar="N,...", help="Packets in flight when the buffer is full: C d + K.")
     ] = "3.414,5,10,20,50,100",
     psi: Annotated[
         float | None,
         typer.Option(
-            metavar="X", help="Buffer by BDP; default: so deep that the queue never empties; with --packets 1."
+            metavar="X", help="Buffer in BDP; default: deep enough that the queue never empties; with --packets 1."
         ),
     ] = None,
     packets: Annotated[
         Literal["sim", "kernel", "both"] | None,
-        typer.Option(help="Play the same link with packets on it, and set their ratios beside the fluid's."),
+        typer.Option(help="Also run packets over the same link and compare the ratios with the fluid model."),
     ] = None,
     noise: Annotated[
-        str, typer.Option(metavar="X,...", help="In the simulator: ACKs late by up to so many packets' times.")
+        str, typer.Option(metavar="X,...", help="Simulator: delay ACKs by up to X packet transmission times.")
     ] = "1,4",
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each setting in the simulator.")] = 5,
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each setting on the kernel.")] = 1,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Ratios over wbar (png, svg or pdf).")] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Finished runs; those there are not repeated.")] = Path(
-        "fluid"
-    ),
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes for simulations; default one a core.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Simulator runs per setting.")] = 5,
+    runs: Annotated[int, typer.Option(min=1, help="Kernel runs per setting.")] = 1,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Plot ratios against wbar (png, svg or pdf).")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Store runs here; finished runs found here are reused.")
+    ] = Path("fluid"),
+    workers: Annotated[int | None, typer.Option(min=1, help="Simulation processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Integrate the fluid model of weighted flows: fixed point or limit cycle, throughputs, and what disturbances do.
+    """Integrate the fluid model of weighted flows: fixed point or limit cycle, throughputs, response to perturbations.
 
     Exit 0: every disturbance fades; 1: one does not; 130: interrupted, and with --packets the same command goes on.
     """

@@ -19,16 +19,17 @@ from fairweir.cli.guard_train import train
 from fairweir.cli.options import AsJson, PolicyFile, ScenarioFile, Seed, Settings, file_of, load
 from fairweir.guard.daemon import find_daemon
 
-guard_app = typer.Typer(no_args_is_help=True, help="Hold arriving TCP flows to a policy of the receiver.")
+guard_app = typer.Typer(no_args_is_help=True, help="Limit incoming TCP flows by a policy of the receiver.")
 
 Interface = Annotated[
-    str, typer.Option("--interface", "-i", metavar="IF", help="The network device where data arrive, as eth0.")
+    str,
+    typer.Option("--interface", "-i", metavar="IF", help="The network device that receives the data, such as eth0."),
 ]
 
 
 @guard_app.callback()
 def _guard() -> None:
-    """Hold arriving TCP flows to a policy of the receiver."""
+    """Limit incoming TCP flows by a policy of the receiver."""
 
 
 @guard_app.command("run")
@@ -36,10 +37,13 @@ def run(
     interface: Interface,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", metavar="NAME", help="With its defaults: service, rledbat, or cap with --rate."),
+        typer.Option(
+            "--policy", metavar="NAME", help="A policy with default settings: service, rledbat, or cap with --rate."
+        ),
     ] = None,
     rate: Annotated[
-        str | None, typer.Option("--rate", metavar="RATE", help="What --policy cap allows each sender, as 20Mbps.")
+        str | None,
+        typer.Option("--rate", metavar="RATE", help="With --policy cap: rate allowed to each sender, such as 20Mbps."),
     ] = None,
     config: Annotated[
         Path | None,
@@ -47,31 +51,34 @@ def run(
             "--config",
             metavar="FILE",
             parser=file_of("policies"),
-            help="Policies: TOML, or a name: list policies; SIGHUP reads them again.",
+            help="A TOML file of policies, or a name (list policies). SIGHUP reloads it.",
         ),
     ] = None,
     hosts: Annotated[
-        Path | None, typer.Option("--hosts", metavar="FILE", help="Names of senders, as in /etc/hosts, to group by.")
+        Path | None,
+        typer.Option("--hosts", metavar="FILE", help="Sender names to group by, in the format of /etc/hosts."),
     ] = None,
-    dns: Annotated[
-        bool, typer.Option("--dns", help="Learn names of senders from the DNS answers that pass the device.")
-    ] = False,
+    dns: Annotated[bool, typer.Option("--dns", help="Learn sender names from DNS answers on the device.")] = False,
     clamp: Annotated[
-        bool, typer.Option("--clamp", help="Clamp this host's sockets as well, and leave forwarded flows alone.")
+        bool, typer.Option("--clamp", help="Also clamp windows of this host's sockets; do not change forwarded flows.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Leave all windows alone and tell what would be done.")
+        bool, typer.Option("--dry-run", help="Do not change windows; report what would be done.")
     ] = False,
     log: Annotated[
-        Path | None, typer.Option("--log", metavar="FILE", help="Append decisions, a JSON object each.")
+        Path | None, typer.Option("--log", metavar="FILE", help="Append each decision as a JSON object.")
     ] = None,
     metrics: Annotated[
         Path | None,
-        typer.Option("--metrics", metavar="FILE", help="Keep up to date for node_exporter's textfile collector."),
+        typer.Option("--metrics", metavar="FILE", help="Update FILE for node_exporter's textfile collector."),
     ] = None,
     metrics_listen: Annotated[
         str | None,
-        typer.Option("--metrics-listen", metavar="ADDRESS:PORT", help="Serve the same at /metrics, as 127.0.0.1:9465."),
+        typer.Option(
+            "--metrics-listen",
+            metavar="ADDRESS:PORT",
+            help="Serve metrics over HTTP at /metrics, such as 127.0.0.1:9465.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -101,7 +108,9 @@ def status(interface: Interface, as_json: AsJson = False) -> None:
 
 @guard_app.command("explain")
 def explain(
-    flow: Annotated[str, typer.Argument(metavar="FLOW", help="Part of `REMOTE:PORT > LOCAL:PORT`, as status shows.")],
+    flow: Annotated[
+        str, typer.Argument(metavar="FLOW", help="Part of `REMOTE:PORT > LOCAL:PORT` as printed by status.")
+    ],
     interface: Interface,
     as_json: AsJson = False,
 ) -> None:
@@ -122,10 +131,10 @@ def compare(
     seed: Seed = None,
     settings: Settings = None,
     log: Annotated[
-        Path | None, typer.Option("--log", metavar="FILE", help="Append the guard's decisions, a JSON object each.")
+        Path | None, typer.Option("--log", metavar="FILE", help="Append each decision of the guard as a JSON object.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw throughput over time without and with; .png, .svg or .pdf.")
+        Path | None, typer.Option(help="Plot throughput over time with and without the guard (png, svg or pdf).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

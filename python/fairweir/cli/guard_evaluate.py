@@ -28,7 +28,9 @@ def evaluate_command(
     challenges: Annotated[
         list[str] | None, typer.Argument(metavar="[CHALLENGE]...", help=f"Default {', '.join(USUAL)}.")
     ] = None,
-    configurations: Annotated[int, typer.Option("-n", "--configurations", min=1, help="Drawn from table 1.")] = 100,
+    configurations: Annotated[
+        int, typer.Option("-n", "--configurations", min=1, help="Number of configurations drawn from table 1.")
+    ] = 100,
     policy: Annotated[
         list[Path] | None,
         typer.Option(
@@ -38,16 +40,18 @@ def evaluate_command(
             "them; networks that a forest they name has learnt from are passed over.",
         ),
     ] = None,
-    world: Annotated[World, typer.Option("--on", help="Where to play; the kernel does so in real time.")] = "sim",
-    duration: Annotated[str, typer.Option(help="Of each run; the newcomer comes after a fifth.")] = "100s",
-    seed: Annotated[int, typer.Option(min=0, help="Draws the configurations.")] = 1,
-    out: Annotated[Path, typer.Option(help="Results; finished runs there are not repeated.")] = Path("runs/guard"),
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Distributions, as .png, .svg or .pdf.")] = None,
-    list_only: Annotated[bool, typer.Option("--list", help="Show the challenges, and play nothing.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
+    world: Annotated[World, typer.Option("--on", help="World to run in; the kernel runs in real time.")] = "sim",
+    duration: Annotated[str, typer.Option(help="Duration of each run; the newcomer starts after 20 %.")] = "100s",
+    seed: Annotated[int, typer.Option(min=0, help="Seed for drawing configurations.")] = 1,
+    out: Annotated[Path, typer.Option(help="Store results here; finished runs found here are reused.")] = Path(
+        "runs/guard"
+    ),
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Plot distributions (png, svg or pdf).")] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="List the challenges without running them.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play the report's challenges with and without a receiver's policies; exit 1 if a claim fails."""
+    """Run the published challenges with and without receiver-side policies; exit 1 if a claim fails."""
     if list_only:
         _list(as_json=as_json)
         return

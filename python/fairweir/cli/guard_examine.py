@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 def examine_command(
-    forest: Annotated[Path, typer.Argument(metavar="FOREST", help="What guard train wrote, JSON.")],
-    world: Annotated[World, typer.Option("--on", help="Where to play; the kernel does so in real time.")] = "sim",
-    runs: Annotated[int, typer.Option(min=1, help="Of its mix, over networks that it has not learnt from.")] = 20,
-    rows: Annotated[int, typer.Option(min=10, help="Examples of each.")] = 300,
+    forest: Annotated[Path, typer.Argument(metavar="FOREST", help="A JSON file written by `guard train`.")],
+    world: Annotated[World, typer.Option("--on", help="World to run in; the kernel runs in real time.")] = "sim",
+    runs: Annotated[
+        int, typer.Option(min=1, help="Runs with its mix of CCAs, on networks that were not in its training set.")
+    ] = 20,
+    rows: Annotated[int, typer.Option(min=10, help="Examples per run.")] = 300,
     duration: Annotated[
-        str, typer.Option(help="Of each; the newcomer comes after a fifth, the last fifth is asked about.")
+        str, typer.Option(help="Duration of each run; the newcomer starts after 20 %, the last 20 % is examined.")
     ] = "30s",
-    data: Annotated[
-        Path | None, typer.Option(help="Keep the examples of finished runs here; what is there is not played again.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Draws the runs.")] = 2,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Store examples here; finished runs found here are reused.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for drawing runs.")] = 2,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a forest about flows of runs that it has not learnt from."""
+    """Test a forest on runs that were not in its training set."""
     from fairweir.guard.examination import examine, questions, read
 
     document = read(forest)

@@ -15,15 +15,16 @@ from fairweir.units import Bytes
 
 def replay_command(
     capture: Annotated[
-        Path, typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file of the receiver's side, both directions.")
+        Path, typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file captured at the receiver, both directions.")
     ],
     config: PolicyFile,
     local: Annotated[
         list[str] | None,
-        typer.Option(metavar="ADDRESS", help="A host that is guarded; default the one that most payload comes to."),
+        typer.Option(metavar="ADDRESS", help="The guarded host; default: the one that receives the most payload."),
     ] = None,
     flow: Annotated[
-        str | None, typer.Option(metavar="FLOW", help="Only flows whose `REMOTE > LOCAL` has this, with their history.")
+        str | None,
+        typer.Option(metavar="FLOW", help="Only flows whose `REMOTE > LOCAL` contains FLOW, with their history."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -29,32 +29,33 @@ def train(
         typer.Option(help="Incumbents and newcomers; combined: cubic against bbr and vegas."),
     ],
     *,
-    out: Annotated[Path, typer.Option(help="The forest, as JSON.")],
-    runs: Annotated[int, typer.Option(min=10, help="Runs; three of ten are for examination.")] = 100,
-    rows: Annotated[int, typer.Option(min=10, help="Examples of each.")] = 300,
+    out: Annotated[Path, typer.Option(help="Write the forest to this JSON file.")],
+    runs: Annotated[int, typer.Option(min=10, help="Runs; 30 % are held out for testing.")] = 100,
+    rows: Annotated[int, typer.Option(min=10, help="Examples per run.")] = 300,
     duration: Annotated[
-        str, typer.Option(help="Of each; the newcomer comes after a fifth, the last fifth is learnt from.")
+        str,
+        typer.Option(help="Duration of each run; the newcomer starts after 20 %, the last 20 % is used for training."),
     ] = "30s",
     unseen: Annotated[
-        list[str] | None, typer.Option(metavar="CCA", help="Examine on this newcomer too, which is not learnt from.")
+        list[str] | None,
+        typer.Option(metavar="CCA", help="Also test on this newcomer, which is not in the training set."),
     ] = None,
     rounds: Annotated[
-        int, typer.Option(min=0, help="Play all runs again so many times with the forest so far holding their flows.")
+        int, typer.Option(min=0, help="Repeat all runs N times with the current forest limiting their flows.")
     ] = 2,
-    world: Annotated[World, typer.Option("--on", help="Where to play; the kernel needs --rounds 0.")] = "sim",
+    world: Annotated[World, typer.Option("--on", help="World to run in; the kernel needs --rounds 0.")] = "sim",
     telltales: Annotated[
-        bool, typer.Option("--telltales", help="Allow age and bytes so far, which tell the newcomer of a run.")
+        bool,
+        typer.Option("--telltales", help="Also use age and byte count, features that leak which flow is the newcomer."),
     ] = False,
-    iterations: Annotated[int, typer.Option(min=1, help="Trees of each class, at most.")] = Shape.iterations,
-    leaves: Annotated[int, typer.Option(min=2, help="Leaves of each tree, at most.")] = Shape.leaves,
-    data: Annotated[
-        Path | None, typer.Option(help="Keep the examples of finished runs here; what is there is not played again.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 1,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
+    iterations: Annotated[int, typer.Option(min=1, help="Maximum number of trees per class.")] = Shape.iterations,
+    leaves: Annotated[int, typer.Option(min=2, help="Maximum number of leaves per tree.")] = Shape.leaves,
+    data: Annotated[Path | None, typer.Option(help="Store examples here; finished runs found here are reused.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for all random choices.")] = 1,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn from runs to tell whether a flow is below, near or above its share."""
+    """Train a classifier on runs: is a flow below, near or above its share?"""
     from threadpoolctl import threadpool_limits
 
     from fairweir.guard import forest

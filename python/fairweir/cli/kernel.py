@@ -1,4 +1,4 @@
-"""``fairweir kernel``: BPF controllers in this kernel, for every program."""
+"""``fairweir kernel``: Load BPF controllers into this kernel for use by any program."""
 
 from __future__ import annotations
 
@@ -15,30 +15,33 @@ from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.overrides import parse_setting
 
-kernel_app = typer.Typer(no_args_is_help=True, help="BPF controllers in this kernel, for every program.")
+kernel_app = typer.Typer(no_args_is_help=True, help="Load BPF controllers into this kernel for use by any program.")
 
-LoadedName = Annotated[str, typer.Argument(metavar="NAME", help="As `fairweir kernel list` shows it.")]
+LoadedName = Annotated[str, typer.Argument(metavar="NAME", help="A name printed by `fairweir kernel list`.")]
 Params = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter, as --set theta=5ms; may repeat.")
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter, such as --set theta=5ms; may repeat."),
 ]
 
 
 @kernel_app.callback()
 def _kernel() -> None:
-    """BPF controllers in this kernel, for every program."""
+    """Load BPF controllers into this kernel for use by any program."""
 
 
 @kernel_app.command("load")
 def load(
-    name: Annotated[str, typer.Argument(metavar="CCA", help="Of bpf/ (frcc, copa, ...), mine.bpf.c, or rule.toml.")],
+    name: Annotated[
+        str, typer.Argument(metavar="CCA", help="A shipped BPF controller (frcc, copa, ...), mine.bpf.c, or rule.toml.")
+    ],
     called: Annotated[
-        str | None, typer.Option("--name", help="What TCP_CONGESTION is to call it; default the controller's name.")
+        str | None, typer.Option("--name", help="Its name for TCP_CONGESTION; default the controller's name.")
     ] = None,
     settings: Params = None,
-    default: Annotated[bool, typer.Option("--default", help="Make it what new connections use.")] = False,
+    default: Annotated[bool, typer.Option("--default", help="Make it the default for new connections.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Load a controller until it is unloaded or the machine restarts: any program may then use it by its name."""
+    """Load a controller until it is unloaded or the machine restarts; any program can then use it by name."""
     source = str(ccas.kernel_c(name)) if ccas.is_bpf_source(name) or ccas.is_rule(name) else name
     words = ["load", source, *(["--name", called] if called else []), *(["--default"] if default else [])]
     loaded = _ask("loading a controller", [*words, "--params", json.dumps(_params(settings))])
@@ -57,10 +60,12 @@ def load(
 @kernel_app.command("unload")
 def unload(
     name: LoadedName,
-    force: Annotated[bool, typer.Option("--force", help="Even if a network namespace has it as default.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Unload it even if it is a network namespace's default.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Unload what `load` has loaded; connections that use it keep it until they close."""
+    """Unload a loaded controller; existing connections keep using it until they close."""
     undone = _ask("unloading a controller", ["unload", name, *(["--force"] if force else [])])
     if as_json:
         output.print_json(undone)

@@ -28,7 +28,7 @@ def list_all(
     kinds: Annotated[list[str] | None, typer.Argument(metavar="[KIND]...", help=f"{KINDS}; default all.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what comes with fairweir, by the names that commands take: CCAs, scenarios, rules, policies, ..."""
+    """List shipped CCAs, scenarios, rules, policies, ... by the names that commands accept."""
     for kind in kinds or ():
         if kind not in _SOURCES:
             raise ConfigError(f"nothing to list: `{kind}`", hint=did_you_mean(kind, _SOURCES))

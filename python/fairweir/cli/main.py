@@ -61,7 +61,7 @@ def _options(
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Evidence for congestion control: from an algorithm's name to a verdict that replays."""
+    """Evidence for congestion control: from an algorithm to a verdict that can be replayed."""
 
 
 def _app(words: Sequence[str]) -> typer.Typer:

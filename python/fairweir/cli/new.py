@@ -21,12 +21,12 @@ def _new() -> None:
 
 @new_app.command("cca")
 def cca(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Lower case with underscores, as my_cca.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Lower case with underscores, such as my_cca.")],
     is_c: Annotated[bool, typer.Option("--c", help="Kernel C (NAME.bpf.c) instead of a Python class.")] = False,
-    directory: Annotated[Path, typer.Option("--dir", help="Where to write.")] = Path(),
+    directory: Annotated[Path, typer.Option("--dir", help="Output directory.")] = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Write a congestion controller and a scenario that plays it."""
+    """Write a congestion controller and a scenario that runs it."""
     skeleton = write_cca(name, directory, is_c=is_c)
     if as_json:
         output.print_json({"files": list(map(str, skeleton.files)), "commands": skeleton.commands})

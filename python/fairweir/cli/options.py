@@ -40,7 +40,7 @@ ScenarioFile = Annotated[
     typer.Argument(
         metavar="SCENARIO",
         parser=file_of("scenarios"),
-        help="A TOML file (docs/scenarios.md), or a name: list scenarios.",
+        help="A TOML file (docs/scenarios.md), or a name (list scenarios).",
     ),
 ]
 PolicyFile = Annotated[
@@ -49,14 +49,16 @@ PolicyFile = Annotated[
         "--config",
         metavar="FILE",
         parser=file_of("policies"),
-        help="The guard's policies: TOML, or a name: list policies.",
+        help="The guard's policies: a TOML file, or a name (list policies).",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, nothing else.")]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Replaces the scenario's seed.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print a single JSON document on stdout.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Override the scenario's seed.")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Replaces a value: --set flow.0.cca=bbr; * means every entry."),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Override a value: --set flow.0.cca=bbr; * means every entry. May repeat."
+    ),
 ]
 
 

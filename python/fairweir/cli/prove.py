@@ -25,21 +25,21 @@ EXIT_CODES = {Outcome.PROVED: 0, Outcome.REFUTED: 1, Outcome.UNKNOWN: 1, Outcome
 
 
 def prove(
-    suite: Annotated[str | None, typer.Argument(metavar="SUITE", help="Which; --list shows them.")] = None,
-    list_only: Annotated[bool, typer.Option("--list", help="Show what there is, and prove nothing.")] = False,
+    suite: Annotated[str | None, typer.Argument(metavar="SUITE", help="A suite of lemmas; --list prints them.")] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="List the suites without proving anything.")] = False,
     points: Annotated[
-        int | None, typer.Option(min=FEWEST_POINTS, help="Sample points of a trace; default the suite's own.")
+        int | None, typer.Option(min=FEWEST_POINTS, help="Sample points per trace; default: the suite's.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Of the network, instead of the suite's own; --list.")
+        str | None, typer.Option(metavar="MODEL", help="Network model; default: the suite's. --list prints them.")
     ] = None,
-    budget: Annotated[float, typer.Option(min=1.0, help="CPU seconds for each question.")] = 120.0,
-    search: Annotated[bool, typer.Option("--search", help="Look for the best constants; takes longer.")] = False,
+    budget: Annotated[float, typer.Option(min=1.0, help="CPU seconds per solver query.")] = 120.0,
+    search: Annotated[bool, typer.Option("--search", help="Also search for the best constants (slower).")] = False,
     certificate: Annotated[
-        bool, typer.Option("--certificate", help="Write proofs that another program checks.")
+        bool, typer.Option("--certificate", help="Write certificates that an independent program can check.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep answers and traces there; those there are not asked again.")
+        Path | None, typer.Option(metavar="DIR", help="Store answers and traces here; answers found here are reused.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

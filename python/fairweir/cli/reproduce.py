@@ -33,34 +33,33 @@ WORLDS: dict[str, list[World]] = {"sim": ["sim"], "kernel": ["kernel"], "both": 
 
 def reproduce(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID...]", help="Which; the start of a name means all that begin so.")
+        list[str] | None, typer.Argument(metavar="[ID...]", help="IDs or ID prefixes of published results.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All of them, as without a name.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All of them; the same as giving no ID.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer seeds and shorter runs, in the simulator; kept in DIR/quick.")
+        bool, typer.Option("--quick", help="Fewer seeds and shorter runs, in the simulator; stored in DIR/quick.")
     ] = False,
-    world: Annotated[Literal["sim", "kernel", "both"], typer.Option("--on", help="Where to play them.")] = "sim",
-    list_only: Annotated[bool, typer.Option("--list", help="Show what there is, and play nothing.")] = False,
+    world: Annotated[Literal["sim", "kernel", "both"], typer.Option("--on", help="World to run in.")] = "sim",
+    list_only: Annotated[bool, typer.Option("--list", help="List them without running anything.")] = False,
     index: Annotated[
-        bool, typer.Option("--index", help="Show what becomes of every figure, table and theorem; play nothing.")
+        bool,
+        typer.Option("--index", help="Print the status of every figure, table and theorem without running anything."),
     ] = False,
     directory: Annotated[
         Path | None,
-        typer.Option("--experiments", metavar="DIR", help="Of their files; default those that come with fairweir."),
+        typer.Option("--experiments", metavar="DIR", help="Directory of experiment files; default: the shipped ones."),
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Draw the first run of every setting there (PNG).")
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Plot the first run of each setting (PNG).")] = None,
     page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write published outcomes, ours and verdicts as Markdown.")
+        Path | None, typer.Option(metavar="FILE", help="Write published results, ours, and verdicts as Markdown.")
     ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Results and finished runs; those there are not repeated.")
+        Path, typer.Option(metavar="DIR", help="Store results here; finished runs found here are reused.")
     ] = Path("reproduced"),
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes for simulations; default one a core.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Simulation processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play (or compute) what was published, and show the published outcome, ours, and a verdict.
+    """Run or compute published results; print the published value, ours, and a verdict.
 
     Exit 0: no check fails, or only for a reason that is known and told; 1: one does; 2: could not play; 130:
     interrupted, and the same command goes on.

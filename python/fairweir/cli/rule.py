@@ -22,9 +22,9 @@ class Form(StrEnum):
 
 
 def rule(
-    name: Annotated[str, typer.Argument(metavar="RULE", help="One of rules/ (cc_qdel, ...), or mine.toml.")],
+    name: Annotated[str, typer.Argument(metavar="RULE", help="A shipped rule (cc_qdel, ...), or mine.toml.")],
     form: Annotated[
-        Form, typer.Option("--as", help="toml; c: the kernel C that is run; h: its decision alone, as a header.")
+        Form, typer.Option("--as", help="toml; c: the generated kernel C; h: only its decision function, as a header.")
     ] = Form.TOML,
     as_json: AsJson = False,
 ) -> None:

@@ -31,40 +31,45 @@ DEFAULT_INTERVALS = 600
 def run(
     scenario: ScenarioFile,
     *,
-    world: Annotated[World, typer.Option("--on", help="Where to play it.")] = "sim",
+    world: Annotated[World, typer.Option("--on", help="World to run in.")] = "sim",
     seed: Seed = None,
     settings: Settings = None,
     interval: Annotated[
-        str | None, typer.Option(help="Of the time series, as 100ms; default a 600th of the run, if they are wanted.")
+        str | None,
+        typer.Option(help="Sampling interval of the time series, such as 100ms; default: the duration / 600."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Keep the record here: scenario.toml, summary.json, flows.parquet, links.parquet."),
+        typer.Option(help="Write the record here: scenario.toml, summary.json, flows.parquet, links.parquet."),
     ] = None,
     packets: Annotated[
         bool,
-        typer.Option("--packets", help="Simulator, with --out: also all packets and ACKs, {packets,acks}.parquet."),
+        typer.Option(
+            "--packets", help="Simulator, with --out: also write every packet and ACK to {packets,acks}.parquet."
+        ),
     ] = False,
     pcap: Annotated[
         Path | None,
-        typer.Option(help="Write a capture of all packets, headers only, for Wireshark or explain."),
+        typer.Option(help="Write a capture of all packet headers, for Wireshark or `explain`."),
     ] = None,
-    pcap_at: Annotated[Side, typer.Option(help="Of the data: where the capture is taken.")] = "sender",
+    pcap_at: Annotated[Side, typer.Option(help="Where the capture is taken.")] = "sender",
     plot: Annotated[
-        list[Path] | None, typer.Option(help="Draw throughput, cwnd, RTT and queue over time; .png, .svg or .pdf.")
+        list[Path] | None, typer.Option(help="Plot throughput, cwnd, RTT and queue over time (png, svg or pdf).")
     ] = None,
     mode: Annotated[
-        Literal["mtu", "tso"], typer.Option(help="Kernel world: one packet at a time, or super-packets (for Gbit/s).")
+        Literal["mtu", "tso"], typer.Option(help="Kernel world: single packets, or TSO super-packets (for Gbit/s).")
     ] = "mtu",
-    traffic: Annotated[Literal["own", "iperf3"], typer.Option(help="Kernel world: who sends.")] = "own",
+    traffic: Annotated[Literal["own", "iperf3"], typer.Option(help="Kernel world: traffic generator.")] = "own",
     record: Annotated[
         Path | None,
-        typer.Option(help="Kernel world: keep every call of BPF controllers here, and replay them natively."),
+        typer.Option(help="Kernel world: record every call of BPF controllers here and replay them natively."),
     ] = None,
-    cost: Annotated[bool, typer.Option("--cost", help="Kernel world: measure what BPF controllers cost.")] = False,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="Kernel world: measure the CPU cost of BPF controllers.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Play one scenario and show what each flow got."""
+    """Run one scenario and print each flow's throughput, delay and losses."""
     options = Options(mode, traffic, record, cost)
     if packets and out is None:
         raise ConfigError("packets are kept with the record", hint="write `--packets --out DIRECTORY`", key="--packets")

@@ -41,20 +41,20 @@ def starve(
         str, typer.Argument(metavar="CCA", help="vegas, vegas{alpha=4}, mine.py:Class, mine.bpf.c or rule.toml.")
     ] = "",
     *,
-    ratio: Annotated[float, typer.Option(min=1.1, help="Throughput ratio to be shown.")] = 10.0,
-    jitter: Annotated[str | None, typer.Option(help="Most jitter D, as 1ms; default one rtprop.")] = None,
-    rate_range: Annotated[str, typer.Option(metavar="LO..HI", help="Link rates scanned.")] = "1Mbps..1Gbps",
-    rtprop: Annotated[str, typer.Option(help="Of both flows.")] = "40ms",
+    ratio: Annotated[float, typer.Option(min=1.1, help="Target throughput ratio.")] = 10.0,
+    jitter: Annotated[str | None, typer.Option(help="Maximum jitter D, such as 1ms; default one rtprop.")] = None,
+    rate_range: Annotated[str, typer.Option(metavar="LO..HI", help="Link rates to scan.")] = "1Mbps..1Gbps",
+    rtprop: Annotated[str, typer.Option(help="Rtprop of both flows.")] = "40ms",
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Scenarios and finished runs; those there are not repeated.")
+        Path, typer.Option(metavar="DIR", help="Store scenarios and runs here; finished runs found here are reused.")
     ] = Path("starved"),
-    plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the rate-delay curve there (PNG).")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Plot the rate-delay curve (PNG).")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     check: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Check a certificate instead: exit 0 if it holds, else 1.")
+        Path | None, typer.Option(metavar="FILE", help="Check a certificate: exit 0 if it holds, else 1.")
     ] = None,
     replay: Annotated[
-        bool, typer.Option("--replay", help="With --check: also play both flows alone and compare every packet.")
+        bool, typer.Option("--replay", help="With --check: also run both flows alone and compare every packet.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -33,12 +33,12 @@ def sweep(
     settings: Settings = None,
     seed: Seed = None,
     out: Annotated[
-        Path | None, typer.Option(help="Results; default runs/NAME. Finished points there are not repeated.")
+        Path | None, typer.Option(help="Store results here; default runs/NAME. Finished points found here are reused.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Most seconds of wall time for one point.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Maximum wall time per point, in seconds.")] = None,
     cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Play on this Dask scheduler, as tcp://HOST:8786.")
+        str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask scheduler, such as tcp://HOST:8786.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -35,20 +35,20 @@ def synth(
         typer.Argument(
             metavar="QUERY",
             parser=file_of("queries"),
-            help="A TOML file (docs/formal/synthesis.md), or a name: list queries.",
+            help="A TOML file (docs/formal/synthesis.md), or a name (list queries).",
         ),
     ],
     settings: Settings = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Findings and solutions; default synthesised/NAME.")
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output directory; default synthesised/NAME.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Candidates checked in parallel; default one per core.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Candidates judged at a time; default one a core.")] = None,
     solver: Annotated[
-        Literal["yices", "z3"], typer.Option(help="Asked first; the other one is asked if it gives up.")
+        Literal["yices", "z3"], typer.Option(help="Solver to try first; the other one is used if it gives up.")
     ] = "yices",
-    budget: Annotated[float, typer.Option(min=0.01, help="Most CPU seconds of a solver for one candidate.")] = 300.0,
+    budget: Annotated[float, typer.Option(min=0.01, help="Maximum CPU seconds per solver and candidate.")] = 300.0,
     every_member: Annotated[
-        bool, typer.Option("--every-member", help="Judge all candidates of the classes that have a solution.")
+        bool, typer.Option("--every-member", help="Check all candidates of every class that has a solution.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

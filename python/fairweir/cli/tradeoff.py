@@ -19,16 +19,18 @@ NO_BOUND = "without a buffer or a delay there is no bound"
 def tradeoff(
     allowances: Annotated[
         list[str],
-        typer.Argument(metavar="F...", help="Packets that may be lost where a BDP is C packets: 5, sqrt(C), 0.1*C."),
+        typer.Argument(metavar="F...", help="Packets that may be lost if the BDP is C packets: 5, sqrt(C), 0.1*C."),
     ],
-    start: Annotated[str, typer.Option("--from", metavar="RATE", help="What the flow knows when it begins.")] = "1Mbps",
-    goal: Annotated[str, typer.Option("--to", metavar="RATE", help="The link's rate.")] = "100Mbps",
+    start: Annotated[
+        str, typer.Option("--from", metavar="RATE", help="Link rate known to the flow at its start.")
+    ] = "1Mbps",
+    goal: Annotated[str, typer.Option("--to", metavar="RATE", help="Link rate.")] = "100Mbps",
     rtprop: Annotated[str, typer.Option(metavar="TIME", help="R, the two-way propagation delay.")] = "40ms",
     buffer: Annotated[str, typer.Option(metavar="TIME", help="The link's buffer, at most the jitter D.")] = "20ms",
     packet: Annotated[str, typer.Option(metavar="SIZE", help="Size of a packet.")] = "1500B",
     as_json: AsJson = False,
 ) -> None:
-    """Tell how long any CCA takes to find a link's rate, given what it may lose (CBR-delay link, shallow buffer)."""
+    """Compute how long any CCA takes to find a link's rate within a loss budget (CBR-delay link, shallow buffer)."""
     r = read(rtprop, "--rtprop", Duration.parse, hint=NO_BOUND)
     size = read(packet, "--packet", Bytes.parse)
     c_0, c = (read(rate, key, Rate.parse) * r / size for key, rate in (("--from", start), ("--to", goal)))

@@ -32,39 +32,46 @@ COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow", "vacuous": 
 
 def verify(
     cca: Annotated[
-        str | None, typer.Argument(metavar="CCA", help="A rule file, one of rules/, or one encoded by hand; --list.")
+        str | None, typer.Argument(metavar="CCA", help="A rule file, a shipped rule, or a hand-encoded CCA (--list).")
     ] = None,
     *,
-    model: Annotated[str, typer.Option(metavar="MODEL", help="Of the network; --list.")] = "ccac",
+    model: Annotated[str, typer.Option(metavar="MODEL", help="Network model; --list prints them.")] = "ccac",
     properties: Annotated[
         list[str] | None,
         typer.Option(
-            "--property", metavar="CLAIM", help="As utilization>=0.5 or 'bq@end <= bq@0 or queue<=4'; may be repeated."
+            "--property",
+            metavar="CLAIM",
+            help="A claim, such as utilization>=0.5 or 'bq@end <= bq@0 or queue<=4'; may repeat.",
         ),
     ] = None,
-    points: Annotated[int, typer.Option(metavar="T", help="Sample points of a trace; T covers T - 1 steps.")] = 6,
-    per_r: Annotated[int, typer.Option(metavar="N", help="Steps in an R.")] = 1,
-    jitter: Annotated[str, typer.Option(metavar="D", help="D in R, a whole number of steps, as 1 or 1/2.")] = "1",
+    points: Annotated[int, typer.Option(metavar="T", help="Sample points per trace; T points cover T - 1 steps.")] = 6,
+    per_r: Annotated[int, typer.Option(metavar="N", help="Steps per R.")] = 1,
+    jitter: Annotated[
+        str, typer.Option(metavar="D", help="D in units of R, a whole number of steps, such as 1 or 1/2.")
+    ] = "1",
     buffer: Annotated[str, typer.Option(help="infinite, small, arbitrary or large.")] = "infinite",
-    flows: Annotated[int, typer.Option(min=1, help="How many flows of the CCA share the link.")] = 1,
-    beliefs: Annotated[str, typer.Option(help="When a trace begins: consistent, or any (they may be stale).")] = (
+    flows: Annotated[int, typer.Option(min=1, help="Number of flows that share the link.")] = 1,
+    beliefs: Annotated[str, typer.Option(help="At the start of a trace: consistent, or any (may be stale).")] = (
         "consistent"
     ),
-    timeouts: Annotated[bool, typer.Option("--timeouts", help="Beliefs time out when a trace ends.")] = False,
+    timeouts: Annotated[bool, typer.Option("--timeouts", help="Beliefs time out at the end of a trace.")] = False,
     given: Annotated[
         list[str] | None,
-        typer.Option(metavar="BOUND", help="Assume, as C_L>=0.69 (at the start) or queue@1<=2; C = R = 1."),
+        typer.Option(
+            metavar="BOUND", help="Assume a bound, such as C_L>=0.69 (at the start) or queue@1<=2; C = R = 1."
+        ),
     ] = None,
-    budget: Annotated[float, typer.Option(min=0.1, metavar="S", help="CPU seconds of each solver a question.")] = 120.0,
+    budget: Annotated[float, typer.Option(min=0.1, metavar="S", help="CPU seconds per solver and query.")] = 120.0,
     solver: Annotated[
-        list[SolverName] | None, typer.Option(help="Only these, in this order; default both, the first answer wins.")
+        list[SolverName] | None,
+        typer.Option(help="Solvers to use, in this order; default both, the first answer counts."),
     ] = None,
-    both: Annotated[bool, typer.Option("--both", help="Let all solvers finish, and compare their answers.")] = False,
-    certificate: Annotated[bool, typer.Option("--certificate", help="Of a proof: steps for a checker.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep everything there, a folder a claim.")] = None,
-    list_only: Annotated[
-        bool, typer.Option("--list", help="Show CCAs, models, buffers and what may be claimed.")
-    ] = False,
+    both: Annotated[bool, typer.Option("--both", help="Wait for all solvers and compare their answers.")] = False,
+    certificate: Annotated[bool, typer.Option("--certificate", help="Write a certificate for each proof.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write queries, answers and traces here, one folder per claim.")
+    ] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="List CCAs, models, buffers and claims.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask whether a CCA keeps bounds on every behaviour of a network model.
