@@ -103,7 +103,7 @@ def play(
 
 
 def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> Played:
-    """Give the child its work, and what it finds.
+    """Return the child its work, and what it finds.
 
     Raises
     ------

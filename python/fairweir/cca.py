@@ -107,18 +107,18 @@ class Algorithm:
 
 @cache
 def algorithms() -> dict[str, Algorithm]:
-    """Give every built-in controller by name."""
+    """Return every built-in controller by name."""
     rows = (Algorithm(name, summary, json.loads(defaults) or {}) for name, summary, defaults in _core.algorithms())
     return {row.name: row for row in rows}
 
 
 def is_python(name: str) -> bool:
-    """Tell whether `name` means a Python class: ``mine.py:MyCca`` or ``pkg.mod:MyCca``."""
+    """Return whether `name` means a Python class: ``mine.py:MyCca`` or ``pkg.mod:MyCca``."""
     return ":" in name
 
 
 def is_bpf_source(name: str) -> bool:
-    """Tell whether `name` is the path of a kernel C source."""
+    """Return whether `name` is the path of a kernel C source."""
     return name.endswith(".bpf.c")
 
 
@@ -173,7 +173,7 @@ def _refuse_class_of_no_module(name: str) -> None:
 
 
 def locate(file: str, *, base: Path | None = None) -> Path:
-    """Give the path of `file`, looked up in the working directory and then beside the scenario.
+    """Return the path of `file`, looked up in the working directory and then beside the scenario.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def locate(file: str, *, base: Path | None = None) -> Path:
 
 
 def kernel_c(name: str, *, base: Path | None = None) -> Path:
-    """Give the kernel C of a ``path.bpf.c`` or of a rule, which is written out to a file of its own.
+    """Return the kernel C of a ``path.bpf.c`` or of a rule, which is written out to a file of its own.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def source_digest(name: str, *, base: Path | None = None) -> str | None:
 
 
 def load_module(name: str, *, base: Path | None = None) -> tuple[str, str, ModuleType]:
-    """Give where ``file.py:Name`` or ``module:Name`` points: file or module, the name, and the module, loaded.
+    """Return where ``file.py:Name`` or ``module:Name`` points: file or module, the name, and the module, loaded.
 
     Raises
     ------

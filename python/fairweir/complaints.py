@@ -32,7 +32,7 @@ _KINDS = {
 
 
 def explain(error: ValidationError, model: type[BaseModel], raw: Any, source: str | None) -> ConfigError:
-    """Give the first of pydantic's complaints as an error, with the others attached.
+    """Return the first of pydantic's complaints as an error, with the others attached.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _problem(error: ErrorDetails, model: type[BaseModel], raw: Any, source: str 
 
 
 def noun_of(path: Sequence[str | int]) -> str:
-    """Give a key in words: ``("link", "bottleneck", "rate")`` is "link rate"."""
+    """Return a key in words: ``("link", "bottleneck", "rate")`` is "link rate"."""
     words = [str(part) for i, part in enumerate(path) if isinstance(part, str) and not (i == 1 and path[0] == "link")]
     return " ".join(words[-2:]) if words else "scenario"
 

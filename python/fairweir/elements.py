@@ -75,7 +75,7 @@ class Element(Table):
     side: ClassVar[Side] = "data"
 
     def base(self, cx: Surroundings) -> dict[str, Any]:
-        """Give the element in base units."""
+        """Return the element in base units."""
         raise NotImplementedError
 
 
@@ -328,7 +328,7 @@ class Access(Element):
         return self
 
     def elements(self, cx: Surroundings) -> list[dict[str, Any]]:
-        """Give the link, if it has a rate, and then the delay, in base units."""
+        """Return the link, if it has a rate, and then the delay, in base units."""
         found: list[dict[str, Any]] = []
         if self.rate is not None:
             link = {"kind": "constant", "rate": _core.parse_rate(self.rate)}

@@ -42,7 +42,7 @@ class FairweirError(Exception):
         self.__dict__.update(details)
 
     def __str__(self) -> str:
-        """Give the message and where it applies, without the hint."""
+        """Return the message and where it applies, without the hint."""
         where = ": ".join(part for part in (self.source, self.key) if part)
         return f"{self.message} ({where})" if where else self.message
 
@@ -52,7 +52,7 @@ class FairweirError(Exception):
         return _rebuild, (type(self), self.message, facts)
 
     def render(self) -> str:
-        """Give the error as the command line prints it: ``error: ...``, a blank line, ``hint: ...``."""
+        """Return the error as the command line prints it: ``error: ...``, a blank line, ``hint: ...``."""
         text = f"error: {self}"
         return f"{text}\n\nhint: {self.hint}" if self.hint else text
 
@@ -70,7 +70,7 @@ class ConfigError(FairweirError):
     others: tuple[ConfigError, ...] = ()
 
     def render(self) -> str:
-        """Give this error and the others found with it."""
+        """Return this error and the others found with it."""
         return "\n\n".join([super().render(), *(other.render() for other in self.others)])
 
 

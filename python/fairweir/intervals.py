@@ -88,7 +88,7 @@ def _mean_and_half_width(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def _ratio_end(logarithm: float) -> float:
-    """Give the upper end of a ratio: no wider than ratios go, unless nothing is known about it."""
+    """Return the upper end of a ratio: no wider than ratios go, unless nothing is known about it."""
     if math.isinf(logarithm):
         return math.inf
     return math.exp(min(logarithm, math.log(RATIO_CEILING)))

@@ -35,7 +35,7 @@ class Droptail(Table):
     kind: Literal["droptail"]
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
-        """Give the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
+        """Return the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
         return {"kind": "droptail", "limit": limit}
 
 
@@ -65,7 +65,7 @@ class Red(Table):
         return self
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
-        """Give the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
+        """Return the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
         return {
             "kind": "red",
             "limit": limit,
@@ -86,7 +86,7 @@ class EcnThreshold(Table):
     threshold: FiniteSize = Field(examples=['"60pkts"'])
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
-        """Give the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
+        """Return the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
         mark = _core.resolve_size(self.threshold, packet_bytes, bdp_bytes)
         return {"kind": "ecn-threshold", "limit": limit, "mark_above": mark}
 
@@ -100,7 +100,7 @@ class CoDel(Table):
     ecn: bool = False
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
-        """Give the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
+        """Return the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
         target, interval = _core.parse_time(self.target), _core.parse_time(self.interval)
         return {
             "kind": "codel",
@@ -155,7 +155,7 @@ class Link(Table):
         return self
 
     def base(self, folder: Path | None) -> dict[str, Any]:
-        """Give the link, without its queue, in base units; a trace file is read, relative to `folder`.
+        """Return the link, without its queue, in base units; a trace file is read, relative to `folder`.
 
         Raises
         ------
@@ -176,7 +176,7 @@ class Link(Table):
         }
 
     def nominal_rate(self, base: dict[str, Any]) -> int:
-        """Give the rate, bytes/s, that BDPs are made of: a trace's mean, the largest of steps.
+        """Return the rate, bytes/s, that BDPs are made of: a trace's mean, the largest of steps.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ def _check_steps(steps: list[tuple[str, str]]) -> None:
 
 
 def read_trace(path: Path, folder: Path | None) -> list[int]:
-    """Give the delivery opportunities of a mahimahi trace, ns; the file has one line each, ms since the start.
+    """Return the delivery opportunities of a mahimahi trace, ns; the file has one line each, ms since the start.
 
     Raises
     ------

@@ -56,7 +56,7 @@ def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0) -> Meas
 
 
 def _fault(failed: pool.Failed[ScenarioDict]) -> RunFault:
-    """Give what a search goes on with; a scenario that cannot be played at all is no finding, and ends it."""
+    """Return what a search goes on with; a scenario that cannot be played at all is no finding, and ends it."""
     if isinstance(failed.error, ConfigError):
         raise failed.error
     return RunFault(failed.kind, failed.reason)

@@ -13,7 +13,7 @@ from fairweir.suggestions import did_you_mean
 
 
 def apply(document: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a copy of `document` with the values of `settings` at their dotted keys.
+    """Return a copy of `document` with the values of `settings` at their dotted keys.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def _entries(here: Any, part: str, key: str) -> list[Any]:
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """Give ``flow.0.cca=bbr`` as key and value; a value that is not TOML is a text.
+    """Return ``flow.0.cca=bbr`` as key and value; a value that is not TOML is a text.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def parse_value(text: str) -> Any:
-    """Give a TOML value, or the text itself where it is none."""
+    """Return a TOML value, or the text itself where it is none."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):

@@ -57,7 +57,7 @@ Outcome = Done[Job, Result] | Failed[Job]
 
 
 def default_workers() -> int:
-    """Give the number of cores this process may use."""
+    """Return the number of cores this process may use."""
     return max(1, len(os.sched_getaffinity(0)))
 
 
@@ -176,7 +176,7 @@ class _ForkServer(context.ForkServerContext):
 
 
 def fork_server() -> context.ForkServerContext:
-    """Give where workers come from that do not run the user's main script again."""
+    """Return where workers come from that do not run the user's main script again."""
     return _ForkServer()
 
 

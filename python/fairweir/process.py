@@ -28,7 +28,7 @@ _CAUSES = {
 
 
 def die_with_parent() -> Callable[[], None]:
-    """Give what makes a child end when this process is killed: it must not outlive the one who asked for it."""
+    """Return what makes a child end when this process is killed: it must not outlive the one who asked for it."""
     libc = ctypes.CDLL(None, use_errno=True)
     parent = os.getpid()
 
@@ -81,7 +81,7 @@ def _end_copy() -> None:
 
 
 def describe_exit(code: int) -> str:
-    """Say how a process ended.
+    """Return how a process ended.
 
     Parameters
     ----------

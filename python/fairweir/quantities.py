@@ -43,7 +43,7 @@ def complain(problem: str, value: Any = None, hint: str = "", key: str = "") -> 
 
 
 def show(value: Any) -> str:
-    """Give a value as a person wrote it in TOML, cut to a line."""
+    """Return a value as a person wrote it in TOML, cut to a line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = value if isinstance(value, str) else repr(value)
@@ -131,7 +131,7 @@ FiniteSize = Annotated[str, BeforeValidator(_quantity(_core.parse_size, "10pkts"
 
 
 def parse_fraction(text: str) -> int:
-    """Give "2%" as parts per billion.
+    """Return "2%" as parts per billion.
 
     Raises
     ------

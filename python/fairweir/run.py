@@ -263,7 +263,7 @@ def run(
 
 @contextmanager
 def _whole(capture: Capture | None) -> Iterator[Capture | None]:
-    """Give a capture under another name, which gets its own when all is well.
+    """Yield a capture under another name, which gets its own when all is well.
 
     Raises
     ------
@@ -320,7 +320,7 @@ _KEYS_IN_FILE = {
 
 
 def _key_in_file(scenario: Scenario, key: str) -> str:
-    """Give ``flows.3.receiver.sack`` (the fourth of all flows) as the file has it: the table that counts that flow."""
+    """Return ``flows.3.receiver.sack`` (the fourth of all flows) by the file's own index: the table with that flow."""
     noun, _, rest = key.partition(".")
     number, _, name = rest.partition(".")
     name = _KEYS_IN_FILE.get(name, name).removeprefix("hop.").removeprefix("link.")
@@ -357,7 +357,7 @@ def _element_in_file(flow: Flow, name: str) -> str:
 
 
 def _key_of(scenario: Scenario, flow_id: str) -> str | None:
-    """Give the key of the controller of the flow `flow_id`."""
+    """Return the key of the controller of the flow `flow_id`."""
     found = (i for i, ids in enumerate(flow_ids(scenario.flow)) if flow_id in ids)
     return next((f"flow.{i}.cca" for i in found), None)
 
@@ -379,7 +379,7 @@ def _summary(scenario: Scenario, world: World, result: dict[str, Any], wall_s: f
 
 
 def fairness(throughputs_mbps: list[float]) -> dict[str, float | None]:
-    """Give Jain's index and the ratio of the largest to the smallest throughput.
+    """Return Jain's index and the ratio of the largest to the smallest throughput.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ class CcaSpec(BaseModel):
 
     @property
     def label(self) -> str:
-        """Give a short name for tables and plots: the class of a Python file, the stem of a C or rule file."""
+        """Return a short name for tables and plots: the class of a Python file, the stem of a C or rule file."""
         if ":" in self.name:
             # Of a class of a function: `module:make.<locals>.Mine#2`.
             return self.name.rpartition(":")[2].rpartition(".")[2].partition("#")[0]
@@ -141,7 +141,7 @@ class Flow(Table):
         return self
 
     def last_start_ns(self) -> int:
-        """Give the time, ns, at which the last of the flows that this one counts for starts."""
+        """Return the time, ns, at which the last of the flows that this one counts for starts."""
         return _core.parse_time(self.start) + (self.count - 1) * _core.parse_time(self.stagger)
 
 
@@ -255,7 +255,7 @@ class Scenario(BaseModel):
         raise ConfigError(f"scenario cannot be `{show(given)}`", hint=hint)
 
     def to_dict(self, *, compact: bool = False) -> dict[str, Any]:
-        """Give the scenario as a document that :meth:`from_dict` takes; `compact` leaves out what is by default."""
+        """Return the scenario as a document that :meth:`from_dict` takes; `compact` leaves out what is by default."""
         document = self.model_dump(exclude_none=True, exclude_unset=compact, exclude_defaults=compact)
         for table in document["flow"]:
             for key in ("jitter", "ack_jitter", "loss", "ack_loss"):
@@ -266,7 +266,7 @@ class Scenario(BaseModel):
         return {"name": self.name, **document}
 
     def to_toml(self) -> str:
-        """Give the scenario as a TOML file; names of other files are made absolute, so that it may be moved."""
+        """Return the scenario as a TOML file; names of other files are made absolute, so that it may be moved."""
         document = self.to_dict(compact=True)
         if self._base is not None:
             for link in document["link"].values():
@@ -275,7 +275,7 @@ class Scenario(BaseModel):
         return dump_document(document)
 
     def override(self, settings: Mapping[str, Any]) -> Self:
-        """Give the scenario with other values at dotted keys, as ``{"flow.0.cca": "bbr"}``; ``*`` means every one.
+        """Return the scenario with other values at dotted keys, as ``{"flow.0.cca": "bbr"}``; ``*`` means every one.
 
         Raises
         ------
@@ -287,7 +287,7 @@ class Scenario(BaseModel):
         return type(self).from_dict(document, source=self._source, base=self._base)
 
     def resolve(self) -> dict[str, Any]:
-        """Give the configuration of ``fairweir_sim::Config``: base units (ns, bytes, bytes/s), JSON-able.
+        """Return the configuration of ``fairweir_sim::Config``: base units (ns, bytes, bytes/s), JSON-able.
 
         Raises
         ------
@@ -339,7 +339,7 @@ class Scenario(BaseModel):
 
 
 def flow_ids(flows: Sequence[Flow]) -> list[list[str]]:
-    """Give every flow's ids: its own (numbered if it counts more than one), or its controller's name and a number."""
+    """Return every flow's ids: its own (numbered if it counts more than one), or its controller's name and a number."""
     found, number = [], 1
     for flow in flows:
         own = flow.id
@@ -372,7 +372,7 @@ def read_document(path: Path, *, noun: str = "scenario") -> dict[str, Any]:
 
 
 def _file_meant(path: Path, noun: str) -> str | None:
-    """Give a hint to the file whose name is nearest, or to what a controller's name would be good for."""
+    """Return a hint to the file whose name is nearest, or to what a controller's name would be good for."""
     if path.exists():
         return None
     if noun == "scenario" and str(path) in algorithms():
@@ -428,7 +428,7 @@ def _too_deep(source: str | None) -> ConfigError:
 
 
 def dump_document(document: Mapping[str, Any]) -> str:
-    """Give TOML text as people write scenarios: ``[link.NAME]``, ``[[flow]]``, and tables inside them in braces."""
+    """Return TOML text as people write scenarios: ``[link.NAME]``, ``[[flow]]``, and tables inside them in braces."""
     import tomlkit
 
     def inline(value: Any) -> Any:
@@ -478,7 +478,7 @@ def dumbbell(
     base: Path | None = None,
     **each: Any,
 ) -> Scenario:
-    """Give a scenario with one link, `bottleneck`, that all flows share.
+    """Return a scenario with one link, `bottleneck`, that all flows share.
 
     Parameters
     ----------

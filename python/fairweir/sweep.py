@@ -80,7 +80,7 @@ def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def grid_of(scenario: Scenario) -> dict[str, list[Any]]:
-    """Give the grid of the scenario's own ``[sweep]`` table, with dotted keys.
+    """Return the grid of the scenario's own ``[sweep]`` table, with dotted keys.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def expand(scenario: Scenario, grid: Grid) -> list[Point]:
-    """Give every combination of the grid's values, the last key varying fastest.
+    """Return every combination of the grid's values, the last key varying fastest.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def expand(scenario: Scenario, grid: Grid) -> list[Point]:
 
 
 def fingerprint(scenario: Scenario, world: World = "sim") -> str:
-    """Give a hash of all that a run's result depends on; on the kernel the version stands for the world's programs.
+    """Return a hash of all that a run's result depends on; on the kernel the version stands for the world's programs.
 
     Raises
     ------
@@ -279,7 +279,7 @@ def _write_tables(directory: Path, points: list[Point], summaries: Mapping[str, 
 
 
 def table(name: str, points: Sequence[Point], summaries: Mapping[str, dict[str, Any]]) -> pa.Table:
-    """Give one row per finished point and flow (or link): the settings, the seed, fairness, and the flow's numbers.
+    """Return one row per finished point and flow (or link): the settings, the seed, fairness, and the flow's numbers.
 
     Parameters
     ----------

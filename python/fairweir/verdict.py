@@ -50,7 +50,7 @@ class Threshold(BaseModel):
     source: str
 
     def admits(self, value: float) -> bool:
-        """Tell whether `value` is on the good side."""
+        """Return whether `value` is on the good side."""
         return value <= self.bound if self.direction is Direction.AT_MOST else value >= self.bound
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Interval(BaseModel):
 
 @words_for_enums
 def combine(outcomes: Iterable[Outcome]) -> Outcome:
-    """Give the outcome of several claims together.
+    """Return the outcome of several claims together.
 
     One failure fails the whole; else one unknown leaves it unknown; else it holds if anything was judged at all.
     """

@@ -9,7 +9,7 @@ from fairweir.scenario import Scenario
 
 
 def play(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Give the summary of one run.
+    """Return the summary of one run.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Guarding:
     log: Path | None = None
 
     def words(self) -> list[str]:
-        """Give the guard as ``fairweir-kernel run`` takes it."""
+        """Return the guard as ``fairweir-kernel run`` takes it."""
         files = {"--guard-program": self.program, "--guard": self.config}
         files |= {"--guard-hosts": self.hosts} if self.hosts is not None else {}
         files |= {"--guard-log": self.log} if self.log is not None else {}
@@ -89,7 +89,7 @@ class Options:
     guarding: Guarding | None = None
 
     def words(self) -> list[str]:
-        """Give the options as ``fairweir-kernel run`` takes them."""
+        """Return the options as ``fairweir-kernel run`` takes them."""
         words = [] if self.mode == "mtu" else ["--mode", self.mode]
         if self.traffic != "own":
             words += ["--traffic", self.traffic]
@@ -101,12 +101,12 @@ class Options:
 
 
 def sender_address(flow: int) -> str:
-    """Give the address of the sender of flow number `flow`, from 0; as crates/emu/src/address.rs."""
+    """Return the address of the sender of flow number `flow`, from 0; as crates/emu/src/address.rs."""
     return _address("10.77", flow)
 
 
 def receiver_address(flow: int) -> str:
-    """Give the address of its receiver."""
+    """Return the address of its receiver."""
     return _address("10.78", flow)
 
 
@@ -116,7 +116,7 @@ def _address(block: str, flow: int) -> str:
 
 
 def find_helper() -> Path:
-    """Give the path of ``fairweir-kernel``.
+    """Return the path of ``fairweir-kernel``.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def find_helper() -> Path:
 
 
 def find_program(name: str, variable: str, role: str) -> Path:
-    """Give the path of a program that is built apart: the environment's, else beside the interpreter, else on the PATH.
+    """Return the path of a program built separately: from the environment, next to the interpreter, or on the PATH.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def play(
 
 
 def ask(words: Sequence[str], *, limit_s: float = SETUP_S) -> Any:
-    """Give the JSON that another command of the helper prints, as ``ask(["list"])``.
+    """Return the JSON that another command of the helper prints, as ``ask(["list"])``.
 
     Raises
     ------
@@ -277,7 +277,7 @@ def _talk(process: subprocess.Popen[str], text: str, on_progress: Callable[[floa
 
 
 def _fraction(line: str) -> float | None:
-    """Give the number of a line ``progress 0.25``; None for any other line."""
+    """Return the number of a line ``progress 0.25``; None for any other line."""
     word, _, number = line.partition(" ")
     if word != "progress":
         return None

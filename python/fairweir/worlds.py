@@ -113,7 +113,7 @@ class Archive:
     directory: Path | None
 
     def get(self, task: Task) -> dict[str, Any] | None:
-        """Give the kept summary of a task, None if there is none or its picture is missing."""
+        """Return the kept summary of a task, None if there is none or its picture is missing."""
         if self.directory is None or (task.picture is not None and not task.picture.exists()):
             return None
         try:

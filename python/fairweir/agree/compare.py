@@ -125,7 +125,7 @@ def compare(cca: str, scenario: str, sims: Sequence[Summary], kernels: Sequence[
 
 
 def describe(comparison: Comparison) -> str:
-    """Say in words how far a flow's quantity is off."""
+    """Return in words how far a flow's quantity is off."""
     unit, noun = ("Mbit/s", "throughput") if comparison.quantity == "throughput_mbps" else ("ms", "mean RTT")
     return (
         f"{comparison.flow}: {noun} {comparison.kernel:.3g} {unit} on the kernel, {comparison.sim:.3g} simulated"

@@ -25,7 +25,7 @@ _US = Duration.from_us(1)
 
 
 def stall(scenario: Scenario, seed: int, length: str = STALL) -> Scenario:
-    """Give the scenario with data that the receiving hosts hold for up to `length` once a second, all flows at a time.
+    """Return the scenario in which the receiving hosts hold data for up to `length` once a second, all flows at once.
 
     Parameters
     ----------

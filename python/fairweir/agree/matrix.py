@@ -78,7 +78,7 @@ class Agreement(BaseModel):
         return next(c for c in self.cells if (c.cca, c.scenario) == (cca, scenario))
 
     def document(self) -> dict[str, Any]:
-        """Give what ``--json`` prints."""
+        """Return what ``--json`` prints."""
         counts = {standing.value.replace(" ", "_"): self.count(standing) for standing in Standing}
         return {**self.model_dump(mode="json"), "share": self.share, "holds": self.holds, "counts": counts}
 

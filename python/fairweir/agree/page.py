@@ -70,7 +70,7 @@ def write_page(agreement: Agreement, path: Path) -> Path:
 
 
 def render(agreement: Agreement) -> str:
-    """Give the page as HTML; the same agreement gives the same bytes."""
+    """Return the page as HTML; the same agreement gives the same bytes."""
     return render_page(
         "agreement.html.j2",
         package="fairweir.agree",

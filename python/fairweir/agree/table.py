@@ -44,7 +44,7 @@ def show(agreement: Agreement, console: Console) -> None:
 
 
 def closing(agreement: Agreement) -> str:
-    """Say the outcome in a line."""
+    """Return the outcome as one line."""
     judged, agreeing = len(agreement.judged), agreement.count(Standing.AGREES)
     rest = f"; {late} not judged" if (late := agreement.count(Standing.NOT_JUDGED)) else ""
     rest += f"; {missing} not played" if (missing := agreement.count(Standing.NOT_PLAYED)) else ""

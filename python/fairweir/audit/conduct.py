@@ -248,7 +248,7 @@ class _Conductor:
         )
 
     def _shown_by(self, case: _Case, family: FamilyResult, exhibit: ExhibitResult) -> str | None:
-        """Give the scenario that shows a failure: a faulty run, or the one nearest the estimate at the worst point."""
+        """Return the scenario that shows a failure: a faulty run, or the one closest to the worst point's estimate."""
         if exhibit.verdict is not Outcome.FAILS:
             return None
         faulty = next((f for f in family.faults if f.kind != "error"), None)

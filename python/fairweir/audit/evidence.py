@@ -45,6 +45,6 @@ def _write(cca: CcaResults, exhibit: ExhibitResult, out: Path) -> None:
 
 
 def _unused(out: Path, stem: str) -> str:
-    """Give a file name that no other CCA of this audit has taken: paths may differ only in their directories."""
+    """Return a file name that no other CCA of this audit has taken: paths may differ only in their directories."""
     names = itertools.chain([f"{stem}.toml"], (f"{stem}-{i}.toml" for i in itertools.count(2)))
     return next(name for name in names if not (out / name).exists())

@@ -126,7 +126,7 @@ def _series(record: Run) -> Series:
 
 
 def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
-    """Give a run's time series as figures take it."""
+    """Return a run's time series as figures take it."""
     scenario = record.scenario
     flows, links = record.flows.to_pylist(), record.links.to_pylist()
     times = [Duration.from_ns(row["t_ns"]).s for row in flows if row["flow"] == 0]
@@ -206,7 +206,7 @@ def calibration_scenario(cca: str) -> ScenarioDict:
 
 
 def fills_buffers(cca: str) -> bool:
-    """Tell whether `cca`, alone, fills whatever buffer there is.
+    """Return whether `cca`, alone, fills whatever buffer there is.
 
     Raises
     ------

@@ -38,7 +38,7 @@ def write_junit(results: AuditResults, path: Path) -> None:
 
 
 def _judged(exhibit: ExhibitResult, cca: str, comparison: Comparison | None) -> Outcome:
-    """Give the outcome that counts: the verdict, or with a baseline whether the claim worsened."""
+    """Return the outcome that counts: the verdict, or with a baseline whether the claim worsened."""
     if comparison is None:
         return exhibit.verdict
     change = comparison.change(cca, exhibit.name)

@@ -279,7 +279,7 @@ class AuditResults(_Model):
         return self.model_dump_json(indent=1) + "\n"
 
     def for_stdout(self) -> str:
-        """Give the document without time series and scenario files, for programs that read numbers."""
+        """Return the document without time series and scenario files, for programs that read numbers."""
         document = self.model_copy(
             update={
                 "ccas": [

@@ -77,7 +77,7 @@ def _toml(result: HuntResult) -> str | None:
 
 
 def exhibit_not_tried(name: str, reason: str) -> ExhibitResult:
-    """Give the failed exhibit of a search that could not be made because the CCA misbehaves."""
+    """Return the failed exhibit of a search that could not be made because the CCA misbehaves."""
     metric, claim = {
         HUNT: ("ratio", "no jitter on one of the flows starves a flow"),
         CONTRACT: ("exponent", "flows that see the same statistic get the same rate"),

@@ -98,7 +98,7 @@ def read_wishes(texts: list[str]) -> Wishes:
 
 
 def scenario_of(design: Design, wishes: Wishes) -> Scenario:
-    """Give flows that follow it, their fair share in the middle of the range, with twice the buffer that they need."""
+    """Return flows that follow the contract, with a fair share mid-range and twice the buffer that they need."""
     tables = flows("", [RTPROP] * wishes.flows, seed=1)
     for table in tables:
         table |= {"cca": design.flow_keys, "oracle_rtprop": True}

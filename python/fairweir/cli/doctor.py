@@ -24,7 +24,7 @@ def doctor(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what this machine can do, and what to install for the rest; exit 1 if the simulator is broken."""
+    """Check what this machine can do, and what to install for the rest; exit 1 if the simulator is broken."""
     if undo:
         undone = clean()
         if as_json:

@@ -114,7 +114,7 @@ def explain(
     interface: Interface,
     as_json: AsJson = False,
 ) -> None:
-    """Tell why flows are treated as they are, and how that changed."""
+    """Explain why flows are limited as they are, and how that changed."""
     _become(["explain", flow, "--interface", interface, *(["--json"] if as_json else [])])
 
 

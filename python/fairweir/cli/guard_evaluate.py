@@ -150,7 +150,7 @@ def _known(names: list[str]) -> list[str]:
 
 
 def _learnt(policies: list[Policy]) -> frozenset[Network]:
-    """Give the networks that any of the policies has learnt from."""
+    """Return the networks that any of the policies has learnt from."""
     avoid: frozenset[Network] = frozenset()
     for policy in policies:
         learnt = policy.trained_on()

@@ -102,7 +102,7 @@ def params(name: LoadedName, settings: Params = None, as_json: AsJson = False) -
 
 
 def show_undone(undone: dict[str, Any]) -> None:
-    """Say what is gone, and what new connections use now."""
+    """Print what was unloaded, and what new connections use now."""
     output.stdout.print(f"unloaded {', '.join(undone['unloaded'])}" if undone["unloaded"] else "nothing was loaded")
     if undone["default_restored"]:
         output.stdout.print(f"new connections use {undone['default_restored']} again", soft_wrap=True)

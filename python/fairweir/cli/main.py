@@ -65,7 +65,7 @@ def _options(
 
 
 def _app(words: Sequence[str]) -> typer.Typer:
-    """Give the program with the command that `words` begin with, or else with all: importing them takes time."""
+    """Return the program with the command that `words` begin with, or else with all: importing them takes time."""
     app = typer.Typer(
         no_args_is_help=True,
         add_completion=False,

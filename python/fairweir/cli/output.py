@@ -90,7 +90,7 @@ def print_json(document: Any) -> None:
 
 
 def finite(document: Any) -> Any:
-    """Give `document` with NaN and infinities replaced by None."""
+    """Return `document` with NaN and infinities replaced by None."""
     if isinstance(document, float):
         return document if abs(document) < float("inf") else None
     if isinstance(document, dict):
@@ -101,7 +101,7 @@ def finite(document: Any) -> Any:
 
 
 def progress_bar(*, counts: bool) -> Progress:
-    """Give a progress bar on stderr that shows nothing when stderr is not a terminal.
+    """Return a progress bar on stderr that shows nothing when stderr is not a terminal.
 
     Parameters
     ----------

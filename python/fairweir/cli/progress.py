@@ -27,11 +27,11 @@ class Meter:
     task: TaskID
 
     def __call__(self, what: str, part: float | None = None) -> None:
-        """Say what is being done, and which part of 1 is done."""
+        """Show what is being done, and the fraction that is done."""
         self.bar.update(self.task, description=f"{what[:_WORDS]:{_WORDS}}", completed=part)
 
     def count(self, done: float, total: float) -> None:
-        """Say how many of how many are done."""
+        """Show how many of how many are done."""
         self.bar.update(self.task, completed=done, total=total)
 
 
@@ -60,7 +60,7 @@ def meter(
 def on_played(
     report: Meter, *, start: float = 0.0, end: float = 1.0, name: Callable[[Task], str] | None = None
 ) -> Callable[[Task, Outcome, float, float], None]:
-    """Give what `worlds.play_all` calls after each run: it moves the bar from `start` to `end`, and tells failures.
+    """Return what `worlds.play_all` calls after each run: it moves the bar from `start` to `end`, and tells failures.
 
     Parameters
     ----------

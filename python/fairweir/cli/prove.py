@@ -144,7 +144,7 @@ def _show(suite: Suite, results: list[LemmaResult]) -> None:
 
 
 def _earlier(results: list[LemmaResult]) -> str:
-    """Say how many answers are of earlier runs, and how many of these nothing checked again."""
+    """Return how many answers are of earlier runs, and how many of these nothing checked again."""
     old = [result for result in results if result.kept]
     unchecked = sum(result.kept.startswith("not ") for result in old)
     if not old:

@@ -113,7 +113,7 @@ def reproduce(
 
 
 def choose(directory: Path | None, ids: Sequence[str], *, has_sim: bool) -> tuple[list[Experiment], list[Computed]]:
-    """Give the experiments of `ids` and, beside the shipped ones, what is computed; that needs no kernel.
+    """Return the experiments of `ids` and, beside the shipped ones, what is computed; that needs no kernel.
 
     Raises
     ------

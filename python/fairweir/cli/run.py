@@ -145,7 +145,7 @@ def show(record: Run) -> None:
 
 
 def kernel_lines(summary: dict[str, Any]) -> list[str]:
-    """Say what a run in the kernel world has beside the tables: lateness, what controllers cost, and their replay."""
+    """Return what a kernel run has besides the tables: lateness, the cost of controllers, and their replay."""
     lines = [lateness(summary["emulator"])] if "emulator" in summary else []
     for cca, hooks in summary.get("cost", {}).items():
         means = [f"{hook} {row['ns'] / row['calls']:.0f} ns" for hook, row in hooks.items() if row["calls"]]
@@ -163,7 +163,7 @@ def replays_alike(summary: dict[str, Any]) -> bool:
 
 
 def lateness(emulator: dict[str, Any]) -> str:
-    """Say in a line how late the kernel world's emulator released packets, and whether that is little enough."""
+    """Return one line on how late the kernel world's emulator released packets, and whether that is acceptable."""
     error = emulator["release_error_us"]
     verdict = "judged" if emulator["judged"] else "NOT JUDGED"
     return (

@@ -136,7 +136,7 @@ def _or_dash(value: float | None, form: str = "d") -> str:
 
 
 def _line(rule: Rule) -> str:
-    """Give a rule in one line: ``if qdel_L > 0: 1/2 C_L; else: 2 C_L``."""
+    """Return a rule in one line: ``if qdel_L > 0: 1/2 C_L; else: 2 C_L``."""
     parts = []
     for i, branch in enumerate(rule.branches):
         word = "if" if i == 0 else "elif"

@@ -68,7 +68,7 @@ class Crossing:
 
 
 def crossings(action: Action, held: Held) -> list[Crossing]:
-    """Give the zero crossings of a map in the rate, for every value that is held.
+    """Return the zero crossings of a map in the rate, for every value that is held.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def _bounded(value: float) -> float:
 
 
 def load_action(name: str) -> Action | None:
-    """Give the function that ``file.py:function`` or ``module:function`` names; None if it names a class.
+    """Return the function that ``file.py:function`` or ``module:function`` names; None if it names a class.
 
     Raises
     ------

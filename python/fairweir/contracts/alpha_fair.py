@@ -54,7 +54,7 @@ def table(archive: Archive) -> Computation:
 
 
 def most_useful(alpha: float) -> float:
-    """Give the long flow's rate that maximises the sum of alpha-fair utilities, by search; links of rate 1."""
+    """Return the long flow's rate that maximises the sum of alpha-fair utilities, by search; links of rate 1."""
 
     def utility(rate: float) -> float:
         return math.log(rate) if alpha == 1.0 else rate ** (1.0 - alpha) / (1.0 - alpha)
@@ -69,7 +69,7 @@ def most_useful(alpha: float) -> float:
 
 
 def _shares(rates_mbps: Sequence[float]) -> tuple[float, float]:
-    """Give the long flow's rate and the short ones' mean, by the link's."""
+    """Return the long flow's rate and the short ones' mean, by the link's."""
     link_mbps = CAPACITY.mbps
     return rates_mbps[0] / link_mbps, fmean(rates_mbps[1:]) / link_mbps
 

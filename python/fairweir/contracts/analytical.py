@@ -56,7 +56,7 @@ class Condition:
         return sp.simplify(rate)
 
     def curve(self, s_min: float, s_max: float, rtprop: float, **constants: float) -> Curve:
-        """Give it in numbers, for flows of one `rtprop`."""
+        """Return it in numbers, for flows of one `rtprop`."""
         values = {RTPROP: rtprop, A: constants.get("a", 1.0), B: constants.get("b", 1.0)}
         f = sp.lambdify(S, self.rate.subs(values), "math")
         return Curve(lambda s: float(f(s)), s_min, s_max)

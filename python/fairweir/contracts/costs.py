@@ -33,7 +33,7 @@ class Fold(StrEnum):
     """Loss and mark rates: 1 - prod(1 - s)."""
 
     def over(self, s: float, hops: int) -> float:
-        """Give what a flow sees that crosses `hops` hops, each with `s`."""
+        """Return what a flow sees that crosses `hops` hops, each with `s`."""
         match self:
             case Fold.SUM:
                 return hops * s
@@ -90,7 +90,7 @@ EVEN = 1.02
 
 
 def corner(curve: Curve, noise: float, hops: int, fold: Fold) -> Corner | None:
-    """Give the corner that a contract stands in, by evenness over its domain: C.1's bounds are then equalities."""
+    """Return the corner that a contract stands in, by evenness over its domain: C.1's bounds are then equalities."""
     s_last = curve.s_max
     if _is_even(lambda s: curve.f(s) / curve.f(min(s + noise, s_last)), curve.s_min, s_last - noise):
         return Corner.NOISE
@@ -133,7 +133,7 @@ def unfairness(curve: Curve, hops: int, fold: Fold) -> float:
 
 
 def _last_folded(curve: Curve, hops: int, fold: Fold) -> float:
-    """Give the largest s of which `hops` are still in the domain; s_min if none is."""
+    """Return the largest s of which `hops` are still in the domain; s_min if none is."""
     if fold.over(curve.s_min, hops) >= curve.s_max:
         return curve.s_min
     if fold.over(curve.s_max, hops) <= curve.s_max:
@@ -150,7 +150,7 @@ def growth(curve: Curve, flows: int | float) -> float:
 
 
 def _largest(of: Callable[[float], float], low: float, high: float) -> float:
-    """Give the largest value on [low, high]: the best of a grid, refined between its neighbours."""
+    """Return the largest value on [low, high]: the best of a grid, refined between its neighbours."""
     if high <= low:
         return of(low)
     grid = np.geomspace(low, high, GRID_POINTS)
@@ -163,11 +163,11 @@ def _largest(of: Callable[[float], float], low: float, high: float) -> float:
 
 
 def least_growth(curve: Curve, noise: float, error: float, flows: float) -> float:
-    """Give the bound of C.1.4 on growth, where `error` is the robustness for `noise`; whole steps of noise count."""
+    """Return the bound of C.1.4 on growth, where `error` is the robustness for `noise`; whole steps of noise count."""
     steps = math.floor(math.log(flows) / math.log(error) + 1e-9)
     return 1.0 + steps * noise / curve.s_min
 
 
 def most_generality_by_noise(curve: Curve, noise: float, error: float) -> float:
-    """Give the bound of C.1.2 on C_max by C_min; steps of noise are rounded up."""
+    """Return the bound of C.1.2 on C_max by C_min; steps of noise are rounded up."""
     return float(error ** math.ceil((curve.s_max - curve.s_min) / noise - 1e-9))

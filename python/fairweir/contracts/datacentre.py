@@ -68,7 +68,7 @@ class Follower:
 
 
 def canonical(exponent: float, gain: float = 1.0) -> Follower:
-    """Give a flow of 1/s^exponent with the canonical dynamics (thesis section 6.4), of which an update goes `gain`."""
+    """Return a flow of 1/s^exponent with the canonical dynamics (thesis section 6.4) and the given `gain`."""
     return Follower(
         f"1/s^{exponent:g}",
         lambda packet: {"name": "contract", "c0": "100Gbps", "s0": "1200ns", "exponent": exponent, "gain": gain},
@@ -77,7 +77,7 @@ def canonical(exponent: float, gain: float = 1.0) -> Follower:
 
 
 def vegas() -> Follower:
-    """Give Vegas with what 4 packets of 4 KB hold in the queue; its text counts in us, so it is played slower."""
+    """Return Vegas with what 4 packets of 4 KB hold in the queue; its text counts in us, so it is played slower."""
     held = 4 * PACKET
 
     def cca(packet: int) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def vegas() -> Follower:
 
 
 def swift() -> Follower:
-    """Give Swift without clamps: qdelay target A / sqrt(cwnd), LEAST_US where a flow alone fills the link."""
+    """Return Swift without clamps: qdelay target A / sqrt(cwnd), LEAST_US where a flow alone fills the link."""
     window = CAPACITY_GBPS * (RTPROP_US + LEAST_US) / KILOBITS
     of_bytes = LEAST_US * math.sqrt(window)
 
@@ -118,24 +118,24 @@ class Place:
     crowds: tuple[Crowd, ...]
 
     def exact(self, follower: Follower) -> Rest:
-        """Give where the flows rest if packets are no matter."""
+        """Return where the flows rest if packets are no matter."""
         return rest(follower.f, self.crowds, CAPACITY_GBPS)
 
     def reading(self, follower: Follower) -> Callable[[Rest], float]:
-        """Give the metric of a fixed point: a ratio of rates, or of qdelays by that of a flow alone."""
+        """Return the metric of a fixed point: a ratio of rates, or of qdelays by that of a flow alone."""
         if self.metric != "growth":
             return lambda at: at.ratio
         least = _alone(follower)
         return lambda at: at.s / least
 
     def band(self, follower: Follower, packet: int) -> tuple[float, float]:
-        """Give the smallest and the largest reading that packets of so many bytes allow."""
+        """Return the smallest and the largest reading that packets of so many bytes allow."""
         data = packet * KILOBITS
         grain = Grain(data, RTPROP_US, data / CAPACITY_GBPS)
         return band(follower.f, self.crowds, CAPACITY_GBPS, grain, self.reading(follower))
 
     def measured(self, follower: Follower, summary: Mapping[str, Any]) -> float:
-        """Give the metric of a run."""
+        """Return the metric of a run."""
         first, *others = summary["flows"]
         if self.metric == "growth":
             qdelay_ms = fmean(sampled(flow["qdelay_ms"], "mean", flow["id"]) for flow in summary["flows"])
@@ -143,7 +143,7 @@ class Place:
         return fmean(flow["throughput_mbps"] for flow in others) / float(first["throughput_mbps"])
 
     def scenario(self, follower: Follower, packet: int, seed: int) -> Scenario:
-        """Give the run; the seed draws start times.
+        """Return the run; the seed draws start times.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Place:
 
 
 def place(metric: Metric, at: float) -> Place:
-    """Give the place of a curve: two flows with noise for one, a parking lot, or n flows on a dumbbell."""
+    """Return the place of a curve: two flows with noise for one, a parking lot, or n flows on a dumbbell."""
     match metric:
         case "robustness":
             return Place(metric, at, (Crowd(noise=at), Crowd()))
@@ -192,5 +192,5 @@ def _time(us: float, slowed: float = 1.0) -> str:
 
 
 def _alone(follower: Follower) -> float:
-    """Give the qdelay at which one flow rests, us."""
+    """Return the qdelay at which one flow rests, us."""
     return rest(follower.f, (Crowd(),), CAPACITY_GBPS).s

@@ -123,7 +123,7 @@ class Design:
 
     @property
     def flow_line(self) -> str:
-        """Give the line that a scenario's ``[[flow]]`` takes."""
+        """Return the line that a scenario's ``[[flow]]`` takes."""
         pairs = (
             f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}"
             for key, value in self.flow_keys.items()
@@ -132,7 +132,7 @@ class Design:
 
 
 def impossible(wishes: Wishes) -> list[str]:
-    """Say which bounds of appendix C.1 forbid every contract on delays; none means that they allow one."""
+    """Return the bounds of appendix C.1 that forbid every contract on delays; empty: they allow one."""
     return list(_violations(wishes))
 
 
@@ -171,7 +171,7 @@ def _violations(w: Wishes) -> Iterator[str]:
 
 
 def designs(wishes: Wishes) -> list[Design]:
-    """Give both corner contracts, the better one first: one that meets the wishes, then less queue, then less error.
+    """Return both corner contracts, the better one first: one that meets the wishes, then less queue, then less error.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ def _derive(cca: Cca, plan: Plan, measure: Measure, progress: Progress) -> Contr
 
 
 def _pick_buffer(collector: _Collector, plan: Plan) -> str:
-    """Give the deep buffer if it cuts off the delay of few flows; else a shallow or an ample one.
+    """Return the deep buffer if it cuts off the delay of few flows; else a shallow or an ample one.
 
     Shallow for CCAs that fill any buffer, ample for those whose queue stays what it is when the buffer grows.
     """

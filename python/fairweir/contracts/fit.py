@@ -69,7 +69,7 @@ class Points:
         return int(np.unique(self.group).size)
 
     def where(self, keep: NDArray[np.bool_]) -> Points:
-        """Give the points for which `keep` is true."""
+        """Return the points for which `keep` is true."""
         return Points(self.statistic[keep], self.rate[keep], self.group[keep], self.capacity[keep])
 
 
@@ -94,7 +94,7 @@ class Family:
 
     @property
     def has_exponent(self) -> bool:
-        """Tell whether the shape is a power law in some form."""
+        """Return whether the shape is a power law in some form."""
         return "c" in self.parameters
 
 
@@ -124,7 +124,7 @@ class Fit:
     spread: float
 
     def predict(self, statistic: Array) -> Array:
-        """Give the rate for each value of the statistic."""
+        """Return the rate for each value of the statistic."""
         return self.family.predict(self.values, statistic)
 
     @property
@@ -150,7 +150,7 @@ def _weighted_line(x: Array, y: Array, w: Array) -> tuple[float, float, float]:
 
 
 def _best_on(grid: Array, error: Callable[[float], float]) -> float:
-    """Give the argument with the smallest error: the best of `grid`, refined between its neighbours."""
+    """Return the argument with the smallest error: the best of `grid`, refined between its neighbours."""
     errors = [error(float(g)) for g in grid]
     best = int(np.argmin(errors))
     lo, hi = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, grid.size - 1)])
@@ -177,7 +177,7 @@ def _solve_shifted(points: Points, near: Sequence[float] | None = None) -> tuple
 
 
 def _scale_to(shape: Array, points: Points) -> tuple[float, float]:
-    """Give the factor that fits a fixed `shape` to the rates, and the squared error left."""
+    """Return the factor that fits a fixed `shape` to the rates, and the squared error left."""
     w, difference = points.weight, np.log(points.rate) - np.log(shape)
     mean = float((w * difference).sum() / w.sum())
     return float(np.exp(mean)), float((w * (difference - mean) ** 2).sum())
@@ -260,7 +260,7 @@ FAMILIES: tuple[Family, ...] = (POWER, EXPONENTIAL, LINEAR, LOGARITHMIC, SHIFTED
 
 
 def log_errors(family: Family, values: Sequence[float], points: Points, span: tuple[float, float]) -> Array:
-    """Give ln(predicted / measured) at each point.
+    """Return ln(predicted / measured) at each point.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def _capacity_rmse(family: Family, values: Sequence[float], points: Points) -> f
 
 
 def fit(family: Family, points: Points) -> Fit:
-    """Give the least squares fit of `family` on ln(rate).
+    """Return the least squares fit of `family` on ln(rate).
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ def fit(family: Family, points: Points) -> Fit:
 
 
 def choose(fits: Sequence[Fit]) -> Fit:
-    """Give the family to report.
+    """Return the family to report.
 
     Those whose error at unseen capacities is within a tenth of the best one's are equally good; among them the simplest
     one wins that is not clearly worse by BIC, so that a parameter has to earn its place. The thesis takes the

@@ -111,7 +111,7 @@ def _all_fits(points: Sequence[ContractPoint]) -> dict[tuple[str, str], list[Fit
 
 
 def _choose_output(fits: dict[tuple[str, str], list[Fit]]) -> tuple[str, str, Fit]:
-    """Give the statistic, output and shape to report: a rate, unless another output predicts far better."""
+    """Return the statistic, output and shape to report: a rate, unless another output predicts far better."""
     best: tuple[str, str, Fit] | None = None
     for output in OUTPUTS:
         of_output = [(s, output, choose(fs)) for (s, o), fs in fits.items() if o == output]
@@ -127,7 +127,7 @@ def _choose_output(fits: dict[tuple[str, str], list[Fit]]) -> tuple[str, str, Fi
 
 
 def as_candidate(statistic: str, output: str, fitted: Fit) -> Candidate:
-    """Give a fit as results have it."""
+    """Return a fit as results have it."""
     return Candidate(
         statistic=statistic,
         output=output,

@@ -36,7 +36,7 @@ def flags_of(
     points: Sequence[ContractPoint],
     elsewhere: Sequence[ContractPoint],
 ) -> list[str]:
-    """Give a sentence for each oddity of a contract."""
+    """Return a sentence for each oddity of a contract."""
     unit = f" {STATISTICS[statistic]}" if STATISTICS[statistic] else ""
     flags = []
     shift_scales = False

@@ -72,7 +72,7 @@ class Bench:
     seeds: tuple[int, ...] = (1,)
 
     def scenarios(self, cca: Cca, held: Held, value: float) -> list[Scenario]:
-        """Give the runs for one value: a delay from below and from above, a loss rate twice."""
+        """Return the runs for one value: a delay from below and from above, a loss rate twice."""
         if held.statistic == "loss_rate":
             loss = {"loss": f"{100.0 * value:.5f}%"}
             return [self._scenario(cca, self.loss_duration, loss, 2 * seed + i) for seed in self.seeds for i in (0, 1)]
@@ -243,7 +243,7 @@ def of_rests(name: str, held: Held, rests: Sequence[Settled], bench: Bench) -> C
 
 
 def _flags(held: Held, rests: Sequence[Settled]) -> list[str]:
-    """Say where there is no rest, and why, for each reason once."""
+    """Return where there is no rest, and why, for each reason once."""
     reasons: dict[str, list[float]] = {}
     for rest in rests:
         if rest.why_not:

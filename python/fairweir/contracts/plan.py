@@ -40,7 +40,7 @@ class Plan:
     oracle: bool = False
 
     def settings(self, buffer: str) -> list[Setting]:
-        """Give settings of the fit."""
+        """Return settings of the fit."""
         return [self._setting(c, self.rtprops[0], n, buffer) for c in self.capacities for n in self.flows]
 
     def corners(self, rtprops: Sequence[Duration], buffer: str) -> list[Setting]:
@@ -65,5 +65,5 @@ PYTHON_PLAN = Plan(
 
 
 def plan_for(cca: Cca) -> Plan:
-    """Give the plan that suits the kind of CCA."""
+    """Return the plan that suits the kind of CCA."""
     return PYTHON_PLAN if ":" in cca_name(cca) else Plan()

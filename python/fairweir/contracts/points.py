@@ -68,7 +68,7 @@ class Setting:
     oracle: bool = False
 
     def scenario(self, cca: Cca, duration: Duration, warmup: Duration, seed: int) -> ScenarioDict:
-        """Give the scenario of one run; the seed draws start times within two seconds."""
+        """Return the scenario of one run; the seed draws start times within two seconds."""
         tables = flows("", [self.rtprop] * self.flows, seed)
         for table in tables:
             table["cca"] = as_written(cca)
@@ -157,7 +157,7 @@ def read(setting: Setting, seed: int, run: int, summary: Mapping[str, Any]) -> l
 def points_of(
     measured: Sequence[ContractPoint], statistic: str, output: str, *, least_spread: float = 1.2
 ) -> Points | None:
-    """Give the points of one statistic and output, as fits take them.
+    """Return the points of one statistic and output, as fits take them.
 
     Parameters
     ----------

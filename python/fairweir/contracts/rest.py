@@ -33,7 +33,7 @@ class Crowd:
     noise: float = 0.0
 
     def sees(self, s: float) -> float:
-        """Give what they see of a hop with `s`."""
+        """Return what they see of a hop with `s`."""
         return self.hops * s + self.noise
 
 
@@ -73,7 +73,7 @@ class Rest:
 
 
 def rest(f: Callable[[float], float], crowds: Sequence[Crowd], capacity: float) -> Rest:
-    """Give the fixed point of flows that share a hop.
+    """Return the fixed point of flows that share a hop.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def band(
     grain: Grain,
     reading: Callable[[Rest], float],
 ) -> tuple[float, float]:
-    """Give the smallest and the largest reading of fixed points that whole packets allow.
+    """Return the smallest and the largest reading of fixed points that whole packets allow.
 
     A flow has up to one packet more or less in flight than its contract asks for, since packets are whole and so are
     steps; and the delay that it sees is off by up to the transmission of one, by where in it the flow's packets arrive.

@@ -94,7 +94,7 @@ class ContractResult(_Model):
 
     @property
     def has_contract(self) -> bool:
-        """Tell whether one was found."""
+        """Return whether one was found."""
         return self.outcome == "contract"
 
     @property

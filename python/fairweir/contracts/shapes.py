@@ -28,17 +28,17 @@ DELAYS: Final = (0.2, 0.5, 0.8, 0.9)
 
 
 def vegas_error(rate: float, noise: float = NOISE) -> float:
-    """Give the ratio of two flows' rates by 1/s, the first of which is at `rate` and the second sees `noise` more."""
+    """Return the ratio of two flows' rates by 1/s, the first of which is at `rate` and the second sees `noise` more."""
     return 1 + noise * rate
 
 
 def linear_error(delay: float, noise: float = NOISE) -> float:
-    """Give the same by 1 - s at a delay; infinite if the second flow sees its intercept."""
+    """Return the same by 1 - s at a delay; infinite if the second flow sees its intercept."""
     return (1 - delay) / (1 - delay - noise) if delay + noise < 1 else float("inf")
 
 
 def parking_lot_ratio(shift: float, capacity: float = 1.0) -> float:
-    """Give short by long rate of 1/(s - shift) on two hops: delays d and 2 d, rates that fill a hop."""
+    """Return short by long rate of 1/(s - shift) on two hops: delays d and 2 d, rates that fill a hop."""
 
     def surplus(delay: float) -> float:
         return 1 / (delay - shift) + 1 / (2 * delay - shift) - capacity

@@ -52,7 +52,7 @@ class Row:
 
 
 def power(name: str, exponent: float) -> Row:
-    """Give a row of 1/s^exponent."""
+    """Return a row of 1/s^exponent."""
     robust, unfair = (1.0 + NOISE / S_MIN) ** exponent, HOPS**exponent
     return Row(name, lambda s: s**-exponent, Fold.SUM, robust, unfair, FLOWS ** (1.0 / exponent), SPAN**exponent, {})
 
@@ -64,7 +64,7 @@ def _exponential(name: str, fold: Fold, unfair: float, why: dict[str, str]) -> R
 
 
 def rows() -> list[Row]:
-    """Give the rows, with growth of the exponentials (printed: log n) as 1 + S_0 ln n / S_min."""
+    """Return the rows, with growth of the exponentials (printed: log n) as 1 + S_0 ln n / S_min."""
     bound = "the printed form is a bound: inside the domain the long flow sees at most S_max, the short ones S_max / k"
     c_max = 1.0 - S_MIN / INTERCEPT
     return [

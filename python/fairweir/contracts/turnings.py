@@ -29,7 +29,7 @@ LEAST_TURNINGS = 10
 
 
 def watch(scenario: ScenarioDict) -> dict[str, Any]:
-    """Give the summary of a run; each flow also has ``turning``: ``qdelay_ms`` and ``rate_mbps``, or None.
+    """Return the summary of a run; each flow also has ``turning``: ``qdelay_ms`` and ``rate_mbps``, or None.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def _numbered(record: Run) -> list[tuple[int, dict[str, Any]]]:
 
 
 def turning(record: Run, flow: int) -> dict[str, float] | None:
-    """Give where the window of a flow turns in the time that counts; None if it hardly ever does.
+    """Return where the window of a flow turns in the time that counts; None if it hardly ever does.
 
     Returns
     -------
@@ -72,7 +72,7 @@ COLUMNS = ("rtt_ms", "cwnd_bytes", "pacing_rate_mbps")
 
 
 def turns_of(window: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Give indices of the last samples before the window turns up, and before it turns down; it may rest on the way."""
+    """Return indices of the last samples before the window turns up, and before it turns down; plateaus are allowed."""
     step = np.sign(np.diff(window))
     moves = np.flatnonzero(step)
     turns = moves[1:][step[moves[1:]] != step[moves[:-1]]]

@@ -34,7 +34,7 @@ def unexplained_unfair(points: Sequence[ContractPoint], contract: tuple[str, str
 
 
 def _by_contract(point: ContractPoint, contract: tuple[str, str, Fit] | None) -> float:
-    """Give the flow's output by the contract's for what the flow saw; its rate if the contract has no say."""
+    """Return the flow's output by the contract's for what the flow saw; its rate if the contract has no say."""
     if contract is None:
         return point.rate_mbps
     statistic, output, fitted = contract

@@ -68,13 +68,13 @@ def rounded(values: Iterable[float | None]) -> list[float | None]:
 
 
 def is_spread(values: Iterable[float | None]) -> bool:
-    """Tell whether positive `values` spread so far that a linear axis would hide the small ones."""
+    """Return whether positive `values` spread so far that a linear axis would hide the small ones."""
     positive = [v for v in values if v is not None and math.isfinite(v) and v > 0]
     return len(positive) > 1 and max(positive) > LOG_SPREAD * min(positive)
 
 
 def log_range(values: Iterable[float | None], margin: float = 0.06) -> list[float] | None:
-    """Give plotly's range (exponents of ten) that shows all positive `values`, with a margin of that share."""
+    """Return plotly's range (exponents of ten) that shows all positive `values`, with a margin of that share."""
     positive = [v for v in values if v is not None and math.isfinite(v) and v > 0]
     if not positive:
         return None
@@ -84,7 +84,7 @@ def log_range(values: Iterable[float | None], margin: float = 0.06) -> list[floa
 
 
 def linear_range(values: Iterable[float | None], *, floor: float | None = None) -> list[float] | None:
-    """Give the range from `floor` (or the smallest value) to the largest, with room above."""
+    """Return the range from `floor` (or the smallest value) to the largest, with room above."""
     finite = [v for v in values if v is not None and math.isfinite(v)]
     if not finite:
         return None
@@ -101,7 +101,7 @@ def _tick(value: float) -> str:
 
 
 def log_ticks(values: Sequence[float]) -> dict[str, Any]:
-    """Give the keys of a logarithmic axis: ticks at 1, 2, 5 within a decade or two, else at powers of ten."""
+    """Return the keys of a logarithmic axis: ticks at 1, 2, 5 within a decade or two, else at powers of ten."""
     bounds = log_range(values) or [0.0, 1.0]
     decades = range(math.floor(bounds[0]), math.ceil(bounds[1]) + 1)
     steps = (1, 2, 5) if bounds[1] - bounds[0] <= 2.5 else (1,)

@@ -21,7 +21,7 @@ def decimals(value: float) -> int:
 
 
 def _is_ceiling(value: float) -> bool:
-    """Tell whether `value` stands for a flow that got nothing; a geometric mean of such is off by an ulp."""
+    """Return whether `value` stands for a flow that got nothing; a geometric mean of such is off by an ulp."""
     return math.isclose(value, RATIO_CEILING, rel_tol=1e-9)
 
 

@@ -68,7 +68,7 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
 
 
 def check_plot_path(path: str | Path) -> str:
-    """Say which format `path` asks for, before a long run finds out that it has none.
+    """Return the format of `path`, so that a bad suffix is found before a long run.
 
     Returns
     -------
@@ -175,5 +175,5 @@ def _flow_name(flow_id: str, cca: str) -> str:
 
 
 def _seconds(run: Run, key: str) -> float:
-    """Give a time of the scenario, s."""
+    """Return a time of the scenario, s."""
     return Duration.from_ns(run.scenario.resolve()[key]).s

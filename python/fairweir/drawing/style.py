@@ -77,12 +77,12 @@ def colour(index: int) -> str:
 
 
 def marker(index: int) -> str:
-    """Give plotly's marker symbol of the curve numbered `index` from 0."""
+    """Return plotly's marker symbol of the curve numbered `index` from 0."""
     return MARKERS[index % len(MARKERS)]
 
 
 def dash(index: int) -> str:
-    """Give plotly's dash pattern of the curve numbered `index` from 0: solid until the palette repeats."""
+    """Return plotly's dash pattern of the curve numbered `index` from 0: solid until the palette repeats."""
     return DASHES[index // len(PALETTE) % len(DASHES)]
 
 

@@ -175,7 +175,7 @@ def _largest(values: Iterable[float]) -> float:
 
 
 def top_of(values: Iterable[float], band: Band | None) -> float:
-    """Give what shows all values and the band, unless the band is far above them."""
+    """Return what shows all values and the band, unless the band is far above them."""
     largest = _largest(values)
     believed = 0.0 if band is None else band.hi or band.lo
     return HEADROOM * max(largest, min(believed, 2 * largest))

@@ -101,7 +101,7 @@ def _limits(facts: dict[str, Any]) -> list[Finding]:
 
 
 def _use(facts: dict[str, Any], link: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
-    """Say how much of a link whose rate is known from both sides the flow used, and others did."""
+    """Return how much of a link whose rate is known from both sides the flow used, and others did."""
     if len(link["rates"]) != 1 or link["rates"][0]["rate_bytes_per_s"]["hi"] is None:
         return []
     whole = link["rates"][0]["rate_bytes_per_s"]
@@ -133,7 +133,7 @@ def is_within(verdict: dict[str, Any], spread_ns: int) -> bool:
 
 
 def _models(facts: dict[str, Any], link: dict[str, Any] | None) -> list[Finding]:
-    """Say what contradicts the models that do not explain the flow (thesis section 8.3.2)."""
+    """Return what contradicts the models that do not explain the flow (thesis section 8.3.2)."""
     told = []
     spread = 0 if link is None else link["propagation_spread_ns"]
     if any(is_within(verdict, spread) and not verdict["explains"] for verdict in facts["models"]):
@@ -156,7 +156,7 @@ def _models(facts: dict[str, Any], link: dict[str, Any] | None) -> list[Finding]
 
 
 def _changes(facts: dict[str, Any], link: dict[str, Any]) -> list[Finding]:
-    """Say when the rate that the flows got changed, and whether that was the link."""
+    """Return when the rate that the flows got changed, and whether the link caused it."""
     of_link = [change for change in link["changes"] if change["cause"] == "link"]
     others = [change for change in link["changes"] if change["cause"] != "link"]
     told = [_change(facts, link, change) for change in of_link]

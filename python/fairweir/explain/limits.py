@@ -36,7 +36,7 @@ LIMITS: Final = {
 
 
 def shares(periods: list[dict[str, Any]]) -> dict[str, float]:
-    """Give each limit's share of the time of all periods, the largest first."""
+    """Return each limit's share of the time of all periods, the largest first."""
     spent: dict[str, int] = {}
     for period in periods:
         spent[period["limit"]] = spent.get(period["limit"], 0) + period["to_ns"] - period["from_ns"]
@@ -45,5 +45,5 @@ def shares(periods: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def longest(periods: list[dict[str, Any]], limit: str) -> dict[str, Any]:
-    """Give the longest period of a limit that is among them."""
+    """Return the longest period of a limit that is among them."""
     return max((p for p in periods if p["limit"] == limit), key=lambda p: p["to_ns"] - p["from_ns"])

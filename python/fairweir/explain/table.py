@@ -106,7 +106,7 @@ def _symbols(facts: dict[str, Any], link: dict[str, Any]) -> list[tuple[str, str
 
 
 def remarks(document: dict[str, Any]) -> list[str]:
-    """Say what of the capture was left out."""
+    """Return which parts of the capture were left out."""
     counts, said, left_out = document["capture"], [], document["left_out"]
     if counts["is_truncated"]:
         said.append("the capture ends within a packet: explained is what comes before")

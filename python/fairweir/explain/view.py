@@ -95,7 +95,7 @@ class FlowView:
 
 
 def flow_view(facts: dict[str, Any], most_points: int = 600) -> FlowView:
-    """Give a flow of `explain_file`'s document over time, in at most `most_points` bins."""
+    """Return a flow of `explain_file`'s document over time, in at most `most_points` bins."""
     series = facts["series"]
     bins = len(series["delivered_bytes"])
     joined = max(1, -(-bins // most_points))
@@ -145,7 +145,7 @@ def _rate(delivered: Column, width_s: float, starts: NDArray[np.int64]) -> Colum
 
 
 def _shrinking(moments: list[dict[str, Any]], origin: int, end_s: float) -> Shrinking:
-    """Give what was believed at each moment, and at the end what was believed last."""
+    """Return what was believed at each moment, and at the end what was believed last."""
     t_s = [(moment["time_ns"] - origin) * S for moment in moments]
     least = _numbers([moment["least_bytes_per_s"] for moment in moments]) * MBPS
     most = _numbers([moment["most_bytes_per_s"] for moment in moments]) * MBPS

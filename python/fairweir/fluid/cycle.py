@@ -95,7 +95,7 @@ def _short_cycle(fluid: Fluid, windows: Vector) -> Cycle:
 
 
 def _repeats_after(orbit: Orbit, rises: Sequence[float]) -> int | None:
-    """Give after how many upward crossings windows are what they were, None if they are not yet."""
+    """Return after how many upward crossings windows are what they were, None if they are not yet."""
     last = orbit.at(rises[-1])[:-1]
     for count in range(1, min(_MOST_RISES, len(rises) - 1) + 1):
         if np.max(np.abs(orbit.at(rises[-1 - count])[:-1] / last - 1)) < _SAME:
@@ -124,7 +124,7 @@ def next_return(fluid: Fluid, windows: Vector) -> Orbit:
 
 
 def throughputs(orbit: Orbit, end: float) -> Vector:
-    """Give each flow's throughput by C: the mean of W_i/(wbar (1 + q)) over [0, end]."""
+    """Return each flow's throughput by C: the mean of W_i/(wbar (1 + q)) over [0, end]."""
 
     def rate(t: float) -> Vector:
         state = orbit.at(t)

@@ -61,7 +61,7 @@ def draw_ratios(axes: Axes, link: Link, rows: Sequence[Analysis], beside: Sequen
 
 
 def _highest(rows: Sequence[Analysis], beside: Sequence[Beside]) -> float:
-    """Give the largest ratio that is known within a factor of two: handfuls of packets give no ratio."""
+    """Return the largest ratio that is known within a factor of two: handfuls of packets give no ratio."""
     known = [each.hi for row in beside for each in row.ratios if each.hi < 2 * each.lo]
     return max([*known, *(share / row.shares[-1] for row in rows for share in row.shares)])
 

@@ -93,7 +93,7 @@ class Fluid:
         return np.append(self.resting_windows, self.threshold / self.wbar - 1)
 
     def slope(self, state: Vector, past: Vector | None) -> Vector:
-        """Give the right-hand side.
+        """Return the right-hand side.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class Fluid:
         return slope
 
     def jacobian(self, state: Vector, past: Vector | None) -> Vector:
-        """Give the derivative of :meth:`slope` by `state`, for a given past."""
+        """Return the derivative of :meth:`slope` by `state`, for a given past."""
         windows, rtt = state[:-1], 1 + state[-1]
         size = len(state)
         matrix = np.zeros((size, size))
@@ -122,7 +122,7 @@ class Fluid:
 
 
 def weighted(scheme: str, weights: Sequence[float], wbar: float, psi: float = math.inf) -> Fluid:
-    """Give the model of flows with these weights.
+    """Return the model of flows with these weights.
 
     Parameters
     ----------

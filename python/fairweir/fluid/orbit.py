@@ -67,7 +67,7 @@ class Orbit:
     state: Vector = None
 
     def at(self, t: float) -> Vector:
-        """Give windows and q at a time of [-1, end]."""
+        """Return windows and q at a time of [-1, end]."""
         if t < 0 or not self.starts:
             if self.past.at is None:
                 raise NoOrbitError(f"nothing is known of t = {t:g}")
@@ -80,11 +80,11 @@ class Orbit:
         return last[-1].is_upward if last else self.past.was_full
 
     def past_of(self, t: float) -> Vector | None:
-        """Give what the right-hand side at `t` takes for the past: None while nothing was lost."""
+        """Return what the right-hand side at `t` takes for the past: None while nothing was lost."""
         return self.at(t - 1) if self.is_losing(t) else None
 
     def slope(self, t: float) -> Vector:
-        """Give the right-hand side at `t` (just after it, where it jumps)."""
+        """Return the right-hand side at `t` (just after it, where it jumps)."""
         slope = self.fluid.slope(self.at(t), self.past_of(t))
         if self.at(t)[-1] <= self.fluid.floor + _ATOL:
             slope[-1] = max(slope[-1], 0.0)

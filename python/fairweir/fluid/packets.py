@@ -78,7 +78,7 @@ class Beside(BaseModel):
 
 
 def scenario(link: Link, wbar: float, noise: float) -> Scenario:
-    """Give the fluid's setting as a scenario.
+    """Return the fluid's setting as a scenario.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def _beside(wbar: float, world: World, noise: float, outcomes: Sequence[Outcome]
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    """Give the mean of quotients and its 95 % interval over runs; their errors multiply. One run has none."""
+    """Return the mean of quotients and its 95 % interval over runs; their errors multiply. One run has none."""
     factors = [_quotient(a, b) for a, b in zip(ours, theirs, strict=True)]
     if len(factors) == 1:
         return Interval(value=factors[0], lo=factors[0], hi=factors[0])

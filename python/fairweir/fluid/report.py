@@ -40,7 +40,7 @@ class Analysis(BaseModel):
         return self.multiplier < 1
 
     def ratio(self) -> float:
-        """Give the first flow's throughput by the last one's."""
+        """Return the first flow's throughput by the last one's."""
         return self.shares[0] / self.shares[-1]
 
 
@@ -69,7 +69,7 @@ def analyse(fluid: Fluid) -> Analysis:
 
 
 def limits(scheme: str, weights: Sequence[float]) -> tuple[float, float]:
-    """Give the published limits of the first flow's throughput by the last one's: at the threshold, for wbar to inf."""
+    """Return the published limits of the first flow's throughput over the last one's: at the threshold, at infinity."""
     fluid = weighted(scheme, weights, 1.0)
     windows, increase = fluid.resting_windows, fluid.increase
     return float(windows[0] / windows[-1]), float(increase[0] / increase[-1])

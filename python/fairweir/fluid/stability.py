@@ -28,12 +28,12 @@ _VISIBLE: Final = 1e-6
 
 
 def spectral_radius(matrix: Vector) -> float:
-    """Give the largest absolute value of an eigenvalue."""
+    """Return the largest absolute value of an eigenvalue."""
     return float(np.max(np.abs(np.linalg.eigvals(matrix))))
 
 
 def published_matrix(cycle: Cycle) -> Vector:
-    """Give Z = (I - F c/(c F)) exp(integral of J_F) at the downward crossing, as published."""
+    """Return Z = (I - F c/(c F)) exp(integral of J_F) at the downward crossing, as published."""
     orbit, fluid = cycle.orbit, cycle.orbit.fluid
 
     def jacobian(t: float) -> Vector:
@@ -48,7 +48,7 @@ def published_matrix(cycle: Cycle) -> Vector:
 
 
 def return_matrix(cycle: Cycle) -> Vector:
-    """Give the derivative of the return map of the windows at q = 0 upwards, by central differences."""
+    """Return the derivative of the return map of the windows at q = 0 upwards, by central differences."""
     windows = cycle.start[:-1]
     columns = []
     for i, window in enumerate(windows):
@@ -60,7 +60,7 @@ def return_matrix(cycle: Cycle) -> Vector:
 
 
 def history_multipliers(cycle: Cycle, nodes: int = 10) -> Vector:
-    """Give the largest multipliers of histories of one delay, the trivial one (along the cycle) first.
+    """Return the largest multipliers of histories of one delay, the trivial one (along the cycle) first.
 
     The history over [1, 2] after the upward crossing is smooth; it is disturbed by polynomials through `nodes`
     Chebyshev points, and so is read a period later.
@@ -109,7 +109,7 @@ def history_multipliers(cycle: Cycle, nodes: int = 10) -> Vector:
 
 
 def decay(cycle: Cycle, returns: int = 3, nudge: float = 0.01) -> float:
-    """Give the factor by which a disturbance of the first window shrinks per return, on average over `returns`."""
+    """Return the factor by which a disturbance of the first window shrinks per return, on average over `returns`."""
     windows = cycle.start[:-1].copy()
     rest = windows.copy()
     windows[0] *= 1 + nudge
@@ -120,7 +120,7 @@ def decay(cycle: Cycle, returns: int = 3, nudge: float = 0.01) -> float:
 
 
 def return_decay(cycle: Cycle, returns: int = 24, nudge: float = 1e-3) -> float:
-    """Give the factor by which a disturbance shrinks per period where the past matters too.
+    """Return the factor by which a disturbance shrinks per period where the past matters too.
 
     The first window is disturbed at the start and compared with the cycle's at each later start, until it is too near
     to tell; the later half counts, when the slowest of disturbances is what is left.
@@ -139,7 +139,7 @@ def return_decay(cycle: Cycle, returns: int = 24, nudge: float = 1e-3) -> float:
 
 
 def rest_multiplier(fluid: Fluid, nodes: int = 16) -> float:
-    """Give the factor by which a disturbance of the fixed point shrinks in one R*: exp of the rightmost root.
+    """Return the factor by which a disturbance of the fixed point shrinks in one R*: exp of the rightmost root.
 
     Roots of the linear equation x' = A x(t) + B x(t-1) by Chebyshev collocation over the delay.
     """

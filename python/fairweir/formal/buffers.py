@@ -34,13 +34,13 @@ class Buffer(StrEnum):
 
 @words_for_enums
 def fixed_size(buffer: Buffer, grid: Grid) -> Fraction | None:
-    """Give beta in C R if the buffer leaves no choice, else None."""
+    """Return beta in C R if the buffer leaves no choice, else None."""
     return (1 + grid.jitter) / 4 if buffer is Buffer.SMALL else None
 
 
 @words_for_enums
 def least_size(buffer: Buffer, grid: Grid) -> Fraction:
-    """Give the smallest beta in C R that the buffer admits; it must also exceed alpha unless it is fixed."""
+    """Return the smallest beta in C R that the buffer admits; it must also exceed alpha unless it is fixed."""
     return {
         Buffer.INFINITE: Fraction(0),
         Buffer.SMALL: (1 + grid.jitter) / 4,
@@ -51,7 +51,7 @@ def least_size(buffer: Buffer, grid: Grid) -> Fraction:
 
 @words_for_enums
 def admits(buffer: Buffer, grid: Grid, beta: z3.ArithRef, alpha: z3.ArithRef) -> list[z3.BoolRef]:
-    """Give the constraints on beta and alpha, both in C R."""
+    """Return the constraints on beta and alpha, both in C R."""
     match buffer:
         case Buffer.INFINITE | Buffer.SMALL:
             return []

@@ -202,7 +202,7 @@ class _Proof:
             self._add(Step(tuple(-literal for literal, factor in zip(true, found, strict=True) if factor)))
 
     def _factors(self, clause: Clause) -> list[Fraction]:
-        """Give Farkas' factors of a lemma, zero for literals that it holds without."""
+        """Return Farkas' factors of a lemma, zero for literals that it holds without."""
         literals = [literal for literal in clause if abs(literal) in self.problem.atoms]
         found = farkas.factors([denied(self.problem, literal) for literal in literals]) if literals else None
         if found is None:
@@ -211,7 +211,7 @@ class _Proof:
         return [factors.get(literal, Fraction(0)) for literal in clause]
 
     def write(self, known: int) -> tuple[list[str], tuple[int, int]]:
-        """Give the lines, with those steps alone that the end rests on, and how many there are of each kind.
+        """Return the lines, with those steps alone that the end rests on, and how many there are of each kind.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ def _definition(literal: int, atom: Constraint) -> str:
 
 
 def _derivation(problem: Problem, z3_steps: int | None) -> Iterator[tuple[Clause, bool]]:
-    """Give the clauses that z3 derives, in order, and whether each is a lemma of arithmetic."""
+    """Yield the clauses that z3 derives, in order, and whether each is a lemma of arithmetic."""
     import z3
 
     formulas = _Formulas(problem)
@@ -300,7 +300,7 @@ class _Formulas:
         return formula if literal > 0 else z3.Not(formula)
 
     def read(self, clause: Sequence[z3.ExprRef]) -> list[Clause]:
-        """Give a clause of z3's as clauses of the checker's; none if it has something that was never asked."""
+        """Return a clause of z3's as clauses of the checker's; none if it has something that was never asked."""
         clauses: list[list[int]] = [[]]
         for formula in clause:
             parts = self._parts(formula)
@@ -310,7 +310,7 @@ class _Formulas:
         return [tuple(sorted(set(literals) - {-TRUE})) for literals in clauses if TRUE not in literals]
 
     def _parts(self, formula: z3.ExprRef) -> list[list[int]] | None:
-        """Give a literal of z3's as a conjunction of clauses; kept, since z3 repeats itself."""
+        """Return a literal of z3's as a conjunction of clauses; kept, since z3 repeats itself."""
         key = formula.get_id()
         if key not in self._known:
             self._known[key] = (formula, self._translate(formula))

@@ -124,12 +124,12 @@ class Problem:
     _by_gate: dict[Clause, int] = field(default_factory=dict)
 
     def fresh(self) -> int:
-        """Give a literal that nothing is known of."""
+        """Return a literal that nothing is known of."""
         self.literals += 1
         return self.literals
 
     def atom(self, form: Sum, *, is_strict: bool) -> int:
-        """Give the literal that says ``form <= 0``, or ``form < 0``."""
+        """Return the literal that says ``form <= 0``, or ``form < 0``."""
         if not form.terms:
             return TRUE if form.constant < 0 or (form.constant == 0 and not is_strict) else -TRUE
         ordered = sorted(form.terms.items())
@@ -141,14 +141,14 @@ class Problem:
         return literal if lead > 0 else -literal
 
     def literal(self, atom: Constraint) -> int:
-        """Give the literal of an atom, a new one if it has none."""
+        """Return the literal of an atom, a new one if it has none."""
         if atom not in self._by_atom:
             self._by_atom[atom] = self.fresh()
             self.atoms[self._by_atom[atom]] = atom
         return self._by_atom[atom]
 
     def conjunction(self, literals: Iterable[int]) -> int:
-        """Give a literal that is true if and only if all of `literals` are."""
+        """Return a literal that is true if and only if all of `literals` are."""
         distinct = set(literals) - {TRUE}
         if -TRUE in distinct or any(-literal in distinct for literal in distinct):
             return -TRUE
@@ -162,15 +162,15 @@ class Problem:
         return self._by_gate[kept]
 
     def disjunction(self, literals: Iterable[int]) -> int:
-        """Give a literal that is true if and only if one of `literals` is."""
+        """Return a literal that is true if and only if one of `literals` is."""
         return -self.conjunction(-literal for literal in literals)
 
     def choice(self, condition: int, then: int, otherwise: int) -> int:
-        """Give a literal that says what `then` says where the condition holds, else what `otherwise` says."""
+        """Return a literal that says what `then` says where the condition holds, else what `otherwise` says."""
         return self.conjunction([self.disjunction([-condition, then]), self.disjunction([condition, otherwise])])
 
     def equality(self, form: Sum) -> int:
-        """Give a literal that says ``form = 0``."""
+        """Return a literal that says ``form = 0``."""
         return self.conjunction([self.atom(form, is_strict=False), -self.atom(form, is_strict=True)])
 
 
@@ -266,7 +266,7 @@ class _Reader:
         return {**scope, **new}
 
     def value(self, tree: Tree, scope: dict[str, int | Sum]) -> int | Sum:
-        """Give a literal for a Boolean and a linear form for a number."""
+        """Return a literal for a Boolean and a linear form for a number."""
         if isinstance(tree, str):
             return self.word(tree, scope)
         match tree:
@@ -439,7 +439,7 @@ def _follow(problem: Problem, clauses: list[Clause], kind: str, words: list[str]
 
 
 def denied(problem: Problem, literal: int) -> Constraint:
-    """Give the negation of a literal as ``sign * vector <= bound``, or ``<``."""
+    """Return the negation of a literal as ``sign * vector <= bound``, or ``<``."""
     atom = problem.atoms[abs(literal)]
     return atom if literal < 0 else Constraint(atom.vector, -1, -atom.bound, not atom.is_strict)
 

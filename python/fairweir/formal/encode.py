@@ -20,7 +20,7 @@ Lookup = Callable[[str], z3.ArithRef]
 
 
 def encode(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
-    """Give the constraints by which `flow` sends as `rule` decides, at every point from t = R on.
+    """Return the constraints by which `flow` sends as `rule` decides, at every point from t = R on.
 
     Beliefs must be attached to the flow before. The floor rate >= alpha is among the system's own constraints, so only
     the part of max(alpha, expression) that binds from above is stated.
@@ -78,7 +78,7 @@ def _condition(condition: Condition, system: System, flow: int, seen: int, looku
 
 
 def linear(form: LinearForm, lookup: Lookup) -> z3.ArithRef:
-    """Give a form over z3's reals; R is 1, so that a rate and what is sent at it in R are one number."""
+    """Return a form over z3's reals; R is 1, so that a rate and what is sent at it in R are one number."""
     if not form.terms:
         return z3.RealVal(0)
     return z3.Sum([_scaled(lookup(atom.name) if atom.name else z3.RealVal(1), factor) for atom, factor in form.terms])

@@ -52,7 +52,7 @@ class Evaluator:
         self._holds: Callable[[Values], list[bool]] = scope["holds"]  # type: ignore[assignment]
 
     def broken(self, values: Values) -> list[str]:
-        """Give the constraints that the values break, each with its group's name.
+        """Return the constraints that the values break, each with its group's name.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class Evaluator:
 
 
 def assignment(system: System, trace: Trace) -> dict[str, Fraction | bool]:
-    """Give the values that a trace has for a system's variables.
+    """Return the values that a trace has for a system's variables.
 
     Raises
     ------

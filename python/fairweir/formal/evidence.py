@@ -89,7 +89,7 @@ class Evidence:
     uncertified: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Give it as JSON holds it; exact numbers as "p/q"."""
+        """Return it as JSON holds it; exact numbers as "p/q"."""
         found, case = self.found, self.found.case
         document: dict[str, Any] = {
             "cca": case.subject.name,

@@ -72,7 +72,7 @@ class Prober:
         return Allowance(f"2*({self.alpha} + {self.loss_share}*C)" if self.loss_share else f"{2 * self.alpha}")
 
     def duration_s(self, mbps: float) -> int:
-        """Give the time, from the gate's opening, after which it has surely converged."""
+        """Return the time, from the gate's opening, after which it has surely converged."""
         if self.loss_share:
             return 25
         cycle_s = (self.k + 3.2) * RTPROP_MS / 1e3
@@ -80,7 +80,7 @@ class Prober:
         return math.ceil(1.6 * cycles * cycle_s) + 10
 
     def task(self, mbps: float) -> Task:
-        """Give the scenario in which it goes from the gate's rate to `mbps`."""
+        """Return the scenario in which it goes from the gate's rate to `mbps`."""
         flow = {
             "id": "flow",
             "cca": {"name": "cc_probe_slow", "k": self.k, "alpha": self.alpha, "loss_share": self.loss_share},
@@ -129,7 +129,7 @@ class Climb:
 
 
 def packets_per_r(mbps: float) -> float:
-    """Give a rate in packets per R."""
+    """Return a rate in packets per R."""
     return mbps * 1e3 * RTPROP_MS / 8 / PACKET_BYTES
 
 

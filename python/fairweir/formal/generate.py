@@ -64,7 +64,7 @@ _ARGUMENTS: Final = {
 
 
 def controller(rule: Rule) -> str:
-    """Give the rule as the text of a ``.bpf.c``.
+    """Return the rule as the text of a ``.bpf.c``.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def write_controller(rule: Rule) -> Path:
 
 
 def decision(rule: Rule) -> str:
-    """Give the C function ``NAME_rate``, which gives the rate that the rule decides, bytes/s.
+    """Return the C function ``NAME_rate``, which gives the rate that the rule decides, bytes/s.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def decision(rule: Rule) -> str:
 
 
 def decision_header(rule: Rule) -> str:
-    """Give the decision as a header, for CCAs that are another one for a while."""
+    """Return the decision as a header, for CCAs that are another one for a while."""
     guard = f"FAIRWEIR_{rule.name.upper()}_RATE_H"
     return (
         "/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */\n"
@@ -169,7 +169,7 @@ def _rate(rule: Rule, form: LinearForm, atoms: Mapping[Atom, tuple[str, str]]) -
 
 
 def _whole(rule: Rule, form: LinearForm) -> tuple[list[tuple[Atom, int]], int]:
-    """Give the form times its common denominator, and that.
+    """Return the form times its common denominator, and that.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def _sum(terms: Sequence[tuple[Atom, int]], atoms: Mapping[Atom, tuple[str, str]
 
 
 def _header(rule: Rule) -> str:
-    """Give the lines of the header comment: the summary, the rule, the description."""
+    """Return the lines of the header comment: the summary, the rule, the description."""
     lines = [f"{rule.name}: {rule.summary or 'a rule over beliefs'}", ""]
     for branch in rule.branches:
         word = "if" if branch is rule.branches[0] else "else if"

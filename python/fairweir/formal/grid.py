@@ -72,5 +72,5 @@ class Grid:
         return self.last * self.step
 
     def without_jitter(self) -> Grid:
-        """Give the same points with D = 0, as an ideal link needs."""
+        """Return the same points with D = 0, as an ideal link needs."""
         return replace(self, jitter=Fraction(0))

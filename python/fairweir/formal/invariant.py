@@ -15,7 +15,7 @@ from fairweir.formal.system import Bit, System
 
 
 def invariant(system: System, demands: Demands) -> Bit:
-    """Give the invariant of a flow that is alone and whose beliefs are attached."""
+    """Return the invariant of a flow that is alone and whose beliefs are attached."""
     reads_cbr = "C_L_lambda" in system.flows[0].beliefs
     improves, consistent = (_improves_cbr, _consistent_cbr) if reads_cbr else (_improves, ccac.consistent)
     fine = z3.Or(improves(system), necessary(system, demands))

@@ -79,7 +79,7 @@ class Atom(NamedTuple):
         return data, time + self.r_power
 
     def __str__(self) -> str:
-        """Give the atom as a file has it."""
+        """Return the atom as a file has it."""
         if self == Atom("alpha", 1):
             return "MSS"
         if not self.name:
@@ -113,11 +113,11 @@ class LinearForm:
         return sum((factor * atom_value(atom, quantities) for atom, factor in self.terms), Fraction(0))
 
     def __sub__(self, other: LinearForm) -> LinearForm:
-        """Give the difference."""
+        """Return the difference."""
         return _collect([*self.terms, *((atom, -factor) for atom, factor in other.terms)])
 
     def __str__(self) -> str:
-        """Give the form as a file has it."""
+        """Return the form as a file has it."""
         if not self.terms:
             return "0"
         parts = []

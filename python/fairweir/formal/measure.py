@@ -50,11 +50,11 @@ class Curves:
         return cls(trace.grid, trace.alpha, trace.A, trace.S, trace.L, known, out, trace.TA, served)
 
     def waiting(self, t: int) -> Fraction:
-        """Give A - L - S at t."""
+        """Return A - L - S at t."""
         return self.A[t] - self.L[t] - self.S[t]
 
     def losses(self) -> list[Fraction]:
-        """Give what was lost in each step."""
+        """Return what was lost in each step."""
         return [self.L[t] - self.L[t - 1] for t in range(1, self.grid.points)]
 
 
@@ -64,14 +64,14 @@ def utilization(curves: Curves) -> Fraction:
 
 
 def queue(curves: Curves) -> Fraction:
-    """Give max (A - L - S - 3 alpha) / (C (R + D)), but for the first point."""
+    """Return max (A - L - S - 3 alpha) / (C (R + D)), but for the first point."""
     return max(curves.waiting(t) - QUEUE_PACKETS * curves.alpha for t in range(1, curves.grid.points)) / (
         1 + curves.grid.jitter
     )
 
 
 def inflight(curves: Curves) -> Fraction:
-    """Give max (A - Ld - S) / (C (R + D)), but for the first point."""
+    """Return max (A - Ld - S) / (C (R + D)), but for the first point."""
     points = range(1, curves.grid.points)
     return max(curves.A[t] - curves.Ld[t] - curves.S[t] for t in points) / (1 + curves.grid.jitter)
 

@@ -115,23 +115,23 @@ def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
 
 
 def _through(curve: Sequence[Fraction], origin: Fraction) -> list[Fraction]:
-    """Give a cumulative curve from the scenario's start on: nothing, then what there is at each point."""
+    """Return a cumulative curve from the scenario's start on: nothing, then what there is at each point."""
     return [Fraction(0), *(max(value - origin, Fraction(0)) for value in curve)]
 
 
 def _rates(curve: Sequence[Fraction], times: Sequence[Fraction]) -> list[Fraction]:
-    """Give the slope between points, C."""
+    """Return the slope between points, C."""
     pairs = zip(pairwise(curve), pairwise(times), strict=True)
     return [(after - before) * R_MS / (end - begin) for (before, after), (begin, end) in pairs]
 
 
 def _queue_rates(out: Sequence[Fraction], times: Sequence[Fraction]) -> list[Fraction]:
-    """Give what the initial queue needs until the first point, and C from then on."""
+    """Return what the initial queue needs until the first point, and C from then on."""
     return [_rates(out, times)[0], *(Fraction(1) for _ in times[2:])]
 
 
 def _steps(times: Sequence[Fraction], rates: Sequence[Fraction]) -> list[list[str]]:
-    """Give a link's rates as scenarios have them, the last of which must not be zero: C once all is over."""
+    """Return a link's rates as scenarios have them, the last of which must not be zero: C once all is over."""
     return [
         [f"{int(t * 1_000_000)}ns", f"{round(rate * C_BPS)}bps"]
         for t, rate in zip(times, [*rates, Fraction(1)], strict=True)
@@ -139,7 +139,7 @@ def _steps(times: Sequence[Fraction], rates: Sequence[Fraction]) -> list[list[st
 
 
 def _schedule(times: Sequence[Fraction], curve: Sequence[Fraction]) -> list[list[float]]:
-    """Give a sender's curve: s, packets."""
+    """Return a sender's curve: s, packets."""
     return [[float(t / 1000), float(value * PACKETS_PER_CR)] for t, value in zip(times, curve, strict=True)]
 
 

@@ -64,14 +64,14 @@ def cycle(rate: Fraction, buffer: Fraction) -> list[Phase]:
 
 
 def _sent(believed: Fraction, length: Fraction) -> Fraction:
-    """Give what the rule sends in a phase (listing 4.2): it probes once q_U is drained, and sends alpha at least."""
+    """Return what the rule sends in a phase (listing 4.2): it probes once q_U is drained, and sends alpha at least."""
     if believed == 0:
         return BELIEVED * (T_STAR + D) + ALPHA
     return max(ALPHA, BELIEVED * length - believed)
 
 
 def _serve(queue: Fraction, sent: Fraction, capacity: Fraction, buffer: Fraction) -> tuple[Fraction, Fraction]:
-    """Give the queue at a phase's end, and what was served in it: rates are constant, so it only grows or shrinks."""
+    """Return the queue at a phase's end, and what was served in it: rates are constant, so it only grows or shrinks."""
     if sent >= capacity:
         return min(buffer, queue + sent - capacity), capacity
     return max(Fraction(0), queue + sent - capacity), min(capacity, queue + sent)

@@ -51,7 +51,7 @@ class Propagation:
                 self.refuted_by = self._explain(conflict)
 
     def follows(self, clause: Iterable[int]) -> list[int] | None:
-        """Give the clauses, in the order of use, that show by propagation that `clause` follows; None if none do."""
+        """Return the clauses, in the order of use, that show by propagation that `clause` follows; None if none do."""
         if self.refuted_by is not None:
             return self.refuted_by
         before = len(self._trail)
@@ -61,7 +61,7 @@ class Propagation:
         return reasons
 
     def consequences(self, clause: Iterable[int] = ()) -> list[int]:
-        """Give the literals that are true when all of `clause` is false, without assumptions if it is empty."""
+        """Return the literals that are true when all of `clause` is false, without assumptions if it is empty."""
         before = len(self._trail)
         self._deny(clause)
         literals = list(self._trail)
@@ -118,7 +118,7 @@ class Propagation:
         return 0
 
     def _explain(self, conflict: int) -> list[int]:
-        """Give the clauses behind a contradicted one, in the order in which they made literals true."""
+        """Return the clauses behind a contradicted one, in the order in which they made literals true."""
         wanted = {-literal for literal in self._clauses[conflict]}
         used = [conflict]
         for literal in reversed(self._trail):

@@ -33,7 +33,7 @@ class Claim(Protocol):
     """A property with its constant filled in."""
 
     def __call__(self, system: System, bound: Fraction) -> Bit:
-        """Give the claim over a system."""
+        """Return the claim over a system."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ PROPERTIES: Mapping[str, Property] = {
 
 
 def _losses(system: System, size: z3.ArithRef | None = None) -> list[Bit]:
-    """Tell per step whether more than `size` was lost in it."""
+    """Return per step whether more than `size` was lost in it."""
     if not system.buffer.is_finite:
         return []
     least = z3.RealVal(0) if size is None else size

@@ -39,7 +39,7 @@ class Scheduled(Cca):
         self._pace()
 
     def due_ns(self, number: int) -> float:
-        """Give when a packet is to leave, in ns: when its middle is due on the curve, or never (the curve's end)."""
+        """Return when a packet is to leave, in ns: when its middle is due on the curve, or never (the curve's end)."""
         wanted = number - 0.5
         at = bisect_left(self.points, wanted, key=lambda point: point[1])
         if at == 0:

@@ -59,7 +59,7 @@ class Comparison(Enum):
     AT_LEAST = ">="
 
     def holds(self, difference: Fraction) -> bool:
-        """Tell whether the difference, left less right, is as the condition wants it."""
+        """Return whether the difference, left less right, is as the condition wants it."""
         return difference > 0 if self is Comparison.ABOVE else difference >= 0
 
 
@@ -205,7 +205,7 @@ class Rule:
         return cls(table.name, family, tuple(branches), **words, jitter=table.jitter)
 
     def to_toml(self) -> str:
-        """Give the rule as a file."""
+        """Return the rule as a file."""
         import tomlkit
 
         document = tomlkit.document()
@@ -237,7 +237,7 @@ class Rule:
         return frozenset[str]({"alpha"}).union(*(form.names for form in forms))
 
     def branch_of(self, beliefs: Mapping[str, Fraction]) -> int:
-        """Give the index of the branch that decides; arguments as for :meth:`decide`."""
+        """Return the index of the branch that decides; arguments as for :meth:`decide`."""
         quantities = {"R": Fraction(1), **beliefs}
         return next(
             i
@@ -246,7 +246,7 @@ class Rule:
         )
 
     def decide(self, beliefs: Mapping[str, Fraction]) -> Fraction:
-        """Give the rate that the rule sends at.
+        """Return the rate that the rule sends at.
 
         Parameters
         ----------

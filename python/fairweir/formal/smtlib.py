@@ -24,7 +24,7 @@ _DECLARED = re.compile(r"^\(declare-fun (\|[^|]*\||\S+) \(\) (\w+)\)", re.MULTIL
 
 
 def declared(text: str) -> dict[str, str]:
-    """Give the constants that `text` declares, as they are written there, with their sorts."""
+    """Return the constants that `text` declares, as they are written there, with their sorts."""
     return dict(_DECLARED.findall(text))
 
 
@@ -50,7 +50,7 @@ def assert_all(formulas: Iterable[z3.BoolRef], known: Iterable[str] = ()) -> str
 
 
 def words(text: str) -> Iterator[str]:
-    """Give brackets, symbols and literals one by one."""
+    """Yield brackets, symbols and literals one by one."""
     return (found[0] for found in _WORD.finditer(text))
 
 

@@ -74,7 +74,7 @@ class Question:
     anyone: Sequence[z3.BoolRef] | None = None
 
     def negated(self) -> str:
-        """Give the SMT-LIB text that is satisfiable if and only if the claim is wrong."""
+        """Return the SMT-LIB text that is satisfiable if and only if the claim is wrong."""
         return Prepared(self.assumptions, self.variables, self.logic).script([~self.claim])
 
     def controls(self) -> list[str]:
@@ -153,7 +153,7 @@ class Prepared:
         self._text = text
 
     def script(self, further: Iterable[z3.BoolRef]) -> str:
-        """Give the SMT-LIB text that asks for values under these and `further` assertions."""
+        """Return the SMT-LIB text that asks for values under these and `further` assertions."""
         more = assert_all(further, self._sorts)
         names = " ".join([*self._sorts, *declared(more)])
         wanted = f"(get-value ({names}))\n" if names else ""
@@ -291,7 +291,7 @@ def _values(reply: Reply, text: str) -> dict[str, Value]:
 
 @contextmanager
 def _workplace() -> Iterator[Path]:
-    """Give a folder for one question; it goes when the question is answered, unless solvers contradict each other."""
+    """Yield a folder for one question; it goes when the question is answered, unless solvers contradict each other."""
     folder = Path(tempfile.mkdtemp(prefix="fairweir-question-"))
     try:
         yield folder

@@ -70,7 +70,7 @@ class Budget:
 
     @words_for_enums
     def bind(self, solver: SolverName) -> Callable[[], None]:
-        """Give what a child does first: it takes on its limits, and ends with this process."""
+        """Return what a child does first: it takes on its limits, and ends with this process."""
         tie = die_with_parent()
         # Where z3 counts its own steps, the clock only stops it when these are slow.
         has_steps = solver is SolverName.Z3 and self.z3_steps is not None
@@ -113,7 +113,7 @@ class Reply:
 
 @functools.cache
 def find_program(solver: SolverName) -> str:
-    """Give the path of a solver: in this Python's environment, else in the PATH.
+    """Return the path of a solver: in this Python's environment, else in the PATH.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def find_program(solver: SolverName) -> str:
 
 @functools.cache
 def version(solver: SolverName) -> str:
-    """Give a solver's name and version, as ``yices 2.6.5``."""
+    """Return a solver's name and version, as ``yices 2.6.5``."""
     said = subprocess.run([find_program(solver), "--version"], capture_output=True, text=True, check=False)  # noqa: S603
     numbers = [word for word in said.stdout.split() if word[:1].isdigit()]
     return f"{solver.value} {numbers[0] if numbers else '?'}"
@@ -174,7 +174,7 @@ class _Runner:
         return self.collect(is_stopped=True)
 
     def collect(self, *, is_stopped: bool = False) -> Reply:
-        """Give what it said and spent."""
+        """Return what it said and spent."""
         _, status, usage = os.wait4(self.process.pid, 0)
         os.close(self.door)
         self.process.returncode = os.waitstatus_to_exitcode(status)

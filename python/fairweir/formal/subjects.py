@@ -43,7 +43,7 @@ class Subject:
 
 @words_for_enums
 def of_rule(rule: Rule, start: Start, expiry: Expiry) -> Subject:
-    """Give a rule as a subject, with its beliefs at the start and the end of a trace."""
+    """Return a rule as a subject, with its beliefs at the start and the end of a trace."""
 
     def encode(system: System, flow: int) -> None:
         if rule.beliefs is BeliefFamily.CBR_DELAY:
@@ -71,7 +71,7 @@ def of_rule(rule: Rule, start: Start, expiry: Expiry) -> Subject:
 
 
 def of_handmade(cca: HandmadeCca) -> Subject:
-    """Give a CCA that was encoded by hand as a subject."""
+    """Return a CCA that was encoded by hand as a subject."""
 
     def encode(system: System, flow: int) -> None:
         cca.encode(system, flow)
@@ -82,7 +82,7 @@ def of_handmade(cca: HandmadeCca) -> Subject:
 
 @words_for_enums
 def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> Subject:
-    """Give the CCA of that name: a rule that comes with fairweir, one encoded by hand, or a rule file.
+    """Return the CCA of that name: a rule that comes with fairweir, one encoded by hand, or a rule file.
 
     Parameters
     ----------
@@ -126,5 +126,5 @@ def _meant(name: str) -> str:
 
 
 def rule_names() -> list[str]:
-    """Give the names of the rules that are shipped."""
+    """Return the names of the rules that are shipped."""
     return list(shipped.by_name("rules"))

@@ -77,11 +77,11 @@ class Flow:
     attached: dict[Family, Terms] = field(default_factory=dict)
 
     def accepted(self, t: int) -> z3.ArithRef:
-        """Give A - L: the bytes that entered the queue up to t, which may lie before the trace."""
+        """Return A - L: the bytes that entered the queue up to t, which may lie before the trace."""
         return self.past[-t - 1] if t < 0 else less(self.A[t], self.L[t])
 
     def inflight(self, t: int) -> z3.ArithRef:
-        """Give A - Ld - S: what is neither acknowledged nor known to be lost at t, C R."""
+        """Return A - Ld - S: what is neither acknowledged nor known to be lost at t, C R."""
         return less(self.A[t], self.Ld[t]) - self.S[t]
 
 
@@ -144,7 +144,7 @@ class System:
         self.require(group, *constraints)
 
     def assertions(self) -> list[z3.BoolRef]:
-        """Give all constraints."""
+        """Return all constraints."""
         return [constraint for group in self.groups.values() for constraint in group]
 
     def of_any_sender(self) -> list[z3.BoolRef]:
@@ -167,26 +167,26 @@ class System:
         return [z3.BoolVal(True)] + [z3.Bool(f"{self._stem(symbol, flow)}_{t}_{k}") for k in range(1, count + 1)]
 
     def accepted(self, t: int) -> z3.ArithRef:
-        """Give A - L: the bytes that entered the queue up to t."""
+        """Return A - L: the bytes that entered the queue up to t."""
         return less(self.A[t], self.L[t])
 
     def queue(self, t: int) -> z3.ArithRef:
-        """Give A - L - S: all bytes that are waiting at t for whatever reason, C R."""
+        """Return A - L - S: all bytes that are waiting at t for whatever reason, C R."""
         return self.accepted(t) - self.S[t]
 
     def bottleneck_queue(self, t: int) -> z3.ArithRef:
-        """Give bq = A - L - TA: the bytes that wait for the link's capacity, C R (equation A.2.6)."""
+        """Return bq = A - L - TA: the bytes that wait for the link's capacity, C R (equation A.2.6)."""
         return self.accepted(t) - self.TA[t]
 
     def qdel_l_above(self, t: int, bound: Fraction | int, flow: int = 0) -> Bit:
-        """Tell whether qdel_L(t) > bound, in R: a single truth value, as delays come in whole steps."""
+        """Return whether qdel_L(t) > bound, in R: a single truth value, as delays come in whole steps."""
         steps = Fraction(bound) * self.grid.per_r
         if steps < 0:
             return z3.BoolVal(True)
         return self._delay_at_least(t, self.grid.d_steps + int(steps) + 1, flow)
 
     def qdel_l_at_least(self, t: int, bound: Fraction | int, flow: int = 0) -> Bit:
-        """Tell whether qdel_L(t) >= bound, in R."""
+        """Return whether qdel_L(t) >= bound, in R."""
         steps = -(-Fraction(bound) * self.grid.per_r // 1)
         return z3.BoolVal(True) if steps <= 0 else self._delay_at_least(t, self.grid.d_steps + int(steps), flow)
 
@@ -225,7 +225,7 @@ class System:
         return Flow(arrivals, served, lost, detected, paced, cwnd, sender)
 
     def _losses(self, flow: int | None) -> tuple[Curve, Curve]:
-        """Give L and Ld. Losses are known R later (an oracle, as with ECN); older ones at the verifier's choice."""
+        """Return L and Ld. Losses are known R later (an oracle, as with ECN); older ones at the verifier's choice."""
         zero = z3.RealVal(0)
         if not self.buffer.is_finite:
             return [zero] * self.grid.points, [zero] * self.grid.points
@@ -243,7 +243,7 @@ class System:
 def _sends(
     system: System, sender: Sender, arrivals: Curve, served: Curve, detected: Curve, rate: Curve, cwnd: Curve
 ) -> list[z3.BoolRef]:
-    """Give what bounds a flow's arrivals from t = 1 on; a window needs feedback and binds from t = R on."""
+    """Return what bounds a flow's arrivals from t = 1 on; a window needs feedback and binds from t = R on."""
     grid, out = system.grid, []
     out += [c > 0 for c in cwnd]
     if sender is Sender.RATE:
@@ -265,22 +265,22 @@ def _sends(
 
 
 def less(left: z3.ArithRef, right: z3.ArithRef) -> z3.ArithRef:
-    """Give left - right, leaving out a right that is the constant 0."""
+    """Return left - right, leaving out a right that is the constant 0."""
     return left if z3.is_rational_value(right) and right.as_fraction() == 0 else left - right
 
 
 def rising(curve: Curve) -> list[z3.BoolRef]:
-    """Give the constraints that a curve never falls."""
+    """Return the constraints that a curve never falls."""
     return [after >= before for before, after in pairwise(curve) if not after.eq(before)]
 
 
 def is_max(value: z3.ArithRef, options: Sequence[z3.ArithRef]) -> list[z3.BoolRef]:
-    """Give the constraints of value = max(options): bounds, and one disjunction."""
+    """Return the constraints of value = max(options): bounds, and one disjunction."""
     return [*(value >= option for option in options), z3.Or(*(value <= option for option in options))]
 
 
 def is_min(value: z3.ArithRef, options: Sequence[z3.ArithRef]) -> list[z3.BoolRef]:
-    """Give the constraints of value = min(options)."""
+    """Return the constraints of value = min(options)."""
     return [*(value <= option for option in options), z3.Or(*(value >= option for option in options))]
 
 

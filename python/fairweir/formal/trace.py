@@ -67,11 +67,11 @@ class FlowTrace(BaseModel):
     attached: dict[Family, Terms] = {}
 
     def accepted(self, t: int) -> Fraction:
-        """Give A - L at t, which may lie before the trace."""
+        """Return A - L at t, which may lie before the trace."""
         return self.past[-t - 1] if t < 0 else self.A[t] - self.L[t]
 
     def inflight(self, t: int) -> Fraction:
-        """Give A - Ld - S at t, C R."""
+        """Return A - Ld - S at t, C R."""
         return self.A[t] - self.Ld[t] - self.S[t]
 
 
@@ -173,7 +173,7 @@ class Trace(BaseModel):
         return same and [(flow.sender, flow.attached) for flow in self.flows] == flows
 
     def to_json(self) -> str:
-        """Give the text of a file."""
+        """Return the text of a file."""
         return self.model_dump_json(indent=1) + "\n"
 
     @property
@@ -192,11 +192,11 @@ class Trace(BaseModel):
         return self._sum("L")
 
     def accepted(self, t: int) -> Fraction:
-        """Give A - L at t, all flows."""
+        """Return A - L at t, all flows."""
         return sum((flow.accepted(t) for flow in self.flows), Fraction(0))
 
     def bottleneck_queue(self, t: int) -> Fraction:
-        """Give A - L - TA at t, C R."""
+        """Return A - L - TA at t, C R."""
         return self.accepted(t) - self.TA[t]
 
     def _sum(self, name: str) -> Column:

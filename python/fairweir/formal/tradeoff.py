@@ -66,7 +66,7 @@ class Allowance:
         object.__setattr__(self, "_evaluate", _compile(tree, self.text))
 
     def __call__(self, rate: float) -> float:
-        """Give f(rate), packets.
+        """Return f(rate), packets.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class Allowance:
 
 
 def _compile(node: ast.expr, text: str) -> Callable[[float], float]:
-    """Give the function of C that an expression means; nothing but arithmetic is known."""
+    """Return the function of C that an expression means; nothing but arithmetic is known."""
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return lambda _: value
@@ -104,7 +104,7 @@ def _compile(node: ast.expr, text: str) -> Callable[[float], float]:
 
 
 def ramp(allowance: Allowance, start: float, buffer: float) -> Iterator[float]:
-    """Give F(0), F(1), ...: the most that can be known of the rate after so many round trips, packets per R.
+    """Yield F(0), F(1), ...: the most that can be known of the rate after so many round trips, packets per R.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def ramp(allowance: Allowance, start: float, buffer: float) -> Iterator[float]:
 
 
 def rounds_to(rates: list[float], allowance: Allowance, start: float, buffer: float) -> list[int]:
-    """Give F^-1 at several rates: the smallest k with F(k) >= C, for each C of `rates`.
+    """Return F^-1 at several rates: the smallest k with F(k) >= C, for each C of `rates`.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def rounds_to(rates: list[float], allowance: Allowance, start: float, buffer: fl
 
 
 def least_time(rate: float, allowance: Allowance, start: float, buffer: float) -> float:
-    """Give the theorem's bound on the time from `start` to `rate`, R.
+    """Return the theorem's bound on the time from `start` to `rate`, R.
 
     A CCA may lose, and so learn the rate, once F(k + 1) > C (B.2.1, step 4): not before F^-1(C) - 1 round trips, each
     of R + beta_s.

@@ -54,7 +54,7 @@ class Trial:
 
 @words_for_enums
 def families_of(model: str, buffer: Buffer) -> tuple[Family, ...]:
-    """Give the beliefs that are sound on a model with such a buffer, in an order in which they can be attached."""
+    """Return the beliefs that are sound on a model with such a buffer, in an order in which they can be attached."""
     rates = (Family.CCAC,) if model == "ccac" else (Family.CCAC, Family.CBR_DELAY)
     return (*rates, Family.BUFFER) if buffer.is_finite else rates
 
@@ -91,7 +91,7 @@ def make(model: str, grid: Grid, buffer: Buffer, seed: int, senders: Sequence[Se
 
 
 def inconsistencies(trace: Trace) -> list[str]:
-    """Tell where a flow's beliefs leave the network out that they admitted at first."""
+    """Return where a flow's beliefs leave the network out that they admitted at first."""
     out = []
     for i, flow in enumerate(trace.flows):
         for family, terms in flow.attached.items():

@@ -70,7 +70,7 @@ class Case:
         return system
 
     def question(self, claim: Claim) -> Question:
-        """Give what the solvers are asked."""
+        """Return what the solvers are asked."""
         given = [formula for assumption in self.given for formula in assumption.over(self.system)]
         name = f"{self.subject.name} on {self.model}: {claim.text}"
         anyone = [*self.system.of_any_sender(), *given]
@@ -89,7 +89,7 @@ class Case:
         return ""
 
     def assumed(self) -> list[str]:
-        """Say all that a verdict rests on."""
+        """Return everything that a verdict depends on."""
         grid, floor = self.system.grid, least_size(self.buffer, self.system.grid)
         buffers = {
             Buffer.INFINITE: "an infinite buffer",

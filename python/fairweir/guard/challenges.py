@@ -170,7 +170,7 @@ class Case:
         return Network(self.rate_mbps, self.rtt_ms, self.buffer_bdp, self.flows)
 
     def scenario(self) -> ScenarioDict:
-        """Give the scenario: starts are spread over half a second, ACKs delayed as Linux does."""
+        """Return the scenario: starts are spread over half a second, ACKs delayed as Linux does."""
         rules, (incumbents, newcomers) = self.rules, self.parties
         dice = random.Random(f"starts {self.seed}")  # noqa: S311
         rate, rtt = Rate.from_mbps(self.rate_mbps), Duration.from_ms(self.rtt_ms)
@@ -201,7 +201,7 @@ class Case:
         )
 
     def senders(self, deployment: Deployment = "all") -> list[str | None]:
-        """Give each flow's sender, None for flows whose receiver has no guard."""
+        """Return each flow's sender, None for flows whose receiver has no guard."""
         incumbents, newcomers = self.parties
         receivers = [1] * (incumbents // 2) + [2] * (incumbents - incumbents // 2 + newcomers)
         hosts = [INCUMBENT_HOST] * incumbents + [NEWCOMER_HOST] * newcomers

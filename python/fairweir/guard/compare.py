@@ -37,7 +37,7 @@ class Comparison:
     guarded: Run
 
     def table(self) -> dict[str, Any]:
-        """Give what ``fairweir guard compare --json`` prints.
+        """Return what ``fairweir guard compare --json`` prints.
 
         Returns
         -------
@@ -55,12 +55,12 @@ class Comparison:
 
 
 def service_of(flow_id: str) -> str:
-    """Give the service that a flow's id names: the id without its number."""
+    """Return the service that a flow's id names: the id without its number."""
     return re.sub(r"-\d+$", "", flow_id)
 
 
 def hosts(scenario: Scenario) -> str:
-    """Give the senders of `scenario` in the kernel world as lines of /etc/hosts, named after their services."""
+    """Return the senders of `scenario` in the kernel world as lines of /etc/hosts, named after their services."""
     ids = [flow_id for several in flow_ids(scenario.flow) for flow_id in several]
     return "".join(f"{sender_address(i)} {service_of(flow_id)}\n" for i, flow_id in enumerate(ids))
 
@@ -103,7 +103,7 @@ def compare(
 
 
 def over_time(record: Run) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-    """Give the times (s) and each service's throughput (Mbit/s) of a run with time series."""
+    """Return the times (s) and each service's throughput (Mbit/s) of a run with time series."""
     table = record.flows
     flow, rate = table["flow"].to_numpy(), table["throughput_mbps"].to_numpy()
     t_s = table["t_ns"].to_numpy()[flow == 0] / NS_PER_S

@@ -41,7 +41,7 @@ class Network:
         return self.rate_mbps / (self.incumbents + 1)
 
     def scenario(self, incumbent: str, newcomer: str, duration: Duration, seed: int) -> Scenario:
-        """Give the scenario of `incumbent` flows that a `newcomer` joins."""
+        """Return the scenario of `incumbent` flows that a `newcomer` joins."""
         dice = random.Random(f"starts {seed}")  # noqa: S311
         starts = [str((dice.random() * _SPREAD).rounded(Duration.from_us(1))) for _ in range(self.incumbents)]
         return dumbbell(
@@ -129,7 +129,7 @@ class Lesson:
 
 
 def curriculum(parts: tuple[Part, ...], runs: int, duration: Duration, seed: int) -> Iterator[Lesson]:
-    """Give about `runs` lessons in the proportions of the published mix, at least two of each part."""
+    """Yield about `runs` lessons in the proportions of the published mix, at least two of each part."""
     total = sum(part.published for part in parts)
     for index, part in enumerate(parts):
         least = HIGH_FAIR_RATE_MBPS if part.kind == "high fair rate" else 0.0

@@ -17,7 +17,7 @@ _PATIENCE_S = 10.0
 
 
 def find_daemon() -> Path:
-    """Give the path of ``fairweir-guard``.
+    """Return the path of ``fairweir-guard``.
 
     Raises
     ------

@@ -148,7 +148,7 @@ class Kept:
     directory: Path | None
 
     def get(self, one: Play) -> Shares | None:
-        """Give what is kept of a play."""
+        """Return what is kept of a play."""
         if self.directory is None:
             return None
         try:

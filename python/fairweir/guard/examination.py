@@ -40,7 +40,7 @@ class Sheet:
     late: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what ``fairweir guard examine --json`` prints."""
+        """Return what ``fairweir guard examine --json`` prints."""
         return {
             "accuracy": self.accuracy,
             "most_frequent": self.of_guess,

@@ -71,14 +71,14 @@ def fit(examples: Examples, shape: Shape, seed: int) -> HistGradientBoostingClas
 
 
 def accuracy(model: HistGradientBoostingClassifier, examples: Examples) -> float:
-    """Give the part of `examples` that the model is right about; NaN if there are none."""
+    """Return the part of `examples` that the model is right about; NaN if there are none."""
     if not len(examples.labels):
         return float("nan")
     return float(np.mean(model.predict(examples.values) == examples.labels))
 
 
 def importance(model: HistGradientBoostingClassifier, examples: Examples, seed: int) -> Floats:
-    """Give how much accuracy each feature's shuffling costs, once."""
+    """Return how much accuracy each feature's shuffling costs, once."""
     dice = np.random.default_rng(seed)
     rows = dice.permutation(len(examples.labels))[:_RANKED_ROWS]
     values, labels = examples.values[rows], examples.labels[rows]
@@ -122,7 +122,7 @@ def clusters(values: Floats, n: int, seed: int) -> Labels:
 
 
 def select(groups: Labels, costs: Floats) -> list[int]:
-    """Give the most important feature of each group, the most important first."""
+    """Return the most important feature of each group, the most important first."""
     members = [np.flatnonzero(groups == group) for group in np.unique(groups[groups > 0])]
     best = [max(group, key=lambda f: (costs[f], -f)) for group in members]
     return sorted((int(f) for f in best), key=lambda f: (-costs[f], f))
@@ -131,7 +131,7 @@ def select(groups: Labels, costs: Floats) -> list[int]:
 def document(
     model: HistGradientBoostingClassifier, features: list[str], trained_on: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Give the forest as the receiver's side reads it (``crates/guard/src/trees.rs``).
+    """Return the forest as the receiver's side reads it (``crates/guard/src/trees.rs``).
 
     `trained_on`, which that side ignores, tells where the examples came from.
     """
@@ -162,6 +162,6 @@ def write(forest: dict[str, Any], path: Path) -> None:
 
 
 def walk(forest: dict[str, Any], values: Floats) -> tuple[Floats, Labels]:
-    """Give the scores (rows x 3) and classes that the receiver's side finds for rows of the forest's features."""
+    """Return the scores (rows x 3) and classes that the receiver's side finds for rows of the forest's features."""
     scores, classes = _core.guard_scores(json.dumps(forest), np.ascontiguousarray(values).tobytes())
     return np.frombuffer(scores).reshape(-1, len(CLASSES)), np.frombuffer(classes, np.uint8)

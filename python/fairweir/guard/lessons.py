@@ -64,7 +64,7 @@ class Examples:
 
 
 def label(share: Floats) -> Labels:
-    """Say of each share (throughput over an equal part) whether it is below, near or above: 0, 1, 2."""
+    """Return for each share (throughput over an equal part) whether it is below, near or above: 0, 1, 2."""
     low, high = NEAR
     return np.where(share < low, 0, np.where(share <= high, 1, 2)).astype(np.uint8)
 
@@ -89,7 +89,7 @@ def _play(job: _Job) -> tuple[bytes, bytes]:
 
 
 def one_in(config: Mapping[str, Any], from_ns: int, rows: int, surplus: int = _SURPLUS) -> int:
-    """Give which part of the arrivals since `from_ns` to look at, so that about `surplus` times `rows` are."""
+    """Return which part of the arrivals since `from_ns` to look at, so that about `surplus` times `rows` are."""
     rate = Rate.from_bytes_per_s(config["links"][0]["hop"]["link"]["rate"])
     arrivals = rate * Duration.from_ns(config["duration"] - from_ns) / Bytes(config["packet"])
     return max(1, int(arrivals / (surplus * rows)))
@@ -113,7 +113,7 @@ class Library:
     directory: Path | None
 
     def get(self, key: str) -> Examples | None:
-        """Give the kept examples of a run, None if there are none."""
+        """Return the kept examples of a run, None if there are none."""
         if self.directory is None:
             return None
         try:

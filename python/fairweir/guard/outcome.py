@@ -86,7 +86,7 @@ class Outcome:
         return all(verdict.holds for verdict in self.verdicts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what ``fairweir guard evaluate --json`` prints of it."""
+        """Return what ``fairweir guard evaluate --json`` prints of it."""
         return {
             "challenge": self.challenge,
             "configurations": self.without.configurations,

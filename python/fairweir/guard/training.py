@@ -99,7 +99,7 @@ class Trained:
     rows: tuple[int, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what ``fairweir guard train --json`` prints, without the trees."""
+        """Return what ``fairweir guard train --json`` prints, without the trees."""
         return {
             "features": self.importance,
             "nodes": sum(len(tree["feature"]) for tree in self.forest["trees"]),

@@ -78,7 +78,7 @@ class Policy:
         return hashlib.sha256(json.dumps([self.text, self.trees]).encode()).hexdigest()
 
     def trained_on(self) -> frozenset[Network] | None:
-        """Give the networks that the forest has learnt from; None if its file does not tell."""
+        """Return the networks that the forest has learnt from; None if its file does not tell."""
         if self.trees is None:
             return frozenset()
         try:
@@ -113,12 +113,12 @@ class Treatment:
         return self.deployment == "all" and not is_told
 
     def published(self, challenge: Challenge) -> Published:
-        """Give what the report says of it."""
+        """Return what the report says of it."""
         return challenge.published[self.deployment]
 
 
 def treatments(challenge: str, policies: Sequence[Policy], world: World) -> list[Treatment]:
-    """Give what `challenge` is played with, first without any guard.
+    """Return what `challenge` is played with, first without any guard.
 
     Parameters
     ----------

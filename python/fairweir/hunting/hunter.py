@@ -60,11 +60,11 @@ class Hunter:
         return [max_min_ratio(rates) for rates in self.rates(spot, seeds)]
 
     def exceeds(self, spot: Spot, seeds: Sequence[int]) -> bool:
-        """Tell whether the ratio is beyond the bound with every seed."""
+        """Return whether the ratio is beyond the bound with every seed."""
         ratios = self.ratios(spot, seeds)
         return bool(ratios) and min(ratios) > self.bound
 
     def interval(self, spot: Spot, seeds: Sequence[int]) -> Interval | None:
-        """Give the ratio over seeds; none if any run did not end well."""
+        """Return the ratio over seeds; none if any run did not end well."""
         ratios = self.ratios(spot, seeds)
         return interval(ratios, Scale.RATIO) if len(ratios) == len(seeds) else None

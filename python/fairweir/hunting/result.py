@@ -94,7 +94,7 @@ class HuntResult(_Model):
 
     @property
     def found(self) -> bool:
-        """Tell whether there is a confirmed scenario whose ratio exceeds the bound."""
+        """Return whether there is a confirmed scenario whose ratio exceeds the bound."""
         return self.outcome in ("starvation", "bounded-unfairness")
 
     @property

@@ -75,12 +75,12 @@ def _links(space: Space) -> list[Spot]:
 
 
 def _grid(space: Space, links: Sequence[Spot]) -> list[Spot]:
-    """Give the coarse grid over `links`."""
+    """Return the coarse grid over `links`."""
     return [link.at(kind=k, d=d) for link in links for k in space.kinds for d in space.d]
 
 
 def _is_calm(hunter: Hunter, link: Spot) -> bool:
-    """Tell whether flows share `link` evenly enough for jitter to be blamed where the bound is exceeded."""
+    """Return whether flows share `link` evenly enough for jitter to be blamed where the bound is exceeded."""
     ratios = hunter.ratios(link, SEARCH_SEEDS)
     return bool(ratios) and max(ratios) <= hunter.bound / 2
 
@@ -101,7 +101,7 @@ def _crossings(hunter: Hunter, space: Space, links: Sequence[Spot]) -> list[_Can
 
 
 def _widest_first(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Give the few candidates worth bisecting: one of each kind first, so that no kind crowds out the others."""
+    """Return the few candidates worth bisecting: one of each kind first, so that no kind crowds out the others."""
     first: dict[str, _Candidate] = {}
     for candidate in candidates:
         first.setdefault(candidate.spot.kind, candidate)
@@ -138,7 +138,7 @@ def _unjittered(spot: Spot) -> Spot:
 
 
 def _stands(hunter: Hunter, spot: Spot) -> bool:
-    """Tell whether the whole interval lies beyond the bound and beyond what flows do without jitter."""
+    """Return whether the whole interval lies beyond the bound and beyond what flows do without jitter."""
     ratio, control = hunter.interval(spot, CONFIRM_SEEDS), hunter.interval(_unjittered(spot), CONFIRM_SEEDS)
     if ratio is None or control is None or ratio.lo <= hunter.bound:
         return False
@@ -146,14 +146,14 @@ def _stands(hunter: Hunter, spot: Spot) -> bool:
 
 
 def _persists(hunter: Hunter, spot: Spot) -> bool:
-    """Tell whether runs four times as long show the ratio as well."""
+    """Return whether runs four times as long show the ratio as well."""
     longer = spot.at(duration=spot.duration * PERSISTENCE)
     hunter.measure("waiting longer", [longer], GROWTH_SEEDS)
     return hunter.exceeds(longer, GROWTH_SEEDS)
 
 
 def _first_surviving(hunter: Hunter, spots: Sequence[Spot]) -> Spot | None:
-    """Give the first spot whose ratio exceeds the bound with confidence.
+    """Return the first spot whose ratio exceeds the bound with confidence.
 
     All of it on new seeds; a ratio that is there without jitter, or that runs four times as long do not show, is none.
     """
@@ -167,7 +167,7 @@ def _first_surviving(hunter: Hunter, spots: Sequence[Spot]) -> Spot | None:
 
 
 def _confirm(hunter: Hunter, candidates: Sequence[_Candidate], largest: Duration) -> _Candidate | None:
-    """Give the first candidate that survives, its D raised a little where the search's seeds were lucky."""
+    """Return the first candidate that survives, its D raised a little where the search's seeds were lucky."""
     for candidate in candidates[:MOST_CONFIRMED]:
         raised = [min(candidate.spot.d * PRECISION**i, largest).rounded(US) for i in range(3)]
         ladder = list(dict.fromkeys(raised))

@@ -37,7 +37,7 @@ class Spot:
     believed: Rate | None = None
 
     def at(self, **changes: Any) -> Spot:
-        """Give the same with other values."""
+        """Return the same with other values."""
         return replace(self, **changes)
 
     @property
@@ -152,12 +152,12 @@ class Space:
     duration: Duration = Duration.from_s(60)
 
     def but(self, **changes: Any) -> Space:
-        """Give the same with other values."""
+        """Return the same with other values."""
         return replace(self, **changes)
 
 
 def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:
-    """Give the scenario of one run at `spot`.
+    """Return the scenario of one run at `spot`.
 
     Parameters
     ----------

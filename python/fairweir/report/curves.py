@@ -192,7 +192,7 @@ def _along(axis: Axis, points: Sequence[Point]) -> dict[str, Any]:
 
 
 def _tick_texts(labels: dict[float, str]) -> list[str]:
-    """Give numbers without the unit that the axis names; a fraction stays one: ``1/16`` rather than ``0.0625``."""
+    """Return numbers without the unit that the axis names; a fraction stays one: ``1/16`` rather than ``0.0625``."""
     firsts = {x: (label.split() or [""])[0] for x, label in labels.items()}
     return [firsts[x] if "/" in firsts[x] else f"{x:g}" for x in sorted(labels)]
 

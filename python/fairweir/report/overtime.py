@@ -145,13 +145,13 @@ def _flow_label(flow: TraceFlow, flows: Sequence[TraceFlow]) -> str:
 
 
 def _place(flow: TraceFlow) -> str:
-    """Give the flow's id without its CCA's name, so that a legend serves several CCAs."""
+    """Return the flow's id without its CCA's name, so that a legend serves several CCAs."""
     own = flow.id.removeprefix(flow.cca).lstrip("-")
     return flow.id if own == flow.id else f"flow {own}".strip()
 
 
 def _times(trace: Trace) -> dict[str, Any]:
-    """Give plotly's keys for the times: start and step if they are evenly spaced, which halves the page."""
+    """Return plotly's keys for the times: start and step if they are evenly spaced, which halves the page."""
     times = trace.t_s
     if len(times) > 2:
         step = (times[-1] - times[0]) / (len(times) - 1)
@@ -161,7 +161,7 @@ def _times(trace: Trace) -> dict[str, Any]:
 
 
 def _time_axis(trace: Trace) -> dict[str, Any]:
-    """Give the common time axis, with the warm-up, which no number counts, shaded."""
+    """Return the common time axis, with the warm-up, which no number counts, shaded."""
     end = trace.t_s[-1] if trace.t_s else 1.0
     layout: dict[str, Any] = {"xaxis": {"title": {"text": style.axis_label("t_s")}, "range": [0, end]}}
     if trace.warmup_s > 0:

@@ -38,12 +38,12 @@ def write_report(results: AuditResults, path: Path) -> Path:
 
 
 def render_report(results: AuditResults) -> str:
-    """Give the report of `results` as HTML; the same results give the same bytes."""
+    """Return the report of `results` as HTML; the same results give the same bytes."""
     return render_page("report.html.j2", page=Page(results, sections_of(results)))
 
 
 def render_page(template: str, *, package: str = "fairweir.report", **values: Any) -> str:
-    """Give a page of the report's style as HTML: one file that needs no other.
+    """Return a page of the report's style as HTML: one file that needs no other.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def _text(name: str) -> str:
 
 
 def _plotly() -> str:
-    """Give plotly's script, which must not contain what would end the element it stands in."""
+    """Return plotly's script, which must not contain what would end the element it stands in."""
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs()).replace("</script", "<\\/script")

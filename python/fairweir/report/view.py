@@ -83,7 +83,7 @@ class Evidence:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether the claim fails or is unknown."""
+        """Return whether the claim fails or is unknown."""
         return self.exhibit.verdict in (Outcome.FAILS, Outcome.UNKNOWN)
 
     @property
@@ -184,7 +184,7 @@ class Row:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether it fails, or is unknown, for any CCA."""
+        """Return whether it fails, or is unknown, for any CCA."""
         return any(c is not None and c.is_open for c in self.cells)
 
 
@@ -228,12 +228,12 @@ class Page:
 
     @property
     def is_complete(self) -> bool:
-        """Tell whether the audit ended."""
+        """Return whether the audit ended."""
         return self.results.complete
 
     @property
     def is_dense(self) -> bool:
-        """Tell whether the matrix has so many columns that intervals must stand below their values."""
+        """Return whether the matrix has so many columns that intervals must stand below their values."""
         return len(self.results.ccas) > 2
 
     @property
@@ -249,7 +249,7 @@ class Page:
 
     @staticmethod
     def anchor(change: Change) -> str:
-        """Give the HTML id of the evidence behind a change."""
+        """Return the HTML id of the evidence behind a change."""
         return slug("x", change.cca, change.exhibit)
 
     def is_changed(self, row: Row) -> bool:
@@ -314,7 +314,7 @@ def _counts(verdicts: Iterable[Outcome]) -> str:
 
 
 def rows_of(ccas: list[CcaResults], family: str) -> tuple[Row, ...]:
-    """Give the matrix's rows of a family: its exhibits in the order in which they first appear."""
+    """Return the matrix's rows of a family: its exhibits in the order in which they first appear."""
     names = list(dict.fromkeys(e.name for c in ccas for e in c.exhibits if e.family == family))
     rows = []
     for name in names:

@@ -49,7 +49,7 @@ class Reproduction(BaseModel):
         return [f for f in self.findings if f.outcome is Outcome.FAILS and not f.is_known]
 
     def document(self) -> dict[str, Any]:
-        """Give what ``--json`` prints."""
+        """Return what ``--json`` prints."""
         counts = {outcome.value: self.count(outcome) for outcome in Outcome if outcome is not Outcome.INFO}
         return {**self.model_dump(mode="json"), "counts": {**counts, "unexplained": len(self.unexplained)}}
 
@@ -120,7 +120,7 @@ def reproduce(
 
 
 def _tasks(experiment: Experiment, setting: Setting, pictures: Path | None) -> list[Task]:
-    """Give a setting's runs: one a seed, with starts a little apart, or as many as the kernel is asked for."""
+    """Return a setting's runs: one a seed, with starts a little apart, or as many as the kernel is asked for."""
     seeds = range(1, 1 + (experiment.seeds if setting.world == "sim" else experiment.kernel.runs))
     name = slug("-".join(filter(None, [experiment.id, experiment.case[setting.case].name, setting.label])))
     drawn = pictures / f"{name}-{setting.world}.png" if pictures is not None else None

@@ -59,11 +59,11 @@ class Axis(_Table):
         return self
 
     def changes(self, value: Any) -> dict[str, Any]:
-        """Give the overrides that put `value` in place."""
+        """Return the overrides that put `value` in place."""
         return dict.fromkeys([self.key] if isinstance(self.key, str) else self.key, value)
 
     def places(self, world: World) -> list[tuple[int, Any]]:
-        """Give index and value of every place that is played in `world`."""
+        """Return index and value of every place that is played in `world`."""
         values = self.kernel if world == "kernel" and self.kernel is not None else self.values
         return [(i, value) for i, value in enumerate(values) if value != ""]
 
@@ -184,7 +184,7 @@ class Experiment(_Table):
         return sum(durations) * self.kernel.runs
 
     def as_quick(self) -> Experiment:
-        """Give it with fewer seeds and, where its file allows that, shorter; its set-up says so."""
+        """Return it with fewer seeds and, where its file allows that, shorter; its set-up says so."""
         seeds = min(self.seeds, self.quick.seeds)
         differs = [f"{seeds} seeds instead of {self.seeds}", *(f"{k} {v}" for k, v in self.quick.set.items())]
         cases = [case.model_copy(update={"set": {**case.set, **self.quick.set}}) for case in self.case]
@@ -211,7 +211,7 @@ class Experiment(_Table):
         return found
 
     def settings(self, worlds: Sequence[World]) -> Iterator[Setting]:
-        """Give every scenario that is played in `worlds`."""
+        """Yield every scenario that is played in `worlds`."""
         name = str(self._source)
         base = Scenario.from_dict(self.scenario, source=name, base=self._source.parent, name=self._id)
         for number, case in enumerate(self.case):
@@ -259,7 +259,7 @@ def load_all(directory: Path, ids: Sequence[str] = ()) -> list[Experiment]:
 
 
 def known_ids(directory: Path) -> list[str]:
-    """Give the ids of all experiments of a directory.
+    """Return the ids of all experiments of a directory.
 
     Raises
     ------
@@ -272,7 +272,7 @@ def known_ids(directory: Path) -> list[str]:
 
 
 def named(known: Sequence[str], wanted: Sequence[str], *, source: str | None = None) -> list[str]:
-    """Give the names that are wanted: exactly that one, else those that begin so; all, if none is wanted.
+    """Return the names that are wanted: exactly that one, else those that begin so; all, if none is wanted.
 
     Raises
     ------

@@ -97,7 +97,7 @@ def load_index() -> Index:
 
 
 def tables(index: Index) -> list[Table]:
-    """Give a table a paper, as printed."""
+    """Return a table a paper, as printed."""
     shown = []
     for paper in index.paper:
         table = Table("item", "what it shows", "verdict", "by, or why not", title=paper.title, box=None)
@@ -109,7 +109,7 @@ def tables(index: Index) -> list[Table]:
 
 
 def page(index: Index) -> str:
-    """Give docs/gallery.md's list: a Markdown table a paper."""
+    """Return docs/gallery.md's list: a Markdown table a paper."""
     lines = []
     counts = index.counts()
     for paper in index.paper:
@@ -125,5 +125,5 @@ def page(index: Index) -> str:
 
 
 def _shown_by(name: str) -> str:
-    """Give a command, or an experiment with a link to what came out of it (headings lose their dots in anchors)."""
+    """Return a command, or an experiment with a link to what came out of it (headings lose their dots in anchors)."""
     return f"`{name}`" if name.startswith("fairweir ") else f"[`{name}`](outcomes.md#{name.replace('.', '')})"

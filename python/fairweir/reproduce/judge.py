@@ -115,7 +115,7 @@ def _estimates(check: Check, samples: Samples) -> list[tuple[str, Interval, int]
 
 
 def _interval(readings: Sequence[float], scale: Scale | None) -> Interval:
-    """Give the mean and its 95 % interval; without a scale errors multiply, as those of rates and their ratios do."""
+    """Return the mean and its 95 % interval; without a scale errors multiply, as those of rates and their ratios do."""
     if len(readings) == 1:
         return Interval(value=readings[0], lo=readings[0], hi=readings[0])
     if scale is None:
@@ -124,7 +124,7 @@ def _interval(readings: Sequence[float], scale: Scale | None) -> Interval:
 
 
 def limits(check: Bound) -> tuple[float, float]:
-    """Give the smallest and the largest value that a check admits."""
+    """Return the smallest and the largest value that a check admits."""
     if check.within is not None:
         return 1 - check.within, 1 + check.within
     low = check.at_least if check.at_least is not None else float("-inf")
@@ -149,7 +149,7 @@ def _distance(check: Check, value: float) -> float:
 
 
 def bound_text(check: Bound) -> str:
-    """Give a check's bound as printed."""
+    """Return a check's bound as printed."""
     if check.within is not None:
         return f"±{check.within:.0%}"
     low, high = limits(check)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def outcomes_page(reproduction: Reproduction, command: str) -> str:
-    """Give Markdown: a section an experiment, with what was published, ours and the verdict of every check.
+    """Return Markdown: a section an experiment, with what was published, ours and the verdict of every check.
 
     Parameters
     ----------

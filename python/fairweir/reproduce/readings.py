@@ -32,7 +32,7 @@ LATE = 1 / 3
 
 
 def read(check: Check, scenario: Scenario, summary: Mapping[str, Any]) -> float:
-    """Give the reading of one run.
+    """Return the reading of one run.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def read(check: Check, scenario: Scenario, summary: Mapping[str, Any]) -> float:
 
 
 def chosen(summary: Mapping[str, Any], names: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Give the flows whose ids `names` match, each once."""
+    """Return the flows whose ids `names` match, each once."""
     flows = [flow for flow in summary["flows"] if any(fnmatchcase(flow["id"], name) for name in names)]
     if not flows:
         known = ", ".join(flow["id"] for flow in summary["flows"])

@@ -71,7 +71,7 @@ def _interval(finding: Finding) -> str:
 
 
 def closing(reproduction: Reproduction) -> str:
-    """Say the outcome in a line."""
+    """Return the outcome as one line."""
     holds, fails = reproduction.count(Outcome.HOLDS), reproduction.count(Outcome.FAILS)
     known = fails - len(reproduction.unexplained)
     text = (
@@ -96,7 +96,7 @@ def show_list(experiments: Sequence[Experiment], computed: Sequence[Computed], c
 
 
 def list_rows(experiments: Sequence[Experiment], computed: Sequence[Computed]) -> list[dict[str, Any]]:
-    """Give what ``--list --json`` prints."""
+    """Return what ``--list --json`` prints."""
     played = [
         {
             "id": experiment.id,

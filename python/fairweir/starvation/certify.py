@@ -95,7 +95,7 @@ def _recorded(
 
 
 def summary(certificate: Certificate, path: Path) -> Certified:
-    """Tell of a certificate what there is to print."""
+    """Return what to print of a certificate."""
     header = certificate.header
     fast = int((certificate.flow == 1).sum())
     link = Rate.from_bytes_per_s(header.link_bytes_per_s)

@@ -42,7 +42,7 @@ class Finding:
 
 
 def check(certificate: Certificate) -> list[Finding]:
-    """Tell whether the file shows what it claims.
+    """Return whether the file shows what it claims.
 
     That the CCA sends as recorded where it sees the recorded delays is not in the file's power to show: its scenarios
     do, and `fairweir.starvation.replay` plays them.

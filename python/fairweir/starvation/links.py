@@ -30,7 +30,7 @@ BUFFER = "infinite"
 
 
 def flow_of(cca: Cca, rtprop: Duration, start: Duration | None = None, **keys: Any) -> Document:
-    """Give a flow's table."""
+    """Return a flow's table."""
     return {**flow(cca_name(cca), rtprop, start), "cca": as_written(cca), **keys}
 
 

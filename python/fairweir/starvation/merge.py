@@ -71,7 +71,7 @@ def merge(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int, backlog_byt
 
 
 def merges(slow: Trajectory, fast: Trajectory) -> Iterator[Merge]:
-    """Give the links worth trying on which no packet is late, the one with least to spare first.
+    """Yield the links worth trying on which no packet is late, the one with least to spare first.
 
     A link of both rates with an empty queue; the same with the longest queue that leaves no packet late (case 1 of the
     proof); faster ones (case 2).
@@ -103,5 +103,5 @@ def _standing(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int) -> Merg
 
 
 def closest(slow: Trajectory, fast: Trajectory) -> Merge | None:
-    """Give the link that needs the least jitter; none if on every one tried a packet would have to be early."""
+    """Return the link that needs the least jitter; none if on every one tried a packet would have to be early."""
     return min(merges(slow, fast), key=lambda found: found.d_ns, default=None)

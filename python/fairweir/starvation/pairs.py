@@ -30,7 +30,7 @@ def hold(point: Point) -> Duration:
 
 
 def pairs(points: Sequence[Point], ratio: float) -> list[Pair]:
-    """Give every pair whose throughputs differ by `ratio` or more, smallest D first."""
+    """Return every pair whose throughputs differ by `ratio` or more, smallest D first."""
     found = [
         _pair(slow, fast)
         for slow, fast in itertools.combinations(points, 2)

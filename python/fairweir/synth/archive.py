@@ -125,7 +125,7 @@ def _finding(line: bytes, verifier: Verifier) -> Finding:
 
 
 def to_document(finding: Finding) -> dict[str, Any]:
-    """Give a finding as JSON holds it."""
+    """Return a finding as JSON holds it."""
     return {
         "candidate": list(finding.candidate),
         "verdict": finding.verdict.value,

@@ -225,7 +225,7 @@ class _Loop:
             self._on_progress(Progress(len(self._found.findings), self._left(), len(self.settled)))
 
     def _left(self) -> int:
-        """Give a bound on the candidates left, a sharp one from time to time."""
+        """Return a bound on the candidates left, a sharp one from time to time."""
         now = time.monotonic()
         if self._space.size <= COUNTED_SIZE and now - self._counted_at > COUNT_EVERY_S:
             self._counted_at = now

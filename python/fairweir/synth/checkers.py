@@ -41,7 +41,7 @@ class Checkers(Protocol):
 @words_for_enums
 @contextmanager
 def checkers(query: Query, workers: int, budget: Budget, solvers: Sequence[SolverName]) -> Iterator[Checkers]:
-    """Give so many checkers, ended when the block ends.
+    """Yield so many checkers, ended when the block ends.
 
     Raises
     ------

@@ -16,7 +16,7 @@ _STEM = 11
 
 
 def rules(search: Search) -> list[Rule]:
-    """Give each solution as a rule, named after the query with a number."""
+    """Return each solution as a rule, named after the query with a number."""
     stem = re.sub(r"[^a-z0-9]", "_", search.query.name)
     stem = (stem if stem[0].isalpha() else f"q_{stem}")[:_STEM].rstrip("_")
     return [
@@ -45,7 +45,7 @@ def write_rules(search: Search, directory: Path) -> list[Path]:
 
 
 def document(search: Search, directory: Path | None) -> dict[str, Any]:
-    """Give the whole result as JSON holds it."""
+    """Return the whole result as JSON holds it."""
     query = search.query
     return {
         "query": query.name,

@@ -42,7 +42,7 @@ class Node:
 
 
 def conditions_in(node: Node | None) -> int:
-    """Give the number of conditions in a tree."""
+    """Return the number of conditions in a tree."""
     return 0 if node is None else 1 + conditions_in(node.then) + conditions_in(node.otherwise)
 
 
@@ -57,7 +57,7 @@ class Shape(StrEnum):
     """A condition in the first branch only: three rates."""
 
     def tree(self, rates: int) -> Node:
-        """Give the tree with so many leaves.
+        """Return the tree with so many leaves.
 
         Raises
         ------
@@ -118,12 +118,12 @@ class Space:
         return _classes(self.rates)
 
     def class_of(self, candidate: Candidate) -> ClassKey:
-        """Give the class of a candidate, which Table 4.1 counts as one solution."""
+        """Return the class of a candidate, which Table 4.1 counts as one solution."""
         conditions, rates = candidate[: self.n_conditions], candidate[self.n_conditions :]
         return (*(self.condition_classes[c] for c in conditions), *(self.rate_classes[r] for r in rates))
 
     def members(self, key: ClassKey) -> Iterator[Candidate]:
-        """Give the candidates of a class, those with the smallest constants first."""
+        """Yield the candidates of a class, those with the smallest constants first."""
         classes = [self.condition_classes] * self.n_conditions + [self.rate_classes] * (self.n_conditions + 1)
         forms = [self.conditions] * self.n_conditions + [self.rates] * (self.n_conditions + 1)
         choices = [
@@ -137,20 +137,20 @@ class Space:
         yield from sorted(itertools.product(*choices), key=weight)
 
     def class_size(self, key: ClassKey) -> int:
-        """Give the number of candidates in a class."""
+        """Return the number of candidates in a class."""
         conditions, rates = key[: self.n_conditions], key[self.n_conditions :]
         counts = [self.condition_classes.count(c) for c in conditions] + [self.rate_classes.count(r) for r in rates]
         return math.prod(counts)
 
     def rule(self, candidate: Candidate, name: str, *, summary: str = "", source: str = "") -> Rule:
-        """Give a candidate as a rule: each path from the root to a leaf is a branch."""
+        """Return a candidate as a rule: each path from the root to a leaf is a branch."""
         branches = tuple(self._branches(self.tree, candidate, 0, 0, ()))
         return Rule(name, self.family, branches, summary=summary, source=source)
 
     def _branches(
         self, node: Node | None, candidate: Candidate, at: int, leaf: int, path: tuple[Condition, ...]
     ) -> Iterator[Branch]:
-        """Give branches below a node whose first condition is number `at` and whose first leaf is number `leaf`.
+        """Yield branches below a node whose first condition is number `at` and whose first leaf is number `leaf`.
 
         Branches are tried in order, so that a path needs no negated conditions: those where the condition holds come
         first.
@@ -165,14 +165,14 @@ class Space:
 
 
 def condition_of(form: LinearForm) -> Condition:
-    """Give ``form > 0`` with the negative terms on the other side: ``2 C_L > C_U``."""
+    """Return ``form > 0`` with the negative terms on the other side: ``2 C_L > C_U``."""
     larger = LinearForm(tuple((atom, factor) for atom, factor in form.terms if factor > 0))
     smaller = LinearForm(tuple((atom, -factor) for atom, factor in form.terms if factor < 0))
     return Condition(f"{larger} > {smaller}", form, Comparison.ABOVE)
 
 
 def combinations(coefficients: Mapping[Atom, Sequence[Fraction]]) -> tuple[LinearForm, ...]:
-    """Give every form with one of the coefficients for each atom."""
+    """Return every form with one of the coefficients for each atom."""
     return tuple(
         LinearForm(tuple((atom, factor) for atom, factor in zip(coefficients, chosen, strict=True) if factor))
         for chosen in itertools.product(*coefficients.values())
@@ -180,12 +180,12 @@ def combinations(coefficients: Mapping[Atom, Sequence[Fraction]]) -> tuple[Linea
 
 
 def beliefs_part(form: LinearForm) -> tuple[tuple[Atom, Fraction], ...]:
-    """Give the terms that read beliefs, those without constants."""
+    """Return the terms that read beliefs, those without constants."""
     return tuple((atom, factor) for atom, factor in form.terms if atom.name not in _CONSTANTS)
 
 
 def constants_size(form: LinearForm) -> Fraction:
-    """Give the sum of the sizes of the coefficients of constants."""
+    """Return the sum of the sizes of the coefficients of constants."""
     return sum((abs(factor) for atom, factor in form.terms if atom.name in _CONSTANTS), Fraction(0))
 
 

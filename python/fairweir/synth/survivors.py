@@ -57,13 +57,13 @@ class _Table:
         self._factors = np.array(rows, dtype=object).reshape(len(forms), len(self._atoms))
 
     def times(self, step: Step, unit: int) -> NDArray[np.object_]:
-        """Give each form's value times `unit`, in integers; `unit` is a multiple of :meth:`unit`."""
+        """Return each form's value times `unit`, in integers; `unit` is a multiple of :meth:`unit`."""
         scaled = [int(value * (unit // self._scale)) for value in self._values(step)]
         values: NDArray[np.object_] = self._factors @ np.array(scaled, dtype=object)
         return values
 
     def unit(self, step: Step) -> int:
-        """Give an integer that makes every form's value at this step an integer."""
+        """Return an integer that makes every form's value at this step an integer."""
         return math.lcm(self._scale, *(self._scale * q.denominator for q in self._values(step)))
 
     def _values(self, step: Step) -> list[Fraction]:
@@ -121,7 +121,7 @@ class Survivors:
         self._settled.add(key)
 
     def kills(self, candidate: Candidate) -> int | None:
-        """Give the number of the first counterexample that kills a candidate, None if it lives."""
+        """Return the number of the first counterexample that kills a candidate, None if it lives."""
         n = self._space.n_conditions
         repeats = np.ones(self.traces, dtype=bool)
         for reached, leaf in _leaves(self._space.tree, self._holds, self._steps, candidate[:n]):
@@ -130,7 +130,7 @@ class Survivors:
         return int(found[0]) if len(found) else None
 
     def at_most(self) -> int:
-        """Give a bound on the candidates left, from the roots' conditions as last looked at."""
+        """Return a bound on the candidates left, from the roots' conditions as last looked at."""
         return sum(self._at_most)
 
     def count(self) -> int:
@@ -141,7 +141,7 @@ class Survivors:
         return self.at_most()
 
     def pick(self, taken: frozenset[Candidate], dice: np.random.Generator) -> Candidate | None:
-        """Give a candidate that is left and not among those taken, None if there is none.
+        """Return a candidate that is left and not among those taken, None if there is none.
 
         A root's condition is drawn, then two branches that fit together.
         """
@@ -176,7 +176,7 @@ class _Halves:
         return both - sum(self._alive_in(key) for key in self._settled_keys())
 
     def draw(self, taken: frozenset[Candidate], dice: np.random.Generator) -> Candidate | None:
-        """Give a candidate that is left, beginning anywhere."""
+        """Return a candidate that is left, beginning anywhere."""
         pairs = np.argwhere(self._fit)
         for i in np.roll(np.arange(len(pairs)), -int(dice.integers(len(pairs)))) if len(pairs) else ():
             then, otherwise = pairs[i]
@@ -205,7 +205,7 @@ class _Halves:
         return int(self._fit[np.ix_(self._then.group[left], self._otherwise.group[right])].sum())
 
     def _repeats(self, node: Node | None, reached: Bits) -> Flags:
-        """Give for each way to fill a subtree, and each trace, whether all steps that come there have the rate sent.
+        """Return for each way to fill a subtree, and each trace, whether all steps that come there have the rate sent.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class _Half:
         self.counts = np.bincount(self.group, minlength=len(self.patterns)).astype(np.int64)
 
     def members(self, group: int) -> NDArray[np.intp]:
-        """Give the options of a group."""
+        """Return the options of a group."""
         return np.flatnonzero(self.group == group)
 
 
@@ -260,11 +260,11 @@ class _Side:
         self._space, self._node = space, node
 
     def indices(self, option: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Give the conditions and rates of an option."""
+        """Return the conditions and rates of an option."""
         return _unpack(option, self._node, self._space)
 
     def options_of(self, conditions: ClassKey, rates: ClassKey) -> NDArray[np.intp]:
-        """Give the options whose conditions and rates have these classes."""
+        """Return the options whose conditions and rates have these classes."""
         return _in_classes(self._node, self._space, conditions, rates)
 
 
@@ -299,7 +299,7 @@ def _in_classes(node: Node | None, space: Space, conditions: ClassKey, rates: Cl
 def _leaves(
     node: Node | None, holds: Bits, reached: Bits, conditions: tuple[int, ...], leaf: int = 0
 ) -> Iterator[tuple[Bits, int]]:
-    """Give the steps that come to each leaf of one candidate, and the leaf's number."""
+    """Yield the steps that come to each leaf of one candidate, and the leaf's number."""
     if node is None:
         yield reached, leaf
         return

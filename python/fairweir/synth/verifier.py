@@ -217,7 +217,7 @@ class Verifier:
         return replace(check, cpu_s=cpu_s, reason="; ".join(reasons))
 
     def _variables(self) -> list[z3.ExprRef]:
-        """Give what a trace is read from, some of which the formulas may not mention."""
+        """Return what a trace is read from, some of which the formulas may not mention."""
         flow = self.system.flows[0]
         columns = [*flow.beliefs.values(), *flow.delay, flow.rate, flow.past, flow.A, flow.S, self.system.TA]
         return [self.system.alpha, *(term for column in columns for term in column if _is_variable(term))]
@@ -228,7 +228,7 @@ def _is_variable(term: z3.ExprRef) -> bool:
 
 
 def steps_of(trace: Trace, family: BeliefFamily) -> tuple[Step, ...]:
-    """Give what candidates would have seen and what was sent at each step of a trace."""
+    """Return what candidates would have seen and what was sent at each step of a trace."""
     flow, grid = trace.flows[0], trace.grid
     out = []
     for t in range(grid.r_steps, grid.points):

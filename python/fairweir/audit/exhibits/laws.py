@@ -46,7 +46,7 @@ class RttLaw:
 
 
 def rtt_law(cca: str) -> RttLaw | None:
-    """Give the law of the mean RTT of `cca`; None if none is published.
+    """Return the law of the mean RTT of `cca`; None if none is published.
 
     BBR's is that of its cwnd-limited mode, which needs two flows; one alone stays within [R,
     1.25 R], and R stands for it

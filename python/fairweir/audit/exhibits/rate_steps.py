@@ -62,7 +62,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
 
 
 def adaptation_times_s(series: Series, rates: Sequence[Rate]) -> Iterator[float]:
-    """Give for each step how long it takes until a second's throughput is `ADAPTED_SHARE` of the new rate.
+    """Yield for each step how long it takes until a second's throughput is `ADAPTED_SHARE` of the new rate.
 
     A step that never gets there counts with its whole length.
     """

@@ -98,7 +98,7 @@ def _pair(subject: Subject, place: Place, seed: int, patience: float) -> Scenari
 
 
 def _ratio_by_rtprops(reading: Reading) -> float | None:
-    """Give the throughput ratio by the rtprop ratio; equal rtprops are a control, judged elsewhere."""
+    """Return the throughput ratio by the rtprop ratio; equal rtprops are a control, judged elsewhere."""
     return metrics.ratio(reading.summary) / reading.place.x if reading.place.x > 1 else None
 
 

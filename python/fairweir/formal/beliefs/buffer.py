@@ -18,7 +18,7 @@ from fairweir.formal.system import Bit, System
 
 @words_for_enums
 def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) -> None:
-    """Give a flow that has C_L and C_U the beliefs ``beta_L`` and ``beta_U`` (C R), sound if it is alone.
+    """Add the beliefs ``beta_L`` and ``beta_U`` (C R) to a flow that has C_L and C_U; sound if it is alone.
 
     Raises
     ------
@@ -46,19 +46,19 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) ->
 
 
 def known_queue(system: System, t: int, flow: int = 0) -> z3.ArithRef:
-    """Give A - L - S of R ago, which is known at t >= R: L(t - R) is Ld(t)."""
+    """Return A - L - S of R ago, which is known at t >= R: L(t - R) is Ld(t)."""
     own, then = system.flows[flow], t - system.grid.r_steps
     return own.A[then] - own.Ld[t] - own.S[then]
 
 
 def shows_overflow(system: System, t: int, flow: int = 0) -> Bit:
-    """Tell whether the loss of a step of the trace becomes known at t; when older ones happened is not known."""
+    """Return whether the loss of a step of the trace becomes known at t; when older ones happened is not known."""
     own = system.flows[flow]
     return own.Ld[t] > own.Ld[t - 1] if t > system.grid.r_steps else z3.BoolVal(False)
 
 
 def _held(system: System, flow: int, t: int) -> list[Sample]:
-    """Give what the buffer held at least, from the delay seen at t and from the queue of R ago."""
+    """Return what the buffer held at least, from the delay seen at t and from the queue of R ago."""
     own, grid = system.flows[flow], system.grid
     out: list[Sample] = [
         (own.delay[t][k], own.beliefs["C_L"][t] * ((k - grid.d_steps) * grid.step))

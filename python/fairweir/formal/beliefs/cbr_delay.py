@@ -26,7 +26,7 @@ LARGEST_FALL = Fraction(1, 2)
 
 @words_for_enums
 def reach(grid: Grid, resolution: Resolution) -> Fraction:
-    """Give T* + D, or a step more, in R: a quiet T* has room for C_L_lambda times this, and a probe exceeds it."""
+    """Return T* + D, or a step more, in R: a quiet T* has room for C_L_lambda times this, and a probe exceeds it."""
     return 1 + grid.jitter + (grid.step if resolution is Resolution.STEP else 0)
 
 
@@ -39,7 +39,7 @@ def attach(
     expiry: Expiry = Expiry.NEVER,
     resolution: Resolution = Resolution.STEP,
 ) -> None:
-    """Give a flow the beliefs ``C_L_lambda`` (C) and ``q_U`` (C R).
+    """Add the beliefs ``C_L_lambda`` (C) and ``q_U`` (C R) to a flow.
 
     ``q_U`` bounds the whole bottleneck queue, so it is only meant for a flow that is alone.
     """
@@ -77,7 +77,7 @@ def attach(
 
 
 def consistent_rate(system: System, t: int, flow: int = 0) -> Bit:
-    """Tell whether C and beta are among those that C_L_lambda(t) leaves possible."""
+    """Return whether C and beta are among those that C_L_lambda(t) leaves possible."""
     own = system.flows[flow]
     lower = own.beliefs["C_L_lambda"][t]
     if system.beta is None:
@@ -86,12 +86,12 @@ def consistent_rate(system: System, t: int, flow: int = 0) -> Bit:
 
 
 def consistent_queue(system: System, t: int, flow: int = 0) -> Bit:
-    """Tell whether q_U(t) is at least the bytes in the bottleneck's queue."""
+    """Return whether q_U(t) is at least the bytes in the bottleneck's queue."""
     return system.flows[flow].beliefs["q_U"][t] >= system.bottleneck_queue(t)
 
 
 def _quiet_steps(system: System, flow: int) -> list[Bit]:
-    """Tell per point whether the step before it showed neither a delay above the jitter of the bound nor a loss."""
+    """Return per point whether the step before it showed neither a delay above the jitter of the bound nor a loss."""
     own = system.flows[flow]
     blur = 1 if own.attached[Family.CBR_DELAY].resolution is Resolution.STEP else 0
     long = system.grid.d_steps + blur + 1
@@ -107,7 +107,7 @@ def _quiet_steps(system: System, flow: int) -> list[Bit]:
 
 
 def _samples(system: System, flow: int, t: int, quiet: list[Bit], room: Fraction) -> list[Sample]:
-    """Give the intervals that end by t minus its delay, with the condition under which each counts, and its rate.
+    """Return the intervals that end by t minus its delay, with the condition under which each counts, and its rate.
 
     All losses in the interval must be known, which takes R. With one step per R they also are at its end itself: if all
     that was sent by then is served, the queue is empty, and nothing was lost in that step.
@@ -134,7 +134,7 @@ def _is_queue_bound(system: System, flow: int, t: int) -> list[z3.BoolRef]:
 
 
 def _ends(system: System, flow: int, room: Fraction) -> Bit:
-    """Tell whether C_L_lambda times out at the last point.
+    """Return whether C_L_lambda times out at the last point.
 
     Reasons: a large loss; a probe, then two quiet R and more than 2 alpha still in flight; probes fewer than 3 R apart.
     """
@@ -154,7 +154,7 @@ def _ends(system: System, flow: int, room: Fraction) -> Bit:
 
 
 def contradicted(system: System, flow: int = 0) -> Bit:
-    """Tell whether the trace shows that C_L_lambda is above C, or leaves no room for beta.
+    """Return whether the trace shows that C_L_lambda is above C, or leaves no room for beta.
 
     If neither, a step's service leaves at most what was sent in the step and q_U of before it, as the jitter is one
     step; and a step loses at most what it sends and finds in the queue, less what surely fits, C T* + beta.

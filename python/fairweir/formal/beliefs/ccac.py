@@ -24,7 +24,7 @@ MOVED = z3.Q(11, 10)
 
 @words_for_enums
 def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> None:
-    """Give a flow the beliefs ``C_L`` and ``C_U``, rates in C."""
+    """Add the beliefs ``C_L`` and ``C_U``, rates in C, to a flow."""
     needs_rate(system.flows[flow].sender)
     stem = flow if len(system.flows) > 1 else None
     lower, upper = system.reals("C_L", stem), system.reals("C_U", stem)
@@ -50,12 +50,12 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT, ex
 
 
 def consistent_rates(lower: z3.ArithRef, upper: z3.ArithRef) -> Bit:
-    """Tell whether C = 1 lies between the bounds."""
+    """Return whether C = 1 lies between the bounds."""
     return z3.And(lower <= 1, upper >= 1)
 
 
 def busy_steps(system: System, flow: int) -> list[Bit]:
-    """Tell per point whether the flow sees that the link was busy in the step before it.
+    """Return per point whether the flow sees that the link was busy in the step before it.
 
     That is a delay above D (and the flow always sends), or a loss. An ideal link's sender knows of a loss at once.
     """
@@ -69,13 +69,13 @@ def busy_steps(system: System, flow: int) -> list[Bit]:
 
 
 def busy_runs(system: System, flow: int) -> list[list[Bit]]:
-    """Tell per point t and s < t whether all steps from s to t were busy."""
+    """Return per point t and s < t whether all steps from s to t were busy."""
     steps = busy_steps(system, flow)
     return [[z3.And(*steps[s + 1 : t + 1]) for s in range(t)] for t in range(system.grid.points)]
 
 
 def _least_rates(system: System, flow: int, t: int) -> list[z3.ArithRef]:
-    """Give (S(t) - S(s)) / (t - s + D) for every s < t."""
+    """Return (S(t) - S(s)) / (t - s + D) for every s < t."""
     grid, served = system.grid, system.flows[flow].S
     return [(served[t] - served[s]) * (1 / ((t - s) * grid.step + grid.jitter)) for s in range(t)]
 
@@ -114,6 +114,6 @@ def _fresh_lower(system: System, flow: int) -> list[z3.ArithRef]:
 
 
 def consistent(system: System, t: int, flow: int = 0) -> Bit:
-    """Tell whether the network is among those that the flow believes possible at t."""
+    """Return whether the network is among those that the flow believes possible at t."""
     own: dict[str, Curve] = system.flows[flow].beliefs
     return consistent_rates(own["C_L"][t], own["C_U"][t])

@@ -15,20 +15,20 @@ from fairweir.formal.system import Curve, System
 
 
 def attach(system: System, *, flow: int = 0) -> None:
-    """Give a flow the beliefs ``qdel_L`` and ``qdel_U`` as expressions."""
+    """Add the beliefs ``qdel_L`` and ``qdel_U`` to a flow as expressions."""
     own = system.flows[flow]
     own.beliefs["qdel_L"] = least(system, flow)
     own.beliefs["qdel_U"] = most(system, flow)
 
 
 def least(system: System, flow: int = 0) -> Curve:
-    """Give qdel_L at each point: whole steps above D."""
+    """Return qdel_L at each point: whole steps above D."""
     grid = system.grid
     return [_length(system, bits[grid.d_steps + 1 :]) for bits in system.flows[flow].delay]
 
 
 def most(system: System, flow: int = 0) -> Curve:
-    """Give qdel_U at each point: a byte seen to wait k steps waited less than k + 1."""
+    """Return qdel_U at each point: a byte seen to wait k steps waited less than k + 1."""
     return [_length(system, bits[1:]) + system.grid.step for bits in system.flows[flow].delay]
 
 

@@ -46,16 +46,16 @@ class Sampled:
         return len(self.A)
 
     def accepted(self, t: int) -> z3.ArithRef:
-        """Give A - L at a point R apart, which may lie before the trace."""
+        """Return A - L at a point R apart, which may lie before the trace."""
         return self.system.flows[0].accepted(t * self.system.grid.per_r)
 
     def knows_loss(self, t: int) -> Bit:
-        """Tell whether losses of the R before the last became known in the last."""
+        """Return whether losses of the R before the last became known in the last."""
         return self.L[t - 1] > self.L[t - 2] if self.system.buffer.is_finite and t >= 2 else z3.BoolVal(False)
 
 
 def bounds(points: int, per_r: int) -> Iterator[Bound]:
-    """Give each belief's bound, as meant to hold or known not to."""
+    """Yield each belief's bound, as meant to hold or known not to."""
     for buffer in BUFFERS:
         seen = Sampled.of("ccac", points, per_r, buffer)
         yield _bound(seen, per_r, "C_L <= C", most_served(seen), is_sound=True)
@@ -74,20 +74,20 @@ def _bound(seen: Sampled, per_r: int, claim: str, holds: Bit, *, is_sound: bool)
 
 
 def most_served(seen: Sampled) -> Bit:
-    """Tell that S(t) - S(s) <= C (t - s + D) for all pairs of points."""
+    """Return the constraint that S(t) - S(s) <= C (t - s + D) for all pairs of points."""
     spans = [(s, t) for t in range(seen.points) for s in range(t)]
     return z3.And(*(seen.S[t] - seen.S[s] <= t - s + 1 for s, t in spans))
 
 
 def busy_served(seen: Sampled) -> Bit:
-    """Tell that S(t) - S(s) >= C (t - s - D) where each R between shows a delay above D, or a loss."""
+    """Return the constraint that S(t) - S(s) >= C (t - s - D) where each R between shows a delay above D, or a loss."""
     busy = [z3.BoolVal(False)] + [_is_busy(seen, t) for t in range(1, seen.points)]
     spans = [(s, t) for t in range(seen.points) for s in range(t - 1)]
     return z3.And(*(z3.Implies(z3.And(*busy[s + 1 : t + 1]), seen.S[t] - seen.S[s] >= t - s - 1) for s, t in spans))
 
 
 def quiet_sent(seen: Sampled, wait: int) -> Bit:
-    """Tell that what a quiet R sent is at most C (T* + D), 2, once it is all served.
+    """Return the constraint that what a quiet R sent is at most C (T* + D), 2, once it is all served.
 
     Parameters
     ----------

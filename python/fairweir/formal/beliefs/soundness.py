@@ -61,7 +61,7 @@ class Bound:
 
 
 def bounds(grid: Grid) -> Iterator[Bound]:
-    """Give every belief's bound, for every model and buffer it is sound on; at the last point."""
+    """Yield every belief's bound, for every model and buffer it is sound on; at the last point."""
     for model in ("ideal", "cbr-delay", "ccac"):
         for buffer in Buffer:
             system = believing(model, grid, buffer)
@@ -78,7 +78,7 @@ def bounds(grid: Grid) -> Iterator[Bound]:
 
 
 def buffer_bounds(grid: Grid) -> Iterator[Bound]:
-    """Give the bounds on beta, for every model and finite buffer; at the last point."""
+    """Yield the bounds on beta, for every model and finite buffer; at the last point."""
     for model in ("ideal", "cbr-delay", "ccac"):
         for buffer in filter(lambda b: b.is_finite, Buffer):
             system = believing(model, grid, buffer)
@@ -88,7 +88,7 @@ def buffer_bounds(grid: Grid) -> Iterator[Bound]:
 
 
 def controls(grid: Grid) -> Iterator[Bound]:
-    """Give bounds that are a little too strong, or claimed where they do not hold; each must be refuted."""
+    """Yield bounds that are a little too strong, or claimed where they do not hold; each must be refuted."""
     last, step, jitter = grid.last, grid.step, grid.d_steps
 
     def control(name: str, claim: str, system: System, holds: Bit) -> Bound:
@@ -125,7 +125,7 @@ def controls(grid: Grid) -> Iterator[Bound]:
 
 @words_for_enums
 def believing(model: str, grid: Grid, buffer: Buffer, resolution: Resolution | None = None) -> System:
-    """Give a model with a flow that has beliefs: of CBR-delay if a resolution is given, else of CCAC."""
+    """Return a model with a flow that has beliefs: of CBR-delay if a resolution is given, else of CCAC."""
     system = MODELS[model](grid, buffer)
     if resolution is None:
         ccac.attach(system)

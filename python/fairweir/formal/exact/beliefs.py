@@ -31,7 +31,7 @@ def belief_violations(trace: Trace, index: int) -> Iterator[Violation]:
 
 
 def is_consistent(trace: Trace, family: Family, terms: Terms, values: Mapping[str, Fraction], t: int) -> bool:
-    """Tell whether the trace's network is among those that the values at t leave possible."""
+    """Return whether the trace's network is among those that the values at t leave possible."""
     if family is Family.CCAC:
         return values["C_L"] <= 1 <= values["C_U"]
     if family is Family.BUFFER:
@@ -42,12 +42,12 @@ def is_consistent(trace: Trace, family: Family, terms: Terms, values: Mapping[st
 
 
 def room_of(trace: Trace, terms: Terms) -> Fraction:
-    """Give T* + D, or a step more, in R."""
+    """Return T* + D, or a step more, in R."""
     return 1 + trace.grid.jitter + (trace.grid.step if terms.resolution is Resolution.STEP else 0)
 
 
 def ccac(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str, Fraction]) -> Columns:
-    """Give C_L and C_U from their first values on."""
+    """Return C_L and C_U from their first values on."""
     grid, served = trace.grid, flow.S
     busy = [False] + [_is_busy(trace, flow, t) for t in range(1, grid.points)]
     lower, upper = [first["C_L"]], [first["C_U"]]
@@ -65,7 +65,7 @@ def ccac(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str, Fracti
 
 
 def cbr_delay(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str, Fraction]) -> Columns:
-    """Give C_L_lambda and q_U from their first values on."""
+    """Return C_L_lambda and q_U from their first values on."""
     grid, room, length = trace.grid, room_of(trace, terms), trace.grid.r_steps
     blur = 1 if terms.resolution is Resolution.STEP else 0
     quiet = [True] + [not _is_loaded(trace, flow, t, grid.d_steps + blur) for t in range(1, grid.points)]
@@ -88,7 +88,7 @@ def cbr_delay(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str, F
 
 
 def buffer_size(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str, Fraction]) -> Columns:
-    """Give beta_L and beta_U from their first values and the flow's C_L and C_U on; they know no time-outs."""
+    """Return beta_L and beta_U from their first values and the flow's C_L and C_U on; they know no time-outs."""
     grid, back = trace.grid, trace.grid.r_steps
     lower, upper = [first["beta_L"]], [first["beta_U"]]
     for t in range(1, grid.points):
@@ -156,7 +156,7 @@ def _is_loaded(trace: Trace, flow: FlowTrace, t: int, steps: int) -> bool:
 
 
 def _time_out(lower: list[Fraction], upper: list[Fraction], fresh: Fraction) -> tuple[Fraction, Fraction]:
-    """Give C_L and C_U at the end, timed out where they did not move and are near each other (published code)."""
+    """Return C_L and C_U at the end, timed out where they did not move and are near each other (published code)."""
     low, high = lower[-1], upper[-1]
     if high > 2 * low:
         return low, high
@@ -169,7 +169,7 @@ def _time_out(lower: list[Fraction], upper: list[Fraction], fresh: Fraction) -> 
 
 
 def _must_expire(trace: Trace, flow: FlowTrace, lower: list[Fraction], room: Fraction) -> bool:
-    """Tell whether a large loss, a queue that does not drain, or probes too close end C_L_lambda."""
+    """Return whether a large loss, a queue that does not drain, or probes too close end C_L_lambda."""
     grid = trace.grid
     last, calm, spacing = grid.last, 2 * grid.r_steps, 3 * grid.r_steps
     if any(flow.L[t] - flow.L[t - 1] > last * trace.alpha for t in range(1, grid.points)):
@@ -181,7 +181,7 @@ def _must_expire(trace: Trace, flow: FlowTrace, lower: list[Fraction], room: Fra
 
 
 def _contradicted(flow: FlowTrace, lower: list[Fraction], most: list[Fraction], room: Fraction) -> bool:
-    """Tell whether more stays in flight, or more is lost, than any link that the beliefs admit would leave or lose."""
+    """Return whether more stays in flight, or is lost, than any link that the beliefs admit would leave or lose."""
     sent = [later - earlier for earlier, later in pairwise(flow.A)]
     if any(flow.inflight(t + 1) > amount + most[t] for t, amount in enumerate(sent)):
         return True

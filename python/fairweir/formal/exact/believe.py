@@ -12,7 +12,7 @@ from fairweir.formal.trace import Trace
 
 
 def believe(trace: Trace, index: int, family: Family, terms: Terms, first: Mapping[str, Fraction]) -> Trace:
-    """Give the trace with a flow's beliefs of a family, from their values at t = 0 on."""
+    """Return the trace with a flow's beliefs of a family, from their values at t = 0 on."""
     flow = trace.flows[index]
     columns = {name: tuple(column) for name, column in FAMILIES[family](trace, flow, terms, first).items()}
     believing = flow.model_copy(update={"beliefs": flow.beliefs | columns, "attached": flow.attached | {family: terms}})

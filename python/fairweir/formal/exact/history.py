@@ -29,7 +29,7 @@ class FlowHistory:
     delays: list[int] = field(default_factory=lambda: [0])
 
     def age(self, t: int) -> int:
-        """Give the steps that the last byte served had been there at t."""
+        """Return the steps that the last byte served had been there at t."""
         return max(k for k in range(t + 1) if k == 0 or self.served[t] <= self.sent[t - k] - self.lost[t - k])
 
 
@@ -48,12 +48,12 @@ class History:
         self._greed = random.choice([0, 1, 2])
 
     def by_rate(self, rate: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-        """Give a sender's bytes in a step, its rate and its cwnd, from the rate it would like."""
+        """Return a sender's bytes in a step, its rate and its cwnd, from the rate it would like."""
         sent = max(rate, self.alpha)
         return sent * self.grid.step, sent, Fraction(1)
 
     def by_window(self, flow: int, cwnd: Fraction, sender: Sender) -> tuple[Fraction, Fraction, Fraction]:
-        """Give the same for a window; before the first feedback nothing is sent."""
+        """Return the same for a window; before the first feedback nothing is sent."""
         own, back, window = self.flows[flow], self.grid.r_steps, cwnd + self.alpha
         t = len(self.tokens)
         rate = Fraction(self._random.randint(1, 24), 8)

@@ -74,7 +74,7 @@ def _is_utilized(trace: Trace, asked: Demands) -> bool:
 
 
 def _bounds(trace: Trace, asked: Demands) -> list[bool]:
-    """Tell of each upper bound, on queue and losses, whether it is met."""
+    """Return for each upper bound, on queue and losses, whether it is met."""
     most = asked.queue * _reach(trace) + QUEUE_PACKETS * trace.alpha
     met = [all(trace.accepted(t) - trace.S[t] <= most for t in range(1, trace.grid.points))]
     if trace.beta is None:

@@ -164,7 +164,7 @@ def delays(trace: Trace, flow: FlowTrace, report: Report) -> Iterator[Violation]
 
 
 def age(flow: FlowTrace, t: int, points: int) -> int:
-    """Give the whole steps, T at most, that the last byte served up to t had been there at t."""
+    """Return the whole steps, T at most, that the last byte served up to t had been there at t."""
     return max(k for k in range(points + 1) if flow.S[t] <= flow.accepted(t - k) or k == 0)
 
 

@@ -25,7 +25,7 @@ class Violation:
     text: str
 
     def __str__(self) -> str:
-        """Give it in a line."""
+        """Return it in a line."""
         where = f"t = {self.t}" if self.flow is None else f"t = {self.t}, flow {self.flow}"
         return f"{self.rule} at {where}: {self.text}"
 
@@ -37,16 +37,16 @@ class Report:
     flow: int | None = None
 
     def unless(self, holds: bool, rule: str, t: int, text: str) -> Iterator[Violation]:
-        """Give a violation unless the rule holds."""
+        """Yield a violation unless the rule holds."""
         if not holds:
             yield Violation(rule, t, self.flow, text)
 
     def equal(self, name: str, found: Fraction, expected: Fraction, rule: str, t: int) -> Iterator[Violation]:
-        """Give a violation unless both are the same."""
+        """Yield a violation unless both are the same."""
         yield from self.unless(found == expected, rule, t, f"{name} is {found}, should be {expected}")
 
     def within(
         self, name: str, low: Fraction, found: Fraction, high: Fraction, rule: str, t: int
     ) -> Iterator[Violation]:
-        """Give a violation unless `found` lies between the two."""
+        """Yield a violation unless `found` lies between the two."""
         yield from self.unless(low <= found <= high, rule, t, f"{name} is {found}, should be in [{low}, {high}]")

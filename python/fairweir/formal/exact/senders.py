@@ -47,5 +47,5 @@ def decisions(trace: Trace, index: int, decide: Decider) -> Iterator[Violation]:
 
 
 def least_qdelay(trace: Trace, flow: FlowTrace, t: int) -> Fraction:
-    """Give qdel_L, R: the delay seen less D, if that is positive."""
+    """Return qdel_L, R: the delay seen less D, if that is positive."""
     return max(0, flow.delay[t] - trace.grid.d_steps) * trace.grid.step

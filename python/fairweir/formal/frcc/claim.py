@@ -26,5 +26,5 @@ class Claim:
     note: str = ""
 
     def question(self) -> Question:
-        """Give what is asked of the solvers."""
+        """Return what is asked of the solvers."""
         return self.ask()

@@ -10,7 +10,7 @@ from fairweir.formal.solve import Question
 
 
 def inequalities() -> list[Claim]:
-    """Give all of them."""
+    """Return all of them."""
     return [
         Claim(
             "7.5.1 contracts",

@@ -67,7 +67,7 @@ class Round:
 
 
 def possible(jitter: Jitter, seen: Round, *, any_sender: bool = False) -> list[Any]:
-    """Give the conditions on a round that jitter can bring about.
+    """Return the conditions on a round that jitter can bring about.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def possible(jitter: Jitter, seen: Round, *, any_sender: bool = False) -> list[A
 
 
 def factor_rule(jitter: Jitter, share: Any, n_t: Any, factor: Any) -> list[Any]:
-    """Give the conditions on the factor of a flow with that share."""
+    """Return the conditions on the factor of a flow with that share."""
     probe_error = jitter.excess_error / jitter.gamma
     most = jitter.rate_high * (n_t + jitter.delay_error) * share + probe_error
     least = jitter.rate_low * n_t * share - probe_error
@@ -95,7 +95,7 @@ def factor_rule(jitter: Jitter, share: Any, n_t: Any, factor: Any) -> list[Any]:
 
 
 def unknowns() -> Round:
-    """Give a round whose numbers are the solver's to choose."""
+    """Return a round whose numbers are the solver's to choose."""
     import z3
 
     share, n_t, r, first, second = (z3.Real(name) for name in ("share", "n_t", "r", "factor1", "factor2"))
@@ -103,10 +103,10 @@ def unknowns() -> Round:
 
 
 def seen(state: State, factors: tuple[Any, Any]) -> Round:
-    """Give a round that was played."""
+    """Return a round that was played."""
     return Round(state.shares, state.n_t, state.r, factors)
 
 
 def constraints(jitter: Jitter, of: Round, *, any_sender: bool = False) -> list[z3.BoolRef]:
-    """Give :func:`possible` for the solver."""
+    """Return :func:`possible` for the solver."""
     return list(possible(jitter, of, any_sender=any_sender))

@@ -50,7 +50,7 @@ class Network:
     gamma_d: float = GAMMA_D_MS
 
     def settle(self, windows: Vector, start: Vector | None = None) -> Vector:
-        """Give the queueing delay of each link, by Newton's method on those that are not empty.
+        """Return the queueing delay of each link, by Newton's method on those that are not empty.
 
         Parameters
         ----------
@@ -73,18 +73,18 @@ class Network:
         raise NoFixedPointError("queues do not settle")
 
     def rates(self, windows: Vector, q: Vector) -> Vector:
-        """Give each flow's throughput."""
+        """Return each flow's throughput."""
         return windows / (self.rtprops + self.routes @ q)
 
     def excess_delay(self, windows: Vector, q: Vector, flow: int) -> float:
-        """Give what a flow's path gains in delay while it probes alone."""
+        """Return what a flow's path gains in delay while it probes alone."""
         n_t = self.routes[flow] @ q / self.theta
         probing = windows.copy()
         probing[flow] += n_t * self.rates(windows, q)[flow] * self.gamma_d
         return float(self.routes[flow] @ (self.settle(probing, q) - q))
 
     def flow_counts(self, windows: Vector, q: Vector) -> tuple[Vector, Vector]:
-        """Give what every flow takes N_C and N_T for."""
+        """Return what every flow takes N_C and N_T for."""
         n_t = self.routes @ q / self.theta
         excess = np.array([self.excess_delay(windows, q, flow) for flow in range(len(windows))])
         return n_t * self.gamma_d / excess, n_t
@@ -110,20 +110,20 @@ class Network:
 
 
 def one_link(rtprops: list[float], theta: float = THETA_MS, gamma_d: float = GAMMA_D_MS) -> Network:
-    """Give flows of these rtprops on one link."""
+    """Return flows of these rtprops on one link."""
     return Network(np.array(rtprops, float), np.ones((len(rtprops), 1)), theta, gamma_d)
 
 
 def parking_lot(
     hops: int, long_rtprop: float, short_rtprop: float, theta: float = THETA_MS, gamma_d: float = GAMMA_D_MS
 ) -> Network:
-    """Give a flow over `hops` links and one flow more on each link; the first flow is the long one."""
+    """Return a flow over `hops` links and one flow more on each link; the first flow is the long one."""
     routes = np.vstack([np.ones((1, hops)), np.eye(hops)])
     return Network(np.array([long_rtprop, *[short_rtprop] * hops]), routes, theta, gamma_d)
 
 
 def shares_of_one_link(rtprops: list[float], theta: float = THETA_MS, gamma_d: float = GAMMA_D_MS) -> Vector:
-    """Give the throughputs at the fixed point on one link in closed form: in proportion to RTT_i + gamma D.
+    """Return the throughputs at the fixed point on one link in closed form: in proportion to RTT_i + gamma D.
 
     At rest N_C = N_T for every flow, so each one's excess delay is gamma D, the same for all; the probe's equation then
     gives throughput_i in proportion to RTT_i + gamma D, and the sum over flows N_T = N_G: RTT_i = R_i + N_G theta.

@@ -89,7 +89,7 @@ class Bend:
 
 
 def factor(jitter: Jitter, share: Fraction, n_t: Fraction, bend: Bend) -> Fraction:
-    """Give target cwnd by cwnd (alternate update): Algorithm 1, line by line."""
+    """Return target cwnd by cwnd (alternate update): Algorithm 1, line by line."""
     throughput = share * bend.rate
     seen_n_t = n_t + bend.delay
     probe_by_d = jitter.gamma * seen_n_t * throughput
@@ -102,7 +102,7 @@ def factor(jitter: Jitter, share: Fraction, n_t: Fraction, bend: Bend) -> Fracti
 
 
 def step(jitter: Jitter, state: State, bends: tuple[Bend, Bend]) -> State:
-    """Give the state after both flows have measured and updated (alternate update, synchronous, no collisions)."""
+    """Return the state after both flows have measured and updated (alternate update, synchronous, no collisions)."""
     rtt = state.r + state.n_t
     windows = [
         share * rtt * factor(jitter, share, state.n_t, bend) for share, bend in zip(state.shares, bends, strict=True)

@@ -85,7 +85,7 @@ class Lemma:
         return About.CCA
 
     def question(self) -> Question:
-        """Give what is asked of the solvers."""
+        """Return what is asked of the solvers."""
         of = unknowns()
         start = [of.shares[0] <= of.shares[1], self.given(of)]
         unknown = (of.shares[0], of.n_t, of.r, *of.factors)
@@ -94,7 +94,7 @@ class Lemma:
 
 
 def unless(premise: Any, conclusion: Any) -> Any:
-    """Give the implication of `conclusion` by a premise that is given negated."""
+    """Return the implication of `conclusion` by a premise that is given negated."""
     return premise | conclusion
 
 

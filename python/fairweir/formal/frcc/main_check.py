@@ -32,7 +32,7 @@ class Escape:
     errors: tuple[Errors, ...]
 
     def __str__(self) -> str:
-        """Give it in words."""
+        """Return it in words."""
         before, after = (" and ".join(f"{float(w):.4g}" for w in cwnd) for cwnd in (self.before, self.after))
         return f"R/theta {float(self.r):.4g}, cwnd {before} C theta, goes to {after}"
 

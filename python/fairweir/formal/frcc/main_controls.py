@@ -36,7 +36,7 @@ class Control:
     broken: Callable[[], str | None]
 
     def check(self) -> LemmaResult:
-        """Give what became of the claim: it is refuted by an exact run, or nothing is known."""
+        """Return what became of the claim: it is refuted by an exact run, or nothing is known."""
         how = self.broken()
         outcome = Outcome.UNKNOWN if how is None else Outcome.REFUTED
         note = f"{self.note}: {how}" if how else f"{self.note}; no run was found that breaks it"
@@ -46,7 +46,7 @@ class Control:
 
 
 def controls() -> list[Control]:
-    """Give all of them."""
+    """Return all of them."""
     return [
         Control(
             "control: larger errors",
@@ -82,7 +82,7 @@ def controls() -> list[Control]:
 
 
 def fair(r: Fraction, flows: int = 2) -> Cwnd:
-    """Give the fixed point on the ideal link: N_T = N_C = n."""
+    """Return the fixed point on the ideal link: N_T = N_C = n."""
     return [(r + flows) / flows] * flows
 
 

@@ -17,7 +17,7 @@ MARGIN: Final = (1, 64)
 
 
 def lemmas(assumed: Assumed = THESIS) -> list[Claim]:
-    """Give all of them."""
+    """Return all of them."""
     return [
         Claim(
             "floor",

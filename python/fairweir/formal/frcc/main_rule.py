@@ -59,7 +59,7 @@ class Errors:
 
 
 def wanted(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Errors) -> Number | None:
-    """Give target cwnd by cwnd before any clamp; None where the rule has no bound (N_T = 0, excess delay <= 0)."""
+    """Return target cwnd by cwnd before any clamp; None where the rule has no bound (N_T = 0, excess delay <= 0)."""
     seen = n_t + errors.n_t
     if seen <= 0:
         return None
@@ -72,13 +72,13 @@ def wanted(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Erro
 
 
 def factor(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Errors) -> Number:
-    """Give cwnd' by cwnd: Algorithm 2 with the main update (line 7) and the kernel's clamps."""
+    """Return cwnd' by cwnd: Algorithm 2 with the main update (line 7) and the kernel's clamps."""
     target = wanted(assumed, share, n_t, r, errors)
     return assumed.fastest if target is None else min(max(target, assumed.slowest), assumed.fastest)
 
 
 def printed_factor(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Errors) -> Number:
-    """Give cwnd' by cwnd as Algorithm 2 is printed: line 5 clamps the estimate of N_C, then line 7."""
+    """Return cwnd' by cwnd as Algorithm 2 is printed: line 5 clamps the estimate of N_C, then line 7."""
     seen = n_t + errors.n_t
     if seen <= 0:
         return assumed.fastest
@@ -90,14 +90,14 @@ def printed_factor(assumed: Assumed, share: Number, n_t: Number, r: Number, erro
 def after_round(
     assumed: Assumed, cwnd: Sequence[Number], r: Number, errors: Sequence[Errors], rule: Any = factor
 ) -> list[Number]:
-    """Give all flows' cwnd after a round: all measure, then all update."""
+    """Return all flows' cwnd after a round: all measure, then all update."""
     total = sum(cwnd)
     n_t = max(total - r, 0)
     return [w * rule(assumed, w / total, n_t, r, e) for w, e in zip(cwnd, errors, strict=True)]
 
 
 def corners(assumed: Assumed, n_t: Number) -> list[Errors]:
-    """Give the errors at the ends of their ranges: bounds are tight there, or where N_C starts to leave 1."""
+    """Return the errors at the ends of their ranges: bounds are tight there, or where N_C starts to leave 1."""
     lowest = -min(assumed.nt_under, n_t)
     return [
         Errors(delay, rate, excess)

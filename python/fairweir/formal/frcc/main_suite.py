@@ -256,7 +256,7 @@ def _up(x: float) -> str:
 
 
 def _certificate(found: Attractor) -> dict[str, Any]:
-    """Give the attractor as cells; a row is a cell of N_T, the last odds run fastest."""
+    """Return the attractor as cells; a row is a cell of N_T, the last odds run fastest."""
     return {
         "case": found.case.document(),
         "found": asdict(found.found),

@@ -43,7 +43,7 @@ class Case:
     nt_step: Fraction = Fraction(1, 50)
 
     def document(self) -> dict[str, Any]:
-        """Give the case as the compiled part reads it, numbers as "p/q"."""
+        """Return the case as the compiled part reads it, numbers as "p/q"."""
         return {
             "assumptions": {name: str(value) for name, value in asdict(self.assumed).items()},
             "schedule": self.schedule,
@@ -99,7 +99,7 @@ class Attractor:
         return int(len(self.rank) - copy)
 
     def cells_at(self, cwnd: Sequence[Number], r: Number) -> Iterator[int]:
-        """Give the cells that have this state at the start of a round; several on a border, none outside."""
+        """Yield the cells that have this state at the start of a round; several on a border, none outside."""
         axes = [_cells(self.n_t, sum(cwnd) - r), *(_cells(self.odds, w / cwnd[-1]) for w in cwnd[:-1])]
         for indices in product(*axes):
             number = indices[0]
@@ -108,12 +108,12 @@ class Attractor:
             yield self.start + number
 
     def rank_at(self, cwnd: Sequence[Number], r: Number) -> int | None:
-        """Give the least rank of the cells that have this state; None if it is in no ranked cell."""
+        """Return the least rank of the cells that have this state; None if it is in no ranked cell."""
         ranks = [rank for cell in self.cells_at(cwnd, r) if (rank := self.rank[cell]) != UNRANKED]
         return min(ranks, default=None)
 
     def corners(self, cell: int) -> Iterator[tuple[list[Fraction], Fraction]]:
-        """Give the states at the corners of a cell (of the first copy), exactly: cwnd of all flows, and R/theta."""
+        """Yield the states at the corners of a cell (of the first copy), exactly: cwnd of all flows, and R/theta."""
         columns = len(self.odds) - 1
         indices: list[int] = []
         for _ in range(self.case.flows - 1):
@@ -128,7 +128,7 @@ class Attractor:
                     yield [*(odd * unit for odd in odds), unit], r
 
     def runs(self) -> list[tuple[int, int]]:
-        """Give the attractor as runs of cell numbers, each from the first to the one after the last."""
+        """Return the attractor as runs of cell numbers, each from the first to the one after the last."""
         found: list[tuple[int, int]] = []
         start = None
         for cell, rank in enumerate([*self.rank, UNRANKED]):
@@ -140,7 +140,7 @@ class Attractor:
         return found
 
     def border(self) -> list[int]:
-        """Give the cells of the attractor beside one, in its row, that is not in it."""
+        """Return the cells of the attractor beside one, in its row, that is not in it."""
         last = len(self.rank) - 1
         return [
             cell
@@ -150,7 +150,7 @@ class Attractor:
 
 
 def _cells(borders: list[float], x: Number) -> range:
-    """Give the cells between borders that have `x`; a cell has both its borders."""
+    """Return the cells between borders that have `x`; a cell has both its borders."""
     return range(max(bisect_left(borders, x) - 1, 0), min(bisect_right(borders, x), len(borders) - 1))
 
 

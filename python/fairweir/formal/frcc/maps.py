@@ -33,7 +33,7 @@ Map = Callable[[Path, Any, Any], State]
 
 
 def other(n_c: Any) -> Any:
-    """Give N_C of the other flow: shares add up to 1."""
+    """Return N_C of the other flow: shares add up to 1."""
     return n_c / (n_c - 1)
 
 
@@ -73,7 +73,7 @@ def second_sees_both(path: Path, n_c: Any, n_t: Any) -> State:
 
 
 def next_state(path: Path, window1: Any, window2: Any) -> State:
-    """Give the state that windows lead to (paper eq. C.1), in units of the link rate times time."""
+    """Return the state that windows lead to (paper eq. C.1), in units of the link rate times time."""
     total = window1 + window2
     return total / window1, (total - path.r) / path.theta
 

@@ -40,7 +40,7 @@ class Played:
 
 
 def on_one_link(rtprops_ms: list[int], slots: int | None = None) -> Scenario:
-    """Give FRCC flows of these rtprops on one link; `slots` fixes the number of slots of a round."""
+    """Return FRCC flows of these rtprops on one link; `slots` fixes the number of slots of a round."""
     return dumbbell(
         [_frcc(slots)] * len(rtprops_ms),
         rate=RATE,
@@ -52,7 +52,7 @@ def on_one_link(rtprops_ms: list[int], slots: int | None = None) -> Scenario:
 
 
 def on_parking_lot(hops: int, slots: int | None = None) -> Scenario:
-    """Give an FRCC flow over `hops` links and one more on each, all with 10 ms; the first flow is the long one."""
+    """Return an FRCC flow over `hops` links and one more on each, all with 10 ms; the first flow is the long one."""
     links = [f"hop{number}" for number in range(1, hops + 1)]
     paths = [links, *([link] for link in links)]
     flows = [{"cca": _frcc(slots), "rtprop": "10ms", "path": path} for path in paths]

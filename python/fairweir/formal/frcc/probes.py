@@ -44,7 +44,7 @@ def probe_sizes(_: Archive) -> Computation:
     sizes = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0]) * capacity * jitter
 
     def spread(size: float) -> float:
-        """Give the largest capacity by the smallest that E/(E/C +- Delta R) allows."""
+        """Return the largest capacity by the smallest that E/(E/C +- Delta R) allows."""
         delay = size / capacity
         return (delay + jitter) / (delay - jitter) if delay > jitter else math.inf
 
@@ -92,16 +92,16 @@ class Probe:
     excess: Series
 
     def largest(self, after_ms: float, before_ms: float) -> float:
-        """Give the largest excess within a span."""
+        """Return the largest excess within a span."""
         return float(np.nanmax(self._within(after_ms, before_ms)))
 
     def swing(self, after_ms: float, before_ms: float) -> float:
-        """Give the largest excess less the smallest within a span."""
+        """Return the largest excess less the smallest within a span."""
         span = self._within(after_ms, before_ms)
         return float(np.nanmax(span) - np.nanmin(span))
 
     def settled(self) -> float:
-        """Give the mean excess of the last second."""
+        """Return the mean excess of the last second."""
         return float(np.nanmean(self.excess[-1000:]))
 
     def _within(self, after_ms: float, before_ms: float) -> Series:

@@ -191,7 +191,7 @@ def put_right() -> list[Lemma]:
 
 
 def number(value: Fraction) -> str:
-    """Give a constant as a decimal."""
+    """Return a constant as a decimal."""
     return f"{float(value):g}"
 
 

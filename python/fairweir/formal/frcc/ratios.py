@@ -58,7 +58,7 @@ def _excess(rtts: np.ndarray, shares: np.ndarray, probe: float, flow: int) -> fl
 
 
 def ratio_by_rtts_closed(rtt_ratio: float, probe: float) -> float:
-    """Give the same in closed form: rates in proportion to RTT_i + N_T gamma D/2."""
+    """Return the same in closed form: rates in proportion to RTT_i + N_T gamma D/2."""
     return (rtt_ratio + probe / 2) / (1 + probe / 2)
 
 
@@ -85,7 +85,7 @@ def _root(of: Callable[[float], float], low: float, high: float) -> float:
 
 
 def ratio_at_rest(network: Network) -> float:
-    """Give the last flow's throughput by the first's where rounds of the fluid model rest."""
+    """Return the last flow's throughput by the first's where rounds of the fluid model rest."""
     rates, _ = network.fixed_point()
     return float(rates[-1] / rates[0])
 

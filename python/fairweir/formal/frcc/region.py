@@ -28,7 +28,7 @@ VARIANTS: Final = {
 
 
 def extremes(jitter: Jitter, share: Any, n_t: Any) -> tuple[Any, Any]:
-    """Give the smallest and the largest factor of a flow's window; arrays of floats.
+    """Return the smallest and the largest factor of a flow's window; arrays of floats.
 
     The smallest comes with the largest estimates of throughput, N_T and excess delay, the largest with the smallest.
     """
@@ -40,7 +40,7 @@ def extremes(jitter: Jitter, share: Any, n_t: Any) -> tuple[Any, Any]:
 
 
 def corners(jitter: Jitter, n_c: Any, n_t: Any, r: float = R) -> list[tuple[Any, Any]]:
-    """Give N_C and N_T after a round in which each flow's window goes as far as jitter lets it: four corners."""
+    """Return N_C and N_T after a round in which each flow's window goes as far as jitter lets it: four corners."""
     share = 1 / n_c
     firsts, seconds = extremes(jitter, share, n_t), extremes(jitter, 1 - share, n_t)
     found = []

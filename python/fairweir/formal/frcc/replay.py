@@ -27,7 +27,7 @@ class Replay:
     bends: tuple[Bend, Bend]
 
     def __str__(self) -> str:
-        """Give it in a line, numbers rounded."""
+        """Return it in a line, numbers rounded."""
         ends = " to ".join(
             f"N_C {_short(1 / state.share)}, N_T {_short(state.n_t)}" for state in (self.before, self.after)
         )

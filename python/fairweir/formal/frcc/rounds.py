@@ -43,7 +43,7 @@ def no_jump(name: str, jitter: Jitter, within: Range) -> Lemma:
 
 
 def seams(name: str, within: Range) -> list[Claim]:
-    """Give the steps for the lemmas with these constants."""
+    """Return the steps for the lemmas with these constants."""
     return [
         Claim(
             f"{name}: N_T comes in",
@@ -144,7 +144,7 @@ def _n_c_falls_in_band(within: Range, *, with_c8: bool = True) -> Question:
 
 
 def steps_of(sigma: Fraction, ratio: Fraction) -> int:
-    """Give how many steps by a factor of `sigma` it takes at most to pass `ratio`."""
+    """Return how many steps by a factor of `sigma` it takes at most to pass `ratio`."""
     count = max(0, math.ceil(math.log(ratio) / math.log(sigma)) - 2)
     while sigma**count < ratio:
         count += 1
@@ -152,13 +152,13 @@ def steps_of(sigma: Fraction, ratio: Fraction) -> int:
 
 
 def rounds_to_band(within: Range) -> int:
-    """Give the most rounds in a row in which N_T moves towards the band and N_C stays."""
+    """Return the most rounds in a row in which N_T moves towards the band and N_C stays."""
     farthest = max(within.band_low / within.n_t_low, within.n_t_high / within.band_high)
     return steps_of(within.sigma, farthest)
 
 
 def most_rounds(within: Range, n_c: Fraction, n_t: Fraction) -> int:
-    """Give the most rounds until all is in range, from N_C of the smaller flow and N_T."""
+    """Return the most rounds until all is in range, from N_C of the smaller flow and N_T."""
     apart = max(within.n_t_low / n_t, n_t / within.n_t_high, Fraction(1))
     falls = steps_of(within.sigma, max(n_c / within.n_c_high, Fraction(1)))
     return steps_of(within.sigma, apart) + falls * (rounds_to_band(within) + 1)

@@ -84,7 +84,7 @@ def need_whole_steps(system: System, name: str, jitter: int | None = None) -> No
 
 
 def choose(*cases: tuple[z3.BoolRef, z3.BoolRef]) -> list[z3.BoolRef]:
-    """Give ``if``, ``elif``, ... as implications: the first condition that holds decides."""
+    """Return ``if``, ``elif``, ... as implications: the first condition that holds decides."""
     out, earlier = [], list[z3.BoolRef]()
     for condition, then in cases:
         out.append(z3.Implies(z3.And(*(z3.Not(other) for other in earlier), condition), then))

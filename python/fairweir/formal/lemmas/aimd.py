@@ -32,7 +32,7 @@ SOURCE = "CCAC section 5"
 
 
 def most_cwnd(now: Snapshot) -> z3.ArithRef:
-    """Give the largest window of the steady state: C (R + D) + beta + MSS."""
+    """Return the largest window of the steady state: C (R + D) + beta + MSS."""
     return 2 + now["beta"] + now["alpha"]
 
 
@@ -49,7 +49,7 @@ EXCESS = 2
 
 
 def build(points: int, model: str = "ccac") -> System:
-    """Give AIMD on CCAC, or another model, with any buffer up to the largest."""
+    """Return AIMD on CCAC, or another model, with any buffer up to the largest."""
     cca = HANDMADE["aimd"]
     system = MODELS[model](Grid(points), Buffer.ARBITRARY, (cca.sender,))
     cca.encode(system)

@@ -84,7 +84,7 @@ _BACK = Measure("C_L_lambda", lambda s: s["C_L_lambda"], Better.DOWN, Factor(Fra
 
 
 def excess(now: Snapshot) -> z3.ArithRef:
-    """Give how far a stale bound and the queue that it makes are from the end, C R."""
+    """Return how far a stale bound and the queue that it makes are from the end, C R."""
     queue = z3.If(now["bq"] >= _q(LOW_QUEUE), now["bq"], _q(LOW_QUEUE))
     return queue + WORTH * now["C_L_lambda"]
 
@@ -126,7 +126,7 @@ PLAN = Plan(
 
 
 def build(points: int, expiry: Expiry = Expiry.ON_CONTRADICTION, model: str = "cbr-delay") -> System:
-    """Give the rule on CBR-delay, with beliefs that may be stale at the start and time out at the end."""
+    """Return the rule on CBR-delay, with beliefs that may be stale at the start and time out at the end."""
     system = MODELS[model](Grid(points), Buffer.ARBITRARY)
     cbr_delay.attach(system, start=Start.ANY, expiry=expiry)
     Rule.load(RULES / "cc_probe_slow_3.toml").encode(system)
@@ -153,7 +153,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def ours(system: System) -> Iterator[Inquiry]:
-    """Give the lemmas that fit together, and the bounds in their last state."""
+    """Yield the lemmas that fit together, and the bounds in their last state."""
     steady = State("steady", STEADY.start.holds)
     queue = Fraction(17, 10)
     served, waiting = serves(system, SERVED), queue_below(system, queue, 3)
@@ -185,7 +185,7 @@ def ours(system: System) -> Iterator[Inquiry]:
 
 
 def as_published(system: System) -> Iterator[Inquiry]:
-    """Give what becomes of a stale bound that times out for the published code's reasons."""
+    """Yield what becomes of a stale bound that times out for the published code's reasons."""
     factor = Constant("factor", Fraction(19, 10), Fraction(19, 10))
     probes, refuted = (two_probes(system),), Outcome.REFUTED
     on_the_way = z3.And(serves(system, STALE_SERVED), queue_below(system, STALE_QUEUE, 3))

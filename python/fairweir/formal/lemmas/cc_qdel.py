@@ -45,7 +45,7 @@ LEAST = (Fraction(60, 100), Fraction(67, 100), Fraction(69, 100), Fraction(70, 1
 
 
 def build(model: str, points: int) -> System:
-    """Give cc_qdel on a model, with beliefs that may be stale at the start and time out at the end."""
+    """Return cc_qdel on a model, with beliefs that may be stale at the start and time out at the end."""
     system = MODELS[model](Grid(points), Buffer.LARGE)
     beliefs.attach(system, start=Start.ANY, expiry=Expiry.AT_END)
     Rule.load(RULES / "cc_qdel.toml").encode(system)
@@ -53,12 +53,12 @@ def build(model: str, points: int) -> System:
 
 
 def met(system: System, n: Numbers) -> z3.BoolRef:
-    """Tell whether a whole window meets the objectives: utilization and queue."""
+    """Return whether a whole window meets the objectives: utilization and queue."""
     return z3.And(utilization(system, n.under_way), queue_below(system, n.queue, n.queue_packets))
 
 
 def ours(system: System) -> Iterator[Inquiry]:
-    """Give the lemmas that fit together, and the bounds in their last state."""
+    """Yield the lemmas that fit together, and the bounds in their last state."""
     n, lemmas = OURS, Lemmas(OURS)
     moves = Constant("factor", n.moves, Fraction(11, 10))
     queue = Constant("queue", n.queue, Fraction(44, 10), "C(R+D)")
@@ -101,7 +101,7 @@ def loss_or_relief(system: System) -> z3.BoolRef:
 
 
 def as_printed(system: System, where: str, *, may_pause: bool) -> Iterator[Inquiry]:
-    """Give the published lemmas with their own constants, and what becomes of them.
+    """Yield the published lemmas with their own constants, and what becomes of them.
 
     Parameters
     ----------

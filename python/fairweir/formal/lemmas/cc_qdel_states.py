@@ -68,13 +68,13 @@ SHOWN = State("delay shows the queue", lambda s: s["shows"] == 1)
 
 
 def converged(n: Numbers) -> State:
-    """Give the state of beliefs close to C."""
+    """Return the state of beliefs close to C."""
     name = f"beliefs in [{float(n.least):g}, {float(n.most):g}] C"
     return State(name, lambda s: z3.And(s["C_L"] >= z3.Q(*n.least.as_integer_ratio()), s["C_U"] <= _q(n.most)))
 
 
 def drained(n: Numbers) -> State:
-    """Give the state of a short bottleneck queue; R + D = 2."""
+    """Return the state of a short bottleneck queue; R + D = 2."""
     return State(f"bq <= {float(n.drained):g} C(R+D)", lambda s: s["bq"] <= _q(2 * n.drained))
 
 
@@ -161,7 +161,7 @@ class Lemmas:
 
 
 def plan() -> Plan:
-    """Give the order of states, with the transitions that the suite proves on the model where ACKs may pause."""
+    """Return the order of states, with the transitions that the suite proves on the model where ACKs may pause."""
     lemmas = Lemmas(OURS)
     near, short = converged(OURS), drained(OURS)
     known = CONSISTENT & SHOWN
@@ -183,7 +183,7 @@ def plan() -> Plan:
 
 
 def with_history(transition: Transition) -> Transition:
-    """Give the transition from where the delay shows the queue."""
+    """Return the transition from where the delay shows the queue."""
     return replace(transition, name=f"{transition.name}, queue shown", start=transition.start & SHOWN)
 
 

@@ -52,7 +52,7 @@ PLAN = Plan(
 
 
 def build(points: int, *, composes: bool, model: str = "ccac") -> System:
-    """Give the algorithm on CCAC, or another model.
+    """Return the algorithm on CCAC, or another model.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class Constant:
         return self.published is None or self.published == self.ours
 
     def document(self) -> dict[str, Any]:
-        """Give the constant as JSON holds it; numbers as "p/q"."""
+        """Return the constant as JSON holds it; numbers as "p/q"."""
         published = None if self.published is None else str(self.published)
         return {"name": self.name, "ours": str(self.ours), "published": published, "unit": self.unit}
 
@@ -90,7 +90,7 @@ class LemmaResult:
         return self.outcome is self.expects and self.outcome in (Outcome.PROVED, Outcome.REFUTED)
 
     def document(self) -> dict[str, Any]:
-        """Give the result as JSON holds it."""
+        """Return the result as JSON holds it."""
         return {
             "name": self.name,
             "claim": self.claim,
@@ -108,7 +108,7 @@ class LemmaResult:
 
 
 def conclude(results: Iterable[LemmaResult]) -> Outcome:
-    """Give the outcome of a whole suite.
+    """Return the outcome of a whole suite.
 
     Returns
     -------

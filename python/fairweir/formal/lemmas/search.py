@@ -74,7 +74,7 @@ def best(
 
 
 def _cuts(low: int, high: int, parts: int) -> list[int]:
-    """Give up to `parts` values that cut what is open between two, both excluded."""
+    """Return up to `parts` values that cut what is open between two, both excluded."""
     if low < 0 or high - low <= 1:
         return []
     return sorted(

@@ -34,7 +34,7 @@ BUSY = Fraction(1, 2)
 
 
 def build(cca: str, model: str, buffer: Buffer, points: int) -> System:
-    """Give two flows of one kind."""
+    """Return two flows of one kind."""
     subject = HANDMADE[cca]
     system = MODELS[model](Grid(points), buffer, (subject.sender, subject.sender))
     for flow in range(2):
@@ -43,7 +43,7 @@ def build(cca: str, model: str, buffer: Buffer, points: int) -> System:
 
 
 def periodic(system: System) -> list[z3.BoolRef]:
-    """Tell that the trace ends as it began."""
+    """Return the constraints that the trace ends as it began."""
     last = system.grid.last
     out = [system.bottleneck_queue(last) == system.bottleneck_queue(0)]
     for flow in system.flows:

@@ -35,11 +35,11 @@ class State:
     holds: Formula
 
     def __and__(self, other: State) -> State:
-        """Give the instants in both."""
+        """Return the instants in both."""
         return State(f"{self.name}, {other.name}", lambda s: z3.And(self.holds(s), other.holds(s)))
 
     def __invert__(self) -> State:
-        """Give all other instants."""
+        """Return all other instants."""
         return State(f"not ({self.name})", lambda s: z3.Not(self.holds(s)))
 
 
@@ -158,7 +158,7 @@ class Transition:
     about: About = About.CCA
 
     def claim(self, before: Snapshot, after: Snapshot, met: z3.BoolRef) -> z3.BoolRef:
-        """Give what is claimed of a window that begins in `start`.
+        """Return what is claimed of a window that begins in `start`.
 
         Parameters
         ----------

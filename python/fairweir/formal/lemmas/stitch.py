@@ -88,7 +88,7 @@ _MEANINGS = {
 
 
 def summary(checks: Sequence[Check]) -> list[LemmaResult]:
-    """Give the checks as lines of the suite's table, one a kind; a gap leaves the suite unknown, and is named."""
+    """Return the checks as lines of the suite's table, one a kind; a gap leaves the suite unknown, and is named."""
     results = []
     for name, meaning in _MEANINGS.items():
         own = [check for check in checks if check.name == name]
@@ -128,7 +128,7 @@ def stitch(plan: Plan) -> list[Check]:
 
 
 def _claims(plan: Plan, phase: Phase, before: Snapshot, after: Snapshot, met: z3.BoolRef) -> list[z3.BoolRef]:
-    """Give what is known of a window that begins in the phase."""
+    """Return what is known of a window that begins in the phase."""
     known = [phase.transition.claim(before, after, met)]
     return known + [z3.Implies(t.start.holds(before), t.claim(before, after, met)) for t in plan.standing]
 
@@ -169,7 +169,7 @@ def _check(name: str, where: str, impossible: list[z3.BoolRef], *shown: Snapshot
 
 
 def windows_to_cover(measure: Measure, ratio: Fraction) -> int:
-    """Give the most windows in which a measure can improve, if it begins `ratio` away from its limit.
+    """Return the most windows in which a measure can improve, if it begins `ratio` away from its limit.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def windows_to_cover(measure: Measure, ratio: Fraction) -> int:
 
 
 def windows_without_objectives(measures: Iterable[tuple[Measure, Fraction]]) -> int:
-    """Give the most windows that a phase lasts, windows that meet the objectives not counted.
+    """Return the most windows that a phase lasts, windows that meet the objectives not counted.
 
     Each such window improves at least one of the measures by its step and worsens none; the one that leaves the phase
     comes on top.

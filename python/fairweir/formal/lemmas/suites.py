@@ -153,7 +153,7 @@ SUITES: dict[str, Suite] = {suite.name: suite for suite in _ALL}
 
 
 def find(name: str) -> Suite:
-    """Give the suite of that name.
+    """Return the suite of that name.
 
     Raises
     ------

@@ -12,7 +12,7 @@ FIXED = frozenset({"alpha", "beta"})
 
 
 def snapshot(system: System, t: int, flow: int = 0) -> Snapshot:
-    """Give the quantities of a point by name, C R and C.
+    """Return the quantities of a point by name, C R and C.
 
     ``queue``: all waiting bytes; ``bq``: those that wait for the link; ``inflight``: those neither acknowledged nor
     known to be lost; ``undetected``: losses not yet known; ``cwnd``, ``rate``: the flow's; its beliefs under their own
@@ -38,7 +38,7 @@ def snapshot(system: System, t: int, flow: int = 0) -> Snapshot:
 
 
 def delay_shows_queue(system: System, t: int, flow: int = 0) -> z3.BoolRef:
-    """Tell whether a flow that sent at most 2 C of late sees its queue in its delay.
+    """Return whether a flow that sent at most 2 C of late sees its queue in its delay.
 
     If the bytes served last waited less than k + 1 steps, then what is queued was sent in those steps, and in those of
     D in which service may since have rested: queue <= 2 C (k + 1 + D). Delays of nearly the whole trace say nothing.

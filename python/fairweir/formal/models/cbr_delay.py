@@ -41,7 +41,7 @@ def build(
 
 
 def queue(system: System) -> list[z3.BoolRef]:
-    """Give the constant-rate queue: its output is C a step while there is something to send."""
+    """Return the constant-rate queue: its output is C a step while there is something to send."""
     out = [system.TA[0] <= system.accepted(0)]
     for t in range(1, system.grid.points):
         out += is_min(system.TA[t], [system.TA[t - 1] + system.grid.step, system.accepted(t)])
@@ -49,7 +49,7 @@ def queue(system: System) -> list[z3.BoolRef]:
 
 
 def jitter(system: System, left: Curve, served: Curve) -> list[z3.BoolRef]:
-    """Give the delay: what left the queue is served at once or up to D later.
+    """Return the delay: what left the queue is served at once or up to D later.
 
     What a flow's bytes did before the trace is bounded by C per step.
     """

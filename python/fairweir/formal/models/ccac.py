@@ -36,7 +36,7 @@ def build(
 
 
 def tokens(system: System) -> list[z3.BoolRef]:
-    """Give the admission of tokens: C a step, and fewer only if no bytes wait for one (equations A.2.4, A.2.5)."""
+    """Return the admission of tokens: C a step, and fewer only if no bytes wait for one (equations A.2.4, A.2.5)."""
     rate, out = system.grid.step, rising(system.TA)
     for t in range(1, system.grid.points):
         out.append(system.TA[t] <= system.TA[t - 1] + rate)
@@ -45,7 +45,7 @@ def tokens(system: System) -> list[z3.BoolRef]:
 
 
 def service(system: System) -> list[z3.BoolRef]:
-    """Give the bounds of S: what arrived, tokens, and those of D ago (equations A.2.1 to A.2.3).
+    """Return the bounds of S: what arrived, tokens, and those of D ago (equations A.2.1 to A.2.3).
 
     The tokens of before the trace are bounded by C per step: TA(t - D) >= TA(0) - C (D - t).
     """

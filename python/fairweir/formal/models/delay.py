@@ -46,7 +46,7 @@ def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.Bool
 
 
 def first_byte_delays(system: System, flow: Flow) -> list[list[Bit]]:
-    """Give, per point, how long the first byte that is served in the step up to it has waited.
+    """Return, per point, how long the first byte that is served in the step up to it has waited.
 
     The byte behind S(t-1) had arrived k steps before t if S(t-1) < A(t-k) - L(t-k).
     """
@@ -59,7 +59,7 @@ def first_byte_delays(system: System, flow: Flow) -> list[list[Bit]]:
 
 
 def _possible(system: System, steps: int) -> z3.BoolRef:
-    """Give the condition on beta under which a byte can wait that long: at most beta / C + D.
+    """Return the condition on beta under which a byte can wait that long: at most beta / C + D.
 
     A flow whose accepted bytes may pause, for its window or as others fill the queue, can see a step more.
     """

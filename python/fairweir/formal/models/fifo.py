@@ -15,7 +15,7 @@ from fairweir.formal.system import Curve, System, less, rising
 
 
 def in_order(system: System, output: Curve, shares: Sequence[Curve]) -> list[z3.BoolRef]:
-    """Give the constraints that a queue's output is its flows' bytes in their order of arrival.
+    """Return the constraints that a queue's output is its flows' bytes in their order of arrival.
 
     Parameters
     ----------

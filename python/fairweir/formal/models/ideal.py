@@ -34,7 +34,7 @@ def build(
 
 
 def service(system: System) -> list[z3.BoolRef]:
-    """Give the service: all that there is, up to C a step."""
+    """Return the service: all that there is, up to C a step."""
     out = [system.S[0] <= system.accepted(0)]
     for t in range(1, system.grid.points):
         there = less(system.A[t], system.L[t - 1])

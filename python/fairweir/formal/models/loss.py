@@ -8,7 +8,7 @@ from fairweir.formal.system import System
 
 
 def tail_drop(system: System) -> list[z3.BoolRef]:
-    """Give the losses: what would overfill the buffer is lost, and nothing else.
+    """Return the losses: what would overfill the buffer is lost, and nothing else.
 
     A(t) - L(t-1) > TA(t) + beta leaves A(t) - L(t) = TA(t) + beta; otherwise L(t) = L(t-1). Losses that are not yet
     detected at t = 0 happened in the last R, so the buffer is still full there (one step per R) or was (more of them).
