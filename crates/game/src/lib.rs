@@ -2,11 +2,17 @@
 //! game of a sender against that link, and the decision trees that are distilled from it.
 #![forbid(unsafe_code)]
 
+pub mod action;
 mod bounds_fast;
+pub mod controller;
+pub mod features;
+pub mod form;
 pub mod link;
 mod model;
 mod replay;
+pub mod shield;
 mod slice;
+pub mod tree;
 mod window;
 
 pub use bounds_fast::{Bounds, Corners, Path, Within, bounds_at, c_range, corners, fast_bounds};

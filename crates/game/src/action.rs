@@ -1,0 +1,151 @@
+//! What a controller may do in a step: which batches it sends as how many FEC frames, at what rate, and how large the next
+//! frames are to be.
+//!
+//! A message of k packets with n - k packets of repair (Reed-Solomon) is decoded from any k of the n: only counts matter here.
+
+use crate::form::{Amounts, Form};
+use serde::{Deserialize, Serialize};
+
+/// Encoded batches that may wait at the same time; older ones are dropped first.
+pub const MAX_WAITING: usize = 4;
+
+/// Which of the waiting batches are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Send {
+    /// No batch; what is sent, if anything, is repair of nothing: it only probes.
+    None,
+    /// The newest; older ones are dropped.
+    Newest,
+    /// The oldest; younger ones go on waiting.
+    Oldest,
+    /// All, as one FEC frame: shared repair, decoded together.
+    All,
+    /// All, each as its own FEC frame: decoded one by one. No more than `R0` is sent, so that none needs repair.
+    Each,
+}
+
+impl Send {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Send::None => "none",
+            Send::Newest => "newest",
+            Send::Oldest => "oldest",
+            Send::All => "all",
+            Send::Each => "each",
+        }
+    }
+}
+
+/// The sizes of the batches that wait, oldest first, packets.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Waiting {
+    /// Sizes; those from `len` on mean nothing.
+    pub sizes: [f64; MAX_WAITING],
+    /// How many wait.
+    pub len: usize,
+}
+
+impl Waiting {
+    /// Return the size of the newest batch, 0 without one.
+    pub fn newest(&self) -> f64 {
+        if self.len == 0 { 0.0 } else { self.sizes[self.len - 1] }
+    }
+
+    /// Return the size of the oldest batch, 0 without one.
+    pub fn oldest(&self) -> f64 {
+        if self.len == 0 { 0.0 } else { self.sizes[0] }
+    }
+
+    /// Return the size of all, added from the oldest on.
+    pub fn sum(&self) -> f64 {
+        self.sizes[..self.len].iter().sum()
+    }
+
+    /// Return the message of `send`: the packets that must arrive for all its frames to be decoded.
+    pub fn message(&self, send: Send) -> f64 {
+        match send {
+            Send::None => 0.0,
+            Send::Newest => self.newest(),
+            Send::Oldest => self.oldest(),
+            Send::All | Send::Each => self.sum(),
+        }
+    }
+}
+
+/// What is done in a step, in packets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Action {
+    /// Which batches are sent.
+    pub send: Send,
+    /// Their size.
+    pub message: f64,
+    /// All packets of the step; `rate - message` of them are repair.
+    pub rate: f64,
+    /// Target size of the frames that are encoded next; 0: they are skipped.
+    pub encode: f64,
+}
+
+impl Action {
+    /// Return the packets of repair.
+    pub fn repair(&self) -> f64 {
+        self.rate - self.message
+    }
+
+    /// Do nothing but encode what is asked for.
+    pub fn hold(encode: f64) -> Action {
+        Action { send: Send::None, message: 0.0, rate: 0.0, encode }
+    }
+}
+
+/// An action before its numbers are known: a leaf of a tree, a row of an action set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Template {
+    /// Which batches are sent.
+    pub send: Send,
+    /// Rate; raised to the message where it is below.
+    pub rate: Form,
+    /// Target of the next frames.
+    pub encode: Form,
+}
+
+impl Template {
+    /// Fill in the numbers. Nothing is negative, a batch that does not wait is not sent, and the rate is at least the message.
+    pub fn realise(&self, amounts: &Amounts, waiting: &Waiting) -> Action {
+        let send = if waiting.len == 0 { Send::None } else { self.send };
+        let message = waiting.message(send);
+        let mut rate = self.rate.at(amounts).max(0.0);
+        if send == Send::Each {
+            rate = rate.min(amounts.safe_rate);
+        }
+        Action { send, message, rate: rate.max(message), encode: self.encode.at(amounts).max(0.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AMOUNTS: Amounts = Amounts { min_c: 10.0, max_q: 4.0, safe_rate: 12.0 };
+
+    fn waiting(sizes: &[f64]) -> Waiting {
+        let mut w = Waiting { len: sizes.len(), ..Waiting::default() };
+        w.sizes[..sizes.len()].copy_from_slice(sizes);
+        w
+    }
+
+    #[test]
+    fn the_rate_covers_the_message() {
+        let t = |send, rate| Template { send, rate: Form::parse(rate).unwrap(), encode: Form::parse("M").unwrap() };
+        let w = waiting(&[5.0, 9.0]);
+        assert_eq!(
+            t(Send::All, "M").realise(&AMOUNTS, &w),
+            Action { send: Send::All, message: 14.0, rate: 14.0, encode: 10.0 }
+        );
+        assert_eq!(t(Send::Newest, "3 M - Q").realise(&AMOUNTS, &w).repair(), 17.0);
+        assert_eq!(t(Send::None, "M - 3 Q").realise(&AMOUNTS, &w).rate, 0.0);
+        assert_eq!(t(Send::Each, "3 M").realise(&AMOUNTS, &waiting(&[5.0, 6.0])).rate, 12.0);
+        assert_eq!(t(Send::Newest, "M").realise(&AMOUNTS, &waiting(&[])).send, Send::None);
+    }
+}
