@@ -3,9 +3,10 @@
 //! C's ends are exact. Those of B, of the queue and of the safe rate are taken at C's ends only; between them they can be
 //! further out, so that the true link is outside in about one window of a hundred (docs/formal/game.md).
 
+use crate::bounds_exact::exact_c;
 use crate::model::{EPS, LinkModel, Range};
 use crate::replay::{Trajectory, trajectories_from};
-use crate::slice::{Slice, initial_service, slice};
+use crate::slice::{initial_service, slice};
 use crate::window::Window;
 
 /// What a belief says of the link.
@@ -108,7 +109,7 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
     Range::new(lo, hi)
 }
 
-/// C's range (outer ends); `None` if nothing explains the window.
+/// C's exact range (outer ends); `None` if nothing explains the window.
 pub fn c_range(w: &Window, model: &LinkModel) -> Option<Range> {
     let Range { min: lo, max: hi } = c_without_buffer(w, model);
     if lo > hi + EPS {
@@ -116,26 +117,7 @@ pub fn c_range(w: &Window, model: &LinkModel) -> Option<Range> {
     }
     let hi = hi.max(lo);
     let fits = |c: f64| slice(w, model, c).is_some();
-    let (low, high) = (fits(lo), fits(hi));
-    if low && high {
-        return Some(Range::new(lo, hi));
-    }
-    let inside = if low {
-        lo
-    } else if high {
-        hi
-    } else {
-        (1..64).map(|i| lo * (hi / lo).powf(f64::from(i) / 64.0)).find(|&c| fits(c))?
-    };
-    let end = |mut outside: f64| {
-        let mut within = inside;
-        while (outside - within).abs() > EPS {
-            let c = 0.5 * (outside + within);
-            if fits(c) { within = c } else { outside = c }
-        }
-        within
-    };
-    Some(Range::new(if low { lo } else { end(lo) }, if high { hi } else { end(hi) }))
+    if fits(lo) && fits(hi) { Some(Range::new(lo, hi)) } else { exact_c(w, model) }
 }
 
 /// The corners of what the window allows, and of what `within` allows as well if they agree; if they do not, the window
@@ -156,7 +138,7 @@ pub fn corners(w: &Window, model: &LinkModel, within: Option<&Within>) -> Option
             }
         }
     }
-    let found = at_ends(own, |c| slice(w, model, c).map(|s: Slice| s.b));
+    let found = at_ends(own, |c| slice(w, model, c).map(|slice| slice.b));
     (found.len > 0).then_some(found)
 }
 
@@ -195,7 +177,9 @@ impl Path {
 
 /// Bounds from the corners only: for the search.
 pub fn fast_bounds(w: &Window, model: &LinkModel) -> Option<Bounds> {
-    bounds_at(w, model, &corners(w, model, None)?)
+    let c = c_range(w, model)?;
+    let paths = at_ends(c, |c| slice(w, model, c).map(|slice| slice.b));
+    Some(Bounds { c, ..bounds_at(w, model, &paths)? })
 }
 
 /// Bounds over the given links of the belief of `w`.

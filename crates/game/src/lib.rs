@@ -3,18 +3,23 @@
 #![forbid(unsafe_code)]
 
 pub mod action;
+mod binding;
+mod bounds_exact;
 mod bounds_fast;
 pub mod controller;
 pub mod features;
 pub mod form;
 pub mod link;
 mod model;
+mod polygon;
 mod replay;
 pub mod shield;
 mod slice;
 pub mod tree;
 mod window;
 
+pub use binding::{Binding, Fact};
+pub use bounds_exact::{ExactBounds, exact_bounds, exact_c};
 pub use bounds_fast::{Bounds, Corners, Path, Within, bounds_at, c_range, corners, fast_bounds};
 pub use model::{EPS, LinkModel, Range};
 pub use replay::{Trajectory, extreme_trajectories, initial_accepted, replay, trajectories_from};

@@ -1,7 +1,7 @@
 //! Random windows of links that obey the model: what the beliefs say holds of the link that made them.
 
 use fairweir_game::link::{Link, random_window};
-use fairweir_game::{LinkModel, POINTS, Window, corners, fast_bounds, initial_service, slice};
+use fairweir_game::{LinkModel, POINTS, Window, corners, exact_bounds, fast_bounds, initial_service, slice};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -44,18 +44,27 @@ fn a_slice_has_the_buffers_that_have_an_initial_service() {
 }
 
 #[test]
-fn the_true_capacity_is_within_fast_bounds() {
+fn the_true_link_is_within_exact_bounds_and_its_capacity_within_fast_ones() {
     let model = LinkModel::default();
-    let mut empty = 0;
-    for (link, w) in windows(2000) {
-        let Some(bounds) = fast_bounds(&w, &model) else {
-            empty += 1;
-            continue;
-        };
+    for (link, w) in windows(20_000) {
+        let exact = exact_bounds(&w, &model).unwrap_or_else(|| panic!("nothing explains {link:?} {w:?}"));
+        let bounds = exact.bounds;
+        let mut next = link.clone();
+        next.step(w.sent_next - w.sent[w.len - 1], 1.0);
         assert!(bounds.c.contains(link.c, CLOSE), "{bounds:?} {link:?} {w:?}");
-        assert!(corners(&w, &model, None).is_some());
+        assert!(bounds.b.contains(link.b, CLOSE), "{bounds:?} {link:?} {w:?}");
+        assert!(bounds.q.contains(next.queue(), CLOSE), "{bounds:?} {link:?} {w:?}");
+        assert!(bounds.safe_rate <= link.c + link.b - next.queue() + CLOSE, "{bounds:?} {link:?} {w:?}");
+        assert!(bounds.min_c_plus_b <= link.c + link.b + CLOSE, "{bounds:?} {link:?} {w:?}");
+        let fast = fast_bounds(&w, &model).expect("explains");
+        let same = |one: f64, two: f64| (one - two).abs() < CLOSE;
+        assert!(same(fast.c.min, bounds.c.min) && same(fast.c.max, bounds.c.max), "{fast:?} {exact:?} {w:?}");
+        for (outer, inner) in [(bounds.b, fast.b), (bounds.q, fast.q)] {
+            assert!(outer.min <= inner.min + CLOSE && inner.max <= outer.max + CLOSE, "{fast:?} {exact:?} {w:?}");
+        }
+        assert!(bounds.safe_rate <= fast.safe_rate + CLOSE);
+        assert!(corners(&w, &model, None).is_some_and(|paths| !paths.is_empty()));
     }
-    assert!(empty <= 2, "{empty} windows without explanation");
 }
 
 #[test]

@@ -1,0 +1,73 @@
+//! Which observations hold the ends of C where they are.
+
+use serde::Serialize;
+
+/// One constraint that an observation (or the model) puts on the link, with the points it is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Fact {
+    /// The model's range of C.
+    ModelC,
+    /// The model's range of B.
+    ModelB,
+    /// Between two points the link served at most what was delivered by `point` later by the jitter: I\[point\] >= S\[point\].
+    Delivered {
+        /// The point whose deliveries had been served.
+        point: u8,
+        /// The last point at which the queue was empty, if it was within the window.
+        empty_at: Option<u8>,
+    },
+    /// What was served by `point - 1` had been delivered by `point`, for jitter is one step: I\[point - 1\] <= S\[point\].
+    JitterEnds {
+        /// The point by which it had been delivered.
+        point: u8,
+        /// The last point at which the queue was empty, if it was within the window.
+        empty_at: Option<u8>,
+    },
+    /// No more was served by `point` than accepted; with equality the queue was empty.
+    Accepted {
+        /// The point at which the queue was empty, or nearly.
+        point: u8,
+    },
+    /// The buffer had room for what was accepted by `point` and was full at the loss by `loss_at`.
+    Loss {
+        /// The point by which packets were lost.
+        loss_at: u8,
+        /// The point whose accepted packets it is compared with; `None`: with the model's range of B.
+        point: Option<u8>,
+    },
+    /// The largest buffer of the model had room for what was accepted by `point`.
+    Room {
+        /// The point by which the packets were accepted.
+        point: u8,
+    },
+}
+
+/// Why C is not smaller, or not larger: one constraint, or two that meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Binding {
+    /// The constraints.
+    pub facts: [Option<Fact>; 2],
+}
+
+impl Fact {
+    /// The points of the window that this constraint is made of.
+    fn points(self) -> [Option<u8>; 2] {
+        match self {
+            Fact::ModelC | Fact::ModelB => [None, None],
+            Fact::Delivered { point, empty_at } | Fact::JitterEnds { point, empty_at } => [empty_at, Some(point)],
+            Fact::Accepted { point } | Fact::Room { point } => [Some(point), None],
+            Fact::Loss { loss_at, point } => [Some(loss_at), point],
+        }
+    }
+}
+
+impl Binding {
+    /// The points of the window that determine this end of C, in order, without repetition; none if it is the model's.
+    pub fn points(&self) -> Vec<u8> {
+        let mut all: Vec<u8> = self.facts.iter().flatten().flat_map(|fact| fact.points()).flatten().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}

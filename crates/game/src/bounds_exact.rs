@@ -1,0 +1,497 @@
+//! Exact bounds of C, B, the queue and the safe rate over all links that explain a window: for roots, claims and the shield.
+//!
+//! With the losses known, each point's queue is empty or not, and in each of these regimes all observations are linear
+//! constraints on C, I\[0\] and K = C + B. K has lower bounds L and upper bounds U, all linear in (C, I\[0\]); it exists where
+//! every L is at most every U. So a regime is a convex polygon of (C, I\[0\]), and as the queue grows with K, and C + B - q
+//! does as well, the extremes lie at vertices with K at its largest L or smallest U (docs/formal/game.md has the proof).
+
+use crate::binding::{Binding, Fact};
+use crate::bounds_fast::Bounds;
+use crate::model::{EPS, LinkModel, Range};
+use crate::polygon::{Form, Polygon};
+use crate::window::{POINTS, Window};
+
+/// Bounds that no link of the belief is outside of, each of them reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExactBounds {
+    /// The bounds; where C has a gap, its outer ends.
+    pub bounds: Bounds,
+    /// Why C cannot be smaller.
+    pub c_min: Binding,
+    /// Why C cannot be larger.
+    pub c_max: Binding,
+    /// The widest gap in the capacities that explain the window, if they are not one interval.
+    pub gap: Option<Range>,
+}
+
+/// Gaps narrower than this are rounding.
+const GAP: f64 = 1e-4;
+
+/// Exact bounds; `None` if no link of the model explains the window.
+pub fn exact_bounds(w: &Window, model: &LinkModel) -> Option<ExactBounds> {
+    explore(w, model, true)?.exact()
+}
+
+/// C's exact range; `None` if no link of the model explains the window.
+pub fn exact_c(w: &Window, model: &LinkModel) -> Option<Range> {
+    let found = explore(w, model, false)?;
+    (found.regimes > 0).then_some(found.c)
+}
+
+fn explore(w: &Window, model: &LinkModel, all: bool) -> Option<Found> {
+    let mut explorer = Explorer::new(w, model, all)?;
+    let start = explorer.start()?;
+    explorer.point(1, start);
+    Some(explorer.found)
+}
+
+/// Amounts relative to those delivered at the first point, so that long connections lose no digits.
+struct Explorer<'a> {
+    w: &'a Window,
+    model: &'a LinkModel,
+    /// N\[t\] where known.
+    accepted: [f64; POINTS],
+    delivered: [f64; POINTS],
+    /// A\[t\] - A\[t-1\], up to the next point.
+    arrived: [f64; POINTS + 1],
+    /// A\[0\] less the losses known before it: no more can have been accepted by the first point.
+    first_at_most: f64,
+    /// How far the jitter exceeds one step, as a form: C (jitter - 1).
+    late: Form,
+    /// Look for B, the queue and the safe rate, too.
+    all: bool,
+    found: Found,
+}
+
+/// What the regimes found so far.
+#[derive(Clone, Copy)]
+struct Found {
+    bounds: Bounds,
+    c: Range,
+    c_min: Binding,
+    c_max: Binding,
+    /// C's interval in each regime.
+    intervals: [Range; MAX_REGIMES],
+    regimes: usize,
+}
+
+/// A queue is empty or not at each of the points after the first.
+const MAX_REGIMES: usize = 1 << (POINTS - 1);
+
+/// A regime up to some point.
+#[derive(Clone, Copy)]
+struct Regime {
+    polygon: Polygon,
+    /// I at the point before.
+    served: Form,
+    /// I at the last visible point.
+    served_visible: Form,
+    empty_at: Option<u8>,
+    lower: Forms,
+    upper: Forms,
+}
+
+/// Bounds of K with the points that they come from (0: the model).
+#[derive(Clone, Copy)]
+struct Forms {
+    forms: [Form; POINTS + 1],
+    points: [u8; POINTS + 1],
+    len: usize,
+}
+
+impl Forms {
+    fn of(form: Form) -> Forms {
+        Forms { forms: [form; POINTS + 1], points: [0; POINTS + 1], len: 1 }
+    }
+
+    fn push(&mut self, form: Form, point: usize) {
+        self.forms[self.len] = form;
+        self.points[self.len] = point as u8;
+        self.len += 1;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Form, u8)> {
+        self.forms[..self.len].iter().copied().zip(self.points)
+    }
+}
+
+const NOTHING: Range = Range { min: f64::INFINITY, max: f64::NEG_INFINITY };
+
+fn widen(range: &mut Range, by: Range) {
+    range.min = range.min.min(by.min);
+    range.max = range.max.max(by.max);
+}
+
+/// What a bound of K is: from below by what was accepted, from above by a loss; point 0 is the model or the first point.
+fn fact_of_buffer(lower: u8, lower_is_model: bool, upper: u8) -> Fact {
+    match (lower_is_model, upper) {
+        (true, 0) => Fact::ModelB,
+        (false, 0) => Fact::Room { point: lower },
+        (true, loss_at) => Fact::Loss { loss_at, point: None },
+        (false, loss_at) => Fact::Loss { loss_at, point: Some(lower) },
+    }
+}
+
+impl<'a> Explorer<'a> {
+    /// `None` if the window contradicts itself: more delivered than accepted, or hidden points that should be visible.
+    fn new(w: &'a Window, model: &'a LinkModel, all: bool) -> Option<Explorer<'a>> {
+        let base = w.delivered[0];
+        let mut accepted = [0.0; POINTS];
+        let mut delivered = [0.0; POINTS];
+        let mut arrived = [0.0; POINTS + 1];
+        for t in 0..w.len {
+            delivered[t] = w.delivered[t] - base;
+            if t < w.visible {
+                accepted[t] = w.accepted(t) - base;
+            }
+            arrived[t + 1] = if t + 1 < w.len { w.sent[t + 1] } else { w.sent_next } - w.sent[t];
+        }
+        let first_at_most = w.sent[0] - w.lost_before - base;
+        let end = delivered[w.len - 1];
+        let hidden_at_most = match w.visible {
+            0 => first_at_most,
+            v if v < w.len => accepted[v - 1] + arrived[v],
+            _ => end,
+        };
+        if hidden_at_most < end - EPS {
+            return None;
+        }
+        let found = Found {
+            bounds: Bounds {
+                c: NOTHING,
+                b: NOTHING,
+                q: NOTHING,
+                safe_rate: f64::INFINITY,
+                min_c_plus_b: f64::INFINITY,
+            },
+            c: NOTHING,
+            c_min: Binding { facts: [None; 2] },
+            c_max: Binding { facts: [None; 2] },
+            intervals: [NOTHING; MAX_REGIMES],
+            regimes: 0,
+        };
+        let late = Form::C * (model.jitter - 1.0);
+        Some(Explorer { w, model, accepted, delivered, arrived, first_at_most, late, all, found })
+    }
+
+    fn end(&self) -> f64 {
+        self.delivered[self.w.len - 1]
+    }
+
+    /// N\[t\], or what a hidden point accepted at least.
+    fn accepted_at_least(&self, t: usize) -> f64 {
+        if t < self.w.visible { self.accepted[t] } else { self.end() }
+    }
+
+    /// The regime of the first point.
+    fn start(&self) -> Option<Regime> {
+        let (w, model) = (self.w, self.model);
+        let at_most = if w.visible > 0 { self.accepted[0] } else { self.first_at_most };
+        if at_most < -EPS {
+            return None;
+        }
+        let delivered = Fact::Delivered { point: 0, empty_at: None };
+        let accepted = Fact::Accepted { point: 0 };
+        let mut polygon =
+            Polygon::rectangle(model.c, Range::new(0.0, at_most.max(0.0)), Fact::ModelC, delivered, accepted);
+        let first = Fact::JitterEnds { point: 0, empty_at: None };
+        if !polygon.keep(Form::C + self.late - Form::SERVED, first) {
+            return None;
+        }
+        if w.len > 1 {
+            let cap = Form::constant(self.delivered[1]) + self.late;
+            if !polygon.keep(cap - Form::SERVED, Fact::JitterEnds { point: 1, empty_at: None }) {
+                return None;
+            }
+        }
+        let mut regime = Regime {
+            polygon,
+            served: Form::SERVED,
+            served_visible: Form::SERVED,
+            empty_at: None,
+            lower: Forms::of(Form::C + Form::constant(model.b.min)),
+            upper: Forms::of(Form::C + Form::constant(model.b.max)),
+        };
+        let in_queue = Form::C + Form::constant(self.accepted_at_least(0)) - Form::SERVED;
+        self.bound_below(&mut regime, in_queue, 0).then_some(regime)
+    }
+
+    /// K is at least `form`.
+    fn bound_below(&self, regime: &mut Regime, form: Form, point: usize) -> bool {
+        for (upper, loss_at) in regime.upper.iter() {
+            if !regime.polygon.keep(upper - form, fact_of_buffer(point as u8, false, loss_at)) {
+                return false;
+            }
+        }
+        regime.lower.push(form, point);
+        true
+    }
+
+    /// K is at most `form`.
+    fn bound_above(&self, regime: &mut Regime, form: Form, loss_at: usize) -> bool {
+        for (i, (lower, point)) in regime.lower.iter().enumerate() {
+            if !regime.polygon.keep(form - lower, fact_of_buffer(point, i == 0, loss_at as u8)) {
+                return false;
+            }
+        }
+        regime.upper.push(form, loss_at);
+        true
+    }
+
+    /// Go on with point `t`, in both regimes if both are possible.
+    fn point(&mut self, t: usize, mut regime: Regime) {
+        let w = self.w;
+        if t == w.len {
+            return self.leaf(&regime);
+        }
+        let before = regime.served;
+        if t <= w.visible && w.visible > 0 {
+            let need = Form::constant(self.accepted_at_least(t)) - before;
+            if !self.bound_below(&mut regime, need, t) {
+                return;
+            }
+            if t < w.visible && w.has_loss_at(t) {
+                let full = Form::constant(self.accepted[t] + self.model.slack) - before;
+                if !self.bound_above(&mut regime, full, t) {
+                    return;
+                }
+            }
+        }
+        let busy = before + Form::C;
+        let delivered = Fact::Delivered { point: t as u8, empty_at: regime.empty_at };
+        if !regime.polygon.keep(busy - Form::constant(self.delivered[t]), delivered) {
+            return;
+        }
+        if t < w.visible { self.visible_point(t, regime, busy) } else { self.hidden_point(t, regime, busy) }
+    }
+
+    /// A visible point: the queue was empty, or the link was busy since the point before.
+    fn visible_point(&mut self, t: usize, regime: Regime, busy: Form) {
+        let accepted = Form::constant(self.accepted[t]);
+        let fact = Fact::Accepted { point: t as u8 };
+        if self.accepted[t] >= self.delivered[t] - EPS
+            && let Some(polygon) = regime.polygon.part(busy - accepted, fact)
+        {
+            let empty = Regime { polygon, served: accepted, empty_at: Some(t as u8), ..regime };
+            self.served(t, empty);
+        }
+        if let Some(polygon) = regime.polygon.part(accepted - busy, fact) {
+            self.served(t, Regime { polygon, served: busy, ..regime });
+        }
+    }
+
+    /// I\[t\] is `regime.served`: it had been delivered a step later.
+    fn served(&mut self, t: usize, mut regime: Regime) {
+        regime.served_visible = regime.served;
+        if t + 1 < self.w.len {
+            let cap = Form::constant(self.delivered[t + 1]) + self.late;
+            let fact = Fact::JitterEnds { point: t as u8 + 1, empty_at: regime.empty_at };
+            if !regime.polygon.keep(cap - regime.served, fact) {
+                return;
+            }
+        }
+        self.point(t + 1, regime);
+    }
+
+    /// A point whose losses are unknown: more than `end` was accepted. Had the queue been empty, all that would have been
+    /// served, and delivered a step later; with one step of jitter it was not.
+    fn hidden_point(&mut self, t: usize, regime: Regime, busy: Form) {
+        let mut regime = Regime { served: busy, ..regime };
+        if t + 1 == self.w.len {
+            return self.point(t + 1, regime);
+        }
+        let cap = Form::constant(self.delivered[t + 1]) + self.late;
+        let fact = Fact::JitterEnds { point: t as u8 + 1, empty_at: regime.empty_at };
+        if self.model.jitter > 1.0 {
+            let may_be_empty = cap - Form::constant(self.end());
+            if let Some(polygon) = regime.polygon.part(may_be_empty, fact) {
+                self.point(t + 1, Regime { polygon, ..regime });
+            }
+            if !regime.polygon.keep(Form::constant(0.0) - may_be_empty, fact) {
+                return;
+            }
+        }
+        if regime.polygon.keep(cap - busy, fact) {
+            self.point(t + 1, regime);
+        }
+    }
+
+    /// All points are in.
+    fn leaf(&mut self, regime: &Regime) {
+        let c = regime.polygon.range(Form::C);
+        let found = &mut self.found;
+        if self.all {
+            if c.min < found.c.min {
+                found.c_min.facts = regime.polygon.facts_of_c(true);
+            }
+            if c.max > found.c.max {
+                found.c_max.facts = regime.polygon.facts_of_c(false);
+            }
+        }
+        widen(&mut found.c, c);
+        // With more jitter than a step, hidden points make more regimes; they differ in no bound of C but these.
+        let at = found.regimes.min(MAX_REGIMES - 1);
+        if found.regimes < MAX_REGIMES {
+            found.intervals[at] = c;
+        } else {
+            widen(&mut found.intervals[at], c);
+        }
+        found.regimes += 1;
+        if self.all {
+            self.smallest_buffers(regime);
+            self.largest_buffers(regime);
+        }
+    }
+
+    /// K at its largest lower bound: min of B, of the queue, and of C + B - q.
+    fn smallest_buffers(&mut self, regime: &Regime) {
+        for (i, (k, _)) in regime.lower.iter().enumerate() {
+            let mut polygon = regime.polygon;
+            let others = regime.lower.iter().enumerate().filter(|(j, _)| *j != i);
+            if !others.map(|(_, (other, _))| k - other).all(|least| polygon.keep(least, Fact::ModelB)) {
+                continue;
+            }
+            let b = polygon.range(k - Form::C);
+            self.found.bounds.b.min = self.found.bounds.b.min.min(b.min);
+            self.found.bounds.min_c_plus_b = self.found.bounds.min_c_plus_b.min(polygon.range(k).min);
+            if self.w.visible > 0 {
+                let queue = Form::constant(self.accepted[self.w.visible - 1]) - regime.served_visible;
+                self.queue(self.w.visible, polygon, k, queue, Side::SmallestBuffer);
+            }
+        }
+        if self.w.visible == 0 {
+            self.first_hidden(regime);
+        }
+    }
+
+    /// K at its smallest upper bound: max of B and of the queue.
+    fn largest_buffers(&mut self, regime: &Regime) {
+        for (i, (k, _)) in regime.upper.iter().enumerate() {
+            let mut polygon = regime.polygon;
+            let others = regime.upper.iter().enumerate().filter(|(j, _)| *j != i);
+            if !others.map(|(_, (other, _))| other - k).all(|most| polygon.keep(most, Fact::ModelB)) {
+                continue;
+            }
+            let b = polygon.range(k - Form::C);
+            self.found.bounds.b.max = self.found.bounds.b.max.max(b.max);
+            if self.w.visible > 0 {
+                let queue = Form::constant(self.accepted[self.w.visible - 1]) - regime.served_visible;
+                self.queue(self.w.visible, polygon, k, queue, Side::LargestBuffer);
+            }
+        }
+    }
+
+    /// Not even the first point's losses are known: N\[0\] is free between what was delivered (or served) and what was sent.
+    /// The queue grows with N\[0\] and with B, and C + B - q falls with N\[0\] until B has to grow with it.
+    fn first_hidden(&mut self, regime: &Regime) {
+        let Range { min: b_min, max: b_max } = self.model.b;
+        let (end, sent) = (Form::constant(self.end()), Form::constant(self.first_at_most));
+        let start = regime.polygon;
+        // The least N[0] with the least B.
+        for (accepted, polygon) in larger(end, Form::SERVED, start) {
+            let waiting = accepted - Form::SERVED;
+            for (b, polygon) in larger(waiting, Form::constant(b_min), polygon) {
+                self.queue(1, polygon, b + Form::C, waiting, Side::SmallestQueue);
+            }
+            // Full buffer of the least size, if as much may have been accepted.
+            for (most, polygon) in smaller(sent, Form::SERVED + Form::constant(b_min), polygon) {
+                for (accepted, polygon) in larger(accepted, most, polygon) {
+                    let waiting = accepted - Form::SERVED;
+                    for (b, polygon) in larger(waiting, Form::constant(b_min), polygon) {
+                        self.queue(1, polygon, b + Form::C, waiting, Side::SmallestRoom);
+                    }
+                }
+            }
+        }
+        let most = Form::constant(b_max);
+        for (accepted, polygon) in smaller(sent, Form::SERVED + most, start) {
+            self.queue(1, polygon, most + Form::C, accepted - Form::SERVED, Side::LargestBuffer);
+        }
+    }
+
+    /// Follow the queue from before point `t` to the next point: q\[t\] = min(B, max(0, q\[t-1\] + arrived - C)).
+    fn queue(&mut self, t: usize, polygon: Polygon, k: Form, before: Form, side: Side) {
+        let b = k - Form::C;
+        let after = before + Form::constant(self.arrived[t]) - Form::C;
+        if let Some(overflowing) = polygon.part(after - b, Fact::ModelB) {
+            self.queue_after(t, overflowing, k, b, side);
+        }
+        if let Some(fitting) = polygon.part(b - after, Fact::ModelB) {
+            if let Some(waiting) = fitting.part(after, Fact::ModelB) {
+                self.queue_after(t, waiting, k, after, side);
+            }
+            if let Some(empty) = fitting.part(Form::constant(0.0) - after, Fact::ModelB) {
+                self.queue_after(t, empty, k, Form::constant(0.0), side);
+            }
+        }
+    }
+
+    fn queue_after(&mut self, t: usize, polygon: Polygon, k: Form, queue: Form, side: Side) {
+        if t < self.w.len {
+            return self.queue(t + 1, polygon, k, queue, side);
+        }
+        let q = polygon.range(queue);
+        let bounds = &mut self.found.bounds;
+        match side {
+            Side::LargestBuffer => bounds.q.max = bounds.q.max.max(q.max.max(0.0)),
+            Side::SmallestQueue => bounds.q.min = bounds.q.min.min(q.min.max(0.0)),
+            Side::SmallestRoom => bounds.safe_rate = bounds.safe_rate.min(polygon.range(k - queue).min),
+            Side::SmallestBuffer => {
+                bounds.q.min = bounds.q.min.min(q.min.max(0.0));
+                bounds.safe_rate = bounds.safe_rate.min(polygon.range(k - queue).min);
+            }
+        }
+    }
+}
+
+/// Which extreme a queue is followed for.
+#[derive(Clone, Copy)]
+enum Side {
+    /// Min of q and of C + B - q.
+    SmallestBuffer,
+    /// Max of q.
+    LargestBuffer,
+    /// Min of q.
+    SmallestQueue,
+    /// Min of C + B - q.
+    SmallestRoom,
+}
+
+/// The larger of two forms, on each of the polygon's parts.
+fn larger(one: Form, two: Form, polygon: Polygon) -> impl Iterator<Item = (Form, Polygon)> {
+    let parts = [(one, polygon.part(one - two, Fact::ModelB)), (two, polygon.part(two - one, Fact::ModelB))];
+    parts.into_iter().filter_map(|(form, part)| Some((form, part?)))
+}
+
+/// The smaller of two forms, on each of the polygon's parts.
+fn smaller(one: Form, two: Form, polygon: Polygon) -> impl Iterator<Item = (Form, Polygon)> {
+    let parts = [(one, polygon.part(two - one, Fact::ModelB)), (two, polygon.part(one - two, Fact::ModelB))];
+    parts.into_iter().filter_map(|(form, part)| Some((form, part?)))
+}
+
+impl Found {
+    fn exact(mut self) -> Option<ExactBounds> {
+        if self.regimes == 0 {
+            return None;
+        }
+        let bounds = Bounds { c: self.c, ..self.bounds };
+        let gap = self.gap();
+        Some(ExactBounds { bounds, c_min: self.c_min, c_max: self.c_max, gap })
+    }
+
+    /// The widest gap between the regimes' intervals of C.
+    fn gap(&mut self) -> Option<Range> {
+        let intervals = &mut self.intervals[..self.regimes.min(MAX_REGIMES)];
+        intervals.sort_unstable_by(|one, two| one.min.total_cmp(&two.min));
+        let mut reached = intervals[0].max;
+        let mut widest: Option<Range> = None;
+        for interval in &intervals[1..] {
+            let gap = Range::new(reached, interval.min);
+            if gap.width() > widest.map_or(GAP, |range| range.width()) {
+                widest = Some(gap);
+            }
+            reached = reached.max(interval.max);
+        }
+        widest
+    }
+}

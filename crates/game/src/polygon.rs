@@ -1,0 +1,193 @@
+//! Convex polygons in the plane of capacity C and first service I\[0\], cut by linear constraints, each edge with its reason.
+
+use crate::binding::Fact;
+use crate::model::{EPS, Range};
+
+/// A linear form of C and I\[0\].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Form {
+    /// Its value at C = I\[0\] = 0.
+    pub at_zero: f64,
+    /// Coefficient of C.
+    pub c: f64,
+    /// Coefficient of I\[0\].
+    pub served: f64,
+}
+
+impl Form {
+    /// C itself.
+    pub const C: Form = Form { at_zero: 0.0, c: 1.0, served: 0.0 };
+    /// I\[0\] itself.
+    pub const SERVED: Form = Form { at_zero: 0.0, c: 0.0, served: 1.0 };
+
+    /// The same value everywhere.
+    pub const fn constant(value: f64) -> Form {
+        Form { at_zero: value, c: 0.0, served: 0.0 }
+    }
+
+    #[inline]
+    pub fn at(&self, vertex: Vertex) -> f64 {
+        self.at_zero + self.c * vertex.c + self.served * vertex.served
+    }
+}
+
+impl std::ops::Add for Form {
+    type Output = Form;
+    fn add(self, other: Form) -> Form {
+        Form { at_zero: self.at_zero + other.at_zero, c: self.c + other.c, served: self.served + other.served }
+    }
+}
+
+impl std::ops::Sub for Form {
+    type Output = Form;
+    fn sub(self, other: Form) -> Form {
+        Form { at_zero: self.at_zero - other.at_zero, c: self.c - other.c, served: self.served - other.served }
+    }
+}
+
+impl std::ops::Mul<f64> for Form {
+    type Output = Form;
+    fn mul(self, factor: f64) -> Form {
+        Form { at_zero: self.at_zero * factor, c: self.c * factor, served: self.served * factor }
+    }
+}
+
+/// A corner of a polygon.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Vertex {
+    pub c: f64,
+    pub served: f64,
+}
+
+/// Vertices a polygon can have; 9 are the most in a million random windows. One more cut is not made then, which leaves the
+/// polygon larger than it is: bounds stay sound.
+const VERTICES: usize = 24;
+
+/// A convex polygon, or a segment (two vertices), or a point (one); vertices in order around it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Polygon {
+    vertices: [Vertex; VERTICES],
+    /// Why the edge from this vertex to the next one is there.
+    facts: [Fact; VERTICES],
+    len: usize,
+}
+
+impl Polygon {
+    /// The rectangle of C and I\[0\].
+    pub fn rectangle(c: Range, served: Range, c_fact: Fact, low: Fact, high: Fact) -> Polygon {
+        let corner = |c, served| Vertex { c, served };
+        let mut all = Polygon { vertices: [corner(0.0, 0.0); VERTICES], facts: [c_fact; VERTICES], len: 4 };
+        all.vertices[..4].copy_from_slice(&[
+            corner(c.min, served.min),
+            corner(c.max, served.min),
+            corner(c.max, served.max),
+            corner(c.min, served.max),
+        ]);
+        all.facts[..4].copy_from_slice(&[low, c_fact, high, c_fact]);
+        all
+    }
+
+    /// The corners.
+    #[inline]
+    pub fn vertices(&self) -> &[Vertex] {
+        &self.vertices[..self.len]
+    }
+
+    /// Keep what has `form` >= 0 (up to rounding) because of `fact`. False if nothing is left.
+    #[inline]
+    pub fn keep(&mut self, form: Form, fact: Fact) -> bool {
+        let mut values = [0.0; VERTICES];
+        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+        for (value, &vertex) in values.iter_mut().zip(self.vertices()) {
+            *value = form.at(vertex);
+            least = least.min(*value);
+            most = most.max(*value);
+        }
+        if least >= -EPS {
+            return true;
+        }
+        if most < -EPS {
+            return false;
+        }
+        self.cut(&values, fact);
+        true
+    }
+
+    /// Sutherland and Hodgman's step: cut along the line where the values at the vertices are 0.
+    ///
+    /// A convex polygon has at most one run of vertices inside, so that one more vertex is the most that a cut adds; runs
+    /// that rounding breaks up add one more each, hence the spare ones.
+    fn cut(&mut self, values: &[f64; VERTICES], fact: Fact) {
+        let old = *self;
+        let len = old.len;
+        if len + 2 > VERTICES {
+            return;
+        }
+        self.len = 0;
+        for i in 0..len {
+            let j = if i + 1 == len { 0 } else { i + 1 };
+            let (from, to) = (values[i], values[j]);
+            match (from >= -EPS, to >= -EPS) {
+                (true, true) => self.push(old.vertices[i], old.facts[i]),
+                // A vertex on the line is where it cuts.
+                (true, false) if from <= 0.0 => self.push(old.vertices[i], fact),
+                (true, false) => {
+                    self.push(old.vertices[i], old.facts[i]);
+                    self.push(between(old.vertices[i], old.vertices[j], from / (from - to)), fact);
+                }
+                (false, true) if to <= 0.0 => {}
+                (false, true) => self.push(between(old.vertices[j], old.vertices[i], to / (to - from)), old.facts[i]),
+                (false, false) => {}
+            }
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, vertex: Vertex, fact: Fact) {
+        self.vertices[self.len] = vertex;
+        self.facts[self.len] = fact;
+        self.len += 1;
+    }
+
+    /// This polygon's part with `form` >= 0, if any.
+    #[inline]
+    pub fn part(&self, form: Form, fact: Fact) -> Option<Polygon> {
+        let mut part = *self;
+        part.keep(form, fact).then_some(part)
+    }
+
+    /// Smallest and largest value of a form.
+    #[inline]
+    pub fn range(&self, form: Form) -> Range {
+        let mut range = Range::new(f64::INFINITY, f64::NEG_INFINITY);
+        for &vertex in self.vertices() {
+            let value = form.at(vertex);
+            range = Range::new(range.min.min(value), range.max.max(value));
+        }
+        range
+    }
+
+    /// The one or two reasons why C cannot be smaller (`least`) or larger here: the edge there, or the two edges that meet.
+    pub fn facts_of_c(&self, least: bool) -> [Option<Fact>; 2] {
+        let sign = if least { 1.0 } else { -1.0 };
+        let at = |i: usize| sign * self.vertices[i].c;
+        let best = (0..self.len).min_by(|&i, &j| at(i).total_cmp(&at(j))).expect("a polygon has a vertex");
+        let (next, before) = ((best + 1) % self.len, (best + self.len - 1) % self.len);
+        let upright = |i: usize| self.len > 2 && (at(i) - at(best)).abs() <= EPS;
+        if upright(next) {
+            return [Some(self.facts[best]), None];
+        }
+        if upright(before) {
+            return [Some(self.facts[before]), None];
+        }
+        let (one, two) = (self.facts[before], self.facts[best]);
+        [Some(one), (one != two).then_some(two)]
+    }
+}
+
+fn between(inside: Vertex, outside: Vertex, share: f64) -> Vertex {
+    Vertex {
+        c: inside.c + (outside.c - inside.c) * share,
+        served: inside.served + (outside.served - inside.served) * share,
+    }
+}
