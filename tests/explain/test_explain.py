@@ -119,7 +119,7 @@ def test_what_is_left_out_is_said(call: Any) -> None:
 
 def test_pauses_behind_pushed_packets_are_the_applications(call: Any) -> None:
     (flow,) = json.loads(call(transfer(), "--json").out)["flows"]
-    assert {period["limit"] for period in flow["limits"]} <= {"application", "pacing", "window"}
+    assert {period["limit"] for period in flow["limits"]} <= {"application", "pacing", "window", "unknown"}
     assert max(shares(flow["limits"]).items(), key=lambda item: item[1])[0] == "application"
     for before, after in pairwise(flow["limits"]):
         assert (before["to_ns"], before["last_frame"]) == (after["from_ns"], after["first_frame"])

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tests.explain import test_bad_captures as made
 
+from fairweir.explain.table import rows
+from fairweir.explain.verdict import verdict
 from fairweir.explain.words import grade, nearly, span
 from fairweir.run import run
 from fairweir.scenario import dumbbell
@@ -141,3 +143,26 @@ def test_a_range_has_the_digits_that_are_known(lo: float, hi: float | None, said
 def test_grades_are_those_of_the_source() -> None:
     assert [grade(ms) for ms in (0.0, 4.99, 5.0, 30.0, 60.0, 200.0, 400.0)] == ["A+", "A+", "A", "B", "C", "D", "F"]
     assert nearly({"lo": 19.785, "hi": 19.843}, 1.0) == "19.8"
+
+
+def test_a_limit_is_not_named_where_a_queue_or_nothing_explains_it(call: Any, tmp_path: Path) -> None:
+    """A full window with a queue standing is not what limits a flow; no limit at all is not "no one thing"."""
+    document = json.loads(call(captured(tmp_path), "--json").out)
+    (facts,), (link,) = document["flows"], document["links"]
+    for part in link["rates"]:
+        part["rate_bytes_per_s"]["hi"] = None
+    assert verdict(facts, document).startswith("Its congestion window is full, at ")
+    assert verdict(facts, document).endswith("; the bottleneck's rate is not known")
+    facts["queue"]["median_ns"] = 100_000
+    assert verdict(facts, document).startswith("Limited by its congestion window, at ")
+    for period in facts["limits"]:
+        period["limit"] = "unknown"
+    assert verdict(facts, document).startswith("What limited it cannot be told, at ")
+
+
+def test_a_buffer_below_a_packet_is_not_shown(call: Any, tmp_path: Path) -> None:
+    document = json.loads(call(captured(tmp_path), "--json").out)
+    (facts,) = document["flows"]
+    assert "buffer" in dict(rows(facts, document))
+    facts["cbr_delay"]["buffer_bytes"] = {"lo": 2.0, "hi": None}
+    assert "buffer" not in dict(rows(facts, document))

@@ -195,7 +195,12 @@ impl Flow {
             place: Place { view: View::Unknown, has_queue_ahead: false, round_trip_ns: 0 },
             has_acks: false,
             echoes: Echoes::default(),
-            limits: Limits::new(Terms { mss, window_shift: seen.window_shift(segment.src), lag_ns }),
+            limits: Limits::new(Terms {
+                mss,
+                window_shift: seen.window_shift(segment.src),
+                lag_ns,
+                answer_ns: seen.answer_ns(segment.src),
+            }),
             series: Series::new(segment.time.as_nanos()),
             mss,
             newest_seq: None,
@@ -291,7 +296,13 @@ impl Flow {
         if newest.is_some() {
             self.newest_ack = Some(at);
         }
-        self.limits.on_ack(&Ack { at, ack, window: segment.window, is_news: newest.is_some() });
+        self.limits.on_ack(&Ack {
+            at,
+            ack,
+            window: segment.window,
+            is_news: newest.is_some(),
+            rtt_least_ns: self.rtt_least,
+        });
         if let Some(bytes) = self.limits.window() {
             self.series.on_window(at, bytes);
         }
@@ -427,5 +438,33 @@ mod tests {
             flows.finish(usize::MAX).0[0].view()
         };
         assert_eq!([at(40, 40), at(0, 40), at(20, 40)], [View::Sender, View::Receiver, View::Between]);
+    }
+
+    /// A sender 40 ms from the receiver, captured where its packets pass `waits` ms after they were sent.
+    fn seen_after(waits: u64) -> Flow {
+        let stamps = |value, echo| Some(fairweir_capture::TimestampOption { value, echo });
+        let mut syn = segment(0, 1, 0, 0, 0);
+        syn.flags = Flags { syn: true, ..Flags::default() };
+        let mut answer = segment(40, 2, 0, 0, 1);
+        answer.flags.syn = true;
+        let mut seen = vec![syn, answer, segment(40, 1, 1, 0, 1)];
+        for n in 1..200 {
+            let at = 100 + u64::from(n) * 3;
+            let mut data = segment(at + waits, 1, n * 1000, 1000, 7);
+            // ACKs leave each 3 ms too, with the time as timestamp
+            data.options.timestamps = stamps(at as u32, at as u32);
+            let mut ack = segment(at + waits + 40, 2, 7, 0, (n + 1) * 1000);
+            ack.options.timestamps = stamps((at + waits + 40) as u32, at as u32);
+            seen.extend([data, ack]);
+        }
+        seen.sort_by_key(|s| s.time);
+        let mut flows = Flows::default();
+        seen.iter().for_each(|s| flows.add(s));
+        flows.finish(usize::MAX).0.remove(0)
+    }
+
+    #[test]
+    fn data_that_echo_old_timestamps_waited_before_the_capture() {
+        assert_eq!([0, 20].map(|waits| seen_after(waits).view()), [View::Sender, View::Between]);
     }
 }

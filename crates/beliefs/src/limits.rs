@@ -8,8 +8,9 @@
 //! | less than a segment was left of the receive window, until an ACK made room | receiver window | RFC 9293 §3.8.6 |
 //! | follows a packet that is shorter than a segment, or alone in its push | application | the last of what there is to send is pushed (RFC 9293, MUST-61) |
 //! | ends with the ACK that the packet follows at once | window | the ACK clock: cwnd was used up; also where a path lets ACKs go in bursts |
+//! | ends soon after an ACK, but later than the host answers | unknown | ACKs of a paced flow come as evenly as its packets go |
 //! | follows a packet that is not pushed, and no ACK ends it | pacing | there was more to send, and nothing else in its way |
-//! | follows a pushed super-packet, and no ACK ends it | pacing if the waits are even, else application | offloading pushes each super-packet; some senders never push |
+//! | follows a pushed super-packet, and no ACK ends it | pacing if the waits are even, application if all has arrived, else unknown | offloading pushes each super-packet; some senders never push |
 //!
 //! Chance lets a paced packet follow an ACK now and then: between window and pacing the longer part of a round trip
 //! decides. A round trip has the limit that held for most of it. Where the capture was not taken at the sender, ACKs take
@@ -25,6 +26,8 @@ const PROMPT_NS: u64 = 10_000;
 /// An ACK also ended a wait if it came in this last part of it, and a host needs no longer to answer: paths that hold ACKs
 /// and let them go together leave little time between them.
 const ANSWER_SHARE: u64 = 10;
+/// What a host takes for data that an ACK lets go, beyond twice what it took for its part of the handshake, ns.
+const CLOCKED_NS: u64 = 100_000;
 /// What a host takes to answer at most, ns.
 const ANSWER_NS: u64 = 1_000_000;
 /// An ACK's weight in the mean time between ACKs, and a wait's in the mean pace: one eighth, as in RFC 6298.
@@ -36,6 +39,9 @@ const EVEN: f64 = 0.5;
 const LONGEST_PACED_NS: u64 = 4_000_000;
 /// The two segments.
 const PACED_SEGMENTS: i64 = 2;
+/// On short paths Linux adds 64 KiB to a burst, halved for each 2^9 us of the least RTT (sysctl tcp_tso_rtt_log).
+const BURST_BYTES: i64 = 1 << 16;
+const BURST_RTT_NS: u64 = 512_000;
 /// Packets after which the largest that was seen is taken for a full segment.
 const PACKETS_TO_KNOW_MSS: u64 = 10;
 
@@ -53,7 +59,7 @@ pub enum Limit {
     Pacing,
     /// Losses were repaired.
     Recovery,
-    /// Cannot be told from where the capture was taken.
+    /// Cannot be told: from where the capture was taken, or because the signs fit several.
     Unknown,
 }
 
@@ -81,6 +87,8 @@ pub struct Terms {
     pub window_shift: Option<u8>,
     /// From an ACK's passing the place of the capture to that of the data it lets go, ns; 0 at the sender.
     pub lag_ns: u64,
+    /// What the sender's host took to answer in the handshake, ns; `None` if that was not captured.
+    pub answer_ns: Option<u64>,
 }
 
 /// A data packet as it passes, with unwrapped sequence numbers.
@@ -109,6 +117,8 @@ pub struct Ack {
     pub window: u16,
     /// Whether it tells of data that no ACK before told of.
     pub is_news: bool,
+    /// The least RTT of the flow so far, ns; `None` if no packet has one.
+    pub rtt_least_ns: Option<u64>,
 }
 
 /// Where and when a wait begins: at the newest packet.
@@ -135,9 +145,15 @@ enum Wait {
     Application,
     ReceiverWindow,
     Acked,
+    /// Soon after an ACK, but later than the host would have answered.
+    Near,
     Paced,
+    Unclear,
     Recovery,
 }
+
+/// Kinds of waits.
+const WAITS: usize = Wait::Recovery as usize + 1;
 
 /// Waits of a round trip.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +161,7 @@ struct Round {
     from: Mark,
     /// Over when this is acknowledged.
     until: i64,
-    spent_ns: [u64; 5],
+    spent_ns: [u64; WAITS],
 }
 
 /// Watches a flow go by.
@@ -161,7 +177,10 @@ pub struct Limits {
     packets: u64,
     next: i64,
     una: i64,
+    /// The right edge of the receive window that the sender knows.
     edge: Option<i64>,
+    /// ... and the one that has passed the capture.
+    advertised: Option<i64>,
     /// Windows that the sender does not know yet: when it will, and the right edge.
     coming: VecDeque<(u64, i64)>,
     /// When the sender was last let go by a receive window that it had filled.
@@ -171,6 +190,8 @@ pub struct Limits {
     ack_gap_ns: Option<f64>,
     pace_ns_per_byte: Option<f64>,
     newest_bytes: i64,
+    /// The least RTT so far.
+    rtt_least_ns: Option<u64>,
     recovery_until: Option<i64>,
     round: Option<Round>,
     last_round_ns: u64,
@@ -191,6 +212,7 @@ impl Limits {
             next: i64::MIN,
             una: i64::MIN,
             edge: None,
+            advertised: None,
             coming: VecDeque::new(),
             released_at: None,
             is_filled: false,
@@ -198,6 +220,7 @@ impl Limits {
             ack_gap_ns: None,
             pace_ns_per_byte: None,
             newest_bytes: 0,
+            rtt_least_ns: None,
             recovery_until: None,
             round: None,
             last_round_ns: 0,
@@ -212,7 +235,7 @@ impl Limits {
 
     /// Bytes that the receiver has room for beyond what it acknowledged; `None` if the scale is not known.
     pub fn window(&self) -> Option<u64> {
-        self.edge.map(|edge| edge.saturating_sub(self.una).max(0) as u64)
+        self.advertised.map(|edge| edge.saturating_sub(self.una).max(0) as u64)
     }
 
     /// A data packet passes.
@@ -240,7 +263,7 @@ impl Limits {
             self.close_round(newest);
             self.push(resolve_alone(wait, self.terms.lag_ns), newest, here);
         } else {
-            let round = self.round.get_or_insert(Round { from: newest, until, spent_ns: [0; 5] });
+            let round = self.round.get_or_insert(Round { from: newest, until, spent_ns: [0; WAITS] });
             round.spent_ns[wait as usize] += length;
             if self.una >= round.until {
                 // one that a recovery cuts short is no round trip
@@ -254,10 +277,13 @@ impl Limits {
     /// An acknowledgement passes.
     pub fn on_ack(&mut self, ack: &Ack) {
         if let Some(shift) = self.terms.window_shift {
-            self.coming.push_back((ack.at + self.terms.lag_ns, ack.ack + (i64::from(ack.window) << shift)));
+            let edge = ack.ack + (i64::from(ack.window) << shift);
+            self.advertised = Some(self.advertised.map_or(edge, |known| known.max(edge)));
+            self.coming.push_back((ack.at + self.terms.lag_ns, edge));
             self.learn_windows(ack.at);
         }
         self.una = self.una.max(ack.ack);
+        self.rtt_least_ns = ack.rtt_least_ns;
         if ack.is_news {
             if let Some(before) = self.news_at {
                 // a pause says nothing of how ACKs come
@@ -330,20 +356,30 @@ impl Limits {
             return Wait::Paced;
         }
         if is_soon_after(self.news_at) {
-            return Wait::Acked;
+            let clocked_ns = self.terms.answer_ns.map_or(u64::MAX, |ns| 2 * ns + CLOCKED_NS);
+            let is_at_once = self.news_at.is_some_and(|at| data.at.saturating_sub(at) <= clocked_ns);
+            return if is_at_once { Wait::Acked } else { Wait::Near };
         }
-        let is_own_clock = match self.behind {
-            Behind::More => true,
-            _ => self.una < self.next && self.is_even(data.at.saturating_sub(newest.at)),
-        };
-        if is_own_clock { Wait::Paced } else { Wait::Application }
+        if self.behind == Behind::More {
+            Wait::Paced
+        } else if self.una >= self.next || self.is_beyond_pacing(wait) {
+            Wait::Application
+        } else if self.is_even(wait) {
+            Wait::Paced
+        } else {
+            Wait::Unclear
+        }
     }
 
-    /// Whether a wait fits the pace of those before, and its burst what hosts pace out at once.
+    /// Whether no host paces out as much as the newest packets at once and then waits as long.
+    fn is_beyond_pacing(&self, wait_ns: u64) -> bool {
+        let doublings = self.rtt_least_ns.map_or(u32::MAX, |ns| (ns / BURST_RTT_NS).min(31) as u32);
+        let extra = BURST_BYTES.checked_shr(doublings).unwrap_or(0);
+        wait_ns > LONGEST_PACED_NS && self.newest_bytes > PACED_SEGMENTS * i64::from(self.mss()) + extra
+    }
+
+    /// Whether a wait fits the pace of those before.
     fn is_even(&mut self, wait_ns: u64) -> bool {
-        if wait_ns > LONGEST_PACED_NS && self.newest_bytes > PACED_SEGMENTS * i64::from(self.mss()) {
-            return false;
-        }
         let pace = wait_ns as f64 / self.newest_bytes.max(1) as f64;
         let known = self.pace_ns_per_byte.get_or_insert(pace);
         let is_even = (pace - *known).abs() <= EVEN * *known;
@@ -400,25 +436,30 @@ impl Limits {
 }
 
 /// The limit of most of a round trip.
-fn resolve(spent_ns: [u64; 5], lag_ns: u64) -> Limit {
+fn resolve(spent_ns: [u64; WAITS], lag_ns: u64) -> Limit {
     let spent = |wait: Wait| spent_ns[wait as usize];
-    let (acked, paced) = (spent(Wait::Acked), spent(Wait::Paced));
-    let clock = match (lag_ns, acked >= paced) {
-        (0, true) => Limit::Window,
-        (0, false) => Limit::Pacing,
-        _ => Limit::Unknown,
+    let (acked, near, paced) = (spent(Wait::Acked), spent(Wait::Near), spent(Wait::Paced));
+    let clock = if lag_ns > 0 {
+        Limit::Unknown
+    } else if paced > acked + near {
+        Limit::Pacing
+    } else if acked >= near {
+        Limit::Window
+    } else {
+        Limit::Unknown
     };
     let parts = [
         (Limit::Recovery, spent(Wait::Recovery)),
         (Limit::ReceiverWindow, spent(Wait::ReceiverWindow)),
         (Limit::Application, spent(Wait::Application)),
-        (clock, acked + paced),
+        (Limit::Unknown, spent(Wait::Unclear)),
+        (clock, acked + near + paced),
     ];
     parts.into_iter().rev().max_by_key(|&(_, ns)| ns).map_or(Limit::Unknown, |(limit, _)| limit)
 }
 
 fn resolve_alone(wait: Wait, lag_ns: u64) -> Limit {
-    let mut spent_ns = [0; 5];
+    let mut spent_ns = [0; WAITS];
     spent_ns[wait as usize] = 1;
     resolve(spent_ns, lag_ns)
 }

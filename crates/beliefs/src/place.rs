@@ -19,6 +19,8 @@ const QUEUE_NS: u64 = 2_000_000;
 const LOSSES: usize = 4;
 /// Delays' range is from this part of them to as many from the other end.
 const TAIL: usize = 20;
+/// Of data, this part echo timestamps that are older than `HOST_NS` where a queue lies between the sender and the capture.
+const STALE: usize = 20;
 /// Timestamps that are waited for; a round trip has no more at a tick a millisecond.
 const ECHOES: usize = 4096;
 
@@ -75,6 +77,11 @@ impl Handshake {
         Some(if client == src { (to_server, to_client) } else { (to_client, to_server) })
     }
 
+    /// What the sender's host took to answer the other end's part of the handshake, with its way from and to the capture, ns.
+    pub(crate) fn answer_ns(&self, src: Endpoint) -> Option<u64> {
+        self.ahead_and_behind(src).map(|(_, behind)| behind)
+    }
+
     /// From an ACK's passing the capture to that of the data it lets go, ns: nothing where the sender is near.
     pub(crate) fn lag_ns(&self, src: Endpoint) -> u64 {
         let Some((ahead, behind)) = self.ahead_and_behind(src) else { return 0 };
@@ -97,6 +104,10 @@ pub(crate) struct Echoes {
     open: VecDeque<(u32, u64)>,
     /// The least, ns.
     least: Option<u64>,
+    /// Data with a timestamp to compare.
+    data: usize,
+    /// ... that passed more than `HOST_NS` behind an ACK with a newer timestamp than the one that they echo.
+    stale: usize,
 }
 
 impl Echoes {
@@ -123,6 +134,15 @@ impl Echoes {
             let lag = segment.time.as_nanos().saturating_sub(at);
             self.least = Some(self.least.map_or(lag, |least| least.min(lag)));
         }
+        self.data += 1;
+        let newer = self.open.front().filter(|&&(value, _)| value.wrapping_sub(stamps.echo) as i32 > 0);
+        self.stale += usize::from(newer.is_some_and(|&(_, at)| segment.time.as_nanos().saturating_sub(at) > HOST_NS));
+    }
+
+    /// Whether data wait between the sender and the capture: a sender echoes the newest timestamp that has arrived (RFC 7323
+    /// section 4.3), so data that echo an older one than has passed were sent before, and waited.
+    fn are_stale(&self) -> bool {
+        self.stale > 0 && self.stale * STALE >= self.data
     }
 }
 
@@ -166,6 +186,8 @@ pub(crate) fn place(handshake: Option<&Handshake>, echoes: &Echoes, src: Endpoin
         (Some(_), Some(_)) => View::Between,
         _ => View::Unknown,
     };
+    // the handshake found no queue there yet
+    let view = if view == View::Sender && echoes.are_stale() { View::Between } else { view };
     let has_queue_ahead = match view {
         View::Sender => true,
         View::Receiver | View::Short => false,

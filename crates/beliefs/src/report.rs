@@ -167,7 +167,7 @@ impl Told {
             pieces: sets.pieces,
             shrinking: sets.shrinking,
             aggregation: sets.aggregation,
-            limits: if self.place.view == View::Short { without_clock(self.limits) } else { self.limits },
+            limits: tellable(self.limits, self.place.view),
             series: self.series,
         }
     }
@@ -186,11 +186,17 @@ impl Told {
     }
 }
 
-/// Limits that need no times to be told: where hosts take as long as the path, what lets packets go does not show.
-fn without_clock(periods: Vec<Period>) -> Vec<Period> {
+/// Limits that can be told where a capture was taken. Where hosts take as long as the path, what lets packets go does not
+/// show; away from the sender its ACK clock does not.
+fn tellable(periods: Vec<Period>, view: View) -> Vec<Period> {
+    let is_unclear = |limit: Limit| match view {
+        View::Sender | View::Unknown => false,
+        View::Between | View::Receiver => matches!(limit, Limit::Window | Limit::Pacing),
+        View::Short => matches!(limit, Limit::Window | Limit::Pacing | Limit::Application),
+    };
     let mut out: Vec<Period> = Vec::with_capacity(periods.len());
     for mut period in periods {
-        if matches!(period.limit, Limit::Window | Limit::Pacing | Limit::Application) {
+        if is_unclear(period.limit) {
             period.limit = Limit::Unknown;
         }
         match out.last_mut() {

@@ -31,7 +31,7 @@ LIMITS: Final = {
     "receiver-window": Limit("receiver window", "had filled the receiver's window", style.colour(3)),
     "application": Limit("application", "had nothing more to send", style.colour(2)),
     "recovery": Limit("loss recovery", "repaired losses", style.colour(1)),
-    "unknown": Limit("unknown", "was limited by what cannot be told from the capture's place", style.colour(7)),
+    "unknown": Limit("unknown", "was limited by what the capture does not tell", style.colour(7)),
 }
 
 

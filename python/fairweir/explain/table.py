@@ -61,7 +61,10 @@ def rows(facts: dict[str, Any], document: dict[str, Any]) -> list[tuple[str, str
         )
     belief = facts["cbr_delay"]
     if belief is not None and link["token_bucket"] is None and is_stated(belief, link):
-        table.append(("buffer", span(belief["buffer_bytes"], KB, "kB")))
+        buffer = belief["buffer_bytes"]
+        # a buffer of at least less than a packet is no information
+        if buffer["hi"] is not None or buffer["lo"] * KB >= 1:
+            table.append(("buffer", span(buffer, KB, "kB")))
     return [*table, *_symbols(facts, link)]
 
 

@@ -41,10 +41,11 @@ def verdict(facts: dict[str, Any], document: dict[str, Any]) -> str:
         least = nearly(link["rates"][0]["rate_bytes_per_s"] | {"hi": None}, MBPS) if link["rates"] else got
         reason = REFUSED.get(facts["view"], REFUSED["unknown"])
         return f"Its link carried at least {least} Mbit/s; what limited it cannot be told: {reason}"
-    return _by_path(facts, link, document, top, got)
+    return _by_path(facts, link, document) or _by_sender(facts, link, top, got)
 
 
-def _by_path(facts: dict[str, Any], link: dict[str, Any], document: dict[str, Any], top: str | None, got: str) -> str:
+def _by_path(facts: dict[str, Any], link: dict[str, Any], document: dict[str, Any]) -> str:
+    """Return the verdict where the path's rate is known and used up, else an empty text."""
     bucket = link["token_bucket"]
     if bucket is not None and bucket["excess"] == "lost":
         return (
@@ -66,15 +67,24 @@ def _by_path(facts: dict[str, Any], link: dict[str, Any], document: dict[str, An
                 told = ", then ".join(nearly(part, MBPS) for part in rates[:4])
                 kind = f"a bottleneck whose rate changed ({told}{', ...' if len(rates) > 4 else ''} Mbit/s)"
             return f"Limited by {kind}{_shared(link)}{_queue(facts)}"
+    return ""
+
+
+def _by_sender(facts: dict[str, Any], link: dict[str, Any], top: str | None, got: str) -> str:
+    """Return the verdict by what the sender waited for most of the time."""
+    queue = _queue(facts)
     if top == "recovery":
         return f"Limited by losses: {facts['lost_packets'] / facts['packets']:.2%} of the packets, at {got}"
     if top == "pacing":
         return f"Paced by its sender, at {got}"
     if link["changes"]:
-        return f"Limited by a path whose rate for {_them(link)} changed{_shared(link)}{_queue(facts)}"
-    if top == "window":
-        return f"Limited by its congestion window, at {got}{_queue(facts)}"
-    return f"Limited by no one thing, at {got}{_queue(facts)}"
+        return f"Limited by a path whose rate for {_them(link)} changed{_shared(link)}{queue}"
+    # a queue that stands is a bottleneck's: the window fills it, and is not what keeps the flow from more
+    stands = facts["queue"] is not None and facts["queue"]["median_ns"] * MS >= STANDING_MS
+    if top == "window" and stands:
+        return f"Its congestion window is full, at {got}{queue}; the bottleneck's rate is not known"
+    words = {"window": "Limited by its congestion window", "unknown": "What limited it cannot be told"}
+    return f"{words.get(top or '', 'Limited by no one thing')}, at {got}{queue}"
 
 
 def _them(link: dict[str, Any]) -> str:
