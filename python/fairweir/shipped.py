@@ -1,7 +1,8 @@
-"""The files that come with fairweir: scenarios, rules, queries, policies and templates, by name.
+"""The files that come with fairweir: scenarios, rules, queries, policies, encoders and templates, by name.
 
 They are package data: a wheel holds them in ``fairweir/data``. In the repository ``python/fairweir/data`` has links to
-the folders ``scenarios/``, ``rules/``, ``queries/`` and ``policies/`` at the top, so that there is one copy of each.
+the folders ``scenarios/``, ``rules/``, ``queries/``, ``policies/`` and ``encoders/`` at the top, so that there is one
+copy of each.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ KINDS: Final = {
     "queries": Kind("query", "queries", ("*.toml",)),
     "policies": Kind("policy", "policies", ("*.toml",)),
     "forests": Kind("forest", "policies/forests", ("*.json",)),
+    "encoders": Kind("table of an encoder", "encoders", ("*.json",)),
 }
 
 

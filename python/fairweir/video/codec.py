@@ -1,0 +1,173 @@
+"""Real encoders and decoders, through PyAV: x264 and libvpx's VP8, set up as for a call.
+
+No B frames, no lookahead and (x264) one reference frame, so that a frame leaves the encoder as soon as it is in; one
+thread, so that the same pictures give the same bytes. The quantiser is constant within an encoder's life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+
+from fairweir.errors import MissingExtraError
+from fairweir.video.content import FPS, Frame
+from fairweir.video.painting import HEIGHT, WIDTH
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from av.video.codeccontext import VideoCodecContext
+
+#: Frames between key frames: none after the first.
+NEVER: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class Codec:
+    """An encoder, the decoder of its format, and the quantisers of its tables.
+
+    Attributes
+    ----------
+    name : as tables name it
+    encoder, decoder : as FFmpeg names them
+    qps : quantisers of its table, best quality first: QP of H.264 (0 to 51), VP8's as libvpx counts (0 to 63)
+    options : of the encoder; ``{qp}`` stands for the quantiser
+    """
+
+    name: str
+    encoder: str
+    decoder: str
+    qps: tuple[int, ...]
+    options: tuple[tuple[str, str], ...]
+
+
+CODECS: Final = {
+    codec.name: codec
+    for codec in (
+        Codec(
+            "x264",
+            "libx264",
+            "h264",
+            (10, 14, 18, 21, 24, 27, 31, 35, 40, 46),
+            (
+                ("preset", "veryfast"),
+                ("tune", "zerolatency"),
+                ("qp", "{qp}"),
+                # Scene cuts are coded as P frames: a key frame is the sender's decision.
+                ("x264-params", f"keyint={NEVER}:scenecut=0:ref=1:bframes=0:sliced-threads=0"),
+            ),
+        ),
+        Codec(
+            "vp8",
+            "libvpx",
+            "vp8",
+            (2, 6, 11, 16, 22, 29, 37, 45, 54, 63),
+            (
+                ("deadline", "realtime"),
+                ("cpu-used", "6"),
+                ("lag-in-frames", "0"),
+                ("auto-alt-ref", "0"),
+                ("qmin", "{qp}"),
+                ("qmax", "{qp}"),
+                # Far above what any quantiser needs, so that rate control never drops or starves a frame.
+                ("b", "200M"),
+                # Equal limits switch the encoder's own key frames off.
+                ("g", str(NEVER)),
+                ("keyint_min", str(NEVER)),
+            ),
+        ),
+    )
+}
+
+
+def av() -> ModuleType:
+    """Import PyAV.
+
+    Raises
+    ------
+    MissingExtraError : it is not installed
+    """
+    try:
+        import av as module
+        import av.error
+    except ImportError as error:
+        raise MissingExtraError("encoders need PyAV", hint="pip install 'fairweir[video]'") from error
+    return module
+
+
+def require() -> None:
+    """Check that encoders and SSIM are there before long work.
+
+    Raises
+    ------
+    MissingExtraError : the extra ``video`` is not installed
+    """
+    av()
+    _structural_similarity()
+
+
+def described(codec: Codec) -> str:
+    """Return what encodes: library, version and options, for provenance."""
+    versions: dict[str, tuple[int, ...]] = av().library_versions
+    options = " ".join(f"{key}={value}" for key, value in codec.options if "{qp}" not in value)
+    return f"{codec.encoder} (libavcodec {'.'.join(map(str, versions['libavcodec']))}) {options}"
+
+
+class Encoder:
+    """An encoder at one quantiser: its first frame is a key frame, each later one refers to the one before."""
+
+    def __init__(self, codec: Codec, qp: int) -> None:
+        context = av().CodecContext.create(codec.encoder, "w")
+        context.width, context.height, context.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        context.time_base, context.framerate = Fraction(1, FPS), Fraction(FPS)
+        context.thread_count = 1
+        context.options = {key: value.format(qp=qp) for key, value in codec.options}
+        self._context: VideoCodecContext = context
+        self._count = 0
+
+    def encode(self, picture: Frame) -> bytes:
+        """Return the picture's encoded frame."""
+        frame = av().VideoFrame.from_ndarray(picture, format="yuv420p")
+        frame.pts, frame.time_base = self._count, Fraction(1, FPS)
+        self._count += 1
+        return b"".join(bytes(packet) for packet in self._context.encode(frame))
+
+
+class Decoder:
+    """A decoder; what it shows follows from the frames that it was given, as at a receiver."""
+
+    def __init__(self, codec: Codec) -> None:
+        context = av().CodecContext.create(codec.decoder, "r")
+        context.thread_count = 1
+        context.flags |= av().codec.context.Flags.low_delay
+        self._context: VideoCodecContext = context
+
+    def decode(self, data: bytes) -> Frame | None:
+        """Return the picture of an encoded frame; None if the decoder cannot show one."""
+        try:
+            shown = self._context.decode(av().Packet(data))
+        except av().error.FFmpegError:
+            return None
+        return cast("Frame", shown[-1].to_ndarray(format="yuv420p")) if shown else None
+
+
+def ssim(shown: Frame, source: Frame) -> float:
+    """Return the structural similarity of two pictures' luma: 1 for equal ones.
+
+    A uniform window of 7 x 7 pixels on the full resolution, in 32-bit floats (Wang et al. 2004, section III-B, take a
+    Gaussian one of 11 x 11: about a quarter slower here).
+    """
+    lumas = (picture[:HEIGHT].astype(np.float32) for picture in (source, shown))
+    return float(_structural_similarity()(*lumas, data_range=255.0, win_size=7))
+
+
+def _structural_similarity() -> Callable[..., float]:
+    try:
+        from skimage.metrics import structural_similarity
+    except ImportError as error:
+        raise MissingExtraError("SSIM needs scikit-image", hint="pip install 'fairweir[video]'") from error
+    return cast("Callable[..., float]", structural_similarity)

@@ -1,0 +1,183 @@
+"""Measure the tables of encoders: encode, decode and compare generated content; resumable, on all cores.
+
+For stride s the content is split into s interleaved sequences, each encoded by an encoder of its own: so every frame is
+coded once with a reference s frames older. The first `LEAD` frames (with the key frames) are encoded, but not counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from fairweir.errors import FairweirError
+from fairweir.pool import Done, Failed, map_jobs
+from fairweir.video import codec as codecs
+from fairweir.video import content as contents
+from fairweir.video.painting import HEIGHT, WIDTH
+from fairweir.video.tables import Table
+
+#: Frames of a table: 3 s.
+FRAMES: Final = 90
+#: Frames encoded before them; each sequence of the largest stride gets three.
+LEAD: Final = 12
+STRIDES: Final = (1, 2, 3, 4)
+#: Ages of a frozen frame that are measured: up to 0.4 s.
+AGES: Final = 12
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a table, measured by one process.
+
+    Attributes
+    ----------
+    content, seed : the clip
+    codec : empty: similarity of frozen frames, which is the content's alone
+    qp : quantiser
+    frames : of the table
+    """
+
+    content: str
+    seed: int
+    codec: str
+    qp: int
+    frames: int
+
+    @property
+    def key(self) -> str:
+        """Name of its file: what the numbers depend on, with the encoder's settings and library."""
+        made = codecs.described(codecs.CODECS[self.codec]) if self.codec else ""
+        facts = json.dumps([asdict(self), made, LEAD, STRIDES, AGES, contents.VERSION], sort_keys=True)
+        return hashlib.sha256(facts.encode()).hexdigest()[:24]
+
+
+def measure(
+    names: Sequence[tuple[str, str]],
+    store: Path,
+    *,
+    seed: int = 1,
+    frames: int = FRAMES,
+    workers: int | None = None,
+    on_progress: Callable[[str, int, int], object] = lambda _what, _done, _total: None,
+) -> list[Table]:
+    """Return the tables of pairs of content and codec.
+
+    Parameters
+    ----------
+    names : keys of `content.KINDS` and of `codec.CODECS`
+    store : directory of finished pieces, which are not measured again
+    seed : of the content
+    frames : of each table
+    workers : processes, default one a core
+    on_progress : called with what was measured last, pieces done, and their number
+
+    Raises
+    ------
+    MissingExtraError : PyAV or scikit-image is not installed
+    FairweirError : a piece could not be measured
+    """
+    codecs.require()
+    frozen = {content: Piece(content, seed, "", 0, frames) for content, _ in names}
+    coded = {
+        (content, codec): [Piece(content, seed, codec, qp, frames) for qp in codecs.CODECS[codec].qps]
+        for content, codec in names
+    }
+    # By content: a process paints the frames of one clip once.
+    pieces = [
+        piece
+        for content in frozen
+        for piece in (frozen[content], *(p for (c, _), some in coded.items() if c == content for p in some))
+    ]
+    store.mkdir(parents=True, exist_ok=True)
+    found = {piece: kept for piece in pieces if (kept := _kept(store, piece)) is not None}
+    on_progress("", len(found), len(pieces))
+
+    def done(outcome: Done[Piece, dict[str, Any]] | Failed[Piece]) -> None:
+        piece = outcome.job
+        if not outcome.ok:
+            raise FairweirError(f"{piece.content}, {piece.codec or 'frozen frames'}: {outcome.reason}")
+        _keep(store, piece, outcome.value)
+        found[piece] = outcome.value
+        on_progress(f"{piece.content} {piece.codec} {piece.qp or ''}".strip(), len(found), len(pieces))
+
+    map_jobs(_measure, [piece for piece in pieces if piece not in found], workers=workers, on_done=done)
+    return [_table(some, frozen[content], found) for (content, _), some in coded.items()]
+
+
+def _table(pieces: list[Piece], frozen: Piece, found: dict[Piece, dict[str, Any]]) -> Table:
+    codec = codecs.CODECS[pieces[0].codec]
+    # From (qp, stride, frame).
+    sizes, ssim = (np.swapaxes(np.array([found[piece][key] for piece in pieces], np.float64), 0, 1) for key in _CODED)
+    made = Table(
+        frozen.content,
+        codec.name,
+        codecs.described(codec),
+        frozen.seed,
+        WIDTH,
+        HEIGHT,
+        contents.FPS,
+        codec.qps,
+        STRIDES,
+        sizes,
+        ssim,
+        np.array(found[frozen]["frozen"], np.float64),
+    )
+    # As read back: the numbers of the file, checked as any file is.
+    return Table.parse(made.text, made.name)
+
+
+_CODED: Final = ("bytes", "ssim")
+
+
+def _measure(piece: Piece) -> dict[str, Any]:
+    pictures = _pictures(piece.content, piece.seed, LEAD + piece.frames)
+    counted = range(LEAD, LEAD + piece.frames)
+    if not piece.codec:
+        ages = range(1, AGES + 1)
+        return {"frozen": [[_round(codecs.ssim(pictures[i - age], pictures[i])) for i in counted] for age in ages]}
+    sizes = np.zeros((len(STRIDES), len(pictures)), np.int64)
+    ssim = np.zeros(sizes.shape)
+    codec = codecs.CODECS[piece.codec]
+    for row, stride in enumerate(STRIDES):
+        for start in range(stride):
+            encoder, decoder = codecs.Encoder(codec, piece.qp), codecs.Decoder(codec)
+            for i in range(start, len(pictures), stride):
+                data = encoder.encode(pictures[i])
+                shown = decoder.decode(data)
+                if not data or shown is None:
+                    raise FairweirError(f"{codec.encoder} skipped frame {i} at quantiser {piece.qp}")
+                sizes[row, i] = len(data)
+                if i >= LEAD:
+                    ssim[row, i] = _round(codecs.ssim(shown, pictures[i]))
+    return {"bytes": sizes[:, LEAD:].tolist(), "ssim": ssim[:, LEAD:].tolist()}
+
+
+@lru_cache(maxsize=1)
+def _pictures(content: str, seed: int, count: int) -> list[contents.Frame]:
+    clip = contents.clip(content, seed)
+    return [clip.frame(i) for i in range(count)]
+
+
+def _round(similarity: float) -> float:
+    return round(similarity, 4)
+
+
+def _kept(store: Path, piece: Piece) -> dict[str, Any] | None:
+    try:
+        kept: dict[str, Any] = json.loads((store / f"{piece.key}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return kept if set(kept) == (set(_CODED) if piece.codec else {"frozen"}) else None
+
+
+def _keep(store: Path, piece: Piece, value: dict[str, Any]) -> None:
+    partial = store / f".{piece.key}.partial"
+    partial.write_text(json.dumps(value), encoding="utf-8")
+    partial.replace(store / f"{piece.key}.json")

@@ -1,0 +1,272 @@
+"""Tables of encoders: how large each frame is, and how good, for each quantiser and age of its reference.
+
+A table stands for a piece of content and a codec in runs that should be fast and the same everywhere: no encoder, no
+decoder. It loops: after its last frame comes its first. docs/video.md says what the numbers are and what they are not.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fairweir import shipped
+from fairweir.complaints import explain
+from fairweir.errors import ConfigError
+
+FORMAT: Final = "fairweir-video-table-1"
+#: Size of a file that is read at all; ours have 60 kB at most.
+LARGEST_BYTES: Final = 8 << 20
+#: Errors of a file that are reported after the first.
+MOST_OTHERS: Final = 3
+
+Floats = NDArray[np.float64]
+
+
+class _Document(BaseModel):
+    """A table's file; :class:`Table` has it checked and as arrays."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    format: Literal["fairweir-video-table-1"]
+    content: str = Field(min_length=1, max_length=80)
+    codec: str = Field(min_length=1, max_length=80)
+    encoder: str = Field(default="", max_length=1000, description="what made it: library, version, options")
+    seed: int = Field(default=0, ge=0, description="of the content")
+    width: int = Field(ge=16, le=16384)
+    height: int = Field(ge=16, le=16384)
+    fps: float = Field(gt=0, le=1000)
+    qps: list[int] = Field(min_length=1, max_length=256)
+    strides: list[int] = Field(min_length=1, max_length=64)
+    bytes: list[list[list[int]]]
+    ssim: list[list[list[float]]]
+    frozen: list[list[float]] = Field(min_length=1, max_length=1000)
+
+
+@dataclass(frozen=True)
+class Table:
+    """An encoder's table.
+
+    Attributes
+    ----------
+    content, codec, encoder : what was encoded, by what
+    seed : of the content
+    width, height, fps : of the video, pixels and frames per second
+    qps : quantisers, best quality first
+    strides : 1, 2, ...: a frame's reference is that many frames older
+    sizes : (stride, qp, frame), bytes
+    ssim : (stride, qp, frame), luma SSIM of the decoded frame against the source
+    frozen : (age - 1, frame), luma SSIM of the source against the source `age` frames earlier
+    source : the file
+    """
+
+    content: str
+    codec: str
+    encoder: str
+    seed: int
+    width: int
+    height: int
+    fps: float
+    qps: tuple[int, ...]
+    strides: tuple[int, ...]
+    sizes: Floats
+    ssim: Floats
+    frozen: Floats
+    source: str | None = None
+
+    @property
+    def name(self) -> str:
+        """As files are called: content and codec."""
+        return f"{self.content}-{self.codec}"
+
+    @property
+    def frames(self) -> int:
+        """Frames before the table begins again."""
+        return int(self.sizes.shape[2])
+
+    @property
+    def mbps(self) -> Floats:
+        """Mean rate of each quantiser at full frame rate (stride 1), Mbit/s."""
+        rates: Floats = self.sizes[0].mean(axis=1) * 8 * self.fps / 1e6
+        return rates
+
+    @property
+    def text(self) -> str:
+        """The file's text: a line for each stride and quantiser."""
+        head = {
+            "format": FORMAT,
+            "content": self.content,
+            "codec": self.codec,
+            "encoder": self.encoder,
+            "seed": self.seed,
+            "width": self.width,
+            "height": self.height,
+            "fps": int(self.fps) if self.fps == int(self.fps) else self.fps,
+            "qps": list(self.qps),
+            "strides": list(self.strides),
+        }
+        lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+        lines.append(f'"bytes": {_rows(self.sizes, "d")}')
+        lines.append(f'"ssim": {_rows(self.ssim, "f")}')
+        lines.append(f'"frozen": {_rows(self.frozen, "f")}')
+        return "{" + ",\n".join(lines) + "}\n"
+
+    @classmethod
+    def parse(cls, text: str, source: str | None = None) -> Self:
+        """Read a table's text.
+
+        Raises
+        ------
+        ConfigError : no JSON, unknown or missing keys, wrong lengths, numbers that no encoder has
+        """
+        try:
+            raw: Any = json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            hint = "`fairweir video tables` writes these files"
+            raise ConfigError(f"not a table of an encoder: {error}", hint=hint, source=source) from error
+        if not isinstance(raw, dict):
+            raise ConfigError(
+                "not a table of an encoder: no JSON object", hint='it begins with {"format": ...', source=source
+            )
+        try:
+            document = _Document.model_validate(raw)
+        except ValidationError as error:
+            problem = explain(error, _Document, raw, source)
+            # The same mistake in thousands of numbers is reported once or twice.
+            problem.others = problem.others[:MOST_OTHERS]
+            raise problem from error
+        _check_steps(document, source)
+        lengths = len(document.strides), len(document.qps), _frames(document.bytes)
+        return cls(
+            document.content,
+            document.codec,
+            document.encoder,
+            document.seed,
+            document.width,
+            document.height,
+            document.fps,
+            tuple(document.qps),
+            tuple(document.strides),
+            _checked(_sizes, document.bytes, "bytes", lengths, source),
+            _checked(_similarities, document.ssim, "ssim", lengths, source),
+            _checked(_similarities, document.frozen, "frozen", (len(document.frozen), lengths[2]), source),
+            source,
+        )
+
+
+def load(name: str | Path) -> Table:
+    """Read a table by its path, or a shipped one by its name, as ``talking-head-x264``.
+
+    Raises
+    ------
+    ConfigError : there is none, or it cannot be used
+    """
+    path = shipped.find("encoders", name)
+    known = ", ".join(shipped.by_name("encoders"))
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            raise ConfigError(f"a table of an encoder has {LARGEST_BYTES >> 20} MiB at most", source=str(path))
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"no table of an encoder: `{name}`", hint=f"a path, or one of {known}") from error
+    return Table.parse(text, str(path))
+
+
+def _rows(values: Floats, form: Literal["d", "f"]) -> str:
+    """Write the innermost lists one a line."""
+    if values.ndim > 1:
+        inner = [_rows(part, form) for part in values]
+        return "[" + ",\n".join(inner) + "]"
+    return "[" + ",".join(f"{value:.0f}" if form == "d" else _digits(value) for value in values) + "]"
+
+
+def _digits(value: float) -> str:
+    """Write a similarity to four digits, as JSON has it."""
+    return f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def _refuse_constant(text: str) -> float:
+    raise ValueError(f"`{text}` is no number of JSON")
+
+
+def _check_steps(document: _Document, source: str | None) -> None:
+    """Check that quantisers rise and strides are 1, 2, ... ."""
+    for at, (before, after) in enumerate(zip(document.qps, document.qps[1:], strict=False), 1):
+        if after <= before:
+            hint = "best quality first: each quantiser is larger than the one before"
+            raise ConfigError(
+                f"quantisers must rise: {before}, then {after}", hint=hint, source=source, key=f"qps.{at}"
+            )
+    if document.strides != list(range(1, len(document.strides) + 1)):
+        raise ConfigError(
+            f"strides must be 1, 2, ...: `{document.strides}`",
+            hint="stride s: each frame refers to the one s frames earlier",
+            source=source,
+            key="strides",
+        )
+
+
+def _frames(sizes: list[list[list[int]]]) -> int:
+    return len(sizes[0][0]) if sizes and sizes[0] else 0
+
+
+def _checked(check: Any, lists: Any, key: str, lengths: tuple[int, ...], source: str | None) -> Floats:
+    """Return nested lists as an array after their lengths and `check` (of a number) hold."""
+    _check_lengths(lists, key, lengths, source)
+    try:
+        values: Floats = np.asarray(lists, np.float64)
+    except OverflowError as error:
+        raise ConfigError("a number is too large", source=source, key=key) from error
+    check(values, key, source)
+    return values
+
+
+def _check_lengths(lists: Any, key: str, lengths: tuple[int, ...], source: str | None) -> None:
+    nouns = {3: ("strides", "quantisers", "frames"), 2: ("ages", "frames")}[len(lengths)]
+    level = [(key, lists)]
+    for noun, length in zip(nouns, lengths, strict=True):
+        for where, found in level:
+            if len(found) != length or not length:
+                raise ConfigError(
+                    f"{where} has {len(found)} {noun}, expected {max(length, 1)}",
+                    hint="one list for each of `strides`, in it one for each of `qps`, in it a number for each frame"
+                    if len(lengths) == 3
+                    else "one list for each age of a frozen frame, in it a number for each frame",
+                    source=source,
+                    key=where,
+                )
+        level = [(f"{where}.{i}", part) for where, found in level for i, part in enumerate(found)]
+
+
+def _sizes(values: Floats, key: str, source: str | None) -> None:
+    bad = np.argwhere((values < 1) | (values > 1e8))
+    if len(bad):
+        where = tuple(int(i) for i in bad[0])
+        hint = "bytes of one encoded frame: 1 to 100,000,000"
+        message = f"no size of a frame: `{values[where]:.0f}`"
+        raise ConfigError(message, hint=hint, source=source, key=".".join(map(str, (key, *where))))
+    means = values.mean(axis=2)
+    rising = np.argwhere(np.diff(means, axis=1) > 0)
+    if len(rising):
+        stride, qp = (int(i) for i in rising[0])
+        finer, coarser = means[stride, qp], means[stride, qp + 1]
+        raise ConfigError(
+            f"frames grow with the quantiser: {finer:.0f} bytes on average, then {coarser:.0f}",
+            hint="coarser quantisers make smaller frames: order `bytes` as `qps` is, best quality first",
+            source=source,
+            key=f"{key}.{stride}.{qp + 1}",
+        )
+
+
+def _similarities(values: Floats, key: str, source: str | None) -> None:
+    bad = np.argwhere(~((values >= -1) & (values <= 1)))
+    if len(bad):
+        where = tuple(int(i) for i in bad[0])
+        hint = "SSIM as it is, not in decibels: -1 to 1, 1 for equal pictures"
+        message = f"no SSIM: `{values[where]:g}`"
+        raise ConfigError(message, hint=hint, source=source, key=".".join(map(str, (key, *where))))
