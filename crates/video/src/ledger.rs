@@ -1,0 +1,132 @@
+//! What a sender knows of its packets: sent, acknowledged, lost; cumulative and by time, in full packets.
+
+use fairweir_units::Time;
+
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct SentPacket {
+    /// When.
+    pub at: Time,
+    /// Its group of frames.
+    pub group: u32,
+    /// Its share of a full packet, by wire bytes.
+    pub size: f64,
+    /// Cumulative size up to and including it.
+    pub sum: f64,
+}
+
+/// Everything sent and what became of it, as far as acknowledgements tell. The path is FIFO, so a gap is a loss.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    packets: Vec<SentPacket>,
+    /// When how much was acknowledged in total.
+    delivered: Vec<(Time, f64)>,
+    /// Number of a lost packet, and how much was lost up to it; losses are found in order.
+    lost: Vec<(usize, f64)>,
+    /// Packets below this are known to be delivered or lost.
+    resolved: usize,
+}
+
+impl Ledger {
+    pub(crate) fn send(&mut self, at: Time, group: u32, size: f64) -> usize {
+        let sum = self.sent() + size;
+        self.packets.push(SentPacket { at, group, size, sum });
+        self.packets.len() - 1
+    }
+
+    /// Records the acknowledgement of packet `seq` and returns the numbers of the packets that it shows to be lost.
+    pub(crate) fn acknowledge(&mut self, now: Time, seq: usize) -> std::ops::Range<usize> {
+        let lost = self.resolved..seq;
+        for seq in lost.clone() {
+            let sum = self.lost() + self.packets[seq].size;
+            self.lost.push((seq, sum));
+        }
+        self.resolved = seq + 1;
+        let sum = self.delivered() + self.packets[seq].size;
+        self.delivered.push((now, sum));
+        lost
+    }
+
+    /// A packet.
+    pub fn packet(&self, seq: usize) -> &SentPacket {
+        &self.packets[seq]
+    }
+
+    /// Sent in total, packets.
+    pub fn sent(&self) -> f64 {
+        self.packets.last().map_or(0.0, |p| p.sum)
+    }
+
+    /// Acknowledged in total, packets.
+    pub fn delivered(&self) -> f64 {
+        self.delivered.last().map_or(0.0, |d| d.1)
+    }
+
+    /// Lost in total, packets.
+    pub fn lost(&self) -> f64 {
+        self.lost.last().map_or(0.0, |l| l.1)
+    }
+
+    /// Sent, and neither acknowledged nor known to be lost, packets.
+    pub fn in_flight(&self) -> f64 {
+        (self.sent() - self.delivered() - self.lost()).max(0.0)
+    }
+
+    /// How many packets (of any size) are in flight.
+    pub fn packets_in_flight(&self) -> usize {
+        self.packets.len() - self.resolved
+    }
+
+    /// How many packets were sent up to and including `time`.
+    pub fn count_by(&self, time: Time) -> usize {
+        self.packets.partition_point(|p| p.at <= time)
+    }
+
+    /// Size of the first `count` packets.
+    pub fn sum_of(&self, count: usize) -> f64 {
+        if count == 0 { 0.0 } else { self.packets[count - 1].sum }
+    }
+
+    /// Acknowledged up to and including `time`.
+    pub fn delivered_by(&self, time: Time) -> f64 {
+        match self.delivered.partition_point(|d| d.0 <= time) {
+            0 => 0.0,
+            n => self.delivered[n - 1].1,
+        }
+    }
+
+    /// Known now to be lost among the first `count` packets.
+    pub fn lost_among(&self, count: usize) -> f64 {
+        match self.lost.partition_point(|l| l.0 < count) {
+            0 => 0.0,
+            n => self.lost[n - 1].1,
+        }
+    }
+
+    /// Is it known what became of the first `count` packets?
+    pub fn is_resolved(&self, count: usize) -> bool {
+        count <= self.resolved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_is_a_loss_and_sums_are_by_time() {
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        let mut ledger = Ledger::default();
+        for i in 0..5 {
+            assert_eq!(ledger.send(at(10 * i), 0, 0.5), i as usize);
+        }
+        assert_eq!(ledger.acknowledge(at(60), 0), 0..0);
+        assert_eq!(ledger.acknowledge(at(90), 3), 1..3);
+        assert_eq!((ledger.sent(), ledger.delivered(), ledger.lost(), ledger.in_flight()), (2.5, 1.0, 1.0, 0.5));
+        assert_eq!((ledger.count_by(at(20)), ledger.sum_of(3)), (3, 1.5));
+        assert_eq!((ledger.delivered_by(at(89)), ledger.delivered_by(at(90))), (0.5, 1.0));
+        assert_eq!((ledger.lost_among(1), ledger.lost_among(2), ledger.lost_among(5)), (0.0, 0.5, 1.0));
+        assert!(ledger.is_resolved(4) && !ledger.is_resolved(5));
+        assert_eq!(ledger.packets_in_flight(), 1);
+    }
+}

@@ -1,0 +1,126 @@
+//! Delay, quality and frame rate: one definition for all senders, taken at the receiver.
+
+use crate::encoder::Encoder;
+use crate::table::ssim_db;
+use serde::Serialize;
+
+/// A captured frame as it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FrameRecord {
+    /// When it was captured, ms.
+    pub captured_ms: f64,
+    /// What happened: `shown`, `lost` (sent and never decodable), `late` (decoded after a newer one), `skipped` (not coded),
+    /// `dropped` (coded and not sent), `pending` (still on its way at the end).
+    pub fate: Fate,
+    /// When its packets were handed to the pacer, ms.
+    pub sent_ms: Option<f64>,
+    /// When it was shown, ms.
+    pub shown_ms: Option<f64>,
+    /// Its coded size, bytes.
+    pub bytes: f64,
+    /// Packets that restore its group, and packets sent for it.
+    pub message: u32,
+    /// See above.
+    pub total: u32,
+    /// How many frames ago its reference was captured; 0: coded without one.
+    pub distance: u32,
+    /// SSIM of what is on display for it, dB: of itself, or of the frame still shown.
+    pub ssim_db: f64,
+}
+
+/// What became of a captured frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fate {
+    /// Decoded and displayed.
+    Shown,
+    /// Sent and never decoded.
+    Lost,
+    /// Decoded when a newer frame had been shown.
+    Late,
+    /// Never coded.
+    Skipped,
+    /// Coded and never sent.
+    Dropped,
+    /// On its way when the run ended.
+    Pending,
+}
+
+/// The numbers of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Metrics {
+    /// Frames captured in the time that counts.
+    pub captured: u64,
+    /// Frames shown among them.
+    pub shown: u64,
+    /// Frames never coded.
+    pub skipped: u64,
+    /// Frames a second that are shown.
+    pub fps: f64,
+    /// Median time from capture to display over frames shown, ms.
+    pub delay_p50_ms: f64,
+    /// 95th percentile of it.
+    pub delay_p95_ms: f64,
+    /// SSIM of what is on display for each captured frame, frozen ones included: 25th percentile, dB.
+    pub ssim_p25_db: f64,
+    /// Its median.
+    pub ssim_p50_db: f64,
+    /// Its mean.
+    pub ssim_mean_db: f64,
+}
+
+/// The `p`-quantile of sorted numbers, between neighbours by distance; NaN of none.
+pub fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let at = p * last as f64;
+    let low = at.floor() as usize;
+    sorted[low] + (sorted[(low + 1).min(last)] - sorted[low]) * (at - low as f64)
+}
+
+/// Fills in what was on display for each frame: its own SSIM, or that of the newest frame shown before it.
+pub(crate) fn fill_display(records: &mut [FrameRecord], own: impl Fn(usize) -> f64, encoder: &mut dyn Encoder) {
+    let mut newest = None;
+    for (i, record) in records.iter_mut().enumerate() {
+        let ssim = if record.fate == Fate::Shown {
+            newest = Some(i as u32);
+            own(i)
+        } else {
+            encoder.frozen(i as u32, newest)
+        };
+        record.ssim_db = ssim_db(ssim);
+    }
+}
+
+impl Metrics {
+    /// Computes the metrics of frames captured at `fps` a second.
+    pub fn of(records: &[FrameRecord], fps: f64) -> Metrics {
+        let mut delays: Vec<f64> = records.iter().filter_map(|r| Some(r.shown_ms? - r.captured_ms)).collect();
+        delays.sort_by(f64::total_cmp);
+        let mut qualities: Vec<f64> = records.iter().map(|r| r.ssim_db).collect();
+        qualities.sort_by(f64::total_cmp);
+        let shown = delays.len() as f64;
+        Metrics {
+            captured: records.len() as u64,
+            shown: delays.len() as u64,
+            skipped: records.iter().filter(|r| r.fate == Fate::Skipped).count() as u64,
+            fps: if records.is_empty() { 0.0 } else { fps * shown / records.len() as f64 },
+            delay_p50_ms: quantile(&delays, 0.5),
+            delay_p95_ms: quantile(&delays, 0.95),
+            ssim_p25_db: quantile(&qualities, 0.25),
+            ssim_p50_db: quantile(&qualities, 0.5),
+            ssim_mean_db: qualities.iter().sum::<f64>() / qualities.len().max(1) as f64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_lie_between_neighbours() {
+        assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.5), 3.0);
+        assert_eq!(quantile(&[1.0, 2.0], 0.25), 1.25);
+        assert!(quantile(&[], 0.5).is_nan());
+    }
+}

@@ -1,0 +1,343 @@
+//! A sender's end: captured frames, their reference chain, groups of packets, and the pacer. What senders see and do.
+
+use crate::ledger::Ledger;
+use crate::table::Coded;
+use fairweir_units::{Dur, Time};
+use std::collections::VecDeque;
+
+/// What became of a captured frame at the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Captured; the encoder may be at it.
+    Captured,
+    /// Never coded.
+    Skipped,
+    /// Coded, not handed to the pacer.
+    Waiting,
+    /// Coded and given up before it was sent.
+    Dropped,
+    /// Handed to the pacer, in a group.
+    Sent(u32),
+}
+
+/// A captured frame as its sender knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// When the camera delivered it.
+    pub captured: Time,
+    /// Where it is.
+    pub stage: Stage,
+    /// The frame it was predicted from.
+    pub reference: Option<u32>,
+    /// What the encoder made of it.
+    pub coded: Option<Coded>,
+    /// Known never to be decodable: it, or what it depends on, was dropped or lost.
+    pub is_broken: bool,
+}
+
+/// Frames sent together: any `message` packets of `total` restore them (forward error correction, thesis 4.5).
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its frames, oldest first.
+    pub frames: Vec<u32>,
+    /// Packets that suffice.
+    pub message: u32,
+    /// Packets sent: what exceeds `message` is repair.
+    pub total: u32,
+    /// Size of each, as a share of a full packet by wire bytes.
+    pub size: f64,
+    /// When it was handed to the pacer.
+    pub handed: Time,
+    /// Packets known to be delivered and to be lost.
+    pub acknowledged: u32,
+    /// See above.
+    pub lost: u32,
+    /// Ledger's number of its first packet, once sent.
+    pub first: Option<usize>,
+}
+
+/// Sizes that all senders share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sizes {
+    /// Payload of a full packet, bytes.
+    pub payload: f64,
+    /// Bytes on the wire around it.
+    pub header: f64,
+}
+
+impl Sizes {
+    /// Wire bytes of a full packet.
+    pub fn full(&self) -> f64 {
+        self.payload + self.header
+    }
+
+    /// How many packets `bytes` of payload need.
+    pub fn packets(&self, bytes: f64) -> u32 {
+        (bytes / self.payload).ceil().max(1.0) as u32
+    }
+
+    /// Size of `bytes` of payload in full packets, headers included.
+    pub fn amount(&self, bytes: f64) -> f64 {
+        (bytes + f64::from(self.packets(bytes)) * self.header) / self.full()
+    }
+}
+
+/// The sender's end of a session: what [`Sender`](crate::Sender)s look at and act on. Amounts are in full packets.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// The time.
+    pub now: Time,
+    /// Between two captured frames.
+    pub frame_interval: Dur,
+    /// Sizes of packets.
+    pub sizes: Sizes,
+    /// What was sent and what became of it.
+    pub ledger: Ledger,
+    frames: Vec<Frame>,
+    groups: Vec<Group>,
+    waiting: Vec<u32>,
+    pacer: Pacer,
+    min_rtt: Option<Dur>,
+    smoothed_rtt: Option<f64>,
+    /// How often a reference was lost: how many frames were coded from another than the last one.
+    pub(crate) recoveries: u64,
+}
+
+/// Packets that wait to be sent, one after another at a rate.
+#[derive(Debug, Default)]
+struct Pacer {
+    /// Groups and how many of their packets still have to go.
+    queue: VecDeque<(u32, u32)>,
+    /// Full packets a second.
+    rate: f64,
+    /// When the last one went, and its size.
+    last: Option<(Time, f64)>,
+    backlog: f64,
+}
+
+impl Pacer {
+    /// When the next packet goes, if any.
+    fn next(&self, now: Time) -> Time {
+        if self.queue.is_empty() || self.rate <= 0.0 {
+            return Time::NEVER;
+        }
+        match self.last {
+            None => now,
+            Some((at, size)) => at.after(Dur::from_secs_f64((size / self.rate).min(3600.0))).max(now),
+        }
+    }
+}
+
+impl Outgoing {
+    pub(crate) fn new(frame_interval: Dur, sizes: Sizes) -> Outgoing {
+        Outgoing {
+            now: Time::ZERO,
+            frame_interval,
+            sizes,
+            ledger: Ledger::default(),
+            frames: Vec::new(),
+            groups: Vec::new(),
+            waiting: Vec::new(),
+            pacer: Pacer::default(),
+            min_rtt: None,
+            smoothed_rtt: None,
+            recoveries: 0,
+        }
+    }
+
+    /// All captured frames.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    /// All groups, in order of sending.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// Frames that are coded and not sent, oldest first.
+    pub fn waiting(&self) -> &[u32] {
+        &self.waiting
+    }
+
+    /// Size of a coded frame, full packets.
+    pub fn amount(&self, frame: u32) -> f64 {
+        self.frames[frame as usize].coded.map_or(0.0, |c| self.sizes.amount(c.bytes))
+    }
+
+    /// In the pacer, full packets.
+    pub fn backlog(&self) -> f64 {
+        self.pacer.backlog
+    }
+
+    /// Seconds between two captured frames.
+    pub fn frame_secs(&self) -> f64 {
+        self.frame_interval.as_secs_f64()
+    }
+
+    /// The smallest RTT so far.
+    pub fn min_rtt(&self) -> Option<Dur> {
+        self.min_rtt
+    }
+
+    /// The smoothed RTT, s (RFC 6298's gain of 1/8); `None` before the first acknowledgement.
+    pub fn smoothed_rtt(&self) -> Option<f64> {
+        self.smoothed_rtt
+    }
+
+    /// Sets the pacer's rate, full packets a second.
+    pub fn set_pacing(&mut self, rate: f64) {
+        self.pacer.rate = rate;
+    }
+
+    /// Hands waiting frames to the pacer as one group with `repair` packets beyond its message.
+    pub fn send(&mut self, frames: &[u32], repair: u32) -> u32 {
+        let bytes: f64 = frames.iter().filter_map(|&f| self.frames[f as usize].coded).map(|c| c.bytes).sum();
+        let message = self.sizes.packets(bytes);
+        let size = (bytes / f64::from(message) + self.sizes.header) / self.sizes.full();
+        let id = self.groups.len() as u32;
+        self.waiting.retain(|w| !frames.contains(w));
+        for &frame in frames {
+            self.frames[frame as usize].stage = Stage::Sent(id);
+        }
+        let total = message + repair;
+        self.groups.push(Group {
+            frames: frames.to_vec(),
+            message,
+            total,
+            size,
+            handed: self.now,
+            acknowledged: 0,
+            lost: 0,
+            first: None,
+        });
+        self.pacer.queue.push_back((id, total));
+        self.pacer.backlog += f64::from(total) * size;
+        id
+    }
+
+    /// Sends `count` more packets of a group, ahead of all others: a retransmission, or more repair.
+    pub fn send_more(&mut self, group: u32, count: u32) {
+        self.groups[group as usize].total += count;
+        self.pacer.queue.push_front((group, count));
+        self.pacer.backlog += f64::from(count) * self.groups[group as usize].size;
+    }
+
+    /// Gives a waiting frame up. Whatever was predicted from it is broken; the next frame has another reference.
+    pub fn drop_waiting(&mut self, frame: u32) {
+        self.waiting.retain(|&w| w != frame);
+        self.frames[frame as usize].stage = Stage::Dropped;
+        self.break_chain(frame);
+    }
+
+    /// The newest coded frame, whatever became of it.
+    pub(crate) fn last_coded(&self) -> Option<u32> {
+        (0..self.frames.len() as u32).rev().find(|&f| self.frames[f as usize].coded.is_some())
+    }
+
+    /// The newest coded frame that is not known to be broken: what the next one is predicted from.
+    pub fn reference(&self) -> Option<u32> {
+        (0..self.frames.len() as u32).rev().find(|&f| {
+            let frame = &self.frames[f as usize];
+            !frame.is_broken && matches!(frame.stage, Stage::Waiting | Stage::Sent(_))
+        })
+    }
+
+    /// The newest frame that is known to be decoded.
+    pub fn acknowledged_reference(&self) -> Option<u32> {
+        (0..self.frames.len() as u32).rev().find(|&f| self.is_decoded(f))
+    }
+
+    /// Is a frame known to have been decoded?
+    fn is_decoded(&self, frame: u32) -> bool {
+        let frame = &self.frames[frame as usize];
+        let Stage::Sent(group) = frame.stage else { return false };
+        let group = &self.groups[group as usize];
+        !frame.is_broken && group.acknowledged >= group.message
+    }
+
+    pub(crate) fn next_packet_at(&self) -> Time {
+        self.pacer.next(self.now)
+    }
+
+    /// Sends the packet whose turn it is: its number, its group.
+    pub(crate) fn send_packet(&mut self) -> (usize, u32) {
+        let (id, left) = self.pacer.queue.front_mut().expect("called when a packet is due");
+        let (group_id, size) = (*id, self.groups[*id as usize].size);
+        *left -= 1;
+        if *left == 0 {
+            self.pacer.queue.pop_front();
+        }
+        self.pacer.backlog = if self.pacer.queue.is_empty() { 0.0 } else { (self.pacer.backlog - size).max(0.0) };
+        self.pacer.last = Some((self.now, size));
+        let seq = self.ledger.send(self.now, group_id, size);
+        self.groups[group_id as usize].first.get_or_insert(seq);
+        (seq, group_id)
+    }
+
+    pub(crate) fn capture(&mut self) -> u32 {
+        let frame =
+            Frame { captured: self.now, stage: Stage::Captured, reference: None, coded: None, is_broken: false };
+        self.frames.push(frame);
+        self.frames.len() as u32 - 1
+    }
+
+    pub(crate) fn skip(&mut self, frame: u32) {
+        self.frames[frame as usize].stage = Stage::Skipped;
+    }
+
+    pub(crate) fn coded(&mut self, frame: u32, reference: Option<u32>, coded: Coded) {
+        let is_broken = reference.is_some_and(|r| self.frames[r as usize].is_broken);
+        if frame > 0 && reference.is_none_or(|r| r + 1 < frame) {
+            self.recoveries += 1;
+        }
+        let f = &mut self.frames[frame as usize];
+        (f.reference, f.coded, f.is_broken) = (reference, Some(coded), is_broken);
+        f.stage = Stage::Waiting;
+        self.waiting.push(frame);
+    }
+
+    /// Records an acknowledgement; returns the packets that turn out to be lost.
+    pub(crate) fn acknowledge(&mut self, seq: usize) -> std::ops::Range<usize> {
+        let packet = *self.ledger.packet(seq);
+        let rtt = self.now.since(packet.at);
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |m| m.min(rtt)));
+        let secs = rtt.as_secs_f64();
+        self.smoothed_rtt = Some(self.smoothed_rtt.map_or(secs, |s| s + (secs - s) / 8.0));
+        let lost = self.ledger.acknowledge(self.now, seq);
+        for seq in lost.clone() {
+            let id = self.ledger.packet(seq).group;
+            self.groups[id as usize].lost += 1;
+        }
+        self.groups[packet.group as usize].acknowledged += 1;
+        lost
+    }
+
+    /// Marks the frames of a group as broken if too few of its packets can still arrive.
+    pub(crate) fn check_group(&mut self, id: u32) {
+        let group = &self.groups[id as usize];
+        if group.total - group.lost < group.message && !self.frames[group.frames[0] as usize].is_broken {
+            for frame in group.frames.clone() {
+                self.break_chain(frame);
+            }
+        }
+    }
+
+    /// A frame cannot be decoded, and so cannot whatever depends on it.
+    fn break_chain(&mut self, frame: u32) {
+        self.frames[frame as usize].is_broken = true;
+        for f in frame as usize + 1..self.frames.len() {
+            if self.frames[f].reference.is_some_and(|r| self.frames[r as usize].is_broken) {
+                self.frames[f].is_broken = true;
+            }
+        }
+        // What still waits and depends on it is useless.
+        for &waiting in &self.waiting {
+            if self.frames[waiting as usize].is_broken {
+                self.frames[waiting as usize].stage = Stage::Dropped;
+            }
+        }
+        let frames = &self.frames;
+        self.waiting.retain(|&w| !frames[w as usize].is_broken);
+    }
+}

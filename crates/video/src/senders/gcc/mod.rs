@@ -1,0 +1,111 @@
+//! Google congestion control, WebRTC's: the delay's gradient, additive and multiplicative increase, loss.
+//!
+//! **Source**: S. Holmer et al., draft-ietf-rmcat-gcc-02, "A Google congestion control algorithm for real-time
+//! communication"; G. Carlucci et al., "Analysis and design of the Google congestion control for WebRTC", MMSys 2016. As in
+//! today's WebRTC the gradient is a regression line (the draft has a Kalman filter), with WebRTC's constants.
+//!
+//! **Deviations**: no probing at the start (the rate begins at 300 kbps and grows by 8 % a second); acknowledgements come
+//! for each packet and are evaluated every 50 ms; the acknowledged rate is that of the last 500 ms.
+
+mod aimd;
+mod arrivals;
+mod loss;
+mod overuse;
+
+pub(super) use loss::LossController;
+
+use super::{Ack, Recovery, Sender, Wish, send_all};
+use crate::encoder::Quality;
+use crate::outgoing::Outgoing;
+use aimd::RateControl;
+use arrivals::ArrivalGroups;
+use fairweir_units::{Dur, Time};
+use overuse::{OveruseDetector, Usage};
+use std::collections::VecDeque;
+
+/// The acknowledged rate is measured over this long.
+const RATE_WINDOW: Dur = Dur::from_millis(500);
+/// How often feedback is evaluated.
+const FEEDBACK_INTERVAL: Dur = Dur::from_millis(50);
+/// The pacer is faster than the target by this factor.
+const PACING: f64 = 2.5;
+/// Frames are not coded while the pacer holds more than this of the rate, s.
+const MAX_BACKLOG_S: f64 = 0.4;
+
+/// WebRTC's sender.
+#[derive(Debug)]
+pub(super) struct Gcc {
+    arrivals: ArrivalGroups,
+    detector: OveruseDetector,
+    control: RateControl,
+    loss: LossController,
+    /// Arrivals of the last [`RATE_WINDOW`]: when, bits.
+    acknowledged: VecDeque<(Time, f64)>,
+    acknowledged_bits: f64,
+    last_feedback: Time,
+}
+
+impl Gcc {
+    pub(super) fn new() -> Gcc {
+        Gcc {
+            arrivals: ArrivalGroups::default(),
+            detector: OveruseDetector::new(),
+            control: RateControl::new(),
+            loss: LossController::new(),
+            acknowledged: VecDeque::new(),
+            acknowledged_bits: 0.0,
+            last_feedback: Time::ZERO,
+        }
+    }
+
+    /// Full packets a second.
+    fn rate(&self, outgoing: &Outgoing) -> f64 {
+        self.control.target().min(self.loss.cap()) / (outgoing.sizes.full() * 8.0)
+    }
+
+    /// Bits per second that were acknowledged of late; `None` while there is too little to tell.
+    fn acknowledged_rate(&mut self, arrived: Time, bits: f64) -> Option<f64> {
+        self.acknowledged.push_back((arrived, bits));
+        self.acknowledged_bits += bits;
+        while self.acknowledged.front().is_some_and(|a| arrived.since(a.0) > RATE_WINDOW) {
+            self.acknowledged_bits -= self.acknowledged.pop_front().map_or(0.0, |a| a.1);
+        }
+        let is_full = arrived >= Time::ZERO.after(RATE_WINDOW) && self.acknowledged.len() > 1;
+        is_full.then(|| self.acknowledged_bits / RATE_WINDOW.as_secs_f64())
+    }
+}
+
+impl Sender for Gcc {
+    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish {
+        let rate = self.rate(outgoing);
+        if outgoing.backlog() > MAX_BACKLOG_S * rate {
+            return Wish::Skip;
+        }
+        Wish::Code(Quality::target(rate * outgoing.frame_secs() * outgoing.sizes.payload))
+    }
+
+    fn on_ready(&mut self, outgoing: &mut Outgoing) {
+        outgoing.set_pacing(PACING * self.rate(outgoing));
+        send_all(outgoing);
+    }
+
+    fn on_ack(&mut self, outgoing: &mut Outgoing, ack: &Ack) {
+        let bits = ack.size * outgoing.sizes.full() * 8.0;
+        let rate = self.acknowledged_rate(ack.arrived, bits);
+        if let Some(delta) = self.arrivals.arrive(ack.sent, ack.arrived) {
+            self.detector.update(&delta);
+        }
+        let rtt = outgoing.smoothed_rtt().unwrap_or(0.1);
+        self.loss.observe(outgoing.now, ack.lost, rtt, self.control.target());
+        let usage = self.detector.usage();
+        let is_due = outgoing.now.since(self.last_feedback) >= FEEDBACK_INTERVAL;
+        if is_due || (usage == Usage::Over && self.control.may_decrease(outgoing.now, rtt, rate)) {
+            self.last_feedback = outgoing.now;
+            self.control.update(outgoing.now, usage, rate, rtt);
+        }
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Retransmit
+    }
+}

@@ -1,0 +1,166 @@
+//! Senders: what decides when a frame is coded, how large it is, and when its packets go.
+
+mod fixed;
+pub mod gcc;
+mod salsify;
+mod vegas;
+
+use crate::encoder::Quality;
+use crate::outgoing::Outgoing;
+use crate::table::Coded;
+use fairweir_path::ConfigError;
+use fairweir_units::{Rate, Time};
+use serde::{Deserialize, Serialize};
+
+/// What is to become of a captured frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wish {
+    /// Nothing.
+    Skip,
+    /// Code it.
+    Code(Quality),
+    /// Code it twice, then choose ([`Sender::choose`]).
+    Try(Quality, Quality),
+}
+
+/// How a sender gets over losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Lost packets are sent again; frames wait for them.
+    Retransmit,
+    /// The next frame is predicted from the newest frame that is not known to be lost.
+    Reference,
+    /// The next frame is predicted from the newest frame known to be decoded.
+    Acknowledged,
+}
+
+/// An acknowledged packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// Its number.
+    pub seq: usize,
+    /// Its group of frames.
+    pub group: u32,
+    /// Its share of a full packet.
+    pub size: f64,
+    /// When it was sent.
+    pub sent: Time,
+    /// When the receiver got it.
+    pub arrived: Time,
+    /// Packets before it that this shows to be lost.
+    pub lost: u32,
+}
+
+/// A decision as a sender explains it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Decision {
+    /// When, ms.
+    pub at_ms: f64,
+    /// The rule or leaf that decided.
+    pub leaf: String,
+    /// Smallest and largest rate of the link that the observations allow, packets a step.
+    pub min_c: f64,
+    /// See above; `None`: no bound.
+    pub max_c: Option<f64>,
+    /// Largest queue that they allow, packets.
+    pub max_q: f64,
+    /// The rate that cannot be lost, packets a step.
+    pub safe_rate: f64,
+    /// Where the belief comes from.
+    pub belief: String,
+    /// Packets in the pacer.
+    pub backlog: f64,
+    /// Frames sent by it.
+    pub frames: Vec<u32>,
+    /// Packets that restore them, and repair.
+    pub message: u32,
+    /// See above.
+    pub repair: u32,
+    /// Size asked of the encoder, bytes; 0: the frame is skipped.
+    pub encode_bytes: f64,
+}
+
+/// One way to send video.
+pub trait Sender: Send {
+    /// A frame was captured.
+    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish;
+
+    /// Which of two codings is sent? `None`: neither, the frame is skipped.
+    fn choose(&mut self, _outgoing: &Outgoing, _tried: &[Coded; 2]) -> Option<usize> {
+        Some(0)
+    }
+
+    /// The time for coding has passed: the frame waits now ([`Outgoing::waiting`]), unless it was skipped.
+    fn on_ready(&mut self, outgoing: &mut Outgoing);
+
+    /// A packet was acknowledged.
+    fn on_ack(&mut self, _outgoing: &mut Outgoing, _ack: &Ack) {}
+
+    /// When [`Sender::on_timer`] is due.
+    fn next_timer(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// It is.
+    fn on_timer(&mut self, _outgoing: &mut Outgoing) {}
+
+    /// How it gets over losses, at present.
+    fn recovery(&self) -> Recovery {
+        Recovery::Reference
+    }
+
+    /// The decision taken in the last call, if any.
+    fn take_decision(&mut self) -> Option<Decision> {
+        None
+    }
+}
+
+/// A sender and its parameters.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SenderConfig {
+    /// A fixed rate.
+    Fixed {
+        /// Of packets on the wire.
+        rate: Rate,
+    },
+    /// Google congestion control.
+    Gcc {},
+    /// WebRTC's media path over a Vegas window.
+    Vegas {},
+    /// Salsify.
+    Salsify {},
+}
+
+/// Name and summary of every sender.
+pub const SENDERS: [(&str, &str); 4] = [
+    ("fixed", "a fixed rate, whatever happens"),
+    ("gcc", "WebRTC's Google congestion control: delay gradient and loss (draft-ietf-rmcat-gcc-02)"),
+    ("vegas", "WebRTC's media path with a TCP Vegas window of 10 queued packets"),
+    ("salsify", "Salsify: two codings of each frame, the one that fits 100 ms of the link (NSDI'18)"),
+];
+
+impl SenderConfig {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        match self {
+            SenderConfig::Fixed { rate } => fairweir_path::check_rate("rate", *rate),
+            SenderConfig::Gcc {} | SenderConfig::Vegas {} | SenderConfig::Salsify {} => Ok(()),
+        }
+    }
+
+    pub(crate) fn build(&self) -> Result<Box<dyn Sender>, ConfigError> {
+        Ok(match self {
+            SenderConfig::Fixed { rate } => Box::new(fixed::Fixed::new(*rate)),
+            SenderConfig::Gcc {} => Box::new(gcc::Gcc::new()),
+            SenderConfig::Vegas {} => Box::new(vegas::Vegas::new()),
+            SenderConfig::Salsify {} => Box::new(salsify::Salsify::new()),
+        })
+    }
+}
+
+/// Hands all that waits to the pacer, each frame as a group of its own without repair.
+fn send_all(outgoing: &mut Outgoing) {
+    while let Some(&frame) = outgoing.waiting().first() {
+        outgoing.send(&[frame], 0);
+    }
+}

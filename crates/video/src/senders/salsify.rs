@@ -1,0 +1,128 @@
+//! Salsify: each frame is coded twice, and what fits the network is sent.
+//!
+//! **Source**: S. Fouladi et al., "Salsify: low-latency network video through tighter integration between a video codec and
+//! a transport protocol", NSDI 2018, section 3; constants of its published sender and receiver.
+//!
+//! **Deviations**: the receiver's estimate is computed from acknowledgements here; with codecs other than VP8 its quantiser
+//! indices stand for equal steps on their scale; losses put the sender into its conservative mode for 5 s (there: an unknown
+//! state of the receiver's decoder does); incomplete frames are never shown.
+
+use super::{Ack, Recovery, Sender, Wish, send_all};
+use crate::encoder::Quality;
+use crate::outgoing::Outgoing;
+use crate::table::Coded;
+use fairweir_units::{Dur, Time};
+
+/// A frame may fill the network for this long.
+const MAX_DELAY_S: f64 = 0.1;
+/// Weight of a new interval between arrivals.
+const ALPHA: f64 = 0.1;
+/// Steps of VP8's quantiser index, where it starts, and its bounds.
+const FINER: f64 = 17.0;
+const COARSER: f64 = 23.0;
+const FIRST_QUANTISER: f64 = 64.0;
+const MIN_QUANTISER: f64 = 3.0;
+const MAX_QUANTISER: f64 = 127.0;
+/// Packets go five times faster than they arrive, but at intervals within these bounds.
+const PACING: f64 = 5.0;
+const MIN_INTERVAL_S: f64 = 0.5e-3;
+const MAX_INTERVAL_S: f64 = 2e-3;
+/// So many frames in a row may be skipped.
+const MAX_SKIPPED: u32 = 3;
+/// After a loss frames are predicted only from what the receiver is known to have.
+const CONSERVATIVE: Dur = Dur::from_secs(5);
+
+/// Salsify's sender.
+#[derive(Debug)]
+pub(super) struct Salsify {
+    /// Mean interval between arrivals, s; `None` before the first.
+    interval: Option<f64>,
+    last_arrival: Option<Time>,
+    last_group: Option<u32>,
+    quantiser: f64,
+    tried: (f64, f64),
+    skipped: u32,
+    conservative_until: Time,
+    now: Time,
+}
+
+impl Salsify {
+    pub(super) fn new() -> Salsify {
+        Salsify {
+            interval: None,
+            last_arrival: None,
+            last_group: None,
+            quantiser: FIRST_QUANTISER,
+            tried: (0.0, 0.0),
+            skipped: 0,
+            conservative_until: Time::ZERO,
+            now: Time::ZERO,
+        }
+    }
+
+    /// Bytes that a frame may have.
+    fn budget(&self, outgoing: &Outgoing) -> f64 {
+        let Some(interval) = self.interval else { return f64::INFINITY };
+        let on_their_way = outgoing.ledger.packets_in_flight() as f64 + outgoing.backlog();
+        outgoing.sizes.payload * (MAX_DELAY_S / interval.max(1e-6) - on_their_way).max(0.0)
+    }
+
+    /// Takes in the interval since the last arrival, less the pause that the sender made between two frames.
+    fn observe(&mut self, arrived: Time, pause: f64) {
+        let Some(last) = self.last_arrival.replace(arrived) else {
+            self.interval = Some(0.0);
+            return;
+        };
+        let gap = (arrived.since(last).as_secs_f64() - pause).max(0.0);
+        self.interval = self.interval.map(|average| average + ALPHA * (gap - average));
+    }
+}
+
+impl Sender for Salsify {
+    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish {
+        self.now = outgoing.now;
+        self.tried = ((self.quantiser - FINER).max(MIN_QUANTISER), (self.quantiser + COARSER).min(MAX_QUANTISER));
+        Wish::Try(Quality::Vp8Index(self.tried.0), Quality::Vp8Index(self.tried.1))
+    }
+
+    fn choose(&mut self, outgoing: &Outgoing, tried: &[Coded; 2]) -> Option<usize> {
+        let budget = self.budget(outgoing);
+        let chosen = if tried[0].bytes <= budget {
+            0
+        } else if tried[1].bytes <= budget || self.skipped >= MAX_SKIPPED {
+            1
+        } else {
+            self.skipped += 1;
+            return None;
+        };
+        self.skipped = 0;
+        self.quantiser = if chosen == 0 { self.tried.0 } else { self.tried.1 };
+        Some(chosen)
+    }
+
+    fn on_ready(&mut self, outgoing: &mut Outgoing) {
+        let interval = (self.interval.unwrap_or(0.0) / PACING).clamp(MIN_INTERVAL_S, MAX_INTERVAL_S);
+        outgoing.set_pacing(1.0 / interval);
+        send_all(outgoing);
+    }
+
+    fn on_ack(&mut self, outgoing: &mut Outgoing, ack: &Ack) {
+        self.now = outgoing.now;
+        // The first packet of a frame carries how long the sender paused before it.
+        let pause = match self.last_group.replace(ack.group) {
+            Some(last) if last != ack.group => {
+                let handed = |group: u32| outgoing.groups()[group as usize].handed;
+                handed(ack.group).since(handed(last)).as_secs_f64()
+            }
+            _ => 0.0,
+        };
+        self.observe(ack.arrived, pause);
+        if ack.lost > 0 {
+            self.conservative_until = outgoing.now.after(CONSERVATIVE);
+        }
+    }
+
+    fn recovery(&self) -> Recovery {
+        if self.now < self.conservative_until { Recovery::Acknowledged } else { Recovery::Reference }
+    }
+}

@@ -1,0 +1,348 @@
+//! A session: camera, encoder, sender, network and receiver on one virtual clock.
+
+use crate::config::{Config, TAIL};
+use crate::encoder::{Encoder, Job, Quality, TableEncoder};
+use crate::metrics::{self, Fate, FrameRecord, Metrics};
+use crate::network::{self, Network};
+use crate::outgoing::{Outgoing, Sizes, Stage};
+use crate::receiver::Receiver;
+use crate::senders::{Ack, Decision, Recovery, Sender, Wish};
+use crate::table::{Coded, Table};
+use fairweir_path::ConfigError;
+use fairweir_units::{Dur, Time};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+/// The encoder's random stream; the network's come behind it.
+const ENCODER_STREAM: u64 = 1 << 32;
+
+/// Why a session did not end well.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SessionError {
+    /// The configuration is refused.
+    #[error(transparent)]
+    BadConfig(#[from] ConfigError),
+    /// A live encoder failed.
+    #[error("the encoder failed: {0}")]
+    Encoder(String),
+    /// The caller stopped it.
+    #[error("interrupted at {at}")]
+    Interrupted {
+        /// When, on the virtual clock.
+        at: Time,
+    },
+}
+
+/// What a session comes to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// Delay, quality, frame rate.
+    pub metrics: Metrics,
+    /// What was sent, lost and used.
+    pub traffic: Traffic,
+    /// Every frame captured, if asked for.
+    pub frames: Vec<FrameRecord>,
+    /// Every decision of the sender, if asked for and if it has any to tell.
+    pub decisions: Vec<Decision>,
+}
+
+/// What was sent and what of it arrived, over the time that counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Traffic {
+    /// Rate of arrivals at the receiver, wire bytes, Mbps.
+    pub delivered_mbps: f64,
+    /// The same over what the link could have carried.
+    pub link_use: f64,
+    /// Share of the packets sent that never arrived.
+    pub loss: f64,
+    /// Share of the packets sent that were repair or retransmission.
+    pub repair: f64,
+    /// Frames coded from another reference than the frame before.
+    pub recoveries: u64,
+}
+
+/// Plays a session with frames coded from a table.
+///
+/// # Errors
+/// See [`SessionError`].
+pub fn play(
+    config: &Config,
+    table: Table,
+    progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
+) -> Result<Outcome, SessionError> {
+    let mut rng = ChaCha8Rng::seed_from_u64(config.seed);
+    rng.set_stream(ENCODER_STREAM);
+    let mut encoder = TableEncoder::new(table, config.miss(), rng);
+    play_with(config, &mut encoder, progress)
+}
+
+/// Plays a session with frames coded by any encoder.
+///
+/// # Errors
+/// See [`SessionError`].
+pub fn play_with(
+    config: &Config,
+    encoder: &mut dyn Encoder,
+    progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
+) -> Result<Outcome, SessionError> {
+    config.validate()?;
+    let sender = config.sender.build()?;
+    Session::new(config, encoder, sender).play(progress)
+}
+
+/// What happens next. The order is the order at equal times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Arrival,
+    Acknowledgement,
+    Coded,
+    Capture,
+    Timer,
+    Packet,
+}
+
+struct Session<'a> {
+    config: &'a Config,
+    encoder: &'a mut dyn Encoder,
+    sender: Box<dyn Sender>,
+    outgoing: Outgoing,
+    network: Network,
+    receiver: Receiver,
+    /// Packets on their way: when they arrive, their number, their group.
+    flying: VecDeque<(Time, usize, u32)>,
+    /// Acknowledgements on their way: when they arrive, the packet, when it arrived.
+    acks: VecDeque<(Time, usize, Time)>,
+    /// The frame in the encoder and what becomes of it; `None`: it is skipped.
+    coding: Option<(Time, u32, Option<Trials>)>,
+    next_capture: Time,
+    captured: u32,
+    arrived: Tally,
+    decisions: Vec<Decision>,
+}
+
+/// A frame coded at one or two qualities from one reference.
+#[derive(Clone, Copy, Debug)]
+struct Trials {
+    reference: Option<u32>,
+    coded: [Option<Coded>; 2],
+}
+
+/// Packets in the time that counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    bytes: f64,
+    sent: u64,
+    lost: u64,
+}
+
+impl<'a> Session<'a> {
+    fn new(config: &'a Config, encoder: &'a mut dyn Encoder, sender: Box<dyn Sender>) -> Session<'a> {
+        let sizes = Sizes { payload: config.payload_bytes as f64, header: config.header_bytes as f64 };
+        Session {
+            config,
+            encoder,
+            sender,
+            outgoing: Outgoing::new(config.frame_interval(), sizes),
+            network: Network::new(&config.network, config.seed),
+            receiver: Receiver::new(config.decode_ns),
+            flying: VecDeque::new(),
+            acks: VecDeque::new(),
+            coding: None,
+            next_capture: Time::ZERO,
+            captured: 0,
+            arrived: Tally::default(),
+            decisions: Vec::new(),
+        }
+    }
+
+    fn play(mut self, progress: &mut dyn FnMut(Time) -> ControlFlow<()>) -> Result<Outcome, SessionError> {
+        const PROGRESS: Dur = Dur::from_secs(1);
+        let end = self.config.end();
+        let mut next_progress = Time::ZERO;
+        loop {
+            let (at, event) = self.next();
+            if at >= end {
+                break;
+            }
+            self.outgoing.now = at;
+            if at >= next_progress {
+                next_progress = at.after(PROGRESS);
+                if progress(at).is_break() {
+                    return Err(SessionError::Interrupted { at });
+                }
+            }
+            match event {
+                Event::Arrival => self.arrive(at),
+                Event::Acknowledgement => self.acknowledge(),
+                Event::Coded => self.finish_coding(),
+                Event::Capture => self.capture()?,
+                Event::Timer => self.sender.on_timer(&mut self.outgoing),
+                Event::Packet => self.send_packet(at),
+            }
+            if self.config.explain
+                && let Some(decision) = self.sender.take_decision()
+            {
+                self.decisions.push(decision);
+            }
+        }
+        Ok(self.finish())
+    }
+
+    fn next(&self) -> (Time, Event) {
+        [
+            (self.flying.front().map_or(Time::NEVER, |f| f.0), Event::Arrival),
+            (self.acks.front().map_or(Time::NEVER, |a| a.0), Event::Acknowledgement),
+            (self.coding.as_ref().map_or(Time::NEVER, |c| c.0), Event::Coded),
+            (self.next_capture, Event::Capture),
+            (self.sender.next_timer(), Event::Timer),
+            (self.outgoing.next_packet_at(), Event::Packet),
+        ]
+        .into_iter()
+        .min()
+        .expect("six candidates")
+    }
+
+    fn capture(&mut self) -> Result<(), SessionError> {
+        self.captured += 1;
+        // From the count, so that no rounding of the interval adds up.
+        self.next_capture = Time::ZERO.after(Dur::from_secs_f64(f64::from(self.captured) / self.config.fps));
+        let frame = self.outgoing.capture();
+        let wish = self.sender.on_frame(&mut self.outgoing);
+        let reference = match self.sender.recovery() {
+            Recovery::Retransmit => self.outgoing.last_coded(),
+            Recovery::Reference => self.outgoing.reference(),
+            Recovery::Acknowledged => self.outgoing.acknowledged_reference(),
+        };
+        let mut code = |quality| self.encoder.encode(&Job { frame, reference, quality }).map_err(SessionError::Encoder);
+        let coded = match wish {
+            Wish::Skip => None,
+            Wish::Code(quality) => Some([Some(code(quality)?), None]),
+            Wish::Try(a, b) => Some([Some(code(a)?), Some(code(b)?)]),
+        };
+        let trials = coded.map(|coded| Trials { reference, coded });
+        self.coding = Some((self.outgoing.now.after(self.config.encode_ns), frame, trials));
+        Ok(())
+    }
+
+    fn finish_coding(&mut self) {
+        let (_, frame, trials) = self.coding.take().expect("called when a frame is coded");
+        let chosen = trials.and_then(|Trials { reference, coded }| match coded {
+            [Some(a), Some(b)] => Some((reference, [a, b][self.sender.choose(&self.outgoing, &[a, b])?.min(1)])),
+            [one, _] => Some((reference, one?)),
+        });
+        match chosen {
+            None => self.outgoing.skip(frame),
+            Some((reference, coded)) => self.outgoing.coded(frame, reference, coded),
+        }
+        self.sender.on_ready(&mut self.outgoing);
+    }
+
+    fn send_packet(&mut self, now: Time) {
+        let (seq, group) = self.outgoing.send_packet();
+        let bytes = self.outgoing.ledger.packet(seq).size * self.outgoing.sizes.full();
+        let counts = now >= Time::ZERO.after(self.config.from_ns);
+        self.arrived.sent += u64::from(counts);
+        match self.network.send(now, bytes) {
+            network::Fate::Arrives(at) => self.flying.push_back((at, seq, group)),
+            network::Fate::Lost => self.arrived.lost += u64::from(counts),
+        }
+    }
+
+    fn arrive(&mut self, now: Time) {
+        let (_, seq, id) = self.flying.pop_front().expect("called when a packet arrives");
+        if now >= Time::ZERO.after(self.config.from_ns) {
+            self.arrived.bytes += self.outgoing.ledger.packet(seq).size * self.outgoing.sizes.full();
+        }
+        self.receiver.arrive(now, id, &self.outgoing.groups()[id as usize], self.outgoing.frames());
+        if let network::Fate::Arrives(at) = self.network.acknowledge(now) {
+            self.acks.push_back((at, seq, now));
+        }
+    }
+
+    fn acknowledge(&mut self) {
+        let (_, seq, arrived) = self.acks.pop_front().expect("called when an acknowledgement arrives");
+        let lost = self.outgoing.acknowledge(seq);
+        let packet = *self.outgoing.ledger.packet(seq);
+        for seq in lost.clone() {
+            let group = self.outgoing.ledger.packet(seq).group;
+            if self.sender.recovery() == Recovery::Retransmit {
+                self.outgoing.send_more(group, 1);
+            } else {
+                self.outgoing.check_group(group);
+            }
+        }
+        let ack =
+            Ack { seq, group: packet.group, size: packet.size, sent: packet.at, arrived, lost: lost.len() as u32 };
+        self.sender.on_ack(&mut self.outgoing, &ack);
+    }
+
+    fn finish(self) -> Outcome {
+        let Session { config, encoder, outgoing, receiver, network, arrived, decisions, .. } = self;
+        let ms = |time: Time| time.as_secs_f64() * 1e3;
+        let mut records: Vec<FrameRecord> = (0..outgoing.frames().len() as u32)
+            .map(|i| {
+                let frame = outgoing.frames()[i as usize];
+                let received = receiver.frame(i);
+                let group = match frame.stage {
+                    Stage::Sent(group) => Some(&outgoing.groups()[group as usize]),
+                    _ => None,
+                };
+                let fate = match frame.stage {
+                    _ if received.shown.is_some() => Fate::Shown,
+                    _ if received.decoded.is_some() => Fate::Late,
+                    Stage::Skipped => Fate::Skipped,
+                    Stage::Dropped => Fate::Dropped,
+                    Stage::Sent(_) if frame.is_broken => Fate::Lost,
+                    Stage::Sent(_) | Stage::Waiting | Stage::Captured => Fate::Pending,
+                };
+                FrameRecord {
+                    captured_ms: ms(frame.captured),
+                    fate,
+                    sent_ms: group.map(|g| ms(g.handed)),
+                    shown_ms: received.shown.map(ms),
+                    bytes: frame.coded.map_or(0.0, |c| c.bytes),
+                    message: group.map_or(0, |g| g.message),
+                    total: group.map_or(0, |g| g.total),
+                    distance: frame.reference.map_or(0, |r| i - r),
+                    ssim_db: 0.0,
+                }
+            })
+            .collect();
+        let own = |i: usize| outgoing.frames()[i].coded.map_or(0.0, |c| c.ssim);
+        metrics::fill_display(&mut records, own, encoder);
+        let from = Time::ZERO.after(config.from_ns);
+        let until = config.duration_ns.saturating_sub(TAIL);
+        let counted: Vec<FrameRecord> = records
+            .iter()
+            .filter(|r| r.captured_ms >= ms(from) && r.captured_ms <= until.as_millis_f64())
+            .copied()
+            .collect();
+        let secs = config.end().since(from).as_secs_f64();
+        let delivered_bps = arrived.bytes * 8.0 / secs;
+        let (messages, totals) =
+            outgoing.groups().iter().fold((0, 0), |(m, t), g| (m + u64::from(g.message), t + u64::from(g.total)));
+        let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        Outcome {
+            metrics: Metrics::of(&counted, config.fps),
+            traffic: Traffic {
+                delivered_mbps: delivered_bps / 1e6,
+                link_use: delivered_bps / network.mean_bps(from, config.end()).max(1.0),
+                loss: share(arrived.lost, arrived.sent),
+                repair: share(totals - messages, totals),
+                recoveries: outgoing.recoveries,
+            },
+            frames: if config.frames { records } else { Vec::new() },
+            decisions,
+        }
+    }
+}
+
+impl Quality {
+    /// A target in bytes, at least one.
+    pub fn target(bytes: f64) -> Quality {
+        Quality::Target(bytes.max(1.0))
+    }
+}
