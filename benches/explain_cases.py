@@ -1,7 +1,8 @@
 """The captures of ``benches/explain_truth.py``: scenarios whose links are known, played, and seen from other places.
 
-Case n is always the same: kind, controllers, rates and times come from a generator seeded by n. Even numbers are the
-half that thresholds were developed on; odd ones are held out.
+Case n of a design is always the same: kind, controllers, rates and times come from a generator seeded by both. Of the
+first design, which has no name, even numbers are the half that thresholds were developed on; odd ones were held out,
+but their faults were seen. Of every other design all are held out.
 """
 
 from __future__ import annotations
@@ -76,9 +77,9 @@ class Case:
         return [at for at, _ in self.rates[1:]]
 
 
-def case(world: World, number: int) -> Case:
-    """Return case `number` of a world."""
-    chance = random.Random(f"{world} {number}")  # noqa: S311 - the same cases every time
+def case(world: World, number: int, design: str = "") -> Case:
+    """Return case `number` of a world and a design."""
+    chance = random.Random(f"{design} {world} {number}".lstrip())  # noqa: S311 - the same cases every time
     kinds, ccas = (KINDS, SIMULATED) if world == "sim" else (KERNEL_KINDS, ON_KERNEL)
     # halves by the last bit: both have all kinds
     kind = kinds[(number // 2) % len(kinds)]
