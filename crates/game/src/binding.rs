@@ -45,6 +45,7 @@ pub enum Fact {
 
 /// Why C is not smaller, or not larger: one constraint, or two that meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "Document")]
 pub struct Binding {
     /// The constraints.
     pub facts: [Option<Fact>; 2],
@@ -69,5 +70,18 @@ impl Binding {
         all.sort_unstable();
         all.dedup();
         all
+    }
+}
+
+/// A binding as it is written.
+#[derive(Serialize)]
+struct Document {
+    facts: Vec<Fact>,
+    points: Vec<u8>,
+}
+
+impl From<Binding> for Document {
+    fn from(binding: Binding) -> Document {
+        Document { facts: binding.facts.into_iter().flatten().collect(), points: binding.points() }
     }
 }

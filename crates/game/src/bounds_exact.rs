@@ -5,6 +5,8 @@
 //! every L is at most every U. So a regime is a convex polygon of (C, I\[0\]), and as the queue grows with K, and C + B - q
 //! does as well, the extremes lie at vertices with K at its largest L or smallest U (docs/formal/game.md has the proof).
 
+use serde::Serialize;
+
 use crate::binding::{Binding, Fact};
 use crate::bounds_fast::Bounds;
 use crate::model::{EPS, LinkModel, Range};
@@ -12,9 +14,10 @@ use crate::polygon::{Form, Polygon};
 use crate::window::{POINTS, Window};
 
 /// Bounds that no link of the belief is outside of, each of them reached.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ExactBounds {
     /// The bounds; where C has a gap, its outer ends.
+    #[serde(flatten)]
     pub bounds: Bounds,
     /// Why C cannot be smaller.
     pub c_min: Binding,
@@ -56,8 +59,6 @@ struct Explorer<'a> {
     arrived: [f64; POINTS + 1],
     /// A\[0\] less the losses known before it: no more can have been accepted by the first point.
     first_at_most: f64,
-    /// How far the jitter exceeds one step, as a form: C (jitter - 1).
-    late: Form,
     /// Look for B, the queue and the safe rate, too.
     all: bool,
     found: Found,
@@ -170,8 +171,7 @@ impl<'a> Explorer<'a> {
             intervals: [NOTHING; MAX_REGIMES],
             regimes: 0,
         };
-        let late = Form::C * (model.jitter - 1.0);
-        Some(Explorer { w, model, accepted, delivered, arrived, first_at_most, late, all, found })
+        Some(Explorer { w, model, accepted, delivered, arrived, first_at_most, all, found })
     }
 
     fn end(&self) -> f64 {
@@ -194,13 +194,10 @@ impl<'a> Explorer<'a> {
         let accepted = Fact::Accepted { point: 0 };
         let mut polygon =
             Polygon::rectangle(model.c, Range::new(0.0, at_most.max(0.0)), Fact::ModelC, delivered, accepted);
-        let first = Fact::JitterEnds { point: 0, empty_at: None };
-        if !polygon.keep(Form::C + self.late - Form::SERVED, first) {
-            return None;
-        }
-        if w.len > 1 {
-            let cap = Form::constant(self.delivered[1]) + self.late;
-            if !polygon.keep(cap - Form::SERVED, Fact::JitterEnds { point: 1, empty_at: None }) {
+        // What was served by the points `jitter` steps before these, of which all but the last are before the window.
+        for (k, &by) in self.delivered[..w.len].iter().take(model.jitter + 1).enumerate() {
+            let cap = Form::constant(by) + Form::C * (model.jitter - k) as f64;
+            if !polygon.keep(cap - Form::SERVED, Fact::JitterEnds { point: k as u8, empty_at: None }) {
                 return None;
             }
         }
@@ -262,7 +259,14 @@ impl<'a> Explorer<'a> {
         if !regime.polygon.keep(busy - Form::constant(self.delivered[t]), delivered) {
             return;
         }
-        if t < w.visible { self.visible_point(t, regime, busy) } else { self.hidden_point(t, regime, busy) }
+        if t < w.visible {
+            self.visible_point(t, regime, busy);
+        } else {
+            // More than was delivered at the end was accepted by a hidden point. Had its queue been empty, all that would
+            // have been served; if that was delivered within the window there is no such point. If not, nothing but the
+            // queue, which is followed apart, depends on it.
+            self.served(t, Regime { served: busy, ..regime });
+        }
     }
 
     /// A visible point: the queue was empty, or the link was busy since the point before.
@@ -280,40 +284,19 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// I\[t\] is `regime.served`: it had been delivered a step later.
+    /// I\[t\] is `regime.served`: it had been delivered when the jitter ended.
     fn served(&mut self, t: usize, mut regime: Regime) {
-        regime.served_visible = regime.served;
-        if t + 1 < self.w.len {
-            let cap = Form::constant(self.delivered[t + 1]) + self.late;
-            let fact = Fact::JitterEnds { point: t as u8 + 1, empty_at: regime.empty_at };
-            if !regime.polygon.keep(cap - regime.served, fact) {
+        if t < self.w.visible {
+            regime.served_visible = regime.served;
+        }
+        let seen = t + self.model.jitter;
+        if seen < self.w.len {
+            let fact = Fact::JitterEnds { point: seen as u8, empty_at: regime.empty_at };
+            if !regime.polygon.keep(Form::constant(self.delivered[seen]) - regime.served, fact) {
                 return;
             }
         }
         self.point(t + 1, regime);
-    }
-
-    /// A point whose losses are unknown: more than `end` was accepted. Had the queue been empty, all that would have been
-    /// served, and delivered a step later; with one step of jitter it was not.
-    fn hidden_point(&mut self, t: usize, regime: Regime, busy: Form) {
-        let mut regime = Regime { served: busy, ..regime };
-        if t + 1 == self.w.len {
-            return self.point(t + 1, regime);
-        }
-        let cap = Form::constant(self.delivered[t + 1]) + self.late;
-        let fact = Fact::JitterEnds { point: t as u8 + 1, empty_at: regime.empty_at };
-        if self.model.jitter > 1.0 {
-            let may_be_empty = cap - Form::constant(self.end());
-            if let Some(polygon) = regime.polygon.part(may_be_empty, fact) {
-                self.point(t + 1, Regime { polygon, ..regime });
-            }
-            if !regime.polygon.keep(Form::constant(0.0) - may_be_empty, fact) {
-                return;
-            }
-        }
-        if regime.polygon.keep(cap - busy, fact) {
-            self.point(t + 1, regime);
-        }
     }
 
     /// All points are in.
@@ -329,13 +312,7 @@ impl<'a> Explorer<'a> {
             }
         }
         widen(&mut found.c, c);
-        // With more jitter than a step, hidden points make more regimes; they differ in no bound of C but these.
-        let at = found.regimes.min(MAX_REGIMES - 1);
-        if found.regimes < MAX_REGIMES {
-            found.intervals[at] = c;
-        } else {
-            widen(&mut found.intervals[at], c);
-        }
+        found.intervals[found.regimes] = c;
         found.regimes += 1;
         if self.all {
             self.smallest_buffers(regime);
@@ -481,7 +458,7 @@ impl Found {
 
     /// The widest gap between the regimes' intervals of C.
     fn gap(&mut self) -> Option<Range> {
-        let intervals = &mut self.intervals[..self.regimes.min(MAX_REGIMES)];
+        let intervals = &mut self.intervals[..self.regimes];
         intervals.sort_unstable_by(|one, two| one.min.total_cmp(&two.min));
         let mut reached = intervals[0].max;
         let mut widest: Option<Range> = None;

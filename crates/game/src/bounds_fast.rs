@@ -3,6 +3,8 @@
 //! C's ends are exact. Those of B, of the queue and of the safe rate are taken at C's ends only; between them they can be
 //! further out, so that the true link is outside in about one window of a hundred (docs/formal/game.md).
 
+use serde::Serialize;
+
 use crate::bounds_exact::exact_c;
 use crate::model::{EPS, LinkModel, Range};
 use crate::replay::{Trajectory, trajectories_from};
@@ -10,7 +12,7 @@ use crate::slice::{initial_service, slice};
 use crate::window::Window;
 
 /// What a belief says of the link.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bounds {
     /// Capacity, in packets a step.
     pub c: Range,
@@ -66,35 +68,33 @@ impl Within {
 
 /// C's bounds if nothing is known of the buffer, in closed form.
 fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
-    let s = &w.delivered;
+    let s = &w.delivered[..w.len];
     let (mut lo, mut hi) = (model.c.min, model.c.max);
-    for t in 0..w.len {
-        lo = lo.max((s[t] - s[0]) / (t as f64 + model.jitter));
-    }
-    for u in 0..w.len - 1 {
-        for t in u + 1..w.len {
-            let steps = (t - u) as f64;
-            lo = lo.max((s[t] - s[u + 1]) / (steps + model.jitter - 1.0));
-            if u < w.visible {
-                lo = lo.max((s[t] - w.accepted(u)) / steps);
-            }
+    let jitter = model.jitter;
+    // What was delivered at most from k to t was served from k - jitter to t.
+    for k in 0..w.len {
+        for t in k..w.len {
+            lo = lo.max((s[t] - s[k]) / (t + jitter - k) as f64);
         }
     }
-    if model.jitter > 1.0 {
-        return Range::new(lo, hi);
+    for u in 0..w.visible.min(w.len) {
+        for (steps, delivered) in s[u..].iter().enumerate().skip(1) {
+            lo = lo.max((delivered - w.accepted(u)) / steps as f64);
+        }
     }
     // Busy from t to u the link served C (u - t), unless the queue was empty in between.
-    for u in 1..w.len.saturating_sub(1) {
-        if u < w.visible && w.accepted(u) <= s[u + 1] + EPS {
+    for u in 1..w.len.saturating_sub(jitter) {
+        let delivered = s[u + jitter];
+        if u < w.visible && w.accepted(u) <= delivered + EPS {
             continue;
         }
         let mut emptied = f64::NEG_INFINITY;
         for e in 1..u.min(w.visible) {
-            emptied = emptied.max((s[u + 1] - w.accepted(e)) / (u - e) as f64);
+            emptied = emptied.max((delivered - w.accepted(e)) / (u - e) as f64);
         }
         let mut busy = f64::INFINITY;
-        for t in 0..u {
-            busy = busy.min((s[u + 1] - s[t]) / (u - t) as f64);
+        for (t, before) in s[..u].iter().enumerate() {
+            busy = busy.min((delivered - before) / (u - t) as f64);
         }
         hi = hi.min(emptied.max(busy));
     }

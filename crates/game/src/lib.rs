@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod action;
+mod believe;
 mod binding;
 mod bounds_exact;
 mod bounds_fast;
@@ -11,6 +12,7 @@ pub mod features;
 pub mod form;
 pub mod link;
 mod model;
+pub mod observed;
 mod polygon;
 mod replay;
 pub mod shield;
@@ -18,6 +20,7 @@ mod slice;
 pub mod tree;
 mod window;
 
+pub use believe::{Belief, BeliefSource, HeldCapacity, believe};
 pub use binding::{Binding, Fact};
 pub use bounds_exact::{ExactBounds, exact_bounds, exact_c};
 pub use bounds_fast::{Bounds, Corners, Path, Within, bounds_at, c_range, corners, fast_bounds};

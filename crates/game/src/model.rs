@@ -7,14 +7,26 @@ use serde::{Deserialize, Serialize};
 /// make a belief empty.
 pub const EPS: f64 = 1e-6;
 
-/// A closed interval.
+/// A closed interval; in files a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "[f64; 2]", into = "[f64; 2]")]
 pub struct Range {
     /// Lower end.
     pub min: f64,
     /// Upper end.
     pub max: f64,
+}
+
+impl From<[f64; 2]> for Range {
+    fn from([min, max]: [f64; 2]) -> Range {
+        Range { min, max }
+    }
+}
+
+impl From<Range> for [f64; 2] {
+    fn from(range: Range) -> [f64; 2] {
+        [range.min, range.max]
+    }
 }
 
 impl Range {
@@ -42,8 +54,8 @@ pub struct LinkModel {
     pub c: Range,
     /// Buffer B, in packets: how many wait beyond those that are served within the step.
     pub b: Range,
-    /// How late the link's service may be seen, in steps, at least 1: I\[t - jitter\] <= S\[t\] <= I\[t\].
-    pub jitter: f64,
+    /// How late the link's service may be seen, in whole steps, at least 1: I\[t - jitter\] <= S\[t\] <= I\[t\].
+    pub jitter: usize,
     /// How far from full the buffer may be when a packet is lost, in packets. 0 is the fluid model; 1 admits that a
     /// packet is lost when less than a packet has room.
     pub slack: f64,
@@ -52,6 +64,6 @@ pub struct LinkModel {
 impl Default for LinkModel {
     /// The published model: 5 to 1000 units of a fifth of a packet, one step of jitter, fluid losses.
     fn default() -> LinkModel {
-        LinkModel { c: Range::new(1.0, 200.0), b: Range::new(1.0, 200.0), jitter: 1.0, slack: 0.0 }
+        LinkModel { c: Range::new(1.0, 200.0), b: Range::new(1.0, 200.0), jitter: 1, slack: 0.0 }
     }
 }

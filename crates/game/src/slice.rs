@@ -33,23 +33,20 @@ fn chain(w: &Window, c: f64) -> [f64; POINTS] {
 /// I\[0\] that the delivered packets allow if nothing is known of the buffer.
 fn without_buffer(w: &Window, model: &LinkModel, c: f64, m: &[f64; POINTS]) -> Option<Range> {
     let s = &w.delivered;
-    let end = w.delivered_last();
-    let late = c * (model.jitter - 1.0);
-    let mut served = Range::new(s[0], s[0] + c + late);
-    served.max = served.max.min(if w.visible > 0 { w.accepted(0) } else { w.sent[0] - w.lost_before });
+    let mut served = Range::new(s[0], if w.visible > 0 { w.accepted(0) } else { w.sent[0] - w.lost_before });
+    // What was served by the points `jitter` steps before these, of which all but the last are before the window.
+    for (k, delivered) in s[..w.len].iter().take(model.jitter + 1).enumerate() {
+        served.max = served.max.min(delivered + c * (model.jitter - k) as f64);
+    }
     for t in 0..w.len {
         let since = c * t as f64;
         served.min = served.min.max(s[t] - since);
         if m[t] < s[t] - EPS {
             return None;
         }
-        if t + 1 < w.len {
-            let cap = s[t + 1] + late;
-            // A queue that was empty at a point whose losses are unknown had served more than was delivered at the end.
-            let may_be_empty = t > 0 && (m[t] <= cap + EPS || t >= w.visible && end + EPS < cap);
-            if !may_be_empty {
-                served.max = served.max.min(cap - since);
-            }
+        // A queue that was empty at a point whose losses are unknown had served more than was delivered at the end.
+        if t + model.jitter < w.len && m[t] > s[t + model.jitter] + EPS {
+            served.max = served.max.min(s[t + model.jitter] - since);
         }
     }
     settle(served)

@@ -1,0 +1,166 @@
+//! A belief that is never empty: what to go by when no link of the model explains all that was observed.
+//!
+//! Real links change their rate, stall, and delay by more than a step. Each step of the ladder assumes less: fewer points,
+//! losses a packet early, more jitter, and in the end only that the rate delivered of late can be delivered again.
+
+use serde::Serialize;
+
+use crate::bounds_exact::exact_bounds;
+use crate::bounds_fast::Bounds;
+use crate::model::{EPS, LinkModel, Range};
+use crate::window::{POINTS, Window};
+
+/// Fewer points than these are not tried: two say almost nothing of C's upper end.
+const FEWEST_POINTS: usize = 3;
+/// A buffer that loses a burst's packets may be this far from full, in packets.
+const PACKET: f64 = 1.0;
+/// Steps over which the delivered rate counts as recent.
+const RECENT_STEPS: usize = 2;
+
+/// What the bounds of a belief rest on, from the most to the least that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BeliefSource {
+    /// All points, by the model.
+    Window,
+    /// As many of the latest points as some link of the model explains.
+    FewerPoints,
+    /// Losses may come a packet before the buffer is full.
+    PacketSlack,
+    /// The smallest jitter, in whole steps, with which some link explains all points.
+    LargerJitter,
+    /// The rate delivered in the last two steps; no link is known to explain the points.
+    DeliveredRate,
+}
+
+/// What to believe of the link, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Belief {
+    /// Bounds at the next point.
+    pub bounds: Bounds,
+    /// True if the bounds are those of all links with the model's jitter that explain the points: claims may rest on them.
+    pub exact: bool,
+    /// What the bounds rest on.
+    pub from: BeliefSource,
+    /// Points that they rest on.
+    pub points: usize,
+    /// Packets that the buffer may be short of full at a loss.
+    pub slack: f64,
+    /// Jitter allowed for, in steps.
+    pub jitter: usize,
+}
+
+/// What the window, or as much of it as can be explained, allows to believe of the link.
+pub fn believe(w: &Window, model: &LinkModel) -> Belief {
+    let fewest = FEWEST_POINTS.min(w.len);
+    let shorter = (fewest..=w.len).rev().find_map(|points| explained(w, model, model.jitter, points));
+    // Whole steps: at the very smallest jitter that explains a window the belief is a point, often the model's largest C.
+    let later = || (model.jitter + 1..=POINTS).find_map(|jitter| explained(w, model, jitter, w.len));
+    shorter.or_else(later).unwrap_or_else(|| delivered_rate(w, model))
+}
+
+/// What the latest points say if some link with this jitter explains them, perhaps with a packet of slack at losses.
+fn explained(w: &Window, model: &LinkModel, jitter: usize, points: usize) -> Option<Belief> {
+    let latest = w.latest(points)?;
+    let has_loss = (1..latest.visible).any(|t| latest.has_loss_at(t));
+    let coarser = (has_loss && model.slack < PACKET).then_some(PACKET);
+    [Some(model.slack), coarser].into_iter().flatten().find_map(|slack| {
+        let bounds = exact_bounds(&latest, &LinkModel { jitter, slack, ..*model })?.bounds;
+        let from = if jitter > model.jitter {
+            BeliefSource::LargerJitter
+        } else if slack > model.slack {
+            BeliefSource::PacketSlack
+        } else if points < w.len {
+            BeliefSource::FewerPoints
+        } else {
+            BeliefSource::Window
+        };
+        Some(Belief { bounds, exact: jitter == model.jitter, from, points, slack, jitter })
+    })
+}
+
+/// The link goes on at the rate delivered in the last steps, or faster; all that is in flight may be in its queue.
+fn delivered_rate(w: &Window, model: &LinkModel) -> Belief {
+    let last = w.len - 1;
+    let steps = RECENT_STEPS.min(last);
+    let recent = if steps == 0 { 0.0 } else { (w.delivered[last] - w.delivered[last - steps]) / steps as f64 };
+    let c = Range::new(recent.clamp(model.c.min, model.c.max), model.c.max);
+    let in_flight = (w.sent_next - w.delivered[last] - w.lost_known()).max(0.0);
+    let q = Range::new(0.0, in_flight.min(model.b.max));
+    let bounds = Bounds {
+        c,
+        b: model.b,
+        q,
+        safe_rate: c.min + (model.b.min - q.max).max(0.0),
+        min_c_plus_b: c.min + model.b.min,
+    };
+    let from = BeliefSource::DeliveredRate;
+    Belief { bounds, exact: false, from, points: steps + 1, slack: model.slack, jitter: model.jitter }
+}
+
+/// Max C once it is below the model's: kept for a number of steps, though the points that showed it have left the window.
+///
+/// Only a full queue or a loss bounds C from above, and a sender that probes at every step has long queues. Min C is always
+/// that of the window: a link that has become slower must be believed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeldCapacity {
+    /// Steps that a bound is kept for.
+    pub probe_period: u32,
+    held: Option<Held>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Held {
+    max: f64,
+    steps_left: u32,
+}
+
+impl HeldCapacity {
+    /// Nothing is held.
+    pub const fn new(probe_period: u32) -> HeldCapacity {
+        HeldCapacity { probe_period, held: None }
+    }
+
+    /// The held max C, in packets a step.
+    pub fn max_c(&self) -> Option<f64> {
+        self.held.map(|held| held.max)
+    }
+
+    /// Take the next step's range of C. What is held ends with its period, or when min C contradicts it; a smaller max C
+    /// replaces it and begins a period.
+    pub fn step(&mut self, c: Range, model: &LinkModel) {
+        if let Some(held) = &mut self.held {
+            held.steps_left -= 1;
+            if held.steps_left == 0 || c.min > held.max + EPS {
+                self.held = None;
+            }
+        }
+        let known = c.max < model.c.max - EPS;
+        if known && self.held.is_none_or(|held| c.max < held.max - EPS) {
+            self.held = Some(Held { max: c.max, steps_left: self.probe_period.max(1) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_capacity_ends_with_its_period_or_by_contradiction() {
+        let model = LinkModel::default();
+        let unknown = Range::new(1.0, model.c.max);
+        let mut held = HeldCapacity::new(3);
+        held.step(unknown, &model);
+        assert_eq!(held.max_c(), None);
+        held.step(Range::new(5.0, 20.0), &model);
+        held.step(unknown, &model);
+        held.step(unknown, &model);
+        assert_eq!(held.max_c(), Some(20.0));
+        held.step(unknown, &model);
+        assert_eq!(held.max_c(), None);
+        held.step(Range::new(5.0, 20.0), &model);
+        held.step(Range::new(21.0, model.c.max), &model);
+        assert_eq!(held.max_c(), None);
+    }
+}
