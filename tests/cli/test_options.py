@@ -343,7 +343,7 @@ OTHERS = {
     "sweep": "SCENARIO --seed --out --workers --cluster --json",
     "synth": "QUERY --set --out --workers --solver --every-member --json",
     "tradeoff": "ALLOWANCES --json",
-    "verify": "CCA --model --buffer --beliefs --timeouts --solver --both --certificate --out --list --json",
+    "verify": "CCA --model --buffer --beliefs --timeouts --solver --both --certificate --out --write --list --json",
 }  # fmt: skip
 
 
@@ -428,6 +428,8 @@ KINDS = {
     ("starve", "without --check"): "vegas",
     ("sweep", "with --cluster"): "x.toml --cluster tcp://localhost:1",
     ("verify", "with --list"): "--list",
+    ("verify", "of a controller"): "x.json",
+    ("verify", "without a controller"): "aimd",
 }
 
 

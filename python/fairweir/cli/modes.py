@@ -57,6 +57,14 @@ def _where(name: str, values: tuple[Any, ...], words: str, *refuses: str) -> Rul
     return Rule(words, lambda p: p[name] in values, refuses=frozenset(refuses))
 
 
+def is_controller(word: object) -> bool:
+    """Return whether a word means a controller file, or a refutation of one, rather than a CCA: it ends in .json."""
+    return isinstance(word, str) and word.endswith(".json")
+
+
+#: Options of ``verify`` that are about controllers, too.
+_OF_CONTROLLERS = frozenset({"cca", "properties", "budget", "solver", "certificate", "out", "write", "as_json"})
+
 #: Command, as it is typed -> its rules.
 RULES: dict[str, tuple[Rule, ...]] = {
     "contract": (
@@ -95,7 +103,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _without("check", "--check", "replay"),
     ),
     "sweep": (Rule("with --cluster", lambda p: p["cluster"] is not None, refuses=frozenset({"workers", "timeout"})),),
-    "verify": (_with("list_only", "--list"),),
+    "verify": (
+        _with("list_only", "--list"),
+        Rule("of a controller", lambda p: is_controller(p["cca"]), _OF_CONTROLLERS),
+        Rule("without a controller", lambda p: not is_controller(p["cca"]), refuses=frozenset({"write"})),
+    ),
 }
 
 

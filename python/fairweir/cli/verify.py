@@ -12,8 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from fairweir.cli import output
+from fairweir.cli.modes import is_controller
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
+from fairweir.cli.verify_controller import BAD_INPUT, CLAIM_FAILS, COLOURS, SYMBOLS, verify_controller
 from fairweir.errors import ConfigError
 from fairweir.formal.solvers import Budget, Race, SolverName
 from fairweir.suggestions import did_you_mean
@@ -23,16 +25,14 @@ if TYPE_CHECKING:
     from fairweir.formal.evidence import Evidence
     from fairweir.formal.verify import Case, Verification
 
-CLAIM_FAILS = 1
-#: As for whatever could not be done: a claim says nothing about the CCA; a certificate was wanted, and there is none.
-BAD_INPUT = 2
-SYMBOLS = {"proved": "✓", "refuted": "✗", "unknown": "?", "vacuous": "∅"}
-COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow", "vacuous": "yellow"}
-
 
 def verify(
     cca: Annotated[
-        str | None, typer.Argument(metavar="CCA", help="A rule file, a shipped rule, or a hand-encoded CCA (--list).")
+        str | None,
+        typer.Argument(
+            metavar="CCA",
+            help="A rule file, a shipped rule, or a hand-encoded CCA (--list); or a controller: controllers/NAME.json.",
+        ),
     ] = None,
     *,
     model: Annotated[str, typer.Option(metavar="MODEL", help="Network model; --list prints them.")] = "ccac",
@@ -71,6 +71,9 @@ def verify(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write queries, answers and traces here, one folder per claim.")
     ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the verdicts into the controller's file, as `proofs`.")
+    ] = False,
     list_only: Annotated[bool, typer.Option("--list", help="List CCAs, models, buffers and claims.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -86,6 +89,12 @@ def verify(
         return
     if cca is None:
         raise ConfigError("which CCA?", hint="fairweir verify --list shows them; or give the path of a rule file")
+    if is_controller(cca):
+        verify_controller(
+            Path(cca), properties or [], Budget(budget), solver or list(SolverName),
+            certificate=certificate, out=out, write=write, as_json=as_json,
+        )  # fmt: skip
+        return
     cases = _cases(
         cca, model, properties or ["utilization", "queue"], points, per_r, jitter, buffer, flows, beliefs, timeouts,
         given or [],

@@ -1,0 +1,204 @@
+"""``fairweir verify CONTROLLER.json``: what is proved of each leaf of a decision tree; replays of refutations."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from fairweir.cli import output
+from fairweir.cli.progress import meter
+from fairweir.errors import ConfigError
+from fairweir.formal.solvers import Budget, SolverName
+
+if TYPE_CHECKING:
+    from fairweir.game.controller import Controller
+    from fairweir.game.proofs import Verdict
+    from fairweir.game.realise import Refutation
+
+CLAIM_FAILS = 1
+#: As for whatever could not be done: a claim says nothing about the CCA; a certificate was wanted, and there is none.
+BAD_INPUT = 2
+SYMBOLS = {"proved": "✓", "refuted": "✗", "unknown": "?", "vacuous": "∅"}
+COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow", "vacuous": "yellow"}
+
+
+def verify_controller(
+    path: Path,
+    properties: Sequence[str],
+    budget: Budget,
+    solvers: Sequence[SolverName],
+    *,
+    certificate: bool,
+    out: Path | None,
+    write: bool,
+    as_json: bool,
+) -> None:
+    """Judge claims about every leaf of a controller, or replay a refutation.
+
+    Raises
+    ------
+    typer.Exit : 1 if a claim is refuted or unknown, 2 if one is vacuous or lacks a certificate that was wanted
+    ConfigError : no controller, or no such claim
+    """
+    from fairweir.game.claims import default_claims, parse_claim
+    from fairweir.game.controller import Controller, parse_json, read
+    from fairweir.game.proofs import Prover
+    from fairweir.game.realise import FORMAT, Realiser, parse
+
+    data = read(path)
+    raw = parse_json(data, str(path))
+    if isinstance(raw, dict) and raw.get("format") == FORMAT:
+        if properties or write or out is not None or certificate:
+            raise ConfigError("a refutation is only replayed", source=str(path), hint="give its file alone, or --json")
+        show_replay(parse(raw, str(path)), as_json=as_json)
+        return
+    controller = Controller.parse(data, str(path))
+    claims = [parse_claim(text, controller.kind) for text in properties] or default_claims(controller.kind)
+    prover = Prover(
+        budget, solvers, with_certificates=certificate, realiser=Realiser(controller.links, controller.points)
+    )
+    begin = time.monotonic()
+    with meter("verify", counts=True) as report:
+
+        def on_leaf(done: int) -> None:
+            report(f"{controller.name}: leaf {done + 1}")
+            report.count(done, len(controller.leaves))
+
+        verdicts = prover.prove(controller, claims, on_leaf)
+    elapsed_s = time.monotonic() - begin
+    kept = keep(verdicts, out) if out is not None else {}
+    if write:
+        write_proofs(path, controller, verdicts)
+    if as_json:
+        rows = [verdict.document() for verdict in verdicts]
+        output.print_json({"controller": controller.name, "elapsed_s": round(elapsed_s, 2), "verdicts": rows})
+    else:
+        show(controller, verdicts, kept, elapsed_s)
+    outcomes = {verdict.outcome.value for verdict in verdicts}
+    if "vacuous" in outcomes:
+        raise typer.Exit(BAD_INPUT)
+    if outcomes - {"proved"}:
+        raise typer.Exit(CLAIM_FAILS)
+    if any(verdict.uncertified for verdict in verdicts):
+        raise typer.Exit(BAD_INPUT)
+
+
+def keep(verdicts: Sequence[Verdict], folder: Path) -> dict[tuple[int, str], Path]:
+    """Write certificates and refutations, each to files of its own; return where those of a leaf's claim are."""
+    from fairweir.formal.certificate import save
+    from fairweir.formal.kept import write_text
+
+    kept: dict[tuple[int, str], Path] = {}
+    for verdict in verdicts:
+        stem = f"leaf-{verdict.leaf}-{verdict.claim.text.replace('<=', '-').replace('/', '-')}"
+        if verdict.refutation is not None:
+            target = folder / f"{stem}.json"
+            write_text(target, json.dumps(verdict.refutation.document(), indent=1) + "\n")
+            kept[verdict.leaf, verdict.claim.text] = target
+        if verdict.certificate is not None:
+            (folder / stem).mkdir(parents=True, exist_ok=True)
+            save(verdict.certificate, verdict.question, folder / stem)
+            kept[verdict.leaf, verdict.claim.text] = folder / stem
+    return kept
+
+
+def write_proofs(path: Path, controller: Controller, verdicts: Sequence[Verdict]) -> None:
+    """Replace the proofs in a controller's file, whole or not at all."""
+    from fairweir.formal.kept import write_text
+
+    proofs: list[dict[str, Any]] = []
+    for verdict in verdicts:
+        row: dict[str, Any] = {"claim": verdict.claim.text, "leaf": verdict.leaf, "status": verdict.outcome.value}
+        proofs.append({**row, "detail": verdict.reason} if verdict.reason else row)
+    write_text(path, json.dumps({**controller.document, "proofs": proofs}, indent=1, ensure_ascii=False) + "\n")
+
+
+def show(
+    controller: Controller, verdicts: Sequence[Verdict], kept: dict[tuple[int, str], Path], elapsed_s: float
+) -> None:
+    """Print a table of leaves and claims, then what breaks them."""
+    names = {index: leaf.name for index, leaf, _ in controller.leaves}
+    table = Table("leaf", "claim", "outcome", "CPU ms", "action", box=None, header_style="bold")
+    for verdict in verdicts:
+        outcome = verdict.outcome.value
+        word = Text(f"{SYMBOLS[outcome]} {outcome}", COLOURS[outcome])
+        time_ms = f"{1000 * verdict.cpu_s:.1f}"
+        table.add_row(str(verdict.leaf), verdict.claim.text, word, time_ms, names[verdict.leaf])
+    output.stdout.print(table)
+    paths = {index: path for index, _, path in controller.leaves}
+    for verdict in verdicts:
+        for line in _details(verdict, " and ".join(map(str, paths[verdict.leaf])), kept):
+            output.stdout.print(line, soft_wrap=True)
+    counts = Counter(verdict.outcome.value for verdict in verdicts)
+    words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    certified = sum(verdict.certificate is not None for verdict in verdicts)
+    checked = f"; {certified} with a certificate that both checkers accept" if certified else ""
+    output.stdout.print(f"\n{controller.name}: {len(controller.leaves)} leaves, {words}; {elapsed_s:.1f} s{checked}")
+
+
+def _details(verdict: Verdict, path: str, kept: dict[tuple[int, str], Path]) -> list[str]:
+    if verdict.outcome.value == "proved" and not verdict.uncertified:
+        return []
+    lines = [f"\nleaf {verdict.leaf}, {verdict.claim.text}: {path or 'always'}"]
+    if verdict.uncertified:
+        lines.append(f"  NO CERTIFICATE: {verdict.uncertified}")
+    if verdict.reason:
+        lines.append(f"  {verdict.reason}")
+    if verdict.refutation is not None:
+        lines += [f"  {line}" for line in _words(verdict.refutation)]
+        if (file := kept.get((verdict.leaf, verdict.claim.text))) is not None:
+            lines.append(f"  replay it with: fairweir verify {file}")
+    elif verdict.features and verdict.outcome.value == "unknown":
+        numbers = ", ".join(f"{name} {float(value):.3g}" for name, value in verdict.features.items() if value)
+        lines.append(f"  in M: {numbers}")
+    return lines
+
+
+def _words(refutation: Refutation) -> list[str]:
+    n = {name: f"{float(value):.4g}" for name, value in refutation.shown().items()}
+    return [
+        f"the observations allow C from {n['min_c']} to {n['max_c']} packets a step, a queue of up to {n['max_q']}, "
+        f"and {n['safe_rate']} packets at no risk",
+        f"sent: {n['rate']} packets, {n['message']} of them frames; next target {n['encode']}",
+        f"on the link with C = {n['c']}, B = {n['b']}: queue {n['queue']}, {n['loss']} lost, "
+        f"{n['queue_after']} wait afterwards; broken by {n['broken_by']} packets",
+    ]
+
+
+def show_replay(refutation: Refutation, *, as_json: bool) -> None:
+    """Print what a refutation shows when it is replayed; exit code 1, as the claim is broken.
+
+    Raises
+    ------
+    typer.Exit : always
+    """
+    if as_json:
+        output.print_json(refutation.document())
+    else:
+        claim = f"{refutation.controller.name}, leaf {refutation.leaf}: {refutation.claim.text}"
+        output.stdout.print(Text.assemble(("✗ refuted", "red"), f"  {claim}"), soft_wrap=True)
+        _show_points(refutation)
+        for line in _words(refutation):
+            output.stdout.print(f"  {line}", soft_wrap=True)
+    raise typer.Exit(CLAIM_FAILS)
+
+
+def _show_points(refutation: Refutation) -> None:
+    """Print the observations and the link, a row a point."""
+    window, played, act = refutation.situation.window, refutation.played, refutation.act
+    table = Table("point", "sent", "delivered", "lost", "accepted", "served", "queue", box=None, header_style="bold")
+    sent = [*window.sent, window.sent_next, window.sent_next + act.rate]
+    for t, (accepted, served) in enumerate(zip(played.accepted, played.served, strict=True)):
+        delivered = f"{float(window.delivered[t]):.4g}" if t < window.points else ""
+        lost = f"{float(window.lost[t]):.4g}" if t < window.visible else "?"
+        cells = [f"{float(number):.4g}" for number in (accepted, served, accepted - served)]
+        table.add_row(str(t), f"{float(sent[t]):.4g}", delivered, lost, *cells)
+    output.stdout.print(table)

@@ -1,0 +1,138 @@
+"""A leaf's action behind the shield, as constraints: what is sent, and what becomes of it at the link.
+
+Every step of the shield has unknowns of its own, so that the text that solvers and checkers read follows the file line
+by line. With a tolerance, comparisons that are within it may go either way: what is proved then holds for comparisons
+in doubles, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from fairweir.game.controller import Cap, Condition, Controller, Form, Guard, Instead, Leaf, Send
+from fairweir.game.model import number
+from fairweir.game.state import State
+
+if TYPE_CHECKING:
+    import z3
+
+
+@dataclass(frozen=True)
+class Action:
+    """What reaches the queue between the next point and the one after it; in M.
+
+    Attributes
+    ----------
+    message : packets of frames; the rest of the rate is repair
+    rate : all packets
+    encode : target size of the frames that are encoded meanwhile
+    """
+
+    message: z3.ArithRef
+    rate: z3.ArithRef
+    encode: z3.ArithRef
+
+    @classmethod
+    def named(cls, name: str) -> Action:
+        """Return an unknown action."""
+        import z3
+
+        return cls(z3.Real(f"message{name}"), z3.Real(f"rate{name}"), z3.Real(f"encode{name}"))
+
+
+def width(form: Form, tolerance: Fraction) -> z3.ArithRef:
+    """Return what a comparison of a form may be off by: the tolerance for each unit of its coefficients."""
+    return number(tolerance * max(Fraction(1), sum((abs(factor) for factor in form.values()), Fraction(0))))
+
+
+def on_path(state: State, path: Sequence[Condition], tolerance: Fraction) -> list[z3.BoolRef]:
+    """Return the conditions under which a tree comes to a leaf."""
+    held = []
+    for one in path:
+        value, limit, slack = state.compared(one.feature), number(one.at_most), width(one.feature, tolerance)
+        if one.is_within:
+            held.append(value <= limit + slack)
+        else:
+            held.append(value >= limit - slack if tolerance else value > limit)
+    return held
+
+
+def decided(state: State, leaf: Leaf, action: Action) -> list[z3.BoolRef]:
+    """Return the constraints of a leaf's action, before the shield."""
+    import z3
+
+    f = state.features
+    sizes = {Send.NEWEST: f["newest"], Send.OLDEST: f["oldest"], Send.ALL: f["sum"], Send.EACH: f["sum"]}
+    held: list[z3.BoolRef] = [is_maximum(action.encode, state.value(leaf.encode), z3.RealVal(0))]
+    rate = state.value(leaf.rate)
+    if leaf.send is Send.NONE:
+        return [*held, action.message == 0, is_maximum(action.rate, rate, z3.RealVal(0))]
+    # With nothing waiting the size is 0 (State._waiting), and what is left is a rate without a message.
+    held.append(action.message == sizes[leaf.send])
+    if leaf.send is not Send.EACH:
+        return [*held, is_maximum(action.rate, rate, action.message)]
+    wanted, most = z3.Real(f"{action.rate}_wanted"), z3.Real(f"{action.rate}_most")
+    return [
+        *held,
+        is_maximum(wanted, rate, action.message),
+        is_maximum(most, f["r0"], action.message),
+        *(action.rate <= one for one in (wanted, most)),
+        z3.Or(action.rate == wanted, action.rate == most),
+    ]
+
+
+def shielded(
+    state: State, controller: Controller, leaf: Leaf, name: str, tolerance: Fraction
+) -> tuple[Action, list[z3.BoolRef]]:
+    """Return what a leaf does behind the shield, and the constraints that say so.
+
+    Parameters
+    ----------
+    name : str, of the unknowns
+    tolerance : Fraction, M; what comparisons may be off by, for each unit of coefficients
+    """
+    action = Action.named(f"{name}_0")
+    held = decided(state, leaf, action)
+    for index, rule in enumerate(controller.shield, 1):
+        after = Action.named(f"{name}_{index}")
+        held.append(_ruled(state, rule, action, after, tolerance))
+        action = after
+    return action, held
+
+
+def _ruled(state: State, rule: Guard | Cap, before: Action, after: Action, tolerance: Fraction) -> z3.BoolRef:
+    """Return the constraint of one rule of the shield."""
+    import z3
+
+    zero = z3.RealVal(0)
+    limit, slack = state.value(rule.at), width(rule.at, tolerance)
+    holds = [after.message == 0, after.rate == 0, after.encode == before.encode]
+    same = [after.message == before.message, after.rate == before.rate, after.encode == before.encode]
+    if isinstance(rule, Cap):
+        most = z3.Real(f"{after.rate}_most")
+        fits = z3.And(before.message <= most + slack, *is_minimum_of(after.rate, before.rate, most), same[0], same[2])
+        too_low = most <= before.message + slack if tolerance else most < before.message
+        return z3.And(is_maximum(most, limit, zero), z3.Or(fits, z3.And(too_low, *holds)))
+    subject = before.message if rule.subject == "message" else before.rate
+    outside = subject >= limit - slack if tolerance else subject > limit
+    size = {Instead.NEWEST: state.features["newest"], Instead.OLDEST: state.features["oldest"]}.get(rule.instead, zero)
+    instead = [after.message == size, after.rate == size]
+    instead.append(after.encode == (zero if rule.instead is Instead.SKIP else before.encode))
+    return z3.Or(z3.And(subject <= limit + slack, *same), z3.And(outside, *instead))
+
+
+def is_maximum(value: z3.ArithRef, one: z3.ArithRef, other: z3.ArithRef) -> z3.BoolRef:
+    """Return the constraint ``value = max(one, other)``."""
+    import z3
+
+    return z3.And(value >= one, value >= other, z3.Or(value <= one, value <= other))
+
+
+def is_minimum_of(value: z3.ArithRef, one: z3.ArithRef, other: z3.ArithRef) -> list[z3.BoolRef]:
+    """Return the constraints ``value = min(one, other)``."""
+    import z3
+
+    return [value <= one, value <= other, z3.Or(value >= one, value >= other)]

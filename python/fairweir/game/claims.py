@@ -1,0 +1,161 @@
+"""What may be claimed of a controller's steps, as data.
+
+Every claim is about the true link, whichever one of the belief set it is: its rate C, buffer B and queue q at the next
+point. A step sends `rate` packets, `message` of them frames, the rest repair. They reach the queue between the next
+point and the one after it:
+
+    loss = max(0, q + rate - (C + B))             what finds no room
+    queue = max(0, min(q + rate, C + B) - C)      what waits afterwards
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from fairweir.errors import ConfigError
+from fairweir.game.action import Action
+from fairweir.game.controller import Kind
+from fairweir.game.model import number
+from fairweir.game.state import Point
+from fairweir.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    import z3
+
+#: What a proved bound may be exceeded by, in M: tolerances of comparisons in doubles add up to less.
+SLACK: Final = Fraction(1, 10_000)
+_TEXT: Final = re.compile(r"\s*([a-z-]+)\s*(?:<=\s*(\d+(?:\.\d+)?(?:/\d+)?)\s*)?")
+
+
+@dataclass(frozen=True)
+class Step:
+    """Quantities of one step at the true link, in M."""
+
+    link: Point
+    action: Action
+
+    @property
+    def loss(self) -> z3.ArithRef:
+        """Return what is lost, or a negative number if nothing is."""
+        return self.link.q + self.action.rate - (self.link.c + self.link.b)
+
+
+@dataclass(frozen=True)
+class Sort:
+    """A kind of claim.
+
+    Attributes
+    ----------
+    bound : Fraction, in M, where a claim does not give one; None: it has no bound
+    meaning : str
+    formula : (step, bound) -> what holds
+    kinds : of the controllers it can be asked of
+    """
+
+    bound: Fraction | None
+    meaning: str
+    formula: Callable[[Step, z3.ArithRef], z3.BoolRef]
+    kinds: tuple[Kind, ...] = (Kind.VIDEO, Kind.RATE)
+
+
+def _queue(step: Step, bound: z3.ArithRef) -> z3.BoolRef:
+    import z3
+
+    # max(0, min(q + rate, C + B) - C) <= max(bound, q - C), with bound >= 0
+    held = [step.link.q + step.action.rate - step.link.c <= bound, step.link.b <= bound, step.action.rate <= 0]
+    return z3.Or(*held)
+
+
+def _decodable(step: Step, bound: z3.ArithRef) -> z3.BoolRef:
+    import z3
+
+    spare = step.action.rate - step.action.message
+    return z3.And(spare >= -bound, step.loss <= spare + bound)
+
+
+SORTS: Final = {
+    "decodable": Sort(
+        Fraction(0),
+        "whatever is lost, the frames of the step can be decoded: loss <= rate - message (any k packets of n do)",
+        _decodable,
+        (Kind.VIDEO,),
+    ),
+    "carries-message": Sort(
+        None,
+        "the rate has room for the message: rate >= message",
+        lambda step, slack: step.action.rate >= step.action.message - slack,
+        (Kind.VIDEO,),
+    ),
+    "queue": Sort(
+        Fraction(2), "the queue after the step is at most so many M, or what is left of it if nothing is sent", _queue
+    ),
+    "loss": Sort(Fraction(1), "the step loses at most so many M", lambda step, bound: step.loss <= bound),
+    "encode": Sort(
+        Fraction(3, 2), "the target size of new frames is at most so many M",
+        lambda step, bound: step.action.encode <= bound,
+        (Kind.VIDEO,),
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim with its bound.
+
+    Attributes
+    ----------
+    name : str, of :data:`SORTS`
+    bound : Fraction, M
+    """
+
+    name: str
+    bound: Fraction = Fraction(0)
+
+    @property
+    def text(self) -> str:
+        """Return the claim as the command line takes it."""
+        is_plain = SORTS[self.name].bound is None or (self.name == "decodable" and not self.bound)
+        return self.name if is_plain else f"{self.name}<={self.bound}"
+
+    def over(self, step: Step, slack: Fraction) -> z3.BoolRef:
+        """Return the formula of the claim with a slack in its favour, M: what breaks it then breaks it by that much."""
+        return SORTS[self.name].formula(step, number(self.bound + slack))
+
+
+def parse_claim(text: str, kind: Kind) -> Claim:
+    """Read a claim: ``decodable``, ``queue<=2``.
+
+    Raises
+    ------
+    ConfigError : it is none, or says nothing about this kind of controller
+    """
+    found = _TEXT.fullmatch(text)
+    known = [name for name, sort in SORTS.items() if kind in sort.kinds]
+    if found is None:
+        raise ConfigError(
+            f"not a claim about a controller: `{text}`", hint=f"as `queue<=2`; known are {', '.join(known)}"
+        )
+    name, bound = found[1], found[2]
+    if name not in known:
+        where = f" of a controller of kind `{kind}`" if name in SORTS else ""
+        raise ConfigError(f"no such claim{where}: `{name}`", hint=did_you_mean(name, known))
+    default = SORTS[name].bound
+    if bound is not None and default is None:
+        raise ConfigError(f"`{name}` has no bound: `{text}`", hint=f"write `{name}`")
+    try:
+        return Claim(name, Fraction(bound) if bound is not None else default or Fraction(0))
+    except ZeroDivisionError:
+        raise ConfigError(f"divides by 0: `{text}`") from None
+
+
+def default_claims(kind: Kind) -> Sequence[Claim]:
+    """Return what is asked if nothing else is said."""
+    texts = {
+        Kind.VIDEO: ("decodable", "carries-message", "queue<=2", "queue<=3", "encode<=3/2"),
+        Kind.RATE: ("queue<=2", "queue<=3", "loss<=1"),
+    }[kind]
+    return [parse_claim(text, kind) for text in texts]

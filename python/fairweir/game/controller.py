@@ -1,0 +1,441 @@
+"""Controller files: a decision tree over beliefs, with a shield in front of its actions, read for proofs.
+
+``crates/game`` runs the same files; this reader refuses what that one refuses, constant comparisons, and numbers beyond
+:data:`MAX_NUMBER`, whose rounding proofs do not cover. Numbers are exact fractions of the
+doubles that the file means, so that a proof is about the thresholds that the program compares with.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeVar
+
+from fairweir.errors import ConfigError
+from fairweir.game.model import POINTS, LinkRange
+from fairweir.suggestions import did_you_mean
+from fairweir.units import Duration
+
+FORMAT: Final = "fairweir-tree-1"
+#: What a leaf's forms are over: min C, max q and the safe rate of the belief set, and one packet.
+FORM_NAMES: Final = ("M", "Q", "R0", "packet")
+#: The features of a belief set and of what waits, in units of M = min C where they are amounts. With what they mean.
+FEATURES: Final[Mapping[str, str]] = {
+    "converged": "1 while max C is held below the model's cap, else 0",
+    "q": "Q: max queue at the next point",
+    "r0": "R0: the rate that no link of the belief set loses anything of",
+    "max_c": "max C",
+    "c_plus_b": "min of C + B",
+    "waiting": "number of encoded batches that wait, 0 to 4",
+    "newest": "size of the newest waiting batch",
+    "oldest": "size of the oldest waiting batch",
+    "sum": "size of all waiting batches",
+    "encoding": "target size of the batch that is being encoded",
+    "in_flight": "sent, not delivered and not known to be lost",
+    "last_rate": "what was sent in the last step",
+    "delivered_last": "what was delivered in the last step",
+    "oldest_age": "age of the oldest waiting batch in steps",
+    "group_age": "maximum age of the FEC frames in flight in steps",
+    "groups": "number of FEC frames in flight",
+    "packet": "one packet",
+    "spare_newest": "r0 - newest",
+    "spare_sum": "r0 - sum",
+    "room": "3 - q",
+    "room_newest": "3 - q - newest",
+    "room_sum": "3 - q - sum",
+}
+#: Bounds on what is read: a tree is some kB; a coefficient is a small number of M.
+MAX_BYTES: Final = 1 << 22
+MAX_NODES: Final = 10_000
+MAX_NUMBER: Final = 1e6
+_NEEDED: Final = ("format", "name", "kind", "query", "query_sha256", "version", "step", "points", "model", "nodes")
+_KEYS: Final = frozenset({*_NEEDED, "encoder", "probe_period", "shield", "proofs"})
+_COMPARISON: Final = re.compile(r"\s*(message|rate)\s*<=\s*(.+)", re.DOTALL)
+_TERM: Final = re.compile(r"\s*([+-]?)\s*(?:(\d+(?:\.\d+)?)(?:\s*\*\s*|\s+))?([A-Za-z]\w*)\s*")
+
+Form = Mapping[str, Fraction]
+_T = TypeVar("_T")
+
+
+class Kind(StrEnum):
+    """What a controller decides."""
+
+    VIDEO = "video"
+    RATE = "rate"
+
+
+class Send(StrEnum):
+    """Which of the waiting batches a leaf sends."""
+
+    NONE = "none"
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    ALL = "all"
+    EACH = "each"
+
+
+class Instead(StrEnum):
+    """What a guard of the shield does where its comparison fails."""
+
+    HOLD = "hold"
+    SKIP = "skip"
+    NEWEST = "newest"
+    OLDEST = "oldest"
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An action: what to send, at which rate, and how much to encode.
+
+    Attributes
+    ----------
+    send : Send
+    rate, encode : linear forms over :data:`FORM_NAMES`; an empty one is 0
+    name : str, in words
+    """
+
+    send: Send
+    rate: Form
+    encode: Form
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Split:
+    """A comparison: `then` if the form over features is at most `at_most`, else `other`."""
+
+    feature: Form
+    at_most: Fraction
+    then: int
+    other: int
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A rule of the shield: unless ``subject <= at``, do something else."""
+
+    subject: str
+    at: Form
+    instead: Instead
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A rule of the shield: the rate is at most a form; an action whose message no longer fits holds."""
+
+    at: Form
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One comparison on the way to a leaf: the form is at most the threshold, or above it."""
+
+    feature: Form
+    at_most: Fraction
+    is_within: bool
+
+    def __str__(self) -> str:
+        """Return the condition in words."""
+        return f"{form_text(self.feature)} {'<=' if self.is_within else '>'} {float(self.at_most):g}"
+
+
+@dataclass(frozen=True)
+class Controller:
+    """A controller file.
+
+    Attributes
+    ----------
+    name : str
+    kind : Kind
+    links : LinkRange, the links that it is made for
+    points : int, how many observations it remembers
+    nodes : of the tree; the first one is the root
+    shield : rules in the order of their application
+    source : str, the file
+    """
+
+    name: str
+    kind: Kind
+    links: LinkRange
+    points: int
+    nodes: tuple[Split | Leaf, ...]
+    shield: tuple[Guard | Cap, ...] = ()
+    source: str = ""
+    document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def leaves(self) -> tuple[tuple[int, Leaf, tuple[Condition, ...]], ...]:
+        """Return every leaf: its node's index, its action, and the conditions on the way to it."""
+        found: list[tuple[int, Leaf, tuple[Condition, ...]]] = []
+        waiting: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
+        while waiting:
+            index, path = waiting.pop()
+            node = self.nodes[index]
+            if isinstance(node, Leaf):
+                found.append((index, node, path))
+                continue
+            waiting.append((node.other, (*path, Condition(node.feature, node.at_most, is_within=False))))
+            waiting.append((node.then, (*path, Condition(node.feature, node.at_most, is_within=True))))
+        return tuple(found)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Controller:
+        """Read a controller file.
+
+        Raises
+        ------
+        ConfigError : it cannot be read, or is not a controller
+        """
+        return cls.parse(read(path), str(path))
+
+    @classmethod
+    def parse(cls, text: str | bytes, source: str = "") -> Controller:
+        """Read a controller from its JSON text.
+
+        Raises
+        ------
+        ConfigError : it is not a controller
+        """
+        return _Reader(source).controller(parse_json(text, source))
+
+
+def read(path: str | Path) -> bytes:
+    """Return a file's bytes.
+
+    Raises
+    ------
+    ConfigError : it cannot be read, or is larger than any controller
+    """
+    path = Path(path)
+    try:
+        if path.exists() and not path.is_file():
+            raise ConfigError("not a file", source=str(path))
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {(error.strerror or str(error)).lower()}", source=str(path)) from None
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"larger than {MAX_BYTES >> 20} MiB", source=str(path), hint="a controller has some kB")
+    return data
+
+
+def parse_json(text: str | bytes, source: str) -> Any:
+    """Read JSON whose numbers are finite and whose objects have each key once.
+
+    Raises
+    ------
+    ConfigError : it is something else
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise ConfigError(f"key is given twice: `{key}`", source=source)
+            found[key] = value
+        return found
+
+    def constant(word: str) -> NoReturn:
+        raise ConfigError(f"not a finite number: `{word}`", source=source)
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=constant)
+    except ConfigError:
+        raise
+    except UnicodeDecodeError:
+        raise ConfigError("not UTF-8", source=source) from None
+    except RecursionError:
+        raise ConfigError("nested too deeply", source=source) from None
+    except ValueError as error:
+        raise ConfigError(f"not JSON: {error}", source=source) from None
+
+
+def form_text(form: Form) -> str:
+    """Return a form as a formula: ``3 M - Q``; 0 if it is empty."""
+    text = ""
+    for name, factor in form.items():
+        size = "" if abs(factor) == 1 else f"{float(abs(factor)):g} "
+        sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")
+        text += f"{sign}{size}{name}"
+    return text or "0"
+
+
+class _Reader:
+    """Checks a document; every error names the file, the key and the value."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def fail(self, message: str, key: str, hint: str | None = None) -> NoReturn:
+        raise ConfigError(message, source=self.source, key=key, hint=hint)
+
+    def table(self, value: Any, key: str, known: frozenset[str] | None = None) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            self.fail(f"must be an object: `{_shown(value)}`", key)
+        for name in value:
+            if known is not None and name not in known:
+                self.fail(f"unknown key: `{name}`", key, did_you_mean(name, sorted(known)))
+        return value
+
+    def number(self, value: Any, key: str) -> Fraction:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            self.fail(f"must be a number: `{_shown(value)}`", key)
+        # Compared as it is: an integer of a thousand digits is no double.
+        if not (isinstance(value, int) or math.isfinite(value)) or abs(value) > MAX_NUMBER:
+            self.fail(f"must be a number between -{MAX_NUMBER:g} and {MAX_NUMBER:g}: `{_shown(value)}`", key)
+        return Fraction(value)
+
+    def word(self, value: Any, known: Callable[[str], _T], words: list[str], key: str) -> _T:
+        if not isinstance(value, str) or value not in words:
+            self.fail(f"unknown value: `{_shown(value)}`", key, did_you_mean(str(value), words))
+        return known(value)
+
+    def form(self, value: Any, key: str, known: tuple[str, ...]) -> Form:
+        table = self.table(value, key)
+        for name in table:
+            if name not in known:
+                self.fail(f"unknown name: `{name}`", key, did_you_mean(name, known))
+        numbers = {name: self.number(factor, f"{key}.{name}") for name, factor in table.items()}
+        return {name: factor for name, factor in numbers.items() if factor}
+
+    def range(self, value: Any, key: str) -> tuple[Fraction, Fraction]:
+        if not isinstance(value, list) or len(value) != 2:
+            self.fail(f"must be a list of two numbers: `{_shown(value)}`", key)
+        low, high = (self.number(end, key) for end in value)
+        if not 0 < low <= high:
+            self.fail(f"must be a range above 0: `{_shown(value)}`", key)
+        return low, high
+
+    def controller(self, raw: Any) -> Controller:
+        table = self.table(raw, "", None)
+        if table.get("format") != FORMAT:
+            self.fail(f"unknown format: `{_shown(table.get('format'))}`", "format", f"a controller has `{FORMAT}`")
+        self.table(raw, "", _KEYS)
+        for name in _NEEDED:
+            if name not in table:
+                self.fail("missing", name)
+        for name in ("name", "query", "query_sha256", "version"):
+            if not isinstance(table[name], str):
+                self.fail(f"must be a text: `{_shown(table[name])}`", name)
+        kind = self.word(table["kind"], Kind, [*Kind], "kind")
+        model = self.table(table["model"], "model", frozenset({"c", "b"}))
+        ranges = [self.range(model.get(key), f"model.{key}") for key in ("c", "b")]
+        self.step(table["step"])
+        points = table["points"]
+        if isinstance(points, bool) or not isinstance(points, int) or not 3 <= points <= POINTS:
+            self.fail(f"must be 3 to {POINTS}: `{_shown(points)}`", "points")
+        nodes = self.nodes(table["nodes"], kind)
+        shield = tuple(self.rules(table.get("shield", []), kind))
+        links = LinkRange(ranges[0], ranges[1])
+        return Controller(table["name"], kind, links, points, nodes, shield, self.source, table)
+
+    def step(self, value: Any) -> None:
+        try:
+            length = Duration.parse(value) if isinstance(value, str) else Duration.from_ns(0)
+        except ConfigError as error:
+            self.fail(error.message, "step", error.hint)
+        if length.ns <= 0:
+            self.fail(f"must be a positive time: `{_shown(value)}`", "step", 'write a time with its unit: "50ms"')
+
+    def nodes(self, value: Any, kind: Kind) -> tuple[Split | Leaf, ...]:
+        if not isinstance(value, list) or not value:
+            self.fail("must be a list of nodes with one leaf at least", "nodes")
+        if len(value) > MAX_NODES:
+            self.fail(f"has {len(value)} nodes, more than {MAX_NODES}", "nodes")
+        nodes = tuple(self.node(node, index, len(value), kind) for index, node in enumerate(value))
+        parents = [0] * len(nodes)
+        for node in nodes:
+            if isinstance(node, Split):
+                parents[node.then] += 1
+                parents[node.other] += 1
+        for index, count in enumerate(parents):
+            if index and not count:
+                self.fail(f"node {index} cannot be reached", f"nodes[{index}]")
+            if count > 1:
+                self.fail(f"node {index} has {count} parents", f"nodes[{index}]", "a tree has one path to each node")
+        return nodes
+
+    def node(self, value: Any, index: int, count: int, kind: Kind) -> Split | Leaf:
+        key = f"nodes[{index}]"
+        if "leaf" in self.table(value, key, frozenset({"feature", "at_most", "then", "else", "leaf"})):
+            if len(value) > 1:
+                self.fail(f"a leaf has no `{min(set(value) - {'leaf'})}`", key)
+            return self.leaf(value["leaf"], f"{key}.leaf", kind)
+        for name in ("feature", "at_most", "then", "else"):
+            if name not in value:
+                self.fail("missing", f"{key}.{name}", "a node is a leaf, or compares a feature")
+        feature = self.form(value["feature"], f"{key}.feature", tuple(FEATURES))
+        if not feature:
+            self.fail("compares a constant: its form has no term", f"{key}.feature")
+        children = []
+        for name in ("then", "else"):
+            child = value[name]
+            if isinstance(child, bool) or not isinstance(child, int) or not index < child < count:
+                self.fail(
+                    f"must be the index of a later node, {index + 1} to {count - 1}: `{_shown(child)}`",
+                    f"{key}.{name}",
+                    "children come after their parents, so that there is no cycle",
+                )
+            children.append(child)
+        return Split(feature, self.number(value["at_most"], f"{key}.at_most"), children[0], children[1])
+
+    def leaf(self, value: Any, key: str, kind: Kind) -> Leaf:
+        table = self.table(value, key, frozenset({"send", "rate", "encode", "name"}))
+        name = table.get("name", "")
+        if not isinstance(name, str):
+            self.fail(f"must be a text: `{_shown(name)}`", f"{key}.name")
+        send = self.word(table.get("send", "none"), Send, [*Send], f"{key}.send")
+        rate, encode = (self.form(table.get(one, {}), f"{key}.{one}", FORM_NAMES) for one in ("rate", "encode"))
+        if kind is Kind.RATE and (send is not Send.NONE or encode):
+            self.fail("a controller of a rate alone has no frames", key, "leave out `send` and `encode`")
+        return Leaf(send, rate, encode, name)
+
+    def rules(self, value: Any, kind: Kind) -> list[Guard | Cap]:
+        if not isinstance(value, list) or len(value) > MAX_NODES:
+            self.fail(f"must be a list of rules: `{_shown(value)}`", "shield")
+        return [self.rule(one, f"shield[{i}]", kind) for i, one in enumerate(value)]
+
+    def rule(self, value: Any, key: str, kind: Kind) -> Guard | Cap:
+        table = self.table(value, key, frozenset({"unless", "do", "cap", "at"}))
+        if set(table) == {"cap", "at"}:
+            self.word(table["cap"], str, ["rate"], f"{key}.cap")
+            return Cap(self.form(table["at"], f"{key}.at", FORM_NAMES))
+        if set(table) != {"unless", "do"}:
+            self.fail(
+                f"is neither a guard nor a cap: `{', '.join(table)}`", key, "write `unless` and `do`, or `cap` and `at`"
+            )
+        found = _COMPARISON.fullmatch(table["unless"]) if isinstance(table["unless"], str) else None
+        if found is None:
+            self.fail(f"not a comparison: `{_shown(table['unless'])}`", f"{key}.unless", "write `message <= 3 M - Q`")
+        at = self.form_of(found[2], f"{key}.unless")
+        instead = self.word(table["do"], Instead, [*Instead], f"{key}.do")
+        if kind is Kind.RATE and instead is not Instead.HOLD:
+            self.fail(f"a controller without frames cannot `{instead}`", f"{key}.do", "it can `hold`")
+        return Guard(found[1], at, instead)
+
+    def form_of(self, text: str, key: str) -> Form:
+        """Read a form as text, ``3 M - Q``."""
+        sums: dict[str, Fraction] = {}
+        at = 0
+        while at < len(text):
+            found = _TERM.match(text, at)
+            if found is None or (at and not found[1]):
+                self.fail(f"not a linear form: `{text}`", key, "write as `3 M - Q`")
+            if found[3] not in FORM_NAMES:
+                self.fail(f"unknown name: `{found[3]}`", key, did_you_mean(found[3], FORM_NAMES))
+            factor = self.number(float(found[2] or 1), key) * (-1 if found[1] == "-" else 1)
+            sums[found[3]] = sums.get(found[3], Fraction(0)) + factor
+            at = found.end()
+        return {name: factor for name, factor in sums.items() if factor}
+
+
+def _shown(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,287 @@
+"""The jittery constant-rate link with a finite buffer, as linear constraints for the solvers.
+
+The model (thesis section 4.5 on section 2.2's CBR-delay link) in steps of one propagation delay. Cumulative packets
+sent A, lost L and delivered S are observed; the rate C, the buffer B and the served packets I are not. With N = A - L,
+those that the queue accepted:
+
+    N[t] = min(N[t-1] + A[t] - A[t-1], I[t-1] + C + B)      what finds no room is lost
+    I[t] = min(I[t-1] + C, N[t])                            a rate of C, unless the queue is empty
+    I[t-1] <= S[t] <= I[t]                                  jitter: up to a step later
+
+A loss becomes visible when everything that was accepted before and with it is delivered: L[t] is known if and only if
+S >= N[t]. A[t] is what reached the queue by point t: what was sent a propagation delay before S[t] was read.
+
+Written from these equations and not from ``crates/game``: what both say of a window can be compared.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from fairweir.errors import SolverError
+
+if TYPE_CHECKING:
+    import z3
+
+#: Number of points that a controller remembers (the published artifact keeps 7 samples, which are 6 steps).
+POINTS: Final = 6
+#: z3's own measure of work that one bound may cost; a window of six points needs a thousandth of it.
+BOUND_STEPS: Final = 200_000_000
+
+
+@dataclass(frozen=True)
+class LinkRange:
+    """Which links there may be: rates in packets a step, buffers in packets."""
+
+    c: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
+    b: tuple[Fraction, Fraction] = (Fraction(1), Fraction(200))
+
+
+@dataclass(frozen=True)
+class Window:
+    """What a controller observed at its latest points, cumulative packets; oldest first.
+
+    Attributes
+    ----------
+    sent, delivered : of equal lengths
+    lost : as long; only the first `visible` entries are known
+    visible : int, for how many points the losses are known
+    lost_before : losses that were known before the window
+    sent_next : what reaches the queue by the next point
+    """
+
+    sent: tuple[Fraction, ...]
+    delivered: tuple[Fraction, ...]
+    lost: tuple[Fraction, ...]
+    visible: int
+    lost_before: Fraction
+    sent_next: Fraction
+
+    @classmethod
+    def fresh(cls, points: int = POINTS) -> Window:
+        """Return the window of a link that has been idle."""
+        zeros = (Fraction(0),) * points
+        return cls(zeros, zeros, zeros, points, Fraction(0), Fraction(0))
+
+    @property
+    def points(self) -> int:
+        """Return how many points there are."""
+        return len(self.sent)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A window as terms of the solver, constants or unknowns; attributes as of :class:`Window`."""
+
+    sent: Sequence[z3.ArithRef]
+    delivered: Sequence[z3.ArithRef]
+    lost: Sequence[z3.ArithRef]
+    visible: int
+    lost_before: z3.ArithRef
+    sent_next: z3.ArithRef
+
+    @classmethod
+    def of(cls, window: Window) -> Terms:
+        """Return the terms of a concrete window."""
+        return cls(
+            [number(one) for one in window.sent],
+            [number(one) for one in window.delivered],
+            [number(one) for one in window.lost],
+            window.visible,
+            number(window.lost_before),
+            number(window.sent_next),
+        )
+
+    @classmethod
+    def unknown(cls, points: int, visible: int, name: str = "") -> Terms:
+        """Return the terms of any window with so many points, of which `visible` show their losses."""
+        import z3
+
+        def series(letter: str, length: int) -> list[z3.ArithRef]:
+            return [z3.Real(f"{letter}{name}_{t}") for t in range(length)]
+
+        return cls(
+            series("A", points), series("S", points), series("L", visible) + [z3.RealVal(0)] * (points - visible),
+            visible, z3.Real(f"L{name}_before"), z3.Real(f"A{name}_next"),
+        )  # fmt: skip
+
+    def orderly(self) -> list[z3.BoolRef]:
+        """Return what every window obeys: cumulative counts do not fall, and nothing is delivered that was not sent."""
+        rising = [*zip(self.sent, [*self.sent[1:], self.sent_next], strict=True)]
+        rising += itertools.pairwise(self.delivered)
+        known = [self.lost_before, *self.lost[: self.visible]]
+        rising += itertools.pairwise(known)
+        start = [self.lost_before >= 0, self.delivered[0] >= 0, self.sent[0] - self.lost_before >= self.delivered[0]]
+        return [*start, *(a <= b for a, b in rising)]
+
+
+@dataclass(frozen=True)
+class Path:
+    """One explanation of a window: the unknowns of the link.
+
+    Attributes
+    ----------
+    c, b : rate and buffer
+    accepted, served : N and I, at the window's points and the next one
+    """
+
+    c: z3.ArithRef
+    b: z3.ArithRef
+    accepted: Sequence[z3.ArithRef]
+    served: Sequence[z3.ArithRef]
+
+    @classmethod
+    def named(cls, name: str, points: int) -> Path:
+        """Return the unknowns of a path through so many points and the next one."""
+        import z3
+
+        return cls(
+            z3.Real(f"C{name}"),
+            z3.Real(f"B{name}"),
+            [z3.Real(f"N{name}_{t}") for t in range(points + 1)],
+            [z3.Real(f"I{name}_{t}") for t in range(points + 1)],
+        )
+
+    @property
+    def queue(self) -> z3.ArithRef:
+        """Return the packets that wait at the next point."""
+        return self.accepted[-1] - self.served[-1]
+
+    @property
+    def room(self) -> z3.ArithRef:
+        """Return how many packets may be sent next without a loss: C + B - q."""
+        return self.c + self.b - self.queue
+
+
+def number(value: Fraction | int) -> z3.ArithRef:
+    """Return an exact number as a term."""
+    import z3
+
+    exact = Fraction(value)
+    return z3.Q(exact.numerator, exact.denominator)
+
+
+def is_minimum(value: z3.ArithRef, one: z3.ArithRef, other: z3.ArithRef) -> list[z3.BoolRef]:
+    """Return the constraints of ``value = min(one, other)``, without case distinction where the solver needs none."""
+    import z3
+
+    return [value <= one, value <= other, z3.Or(value >= one, value >= other)]
+
+
+def step(
+    path_c: z3.ArithRef,
+    path_b: z3.ArithRef,
+    before: tuple[z3.ArithRef, z3.ArithRef],
+    after: tuple[z3.ArithRef, z3.ArithRef],
+    arriving: z3.ArithRef,
+) -> list[z3.BoolRef]:
+    """Return the link's equations from one point to the next.
+
+    Parameters
+    ----------
+    path_c, path_b : the link's rate and buffer
+    before, after : (accepted, served) at both points
+    arriving : packets that reach the queue between them
+    """
+    room = before[1] + path_c + path_b
+    return [
+        *is_minimum(after[0], before[0] + arriving, room),
+        *is_minimum(after[1], before[1] + path_c, after[0]),
+    ]
+
+
+def explains(path: Path, window: Terms, links: LinkRange) -> list[z3.BoolRef]:
+    """Return the constraints that a path explains a window: it is one of the belief set's (thesis equation 4.5.2).
+
+    The set is closed: a loss at a point that is delivered in full may count as not yet seen, so that minima and maxima
+    over the set exist.
+    """
+    points = len(window.sent)
+    accepted, served = path.accepted, path.served
+    last = window.delivered[-1]
+    held = [
+        path.c >= number(links.c[0]), path.c <= number(links.c[1]),
+        path.b >= number(links.b[0]), path.b <= number(links.b[1]),
+        # Before the first point: I[-1] <= S[0] and I[0] = min(I[-1] + C, N[0]) leave just this of I[0].
+        served[0] >= window.delivered[0], served[0] <= window.delivered[0] + path.c,
+        served[0] <= accepted[0], accepted[0] <= served[0] + path.b,
+    ]  # fmt: skip
+    for t in range(points):
+        if t < window.visible:
+            held += [accepted[t] == window.sent[t] - window.lost[t], accepted[t] <= last]
+        else:
+            held.append(accepted[t] >= last)
+    if window.visible == 0:
+        held.append(accepted[0] <= window.sent[0] - window.lost_before)
+    sent = [*window.sent, window.sent_next]
+    for t in range(1, points + 1):
+        held += step(
+            path.c,
+            path.b,
+            (accepted[t - 1], served[t - 1]),
+            (accepted[t], served[t]),
+            sent[t] - sent[t - 1],
+        )
+        if t < points:
+            held += [served[t - 1] <= window.delivered[t], window.delivered[t] <= served[t]]
+    return held
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a belief set allows; packets, and packets a step.
+
+    Attributes
+    ----------
+    c, b : of rate and buffer
+    q : of the queue at the next point
+    safe_rate : the rate that no link of the set loses anything of: min of C + B - q
+    min_c_plus_b : min of C + B
+    """
+
+    c: tuple[Fraction, Fraction]
+    b: tuple[Fraction, Fraction]
+    q: tuple[Fraction, Fraction]
+    safe_rate: Fraction
+    min_c_plus_b: Fraction
+
+
+def bounds(window: Window, links: LinkRange | None = None) -> Bounds | None:
+    """Return the exact bounds of a window's belief set, by optimisation over the model; None if nothing explains it.
+
+    Raises
+    ------
+    SolverError : z3 spent :data:`BOUND_STEPS` without an answer
+    """
+    path = Path.named("", window.points)
+    held = explains(path, Terms.of(window), links or LinkRange())
+    ends: list[Fraction] = []
+    for wanted, is_least in (
+        (path.c, True), (path.c, False), (path.b, True), (path.b, False),
+        (path.queue, True), (path.queue, False), (path.room, True), (path.c + path.b, True),
+    ):  # fmt: skip
+        end = _optimum(held, wanted, is_least=is_least)
+        if end is None:
+            return None
+        ends.append(end)
+    return Bounds((ends[0], ends[1]), (ends[2], ends[3]), (ends[4], ends[5]), ends[6], ends[7])
+
+
+def _optimum(held: Sequence[z3.BoolRef], wanted: z3.ArithRef, *, is_least: bool) -> Fraction | None:
+    import z3
+
+    optimizer = z3.Optimize()
+    optimizer.set("rlimit", BOUND_STEPS)
+    optimizer.add(*held)
+    handle = optimizer.minimize(wanted) if is_least else optimizer.maximize(wanted)
+    found = optimizer.check()
+    if found == z3.unsat:
+        return None
+    if found != z3.sat:
+        raise SolverError(f"z3 found no bound of `{wanted}`: {optimizer.reason_unknown()}")
+    end = optimizer.lower(handle) if is_least else optimizer.upper(handle)
+    return Fraction(str(end))

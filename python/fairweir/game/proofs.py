@@ -1,0 +1,256 @@
+"""Proof of a controller, leaf by leaf: does every claim hold at every link of every belief set that comes to the leaf?
+
+A claim of a leaf is ``proved`` if its negation is unsatisfiable under the conditions of the path, what is known of
+belief sets, and the shield; comparisons may be off by what doubles may be. Before that, two controls must be
+satisfiable: some state comes to the leaf at all, and some other action breaks the claim there; otherwise it is
+``vacuous``. A claim is ``refuted`` only if a window of observations was found whose belief set comes to the leaf, with
+a link of that set on which the claim is broken (:mod:`fairweir.game.realise`); else it is ``unknown``, with the
+features that break it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from fairweir.errors import SolverError
+from fairweir.formal.certificate import Certificate, certify
+from fairweir.formal.solve import NO_SENDER, Check, Outcome, Prepared
+from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
+from fairweir.game.action import Action, on_path, shielded
+from fairweir.game.claims import SLACK, Claim, Step
+from fairweir.game.controller import Condition, Controller, Leaf
+from fairweir.game.realise import Realiser, Refutation
+from fairweir.game.state import TOLERANCE, State
+
+if TYPE_CHECKING:
+    import z3
+
+#: By how much of M a claim is demanded to be broken in a refutation, the largest first: a replay shows more than a
+#: hair.
+MARGINS: Final = (Fraction(1, 4), Fraction(1, 20), Fraction(1, 1000))
+NOT_REACHED: Final = "no state comes to this leaf: the conditions on its path contradict each other"
+EDGE: Final = "it can be broken only where a comparison is decided by rounding"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a claim of a leaf.
+
+    Attributes
+    ----------
+    leaf : int, the node's index
+    outcome : Outcome
+    cpu_s : float, CPU seconds of all solvers; claims that were proved together share them
+    solver : str, which one answered
+    reason : str, why it is vacuous or unknown
+    features : what breaks the claim, as features in M; empty if it holds
+    refutation : Refutation, in packets
+    certificate : Certificate, of a proof
+    question : str, SMT-LIB 2, which the certificate is about
+    uncertified : str, why there is none although one was wanted
+    """
+
+    leaf: int
+    claim: Claim
+    outcome: Outcome
+    cpu_s: float = 0.0
+    solver: str = ""
+    reason: str = ""
+    features: Mapping[str, Fraction] = field(default_factory=dict, repr=False)
+    refutation: Refutation | None = field(default=None, repr=False)
+    certificate: Certificate | None = field(default=None, repr=False)
+    question: str = field(default="", repr=False)
+    uncertified: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """Return the verdict as JSON has it."""
+        found: dict[str, Any] = {
+            "claim": self.claim.text, "leaf": self.leaf, "status": self.outcome.value, "cpu_s": round(self.cpu_s, 4),
+            "solver": self.solver, "reason": self.reason,
+        }  # fmt: skip
+        if self.features:
+            found["features"] = {name: float(value) for name, value in self.features.items()}
+        if self.refutation is not None:
+            found["refutation"] = self.refutation.document()
+        if self.certificate is not None:
+            found["certificate"] = {
+                "steps": len(self.certificate.lines),
+                "propagations": self.certificate.propagations,
+                "lemmas": self.certificate.lemmas,
+            }
+        if self.uncertified:
+            found["uncertified"] = self.uncertified
+        return found
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A leaf of a controller, as questions.
+
+    Attributes
+    ----------
+    index : int, the node's
+    path : conditions on the way to it
+    """
+
+    controller: Controller
+    index: int
+    leaf: Leaf
+    path: Sequence[Condition]
+
+    @cached_property
+    def state(self) -> State:
+        """The unknown state in which the controller decides."""
+        return State.unknown()
+
+    @cached_property
+    def facts(self) -> list[z3.BoolRef]:
+        """What is known of every state."""
+        return self.state.facts(self.controller)
+
+    def reached(self, tolerance: Fraction = Fraction(0)) -> list[z3.BoolRef]:
+        """Return the assertions that a state comes to this leaf."""
+        return [*self.facts, *on_path(self.state, self.path, tolerance)]
+
+    def acted(self, tolerance: Fraction = Fraction(0)) -> tuple[Step, list[z3.BoolRef]]:
+        """Return the step from there, and the assertions that it is what the leaf does behind the shield."""
+        action, held = shielded(self.state, self.controller, self.leaf, "", tolerance)
+        return Step(self.state.truth, action), [*self.reached(tolerance), *held]
+
+    def negated(self, claims: Iterable[Claim]) -> str:
+        """Return the SMT-LIB text that is satisfiable if one of the claims may be broken, doubles considered."""
+        import z3
+
+        step, held = self.acted(TOLERANCE)
+        return Prepared(held).script([z3.Or(*(z3.Not(claim.over(step, SLACK)) for claim in claims))])
+
+    def control(self, claims: Iterable[Claim]) -> Prepared:
+        """Return the question whether some state comes here in which, for each claim, some action breaks it."""
+        import z3
+
+        held = self.reached()
+        for index, claim in enumerate(claims):
+            action = Action.named(f"_any_{index}")
+            held += [action.message >= 0, action.rate >= 0, action.encode >= 0]
+            held.append(z3.Not(claim.over(Step(self.state.truth, action), Fraction(0))))
+        return Prepared(held)
+
+
+@dataclass(frozen=True)
+class Prover:
+    """How leaves are proved.
+
+    Attributes
+    ----------
+    budget : Budget, of each solver for one question
+    with_certificates : bool, find a certificate of each proof, accepted by both checkers
+    realiser : Realiser, finds windows for refutations; None: what is broken stays unknown
+    """
+
+    budget: Budget = field(default_factory=lambda: Budget(20.0))
+    solvers: Sequence[SolverName] = ALL_SOLVERS
+    with_certificates: bool = False
+    realiser: Realiser | None = None
+
+    def prove(
+        self, controller: Controller, claims: Sequence[Claim], on_leaf: Callable[[int], object] = lambda _: None
+    ) -> list[Verdict]:
+        """Judge every claim of every leaf.
+
+        Raises
+        ------
+        SolverError : a solver is missing, does not understand, or two contradict each other
+        """
+        found: list[Verdict] = []
+        for done, (index, leaf, path) in enumerate(controller.leaves):
+            on_leaf(done)
+            found += self._leaf(Asked(controller, index, leaf, path), claims)
+        return found
+
+    def _leaf(self, asked: Asked, claims: Sequence[Claim]) -> list[Verdict]:
+        control = self._ask(asked.control(claims))
+        if control.verdict is not Satisfiable.SAT:
+            reached = self._ask(Prepared(asked.reached()))
+            if reached.verdict is Satisfiable.UNSAT:
+                return [Verdict(asked.index, one, Outcome.VACUOUS, reached.cpu_s, reason=NOT_REACHED) for one in claims]
+            return [self._alone(asked, claim) for claim in claims]
+        together = self._ask_text(asked.negated(claims))
+        if together.verdict is not Satisfiable.UNSAT:
+            return [self._claim(asked, claim) for claim in claims]
+        cpu_s = (control.cpu_s + together.cpu_s) / len(claims)
+        proved = Verdict(asked.index, claims[0], Outcome.PROVED, cpu_s, together.solver)
+        proved = self._certified(proved, asked.negated(claims))
+        return [replace(proved, claim=claim) for claim in claims]
+
+    def _alone(self, asked: Asked, claim: Claim) -> Verdict:
+        """Judge one claim where the control of all together is not satisfiable."""
+        control = self._ask(asked.control([claim]))
+        if control.verdict is Satisfiable.UNSAT:
+            return Verdict(asked.index, claim, Outcome.VACUOUS, control.cpu_s, control.solver, NO_SENDER)
+        if control.verdict is Satisfiable.UNKNOWN:
+            return Verdict(asked.index, claim, Outcome.UNKNOWN, control.cpu_s, reason=control.reason)
+        return self._claim(asked, claim)
+
+    def _claim(self, asked: Asked, claim: Claim) -> Verdict:
+        text = asked.negated([claim])
+        found = self._ask_text(text)
+        verdict = Verdict(asked.index, claim, Outcome.UNKNOWN, found.cpu_s, found.solver, found.reason)
+        if found.verdict is Satisfiable.UNSAT:
+            return self._certified(replace(verdict, outcome=Outcome.PROVED), text)
+        if found.verdict is Satisfiable.UNKNOWN:
+            return verdict
+        return self._broken(asked, replace(verdict, features=_features(asked, found)))
+
+    def _broken(self, asked: Asked, verdict: Verdict) -> Verdict:
+        """Look for a window that shows how a claim is broken."""
+        step, held = asked.acted()
+        prepared = Prepared(held)
+        cpu_s, reason = verdict.cpu_s, EDGE
+        for margin in MARGINS:
+            found = self._ask(prepared, [_broken_by(verdict.claim, step, margin)])
+            cpu_s += found.cpu_s
+            if found.verdict is not Satisfiable.SAT:
+                continue
+            verdict = replace(verdict, features=_features(asked, found), cpu_s=cpu_s)
+            if self.realiser is None:
+                return replace(verdict, reason="broken by features that no window was looked for")
+            refutation = self.realiser.find(asked.controller, asked.index, verdict.claim, margin)
+            if refutation is not None:
+                return replace(verdict, outcome=Outcome.REFUTED, refutation=refutation, reason="")
+            reason = f"broken by features that none of {self.realiser.size} windows has"
+        return replace(verdict, cpu_s=cpu_s, reason=reason)
+
+    def _certified(self, verdict: Verdict, text: str) -> Verdict:
+        if not self.with_certificates:
+            return verdict
+        try:
+            return replace(verdict, certificate=certify(text, self.budget.z3_steps), question=text)
+        except SolverError as error:
+            return replace(verdict, uncertified=str(error))
+
+    def _ask(self, prepared: Prepared, further: Iterable[z3.BoolRef] = ()) -> Check:
+        return prepared.check(further, self.budget, self.solvers)
+
+    def _ask_text(self, text: str) -> Check:
+        from fairweir.formal.solve import check_text
+
+        return check_text(text, self.budget, self.solvers)
+
+
+def _broken_by(claim: Claim, step: Step, margin: Fraction) -> z3.BoolRef:
+    import z3
+
+    return z3.Not(claim.over(step, margin))
+
+
+def _features(asked: Asked, found: Check) -> dict[str, Fraction]:
+    """Return the features of a counterexample, the link, and what is sent; in M."""
+    names = [*asked.state.features, "C", "B", "q"]
+    last = len(asked.controller.shield)
+    names += [f"{what}_{last}" for what in ("message", "rate", "encode")]
+    shown = {name: found.values[name] for name in names if name in found.values}
+    return {name.removesuffix(f"_{last}"): value for name, value in shown.items() if not isinstance(value, bool)}

@@ -1,0 +1,155 @@
+"""What a controller may find when it decides, as terms of the solvers: belief set, features, and what waits to be sent.
+
+Amounts are in units of M = min C of the belief set, so that the thresholds of a tree are constants; ``packet`` is 1/M.
+A belief set enters by what its features say of it. The set itself is any set of links (C, B, q), q the queue at the
+next point, with those minima and maxima: some link attains each of them (`witnesses`), and no link is beyond them, the
+true one among them. The set of the witnesses alone has these features, so nothing is left out that the features
+determine.
+
+Bounds that the program computes in doubles are off by :data:`TOLERANCE` at most, outwards or inwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from fairweir.game.controller import Controller, Form, Kind
+from fairweir.game.model import LinkRange, number
+
+if TYPE_CHECKING:
+    import z3
+
+#: What bounds and comparisons in doubles may be off by, in M (``EPS`` of crates/game is 1e-6 packets, and M is one at
+#: least).
+TOLERANCE: Final = Fraction(1, 10**6)
+#: Batches that wait at the same time: older ones are dropped (crates/game).
+MAX_WAITING: Final = 4
+
+
+@dataclass(frozen=True)
+class Point:
+    """A link of the belief set: rate, buffer, and the queue at the next point; in M."""
+
+    c: z3.ArithRef
+    b: z3.ArithRef
+    q: z3.ArithRef
+
+    @classmethod
+    def named(cls, name: str) -> Point:
+        """Return the unknowns of a link."""
+        import z3
+
+        return cls(z3.Real(f"C{name}"), z3.Real(f"B{name}"), z3.Real(f"q{name}"))
+
+    @property
+    def room(self) -> z3.ArithRef:
+        """Return how much may arrive next without a loss."""
+        return self.c + self.b - self.q
+
+
+@dataclass(frozen=True)
+class State:
+    """The features as unknowns.
+
+    Attributes
+    ----------
+    features : by name; amounts in M
+    truth : the link as it is
+    witnesses : links that attain min C, max q, the safe rate and min C + B
+    """
+
+    features: Mapping[str, z3.ArithRef]
+    truth: Point
+    witnesses: Mapping[str, Point]
+
+    @classmethod
+    def unknown(cls) -> State:
+        """Return any state."""
+        import z3
+
+        free = (
+            "converged", "q", "r0", "max_c", "c_plus_b", "waiting", "newest", "oldest", "sum", "encoding", "in_flight",
+            "last_rate", "delivered_last", "oldest_age", "group_age", "groups", "packet",
+        )  # fmt: skip
+        terms = {name: z3.Real(name) for name in free}
+        room = 3 - terms["q"]
+        made = {
+            "spare_newest": terms["r0"] - terms["newest"],
+            "spare_sum": terms["r0"] - terms["sum"],
+            "room": room,
+            "room_newest": room - terms["newest"],
+            "room_sum": room - terms["sum"],
+        }
+        witnesses = {name: Point.named(f"_{name}") for name in ("min_c", "max_q", "safe", "c_plus_b")}
+        return cls({**terms, **made}, Point.named(""), witnesses)
+
+    def value(self, form: Form) -> z3.ArithRef:
+        """Return a leaf's form over M, Q, R0 and packet, in M."""
+        import z3
+
+        one: z3.ArithRef = z3.RealVal(1)
+        names = {"M": one, "Q": self.features["q"], "R0": self.features["r0"], "packet": self.features["packet"]}
+        return total({name: names[name] for name in form}, form)
+
+    def compared(self, form: Form) -> z3.ArithRef:
+        """Return a form over features."""
+        return total(self.features, form)
+
+    def facts(self, controller: Controller) -> list[z3.BoolRef]:
+        """Return what holds of every state in which a controller decides."""
+        return [*self._beliefs(controller.links), *self.waits(controller.kind)]
+
+    def _beliefs(self, links: LinkRange) -> list[z3.BoolRef]:
+        f, tolerance = self.features, number(TOLERANCE)
+        packet = f["packet"]
+        held = [packet >= number(1 / links.c[1]), packet <= number(1 / links.c[0])]
+        for point in (self.truth, *self.witnesses.values()):
+            held += [
+                point.b >= number(links.b[0]) * packet, point.b <= number(links.b[1]) * packet,
+                point.c <= number(links.c[1]) * packet,
+                point.q >= 0, point.q <= point.b,
+                point.c >= 1 - tolerance, point.q <= f["q"] + tolerance, point.room >= f["r0"] - tolerance,
+                point.c + point.b >= f["c_plus_b"] - tolerance,
+            ]  # fmt: skip
+        found = self.witnesses
+        attained = (
+            (found["min_c"].c, 1), (found["max_q"].q, f["q"]), (found["safe"].room, f["r0"]),
+            (found["c_plus_b"].c + found["c_plus_b"].b, f["c_plus_b"]),
+        )  # fmt: skip
+        for mine, feature in attained:
+            held += [mine <= feature + tolerance, mine >= feature - tolerance]
+        # While converged, max C may be older than the belief set (it is held), so it is no bound on the true C.
+        return [*held, f["max_c"] >= 1 - tolerance]
+
+    def waits(self, kind: Kind) -> list[z3.BoolRef]:
+        """Return what holds of the batches that wait and of what is in flight."""
+        import z3
+
+        f = self.features
+        frameless = [f[name] == 0 for name in ("waiting", "newest", "oldest", "encoding", "groups")]
+        waiting, newest, oldest, whole = f["waiting"], f["newest"], f["oldest"], f["sum"]
+        amounts = ("newest", "oldest", "encoding", "in_flight", "last_rate", "delivered_last", "group_age", "groups")
+        return [
+            *(frameless if kind is Kind.RATE else ()),
+            z3.Or(f["converged"] == 0, f["converged"] == 1),
+            z3.Or(*(waiting == count for count in range(MAX_WAITING + 1))),
+            *(f[name] >= 0 for name in amounts),
+            f["oldest_age"] >= 0,
+            whole >= newest, whole >= oldest,
+            z3.Implies(waiting == 0, z3.And(whole == 0, f["oldest_age"] == 0)),
+            z3.Implies(waiting == 1, z3.And(whole == newest, whole == oldest)),
+            z3.Implies(waiting == 2, whole == newest + oldest),
+            z3.Implies(waiting >= 3, whole >= newest + oldest),
+            z3.Implies(f["groups"] == 0, f["group_age"] == 0),
+        ]  # fmt: skip
+
+
+def total(terms: Mapping[str, z3.ArithRef], form: Form) -> z3.ArithRef:
+    """Return the sum of a form's terms."""
+    import z3
+
+    zero: z3.ArithRef = z3.RealVal(0)
+    return sum((number(factor) * terms[name] for name, factor in form.items()), zero)

@@ -1,0 +1,115 @@
+"""Windows that links produce, with their exact bounds: where refutations are looked for.
+
+Random links and senders, in exact fractions: steady, bursty, filling the queue up, after an idle time; with no, random,
+alternating or extreme jitter. Everything derives from one seed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fairweir.game.model import Bounds, LinkRange, Window, bounds
+
+#: Rates are multiples of this, packets a step, so that they are the same numbers in doubles.
+GRAIN = Fraction(1, 8)
+BoundsOf = Callable[[Window, LinkRange], Bounds | None]
+
+
+@dataclass
+class RunningLink:
+    """A link that is fed a step at a time from being idle; packets.
+
+    Attributes
+    ----------
+    c, b : rate and buffer
+    """
+
+    c: Fraction
+    b: Fraction
+
+    def __post_init__(self) -> None:
+        zero = Fraction(0)
+        self.sent, self.accepted, self.served, self.delivered = [zero], [zero], [zero], [zero]
+
+    @property
+    def queue(self) -> Fraction:
+        """Return the packets that wait."""
+        return self.accepted[-1] - self.served[-1]
+
+    def step(self, rate: Fraction, haste: Fraction) -> None:
+        """Let `rate` packets arrive; of what was served and not delivered, jitter delivers the part `haste`."""
+        before = self.served[-1]
+        self.sent.append(self.sent[-1] + rate)
+        self.accepted.append(min(self.accepted[-1] + rate, before + self.c + self.b))
+        self.served.append(min(before + self.c, self.accepted[-1]))
+        earliest = max(before, self.delivered[-1])
+        self.delivered.append(earliest + (self.served[-1] - earliest) * haste)
+
+    def window(self, points: int, arriving: Fraction) -> Window:
+        """Return what its sender knows of the latest points when `arriving` packets are on their way to the queue."""
+        zero = Fraction(0)
+        idle = [zero] * points
+
+        def latest(series: list[Fraction]) -> tuple[Fraction, ...]:
+            return tuple((idle + series)[-points:])
+
+        lost = [sent - accepted for sent, accepted in zip(self.sent, self.accepted, strict=True)]
+        seen = sum(accepted <= self.delivered[-1] for accepted in self.accepted)
+        visible = min(points, max(0, seen + points - len(self.sent)))
+        known = [*idle, *lost]
+        # The point before the window, if its losses are known; else the latest that are.
+        before = known[min(len(known) - points, points + seen) - 1]
+        known_lost = latest(lost)[:visible] + (zero,) * (points - visible)
+        return Window(latest(self.sent), latest(self.delivered), known_lost, visible, before, self.sent[-1] + arriving)
+
+
+def random_windows(seed: int, links: LinkRange, points: int) -> Iterator[Window]:
+    """Yield windows of random links and senders, without end."""
+    draw = random.Random(seed)  # noqa: S311 - examples, not secrets
+
+    def grain(value: float) -> Fraction:
+        return max(Fraction(0), round(value / float(GRAIN)) * GRAIN)
+
+    while True:
+        low, high = float(links.c[0]), float(links.c[1])
+        c = max(links.c[0], grain(low * (high / low) ** (0.6 * draw.random())))
+        b = min(links.b[1], max(links.b[0], grain(float(c) * (0.2 + 4 * draw.random()))))
+        link = RunningLink(c, b)
+        style, jitter, base = draw.randrange(5), draw.randrange(4), float(c) * (0.3 + 1.2 * draw.random())
+        following = Fraction(0)
+        for t in range(draw.randrange(4, 16)):
+            arriving = following
+            rates = (
+                base,
+                base * 2 * draw.random(),
+                base * (3 if draw.random() < 0.3 else 0.5),
+                max(0.0, float(c - link.queue)) + 0.4 * draw.random(),
+                float(c) * 4 if draw.random() < 0.2 else 0.0,
+            )
+            following = grain(rates[style])
+            hastes = (1, draw.choice((0, Fraction(1, 2), 1)), draw.randrange(2), t % 2)
+            link.step(arriving, Fraction(hastes[jitter]))
+        yield link.window(points, following)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A window and the exact bounds of its belief set."""
+
+    window: Window
+    bounds: Bounds
+
+
+def examples(count: int, links: LinkRange, points: int, seed: int = 0, bounds_of: BoundsOf = bounds) -> list[Example]:
+    """Return so many windows with their bounds."""
+    found: list[Example] = []
+    for window in random_windows(seed, links, points):
+        if len(found) == count:
+            break
+        known = bounds_of(window, links)
+        if known is not None:
+            found.append(Example(window, known))
+    return found
