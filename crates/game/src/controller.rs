@@ -152,7 +152,7 @@ fn default_probe_period() -> u32 {
 
 const FORMAT_HINT: &str = "docs/formal/game.md describes controller files; `fairweir synth` writes them";
 
-fn refuse(key: impl Into<String>, reason: impl Into<String>, hint: &'static str) -> ControllerError {
+pub(crate) fn refuse(key: impl Into<String>, reason: impl Into<String>, hint: &'static str) -> ControllerError {
     ControllerError { key: key.into(), reason: reason.into(), hint }
 }
 

@@ -114,7 +114,7 @@ pub struct Leaf {
     pub encode: Form,
 }
 
-fn no_batch() -> Send {
+pub(crate) fn no_batch() -> Send {
     Send::None
 }
 

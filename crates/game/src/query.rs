@@ -1,0 +1,243 @@
+//! A query: links, encoder, actions, shield, objective and horizon, as `queries/game/*.toml` have them.
+
+use crate::action::{Action, Template, Waiting};
+use crate::controller::{ControllerError, Kind, refuse};
+use crate::form::{Amounts, Form};
+use crate::frames::Deadlines;
+use crate::model::{LinkModel, Range};
+use crate::objective::Objective;
+use crate::shield::Shield;
+use serde::{Deserialize, Serialize};
+
+/// The maximum number of templates of an action set.
+pub const MAX_ACTIONS: usize = 24;
+
+/// The maximum horizon, steps: beyond it a decision takes minutes.
+pub const MAX_DEPTH: u32 = 8;
+
+/// A row of an action set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedTemplate {
+    /// Name, as leaves and explanations have it.
+    pub name: String,
+    /// Which batches are sent.
+    #[serde(default = "crate::tree::no_batch")]
+    pub send: crate::action::Send,
+    /// Rate, as `3 M - Q`; left out: the message.
+    #[serde(default, with = "form_text")]
+    pub rate: Form,
+    /// Target of the next frames, as `M`; left out: they are skipped.
+    #[serde(default, with = "form_text")]
+    pub encode: Form,
+    /// In the later moves of the search, considered only where the queue is above a step of M or two batches wait.
+    #[serde(default)]
+    pub only_backlogged: bool,
+    /// Considered at the root only, not in the controller's later moves: a finer choice of this step at little cost.
+    #[serde(default)]
+    pub only_now: bool,
+    /// The reason, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+impl NamedTemplate {
+    /// Return it as an action to be filled in.
+    pub fn template(&self) -> Template {
+        Template { send: self.send, rate: self.rate, encode: self.encode }
+    }
+}
+
+mod form_text {
+    use crate::form::Form;
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub fn serialize<S: Serializer>(form: &Form, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(form)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Form, D::Error> {
+        Form::parse(&String::deserialize(d)?).map_err(D::Error::custom)
+    }
+}
+
+/// Actions in the order of preference: of equal ones the first is taken, so the plainest that sends something comes first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ActionSet(pub Vec<NamedTemplate>);
+
+/// An action with the template that it came from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Choice {
+    /// Index of the template.
+    pub template: usize,
+    /// Its action, shielded.
+    pub action: Action,
+}
+
+/// Actions in a list without allocation.
+#[derive(Debug, Clone, Copy)]
+pub struct Choices {
+    all: [Choice; MAX_ACTIONS],
+    len: usize,
+}
+
+impl std::ops::Deref for Choices {
+    type Target = [Choice];
+    fn deref(&self) -> &[Choice] {
+        &self.all[..self.len]
+    }
+}
+
+/// Rates and targets that differ by less are one, packets.
+const SAME: f64 = 1e-6;
+
+impl ActionSet {
+    /// Fill in the templates, shield them, and leave out those that come to the same as an earlier one.
+    pub fn choices(&self, shield: &Shield, amounts: &Amounts, waiting: &Waiting, is_now: bool) -> Choices {
+        let mut choices = Choices { all: [Choice { template: 0, action: Action::hold(0.0) }; MAX_ACTIONS], len: 0 };
+        let is_backlogged = amounts.max_q > amounts.min_c || waiting.len >= 2;
+        for (template, row) in self.0.iter().enumerate().take(MAX_ACTIONS) {
+            if !is_now && (row.only_now || row.only_backlogged && !is_backlogged) {
+                continue;
+            }
+            let action = shield.apply(row.template().realise(amounts, waiting), amounts, waiting);
+            let is_known = choices.iter().any(|o| {
+                o.action.send == action.send
+                    && (o.action.rate - action.rate).abs() < SAME
+                    && (o.action.encode - action.encode).abs() < SAME
+            });
+            if !is_known {
+                choices.all[choices.len] = Choice { template, action };
+                choices.len += 1;
+            }
+        }
+        choices
+    }
+}
+
+/// A query without its parts on sampling and trees, which Python reads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Query {
+    /// Name.
+    pub name: String,
+    /// What it is for.
+    #[serde(default)]
+    pub description: String,
+    /// What is decided.
+    pub kind: Kind,
+    /// The length of a step, as `50ms`.
+    pub step: String,
+    /// Points of history.
+    #[serde(default = "six")]
+    pub points: usize,
+    /// The horizon, steps of controller and network.
+    pub depth: u32,
+    /// How long max C is held once it is below the model's cap, steps.
+    pub probe_period: u32,
+    /// Size of an encoded batch over its target.
+    #[serde(default = "exact")]
+    pub encoder: Range,
+    /// The links.
+    pub model: LinkModel,
+    /// What may be done, plainest first.
+    pub actions: ActionSet,
+    /// What stands in front of every action.
+    #[serde(default = "Shield::standard")]
+    pub shield: Shield,
+    /// What is wanted.
+    pub objective: Objective,
+}
+
+fn six() -> usize {
+    crate::POINTS
+}
+
+fn exact() -> Range {
+    Range::new(1.0, 1.0)
+}
+
+impl Query {
+    /// Read a query from JSON (Python reads the TOML).
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its key.
+    pub fn from_json(text: &str) -> Result<Query, ControllerError> {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let query: Query = serde_path_to_error::deserialize(&mut json)
+            .map_err(|e| refuse(e.path().to_string(), e.inner().to_string(), HINT))?;
+        json.end().map_err(|e| refuse(".", e.to_string(), HINT))?;
+        query.check()?;
+        Ok(query)
+    }
+
+    fn check(&self) -> Result<(), ControllerError> {
+        let positive = |r: &Range| r.min.is_finite() && r.max.is_finite() && 0.0 < r.min && r.min <= r.max;
+        for (key, range) in [("model.c", &self.model.c), ("model.b", &self.model.b), ("encoder", &self.encoder)] {
+            if !positive(range) {
+                let reason = format!("`{} to {}` is not a positive minimum with a maximum", range.min, range.max);
+                return Err(refuse(key, reason, "write [1, 200]"));
+            }
+        }
+        if !(1..=crate::POINTS).contains(&self.model.jitter) {
+            let reason = format!("`{}` is not 1 to {}", self.model.jitter, crate::POINTS);
+            return Err(refuse("model.jitter", reason, "write whole steps"));
+        }
+        if !(self.model.slack.is_finite() && self.model.slack >= 0.0) {
+            return Err(refuse("model.slack", format!("`{}` is negative", self.model.slack), "write packets"));
+        }
+        let step: Result<fairweir_units::Dur, _> = self.step.parse();
+        if step.map_or(true, |s| s.as_nanos() == 0) {
+            let reason = format!("`{}` is not a positive time", self.step);
+            return Err(refuse("step", reason, "write a time with its unit: \"50ms\""));
+        }
+        if !(3..=crate::POINTS).contains(&self.points) {
+            return Err(refuse("points", format!("`{}` is not 3 to {}", self.points, crate::POINTS), "write 6"));
+        }
+        if !(1..=MAX_DEPTH).contains(&self.depth) {
+            let hint = "5 steps are the published 10 plies; below 3 the search never probes";
+            return Err(refuse("depth", format!("`{}` is not 1 to {MAX_DEPTH}", self.depth), hint));
+        }
+        if self.probe_period == 0 {
+            return Err(refuse(
+                "probe_period",
+                "`0` is not positive",
+                "write the steps for which max C is held, as 200",
+            ));
+        }
+        let n = self.actions.0.len();
+        if n == 0 || n > MAX_ACTIONS {
+            let reason = format!("{n} actions, expected 1 to {MAX_ACTIONS}");
+            return Err(refuse("actions", reason, "write [[actions]] tables, plainest first"));
+        }
+        for (i, row) in self.actions.0.iter().enumerate() {
+            if self.actions.0[..i].iter().any(|r| r.name == row.name) {
+                return Err(refuse(
+                    format!("actions[{i}].name"),
+                    format!("`{}` twice", row.name),
+                    "names are distinct",
+                ));
+            }
+            let has_frames = row.send != crate::action::Send::None || row.encode != Form::ZERO;
+            if self.kind == Kind::Rate && has_frames {
+                let hint = "leave out `send` and `encode`, or write kind = \"video\"";
+                return Err(refuse(format!("actions[{i}]"), "a query for a rate alone has no frames", hint));
+            }
+        }
+        if self.actions.0.iter().all(|row| row.only_now || row.only_backlogged) {
+            let hint = "leave `only_now` and `only_backlogged` out of at least one";
+            return Err(refuse("actions", "no action that is always possible", hint));
+        }
+        self.objective.check().map_err(|(key, reason, hint)| refuse(key, reason, hint))
+    }
+
+    /// Deadlines of batches.
+    pub fn deadlines(&self) -> Deadlines {
+        let limits = &self.objective.limits;
+        Deadlines { stale: limits.stale_steps, late: limits.deadline_steps }
+    }
+}
+
+const HINT: &str = "docs/formal/game.md describes queries; queries/game has examples";

@@ -1,0 +1,95 @@
+//! What a controller knows when it decides.
+
+use crate::believe::{Belief, HeldCapacity, believe};
+use crate::bounds_fast::Bounds;
+use crate::features::View;
+use crate::form::Amounts;
+use crate::frames::Frames;
+use crate::model::{LinkModel, Range};
+use crate::query::Query;
+use crate::search::Search;
+use crate::window::Window;
+
+/// Observations and frames.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct State {
+    /// The last observations.
+    pub window: Window,
+    /// Batches that wait, FEC frames in flight.
+    pub frames: Frames,
+}
+
+impl State {
+    /// An idle connection.
+    pub fn fresh() -> State {
+        State { window: Window::fresh(), frames: Frames::new() }
+    }
+
+    /// Packets sent in the last step, which reach the queue by the next point.
+    pub fn last_rate(&self) -> f64 {
+        self.window.sent_next - self.window.sent[self.window.len - 1]
+    }
+}
+
+/// Return M, Q and R0.
+pub fn amounts(bounds: &Bounds) -> Amounts {
+    Amounts { min_c: bounds.c.min, max_q: bounds.q.max, safe_rate: bounds.safe_rate }
+}
+
+/// A state with what is believed of the link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Situation {
+    /// Observations and frames.
+    pub state: State,
+    /// Exact bounds where the model explains the observations.
+    pub belief: Belief,
+    /// The held max C; with it the controller has converged.
+    pub max_c: Option<f64>,
+}
+
+impl Situation {
+    /// Work out the belief, and hold its max C.
+    pub fn new(state: State, model: &LinkModel, points: usize, held: &mut HeldCapacity) -> Situation {
+        let latest = state.window.latest(points.min(state.window.len)).unwrap_or(state.window);
+        let belief = believe(&latest, model);
+        held.step(belief.bounds.c, model);
+        Situation { state, belief, max_c: held.max_c() }
+    }
+
+    /// Is max C held?
+    pub fn is_converged(&self) -> bool {
+        self.max_c.is_some()
+    }
+
+    /// Return what a tree looks at.
+    pub fn view(&self) -> View {
+        let (bounds, w, frames) = (&self.belief.bounds, &self.state.window, &self.state.frames);
+        let before = if w.len > 1 { w.delivered[w.len - 2] } else { w.delivered_last() };
+        View {
+            amounts: amounts(bounds),
+            is_converged: self.is_converged(),
+            max_c: self.max_c.unwrap_or(bounds.c.max).max(bounds.c.min),
+            c_plus_b: bounds.min_c_plus_b,
+            waiting: frames.sizes(),
+            encoding: frames.encoding,
+            in_flight: w.sent_next - w.delivered_last() - w.lost_known(),
+            last_rate: self.state.last_rate(),
+            delivered_last: w.delivered_last() - before,
+            oldest_age: frames.batches().first().map_or(0, |b| b.age),
+            group_age: frames.group_age(),
+            groups: frames.groups().len(),
+        }
+    }
+
+    /// Prepare a search of the game from here, on the points and with the jitter that the belief rests on, and, once max C is
+    /// held, on links no faster than that. `None` if no such link explains the points.
+    pub fn search<'a>(&self, query: &'a Query) -> Option<Search<'a>> {
+        let Belief { bounds, points, slack, jitter, .. } = self.belief;
+        let window = self.state.window.latest(points.min(self.state.window.len))?;
+        let state = State { window, frames: self.state.frames };
+        let model = LinkModel { slack, jitter, ..query.model };
+        let held = self.max_c.map(|max| LinkModel { c: Range::new(model.c.min, max.max(bounds.c.min)), ..model });
+        let on = |model: &LinkModel| Search::new(query, model, &state, &bounds, self.is_converged());
+        held.and_then(|held| on(&held)).or_else(|| on(&model))
+    }
+}
