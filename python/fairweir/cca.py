@@ -47,7 +47,11 @@ class Cca:
 
     own_recovery: bool = False
 
-    def __init__(self, start: _core.Start) -> None:
+    def __init__(self, start: _core.Start | None = None) -> None:
+        if start is None:
+            name = type(self).__name__
+            hint = f"give the class: `dumbbell([{name}])`, not `dumbbell([{name}()])`"
+            raise CcaError(f"`{name}()` without a `start`: a run makes an object for each flow", hint=hint, cca=name)
         self.mss_bytes: int = start.mss_bytes
         self.cwnd_bytes: float = start.initial_cwnd_bytes
         self.pacing_rate_mbps: float | None = None

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar
 
 from fairweir import class_objects
+from fairweir.digits import plain
 from fairweir.errors import FairweirError, describe_exception
 from fairweir.process import contain_output, describe_exit
 
@@ -234,7 +235,7 @@ def _outcome(index: int, job: Job, future: Future[Result], timeout_s: float | No
     try:
         return Done(index, job, future.result())
     except JobTimeoutError:
-        return Failed(index, job, "timeout", f"did not end within {timeout_s:g} s")
+        return Failed(index, job, "timeout", f"did not end within {plain(timeout_s)} s")
     except ProcessExpired as error:
         return Failed(index, job, "crash", f"its process died ({describe_exit(error.exitcode)})")
     except CancelledError:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from fairweir import _core, cca, world_sim
 from fairweir.arguments import one_of, text_with_unit
 from fairweir.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
+from fairweir.digits import plain
 from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.metrics import jain
 from fairweir.scenario import Flow, Scenario, flow_ids
@@ -52,7 +53,7 @@ class Run:
 
     def __repr__(self) -> str:
         """Return one line: what was played, and what each flow got; the first few, if there are many."""
-        shown = [f"{flow['id']} {flow['throughput_mbps']:.3g}" for flow in self.summary["flows"][:SHOWN_FLOWS]]
+        shown = [f"{flow['id']} {plain(flow['throughput_mbps'], 3)}" for flow in self.summary["flows"][:SHOWN_FLOWS]]
         left = len(self.summary["flows"]) - len(shown)
         flows = ", ".join(shown) + (f", and {left} more" if left else "")
         recorded = ", ".join(name for name, has in (("series", self.has_series), ("packets", self.has_packets)) if has)

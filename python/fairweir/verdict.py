@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from fairweir.arguments import words_for_enums
+from fairweir.digits import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +56,7 @@ class Threshold(BaseModel):
 
     def __str__(self) -> str:
         sign = "≤" if self.direction is Direction.AT_MOST else "≥"
-        return f"{sign} {self.bound:g}"
+        return f"{sign} {plain(self.bound)}"
 
 
 class Interval(BaseModel):

@@ -153,17 +153,20 @@ def find_program(name: str, variable: str, role: str) -> Path:
     )
 
 
-def need_root(what: str) -> None:
+def need_root(what: str, why: str = "it makes network namespaces, TUN devices and BPF programs") -> None:
     """Refuse before anything is started what only root may do.
+
+    Parameters
+    ----------
+    what : str, what needs root
+    why : str, for the hint: what it does with it
 
     Raises
     ------
     KernelError : this is not root
     """
     if os.geteuid() != 0:
-        raise KernelError(
-            f"{what} needs root", hint="it makes network namespaces, TUN devices and BPF programs: use sudo"
-        )
+        raise KernelError(f"{what} needs root", hint=f"{why}: use sudo")
 
 
 def play(

@@ -204,6 +204,9 @@ def test_list_json(call: Call) -> None:
     assert "beta" in call("list", "ccas").out
     assert list(call("list", "models", "policies", "--json").document) == ["models", "policies"]
     assert call("list", "models", "nothing").code == 2
+    (beta,) = (row for row in call("list", "cubic", "--json").document["cubic"] if row["name"] == "beta")
+    assert beta["default"] == 0.7
+    assert "default 0.7" in call("list", "cubic").out
 
 
 @pytest.mark.parametrize("words", [["list"], ["doctor"]])

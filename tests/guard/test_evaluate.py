@@ -123,7 +123,7 @@ def test_the_kernels_plays_go_one_by_one_and_late_ones_are_not_kept(
     monkeypatch.setattr(evaluation, "run", run)
     monkeypatch.setattr(evaluation, "find_daemon", lambda: Path("fairweir-guard"))
     monkeypatch.setattr(world_kernel, "find_helper", lambda: Path("fairweir-kernel"))
-    monkeypatch.setattr(world_kernel, "need_root", lambda what: None)
+    monkeypatch.setattr(world_kernel, "need_root", lambda *what: None)
     told: list[str] = []
     results = evaluate(plays, Kept(tmp_path), on_done=told.append)
     assert seen == [None, SERVICE, SERVICE]

@@ -142,3 +142,12 @@ def test_a_class_of_a_script_or_a_session_reaches_workers(is_file: bool, tmp_pat
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["once", "2.5 [2.5, 2.5] {}", "2.5 [2.5, 2.5] {}"]
+
+
+def test_an_object_is_refused_with_the_class_to_give() -> None:
+    class Mine(fairweir.Cca):
+        pass
+
+    with pytest.raises(CcaError, match=r"without a `start`") as caught:
+        Mine()
+    assert caught.value.hint == "give the class: `dumbbell([Mine])`, not `dumbbell([Mine()])`"

@@ -113,6 +113,16 @@ def test_an_interrupt_reaches_the_helper(tmp_path: Path) -> None:
     assert (tmp_path / "interrupted").exists()
 
 
+def test_guarding_says_what_it_needs_root_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert main(["guard", "run", "--interface", "lo", "--policy", "service"]) == 2
+    told = capsys.readouterr().err
+    assert "CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN" in " ".join(told.split())
+    assert "namespaces" not in told
+
+
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(KernelError, match="the kernel world needs root"):

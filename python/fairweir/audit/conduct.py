@@ -20,6 +20,7 @@ from fairweir.audit.judge import curves, judge, undecided
 from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult, Fault, Trace
 from fairweir.audit.searches import CONTRACT, HUNT, exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
 from fairweir.cca_spec import AnyCca, require, text_of
+from fairweir.digits import plain
 from fairweir.errors import CcaError, ConfigError, ControllerError
 from fairweir.verdict import Outcome, combine
 
@@ -154,7 +155,7 @@ class _Conductor:
         for job in jobs:
             waiting.pop(job)
             on_done(job)
-            self._fault(job, "timeout", f"not tried: another run did not end within {self.budget.timeout_s:g} s")
+            self._fault(job, "timeout", f"not tried: another run did not end within {plain(self.budget.timeout_s)} s")
 
     def _absorb(self, outcome: pool.Done[Job, Measured] | pool.Failed[Job]) -> bool:
         """Take in one run, and tell whether it ran out of time."""
@@ -373,7 +374,8 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
         case.hunt = found.model_dump(mode="json")
         if found.found and found.scenario is not None:
             place = Place(
-                found.rate_mbps or 0.0, f"{found.kind}, D = {found.d_ms or 0.0:.3g} ms, {found.rate_mbps:g} Mbps"
+                found.rate_mbps or 0.0,
+                f"{found.kind}, D = {plain(found.d_ms or 0.0, 3)} ms, {plain(found.rate_mbps or 0.0)} Mbps",
             )
             (shown,) = pool.map_jobs(
                 show, [Showing(subject, place, found.scenario)], workers=1, timeout_s=budget.timeout_s

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from fairweir.arguments import words_for_enums
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Reduction
 from fairweir.audit.results import Curve, ExhibitResult, Fault, Point
+from fairweir.digits import plain
 from fairweir.intervals import Scale, interval
 from fairweir.metrics import exponent
 from fairweir.verdict import Direction, Interval, Outcome, Threshold
@@ -189,8 +190,8 @@ def _range(points: Sequence[tuple[Point, Interval]], metric: Metric) -> str:
     low, high = min(points, key=lambda p: p[1].value), max(points, key=lambda p: p[1].value)
     unit = f" {metric.unit}" if metric.unit else ""
     if low is high:
-        return f"{low[1].value:.3g}{unit}"
-    return f"from {low[1].value:.3g}{unit} ({low[0].label}) to {high[1].value:.3g}{unit} ({high[0].label})"
+        return f"{plain(low[1].value, 3)}{unit}"
+    return f"from {plain(low[1].value, 3)}{unit} ({low[0].label}) to {plain(high[1].value, 3)}{unit} ({high[0].label})"
 
 
 def _blame(result: ExhibitResult, faults: Sequence[Fault]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fairweir.digits import plain
 from fairweir.verdict import Outcome, Threshold, combine
 
 if TYPE_CHECKING:
@@ -189,8 +190,8 @@ class Estimate(_Model):
         if self.value is None:
             return self.verdict.value
         if self.lo is None or self.hi is None:
-            return f"{self.value:.3g} {self.verdict}"
-        return f"{self.value:.3g} [{self.lo:.3g}, {self.hi:.3g}] {self.verdict}"
+            return f"{plain(self.value, 3)} {self.verdict}"
+        return f"{plain(self.value, 3)} [{plain(self.lo, 3)}, {plain(self.hi, 3)}] {self.verdict}"
 
 
 class Change(_Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweir.audit.results import ExhibitResult
+from fairweir.digits import plain
 from fairweir.hunting.result import BOUND_REASON, HuntResult
 from fairweir.verdict import Direction, Outcome, Threshold
 
@@ -30,7 +31,7 @@ def exhibit_of_hunt(result: HuntResult, subject: Subject) -> ExhibitResult:
     outcome, why = _verdict_of_hunt(result)
     at = ""
     if result.ratio is not None:
-        at = f"{result.kind}, D = {result.d_ms or 0.0:.3g} ms, {result.rate_mbps or 0.0:g} Mbps"
+        at = f"{result.kind}, D = {plain(result.d_ms or 0.0, 3)} ms, {plain(result.rate_mbps or 0.0)} Mbps"
     return ExhibitResult(
         name=f"{HUNT}.ratio",
         family=HUNT,

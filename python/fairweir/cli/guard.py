@@ -96,7 +96,9 @@ def run(
         words += [option, str(value)] if value is not None else []
     for option, is_set in (("--dns", dns), ("--clamp", clamp), ("--dry-run", dry_run), ("--json", as_json)):
         words += [option] if is_set else []
-    world_kernel.need_root("guarding")
+    world_kernel.need_root(
+        "guarding", "it loads BPF programs and attaches them to the device (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN)"
+    )
     _become(words)
 
 

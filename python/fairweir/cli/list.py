@@ -24,15 +24,22 @@ from fairweir.suggestions import did_you_mean
 KINDS = "ccas, rules, exhibits, scenarios, experiments, policies, challenges, models, queries, suites"
 
 
+#: Units of parameters by the ends of their names (CONTRIBUTING.md); texts have theirs within.
+_UNITS: Final = {"_pkts": "packets", "_bytes": "bytes", "_mbps": "Mbit/s", "_ms": "ms", "_us": "us", "_s": "s"}
+
+
 def list_all(
-    kinds: Annotated[list[str] | None, typer.Argument(metavar="[KIND]...", help=f"{KINDS}; default all.")] = None,
+    kinds: Annotated[
+        list[str] | None, typer.Argument(metavar="[KIND]...", help=f"{KINDS}, or a CCA's name; default all.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List shipped CCAs, scenarios, rules, policies, ... by the names that commands accept."""
+    """List shipped CCAs, scenarios, rules, policies, ... by the names that commands accept, or a CCA's parameters."""
+    ccas = algorithms()
     for kind in kinds or ():
-        if kind not in _SOURCES:
-            raise ConfigError(f"nothing to list: `{kind}`", hint=did_you_mean(kind, _SOURCES))
-    found = {name: _SOURCES[name]() for name in kinds or _SOURCES}
+        if kind not in _SOURCES and kind not in ccas:
+            raise ConfigError(f"nothing to list: `{kind}`", hint=did_you_mean(kind, [*_SOURCES, *ccas]))
+    found = {name: _SOURCES[name]() if name in _SOURCES else _parameters(name) for name in kinds or _SOURCES}
     if as_json:
         output.print_json(found)
         return
@@ -42,6 +49,15 @@ def list_all(
             params = ", ".join(f"{key}={json.dumps(value)}" for key, value in row.get("defaults", {}).items())
             table.add_row(row["name"], Text.assemble(row["summary"], (f"\n{params}" if params else "", "dim")))
         output.stdout.print(table)
+
+
+def _parameters(cca: str) -> list[dict[str, Any]]:
+    """Return the parameters of a CCA, each with its unit, if its name or default has one, and its default."""
+    rows = []
+    for key, value in algorithms()[cca].defaults.items():
+        unit = next((unit for suffix, unit in _UNITS.items() if key.endswith(suffix)), "")
+        rows.append({"name": key, "summary": f"default {json.dumps(value)}{unit and ' ' + unit}", "default": value})
+    return rows or [{"name": "-", "summary": "has no parameters"}]
 
 
 def _ccas() -> list[dict[str, Any]]:

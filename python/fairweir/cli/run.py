@@ -12,6 +12,7 @@ from rich.text import Text
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
 from fairweir.cli.progress import meter
+from fairweir.digits import plain
 from fairweir.errors import ConfigError
 from fairweir.run import MOST_PACKETS, World
 from fairweir.run import run as play
@@ -175,7 +176,7 @@ def lateness(emulator: dict[str, Any]) -> str:
 def _flow_cells(flow: dict[str, Any]) -> tuple[str, ...]:
     rtt, qdelay = flow["rtt_ms"], flow["qdelay_ms"]
     return (
-        f"{flow['throughput_mbps']:.3g}" if flow["throughput_mbps"] < 100 else f"{flow['throughput_mbps']:.1f}",
+        f"{plain(flow['throughput_mbps'], 3)}" if flow["throughput_mbps"] < 100 else f"{flow['throughput_mbps']:.1f}",
         _ms(rtt["mean"]),
         _ms(rtt["p95"]),
         _ms(qdelay["mean"]),

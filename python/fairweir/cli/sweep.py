@@ -11,6 +11,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
 from fairweir.cli.progress import meter
+from fairweir.digits import plain
 from fairweir.errors import ConfigError
 from fairweir.sweep import grid_of, parse_grid
 from fairweir.sweep import sweep as play
@@ -101,8 +102,8 @@ def _cells(summary: dict[str, Any]) -> tuple[str, ...]:
     flows = summary["flows"]
     ratio, jain = summary["fairness"]["max_min_ratio"], summary["fairness"]["jain"]
     return (
-        f"{sum(flow['throughput_mbps'] for flow in flows):.4g}",
-        f"{ratio:.3g}" if ratio is not None else "infinite",
+        f"{plain(sum(flow['throughput_mbps'] for flow in flows), 4)}",
+        f"{plain(ratio, 3)}" if ratio is not None else "infinite",
         f"{jain:.3f}" if jain is not None else "-",
         f"{sum(flow['rtt_ms']['mean'] for flow in flows) / len(flows):.2f}",
         f"{sum(flow['loss_rate'] for flow in flows) / len(flows):.3%}",

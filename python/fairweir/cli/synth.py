@@ -11,6 +11,7 @@ from rich.table import Table
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, Settings, file_of
+from fairweir.digits import plain
 from fairweir.overrides import parse_setting
 from fairweir.pool import default_workers
 from fairweir.synth.query import Query
@@ -107,7 +108,7 @@ def _show(found: Search, solutions: list[Rule], directory: Path, wall_s: float) 
     table = Table(box=None, header_style="bold")
     for heading in ("", "ours", "published"):
         table.add_column(heading, justify="left" if not heading else "right")
-    table.add_row("candidates", f"{query.space.size:.3g}", _or_dash(published.size, ".3g"))
+    table.add_row("candidates", f"{plain(query.space.size, 3)}", _or_dash(published.size, ".3g"))
     table.add_row("solutions (classes)", str(len(found.solutions)), _or_dash(published.solutions))
     table.add_row("iterations", str(found.iterations), _or_dash(published.iterations))
     table.add_row("solvers' CPU s", f"{found.solver_cpu_s:.1f}", "")

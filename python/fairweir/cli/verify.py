@@ -16,6 +16,7 @@ from fairweir.cli.modes import is_controller
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
 from fairweir.cli.verify_controller import BAD_INPUT, CLAIM_FAILS, COLOURS, SYMBOLS, verify_controller
+from fairweir.digits import plain
 from fairweir.errors import ConfigError
 from fairweir.formal.solvers import Budget, Race, SolverName
 from fairweir.suggestions import did_you_mean
@@ -220,8 +221,8 @@ def _lines(evidence: Evidence, found: Verification, out: Path | None) -> list[st
 def _numbers(claim: Claim, value: Fraction | None, shown: Mapping[str, Fraction]) -> str:
     """Return the numbers that a claim is about, to be put behind what was done."""
     if shown:
-        return ": " + ", ".join(f"{name} = {float(number):.4g}" for name, number in shown.items())
-    return "" if value is None else f": {float(value):.4g} {claim.unit}".rstrip()
+        return ": " + ", ".join(f"{name} = {plain(float(number), 4)}" for name, number in shown.items())
+    return "" if value is None else f": {plain(float(value), 4)} {claim.unit}".rstrip()
 
 
 def show_list(as_json: bool) -> None:

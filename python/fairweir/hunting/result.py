@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fairweir.digits import plain
 from fairweir.dumbbell import ScenarioDict
 from fairweir.verdict import Interval
 
@@ -102,14 +103,16 @@ class HuntResult(_Model):
         """The result in a sentence."""
         if self.outcome == "failed":
             return f"no answer: {self.faults[0]}"
-        rates = f"{self.searched_rates_mbps[0]:g} to {self.searched_rates_mbps[-1]:g} Mbps"
+        rates = f"{plain(self.searched_rates_mbps[0])} to {plain(self.searched_rates_mbps[-1])} Mbps"
         if self.ratio is None or self.d_ms is None:
-            return f"no ratio above {self.bound:g} found up to D = {max(self.searched_d_ms):g} ms, {rates}"
+            return f"no ratio above {plain(self.bound)} found up to D = {plain(max(self.searched_d_ms))} ms, {rates}"
         what = "starvation" if self.outcome == "starvation" else "bounded unfairness"
-        cause = "without jitter" if self.kind == "none" else f"with {self.kind} of D = {self.d_ms:.3g} ms on one flow"
+        cause = (
+            "without jitter" if self.kind == "none" else f"with {self.kind} of D = {plain(self.d_ms, 3)} ms on one flow"
+        )
         return (
-            f"{what} {cause} at {self.rate_mbps:g} Mbps: ratio {self.ratio.value:.3g} "
-            f"[{self.ratio.lo:.3g}, {self.ratio.hi:.3g}], {self.victim} flow loses"
+            f"{what} {cause} at {plain(self.rate_mbps or 0.0)} Mbps: ratio {plain(self.ratio.value, 3)} "
+            f"[{plain(self.ratio.lo, 3)}, {plain(self.ratio.hi, 3)}], {self.victim} flow loses"
         )
 
 

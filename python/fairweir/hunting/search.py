@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fairweir.cca_spec import require
+from fairweir.digits import plain
 from fairweir.dumbbell import Cca, cca_name
 from fairweir.hunting.hunter import BudgetSpentError, Hunter, Progress
 from fairweir.hunting.result import BOUND, Growth, GrowthPoint, HuntResult, OutcomeWord, Victim
@@ -299,7 +300,7 @@ def hunt(
             if best is None and (spot := _first_surviving(hunter, [link])) is not None:
                 best = _Candidate(spot=spot, below=NONE)
         calm = [link for link in links if _is_calm(hunter, link)]
-        left_out = [f"{link.rate.mbps:g} Mbps, {link.buffer}" for link in links if link not in calm]
+        left_out = [f"{plain(link.rate.mbps)} Mbps, {link.buffer}" for link in links if link not in calm]
         if best is None and calm:
             hunter.measure("coarse grid", _grid(space, calm), SEARCH_SEEDS[:1])
             candidates = _crossings(hunter, space, calm)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fairweir.cca_spec import as_written
+from fairweir.digits import plain
 from fairweir.dumbbell import EARLY_SPREAD, Cca, cca_name, dumbbell, flows
 from fairweir.measure import packets
 from fairweir.units import Duration, Rate
@@ -172,7 +173,7 @@ def scenario(cca: Cca, space: Space, spot: Spot, seed: int) -> ScenarioDict:
         kind = next(k for k in KINDS if k.name == spot.kind)
         tables[0].update(kind.keys(spot))
         tables[0]["id"] = "jittered"
-        about += f"; the first suffers {spot.kind} of D = {spot.d.ms:.4g} ms: {kind.text}"
+        about += f"; the first suffers {spot.kind} of D = {plain(spot.d.ms, 4)} ms: {kind.text}"
     return dumbbell(
         f"{cca_name(cca)}-{spot.kind}",
         about,

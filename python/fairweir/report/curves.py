@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweir.digits import plain
 from fairweir.drawing import formats, style
 from fairweir.drawing.figure import Figure, Table, is_spread, linear_range, log_ticks, slug
 from fairweir.report.references import REFERENCES, Reference
@@ -194,7 +195,7 @@ def _along(axis: Axis, points: Sequence[Point]) -> dict[str, Any]:
 def _tick_texts(labels: dict[float, str]) -> list[str]:
     """Return numbers without the unit that the axis names; a fraction stays one: ``1/16`` rather than ``0.0625``."""
     firsts = {x: (label.split() or [""])[0] for x, label in labels.items()}
-    return [firsts[x] if "/" in firsts[x] else f"{x:g}" for x in sorted(labels)]
+    return [firsts[x] if "/" in firsts[x] else f"{plain(x)}" for x in sorted(labels)]
 
 
 def _wrapped(label: str) -> str:
@@ -256,7 +257,7 @@ def _threshold_line(threshold: Threshold, yaxis: dict[str, Any]) -> dict[str, An
                 "yref": "y",
                 "y": math.log10(threshold.bound) if is_log else threshold.bound,
                 "yanchor": "bottom" if is_at_most else "top",
-                "text": f"fails {'above' if is_at_most else 'below'} {threshold.bound:g}",
+                "text": f"fails {'above' if is_at_most else 'below'} {plain(threshold.bound)}",
                 "showarrow": False,
                 "font": {"size": 11, "color": "#D13B30"},
             }
@@ -289,7 +290,7 @@ def _table(axis: Axis, curves: Sequence[CcaCurve]) -> Table:
         for measured in by_cca:
             point = measured.get(x)
             cells.append(formats.ABSENT if point is None else _cell(point))
-        rows.append((labels[x] or f"{x:g}", *cells))
+        rows.append((labels[x] or f"{plain(x)}", *cells))
     return Table((style.axis_label(axis.name, axis.unit), *(c.cca for c in curves)), tuple(rows))
 
 

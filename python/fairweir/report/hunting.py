@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from fairweir.digits import plain
 from fairweir.drawing import formats, style
 from fairweir.drawing.figure import Figure, Table, log_ticks
 from fairweir.hunting.result import Growth, HuntResult
@@ -66,7 +67,7 @@ def smallest_jitter(hunts: Hunts) -> Figure | None:
             )
     xaxis = log_ticks([*tried, *found, NONE_AT * ceiling])
     xaxis["tickvals"] = [t for t in xaxis["tickvals"] if t <= ceiling / 1.5] + [NONE_AT * ceiling]
-    xaxis["ticktext"] = [f"{t:g}" for t in xaxis["tickvals"][:-1]] + ["none"]
+    xaxis["ticktext"] = [f"{plain(t)}" for t in xaxis["tickvals"][:-1]] + ["none"]
     return Figure(
         id="fig-hunt-smallest-d",
         title="Smallest D beyond the bound, by kind of jitter",
@@ -117,7 +118,7 @@ def growth_figure(hunts: Hunts, axis: str) -> Figure | None:
         "annotations": [
             {
                 "xref": "paper", "x": 0, "xanchor": "left", "yref": "y", "y": math.log10(bound), "yanchor": "bottom",
-                "text": f"bound {bound:g}", "showarrow": False, "font": {"size": 11, "color": "#D13B30"},
+                "text": f"bound {plain(bound)}", "showarrow": False, "font": {"size": 11, "color": "#D13B30"},
             }
         ],
     }  # fmt: skip
@@ -132,7 +133,7 @@ def growth_figure(hunts: Hunts, axis: str) -> Figure | None:
         f" Exponents: {exponents}.",
         table=Table(
             (GROWTH_AXES[axis], *(hunt.cca for _, hunt, _ in curves)),
-            tuple((f"{x:g}", *(_growth_cell(growth, x) for _, _, growth in curves)) for x in xs),
+            tuple((f"{plain(x)}", *(_growth_cell(growth, x) for _, _, growth in curves)) for x in xs),
         ),
     )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairweir.audit.searches import CONTRACT, HUNT
 from fairweir.contracts.result import ContractResult
+from fairweir.digits import plain
 from fairweir.drawing.figure import Figure, slug
 from fairweir.hunting.result import HuntResult
 from fairweir.report.contracts import contract_figure
@@ -113,7 +114,7 @@ def _hunt_section(ccas: list[CcaResults]) -> Section | None:
     rows = rows_of(ccas, HUNT)
     if not hunts and not rows:
         return None
-    reasons = dict.fromkeys((f"Bound {hunt.bound:g}", f"{hunt.bound_reason}.") for _, hunt in hunts)
+    reasons = dict.fromkeys((f"Bound {plain(hunt.bound)}", f"{hunt.bound_reason}.") for _, hunt in hunts)
     return Section(
         anchor=HUNT,
         title="Starvation hunt",
@@ -130,10 +131,10 @@ def _hunt_section(ccas: list[CcaResults]) -> Section | None:
 
 
 def _hunt_setup(hunt: HuntResult) -> str:
-    rates = ", ".join(f"{rate:g}" for rate in hunt.searched_rates_mbps)
-    ds = ", ".join(f"{d:g}" for d in hunt.searched_d_ms)
+    rates = ", ".join(f"{plain(rate)}" for rate in hunt.searched_rates_mbps)
+    ds = ", ".join(f"{plain(d)}" for d in hunt.searched_d_ms)
     return (
-        f"{hunt.flows} flows of rtprop {hunt.rtprop_ms:g} ms, jitter on the first; rates {rates} Mbps,"
+        f"{hunt.flows} flows of rtprop {plain(hunt.rtprop_ms)} ms, jitter on the first; rates {rates} Mbps,"
         f" buffers {', '.join(hunt.searched_buffers)}, D from {ds} ms"
     )
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairweir.digits import plain
 from fairweir.reproduce.experiment import Bound
 from fairweir.reproduce.judge import Finding, bound_text, outcome_of
 from fairweir.verdict import Interval, Outcome
@@ -107,7 +108,7 @@ def judge_number(experiment: str, number: Number) -> Finding:
         claim=number.claim,
         world="computed",
         reading=number.reading,
-        published=published if isinstance(published, str) else f"{published:g}",
+        published=published if isinstance(published, str) else f"{plain(published)}",
         value=value,
         lo=value,
         hi=value,

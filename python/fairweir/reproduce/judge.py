@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from fairweir.digits import plain
 from fairweir.intervals import Scale, interval
 from fairweir.reproduce.experiment import Bound, Case, Check
 from fairweir.reproduce.readings import SCALES
@@ -154,11 +155,11 @@ def bound_text(check: Bound) -> str:
         return f"±{check.within:.0%}"
     low, high = limits(check)
     if low == float("-inf"):
-        return f"≤ {high:g}"
-    return f"≥ {low:g}" if high == float("inf") else f"{low:g} to {high:g}"
+        return f"≤ {plain(high)}"
+    return f"≥ {plain(low)}" if high == float("inf") else f"{plain(low)} to {plain(high)}"
 
 
 def _published(check: Check) -> str:
     if isinstance(check.published, list):
-        return ", ".join(f"{value:g}" for value in check.published)
-    return check.published if isinstance(check.published, str) else f"{check.published:g}"
+        return ", ".join(f"{plain(value)}" for value in check.published)
+    return check.published if isinstance(check.published, str) else f"{plain(check.published)}"
