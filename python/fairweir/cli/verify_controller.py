@@ -19,6 +19,7 @@ from fairweir.errors import ConfigError
 from fairweir.formal.solvers import Budget, SolverName
 
 if TYPE_CHECKING:
+    from fairweir.game.bounded import Checked
     from fairweir.game.controller import Controller
     from fairweir.game.proofs import Verdict
     from fairweir.game.realise import Refutation
@@ -48,8 +49,9 @@ def verify_controller(
     typer.Exit : 1 if a claim is refuted or unknown, 2 if one is vacuous or lacks a certificate that was wanted
     ConfigError : no controller, or no such claim
     """
+    from fairweir.game.bounded import FIRST_STEPS, Progress, check
     from fairweir.game.claims import default_claims, parse_claim
-    from fairweir.game.controller import Controller, parse_json, read
+    from fairweir.game.controller import Controller, Kind, parse_json, read
     from fairweir.game.proofs import Prover
     from fairweir.game.realise import FORMAT, Realiser, parse
 
@@ -61,7 +63,11 @@ def verify_controller(
         show_replay(parse(raw, str(path)), as_json=as_json)
         return
     controller = Controller.parse(data, str(path))
-    claims = [parse_claim(text, controller.kind) for text in properties] or default_claims(controller.kind)
+    progress = [claim for claim in map(Progress.parse, properties) if claim is not None]
+    claims = [parse_claim(text, controller.kind) for text in properties if Progress.parse(text) is None]
+    if not properties:
+        claims = list(default_claims(controller.kind))
+        progress = [FIRST_STEPS] if controller.kind is Kind.RATE else []
     prover = Prover(
         budget, solvers, with_certificates=certificate, realiser=Realiser(controller.links, controller.points)
     )
@@ -72,23 +78,31 @@ def verify_controller(
             report(f"{controller.name}: leaf {done + 1}")
             report.count(done, len(controller.leaves))
 
-        verdicts = prover.prove(controller, claims, on_leaf)
+        verdicts = prover.prove(controller, claims, on_leaf) if claims else []
+        checked: list[Checked] = []
+        for one in progress:
+            report(one.text)
+            checked.append(check(controller, one, budget, solvers))
     elapsed_s = time.monotonic() - begin
     kept = keep(verdicts, out) if out is not None else {}
     if write:
-        write_proofs(path, controller, verdicts)
+        write_proofs(path, controller, _all(verdicts, checked))
     if as_json:
-        rows = [verdict.document() for verdict in verdicts]
+        rows = [verdict.document() for verdict in _all(verdicts, checked)]
         output.print_json({"controller": controller.name, "elapsed_s": round(elapsed_s, 2), "verdicts": rows})
     else:
-        show(controller, verdicts, kept, elapsed_s)
-    outcomes = {verdict.outcome.value for verdict in verdicts}
+        show(controller, verdicts, checked, kept, elapsed_s)
+    outcomes = {verdict.outcome.value for verdict in _all(verdicts, checked)}
     if "vacuous" in outcomes:
         raise typer.Exit(BAD_INPUT)
     if outcomes - {"proved"}:
         raise typer.Exit(CLAIM_FAILS)
     if any(verdict.uncertified for verdict in verdicts):
         raise typer.Exit(BAD_INPUT)
+
+
+def _all(verdicts: Sequence[Verdict], checked: Sequence[Checked]) -> list[Verdict | Checked]:
+    return [*verdicts, *checked]
 
 
 def keep(verdicts: Sequence[Verdict], folder: Path) -> dict[tuple[int, str], Path]:
@@ -110,19 +124,29 @@ def keep(verdicts: Sequence[Verdict], folder: Path) -> dict[tuple[int, str], Pat
     return kept
 
 
-def write_proofs(path: Path, controller: Controller, verdicts: Sequence[Verdict]) -> None:
+def write_proofs(path: Path, controller: Controller, verdicts: Sequence[Verdict | Checked]) -> None:
     """Replace the proofs in a controller's file, whole or not at all."""
     from fairweir.formal.kept import write_text
 
     proofs: list[dict[str, Any]] = []
     for verdict in verdicts:
-        row: dict[str, Any] = {"claim": verdict.claim.text, "leaf": verdict.leaf, "status": verdict.outcome.value}
-        proofs.append({**row, "detail": verdict.reason} if verdict.reason else row)
+        outcome, detail = verdict.outcome.value, verdict.reason
+        if outcome == "vacuous":
+            # To those who read a controller's file only, a claim that says nothing is not known to hold.
+            outcome, detail = "unknown", f"vacuous: {detail}"
+        row: dict[str, Any] = {"claim": verdict.claim.text, "status": outcome}
+        if (leaf := getattr(verdict, "leaf", None)) is not None:
+            row["leaf"] = leaf
+        proofs.append({**row, "detail": detail} if detail else row)
     write_text(path, json.dumps({**controller.document, "proofs": proofs}, indent=1, ensure_ascii=False) + "\n")
 
 
 def show(
-    controller: Controller, verdicts: Sequence[Verdict], kept: dict[tuple[int, str], Path], elapsed_s: float
+    controller: Controller,
+    verdicts: Sequence[Verdict],
+    checked: Sequence[Checked],
+    kept: dict[tuple[int, str], Path],
+    elapsed_s: float,
 ) -> None:
     """Print a table of leaves and claims, then what breaks them."""
     names = {index: leaf.name for index, leaf, _ in controller.leaves}
@@ -133,15 +157,30 @@ def show(
         time_ms = f"{1000 * verdict.cpu_s:.1f}"
         table.add_row(str(verdict.leaf), verdict.claim.text, word, time_ms, names[verdict.leaf])
     output.stdout.print(table)
+    for one in checked:
+        _show_checked(one)
     paths = {index: path for index, _, path in controller.leaves}
     for verdict in verdicts:
         for line in _details(verdict, " and ".join(map(str, paths[verdict.leaf])), kept):
             output.stdout.print(line, soft_wrap=True)
-    counts = Counter(verdict.outcome.value for verdict in verdicts)
+    counts = Counter(verdict.outcome.value for verdict in _all(verdicts, checked))
     words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
     certified = sum(verdict.certificate is not None for verdict in verdicts)
-    checked = f"; {certified} with a certificate that both checkers accept" if certified else ""
-    output.stdout.print(f"\n{controller.name}: {len(controller.leaves)} leaves, {words}; {elapsed_s:.1f} s{checked}")
+    accepted = f"; {certified} with a certificate that both checkers accept" if certified else ""
+    output.stdout.print(f"\n{controller.name}: {len(controller.leaves)} leaves, {words}; {elapsed_s:.1f} s{accepted}")
+
+
+def _show_checked(found: Checked) -> None:
+    """Print what became of a claim about several steps."""
+    outcome = found.outcome.value
+    words = f"  {found.claim.text}: {found.claim.meaning} ({1000 * found.cpu_s:.0f} CPU ms)"
+    output.stdout.print(Text.assemble((f"\n{SYMBOLS[outcome]} {outcome}", COLOURS[outcome]), words), soft_wrap=True)
+    if found.reason:
+        output.stdout.print(f"  {found.reason}", soft_wrap=True)
+    if found.run is not None:
+        link = f"C = {float(found.run.c):.4g}, B = {float(found.run.b):.4g}"
+        rates, known = (", ".join(f"{float(n):.4g}" for n in one) for one in (found.run.rates, found.run.min_c))
+        output.stdout.print(f"  on the link with {link}: rates {rates}; M {known}", soft_wrap=True)
 
 
 def _details(verdict: Verdict, path: str, kept: dict[tuple[int, str], Path]) -> list[str]:

@@ -43,16 +43,18 @@ class Action:
         return cls(z3.Real(f"message{name}"), z3.Real(f"rate{name}"), z3.Real(f"encode{name}"))
 
 
-def width(form: Form, tolerance: Fraction) -> z3.ArithRef:
+def width(state: State, form: Form, tolerance: Fraction) -> z3.ArithRef:
     """Return what a comparison of a form may be off by: the tolerance for each unit of its coefficients."""
-    return number(tolerance * max(Fraction(1), sum((abs(factor) for factor in form.values()), Fraction(0))))
+    factors = sum((abs(factor) for factor in form.values()), Fraction(0))
+    return number(tolerance * max(Fraction(1), factors)) * state.m
 
 
 def on_path(state: State, path: Sequence[Condition], tolerance: Fraction) -> list[z3.BoolRef]:
     """Return the conditions under which a tree comes to a leaf."""
     held = []
     for one in path:
-        value, limit, slack = state.compared(one.feature), number(one.at_most), width(one.feature, tolerance)
+        value, limit = state.compared(one.feature), number(one.at_most) * state.m
+        slack = width(state, one.feature, tolerance)
         if one.is_within:
             held.append(value <= limit + slack)
         else:
@@ -108,7 +110,7 @@ def _ruled(state: State, rule: Guard | Cap, before: Action, after: Action, toler
     import z3
 
     zero = z3.RealVal(0)
-    limit, slack = state.value(rule.at), width(rule.at, tolerance)
+    limit, slack = state.value(rule.at), width(state, rule.at, tolerance)
     holds = [after.message == 0, after.rate == 0, after.encode == before.encode]
     same = [after.message == before.message, after.rate == before.rate, after.encode == before.encode]
     if isinstance(rule, Cap):

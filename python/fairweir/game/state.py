@@ -56,18 +56,20 @@ class State:
 
     Attributes
     ----------
-    features : by name; amounts in M
+    m : M in the unit of the amounts: 1 if that is M itself
+    features : by name; amounts in that unit
     truth : the link as it is
     witnesses : links that attain min C, max q, the safe rate and min C + B
     """
 
+    m: z3.ArithRef
     features: Mapping[str, z3.ArithRef]
     truth: Point
     witnesses: Mapping[str, Point]
 
     @classmethod
     def unknown(cls) -> State:
-        """Return any state."""
+        """Return any state; amounts in M."""
         import z3
 
         free = (
@@ -75,23 +77,13 @@ class State:
             "last_rate", "delivered_last", "oldest_age", "group_age", "groups", "packet",
         )  # fmt: skip
         terms = {name: z3.Real(name) for name in free}
-        room = 3 - terms["q"]
-        made = {
-            "spare_newest": terms["r0"] - terms["newest"],
-            "spare_sum": terms["r0"] - terms["sum"],
-            "room": room,
-            "room_newest": room - terms["newest"],
-            "room_sum": room - terms["sum"],
-        }
+        one: z3.ArithRef = z3.RealVal(1)
         witnesses = {name: Point.named(f"_{name}") for name in ("min_c", "max_q", "safe", "c_plus_b")}
-        return cls({**terms, **made}, Point.named(""), witnesses)
+        return cls(one, with_differences(terms, one), Point.named(""), witnesses)
 
     def value(self, form: Form) -> z3.ArithRef:
-        """Return a leaf's form over M, Q, R0 and packet, in M."""
-        import z3
-
-        one: z3.ArithRef = z3.RealVal(1)
-        names = {"M": one, "Q": self.features["q"], "R0": self.features["r0"], "packet": self.features["packet"]}
+        """Return a leaf's form over M, Q, R0 and packet."""
+        names = {"M": self.m, "Q": self.features["q"], "R0": self.features["r0"], "packet": self.features["packet"]}
         return total({name: names[name] for name in form}, form)
 
     def compared(self, form: Form) -> z3.ArithRef:
@@ -145,6 +137,19 @@ class State:
             z3.Implies(waiting >= 3, whole >= newest + oldest),
             z3.Implies(f["groups"] == 0, f["group_age"] == 0),
         ]  # fmt: skip
+
+
+def with_differences(terms: Mapping[str, z3.ArithRef], m: z3.ArithRef) -> dict[str, z3.ArithRef]:
+    """Return the features with those that are differences of others; `m` is M in their unit."""
+    room = 3 * m - terms["q"]
+    return {
+        **terms,
+        "spare_newest": terms["r0"] - terms["newest"],
+        "spare_sum": terms["r0"] - terms["sum"],
+        "room": room,
+        "room_newest": room - terms["newest"],
+        "room_sum": room - terms["sum"],
+    }
 
 
 def total(terms: Mapping[str, z3.ArithRef], form: Form) -> z3.ArithRef:

@@ -1,0 +1,426 @@
+"""Bounded model checking: a controller of a rate and the link, unrolled over some steps; does it find the link's rate?
+
+Rate, buffer and jitter of the link are any; the tree decides at every step from the features of its belief set. Minima
+and maxima over belief sets are not linear, so features enter by facts that hold of the exact ones: they admit the true
+link, and they are at least as tight as what single observations imply (`_facts`). What is proved of all features with
+these facts is proved of the exact ones. What is not proved may be due to the facts alone: the solver's rates and
+jitter are then played with exact bounds, and only a run that breaks the claim counts as a refutation.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from fairweir.errors import ConfigError
+from fairweir.formal.solve import Outcome, Prepared
+from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
+from fairweir.game.action import on_path, shielded
+from fairweir.game.claims import SLACK
+from fairweir.game.controller import FEATURES, Controller, Kind
+from fairweir.game.exact import Situation, decide
+from fairweir.game.model import Path as Latent
+from fairweir.game.model import bounds, number, step
+from fairweir.game.state import TOLERANCE, Point, State, with_differences
+from fairweir.game.windows import RunningLink
+
+if TYPE_CHECKING:
+    import z3
+
+#: The solvers' time grows about threefold with each step.
+MAX_STEPS: Final = 12
+MAX_GROWTH: Final = 1000
+_TEXT: Final = re.compile(r"\s*progress@(\d{1,3})\s*>=\s*(\d{1,6}(?:\.\d{1,6}|/[1-9]\d{0,5})?)\s*")
+#: C counts as found when M is at least so much of it.
+FOUND: Final = Fraction(95, 100)
+NOT_PLAYED: Final = "facts about belief sets do not suffice: played with exact bounds, the solver's run keeps the claim"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A claim: after so many steps from an idle link M has grown by a factor, or is within 5 % of C, or max C is known.
+
+    Attributes
+    ----------
+    steps : int, observations after the first decision
+    growth : Fraction, of M
+    """
+
+    steps: int
+    growth: Fraction
+
+    @property
+    def text(self) -> str:
+        """Return the claim as the command line takes it."""
+        return f"progress@{self.steps}>={self.growth}"
+
+    @property
+    def meaning(self) -> str:
+        """Return the claim in words."""
+        return f"{self.steps} steps from idle M >= {float(self.growth):g} M(0), or M >= 0.95 C, or max C is found"
+
+    @classmethod
+    def parse(cls, text: str) -> Progress | None:
+        """Read a claim, ``progress@4>=3/2``; None if the text does not begin as one.
+
+        Raises
+        ------
+        ConfigError : it begins as one, and is none
+        """
+        if not text.strip().startswith("progress"):
+            return None
+        found = _TEXT.fullmatch(text)
+        if found is None or not 1 <= int(found[1]) <= MAX_STEPS or not 0 < Fraction(found[2]) <= MAX_GROWTH:
+            raise ConfigError(
+                f"not a claim of progress: `{text}`",
+                hint=f"as `progress@4>=3/2`: 1 to {MAX_STEPS} steps, a growth of up to {MAX_GROWTH}",
+            )
+        return cls(int(found[1]), Fraction(found[2]))
+
+
+#: What is asked of a controller of a rate if nothing else is said.
+FIRST_STEPS: Final = Progress(4, Fraction(11, 10))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A controller on a link with exact bounds, from idle.
+
+    Attributes
+    ----------
+    c, b : of the link
+    hastes : which part of what was served and not delivered jitter delivers at each point
+    min_c, max_c : of the belief set at each decision and at the end
+    rates : decided
+    """
+
+    c: Fraction
+    b: Fraction
+    hastes: tuple[Fraction, ...]
+    min_c: tuple[Fraction, ...]
+    max_c: tuple[Fraction, ...]
+    rates: tuple[Fraction, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the run as JSON has it, exact."""
+        series = ("hastes", "min_c", "max_c", "rates")
+        return {"c": str(self.c), "b": str(self.b), **{key: [str(one) for one in getattr(self, key)] for key in series}}
+
+    def breaks(self, claim: Progress, cap: Fraction) -> bool:
+        """Return whether this run breaks a claim.
+
+        Parameters
+        ----------
+        cap : Fraction, max C of the model
+        """
+        last = self.min_c[claim.steps]
+        is_found = any(known < cap for known in self.max_c[: claim.steps + 1])
+        return not is_found and last < claim.growth * self.min_c[0] and last < FOUND * self.c
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of a claim.
+
+    Attributes
+    ----------
+    run : Run, of a refutation
+    reason : str, why it is unknown
+    """
+
+    claim: Progress
+    outcome: Outcome
+    cpu_s: float = 0.0
+    solver: str = ""
+    reason: str = ""
+    run: Run | None = field(default=None, repr=False)
+
+    def document(self) -> dict[str, Any]:
+        """Return the verdict as JSON has it."""
+        found: dict[str, Any] = {
+            "claim": self.claim.text, "status": self.outcome.value, "cpu_s": round(self.cpu_s, 4),
+            "solver": self.solver, "reason": self.reason,
+        }  # fmt: skip
+        return found if self.run is None else {**found, "run": self.run.document()}
+
+
+@dataclass(frozen=True)
+class _Unrolled:
+    """Terms of an unrolled run: the link's curves by point, and the state by decision."""
+
+    link: Point
+    sent: Sequence[z3.ArithRef]
+    accepted: Sequence[z3.ArithRef]
+    served: Sequence[z3.ArithRef]
+    delivered: Sequence[z3.ArithRef]
+    states: Sequence[Mapping[str, z3.ArithRef]]
+    rates: Sequence[z3.ArithRef]
+
+
+def check(
+    controller: Controller,
+    claim: Progress,
+    budget: Budget | None = None,
+    solvers: Sequence[SolverName] = ALL_SOLVERS,
+) -> Checked:
+    """Ask whether a controller of a rate makes progress from an idle link, whichever link of its model it is.
+
+    Raises
+    ------
+    ConfigError : the controller has frames
+    SolverError : a solver is missing, does not understand, or two contradict each other
+    """
+    if controller.kind is not Kind.RATE:
+        raise ConfigError(
+            "progress is checked of controllers of a rate alone",
+            source=controller.source,
+            key="kind",
+            hint="with frames, what is sent depends on what the encoder makes",
+        )
+    budget = budget or Budget(60.0)
+    run, held = unrolled(controller, claim.steps)
+    negated = _negated(controller, claim, run)
+    found = Prepared([*held, *negated]).check((), budget, solvers)
+    if found.verdict is Satisfiable.UNKNOWN:
+        return Checked(claim, Outcome.UNKNOWN, found.cpu_s, reason=found.reason)
+    if found.verdict is Satisfiable.UNSAT:
+        possible = Prepared(held).check((), budget, solvers)
+        if possible.verdict is not Satisfiable.SAT:
+            return Checked(claim, Outcome.VACUOUS, found.cpu_s, found.solver, "no run obeys the assumptions")
+        return Checked(claim, Outcome.PROVED, found.cpu_s + possible.cpu_s, found.solver)
+    values = {name: value for name, value in found.values.items() if not isinstance(value, bool)}
+    played = play(controller, values["C"], values["B"], _hastes(values, claim.steps))
+    checked = Checked(claim, Outcome.UNKNOWN, found.cpu_s, found.solver)
+    if played is not None and played.breaks(claim, controller.links.c[1]):
+        return replace(checked, outcome=Outcome.REFUTED, run=played)
+    return replace(checked, reason=NOT_PLAYED)
+
+
+def play(
+    controller: Controller, c: Fraction, b: Fraction, hastes: Sequence[Fraction], steps: int | None = None
+) -> Run | None:
+    """Play a controller from an idle link with exact bounds; None if nothing explains what it observes.
+
+    Parameters
+    ----------
+    c, b : of the link, packets a step and packets
+    hastes : jitter at each point, as of :meth:`RunningLink.step`
+    """
+    link, arriving = RunningLink(c, b), Fraction(0)
+    min_c, max_c, rates = list[Fraction](), list[Fraction](), list[Fraction]()
+    steps = len(hastes) if steps is None else steps
+    for haste in (*hastes[:steps], None):
+        window = link.window(controller.points, arriving)
+        known = bounds(window, controller.links)
+        if known is None:
+            return None
+        min_c.append(known.c[0])
+        max_c.append(known.c[1])
+        if haste is None:
+            break
+        _, act = decide(controller, Situation(known, window, max_c=known.c[1]))
+        rates.append(act.rate)
+        link.step(arriving, haste)
+        arriving = act.rate
+    return Run(c, b, tuple(hastes[:steps]), tuple(min_c), tuple(max_c), tuple(rates))
+
+
+def _hastes(values: Mapping[str, Fraction], steps: int) -> list[Fraction]:
+    """Return the part of what was served that a solver's run delivers at each point."""
+    hastes = []
+    for t in range(1, steps + 1):
+        # Nothing has been served or delivered at point 0.
+        earliest = max(values[f"I_{t - 1}"], values[f"S_{t - 1}"]) if t > 1 else Fraction(0)
+        served = values[f"I_{t}"]
+        hastes.append((values[f"S_{t}"] - earliest) / (served - earliest) if served > earliest else Fraction(1))
+    return hastes
+
+
+def unrolled(controller: Controller, steps: int) -> tuple[_Unrolled, list[z3.BoolRef]]:
+    """Return the terms of a run from idle, and the assertions that it is one. Amounts are packets."""
+    import z3
+
+    zero: z3.ArithRef = z3.RealVal(0)
+    last = steps + 1
+    c, b = z3.Real("C"), z3.Real("B")
+    accepted, served = ([zero, *(z3.Real(f"{letter}_{t}") for t in range(1, last + 1))] for letter in "NI")
+    delivered = [zero, *(z3.Real(f"S_{t}") for t in range(1, steps + 1))]
+    # What is decided at t reaches the queue between t + 1 and t + 2.
+    rates = [z3.Real(f"r_{t}") for t in range(steps)]
+    sent = [zero, zero, *itertools.accumulate(rates)][: last + 1]
+    links = controller.links
+    held = [c >= number(links.c[0]), c <= number(links.c[1]), b >= number(links.b[0]), b <= number(links.b[1])]
+    for t in range(1, last + 1):
+        before, after = (accepted[t - 1], served[t - 1]), (accepted[t], served[t])
+        held += step(c, b, before, after, sent[t] - sent[t - 1])
+        if t <= steps:
+            held += [served[t - 1] <= delivered[t], delivered[t] <= served[t], delivered[t - 1] <= delivered[t]]
+    states: list[Mapping[str, z3.ArithRef]] = []
+    run = _Unrolled(Point(c, b, zero), sent, accepted, served, delivered, states, rates)
+    for t in range(steps + 1):
+        features, facts = _facts(controller, run, t)
+        states.append(features)
+        held += facts
+        if t < steps:
+            held += _decision(controller, features, t, rates[t])
+    return run, held
+
+
+def _negated(controller: Controller, claim: Progress, run: _Unrolled) -> list[z3.BoolRef]:
+    cap, first, last = number(controller.links.c[1]), run.states[0], run.states[claim.steps]
+    return [
+        *(state["max_c"] >= cap for state in run.states[: claim.steps + 1]),
+        last["M"] < number(claim.growth - SLACK) * first["M"],
+        last["M"] < number(FOUND - SLACK) * run.link.c,
+    ]
+
+
+def _facts(controller: Controller, run: _Unrolled, now: int) -> tuple[dict[str, z3.ArithRef], list[z3.BoolRef]]:
+    """Return the unknown features at a decision, and what is known of the exact ones; packets.
+
+    Every fact holds of all links of the belief set (lower bounds of M, R0 and C + B, upper bounds of Q), or of the true
+    link, which is one of them; and some link of the set attains each feature.
+    """
+    import z3
+
+    names = ("M", "Q", "R0", "c_plus_b", "max_c")
+    f = {name: z3.Real(f"{name}_{now}") for name in names}
+    links = controller.links
+    first = max(0, now - controller.points + 1)
+    queue = run.accepted[now + 1] - run.served[now + 1]
+    slack = number(TOLERANCE)
+    true_room = run.link.c + run.link.b
+    held = [
+        f["M"] >= number(links.c[0]), f["M"] <= run.link.c + slack,
+        f["Q"] >= queue - slack, f["Q"] <= number(links.b[1]) + slack,
+        f["R0"] <= true_room - queue + slack, f["R0"] >= f["M"] - slack,
+        f["c_plus_b"] <= true_room + slack, f["c_plus_b"] >= f["M"] + number(links.b[0]) - slack,
+        f["R0"] >= f["c_plus_b"] - f["Q"] - slack, f["R0"] <= f["c_plus_b"] + slack,
+        f["max_c"] >= run.link.c - slack, f["max_c"] <= number(links.c[1]) + slack,
+    ]  # fmt: skip
+    # Points before the run are idle: nothing sent, nothing delivered, their losses known.
+    idle = max(0, controller.points - 1 - now)
+    s, n = run.delivered, run.accepted
+    window = range(first - idle, now + 1)
+
+    def at(series: Sequence[z3.ArithRef], t: int) -> z3.ArithRef:
+        return series[max(t, 0)]
+
+    for u, t in itertools.combinations(window, 2):
+        if t <= 0:
+            continue
+        # I[t] >= S[t], I[u-1] <= S[u], and the link serves C a step at most; I[u] <= N[u].
+        held.append(f["M"] * (t - u + 1) >= at(s, t) - at(s, u) - slack * (t - u + 1))
+        held.append(f["M"] * (t - u) >= at(s, t) - at(n, u) - slack * (t - u))
+    for u in range(max(first, 0), now + 1):
+        # Seen, and not lost: N[u] <= I[u-1] + C + B, with I[u-1] <= S[u].
+        is_seen = s[now] >= n[u]
+        held.append(z3.Implies(is_seen, f["c_plus_b"] >= n[u] - s[u] - slack))
+        # I[now+1] >= S[j] + C (now + 1 - j) unless the queue empties; what is accepted is sent and not known to be
+        # lost.
+        lost = run.sent[u] - n[u]
+        for j in (now, now - 1):
+            if j < 0:
+                continue
+            after = [run.sent[now + 1] - lost - at(s, j) - f["M"] * (now + 1 - j)]
+            # It may have been empty at a point since; then what has arrived from there on is all that waits.
+            after += [run.sent[now + 1] - run.sent[i] - f["M"] * (now + 1 - i) for i in range(j + 1, now + 1)]
+            held.append(z3.Implies(is_seen, z3.Or(f["Q"] <= slack, *(f["Q"] <= one + slack for one in after))))
+    held += _witnesses(controller, run, now, f)
+    if now <= 1:
+        held += _before_any_answer(controller, run.sent[now + 1], f)
+    f["last_rate"] = run.sent[now + 1] - run.sent[now]
+    f["delivered_last"] = s[now] - at(s, now - 1)
+    f["in_flight"] = z3.Real(f"in_flight_{now}")
+    # What is known to be lost is lost.
+    held += [f["in_flight"] <= run.sent[now + 1] - s[now], f["in_flight"] >= n[now + 1] - s[now]]
+    return f, held
+
+
+def _before_any_answer(controller: Controller, arriving: z3.ArithRef, f: Mapping[str, z3.ArithRef]) -> list[z3.BoolRef]:
+    """Return the exact features while nothing that was sent can be back: every link of the model is possible."""
+    import z3
+
+    slack, zero = number(TOLERANCE), z3.RealVal(0)
+    c, b = (number(ends[0]) for ends in (controller.links.c, controller.links.b))
+    waits = z3.If(arriving > c, arriving - c, zero)
+    most = number(controller.links.b[1])
+    exact = {
+        "M": c,
+        "c_plus_b": c + b,
+        "max_c": number(controller.links.c[1]),
+        "Q": z3.If(waits <= most, waits, most),
+        # The slowest link with the smallest buffer has the least room: C + B - q, and C where the buffer is full.
+        "R0": z3.If(waits <= b, c + b - waits, c),
+    }
+    return [z3.And(f[name] <= value + slack, f[name] >= value - slack) for name, value in exact.items()]
+
+
+def _witnesses(controller: Controller, run: _Unrolled, now: int, f: Mapping[str, z3.ArithRef]) -> list[z3.BoolRef]:
+    """Return that links which explain the window attain M, Q, R0, max C and the minimum of C + B."""
+    slack = number(TOLERANCE)
+    held = []
+    for name in ("M", "Q", "R0", "c_plus_b", "max_c"):
+        path, explained = _explaining(controller, run, now, f"_{name}_{now}")
+        attained = {
+            "M": path.c, "Q": path.queue, "R0": path.room, "c_plus_b": path.c + path.b, "max_c": path.c,
+        }[name]  # fmt: skip
+        held += [*explained, f[name] <= attained + slack, f[name] >= attained - slack]
+    return held
+
+
+def _explaining(controller: Controller, run: _Unrolled, now: int, name: str) -> tuple[Latent, list[z3.BoolRef]]:
+    """Return the unknowns of a link that explains what is known at a decision, and the assertions that it does."""
+    import z3
+
+    first = max(0, now - controller.points + 1)
+    path = Latent.named(name, now + 1 - first)
+    links, s, n = controller.links, run.delivered, run.accepted
+    accepted, served = path.accepted, path.served
+    held = [
+        path.c >= number(links.c[0]), path.c <= number(links.c[1]),
+        path.b >= number(links.b[0]), path.b <= number(links.b[1]),
+        served[0] >= s[first], served[0] <= s[first] + path.c,
+        served[0] <= accepted[0], accepted[0] <= served[0] + path.b, accepted[0] <= run.sent[first],
+    ]  # fmt: skip
+    for t in range(first, now + 2):
+        i = t - first
+        if t <= now:
+            is_seen = s[now] >= n[t]
+            held.append(z3.If(is_seen, accepted[i] == n[t], accepted[i] >= s[now]))
+        if i:
+            before, after = (accepted[i - 1], served[i - 1]), (accepted[i], served[i])
+            held += step(path.c, path.b, before, after, run.sent[t] - run.sent[t - 1])
+            if t <= now:
+                held += [served[i - 1] <= s[t], s[t] <= served[i]]
+    return path, held
+
+
+def _decision(
+    controller: Controller, features: Mapping[str, z3.ArithRef], now: int, rate: z3.ArithRef
+) -> list[z3.BoolRef]:
+    """Return that the tree decides a rate, packets: the constraints of each leaf, of which one is taken."""
+    import z3
+
+    # Amounts are packets here: thresholds are multiplied by M, which keeps them linear.
+    state = State(features["M"], _in_packets(features), Point.named(""), {})
+    ways = []
+    for index, leaf, path in controller.leaves:
+        action, held = shielded(state, controller, leaf, f"_{now}_{index}", TOLERANCE)
+        ways.append(z3.And(*on_path(state, path, TOLERANCE), *held, rate == action.rate))
+    return [z3.Or(*ways)]
+
+
+def _in_packets(features: Mapping[str, z3.ArithRef]) -> dict[str, z3.ArithRef]:
+    """Return the features that a tree reads, packets, of a controller without frames that has not found max C."""
+    import z3
+
+    none: z3.ArithRef = z3.RealVal(0)
+    terms = dict.fromkeys(FEATURES, none)
+    terms |= {"q": features["Q"], "r0": features["R0"], "packet": z3.RealVal(1)}
+    terms |= {name: features[name] for name in ("max_c", "c_plus_b", "in_flight", "last_rate", "delivered_last")}
+    return with_differences(terms, features["M"])

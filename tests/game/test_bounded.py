@@ -1,0 +1,109 @@
+"""Progress of controllers of a rate, unrolled: proved, refuted by a run, and what real runs do is never excluded."""
+
+from __future__ import annotations
+
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import z3
+
+from fairweir.cli.main import main
+from fairweir.errors import ConfigError
+from fairweir.formal.solve import Outcome
+from fairweir.game.bounded import Progress, check, play, unrolled
+from fairweir.game.controller import Controller
+from fairweir.game.model import number
+from fairweir.game.windows import RunningLink
+
+F = Fraction
+#: Three steps' worth while little waits, else what drains the queue.
+PROBE: list[dict[str, Any]] = [
+    {"feature": {"q": 1}, "at_most": 1.0, "then": 1, "else": 2},
+    {"leaf": {"rate": {"M": 3, "Q": -1}}},
+    {"leaf": {"rate": {"M": 1, "Q": -1}}},
+]
+#: What is known to be safe only: finds nothing on a link with a small buffer.
+TIMID: list[dict[str, Any]] = [{"leaf": {"rate": {"R0": 1}}}]
+
+
+def tree(nodes: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
+    return {
+        "format": "fairweir-tree-1", "name": "rate", "kind": "rate", "query": "none", "query_sha256": "",
+        "version": "0.1.0", "step": "50ms", "points": 6, "model": {"c": [1, 200], "b": [1, 200]},
+        "nodes": nodes, **changes,
+    }  # fmt: skip
+
+
+def controller(nodes: list[dict[str, Any]]) -> Controller:
+    return Controller.parse(json.dumps(tree(nodes)))
+
+
+def test_a_controller_that_probes_makes_progress_on_every_link() -> None:
+    assert check(controller(PROBE), Progress(4, F(3, 2))).outcome is Outcome.PROVED
+
+
+def test_a_controller_that_does_not_probe_is_refuted_by_a_run() -> None:
+    claim = Progress(4, F(11, 10))
+    found = check(controller(TIMID), claim)
+    assert found.outcome is Outcome.REFUTED
+    assert found.run is not None
+    again = play(controller(TIMID), found.run.c, found.run.b, found.run.hastes)
+    assert again == found.run
+    assert again.breaks(claim, F(200))
+
+
+def test_too_much_is_refuted() -> None:
+    found = check(controller(PROBE), Progress(4, F(2)))
+    assert found.outcome is Outcome.REFUTED
+    assert found.run is not None
+    assert found.run.min_c[4] < 2
+
+
+@pytest.mark.parametrize("nodes", [PROBE, TIMID], ids=["probe", "timid"])
+def test_no_run_is_excluded_by_the_facts_about_belief_sets(nodes: list[dict[str, Any]]) -> None:
+    """A proof says nothing if its assumptions exclude what a link can do: real runs with exact bounds obey them."""
+    steps, made = 4, controller(nodes)
+    _, held = unrolled(made, steps)
+    solver = z3.Solver()
+    solver.add(*held)
+    draw = random.Random(1)  # noqa: S311 - examples
+    for _ in range(2):
+        c, b = F(draw.randint(8, 200), 8), F(draw.randint(8, 200), 8)
+        hastes = [F(draw.randint(0, 2), 2) for _ in range(steps)]
+        run = play(made, c, b, hastes)
+        assert run is not None
+        link, arriving = RunningLink(c, b), F(0)
+        for rate, haste in zip(run.rates, hastes, strict=True):
+            link.step(arriving, haste)
+            arriving = rate
+        fixed = {"C": c, "B": b}
+        fixed |= {f"S_{t}": link.delivered[t] for t in range(1, steps + 1)}
+        fixed |= {f"r_{t}": rate for t, rate in enumerate(run.rates)}
+        fixed |= {f"M_{t}": known for t, known in enumerate(run.min_c)}
+        fixed |= {f"max_c_{t}": known for t, known in enumerate(run.max_c)}
+        solver.push()
+        solver.add(*(z3.Real(name) == number(value) for name, value in fixed.items()))
+        assert solver.check() == z3.sat, run
+        solver.pop()
+
+
+@pytest.mark.parametrize("text", ["progress", "progress@0>=2", "progress@99>=2", "progress@4>=1/0", "progress@4<=2"])
+def test_claims_that_are_none(text: str) -> None:
+    with pytest.raises(ConfigError, match="progress"):
+        Progress.parse(text)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "rate.json"
+    path.write_text(json.dumps(tree(PROBE)))
+    assert main(["verify", str(path), "--property", "progress@3>=1.1", "--json", "--write"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdicts"][0]["status"] == "proved"
+    assert json.loads(path.read_text())["proofs"] == [{"claim": "progress@3>=11/10", "status": "proved"}]
+    assert main(["verify", str(path), "--property", "progress@4>=2"]) == 1
+    assert "on the link with C" in capsys.readouterr().out
+    path.write_text(json.dumps(tree([{"leaf": {"send": "newest"}}], kind="video")))
+    assert main(["verify", str(path), "--property", "progress@4>=2"]) == 2
