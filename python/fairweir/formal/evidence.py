@@ -103,6 +103,8 @@ class Evidence:
             "cpu_s": round(found.cpu_s, 3),
             "question": found.answer.fingerprint,
         }
+        if found.empty:
+            document["empty"] = [part.text for part in found.empty]
         if found.trace is not None:
             document["refutation"] = {
                 "value": None if found.value is None else str(found.value),
