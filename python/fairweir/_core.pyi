@@ -5,6 +5,9 @@ from typing import Any, Literal, final
 
 __all__ = [
     "Ack",
+    "GameController",
+    "GameQuery",
+    "GameState",
     "Loss",
     "LostPacket",
     "Sent",
@@ -14,12 +17,17 @@ __all__ = [
     "capture_lessons",
     "check_certificate",
     "explain",
-    "fec_recover",
-    "fec_repair",
     "format_bytes",
     "format_rate",
     "format_time",
     "frcc_attractor",
+    "game_decide",
+    "game_explain",
+    "game_feature_rows",
+    "game_features",
+    "game_play",
+    "game_random_states",
+    "game_values",
     "guard_features",
     "guard_lessons",
     "guard_scores",
@@ -210,27 +218,6 @@ def check_certificate(question: str, certificate: str) -> int:
     fairweir.formal.checker.RejectedError : it does not show that the question is unsatisfiable
     """
 
-def fec_repair(data: list[bytes], total: int) -> list[bytes]:
-    """Return the repair packets of a systematic Reed-Solomon code (RFC 5510, GF(256)) of `total` packets.
-
-    Parameters
-    ----------
-    data : packets of one length, bytes
-    total : data and repair packets, 255 at most
-
-    Raises
-    ------
-    ConfigError : counts that no code has, or packets of different lengths
-    """
-
-def fec_recover(message: int, total: int, received: dict[int, bytes]) -> list[bytes]:
-    """Return the data packets from any `message` of `total` packets, given by their numbers (data first, from 0).
-
-    Raises
-    ------
-    ConfigError : counts that no code has, too few packets, or packets of different lengths
-    """
-
 def explain(path: str, on_progress: Callable[[int], object] | None = None) -> str:
     """What a capture lets one believe of its flows' paths, as JSON; `on_progress` is told the frames read."""
 
@@ -275,6 +262,147 @@ def run_guarded(
     ------
     ValueError : policies or senders that cannot be used
     """
+
+@final
+class GameQuery:
+    """A query of the game of a sender against a link (docs/formal/game.md): links, actions, shield, objective, horizon.
+
+    Parameters
+    ----------
+    json : the query as JSON, without its tables ``sampling`` and ``tree``
+
+    Raises
+    ------
+    ConfigError : a key that cannot be used, as ``key``
+    """
+
+    def __new__(cls, json: str) -> GameQuery: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def actions(self) -> list[str]:
+        """Names of the templates, plainest first; a template is known by its index in this list."""
+
+    def leaves(self) -> str:
+        """Return the templates as leaves of controller files: a JSON list, in the order of `actions`."""
+
+    def components(self, converged: bool) -> list[str]:
+        """Return the names of the objective's components in a phase, most important first."""
+
+    def with_depth(self, depth: int) -> GameQuery:
+        """Return the query with another horizon, steps.
+
+        Raises
+        ------
+        ValueError : `depth` is not 1 to 8
+        """
+
+    def to_json(self) -> str: ...
+    def random_session(self, seed: int) -> str:
+        """Return a random session for `game_play` (JSON): link, jitter, change of the link."""
+
+@final
+class GameController:
+    """A controller file: tree, shield, provenance, proofs.
+
+    Parameters
+    ----------
+    json : text of the file
+
+    Raises
+    ------
+    ConfigError : a key that cannot be used, as ``key``
+    """
+
+    def __new__(cls, json: str) -> GameController: ...
+    def to_json(self) -> str:
+        """Return the file's text; it is read again to the bit."""
+
+    def leaves(self, rows: bytes) -> bytes:
+        """Evaluate the tree on rows of features (f64, in the order of `game_features`).
+
+        Returns
+        -------
+        u32 for each row: index of the leaf's node
+
+        Raises
+        ------
+        ValueError : `rows` is not a whole number of rows
+        """
+
+@final
+class GameState:
+    """A situation: observations, frames, belief, held max C."""
+
+    def features(self) -> list[float]:
+        """Return the features in the order of `game_features`."""
+
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """M (packets per step), Q (packets), R0 and max C (packets per step)."""
+
+def game_features() -> list[tuple[str, str, str]]:
+    """Return name, unit and meaning of each feature of a state, in the order of rows."""
+
+def game_feature_rows(states: list[GameState]) -> bytes:
+    """Return the features of all states, row after row, f64."""
+
+def game_values(query: GameQuery, states: list[GameState], *, threads: int = 1) -> bytes:
+    """Search the game at each state and compute the value of every action; the GIL is released.
+
+    Returns
+    -------
+    i32 of shape states x actions x 8: components of the objective in multiples of their quantum, compared in order,
+    smaller is better; unused ones are 0; all are 2**31 - 1 where no link explains the state
+    """
+
+def game_decide(query: GameQuery, state: GameState) -> int | None:
+    """Return the index of the action that the search takes; None if no link explains the state."""
+
+def game_explain(query: GameQuery, state: GameState, controller: GameController | None = None) -> str:
+    """Explain a decision.
+
+    Returns
+    -------
+    JSON: ``phase``, ``belief``, ``binding`` (the observations that hold min C and max C), ``features``, ``leaf`` (of
+    `controller`: its path in words, what it asks for, what the shield makes of it), ``actions`` (value, what each costs
+    against the best, the network's best reply), ``best`` (index in ``actions``), ``line`` (how both sides go on)
+    """
+
+def game_play(
+    query: GameQuery,
+    session: str,
+    policy: GameController | Callable[[list[float]], int] | None = None,
+    *,
+    rows: bool = False,
+) -> tuple[str, dict[str, list[Any]] | None]:
+    """Play a policy against a link that obeys the model.
+
+    Parameters
+    ----------
+    session : JSON of ``{"c", "b", "steps", "jitter": "none|random|extreme|alternating", "seed"}``, optionally
+        ``change_at`` (step), ``changed_c``, ``warm_up`` (steps that do not count), ``noise`` (share of random actions),
+        ``encoder_noise``
+    policy : None: the search; a controller; or a function of the features that returns the index of an action
+    rows : also return every step
+
+    Returns
+    -------
+    summary : JSON: ``utilization``, ``goodput`` (of C), ``frames_per_step``, ``late``, ``dropped``, ``mean_queue`` and
+        ``p95_queue`` (steps), ``mean_delay`` (steps), ``lost`` (packets), ``unexplained`` (steps)
+    rows : columns ``state`` (before the action), ``chosen`` (action or leaf), ``send``, ``message``, ``rate``,
+        ``encode``, ``queue``, ``c``, and the counts ``received``, ``late``, ``dropped`` before the step
+
+    Raises
+    ------
+    ConfigError : a session that cannot be played
+    ValueError : the policy chose an action that there is not
+    """
+
+def game_random_states(query: GameQuery, n: int, seed: int) -> list[GameState]:
+    """Return states of random senders on random links, with random batches, which no policy would get into."""
 
 def guard_features() -> list[str]:
     """The names of the receiver's features, in the order of rows."""

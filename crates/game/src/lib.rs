@@ -8,6 +8,7 @@ mod binding;
 mod bounds_exact;
 mod bounds_fast;
 pub mod controller;
+pub mod explain;
 pub mod features;
 pub mod form;
 pub mod frames;

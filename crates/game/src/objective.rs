@@ -63,7 +63,7 @@ metrics! {
     MinCPlusB = "min_c_plus_b",
     /// Packets known to be lost, over the starting M.
     Lost = "lost",
-    /// 1 if more than `tolerance_packets` are known to be lost.
+    /// 1 if more than `tolerance_packets` and `tolerance_steps` together are known to be lost.
     LostTooMuch = "lost_too_much",
     /// Packets delivered, over the starting M.
     Delivered = "delivered",
@@ -173,6 +173,9 @@ pub struct Limits {
     pub queue_steps: f64,
     /// Losses within the horizon that do not count as too much, packets.
     pub tolerance_packets: f64,
+    /// And in addition to these, steps of the starting M.
+    #[serde(default)]
+    pub tolerance_steps: f64,
 }
 
 /// An objective: two phases, since a controller that knows the link should stop measuring it.
@@ -217,6 +220,7 @@ impl Objective {
             ("raise_packets", l.raise_packets),
             ("queue_steps", l.queue_steps),
             ("tolerance_packets", l.tolerance_packets),
+            ("tolerance_steps", l.tolerance_steps),
         ] {
             if !(x.is_finite() && x >= 0.0) {
                 let reason = format!("`{x}` is not a finite number from 0 on");

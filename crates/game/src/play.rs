@@ -2,9 +2,10 @@
 
 use crate::action::Action;
 use crate::believe::{BeliefSource, HeldCapacity};
-use crate::controller::Controller;
-use crate::frames::Counts;
-use crate::link::Link;
+use crate::controller::{Controller, Kind};
+use crate::frames::{Batch, Counts};
+use crate::link::{Link, random_window};
+use crate::model::Range;
 use crate::query::Query;
 use crate::state::{Situation, State, amounts};
 use rand::{RngExt, SeedableRng};
@@ -274,4 +275,30 @@ impl Tally {
             unexplained: self.unexplained,
         }
     }
+}
+
+/// Return `n` situations of random senders on random links, with random batches: beliefs that no policy would get into.
+pub fn random_situations(query: &Query, n: usize, seed: u64) -> Vec<Situation> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let deadlines = query.deadlines();
+    let mut all = Vec::with_capacity(n);
+    while all.len() < n {
+        let (link, window) = random_window(&query.model, &mut random);
+        let mut state = State { window, ..State::fresh() };
+        if query.kind == Kind::Video {
+            for age in (1..=random.random_range(0..4u32)).rev() {
+                let size = link.c * 1.5 * random.random::<f64>();
+                state.frames.push(Batch { size, age: age.min(deadlines.stale) });
+            }
+            state.frames.encoding =
+                if random.random::<f64>() < 0.1 { 0.0 } else { link.c * (0.3 + random.random::<f64>()) };
+        }
+        let mut held = HeldCapacity::new(query.probe_period);
+        // Half of those that know max C have it from earlier points.
+        if random.random::<bool>() {
+            held.step(Range::new(query.model.c.min, link.c * (1.0 + random.random::<f64>())), &query.model);
+        }
+        all.push(Situation::new(state, &query.model, query.points, &mut held));
+    }
+    all
 }

@@ -7,6 +7,7 @@ use crate::frames::Deadlines;
 use crate::model::{LinkModel, Range};
 use crate::objective::Objective;
 use crate::shield::Shield;
+use crate::tree::Leaf;
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of templates of an action set.
@@ -45,6 +46,11 @@ impl NamedTemplate {
     /// Return it as an action to be filled in.
     pub fn template(&self) -> Template {
         Template { send: self.send, rate: self.rate, encode: self.encode }
+    }
+
+    /// Return it as a leaf of a controller file.
+    pub fn leaf(&self) -> Leaf {
+        Leaf { name: Some(self.name.clone()), send: self.send, rate: self.rate, encode: self.encode }
     }
 }
 

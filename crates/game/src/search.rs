@@ -391,7 +391,8 @@ impl<'a> Search<'a> {
         o.set(Metric::MinC, b.c.min / m);
         o.set(Metric::MinCPlusB, b.min_c_plus_b / m);
         o.set(Metric::Lost, lost / m);
-        o.set(Metric::LostTooMuch, f64::from(u8::from(lost > limits.tolerance_packets + 1e-3)));
+        let tolerance = limits.tolerance_packets + limits.tolerance_steps * m;
+        o.set(Metric::LostTooMuch, f64::from(u8::from(lost > tolerance + 1e-3)));
         o.set(Metric::Delivered, (w.delivered_last() - start.delivered) / m);
         o.set(Metric::InFlight, (w.sent_next - w.delivered_last() - w.lost_known()) / m);
         self.query.objective.value(self.is_converged, &o)

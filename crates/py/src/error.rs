@@ -1,11 +1,11 @@
 //! Rust errors to `fairweir.errors`; no other file of this crate makes Python exceptions of ours.
 
 use fairweir_capture::CaptureError;
+use fairweir_game::controller::ControllerError;
 use fairweir_guard::TreesError;
 use fairweir_path::link::TraceError;
 use fairweir_sim::SimError;
 use fairweir_units::{Hint, ParseError};
-use fairweir_video::fec::FecError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -53,11 +53,6 @@ pub fn from_parse(py: Python<'_>, e: &ParseError) -> PyErr {
     raise_with_hint(py, "ConfigError", e, &[])
 }
 
-/// An erasure code, or packets of one, that cannot be used.
-pub fn from_fec(py: Python<'_>, e: &FecError) -> PyErr {
-    raise_with_hint(py, "ConfigError", e, &[])
-}
-
 /// An invalid line in a trace file.
 pub fn from_trace(py: Python<'_>, e: &TraceError) -> PyErr {
     raise_with_hint(py, "ConfigError", e, &[])
@@ -71,6 +66,17 @@ pub fn from_json(py: Python<'_>, e: &serde_json::Error) -> PyErr {
 /// A question about reachable sets that is none.
 pub fn from_question(py: Python<'_>, key: &str, reason: &str) -> PyErr {
     raise(py, "ConfigError", &format!("{key} {reason}"), &[("key", text(py, key))])
+}
+
+/// A controller file or a query of the game that cannot be used. The caller adds the file.
+pub fn from_controller(py: Python<'_>, e: &ControllerError) -> PyErr {
+    let hint = e.hint().unwrap_or_default();
+    raise(py, "ConfigError", &e.to_string(), &[("key", text(py, &e.key)), ("hint", text(py, &hint))])
+}
+
+/// A session of the game that cannot be played.
+pub fn from_session(py: Python<'_>, key: &str, reason: &str) -> PyErr {
+    raise(py, "ConfigError", &format!("{key}: {reason}"), &[("key", text(py, key))])
 }
 
 /// A capture that cannot be read.

@@ -7,7 +7,7 @@ mod controller;
 mod error;
 mod events;
 mod explain;
-mod fec;
+mod game_search;
 mod guard;
 mod observers;
 mod reach;
@@ -40,6 +40,16 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(units::parse_trace, m)?)?;
     m.add_function(wrap_pyfunction!(run::algorithms, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
+    m.add_class::<game_search::GameQuery>()?;
+    m.add_class::<game_search::GameController>()?;
+    m.add_class::<game_search::GameState>()?;
+    m.add_function(wrap_pyfunction!(game_search::game_features, m)?)?;
+    m.add_function(wrap_pyfunction!(game_search::game_feature_rows, m)?)?;
+    m.add_function(wrap_pyfunction!(game_search::game_values, m)?)?;
+    m.add_function(wrap_pyfunction!(game_search::game_decide, m)?)?;
+    m.add_function(wrap_pyfunction!(game_search::game_explain, m)?)?;
+    m.add_function(wrap_pyfunction!(game_search::game_play, m)?)?;
+    m.add_function(wrap_pyfunction!(game_search::game_random_states, m)?)?;
     m.add_function(wrap_pyfunction!(guard::guard_features, m)?)?;
     m.add_function(wrap_pyfunction!(guard::guard_lessons, m)?)?;
     m.add_function(wrap_pyfunction!(guard::capture_lessons, m)?)?;
@@ -47,8 +57,6 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(reach::frcc_attractor, m)?)?;
     m.add_function(wrap_pyfunction!(certificate::check_certificate, m)?)?;
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
-    m.add_function(wrap_pyfunction!(fec::fec_repair, m)?)?;
-    m.add_function(wrap_pyfunction!(fec::fec_recover, m)?)?;
     m.add_function(wrap_pyfunction!(rehearse::run_guarded, m)?)?;
     m.add_function(wrap_pyfunction!(replay::replay_guarded, m)?)?;
     Ok(())

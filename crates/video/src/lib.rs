@@ -7,7 +7,6 @@
 
 mod config;
 mod encoder;
-pub mod fec;
 mod ledger;
 mod metrics;
 mod network;

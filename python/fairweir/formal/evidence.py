@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from fairweir.errors import SolverError
-from fairweir.formal import kept
 from fairweir.formal.certificate import Certificate, certify, save
 from fairweir.formal.claims import Bound, Claim
 from fairweir.formal.measure import Curves
@@ -104,8 +103,6 @@ class Evidence:
             "cpu_s": round(found.cpu_s, 3),
             "question": found.answer.fingerprint,
         }
-        if found.empty:
-            document["empty"] = [part.text for part in found.empty]
         if found.trace is not None:
             document["refutation"] = {
                 "value": None if found.value is None else str(found.value),
@@ -161,7 +158,7 @@ def keep(evidence: Evidence, folder: Path) -> list[Path]:
     paths = []
     for name, text in files.items():
         paths.append(folder / name)
-        kept.write_text(paths[-1], text)
+        paths[-1].write_text(text, encoding="utf-8")
     if found.trace is not None and evidence.played is not None:
         paths.append(evidence.played.run.save(folder / "run"))
         paths.append(_picture(evidence, evidence.played, found.trace, folder))

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fairweir.formal import kept
 from fairweir.formal.rule import Rule
 from fairweir.synth.cegis import Search, Solution
 
@@ -38,7 +37,7 @@ def write_rules(search: Search, directory: Path) -> list[Path]:
     written = []
     for rule in rules(search):
         path = folder / f"{rule.name}.toml"
-        kept.write_text(path, rule.to_toml())
+        path.write_text(rule.to_toml(), encoding="utf-8")
         written.append(path)
     for old in set(folder.glob("*.toml")) - set(written):
         old.unlink()

@@ -1,0 +1,192 @@
+//! Why an action was taken: what is believed and what shows it, what the network would answer, what each other action would
+//! have cost, and, of a tree, the comparisons on the way to its leaf.
+
+use crate::action::Action;
+use crate::believe::Belief;
+use crate::binding::Binding;
+use crate::bounds_exact::exact_bounds;
+use crate::controller::Controller;
+use crate::model::LinkModel;
+use crate::objective::Value;
+use crate::query::Query;
+use crate::reply::Reply;
+use crate::search::{Judged, Ply};
+use crate::state::Situation;
+use serde::Serialize;
+
+/// An action in numbers, packets.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ActionText {
+    /// Which batches are sent.
+    pub send: &'static str,
+    /// Message.
+    pub message: f64,
+    /// Repair.
+    pub repair: f64,
+    /// All packets.
+    pub rate: f64,
+    /// Target of the next frames.
+    pub encode: f64,
+}
+
+impl From<&Action> for ActionText {
+    fn from(a: &Action) -> ActionText {
+        ActionText { send: a.send.name(), message: a.message, repair: a.repair(), rate: a.rate, encode: a.encode }
+    }
+}
+
+/// A move of the network in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReplyText {
+    /// Capacity of the link that makes it, packets per step.
+    pub c: f64,
+    /// Its buffer, packets.
+    pub b: f64,
+    /// Its queue, packets.
+    pub queue: f64,
+    /// Cumulative packets delivered at the next point.
+    pub delivered: f64,
+    /// Cumulative packets known to be lost then.
+    pub lost: f64,
+}
+
+impl From<&Reply> for ReplyText {
+    fn from(r: &Reply) -> ReplyText {
+        let seen = &r.observed;
+        let lost = seen.visible.checked_sub(1).map_or(0.0, |last| seen.lost[last]);
+        ReplyText { c: r.c, b: r.b, queue: r.queue, delivered: seen.delivered, lost }
+    }
+}
+
+/// An action that could have been taken.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Alternative {
+    /// The template's name.
+    pub name: String,
+    /// The action.
+    pub action: ActionText,
+    /// Its value, component by component, in quanta.
+    pub value: Vec<i32>,
+    /// The first component in which it is worse than the decision, and by how much in the component's unit.
+    pub costs: Option<Cost>,
+    /// The network's best answer.
+    pub reply: Option<ReplyText>,
+}
+
+/// What an action would have cost.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cost {
+    /// The component's name.
+    pub component: String,
+    /// How much worse.
+    pub by: f64,
+}
+
+/// A step of the line in which both sides do their best.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Step {
+    /// The template's name.
+    pub name: String,
+    /// The controller's action.
+    pub action: ActionText,
+    /// The network's answer.
+    pub reply: Option<ReplyText>,
+    /// M, max C and Q after it.
+    pub after: Option<[f64; 3]>,
+}
+
+/// The way through a tree.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LeafText {
+    /// Index of the leaf's node.
+    pub leaf: usize,
+    /// The leaf's name.
+    pub name: Option<String>,
+    /// The comparisons on the way, with their numbers.
+    pub path: Vec<String>,
+    /// What the leaf asks for.
+    pub asked: ActionText,
+    /// What the shield makes of it.
+    pub action: ActionText,
+}
+
+/// Why an action was taken.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// `searching` or `converged`.
+    pub phase: &'static str,
+    /// What is believed.
+    pub belief: Belief,
+    /// What shows min C and max C; `None` if the belief is not exact.
+    pub binding: Option<[Binding; 2]>,
+    /// The features, in their order.
+    pub features: Vec<(&'static str, f64)>,
+    /// Of a controller file: the leaf.
+    pub leaf: Option<LeafText>,
+    /// All actions of the query with what they cost; the decision of the search costs nothing and comes first among those.
+    pub actions: Vec<Alternative>,
+    /// Index of the search's decision in `actions`.
+    pub best: Option<usize>,
+    /// How both sides go on from there.
+    pub line: Vec<Step>,
+}
+
+fn cost(query: &Query, is_converged: bool, best: &Value, value: &Value) -> Option<Cost> {
+    let components = query.objective.phase(is_converged);
+    let (i, component) = components.iter().enumerate().find(|(i, _)| value.0[*i] != best.0[*i])?;
+    let by = (f64::from(value.0[i]) - f64::from(best.0[i])) * component.quantum;
+    Some(Cost { component: component.name.clone(), by })
+}
+
+/// Explain what the search, and a tree if given, does in a situation.
+pub fn explain(query: &Query, situation: &Situation, controller: Option<&Controller>) -> Explanation {
+    let belief = situation.belief;
+    let view = situation.view();
+    let x = crate::features::features(&view);
+    let is_converged = situation.is_converged();
+    let name = |template: usize| query.actions.0[template].name.clone();
+    let (judged, line): (Vec<Judged>, Vec<Ply>) =
+        situation.search(query).map_or_else(Default::default, |mut search| (search.decide_all(), search.line()));
+    let best = judged.iter().map(|j| j.value).min();
+    let components = query.objective.phase(is_converged).len();
+    let window = situation.state.window.latest(belief.points.min(situation.state.window.len));
+    let model = LinkModel { slack: belief.slack, jitter: belief.jitter, ..query.model };
+    let exact = window.filter(|_| belief.exact).and_then(|w| exact_bounds(&w, &model));
+    Explanation {
+        phase: if is_converged { "converged" } else { "searching" },
+        belief,
+        binding: exact.map(|e| [e.c_min, e.c_max]),
+        features: crate::features::FEATURES.iter().map(|f| f.name).zip(x).collect(),
+        leaf: controller.map(|c| {
+            let decided = c.decide(&view);
+            let (leaf, node) = c.nodes.leaf(&x);
+            LeafText {
+                leaf,
+                name: node.name.clone(),
+                path: c.nodes.explain(&x),
+                asked: (&decided.asked).into(),
+                action: (&decided.action).into(),
+            }
+        }),
+        best: best.and_then(|best| judged.iter().position(|j| j.value == best)),
+        actions: judged
+            .iter()
+            .map(|j| Alternative {
+                name: name(j.template),
+                action: (&j.action).into(),
+                value: j.value.0[..components].to_vec(),
+                costs: best.and_then(|best| cost(query, is_converged, &best, &j.value)),
+                reply: j.reply.as_ref().map(Into::into),
+            })
+            .collect(),
+        line: line
+            .iter()
+            .map(|p| Step {
+                name: name(p.template),
+                action: (&p.action).into(),
+                reply: p.reply.as_ref().map(Into::into),
+                after: p.after,
+            })
+            .collect(),
+    }
+}
