@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import z3
+from benches.forgery.edges import exhaust, lengthen
 from benches.forgery.mistakes import spoil_lines, spoil_question, weaken
 from benches.forgery.questions import Writer
 
@@ -30,6 +31,8 @@ class Questions:
     proved: list[tuple[str, list[str]]] = field(default_factory=list)
     #: Questions that can be met, and the proof of another one that differs in a word.
     weakened: list[tuple[str, list[str]]] = field(default_factory=list)
+    #: Lengthened questions, and their proofs.
+    long: list[tuple[str, list[str]]] = field(default_factory=list)
 
 
 @dataclass
@@ -85,6 +88,8 @@ def prepare(chance: random.Random, size: int) -> Questions:
         elif answer == z3.unsat:
             lines = _certificate(text)
             found.proved.append((text, lines or []))
+            if len(found.long) < size // 4:
+                found.long.append((lengthen(text), _certificate(lengthen(text)) or []))
         if answer not in (z3.sat, z3.unsat) or (lines is None) != (answer == z3.sat):
             raise AssertionError(f"z3 says {answer}, of the clauses it says otherwise:\n{text}")
         if lines is None:
@@ -172,6 +177,8 @@ def attempts(chance: random.Random, size: int) -> Iterator[tuple[str, str, str, 
         kind = chance.choice(
             ("weakened", "weakened", "spliced", "forged", "forged", "proved", "proved", "asked", "recited")
         )
+        # Slow ones, of which few suffice: what is compared is the same in each of them.
+        kind = "exhausted" if chance.random() < 0.01 else kind
         question, lines, can_be_met = "", list[str](), True
         mistakes = chance.choice((0, 1, 1, 2, 3))
         match kind:
@@ -191,6 +198,9 @@ def attempts(chance: random.Random, size: int) -> Iterator[tuple[str, str, str, 
                 mistakes, can_be_met = chance.choice((0, 0, 1)), False
                 for _ in range(chance.choice((1, 1, 2))):
                     question = spoil_question(chance, question)
+            case "exhausted":
+                (question, lines), can_be_met, mistakes = chance.choice(pool.long), False, 0
+                lines = exhaust(question, lines, chance.choice((-1, 0, 0, 1, 2)))
             case "recited":
                 question = chance.choice(pool.can_be_met)
                 lines, mistakes = recite(chance, problems[question]), chance.choice((0, 1))

@@ -17,6 +17,8 @@ __all__ = [
     "capture_lessons",
     "check_certificate",
     "explain",
+    "fec_recover",
+    "fec_repair",
     "format_bytes",
     "format_rate",
     "format_time",
@@ -216,6 +218,27 @@ def check_certificate(question: str, certificate: str) -> int:
     Raises
     ------
     fairweir.formal.checker.RejectedError : it does not show that the question is unsatisfiable
+    """
+
+def fec_repair(data: list[bytes], total: int) -> list[bytes]:
+    """Return the repair packets of a systematic Reed-Solomon code (RFC 5510, GF(256)) of `total` packets.
+
+    Parameters
+    ----------
+    data : packets of one length, bytes
+    total : data and repair packets, 255 at most
+
+    Raises
+    ------
+    ConfigError : counts that no code has, or packets of different lengths
+    """
+
+def fec_recover(message: int, total: int, received: dict[int, bytes]) -> list[bytes]:
+    """Return the data packets from any `message` of `total` packets, given by their numbers (data first, from 0).
+
+    Raises
+    ------
+    ConfigError : counts that no code has, too few packets, or packets of different lengths
     """
 
 def explain(path: str, on_progress: Callable[[int], object] | None = None) -> str:

@@ -309,6 +309,10 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--given": Effect("verify cc_qdel --given C_L>={}", "0.25", "0.5", VERIFY,
                           lambda c: float(Fraction(c[0][0].given[0].written.partition(">=")[2].strip()))),
     },
+    "video tables": {
+        "--frames": Effect("video tables screen-x264 --out {tmp}/out --frames {}", "2", "4",
+                           "fairweir.video.measuring.map_jobs", lambda c: float(c[0][1][0].frames)),
+    },
 }  # fmt: skip
 
 #: Options that are no quantities: what to do, with whom, where to, how it is shown.
@@ -344,6 +348,7 @@ OTHERS = {
     "synth": "QUERY --set --out --workers --solver --every-member --json",
     "tradeoff": "ALLOWANCES --json",
     "verify": "CCA --model --buffer --beliefs --timeouts --solver --both --certificate --out --write --list --json",
+    "video tables": "NAMES --out --seed --workers --json",
 }  # fmt: skip
 
 

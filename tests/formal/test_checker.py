@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from benches.forgery.attack import attack
+from benches.forgery.edges import exhaust, lengthen
 
 from fairweir.errors import InvariantError
 from fairweir.formal import certificate, checker
@@ -224,6 +225,33 @@ def test_the_checker_ends_cleanly_whatever_its_files_are(tmp_path: Path) -> None
         assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
 
 
+#: x0 to x4 in each of these; all that work is spent on: sums, products, quotients, comparisons, choices, large numbers.
+WORK = {
+    "comparisons": "(and (< (+ x0 x1 2) (- x2 x3 x4)) (>= x0 x2 ) (distinct (- x1) 0.25))",
+    "products": "(<= (* 2 (+ x0 0.5) 3) (* x1 0 (/ 7 3)))",
+    "choices": "(= (ite p x0 (ite q (+ x1 x0) 0)) x3)",
+    "large numbers": f"(< (* {'9' * 500} (+ x1 x0)) (/ x2 {'7' * 600}))",
+    "the least word": "(< (* (- 9223372036854775808) x0) (- x1 9223372036854775808))",
+    "names": "(let ((a (+ x0 x1)) (b 0)) (< (* a 3) (- b a)))",
+    "nothing left": "(or (< (- x0 x0) 0) (= (+ x1 0) x1))",
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_both_checkers_count_the_same_work(name: str) -> None:
+    declared = "".join(f"(declare-fun x{i} () Real)" for i in range(5))
+    question = lengthen(ask(declared, "(assert (<= x 1))", "(assert (> x 2))", f"(assert {WORK[name]})"))
+    problem = checker.read(question)
+    first, bound = len(problem.clauses) + 1, problem.literals + 1
+    proof = [f"a {bound} lt 3/2 x 1", f"f {first} -4 {bound} 0 1/3 1/3", f"f {first + 1} -4 5 0 1 1"]
+    lines = [*proof, f"r {first + 2} 0 2 3 {first + 1}"]
+    for accept in CHECKERS.values():
+        for units in (-1, 0):
+            assert accept(question, "\n".join(exhaust(question, lines, units)) + "\n") == 5
+        with pytest.raises(RejectedError, match=r"^line 5: more work than texts of this length may ask for"):
+            accept(question, "\n".join(exhaust(question, lines, 1)) + "\n")
+
+
 def test_some_thousand_forgeries_find_nothing() -> None:
     """Play a part of what ``python -m benches.forgery`` plays a million times."""
     tally = attack("tests", limit=4000, size=12)
@@ -231,6 +259,7 @@ def test_some_thousand_forgeries_find_nothing() -> None:
     assert tally.attempts == 4000
     # It would find nothing either if no proof were accepted, or no question could be met.
     assert tally.kinds["proved: accepted"] > 50
+    assert min(tally.kinds["exhausted: accepted"], tally.kinds["exhausted: rejected"]) > 5
     assert all(tally.kinds[f"{kind}: rejected"] > 100 for kind in ("weakened", "spliced", "forged", "recited", "asked"))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairweir.formal import kept
+from fairweir.formal.certificate import Certificate, save
 from fairweir.formal.kept import NotBelievedError
 
 
@@ -54,6 +55,30 @@ def test_nothing_is_sealed_where_no_key_can_be_made(tmp_path: Path, monkeypatch:
     document = kept.sealed({"outcome": "proved"})
     assert document == {"outcome": "proved"}
     assert not kept.is_sealed({**document, "seal": "0" * 64})
+
+
+def test_links_in_a_prepared_folder_are_replaced_and_not_followed(tmp_path: Path) -> None:
+    victim, folder = tmp_path / "victim", tmp_path / "out"
+    folder.mkdir()
+    names = ("question.smt2", "certificate.txt", "trace.json")
+    for name in names:
+        for link in (name, f"{name}.part"):
+            (folder / link).symlink_to(victim if link == name else tmp_path / "made")
+    victim.write_text("mine")
+    save(Certificate(["r 1 0"], 1, 0, 0.0), "(check-sat)\n", folder)
+    kept.write_text(folder / "trace.json", "{}")
+    assert victim.read_text() == "mine"
+    assert not (tmp_path / "made").exists()
+    for name, text in zip(names, ("(check-sat)\n", "r 1 0\n", "{}"), strict=True):
+        assert (folder / name).read_text() == text
+        assert not (folder / name).is_symlink()
+    # The reader's mode is that of any new file, and no draft is left, also of what cannot be written.
+    (folder / "plain").write_text("")
+    assert (folder / "trace.json").stat().st_mode == (folder / "plain").stat().st_mode
+    with pytest.raises(IsADirectoryError):
+        kept.write_text(folder, "text")
+    assert not list(tmp_path.glob(".*.part"))
+    assert not list(folder.glob(".*.part"))
 
 
 def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:

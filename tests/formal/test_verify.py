@@ -166,6 +166,17 @@ def test_the_command_ends_vacuous_claims_with_2(capfd: pytest.CaptureFixture[str
     assert "∅ vacuous  cc_qdel on ccac: utilization >= 100 C" in capfd.readouterr().out
 
 
+def test_the_verdict_names_parts_that_any_sender_keeps(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["verify", "cc_qdel", "--points", "7", "--given", "C_L>=69/100"]
+    mixed = "C_L@end <= 1 and utilization>=0.5"
+    assert main([*words, "--property", mixed, "--property", "utilization>=0.5", "--json"]) == 0
+    found, alone = json.loads(capfd.readouterr().out)["verdicts"]
+    assert (found["outcome"], found["empty"]) == ("proved", ["C_L@end <= 1"])
+    assert (alone["outcome"], "empty" in alone) == ("proved", False)
+    assert main([*words, "--property", mixed]) == 0
+    assert "(`C_L@end <= 1` says nothing: any sender keeps it)" in capfd.readouterr().out
+
+
 def test_a_utilization_of_no_time_beside_a_claim_that_is_broken() -> None:
     found = verify(case("cc_qdel", "ccac", "utilization>=100 and queue<=0", 2), Budget(30))
     assert found.outcome is Outcome.REFUTED

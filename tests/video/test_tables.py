@@ -11,10 +11,18 @@ import numpy as np
 import pytest
 
 from fairweir import shipped
-from fairweir.errors import ConfigError
+from fairweir.cli.main import main
+from fairweir.errors import ConfigError, MissingExtraError
+from fairweir.video import measuring
+from fairweir.video.codec import CODECS
+from fairweir.video.content import KINDS
 from fairweir.video.tables import Table, load
 
 SHIPPED = sorted(shipped.by_name("encoders"))
+
+
+def test_there_is_a_table_for_every_content_and_codec() -> None:
+    assert sorted(f"{content}-{codec}" for content in KINDS for codec in CODECS) == SHIPPED
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -129,3 +137,50 @@ def test_a_missing_table_names_the_shipped_ones() -> None:
     with pytest.raises(ConfigError) as caught:
         load("talking-heads")
     assert "talking-head-x264" in (caught.value.hint or "")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_measuring_repeats_the_shipped_table_and_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["video", "tables", "screen-x264", "--frames", "2", "--out", str(tmp_path), "--json"]
+    assert main(words) == 0, capsys.readouterr().err
+    row = json.loads(capsys.readouterr().out)["tables"][0]
+    text = Path(row["file"]).read_text()
+    assert (tmp_path / "rates.png").stat().st_size > 10_000
+    measured, ours = load(row["file"]), load("screen-x264")
+    assert measured.encoder == ours.encoder
+    # The first frames of a longer measurement; a last bit of numpy's FFT may differ between machines.
+    np.testing.assert_allclose(measured.sizes, ours.sizes[:, :, :2], rtol=0.03, atol=3)
+    np.testing.assert_allclose(measured.ssim, ours.ssim[:, :, :2], atol=0.003)
+    np.testing.assert_allclose(measured.frozen, ours.frozen[:, :2], atol=0.003)
+
+    done: list[Any] = []
+    monkeypatch.setattr(measuring, "map_jobs", lambda _fn, jobs, **_keywords: done.extend(jobs))
+    pieces = sorted((tmp_path / ".pieces").iterdir())
+    assert len(pieces) == 11
+    assert main(words) == 0
+    assert done == []
+    assert Path(row["file"]).read_text() == text
+    # A damaged piece is measured again.
+    pieces[3].write_text('{"bytes": ')
+    with pytest.raises(KeyError):
+        measuring.measure([("screen", "x264")], tmp_path / ".pieces", frames=2)
+    assert len(done) == 1
+
+
+def test_an_unknown_table_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["video", "tables", "talking-hat-x264"]) == 2
+    assert "no table of an encoder: `talking-hat-x264`" in (err := capsys.readouterr().err)
+    assert "talking-head-x264" in err
+
+
+@pytest.mark.parametrize("module", ["av", "skimage.metrics"])
+def test_a_missing_extra_is_named(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, module, None)
+    with pytest.raises(MissingExtraError) as caught:
+        measuring.measure([("screen", "x264")], tmp_path / "pieces")
+    assert "fairweir[video]" in (caught.value.hint or "")
+    assert not (tmp_path / "pieces").exists()

@@ -2,114 +2,97 @@
 
 use crate::Result;
 use crate::number::Number;
-use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
+use indexmap::IndexSet;
+use std::collections::BTreeMap;
 
 /// The literal that is true.
 pub(crate) const TRUE: i32 = 1;
 
-/// A linear form, as coefficients by variable: that of variable 0 is the constant; no other coefficient is zero.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Form(pub(crate) BTreeMap<usize, Number>);
+/// A linear form: variables in order, with coefficients other than zero; that of variable 0 is the constant.
+pub(crate) type Form = Vec<(usize, Number)>;
 
-impl Form {
-    pub(crate) fn of(variable: usize, coefficient: Number) -> Form {
-        Form(BTreeMap::from([(variable, coefficient)]))
-    }
+/// Returns the form of one term.
+pub(crate) fn term(variable: usize, coefficient: Number) -> Form {
+    [(variable, coefficient)].into_iter().filter(|(_, coefficient)| coefficient.sign().is_ne()).collect()
+}
 
-    pub(crate) fn constant(&self) -> &Number {
-        self.0.get(&0).unwrap_or(&Number::ZERO)
-    }
-
-    pub(crate) fn is_constant(&self) -> bool {
-        self.0.keys().all(|&variable| variable == 0)
-    }
-
-    pub(crate) fn times(&self, factor: &Number) -> Result<Form> {
-        Form::default().plus(factor, self)
-    }
-
-    /// Returns `self + factor * other`.
-    pub(crate) fn plus(&self, factor: &Number, other: &Form) -> Result<Form> {
-        let mut terms = self.0.clone();
-        for (variable, coefficient) in &other.0 {
-            let sum = terms.get(variable).unwrap_or(&Number::ZERO).plus(factor, coefficient)?;
-            terms.insert(*variable, sum);
-        }
-        terms.retain(|_, coefficient| coefficient.sign().is_ne());
-        Ok(Form(terms))
+/// Returns the value of a form without variables.
+pub(crate) fn constant(form: &Form) -> Option<&Number> {
+    match form.as_slice() {
+        [] => Some(&Number::ZERO),
+        [(0, value)] => Some(value),
+        _ => None,
     }
 }
 
-/// `form <= 0`, or `form < 0`; the coefficient of the variable whose name is first is 1, a constant of 0 is left out.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Atom {
-    pub(crate) form: Form,
-    pub(crate) is_strict: bool,
+/// Returns the sum of forms, each times its factor.
+pub(crate) fn sum(parts: &[(Number, &Form)], work: &mut u64) -> Result<Form> {
+    let mut totals = BTreeMap::new();
+    for (factor, form) in parts {
+        for (variable, coefficient) in *form {
+            let total = totals.entry(*variable).or_insert(Number::ZERO);
+            *total = total.plus(factor, coefficient, work)?;
+        }
+    }
+    Ok(totals.into_iter().filter(|(_, total)| total.sign().is_ne()).collect())
+}
+
+/// What a literal says; no two literals say the same.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) enum Meaning {
+    /// What the question declares.
+    Boolean(String),
+    /// `form <= 0`, or `form < 0`; the coefficient of the variable whose name is first is 1.
+    Atom { form: Form, is_strict: bool },
+    /// All of these literals.
+    All(Vec<i32>),
 }
 
 /// What the question was cut into.
-#[derive(Debug, Default)]
 pub(crate) struct Cut {
     /// The clause with the number n is at n - 1.
     pub(crate) clauses: Vec<Box<[i32]>>,
-    /// What each literal says; None: a Boolean. There is no literal 0.
-    pub(crate) atoms: Vec<Option<Rc<Atom>>>,
-    by_atom: HashMap<Rc<Atom>, i32>,
-    by_gate: HashMap<Vec<i32>, i32>,
-    /// Names of variables by index, and back.
-    pub(crate) names: Vec<String>,
-    pub(crate) variables: HashMap<String, usize>,
+    /// By number; there is no literal 0.
+    pub(crate) literals: IndexSet<Meaning>,
+    /// Names of variables; that of 0, the constant, is empty.
+    pub(crate) variables: IndexSet<String>,
+    /// By number of a literal: the sign with which a step takes it to be true, times the number of clauses before it.
+    pub(crate) held: Vec<i32>,
+    /// Units of work that may still be done.
+    pub(crate) work: u64,
 }
 
 impl Cut {
-    pub(crate) fn new() -> Cut {
-        let mut cut = Cut { atoms: vec![None, None], names: vec![String::new()], ..Cut::default() };
-        cut.clause(&[TRUE]);
-        cut
+    pub(crate) fn new(work: u64) -> Cut {
+        let literals = ["", "true"].map(|name| Meaning::Boolean(name.into())).into();
+        let (clauses, variables, held) = (vec![[TRUE].into()], [String::new()].into(), Vec::new());
+        Cut { clauses, literals, variables, held, work }
     }
 
-    /// Returns a literal that nothing is known of; no text is long enough for 2^31 of them.
-    pub(crate) fn fresh(&mut self) -> i32 {
-        self.atoms.push(None);
-        self.atoms.len() as i32 - 1
+    /// Returns the literal that says this, and whether it is new; no text is long enough for 2^31 of them.
+    pub(crate) fn literal(&mut self, meaning: Meaning) -> (i32, bool) {
+        let (number, is_new) = self.literals.insert_full(meaning);
+        (number as i32, is_new)
     }
 
-    pub(crate) fn clause(&mut self, literals: &[i32]) {
-        self.clauses.push(literals.into());
-    }
-
-    pub(crate) fn variable(&mut self, name: &str) -> usize {
-        self.names.push(name.to_owned());
-        self.variables.insert(name.to_owned(), self.names.len() - 1);
-        self.names.len() - 1
-    }
-
-    /// Returns the literal of an atom: the next one if it has none yet.
-    pub(crate) fn literal(&mut self, atom: Atom) -> i32 {
-        let (atom, next) = (Rc::new(atom), self.atoms.len() as i32);
-        let literal = *self.by_atom.entry(atom.clone()).or_insert(next);
-        if literal == next {
-            self.atoms.push(Some(atom));
-        }
-        literal
-    }
-
-    /// Returns a literal that says `form <= 0`, or `form < 0`.
-    pub(crate) fn at_most_zero(&mut self, form: &Form, is_strict: bool) -> Result<i32> {
-        let Some((_, lead)) = form.0.range(1..).min_by_key(|(variable, _)| &self.names[**variable]) else {
-            let order = form.constant().sign();
+    /// Returns a literal that says `left <= right`, or `left < right`.
+    pub(crate) fn at_most(&mut self, left: &Form, right: &Form, is_strict: bool) -> Result<i32> {
+        let form = sum(&[(Number::ONE, left), (Number::MINUS_ONE, right)], &mut self.work)?;
+        let variables = form.iter().filter(|(variable, _)| *variable != 0);
+        let Some((_, lead)) = variables.min_by_key(|(variable, _)| &self.variables[*variable]) else {
+            let order = constant(&form).unwrap_or(&Number::ZERO).sign();
             return Ok(if order.is_lt() || (order.is_eq() && !is_strict) { TRUE } else { -TRUE });
         };
         // Division by a negative number turns `<=` into `>=`, which is the negation of `<`.
         let is_turned = lead.sign().is_lt();
-        let literal = self.literal(Atom { form: form.times(&lead.inverse()?)?, is_strict: is_strict != is_turned });
+        let form = sum(&[(lead.inverse()?, &form)], &mut self.work)?;
+        let (literal, _) = self.literal(Meaning::Atom { form, is_strict: is_strict != is_turned });
         Ok(if is_turned { -literal } else { literal })
     }
 
-    /// Returns a literal that says `form = 0`.
-    pub(crate) fn is_zero(&mut self, form: &Form) -> Result<i32> {
-        let (at_most, less) = (self.at_most_zero(form, false)?, self.at_most_zero(form, true)?);
+    /// Returns a literal that says `left = right`.
+    pub(crate) fn equal(&mut self, left: &Form, right: &Form) -> Result<i32> {
+        let (at_most, less) = (self.at_most(left, right, false)?, self.at_most(left, right, true)?);
         Ok(self.all(vec![at_most, -less]))
     }
 
@@ -124,17 +107,11 @@ impl Cut {
         if parts.len() < 2 {
             return *parts.first().unwrap_or(&TRUE);
         }
-        if let Some(&gate) = self.by_gate.get(&parts) {
-            return gate;
+        let (gate, is_new) = self.literal(Meaning::All(parts.clone()));
+        if is_new {
+            self.clauses.extend(parts.iter().map(|&part| [-gate, part].into()));
+            self.clauses.push([gate].into_iter().chain(parts.iter().map(|part| -part)).collect());
         }
-        let gate = self.fresh();
-        let mut last = vec![gate];
-        for &part in &parts {
-            self.clause(&[-gate, part]);
-            last.push(-part);
-        }
-        self.clause(&last);
-        self.by_gate.insert(parts, gate);
         gate
     }
 
@@ -152,11 +129,11 @@ impl Cut {
     /// Returns a new number: `then` where `condition` holds, else `otherwise`.
     pub(crate) fn chosen(&mut self, condition: i32, then: &Form, otherwise: &Form) -> Result<Form> {
         // A name that no question can declare.
-        let chosen = Form::of(self.variable(&format!("#{}", self.names.len())), Number::ONE);
+        let chosen = term(self.variables.insert_full(format!("#{}", self.variables.len())).0, Number::ONE);
         for (guard, branch) in [(condition, then), (-condition, otherwise)] {
-            let is_branch = self.is_zero(&chosen.plus(&Number::MINUS_ONE, branch)?)?;
+            let is_branch = self.equal(&chosen, branch)?;
             let clause = self.any(&[-guard, is_branch]);
-            self.clause(&[clause]);
+            self.clauses.push([clause].into());
         }
         Ok(chosen)
     }

@@ -15,6 +15,8 @@ pub const MAX_QUESTION: usize = 1 << 24;
 pub const MAX_CERTIFICATE: usize = 1 << 28;
 /// Bytes of a word, of either.
 const MAX_WORD: usize = 1000;
+/// Units of work for each byte of the question and of the certificate, and for any.
+const WORK: (usize, usize) = (64, 1 << 22);
 
 /// Or why something is not accepted; nothing that was read is in it, so that it can be shown on a terminal.
 type Result<T> = std::result::Result<T, &'static str>;
@@ -30,8 +32,10 @@ fn ensure(holds: bool, reason: &'static str) -> Result<()> {
 /// Why it does not show that the question is unsatisfiable; this begins with `line N: ` if a step is wrong.
 pub fn accept(question: &[u8], certificate: &[u8]) -> std::result::Result<usize, String> {
     let ascii = |text, limit| std::str::from_utf8(text).ok().filter(|text| text.len() <= limit && text.is_ascii());
-    match (ascii(question, MAX_QUESTION), ascii(certificate, MAX_CERTIFICATE)) {
-        (Some(question), Some(certificate)) => steps::check(question::read(question)?, certificate),
-        _ => Err("the question or the certificate is too long, or is not ASCII".into()),
-    }
+    let texts = (ascii(question, MAX_QUESTION), ascii(certificate, MAX_CERTIFICATE));
+    let (Some(question), Some(certificate)) = texts else {
+        return Err("the question or the certificate is too long, or is not ASCII".into());
+    };
+    let work = WORK.0 * (question.len() + certificate.len()) + WORK.1;
+    steps::check(question::read(question, work as u64)?, certificate)
 }

@@ -2,14 +2,13 @@
 
 use fairweir_checker::{MAX_CERTIFICATE, MAX_QUESTION, accept};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{Read, Write, stderr, stdout};
 use std::process::ExitCode;
 
 /// Reads a file, and not much more of it than is allowed.
 fn read(path: &OsString, limit: usize) -> Result<Vec<u8>, String> {
     let mut text = Vec::new();
-    let done = File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut text));
+    let done = std::fs::File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut text));
     done.map(|_| text).map_err(|e| format!("cannot read {path:?}: {e}"))
 }
 
@@ -23,12 +22,9 @@ fn main() -> ExitCode {
     let (line, code) = match verdict() {
         Ok(Ok(steps)) => (format!("accepted: unsatisfiable, {steps} steps, none on trust\n"), 0),
         Ok(Err(why)) => (format!("rejected: {why}\n"), 1),
-        Err(error) => {
-            eprintln!("error: {error}; usage: fairweir-checker QUESTION CERTIFICATE");
-            return ExitCode::from(2);
-        }
+        Err(error) => (format!("error: {error}; usage: fairweir-checker QUESTION CERTIFICATE\n"), 2),
     };
-    // Whoever closed the pipe does not want the words; the exit code has the verdict.
-    let _ = std::io::stdout().write_all(line.as_bytes());
+    // A reader that closed the pipe does not want the words; the exit code has the verdict.
+    let _ = if code == 2 { stderr().write_all(line.as_bytes()) } else { stdout().write_all(line.as_bytes()) };
     ExitCode::from(code)
 }

@@ -1,13 +1,22 @@
-//! Exact fractions: of machine words while they fit, of any length beyond.
+//! Exact fractions (of machine words while they fit, of any length beyond), and what computing with them may cost.
 
 use crate::{MAX_WORD, Result, ensure};
 use num_integer::Integer;
 use num_rational::{BigRational, Ratio};
 use num_traits::Zero;
 use std::cmp::Ordering;
+use std::str::FromStr;
 
 /// Bits of the numerator and of the denominator of each number that is computed.
 const MAX_BITS: u64 = 4096;
+/// Units of work that an operation costs beside its bits.
+const OPERATION: u64 = 32;
+
+/// Takes units of work from those that are left.
+pub(crate) fn spend(left: &mut u64, units: u64) -> Result<()> {
+    *left = left.checked_sub(units).ok_or("more work than texts of this length may ask for")?;
+    Ok(())
+}
 
 /// A fraction in lowest terms; `Big` only where it does not fit, so that equal numbers look the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,7 +30,7 @@ impl Number {
     pub(crate) const ONE: Number = Number::Small(Ratio::new_raw(1, 1));
     pub(crate) const MINUS_ONE: Number = Number::Small(Ratio::new_raw(-1, 1));
 
-    fn new(big: BigRational) -> Result<Number> {
+    pub(crate) fn new(big: BigRational) -> Result<Number> {
         ensure(big.numer().bits().max(big.denom().bits()) <= MAX_BITS, "a number of too many bits")?;
         Ok(match (i64::try_from(big.numer()), i64::try_from(big.denom())) {
             (Ok(over), Ok(under)) => Number::Small(Ratio::new_raw(over, under)),
@@ -29,25 +38,31 @@ impl Number {
         })
     }
 
-    fn big(&self) -> BigRational {
+    pub(crate) fn big(&self) -> BigRational {
         match self {
             Number::Small(small) => BigRational::new_raw((*small.numer()).into(), (*small.denom()).into()),
             Number::Big(big) => (**big).clone(),
         }
     }
 
+    /// Returns how many bits the numerator and the denominator have together.
+    fn bits(&self) -> u64 {
+        let word = |word: i64| u64::from(i64::BITS - word.unsigned_abs().leading_zeros());
+        match self {
+            Number::Small(small) => word(*small.numer()) + word(*small.denom()),
+            Number::Big(big) => big.numer().bits() + big.denom().bits(),
+        }
+    }
+
     /// Returns `self + factor * other`.
-    pub(crate) fn plus(&self, factor: &Number, other: &Number) -> Result<Number> {
+    pub(crate) fn plus(&self, factor: &Number, other: &Number, work: &mut u64) -> Result<Number> {
+        spend(work, OPERATION + self.bits() + factor.bits() + other.bits())?;
         if let (Number::Small(a), Number::Small(f), Number::Small(b)) = (self, factor, other)
             && let Some(sum) = plus_small(*a, *f, *b)
         {
             return Ok(Number::Small(sum));
         }
         Number::new(self.big() + factor.big() * other.big())
-    }
-
-    pub(crate) fn times(&self, other: &Number) -> Result<Number> {
-        Number::ZERO.plus(self, other)
     }
 
     pub(crate) fn inverse(&self) -> Result<Number> {
@@ -73,7 +88,7 @@ impl Number {
     /// Parses `-3` or `3/4`, in lowest terms.
     pub(crate) fn rational(word: &str) -> Result<Number> {
         let (over, under) = word.split_once('/').unwrap_or((word, "1"));
-        if let (Some(a), Some(b)) = (integer(over), integer(under))
+        if let (Some(a), Some(b)) = (integer::<i64>(over), integer(under))
             && (over == word || (b > 1 && a.gcd(&b) == 1))
         {
             return Ok(Number::Small(Ratio::new_raw(a, b)));
@@ -84,19 +99,15 @@ impl Number {
     }
 }
 
-/// Parses a literal, or the number of a clause: an integer other than 0, of at most 18 digits.
-pub(crate) fn integer(word: &str) -> Option<i64> {
+/// Parses an integer other than 0, written as it is to be.
+pub(crate) fn integer<T: FromStr>(word: &str) -> Option<T> {
     let digits = word.strip_prefix('-').unwrap_or(word);
-    let is_digits = digits.len() <= 18 && !digits.starts_with('0') && digits.bytes().all(|c| c.is_ascii_digit());
-    if is_digits { word.parse().ok() } else { None }
+    if digits.starts_with(['0', '+']) { None } else { word.parse().ok() }
 }
 
-/// Returns `a + f * b` if nothing on the way to it is too long.
+/// Returns `a + f * b` if nothing on the way to it is too long; `num_rational`'s own checked sums take three times as long.
 fn plus_small(a: Ratio<i64>, f: Ratio<i64>, b: Ratio<i64>) -> Option<Ratio<i64>> {
     let (product, under) = (f.numer().checked_mul(*b.numer())?, f.denom().checked_mul(*b.denom())?);
-    if under == *a.denom() {
-        return Some(Ratio::new(a.numer().checked_add(product)?, under));
-    }
     let over = a.numer().checked_mul(under)?.checked_add(product.checked_mul(*a.denom())?)?;
     Some(Ratio::new(over, under.checked_mul(*a.denom())?))
 }

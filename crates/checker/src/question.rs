@@ -1,8 +1,9 @@
 //! Questions: SMT-LIB 2 with Booleans and linear real arithmetic.
 
-use crate::cut::{Cut, Form, TRUE};
+use crate::cut::{Cut, Form, Meaning, TRUE, constant, sum, term};
 use crate::number::Number;
 use crate::{MAX_WORD, Result, ensure};
+use Tree::{List, Word};
 use Value::{Linear, Truth};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,44 +15,55 @@ const RESERVED: &str = "and or not xor distinct ite let true false as par exists
                         Real Bool Int String BINARY DECIMAL HEXADECIMAL NUMERAL STRING";
 
 /// Cuts a question into clauses.
-pub(crate) fn read(text: &str) -> Result<Cut> {
-    let tokens = tokens(text)?;
-    let mut reader = Reader { tokens: &tokens, cut: Cut::new(), scope: HashMap::new() };
-    reader.take(&["(", "set-logic", "QF_LRA", ")"]);
-    while !reader.take(&["(", "check-sat", ")"]) {
-        if reader.take(&["(", "declare-fun"]) {
-            reader.declare()?;
-        } else {
-            reader.expect(&["(", "assert"])?;
-            reader.demand()?;
-            reader.expect(&[")"])?;
+pub(crate) fn read(text: &str, work: u64) -> Result<Cut> {
+    let pieces = text.split_inclusive(['(', ')', ' ', '\n']);
+    let tokens = pieces.flat_map(|piece| <[&str; 2]>::from(piece.split_at(piece.len() - 1)));
+    let commands = items(&mut tokens.filter(|token| !matches!(*token, "" | " " | "\n")), 0)?;
+    let (mut reader, mut is_asked) = (Reader { cut: Cut::new(work), scope: HashMap::new() }, false);
+    for (index, command) in commands.iter().enumerate() {
+        match command.items() {
+            [Word("get-value" | "get-model" | "exit"), ..] if is_asked => {}
+            _ if is_asked => return Err("a command behind (check-sat)"),
+            [Word("check-sat")] => is_asked = true,
+            [Word("set-logic"), Word("QF_LRA")] if index == 0 => {}
+            [Word("declare-fun"), Word(name), List(none), Word(sort @ ("Real" | "Bool"))] if none.is_empty() => {
+                reader.declare(name, sort)?
+            }
+            [Word("assert"), formula] => reader.demand(formula)?,
+            _ => return Err("an unknown command"),
         }
     }
-    while !reader.tokens.is_empty() {
-        let is_idle = ["get-value", "get-model", "exit"].iter().any(|word| reader.take(&["(", word]));
-        ensure(is_idle, "a command behind (check-sat)")?;
-        reader.skip()?;
-    }
+    ensure(is_asked, "there is no (check-sat)")?;
     Ok(reader.cut)
 }
 
-/// Splits a text into words of the language and brackets, each of which is closed.
-fn tokens(text: &str) -> Result<Vec<&str>> {
-    let (mut tokens, mut depth, mut rest) = (Vec::new(), 0, text.trim_start_matches([' ', '\n']));
-    while !rest.is_empty() {
-        let (token, behind) = rest.split_at(rest.find(['(', ')', ' ', '\n']).unwrap_or(rest.len()).max(1));
+/// A word of the language, or what a pair of brackets has in it.
+enum Tree<'a> {
+    Word(&'a str),
+    List(Vec<Tree<'a>>),
+}
+
+impl<'a> Tree<'a> {
+    fn items(&self) -> &[Tree<'a>] {
+        if let List(items) = self { items } else { &[] }
+    }
+}
+
+/// Reads what is between brackets, or the whole text.
+fn items<'a>(tokens: &mut impl Iterator<Item = &'a str>, depth: usize) -> Result<Vec<Tree<'a>>> {
+    ensure(depth <= MAX_DEPTH, "brackets too deep")?;
+    let mut found = Vec::new();
+    while let Some(token) = tokens.next() {
         match token {
-            "(" => depth += 1,
-            _ if depth == 0 => return Err("not in brackets"),
-            ")" => depth -= 1,
-            _ => ensure(is_symbol(token) || is_decimal(token) || is_sign(token), "not a word of the language")?,
+            "(" => found.push(List(items(tokens, depth + 1)?)),
+            ")" if depth > 0 => return Ok(found),
+            _ if token.len() > MAX_WORD => return Err("a word that is too long"),
+            _ if is_symbol(token) || is_sign(token) || is_decimal(token) => found.push(Word(token)),
+            _ => return Err("not a word of the language"),
         }
-        ensure(depth <= MAX_DEPTH && token.len() <= MAX_WORD, "brackets too deep, or a word too long")?;
-        tokens.push(token);
-        rest = behind.trim_start_matches([' ', '\n']);
     }
     ensure(depth == 0, "a bracket is not closed")?;
-    Ok(tokens)
+    Ok(found)
 }
 
 /// Is it a word that is neither a name nor a number?
@@ -62,7 +74,8 @@ fn is_sign(word: &str) -> bool {
 
 /// Is it a letter, then letters, digits, and `_.!`?
 fn is_symbol(word: &str) -> bool {
-    word.as_bytes()[0].is_ascii_alphabetic() && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.!".contains(&c))
+    word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.!".contains(&c))
 }
 
 /// Is it `12` or `12.50`?
@@ -70,6 +83,12 @@ fn is_decimal(word: &str) -> bool {
     let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
     let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
     is_digits(whole) && is_digits(part) && (whole == "0" || !whole.starts_with('0'))
+}
+
+/// Returns a name that can be given a meaning.
+fn nameable(name: &str) -> Result<&str> {
+    ensure(is_symbol(name) && !RESERVED.split(' ').any(|word| word == name), "not a name that can be given a meaning")?;
+    Ok(name)
 }
 
 #[derive(Clone)]
@@ -89,126 +108,73 @@ fn forms<'a>(values: &'a [Value]) -> Result<Vec<&'a Form>> {
 }
 
 struct Reader<'a> {
-    /// What is still to be read.
-    tokens: &'a [&'a str],
     cut: Cut,
-    /// What names stand for.
-    scope: HashMap<&'a str, Value>,
+    /// What names stand for; None: nothing, any more.
+    scope: HashMap<&'a str, Option<Value>>,
 }
 
 impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<&'a str> {
-        let (first, rest) = self.tokens.split_first().ok_or("the question ends too early")?;
-        self.tokens = rest;
-        Ok(first)
-    }
-
-    /// Reads these tokens if they are next, and returns whether they were.
-    fn take(&mut self, tokens: &[&'a str]) -> bool {
-        self.tokens.strip_prefix(tokens).map(|rest| self.tokens = rest).is_some()
-    }
-
-    fn expect(&mut self, tokens: &[&'a str]) -> Result<()> {
-        ensure(self.take(tokens), "a word or a bracket that is not in its place")
-    }
-
-    /// Reads up to the end of the bracket, whatever is in it.
-    fn skip(&mut self) -> Result<()> {
-        while !self.take(&[")"]) {
-            if self.next()? == "(" {
-                self.skip()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads one or more of what `item` reads, and the end of the bracket.
-    fn several<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
-        let mut items = vec![item(self)?];
-        while !self.take(&[")"]) {
-            items.push(item(self)?);
-        }
-        Ok(items)
-    }
-
-    /// Reads a name that can be given a meaning.
-    fn name(&mut self) -> Result<&'a str> {
-        let name = self.next()?;
-        ensure(
-            is_symbol(name) && !RESERVED.split(' ').any(|word| word == name),
-            "not a name that can be given a meaning",
-        )?;
-        Ok(name)
-    }
-
-    fn declare(&mut self) -> Result<()> {
-        let name = self.name()?;
-        let value = if self.take(&["(", ")", "Real", ")"]) {
-            Linear(Rc::new(Form::of(self.cut.variable(name), Number::ONE)))
-        } else {
-            self.expect(&["(", ")", "Bool", ")"])?;
-            Truth(self.cut.fresh())
+    fn declare(&mut self, name: &'a str, sort: &str) -> Result<()> {
+        let value = match sort {
+            "Real" => Linear(Rc::new(term(self.cut.variables.insert_full(name.into()).0, Number::ONE))),
+            _ => Truth(self.cut.literal(Meaning::Boolean(name.into())).0),
         };
-        ensure(self.scope.insert(name, value).is_none(), "declared twice")
+        ensure(self.scope.insert(nameable(name)?, Some(value)).flatten().is_none(), "declared twice")
     }
 
     /// Asserts a formula: conjunctions part by part, disjunctions as clauses.
-    fn demand(&mut self) -> Result<()> {
-        if self.take(&["(", "and"]) {
-            return self.several(Self::demand).map(drop);
+    fn demand(&mut self, formula: &'a Tree<'a>) -> Result<()> {
+        match formula.items() {
+            [Word("and"), parts @ ..] if !parts.is_empty() => parts.iter().try_for_each(|part| self.demand(part)),
+            [Word("let"), List(bindings), body] => self.within(bindings, |reader| reader.demand(body)),
+            [Word("or"), parts @ ..] if !parts.is_empty() => self.clause(parts),
+            _ => self.clause(std::slice::from_ref(formula)),
         }
-        if self.take(&["(", "let"]) {
-            return self.within(Self::demand);
-        }
-        let parts = if self.take(&["(", "or"]) { self.several(Self::value)? } else { vec![self.value()?] };
-        let mut clause = truths(&parts)?;
+    }
+
+    fn clause(&mut self, parts: &'a [Tree<'a>]) -> Result<()> {
+        let values = parts.iter().map(|part| self.value(part)).collect::<Result<Vec<_>>>()?;
+        let mut clause = truths(&values)?;
         clause.sort_unstable();
         clause.dedup();
-        self.cut.clause(&clause);
+        self.cut.clauses.push(clause.into());
         Ok(())
     }
 
-    /// Reads bindings, whose values are those of outside, then what `body` reads, and the end of the bracket.
-    fn within<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let mut values = HashMap::new();
-        self.expect(&["("])?;
-        self.several(|reader| {
-            reader.expect(&["("])?;
-            let is_new = values.insert(reader.name()?, reader.value()?).is_none();
-            ensure(is_new, "bound twice")?;
-            reader.expect(&[")"])
-        })?;
-        let hidden: Vec<_> = values.into_iter().map(|(name, value)| (name, self.scope.insert(name, value))).collect();
-        let found = body(self)?;
-        for (name, value) in hidden {
-            match value {
-                Some(value) => self.scope.insert(name, value),
-                None => self.scope.remove(name),
-            };
+    /// Binds names to values, which are those of the scope outside, for what `body` reads.
+    fn within<T>(&mut self, bindings: &'a [Tree<'a>], body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let mut inner = HashMap::new();
+        for binding in bindings {
+            let [Word(name), value] = binding.items() else { return Err("not a binding") };
+            ensure(inner.insert(nameable(name)?, Some(self.value(value)?)).is_none(), "bound twice")?;
         }
-        self.expect(&[")"])?;
+        ensure(!inner.is_empty(), "nothing is bound")?;
+        let hidden: Vec<_> =
+            inner.into_iter().map(|(name, new)| (name, self.scope.insert(name, new).flatten())).collect();
+        let found = body(self)?;
+        self.scope.extend(hidden);
         Ok(found)
     }
 
-    fn value(&mut self) -> Result<Value> {
-        if self.take(&["(", "let"]) {
-            return self.within(Self::value);
-        }
-        match self.next()? {
-            "(" => {
-                let operator = self.next()?;
-                let values = self.several(Self::value)?;
-                self.applied(operator, &values)
-            }
-            "true" => Ok(Truth(TRUE)),
-            "false" => Ok(Truth(-TRUE)),
-            word if is_decimal(word) => Ok(Linear(Rc::new(Form::of(0, Number::decimal(word)?)))),
-            word => self.scope.get(word).cloned().ok_or("an unknown word"),
+    fn value(&mut self, tree: &'a Tree<'a>) -> Result<Value> {
+        match tree {
+            Word("true") => Ok(Truth(TRUE)),
+            Word("false") => Ok(Truth(-TRUE)),
+            Word(word) if word.as_bytes()[0].is_ascii_digit() => Ok(Linear(Rc::new(term(0, Number::decimal(word)?)))),
+            Word(word) => self.scope.get(word).cloned().flatten().ok_or("an unknown word"),
+            List(items) => match items.as_slice() {
+                [Word("let"), List(bindings), body] => self.within(bindings, |reader| reader.value(body)),
+                [Word(operator), parts @ ..] if !parts.is_empty() => {
+                    let values = parts.iter().map(|part| self.value(part)).collect::<Result<Vec<_>>>()?;
+                    self.applied(operator, &values)
+                }
+                _ => Err("an unknown expression"),
+            },
         }
     }
 
     fn applied(&mut self, operator: &str, values: &[Value]) -> Result<Value> {
-        let (cut, minus) = (&mut self.cut, &Number::MINUS_ONE);
+        let cut = &mut self.cut;
         Ok(Truth(match (operator, values) {
             ("not", [Truth(a)]) => -a,
             ("and", _) => cut.all(truths(values)?),
@@ -216,35 +182,33 @@ impl<'a> Reader<'a> {
             ("=>", [Truth(a), Truth(b)]) => cut.any(&[-a, *b]),
             ("=", [Truth(a), Truth(b)]) => cut.choice(*a, *b, -b),
             ("xor" | "distinct", [Truth(a), Truth(b)]) => cut.choice(*a, -b, *b),
-            ("ite", [Truth(condition), Truth(a), Truth(b)]) => cut.choice(*condition, *a, *b),
-            ("<" | "<=", [Linear(a), Linear(b)]) => cut.at_most_zero(&a.plus(minus, b)?, operator == "<")?,
-            (">" | ">=", [Linear(a), Linear(b)]) => cut.at_most_zero(&b.plus(minus, a)?, operator == ">")?,
-            ("=", [Linear(a), Linear(b)]) => cut.is_zero(&a.plus(minus, b)?)?,
-            ("distinct", [Linear(a), Linear(b)]) => -cut.is_zero(&a.plus(minus, b)?)?,
-            ("ite", [Truth(condition), Linear(a), Linear(b)]) => {
-                return Ok(Linear(Rc::new(cut.chosen(*condition, a, b)?)));
-            }
-            _ => return Ok(Linear(Rc::new(computed(operator, &forms(values)?)?))),
+            ("ite", [Truth(c), Truth(a), Truth(b)]) => cut.choice(*c, *a, *b),
+            ("<" | "<=", [Linear(a), Linear(b)]) => cut.at_most(a, b, operator == "<")?,
+            (">" | ">=", [Linear(a), Linear(b)]) => cut.at_most(b, a, operator == ">")?,
+            ("=", [Linear(a), Linear(b)]) => cut.equal(a, b)?,
+            ("distinct", [Linear(a), Linear(b)]) => -cut.equal(a, b)?,
+            ("ite", [Truth(c), Linear(a), Linear(b)]) => return Ok(Linear(Rc::new(cut.chosen(*c, a, b)?))),
+            _ => return Ok(Linear(Rc::new(self.computed(operator, &forms(values)?)?))),
         }))
     }
-}
 
-/// Applies an operator of arithmetic, from the left.
-fn computed(operator: &str, forms: &[&Form]) -> Result<Form> {
-    let sum = |factor, first: &Form, others: &[&Form]| {
-        others.iter().try_fold(first.clone(), |sum, other| sum.plus(&factor, other))
-    };
-    match (operator, forms) {
-        ("-", [one]) => one.times(&Number::MINUS_ONE),
-        ("+", [first, others @ ..]) => sum(Number::ONE, first, others),
-        ("-", [first, others @ ..]) => sum(Number::MINUS_ONE, first, others),
-        ("*", [first, others @ ..]) if forms.iter().filter(|form| !form.is_constant()).count() < 2 => {
-            others.iter().try_fold((*first).clone(), |product, other| match product.is_constant() {
-                true => other.times(product.constant()),
-                false => product.times(other.constant()),
-            })
+    /// Applies an operator of arithmetic, from the left.
+    fn computed(&mut self, operator: &str, forms: &[&Form]) -> Result<Form> {
+        let work = &mut self.cut.work;
+        match (operator, forms) {
+            ("+" | "-", _) => {
+                let is_minus = |index| operator == "-" && (index > 0 || forms.len() == 1);
+                let factors = (0..).map(|index| if is_minus(index) { Number::MINUS_ONE } else { Number::ONE });
+                sum(&factors.zip(forms.iter().copied()).collect::<Vec<_>>(), work)
+            }
+            ("*", _) if forms.iter().filter(|form| constant(form).is_none()).count() < 2 => {
+                forms.iter().try_fold(term(0, Number::ONE), |product, form| match constant(&product) {
+                    Some(factor) => sum(&[(factor.clone(), form)], work),
+                    None => sum(&[(constant(form).unwrap_or(&Number::ONE).clone(), &product)], work),
+                })
+            }
+            ("/", [over, under]) => sum(&[(constant(under).ok_or("a division by an unknown")?.inverse()?, over)], work),
+            _ => Err("an operator of what it is not for"),
         }
-        ("/", [over, under]) if under.is_constant() => over.times(&under.constant().inverse()?),
-        _ => Err("an operator of what it is not for"),
     }
 }

@@ -50,6 +50,37 @@ fn numbers_have_a_limit_of_4096_bits() {
 }
 
 #[test]
+fn work_is_bounded_by_the_length_of_the_texts() {
+    // Clause 2 has 500 literals: to name it costs 500 units and two letters.
+    let names: Vec<String> = (0..500).map(|i| format!("p{i}")).collect();
+    let declared: String = names.iter().map(|name| format!("(declare-fun {name} () Bool)")).collect();
+    let question = format!("{declared}(assert (or {}))(check-sat)\n", names.join(" "));
+    let found = |named| check(&question, &format!("r 3 0{}\n", " 2".repeat(named))).unwrap_err();
+    assert_eq!(found(1), "line 1: a clause has more than one literal left");
+    assert_eq!(found(100_000), "line 1: more work than texts of this length may ask for");
+    // Numbers of 4,000 bits, and forms that have them: to name one is short.
+    let large = format!("(* {})", vec!["1152921504606846976"; 66].join(" "));
+    let question = |count| {
+        let many = "(< f y) ".repeat(count);
+        format!("(assert (let ((f (+ x (* {large} y)))) (and {many})))(assert (< x x))(check-sat)\n")
+    };
+    assert!(check(&question(10), "r 1 0").unwrap_err().starts_with("line 1: "));
+    assert_eq!(check(&question(10_000), "r 1 0").unwrap_err(), "more work than texts of this length may ask for");
+}
+
+#[test]
+fn it_is_short_enough_to_be_read_in_one_sitting() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    let text = files.collect::<Vec<_>>().join("\n");
+    // As `cat crates/checker/src/*.rs | grep -cvE '^\s*(//|$)'`; main.rs is among them, and there are no test modules.
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    assert!(!text.contains("cfg(test)") && !text.contains("/*") && !text.contains("include!"));
+    let lines = text.lines().filter(is_code).count();
+    assert!(lines > 100 && lines <= 500, "{lines} lines: a checker counts because it can be read");
+}
+
+#[test]
 fn each_rejection_names_its_line() {
     let wrong = [
         ("", "line 1: "),

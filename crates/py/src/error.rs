@@ -6,6 +6,7 @@ use fairweir_guard::TreesError;
 use fairweir_path::link::TraceError;
 use fairweir_sim::SimError;
 use fairweir_units::{Hint, ParseError};
+use fairweir_video::fec::FecError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -50,6 +51,11 @@ pub fn from_rejected(py: Python<'_>, reason: &str) -> PyErr {
 
 /// A text that is not a quantity.
 pub fn from_parse(py: Python<'_>, e: &ParseError) -> PyErr {
+    raise_with_hint(py, "ConfigError", e, &[])
+}
+
+/// An erasure code, or packets of one, that cannot be used.
+pub fn from_fec(py: Python<'_>, e: &FecError) -> PyErr {
     raise_with_hint(py, "ConfigError", e, &[])
 }
 

@@ -7,6 +7,7 @@ mod controller;
 mod error;
 mod events;
 mod explain;
+mod fec;
 mod game_search;
 mod guard;
 mod observers;
@@ -57,6 +58,8 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(reach::frcc_attractor, m)?)?;
     m.add_function(wrap_pyfunction!(certificate::check_certificate, m)?)?;
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
+    m.add_function(wrap_pyfunction!(fec::fec_repair, m)?)?;
+    m.add_function(wrap_pyfunction!(fec::fec_recover, m)?)?;
     m.add_function(wrap_pyfunction!(rehearse::run_guarded, m)?)?;
     m.add_function(wrap_pyfunction!(replay::replay_guarded, m)?)?;
     Ok(())

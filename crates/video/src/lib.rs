@@ -7,6 +7,7 @@
 
 mod config;
 mod encoder;
+pub mod fec;
 mod ledger;
 mod metrics;
 mod network;

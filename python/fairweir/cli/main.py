@@ -45,6 +45,7 @@ COMMANDS = {
     "list": "fairweir.cli.list:list_all",
     "kernel": "fairweir.cli.kernel:kernel_app",
     "guard": "fairweir.cli.guard:guard_app",
+    "video": "fairweir.cli.video:video_app",
     "new": "fairweir.cli.new:new_app",
     "doctor": "fairweir.cli.doctor:doctor",
 }

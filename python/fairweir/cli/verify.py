@@ -179,7 +179,10 @@ def show(evidence: Evidence, out: Path | None) -> None:
     found = evidence.found
     case, outcome = found.case, found.outcome.value
     claim = f"{case.subject.name} on {case.model}: {case.claim.text}"
-    headline = Text.assemble((f"{SYMBOLS[outcome]} {outcome}", COLOURS[outcome]), f"  {claim}")
+    empty = "; ".join(f"`{part.text}` says nothing: any sender keeps it" for part in found.empty)
+    headline = Text.assemble(
+        (f"{SYMBOLS[outcome]} {outcome}", COLOURS[outcome]), f"  {claim}", (empty and f"  ({empty})", "yellow")
+    )
     output.stdout.print(headline, soft_wrap=True)
     output.stdout.print(f"  asked: {case.claim.statement(case.system)}", soft_wrap=True)
     for line in _lines(evidence, found, out):

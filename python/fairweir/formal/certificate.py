@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairweir._core import check_certificate
 from fairweir.errors import InvariantError, SolverError
-from fairweir.formal import checker, farkas
-from fairweir.formal.checker import TRUE, Clause, Constraint, Problem, RejectedError, Sum, denied, read
+from fairweir.formal import checker, farkas, kept
+from fairweir.formal.checker import ONE, TRUE, ZERO, Clause, Constraint, Problem, RejectedError, Sum, denied, read
 from fairweir.formal.propagation import Propagation
 
 if TYPE_CHECKING:
@@ -333,34 +333,37 @@ class _Formulas:
             # z3 has truth values of its own, for what is switched off here.
             name = formula.decl().name()
             return [[int(name[1:])]] if re.fullmatch(r"b\d+", name) else None
-        relations = {z3.Z3_OP_LE: (1, False), z3.Z3_OP_LT: (1, True), z3.Z3_OP_GE: (-1, False), z3.Z3_OP_GT: (-1, True)}
+        relations = {
+            z3.Z3_OP_LE: (False, False),
+            z3.Z3_OP_LT: (False, True),
+            z3.Z3_OP_GE: (True, False),
+            z3.Z3_OP_GT: (True, True),
+        }
         if kind == z3.Z3_OP_EQ and z3.is_real(formula.arg(0)):
-            difference = _sum(formula.arg(0)).plus(_sum(formula.arg(1)), Fraction(-1))
-            at_most = self.problem.atom(difference, is_strict=False)
-            less = self.problem.atom(difference, is_strict=True)
+            left, right = map(self._sum, formula.children())
+            at_most = self.problem.atom(left, right, is_strict=False)
+            less = self.problem.atom(left, right, is_strict=True)
             return [[at_most], [-less]]
         if kind not in relations:
             return None
-        sign, is_strict = relations[kind]
-        difference = _sum(formula.arg(0)).plus(_sum(formula.arg(1)), Fraction(-1))
-        return [[self.problem.atom(Sum({}, Fraction(0)).plus(difference, Fraction(sign)), is_strict=is_strict)]]
+        is_turned, is_strict = relations[kind]
+        left, right = map(self._sum, formula.children())
+        if is_turned:
+            left, right = right, left
+        return [[self.problem.atom(left, right, is_strict=is_strict)]]
 
+    def _sum(self, term: z3.ExprRef) -> Sum:
+        """Read a linear term of z3's."""
+        import z3
 
-def _sum(term: z3.ExprRef) -> Sum:
-    """Read a linear term of z3's."""
-    import z3
-
-    if z3.is_rational_value(term):
-        return Sum({}, Fraction(term.numerator_as_long(), term.denominator_as_long()))
-    if z3.is_mul(term):
-        factor, rest = term.children()
-        return Sum({}, Fraction(0)).plus(_sum(rest), _sum(factor).constant)
-    if z3.is_add(term):
-        total = Sum({}, Fraction(0))
-        for part in term.children():
-            total = total.plus(_sum(part), Fraction(1))
-        return total
-    return Sum({term.decl().name(): Fraction(1)}, Fraction(0))
+        if z3.is_rational_value(term):
+            return Sum({}, Fraction(term.numerator_as_long(), term.denominator_as_long()))
+        if z3.is_mul(term):
+            factor, rest = map(self._sum, term.children())
+            return self.problem.sum([(factor.constant, rest)])
+        if z3.is_add(term):
+            return self.problem.sum([(ONE, self._sum(part)) for part in term.children()])
+        return Sum({term.decl().name(): ONE}, ZERO)
 
 
 def _cpu_s() -> float:
@@ -369,8 +372,8 @@ def _cpu_s() -> float:
 
 
 def save(certificate: Certificate, question: str, folder: Path) -> tuple[Path, Path]:
-    """Write a question and its certificate, and give their paths."""
+    """Write a question and its certificate, and return their paths; links of these names are replaced."""
     query, proof = folder / "question.smt2", folder / "certificate.txt"
-    query.write_text(question, encoding="utf-8")
-    proof.write_text("\n".join(certificate.lines) + "\n", encoding="utf-8")
+    kept.write_text(query, question)
+    kept.write_text(proof, "\n".join(certificate.lines) + "\n")
     return query, proof

@@ -23,23 +23,28 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
 from itertools import pairwise
+from math import inf
 from pathlib import Path
+from typing import TypeVar
 
 #: Variables in the order of their names, with coefficients that are not zero; the first one is 1.
 Vector = tuple[tuple[str, Fraction], ...]
 Clause = tuple[int, ...]
 Tree = str | list["Tree"]
+Found = TypeVar("Found")
 
 TRUE = 1
 #: Bytes of a question and of a certificate; brackets within brackets; characters of a word.
 MAX_QUESTION, MAX_CERTIFICATE, MAX_DEPTH, MAX_WORD = 1 << 24, 1 << 28, 200, 1000
 #: Bits of the numerator and of the denominator of each number that is computed.
 MAX_BITS = 4096
+#: Units of work that may be done: for each byte of both texts, and for any; what an operation costs beside its bits.
+WORK_PER_BYTE, WORK, OPERATION = 64, 1 << 22, 32
+ZERO, ONE = Fraction(0), Fraction(1)
 
 _WORD = re.compile(r"[()]|[^() \n]+")
 _SYMBOL = re.compile(r"[A-Za-z][A-Za-z0-9_.!]*")
@@ -67,6 +72,10 @@ def _bounded(number: Fraction) -> Fraction:
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > MAX_BITS:
         raise RejectedError(f"a number of more than {MAX_BITS} bits")
     return number
+
+
+def _bits(number: Fraction) -> int:
+    return number.numerator.bit_length() + number.denominator.bit_length()
 
 
 def _integer(word: str) -> int:
@@ -100,14 +109,6 @@ class Sum:
     terms: dict[str, Fraction]
     constant: Fraction
 
-    def plus(self, other: Sum, factor: Fraction) -> Sum:
-        """Return this form plus a multiple of another one."""
-        terms = dict(self.terms)
-        for name, coefficient in other.terms.items():
-            terms[name] = _bounded(terms.get(name, Fraction(0)) + factor * coefficient)
-        kept = {name: coefficient for name, coefficient in terms.items() if coefficient}
-        return Sum(kept, _bounded(self.constant + factor * other.constant))
-
 
 @dataclass
 class Problem:
@@ -120,32 +121,54 @@ class Problem:
     names: dict[str, int] = field(default_factory=dict)
     reals: set[str] = field(default_factory=set)
     literals: int = TRUE
+    #: Units of work that may still be done.
+    work: float = inf
     _by_atom: dict[Constraint, int] = field(default_factory=dict)
     _by_gate: dict[Clause, int] = field(default_factory=dict)
+
+    def spend(self, units: int) -> None:
+        """Take units of work from those that are left."""
+        self.work -= units
+        if self.work < 0:
+            raise RejectedError("more work than texts of this length may ask for")
+
+    def plus(self, number: Fraction, factor: Fraction, other: Fraction) -> Fraction:
+        """Return ``number + factor * other``."""
+        self.spend(OPERATION + _bits(number) + _bits(factor) + _bits(other))
+        return _bounded(number + factor * other)
+
+    def sum(self, parts: Iterable[tuple[Fraction, Sum]]) -> Sum:
+        """Return the sum of forms, each times its factor."""
+        terms, constant = dict[str, Fraction](), ZERO
+        for factor, form in parts:
+            for name, coefficient in form.terms.items():
+                terms[name] = self.plus(terms.get(name, ZERO), factor, coefficient)
+            if form.constant:
+                constant = self.plus(constant, factor, form.constant)
+        return Sum({name: coefficient for name, coefficient in terms.items() if coefficient}, constant)
 
     def fresh(self) -> int:
         """Return a literal that nothing is known of."""
         self.literals += 1
         return self.literals
 
-    def atom(self, form: Sum, *, is_strict: bool) -> int:
-        """Return the literal that says ``form <= 0``, or ``form < 0``."""
+    def atom(self, left: Sum, right: Sum, *, is_strict: bool) -> int:
+        """Return the literal that says ``left <= right``, or ``left < right``."""
+        form = self.sum([(ONE, left), (-ONE, right)])
         if not form.terms:
             return TRUE if form.constant < 0 or (form.constant == 0 and not is_strict) else -TRUE
-        ordered = sorted(form.terms.items())
-        lead = ordered[0][1]
-        vector = tuple((name, _bounded(coefficient / lead)) for name, coefficient in ordered)
-        bound = _bounded(-form.constant / lead)
+        lead = form.terms[min(form.terms)]
+        form = self.sum([(1 / lead, form)])
         # Divided by a negative number, <= becomes >=, which is the negation of <.
-        literal = self.literal(Constraint(vector, 1, bound, is_strict is (lead > 0)))
-        return literal if lead > 0 else -literal
+        atom = Constraint(tuple(sorted(form.terms.items())), 1, -form.constant, is_strict is (lead > 0))
+        return self.literal(atom) if lead > 0 else -self.literal(atom)
 
     def literal(self, atom: Constraint) -> int:
         """Return the literal of an atom, a new one if it has none."""
-        if atom not in self._by_atom:
-            self._by_atom[atom] = self.fresh()
-            self.atoms[self._by_atom[atom]] = atom
-        return self._by_atom[atom]
+        literal = self._by_atom.setdefault(atom, self.literals + 1)
+        if literal > self.literals:
+            self.atoms[self.fresh()] = atom
+        return literal
 
     def conjunction(self, literals: Iterable[int]) -> int:
         """Return a literal that is true if and only if all of `literals` are."""
@@ -169,14 +192,14 @@ class Problem:
         """Return a literal that says what `then` says where the condition holds, else what `otherwise` says."""
         return self.conjunction([self.disjunction([-condition, then]), self.disjunction([condition, otherwise])])
 
-    def equality(self, form: Sum) -> int:
-        """Return a literal that says ``form = 0``."""
-        return self.conjunction([self.atom(form, is_strict=False), -self.atom(form, is_strict=True)])
+    def equality(self, left: Sum, right: Sum) -> int:
+        """Return a literal that says ``left = right``."""
+        return self.conjunction([self.atom(left, right, is_strict=False), -self.atom(left, right, is_strict=True)])
 
 
-def read(text: str) -> Problem:
+def read(text: str, work: float = inf) -> Problem:
     """Read a question: SMT-LIB 2 with Booleans and linear real arithmetic; ``let`` and ``ite`` may occur."""
-    reader = _Reader()
+    reader = _Reader(Problem(work=work))
     for command in _trees(text):
         reader.obey(command)
     if not reader.is_asked:
@@ -212,8 +235,10 @@ def _trees(text: str) -> Iterator[Tree]:
 class _Reader:
     """What names stand for, while a question is read."""
 
-    def __init__(self) -> None:
-        self.problem = Problem()
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        #: What `let` binds; None: nothing, any more.
+        self.scope: dict[str, int | Sum | None] = {}
         self.commands = 0
         self.is_asked = False
 
@@ -236,61 +261,66 @@ class _Reader:
                 else:
                     self.problem.names[_name(name)] = self.problem.fresh()
             case ["assert", formula]:
-                self.demand(formula, {})
+                self.demand(formula)
             case _:
                 raise RejectedError(f"unknown command: {_shown(command)}")
 
-    def demand(self, formula: Tree, scope: dict[str, int | Sum]) -> None:
+    def demand(self, formula: Tree) -> None:
         """Assert a formula: conjunctions part by part, disjunctions as clauses."""
         match formula:
             case ["and", *parts] if parts:
                 for part in parts:
-                    self.demand(part, scope)
+                    self.demand(part)
             case ["or", *parts] if parts:
-                literals = {self.literal(part, scope) for part in parts}
+                literals = {self.literal(part) for part in parts}
                 self.problem.clauses.append(tuple(sorted(literals)))
             case ["let", [_, *_] as bindings, body]:
-                self.demand(body, self.bind(bindings, scope))
+                self.within(bindings, lambda: self.demand(body))
             case _:
-                self.problem.clauses.append((self.literal(formula, scope),))
+                self.problem.clauses.append((self.literal(formula),))
 
-    def bind(self, bindings: list[Tree], scope: dict[str, int | Sum]) -> dict[str, int | Sum]:
-        """Return the scope with names for values; all of these are those of the scope outside."""
-        new: dict[str, int | Sum] = {}
+    def within(self, bindings: list[Tree], body: Callable[[], Found]) -> Found:
+        """Bind names to values, all of them of the scope outside, for what `body` reads."""
+        new = dict[str, int | Sum | None]()
         for binding in bindings:
             match binding:
                 case [str(name), value] if name not in new:
-                    new[_name(name)] = self.value(value, scope)
+                    new[_name(name)] = self.value(value)
                 case _:
                     raise RejectedError(f"not a binding, or one of a name that has one: {_shown(binding)}")
-        return {**scope, **new}
+        hidden = {name: self.scope.get(name) for name in new}
+        self.scope.update(new)
+        found = body()
+        self.scope.update(hidden)
+        return found
 
-    def value(self, tree: Tree, scope: dict[str, int | Sum]) -> int | Sum:
+    def value(self, tree: Tree) -> int | Sum:
         """Return a literal for a Boolean and a linear form for a number."""
         if isinstance(tree, str):
-            return self.word(tree, scope)
+            return self.word(tree)
         match tree:
             case ["let", [_, *_] as bindings, body]:
-                return self.value(body, self.bind(bindings, scope))
+                return self.within(bindings, lambda: self.value(body))
             case ["ite", condition, then, otherwise]:
-                return self.ite(self.literal(condition, scope), self.value(then, scope), self.value(otherwise, scope))
+                return self.ite(self.literal(condition), self.value(then), self.value(otherwise))
             case [str(word), *parts] if parts:
-                return self.apply(word, [self.value(part, scope) for part in parts])
+                return self.apply(word, [self.value(part) for part in parts])
         raise RejectedError(f"unknown expression: {_shown(tree)}")
 
-    def literal(self, tree: Tree, scope: dict[str, int | Sum]) -> int:
-        value = self.value(tree, scope)
+    def literal(self, tree: Tree) -> int:
+        value = self.value(tree)
         if isinstance(value, Sum):
             raise RejectedError(f"a number where a formula should be: {_shown(tree)}")
         return value
 
-    def word(self, word: str, scope: dict[str, int | Sum]) -> int | Sum:
-        if word in scope:
-            return scope[word]
+    def word(self, word: str) -> int | Sum:
+        bound = self.scope.get(word)
+        if bound is not None:
+            return bound
         if word in self.problem.names:
             return self.problem.names[word]
         if word in self.problem.reals:
-            return Sum({word: Fraction(1)}, Fraction(0))
+            return Sum({word: ONE}, ZERO)
         if word in ("true", "false"):
             return TRUE if word == "true" else -TRUE
         if _DECIMAL.fullmatch(word):
@@ -306,9 +336,9 @@ class _Reader:
         # A name that no question can declare.
         name = f"#{len(problem.reals) + 1}"
         problem.reals.add(name)
-        chosen = Sum({name: Fraction(1)}, Fraction(0))
+        chosen = Sum({name: ONE}, ZERO)
         for guard, branch in ((condition, then), (-condition, otherwise)):
-            is_branch = problem.equality(chosen.plus(branch, Fraction(-1)))
+            is_branch = problem.equality(chosen, branch)
             problem.clauses.append((problem.disjunction([-guard, is_branch]),))
         return chosen
 
@@ -338,31 +368,29 @@ class _Reader:
         raise RejectedError(f"unknown connective: {_shown(word)} of {len(parts)}")
 
     def arithmetic(self, word: str, parts: list[Sum]) -> int | Sum:
-        problem, (first, *others), minus = self.problem, parts, Fraction(-1)
+        problem, (first, *others) = self.problem, parts
         match word:
             case "-" if not others:
-                return _scaled(first, minus)
+                return problem.sum([(-ONE, first)])
             case "+" | "-":
-                return reduce(lambda total, part: total.plus(part, Fraction(1 if word == "+" else -1)), parts)
+                factor = ONE if word == "+" else -ONE
+                return problem.sum([(ONE, first), *((factor, part) for part in others)])
             case "*" if sum(bool(part.terms) for part in parts) <= 1:
-                product = Sum({}, Fraction(1))
+                product = Sum({}, ONE)
                 for part in parts:
-                    product = _scaled(part, product.constant) if not product.terms else _scaled(product, part.constant)
+                    one, other = (part, product) if not product.terms else (product, part)
+                    product = problem.sum([(other.constant, one)])
                 return product
             case "/" if len(others) == 1 and not others[0].terms and others[0].constant:
-                return _scaled(first, 1 / others[0].constant)
+                return problem.sum([(1 / others[0].constant, first)])
             case "<=" | "<" if len(others) == 1:
-                return problem.atom(first.plus(others[0], minus), is_strict=word == "<")
+                return problem.atom(first, others[0], is_strict=word == "<")
             case ">=" | ">" if len(others) == 1:
-                return problem.atom(others[0].plus(first, minus), is_strict=word == ">")
+                return problem.atom(others[0], first, is_strict=word == ">")
             case "=" | "distinct" if len(others) == 1:
-                literal = problem.equality(first.plus(others[0], minus))
+                literal = problem.equality(first, others[0])
                 return literal if word == "=" else -literal
         raise RejectedError(f"not linear arithmetic: {_shown(word)} of {len(parts)}")
-
-
-def _scaled(form: Sum, factor: Fraction) -> Sum:
-    return Sum({}, Fraction(0)).plus(form, factor)
 
 
 def _name(word: str) -> str:
@@ -377,7 +405,8 @@ def accept(question: str, certificate: str) -> int:
         if len(text) > limit or not text.isascii():
             raise RejectedError(f"the {name} is longer than {limit} bytes, or is not ASCII")
     try:
-        return check(read(question), certificate.removesuffix("\n").split("\n"))
+        work = WORK_PER_BYTE * (len(question) + len(certificate)) + WORK
+        return check(read(question, work), certificate.removesuffix("\n").split("\n"))
     except (MemoryError, RecursionError):
         raise RejectedError("too large for the memory of this machine") from None
 
@@ -429,11 +458,12 @@ def _follow(problem: Problem, clauses: list[Clause], kind: str, words: list[str]
         used = [(literal, factor) for literal, factor in zip(clause, factors, strict=True) if factor]
         if not all(abs(literal) in problem.atoms for literal, _ in used):
             raise RejectedError("Farkas: a literal that is not an inequality")
-        check_farkas([(denied(problem, literal), factor) for literal, factor in used])
+        check_farkas(problem, [(denied(problem, literal), factor) for literal, factor in used])
         return clause
     numbers = list(map(_integer, reasons))
     if not all(0 < number <= len(clauses) for number in numbers):
         raise RejectedError("propagation: a clause that is not there")
+    problem.spend(sum(len(clauses[number - 1]) for number in numbers))
     check_propagation(clause, [clauses[number - 1] for number in numbers])
     return clause
 
@@ -444,16 +474,17 @@ def denied(problem: Problem, literal: int) -> Constraint:
     return atom if literal < 0 else Constraint(atom.vector, -1, -atom.bound, not atom.is_strict)
 
 
-def check_farkas(scaled: list[tuple[Constraint, Fraction]]) -> None:
+def check_farkas(problem: Problem, scaled: list[tuple[Constraint, Fraction]]) -> None:
     """Check that constraints, times positive factors, sum to ``0 <= negative`` or ``0 < 0``."""
-    total: dict[str, Fraction] = {}
-    bound, is_strict = Fraction(0), False
+    total, bound, is_strict = dict[str, Fraction](), ZERO, False
     for constraint, factor in scaled:
         if factor <= 0:
             raise RejectedError("Farkas: a factor is negative")
+        signed = constraint.sign * factor
         for variable, coefficient in constraint.vector:
-            total[variable] = _bounded(total.get(variable, Fraction(0)) + constraint.sign * factor * coefficient)
-        bound = _bounded(bound + factor * constraint.bound)
+            total[variable] = problem.plus(total.get(variable, ZERO), signed, coefficient)
+        if constraint.bound:
+            bound = problem.plus(bound, factor, constraint.bound)
         is_strict = is_strict or constraint.is_strict
     if any(total.values()):
         raise RejectedError("Farkas: the variables do not cancel")

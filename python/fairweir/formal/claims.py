@@ -335,6 +335,13 @@ class Joined:
         return Joined(self.word, tuple(new or old for new, old in zip(moved, self.parts, strict=True)))
 
 
+def parts(claim: Claim) -> list[Claim]:
+    """Return the claims that a conjunction demands all of; none of a claim that is no conjunction."""
+    if not isinstance(claim, Joined) or claim.word != "and":
+        return []
+    return [inner for part in claim.parts for inner in (parts(part) or [part])]
+
+
 @dataclass(frozen=True)
 class Assumption:
     """A comparison that is assumed; a quantity without a point is meant at the first one."""

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from fairweir.errors import SolverError
+from fairweir.formal import kept
 from fairweir.formal.certificate import Certificate, certify, save
 from fairweir.formal.claims import Bound, Claim
 from fairweir.formal.measure import Curves
@@ -103,6 +104,8 @@ class Evidence:
             "cpu_s": round(found.cpu_s, 3),
             "question": found.answer.fingerprint,
         }
+        if found.empty:
+            document["empty"] = [part.text for part in found.empty]
         if found.trace is not None:
             document["refutation"] = {
                 "value": None if found.value is None else str(found.value),
@@ -158,7 +161,7 @@ def keep(evidence: Evidence, folder: Path) -> list[Path]:
     paths = []
     for name, text in files.items():
         paths.append(folder / name)
-        paths[-1].write_text(text, encoding="utf-8")
+        kept.write_text(paths[-1], text)
     if found.trace is not None and evidence.played is not None:
         paths.append(evidence.played.run.save(folder / "run"))
         paths.append(_picture(evidence, evidence.played, found.trace, folder))

@@ -53,11 +53,25 @@ def write(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a text as `write_bytes` does."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; a link of that name is replaced, and what it leads to stays as it is.
+
+    The folder may be somebody else's, or prepared by somebody else: the draft has a name that cannot be guessed, and is
+    not opened if it is there.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.part")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    draft = path.with_name(f".{secrets.token_hex(16)}.part")
+    try:
+        with draft.open("xb") as file:
+            file.write(content)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def read(path: Path) -> dict[str, Any]:

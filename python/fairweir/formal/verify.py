@@ -15,11 +15,11 @@ from functools import cached_property
 from fairweir.arguments import member, one_of, words_for_enums
 from fairweir.errors import InvariantError
 from fairweir.formal.buffers import Buffer, least_size
-from fairweir.formal.claims import Assumption, Bound, Claim
+from fairweir.formal.claims import Assumption, Bound, Claim, parts
 from fairweir.formal.exact import violations
 from fairweir.formal.grid import Grid
 from fairweir.formal.models import MODELS
-from fairweir.formal.solve import Answer, Outcome, Question, VacuousError, ask
+from fairweir.formal.solve import Answer, Outcome, Question, VacuousError, ask, control
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, Race, SolverName
 from fairweir.formal.subjects import Subject
 from fairweir.formal.system import Acks, System
@@ -121,6 +121,7 @@ class Verification:
     trace : Trace, of a refutation; it breaks the claim, by a margin if there is such a trace
     value : Fraction, the number that the claim bounds, on that trace; None if it bounds several, or none
     shown : the numbers at sample points that the claim reads, on that trace
+    empty : tuple of Claim, parts of a proved conjunction that no sender can break: they say nothing about the CCA
     margin : Fraction, the part of its bound by which the claim was demanded to be broken
     cpu_s : float, CPU seconds of all solvers
     """
@@ -132,6 +133,7 @@ class Verification:
     margin: Fraction = Fraction(0)
     cpu_s: float = 0.0
     shown: Mapping[str, Fraction] = field(default_factory=dict)
+    empty: tuple[Claim, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -170,6 +172,9 @@ def verify(
         return Verification(case, Answer(Outcome.VACUOUS, reason=words))
     if answer.outcome is Outcome.VACUOUS and (why := case.why_empty()):
         answer = replace(answer, reason=f"{answer.reason}; {why}")
+    if answer.outcome is Outcome.PROVED:
+        on_step("asking whether any sender keeps a part")
+        return _proved(case, answer, budget, solvers)
     if answer.outcome is not Outcome.REFUTED:
         return Verification(case, answer, cpu_s=answer.cpu_s)
     cpu_s, margin, shown = answer.cpu_s, Fraction(0), answer
@@ -187,6 +192,19 @@ def verify(
     trace = Trace.from_values(case.system, shown.values)
     value = judge(case, trace)
     return Verification(case, answer, trace, value, margin, cpu_s, case.claim.shown(trace))
+
+
+def _proved(case: Case, answer: Answer, budget: Budget, solvers: Sequence[SolverName]) -> Verification:
+    """Return a proof with the parts of its conjunction that hold for any sender, each by a control of its own."""
+    empty, cpu_s, reason = [], answer.cpu_s, answer.reason
+    for part in parts(case.claim):
+        found = control(case.question(part), budget, solvers)
+        cpu_s += found.cpu_s
+        if found.outcome is Outcome.VACUOUS:
+            empty.append(part)
+        elif found.outcome is not Outcome.PROVED:
+            reason = "; ".join(filter(None, [reason, f"it is not known whether any sender keeps `{part.text}`"]))
+    return Verification(case, replace(answer, reason=reason), cpu_s=cpu_s, empty=tuple(empty))
 
 
 def judge(case: Case, trace: Trace) -> Fraction | None:

@@ -54,7 +54,7 @@ class Archive:
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             if not head.exists():
-                head.write_text(json.dumps({"query": query.name, "fingerprint": query.fingerprint}) + "\n", "utf-8")
+                kept.write_text(head, json.dumps({"query": query.name, "fingerprint": query.fingerprint}) + "\n")
                 (self.directory / FINDINGS).unlink(missing_ok=True)
                 return [], []
             asked = kept.read(head)
@@ -94,9 +94,7 @@ def _believed(path: Path, verifier: Verifier) -> tuple[list[Finding], list[str]]
         except NotBelievedError as error:
             doubts.append(f"{path}, line {number}: {error}")
     if len(whole) < len(text) or doubts:
-        draft = path.with_name(f"{path.name}.part")
-        draft.write_bytes(b"".join(lines))
-        draft.replace(path)
+        kept.write_bytes(path, b"".join(lines))
     return findings, doubts
 
 

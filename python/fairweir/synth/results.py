@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from fairweir.formal import kept
 from fairweir.formal.rule import Rule
 from fairweir.synth.cegis import Search, Solution
 
@@ -37,7 +38,7 @@ def write_rules(search: Search, directory: Path) -> list[Path]:
     written = []
     for rule in rules(search):
         path = folder / f"{rule.name}.toml"
-        path.write_text(rule.to_toml(), encoding="utf-8")
+        kept.write_text(path, rule.to_toml())
         written.append(path)
     for old in set(folder.glob("*.toml")) - set(written):
         old.unlink()

@@ -97,7 +97,7 @@ def screen(rng: np.random.Generator) -> Callable[[int], Canvas]:
         if 52 <= t < 75:
             canvas.paste(terminal.window(60 + (t - 52) // 3 * 14 + 210 * loop % 700, 300, 0, 560), 40, 50)
         else:
-            scrolled = 8 * min(max(t - 24, 0), 28) + 224 * loop
+            scrolled = 4 * min(max(t - 24, 0), 28) + 112 * loop
             canvas.paste(page.window(int(scrolled) % 1900, HEIGHT - 24, 0, WIDTH), 24, 0)
             if t < 24:  # typing, with a blinking cursor
                 typed = 150 + 8 * (t // 3)

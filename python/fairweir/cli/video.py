@@ -1,0 +1,17 @@
+"""``fairweir video``: video at frame level."""
+
+from __future__ import annotations
+
+import typer
+
+from fairweir.cli.video_tables import tables
+
+video_app = typer.Typer(no_args_is_help=True, help="Send video over simulated links.")
+
+
+@video_app.callback()
+def _video() -> None:
+    """Send video over simulated links."""
+
+
+video_app.command("tables")(tables)

@@ -1,0 +1,44 @@
+"""A figure of tables: what quality costs, for each content, codec and age of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairweir.drawing import style
+from fairweir.drawing.plots import save_figure
+from fairweir.video.tables import Table, decibels
+
+
+def rates_figure(tables: Sequence[Table], path: Path) -> Path:
+    """Draw SSIM against rate, a panel for each content; write and return `path`.
+
+    Full lines: references one frame old; dashed ones: of the largest stride, at the rate of video coded so throughout.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    contents = list(dict.fromkeys(table.content for table in tables))
+    codecs = list(dict.fromkeys(table.codec for table in tables))
+    figure = Figure(figsize=(4.2 * min(2, len(contents)), 3.2 * -(-len(contents) // 2)), layout="constrained")
+    panels = figure.subplots(-(-len(contents) // 2), min(2, len(contents)), squeeze=False).ravel()
+    for panel in panels[len(contents) :]:
+        panel.set_visible(False)
+    for table in tables:
+        panel = panels[contents.index(table.content)]
+        colour = style.colour(codecs.index(table.codec))
+        for stride, dash in ((0, "-"), (len(table.strides) - 1, "--")):
+            mbps = table.sizes[stride].mean(axis=1) * 8 * table.fps / 1e6
+            label = f"{table.codec}, reference {table.strides[stride]} old"
+            panel.plot(mbps, decibels(table.ssim[stride].mean(axis=1)), dash, marker=".", color=colour, label=label)
+    for content, panel in zip(contents, panels, strict=False):
+        panel.set_title(content)
+        panel.set_xscale("log")
+        panel.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        panel.xaxis.set_major_formatter("{x:g}")
+        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.set_xlabel("Mbit/s at full frame rate")
+        panel.set_ylabel("SSIM (dB)")
+        panel.grid(alpha=0.3)
+        panel.legend(fontsize="x-small")
+    return save_figure(figure, path)
