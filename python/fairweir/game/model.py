@@ -194,11 +194,15 @@ def step(
     ]
 
 
-def explains(path: Path, window: Terms, links: LinkRange) -> list[z3.BoolRef]:
+def explains(path: Path, window: Terms, links: LinkRange, *, to_next: bool = True) -> list[z3.BoolRef]:
     """Return the constraints that a path explains a window: it is one of the belief set's (thesis equation 4.5.2).
 
     The set is closed: a loss at a point that is delivered in full may count as not yet seen, so that minima and maxima
     over the set exist.
+
+    Parameters
+    ----------
+    to_next : bool, follow the path to the next point; that constrains only what happens there
     """
     points = len(window.sent)
     accepted, served = path.accepted, path.served
@@ -218,7 +222,7 @@ def explains(path: Path, window: Terms, links: LinkRange) -> list[z3.BoolRef]:
     if window.visible == 0:
         held.append(accepted[0] <= window.sent[0] - window.lost_before)
     sent = [*window.sent, window.sent_next]
-    for t in range(1, points + 1):
+    for t in range(1, points + to_next):
         held += step(
             path.c,
             path.b,

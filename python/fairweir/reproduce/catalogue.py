@@ -304,5 +304,14 @@ COMPUTED: Final = (
         setup=_TOLD,
         home="fairweir.guard.published:limited_flows",
     ),
+    Computed(
+        id="syntra-figure-beliefs",
+        title="Belief sets by quantifier elimination",
+        source="thesis section 4.5, insight 1 (Syntra)",
+        published="the formulas of projections of belief sets are exponentially larger than the network model",
+        setup="z3's qe2 on windows of 2 to 4 points whose losses are all visible; C and B of 1 to 200 packets; held to "
+        "exact bounds in random windows. The published code is for up to 6 points, and not at hand",
+        home="fairweir.game.elimination:figure",
+    ),
 )
 """What there is to compute, in the order of ``--list``."""

@@ -1,0 +1,178 @@
+"""Belief sets by quantifier elimination: the published method (thesis section 4.5, insight 1), for few points.
+
+The capacities that explain a window are the C for which some B, I and losses that are not seen yet satisfy the model
+(thesis equation 4.5.3). z3's tactic ``qe2`` eliminates those, and leaves a formula over C and the observations. It
+grows exponentially with the number of points, which is why `crates/game` computes bounds by other means; here both are
+compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from fairweir.errors import SolverError
+from fairweir.game.model import LinkRange, Path, Terms, Window, bounds, explains, number
+from fairweir.game.windows import random_windows
+
+if TYPE_CHECKING:
+    import z3
+    from matplotlib.figure import Figure
+
+    from fairweir.reproduce.computed import Computation
+    from fairweir.worlds import Archive
+
+#: What an elimination may cost, ms.
+TIMEOUT_MS: Final = 60_000
+LINKS: Final = LinkRange()
+POINTS: Final = (2, 3, 4)
+WINDOWS: Final = 12
+
+
+@dataclass(frozen=True)
+class Projection:
+    """The capacities that explain a window, as a formula.
+
+    Attributes
+    ----------
+    points : int, of the window; all their losses are visible
+    model_terms, terms : int, distinct subterms of the model, and of the formula without the quantified unknowns
+    """
+
+    points: int
+    window: Terms
+    c: z3.ArithRef
+    formula: z3.BoolRef
+    model_terms: int
+    terms: int
+
+    def holds(self, window: Window, c: Fraction) -> bool:
+        """Return whether a capacity explains a window of observations, by the formula."""
+        import z3
+
+        terms = Terms.of(window)
+        pairs = [(self.c, number(c)), (self.window.lost_before, terms.lost_before)]
+        for mine, given in ((self.window.sent, terms.sent), (self.window.delivered, terms.delivered)):
+            pairs += zip(mine, given, strict=True)
+        pairs += zip(self.window.lost[: self.window.visible], terms.lost, strict=False)
+        found = z3.simplify(z3.substitute(self.formula, *pairs))
+        if not (z3.is_true(found) or z3.is_false(found)):
+            raise SolverError(f"an eliminated formula is left with unknowns: {found}")
+        return bool(z3.is_true(found))
+
+
+def project(points: int, links: LinkRange = LINKS) -> Projection:
+    """Eliminate everything but C and the observations of a window whose losses are all visible.
+
+    Raises
+    ------
+    SolverError : z3 does not finish within :data:`TIMEOUT_MS`
+    """
+    import z3
+
+    window, path = Terms.unknown(points, points), Path.named("", points)
+    model = z3.And(*explains(path, window, links, to_next=False))
+    hidden = [path.b, *path.accepted[:-1], *path.served[:-1]]
+    tactic = z3.TryFor(z3.Then("simplify", "propagate-values", "qe2", "simplify"), TIMEOUT_MS)
+    try:
+        formula = z3.simplify(tactic(z3.Exists(hidden, model)).as_expr())
+    except z3.Z3Exception as error:
+        raise SolverError(f"quantifier elimination of {points} points: {error}") from None
+    return Projection(points, window, path.c, formula, count_terms(model), count_terms(formula))
+
+
+def count_terms(formula: z3.ExprRef) -> int:
+    """Return how many distinct subterms a formula has."""
+    seen: set[int] = set()
+    waiting = [formula]
+    while waiting:
+        term = waiting.pop()
+        if term.get_id() not in seen:
+            seen.add(term.get_id())
+            waiting += term.children()
+    return len(seen)
+
+
+def visible_windows(count: int, points: int, seed: int = 0) -> list[Window]:
+    """Return windows of random links whose losses are all visible; half of them have some, if there are as many."""
+    known = [window for window in islice(random_windows(seed, LINKS, points), 60 * count) if window.visible == points]
+    lossy = [window for window in known if window.lost[-1] > window.lost[0]][: count // 2]
+    return [*lossy, *known[: count - len(lossy)]]
+
+
+def disagreements(projection: Projection, windows: Sequence[Window]) -> int:
+    """Return in how many windows the formula and the exact bounds differ: at both ends of C, or beyond them."""
+    hair, count = Fraction(1, 1000), 0
+    for window in windows:
+        known = bounds(window, LINKS)
+        if known is None:
+            # Nothing explains it: no capacity may satisfy the formula.
+            count += any(projection.holds(window, Fraction(c)) for c in (1, 10, 50, 200))
+            continue
+        low, high = known.c
+        inside = [low, high]
+        outside = [c for c in (low - hair, high + hair) if LINKS.c[0] <= c <= LINKS.c[1]]
+        count += not all(projection.holds(window, c) for c in inside) or any(
+            projection.holds(window, c) for c in outside
+        )
+    return count
+
+
+def figure(archive: Archive) -> Computation:
+    """Compute how the projections grow with the number of points, and hold them to the exact bounds."""
+    del archive
+    from fairweir.reproduce.computed import Computation, Number
+    from fairweir.reproduce.experiment import Bound
+
+    found = [project(points) for points in POINTS]
+    grown = "belief computations are exponentially larger than the network model"
+    # The tactic's choices depend on the order of terms: counts vary by a fifth, growth by less than these bounds.
+    first, last = found[0], found[-1]
+    numbers = [
+        Number(
+            f"{last.points} points",
+            grown,
+            f"terms of the projection, in those of {first.points} points",
+            last.terms / first.terms,
+            Bound(at_least=4.0),
+            "exponential growth",
+        ),
+        Number(
+            f"{last.points} points",
+            grown,
+            "terms of the projection, in those of the model",
+            last.terms / last.model_terms,
+            Bound(at_least=1.5),
+            "larger",
+        ),
+    ]
+    numbers += [
+        Number(
+            f"{one.points} points",
+            "the formula left by elimination describes the same capacities",
+            f"of {WINDOWS} random windows, those in which it differs from the exact bounds",
+            disagreements(one, visible_windows(WINDOWS, one.points)),
+            Bound(at_most=0.0),
+            "the same",
+        )
+        for one in found
+    ]
+    return Computation(numbers, lambda: _draw(found))
+
+
+def _draw(found: Sequence[Projection]) -> Figure:
+    from matplotlib.figure import Figure as Sheet
+
+    sheet = Sheet(figsize=(6, 4), layout="constrained")
+    axes = sheet.subplots()
+    points = [one.points for one in found]
+    axes.semilogy(points, [one.terms for one in found], marker="o", label="capacities that explain it (projection)")
+    axes.semilogy(points, [one.model_terms for one in found], marker="o", label="network model")
+    axes.set_xticks(points)
+    axes.set_xlabel("points of the window")
+    axes.set_ylabel("distinct terms of the formula")
+    axes.legend(fontsize=8)
+    return sheet
