@@ -77,6 +77,11 @@ impl Ledger {
         self.packets.len() - self.resolved
     }
 
+    /// When the oldest packet in flight was sent.
+    pub fn oldest_in_flight(&self) -> Option<Time> {
+        self.packets.get(self.resolved).map(|p| p.at)
+    }
+
     /// How many packets were sent up to and including `time`.
     pub fn count_by(&self, time: Time) -> usize {
         self.packets.partition_point(|p| p.at <= time)

@@ -99,6 +99,8 @@ pub struct Outgoing {
     pacer: Pacer,
     min_rtt: Option<Dur>,
     smoothed_rtt: Option<f64>,
+    /// Acknowledgements of late: when, RTT; increasing in both, so that the first is the smallest RTT.
+    recent_rtts: VecDeque<(Time, Dur)>,
     /// How often a reference was lost: how many frames were coded from another than the last one.
     pub(crate) recoveries: u64,
 }
@@ -141,6 +143,7 @@ impl Outgoing {
             pacer: Pacer::default(),
             min_rtt: None,
             smoothed_rtt: None,
+            recent_rtts: VecDeque::new(),
             recoveries: 0,
         }
     }
@@ -183,6 +186,19 @@ impl Outgoing {
     /// The smoothed RTT, s (RFC 6298's gain of 1/8); `None` before the first acknowledgement.
     pub fn smoothed_rtt(&self) -> Option<f64> {
         self.smoothed_rtt
+    }
+
+    /// How much longer than the smallest RTT every packet of the last `window` took, at least; with nothing acknowledged
+    /// in it, how much older the oldest packet in flight is. 0 with nothing in flight.
+    pub fn standing_delay(&self, window: Dur) -> Dur {
+        let Some(min_rtt) = self.min_rtt else { return Dur::ZERO };
+        let recent = self.recent_rtts.iter().find(|r| self.now.since(r.0) <= window).map(|r| r.1);
+        let delay = match (recent, self.ledger.oldest_in_flight()) {
+            (Some(rtt), _) => rtt,
+            (None, Some(sent)) => self.now.since(sent),
+            (None, None) => Dur::ZERO,
+        };
+        delay.saturating_sub(min_rtt)
     }
 
     /// Sets the pacer's rate, full packets a second.
@@ -304,6 +320,14 @@ impl Outgoing {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |m| m.min(rtt)));
         let secs = rtt.as_secs_f64();
         self.smoothed_rtt = Some(self.smoothed_rtt.map_or(secs, |s| s + (secs - s) / 8.0));
+        const KEPT: Dur = Dur::from_secs(2);
+        while self.recent_rtts.back().is_some_and(|r| r.1 >= rtt) {
+            self.recent_rtts.pop_back();
+        }
+        self.recent_rtts.push_back((self.now, rtt));
+        while self.recent_rtts.front().is_some_and(|r| self.now.since(r.0) > KEPT) {
+            self.recent_rtts.pop_front();
+        }
         let lost = self.ledger.acknowledge(self.now, seq);
         for seq in lost.clone() {
             let id = self.ledger.packet(seq).group;

@@ -106,3 +106,73 @@ fn a_bad_configuration_names_its_key() {
     assert_eq!(key(&|c| c.encoder_factors = (1.1, 1.3)), "encoder_factors");
     assert_eq!(key(&|c| c.payload_bytes = 0), "payload_bytes");
 }
+
+const RULES: &str = r#"{"kind": "rules"}"#;
+
+#[test]
+fn rules_meet_the_bars_of_delay_and_frame_rate() {
+    // The bars of p95: 110, 120, 140 and 110 ms at 29 frames a second or more.
+    for (spec, most_ms) in [
+        (LinkSpec::fixed(3), 110.0),
+        (LinkSpec::varying(), 120.0),
+        (LinkSpec::aggregation(), 140.0),
+        (LinkSpec::shallow(), 110.0),
+    ] {
+        let out = outcome(&config(&spec, RULES, 120, 1));
+        assert!(out.metrics.delay_p95_ms <= most_ms && out.metrics.fps >= 29.0, "{} {:?}", spec.name, out.metrics);
+        assert!(out.traffic.link_use > 0.9, "{} {:?}", spec.name, out.traffic);
+    }
+}
+
+#[test]
+fn rules_tolerate_an_rtprop_that_is_wrong_by_10_ms() {
+    for error_ns in [-10_000_000, 10_000_000] {
+        let sender = json!({"kind": "rules", "rtprop_error_ns": error_ns}).to_string();
+        let out = outcome(&config(&LinkSpec::fixed(3), &sender, 60, 1));
+        assert!(out.metrics.delay_p95_ms < 120.0 && out.traffic.link_use > 0.85, "{error_ns} {:?}", out);
+    }
+}
+
+#[test]
+fn every_decision_is_recorded_with_its_belief_and_its_frame() {
+    let out = outcome(&config(&LinkSpec::fixed(3), RULES, 20, 1));
+    let sent: Vec<u32> = out.decisions.iter().flat_map(|d| d.frames.iter().copied()).collect();
+    let expected: Vec<u32> =
+        (0..out.frames.len() as u32).filter(|&f| out.frames[f as usize].fate == Fate::Shown).collect();
+    assert!(expected.iter().all(|f| sent.contains(f)));
+    for decision in &out.decisions {
+        assert!(decision.max_c.is_none_or(|max| max >= decision.min_c - 1e-6), "{decision:?}");
+        assert!(!decision.leaf.is_empty() && !decision.belief.is_empty());
+    }
+    let late = out.decisions.last().unwrap();
+    assert!((11.0..14.5).contains(&late.min_c), "3 Mbps are 13 packets of 1440 B in 50 ms: {late:?}");
+}
+
+#[test]
+fn the_published_controller_plays_per_step_and_as_a_controller_file_per_frame() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../controllers/published.json");
+    let tree = json!({"kind": "tree", "controller": std::fs::read_to_string(file).unwrap()}).to_string();
+    let spec = LinkSpec::fixed(3);
+    let per_step = outcome(&config(&spec, r#"{"kind": "published"}"#, 60, 1));
+    let per_frame = outcome(&config(&spec, &tree, 60, 1));
+    for out in [&per_step, &per_frame] {
+        assert!(out.metrics.fps >= 29.0 && out.traffic.link_use > 0.85, "{:?} {:?}", out.metrics, out.traffic);
+    }
+    // A step of waiting and a step of pacing, against a frame of each.
+    assert!(per_step.metrics.delay_p50_ms > per_frame.metrics.delay_p50_ms + 15.0);
+    assert!(per_frame.metrics.delay_p95_ms <= 110.0, "{:?}", per_frame.metrics);
+}
+
+#[test]
+fn a_controller_of_a_rate_alone_or_with_an_error_is_refused_with_its_key() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../controllers/published.json");
+    let refused = |change: &dyn Fn(&mut Value)| {
+        let mut json: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        change(&mut json);
+        let sender = json!({"kind": "tree", "controller": json.to_string()}).to_string();
+        config(&LinkSpec::fixed(3), &sender, 10, 1).validate().unwrap_err().key
+    };
+    assert_eq!(refused(&|c| c["step"] = json!("0ms")), "sender.controller.step");
+    assert!(refused(&|c| c["nodes"][0]["then"] = json!(0)).starts_with("sender.controller.nodes"));
+    assert!(refused(&|c| c["kind"] = json!("rate")).starts_with("sender.controller"));
+}

@@ -3,14 +3,23 @@
 mod fixed;
 pub mod gcc;
 mod salsify;
+mod syntra;
 mod vegas;
 
 use crate::encoder::Quality;
 use crate::outgoing::Outgoing;
 use crate::table::Coded;
-use fairweir_path::ConfigError;
-use fairweir_units::{Rate, Time};
+use fairweir_game::LinkModel;
+use fairweir_game::controller::{Controller, ControllerError, Kind};
+use fairweir_game::query::Query;
+use fairweir_path::{ConfigError, check_positive_dur};
+use fairweir_units::{Dur, Hint, Rate, Time};
 use serde::{Deserialize, Serialize};
+use syntra::PerFrame;
+use syntra::beliefs::{Beliefs, Observing};
+use syntra::planned::{SearchControl, TreeControl};
+use syntra::published::Published;
+use syntra::rules::Rules;
 
 /// What is to become of a captured frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,20 +139,78 @@ pub enum SenderConfig {
     Vegas {},
     /// Salsify.
     Salsify {},
+    /// Syntra's per-frame frame with rules by hand.
+    Rules(SyntraConfig),
+    /// Syntra's published controller, once a step.
+    Published(SyntraConfig),
+    /// Syntra's per-frame frame with a controller file.
+    Tree {
+        /// The file's JSON text.
+        controller: String,
+    },
+    /// Syntra's per-frame frame with a search at every frame.
+    Search {
+        /// The query as JSON text.
+        query: String,
+    },
+}
+
+/// What Syntra's senders have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SyntraConfig {
+    /// Between two points of a belief's window.
+    pub step_ns: Dur,
+    /// Steps for which max C is held once it is known.
+    pub probe_period: u32,
+    /// Added to the estimated RTprop.
+    pub rtprop_error_ns: i64,
+}
+
+impl Default for SyntraConfig {
+    /// The published step and probe period.
+    fn default() -> SyntraConfig {
+        SyntraConfig { step_ns: Dur::from_millis(50), probe_period: 200, rtprop_error_ns: 0 }
+    }
+}
+
+impl SyntraConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        check_positive_dur("step_ns", self.step_ns)?;
+        if self.probe_period == 0 {
+            return Err(ConfigError::new("probe_period", "must be positive: `0`", "the published value is 200 steps"));
+        }
+        Ok(())
+    }
+
+    fn beliefs(&self) -> Beliefs {
+        Beliefs::new(Observing {
+            step: self.step_ns,
+            probe_period: self.probe_period,
+            rtprop_error_ns: self.rtprop_error_ns,
+            model: LinkModel::default(),
+        })
+    }
 }
 
 /// Name and summary of every sender.
-pub const SENDERS: [(&str, &str); 4] = [
+pub const SENDERS: [(&str, &str); 8] = [
     ("fixed", "a fixed rate, whatever happens"),
     ("gcc", "WebRTC's Google congestion control: delay gradient and loss (draft-ietf-rmcat-gcc-02)"),
     ("vegas", "WebRTC's media path with a TCP Vegas window of 10 queued packets"),
     ("salsify", "Salsify: two codings of each frame, the one that fits 100 ms of the link (NSDI'18)"),
+    ("published", "Syntra's published tree: once a step of 50 ms, on batches of frames (thesis 4.5)"),
+    ("rules", "Syntra frame by frame, with rules by hand"),
+    ("tree", "Syntra frame by frame, with a controller file"),
+    ("search", "Syntra frame by frame, with a search of the game at every frame"),
 ];
 
 impl SenderConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         match self {
             SenderConfig::Fixed { rate } => fairweir_path::check_rate("rate", *rate),
+            SenderConfig::Rules(config) | SenderConfig::Published(config) => config.validate(),
+            SenderConfig::Tree { .. } | SenderConfig::Search { .. } => self.build().map(drop),
             SenderConfig::Gcc {} | SenderConfig::Vegas {} | SenderConfig::Salsify {} => Ok(()),
         }
     }
@@ -154,8 +221,38 @@ impl SenderConfig {
             SenderConfig::Gcc {} => Box::new(gcc::Gcc::new()),
             SenderConfig::Vegas {} => Box::new(vegas::Vegas::new()),
             SenderConfig::Salsify {} => Box::new(salsify::Salsify::new()),
+            SenderConfig::Rules(config) => Box::new(PerFrame::new(Rules::new(), config.beliefs())),
+            SenderConfig::Published(config) => Box::new(Published::new(config.beliefs())),
+            SenderConfig::Tree { controller } => {
+                let controller = Controller::from_json(controller).map_err(|e| from_game("controller", &e))?;
+                if controller.kind != Kind::Video {
+                    let hint = "it controls a rate alone: run it as a congestion controller";
+                    return Err(ConfigError::new("controller.kind", "is not `video`", hint));
+                }
+                let config = SyntraConfig {
+                    step_ns: controller.step(),
+                    probe_period: controller.probe_period,
+                    ..SyntraConfig::default()
+                };
+                Box::new(PerFrame::new(TreeControl::new(controller), config.beliefs()))
+            }
+            SenderConfig::Search { query } => {
+                let query = Query::from_json(query).map_err(|e| from_game("query", &e))?;
+                if query.kind != Kind::Video {
+                    return Err(ConfigError::new("query.kind", "is not `video`", "such a query decides a rate alone"));
+                }
+                // Checked when it was read.
+                let step_ns = query.step.parse().unwrap_or(SyntraConfig::default().step_ns);
+                let config = SyntraConfig { step_ns, probe_period: query.probe_period, ..SyntraConfig::default() };
+                Box::new(PerFrame::new(SearchControl::new(query), config.beliefs()))
+            }
         })
     }
+}
+
+fn from_game(key: &str, error: &ControllerError) -> ConfigError {
+    let hint = error.hint().map_or(String::new(), |hint| hint.into_owned());
+    ConfigError::new(format!("{key}.{}", error.key), error.reason.clone(), hint)
 }
 
 /// Hands all that waits to the pacer, each frame as a group of its own without repair.

@@ -1,0 +1,182 @@
+//! What a sender may believe of its link: windows of observations from its ledger, at any time.
+
+use crate::ledger::Ledger;
+use crate::outgoing::Outgoing;
+use fairweir_game::{Belief, BeliefSource, Bounds, LinkModel, POINTS, Range, Window, believe};
+use fairweir_units::{Dur, Time};
+
+/// Max C within this share of the model's is no bound.
+const KNOWN: f64 = 0.9;
+
+/// Which link is assumed and how it is observed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Observing {
+    /// Between two points of a window.
+    pub(crate) step: Dur,
+    /// Steps for which max C is held once it is known.
+    pub(crate) probe_period: u32,
+    /// Added to the estimated RTprop: for tests of what an error does.
+    pub(crate) rtprop_error_ns: i64,
+    /// Possible links.
+    pub(crate) model: LinkModel,
+}
+
+/// What observations allow, at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    /// Bounds of C, B, q and the safe rate, packets and packets a step.
+    pub(crate) bounds: Bounds,
+    /// The belief with what it rests on.
+    pub(crate) belief: Belief,
+    /// Max C while it is held.
+    pub(crate) held: Option<f64>,
+    /// The window.
+    pub(crate) window: Window,
+    /// Did the window or the probe period see a loss?
+    pub(crate) is_lossy: bool,
+}
+
+/// Beliefs over time.
+#[derive(Debug)]
+pub(crate) struct Beliefs {
+    pub(crate) observing: Observing,
+    held: Option<(f64, Time)>,
+    last_loss: Option<Time>,
+    lost: f64,
+}
+
+impl Beliefs {
+    pub(crate) fn new(observing: Observing) -> Beliefs {
+        Beliefs { observing, held: None, last_loss: None, lost: 0.0 }
+    }
+
+    fn period(&self) -> Dur {
+        self.observing.step.mul_ratio(u64::from(self.observing.probe_period), 1)
+    }
+
+    /// The smallest RTT, with the error that a test wants.
+    fn rtprop(&self, outgoing: &Outgoing) -> Dur {
+        let estimate = outgoing.min_rtt().unwrap_or(self.observing.step).as_nanos();
+        Dur::from_nanos(estimate.saturating_add_signed(self.observing.rtprop_error_ns))
+    }
+
+    /// Returns what may be believed now.
+    pub(crate) fn look(&mut self, outgoing: &Outgoing) -> View {
+        let now = outgoing.now;
+        let rtprop = self.rtprop(outgoing);
+        let window = window(&outgoing.ledger, now, self.observing.step, rtprop);
+        let belief = believe(&window, &self.observing.model);
+        let bounds = belief.bounds;
+        if outgoing.ledger.lost() > self.lost {
+            (self.lost, self.last_loss) = (outgoing.ledger.lost(), Some(now));
+        }
+        self.hold(now, bounds.c);
+        let is_lossy = self.last_loss.is_some_and(|at| now.since(at) < self.period());
+        View { bounds, belief, held: self.held.map(|h| h.0), window, is_lossy }
+    }
+
+    /// Holds max C once it is known, until the probe period has passed or min C contradicts it.
+    fn hold(&mut self, now: Time, c: Range) {
+        if let Some((max, until)) = self.held
+            && (now >= until || c.min > max)
+        {
+            self.held = None;
+        }
+        let is_known = c.max < KNOWN * self.observing.model.c.max;
+        if is_known && self.held.is_none() {
+            self.held = Some((c.max, now.after(self.period())));
+        }
+    }
+}
+
+/// Returns the window of points that ends at `now`.
+///
+/// `sent` of a point is what had been sent an RTprop before it, whatever the step: what could have been acknowledged by then.
+fn window(ledger: &Ledger, now: Time, step: Dur, rtprop: Dur) -> Window {
+    let mut window = Window::fresh();
+    window.visible = 0;
+    let mut is_visible = true;
+    for t in 0..POINTS {
+        let back = step.mul_ratio((POINTS - 1 - t) as u64, 1);
+        let at = before(now, back);
+        let count = at.and_then(|at| before(at, rtprop)).map_or(0, |sent| ledger.count_by(sent));
+        let lost = ledger.lost_among(count);
+        window.delivered[t] = at.map_or(0.0, |at| ledger.delivered_by(at));
+        // An RTprop that is estimated too large would have more delivered than sent.
+        window.sent[t] = ledger.sum_of(count).max(window.delivered[t] + lost);
+        is_visible &= ledger.is_resolved(count);
+        if is_visible {
+            window.visible = t + 1;
+            window.lost[t] = lost;
+        }
+    }
+    window.lost_before = if window.visible > 0 { window.lost[0] } else { ledger.lost() };
+    window.sent_next = ledger.sent().max(window.sent[POINTS - 1]);
+    window
+}
+
+fn before(time: Time, by: Dur) -> Option<Time> {
+    time.as_nanos().checked_sub(by.as_nanos()).map(Time::from_nanos)
+}
+
+impl View {
+    /// What the bounds rest on, in words.
+    pub(crate) fn words(&self) -> &'static str {
+        match self.belief.from {
+            BeliefSource::Window => "window",
+            BeliefSource::FewerPoints => "fewer points",
+            BeliefSource::PacketSlack => "packet of slack",
+            BeliefSource::LargerJitter => "larger jitter",
+            BeliefSource::DeliveredRate => "delivered rate",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(x: u64) -> Time {
+        Time::from_nanos(x * 1_000_000)
+    }
+
+    /// A packet every 5 ms, acknowledged 50 ms later at no more than one every `interval` ms.
+    fn ledger(interval: u64, until: u64) -> Ledger {
+        let mut ledger = Ledger::default();
+        let (mut sent, mut acked, mut free) = (0, 0, 0);
+        for now in 0..until {
+            if now % 5 == 0 {
+                ledger.send(ms(now), 0, 1.0);
+                sent += 1;
+            }
+            if acked < sent && now >= 5 * acked + 50 && now >= free {
+                ledger.acknowledge(ms(now), acked as usize);
+                (acked, free) = (acked + 1, now + interval);
+            }
+        }
+        ledger
+    }
+
+    #[test]
+    fn a_link_that_is_fast_enough_has_no_queue_and_no_upper_bound() {
+        let w = window(&ledger(5, 1000), ms(999), Dur::from_millis(50), Dur::from_millis(50));
+        assert!((0..POINTS).all(|t| (w.sent[t] - w.delivered[t]).abs() <= 1.0), "{w:?}");
+        let Belief { bounds, from, .. } = believe(&w, &LinkModel::default());
+        assert_eq!((from, bounds.c.max), (BeliefSource::Window, 200.0));
+        assert!((9.0..=11.0).contains(&bounds.c.min) && bounds.q.max <= 2.0, "{bounds:?}");
+    }
+
+    #[test]
+    fn a_slower_link_is_found_from_both_sides_with_its_queue_whatever_the_error_of_rtprop() {
+        let ledger = ledger(8, 700);
+        for error in [-10, 0, 10] {
+            let rtprop = Dur::from_millis((50 + error) as u64);
+            let seen = window(&ledger, ms(699), Dur::from_millis(50), rtprop);
+            let Belief { bounds, from, .. } = believe(&seen, &LinkModel::default());
+            // One packet in 8 ms: 6.25 a step.
+            assert_ne!(from, BeliefSource::DeliveredRate);
+            assert!((5.0..=6.8).contains(&bounds.c.min) && bounds.c.max < 9.0, "{error}: {bounds:?}");
+            assert!(bounds.q.max > 20.0, "{error}: {bounds:?}");
+        }
+    }
+}
