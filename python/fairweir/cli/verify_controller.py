@@ -21,6 +21,7 @@ from fairweir.formal.solvers import Budget, SolverName
 if TYPE_CHECKING:
     from fairweir.game.bounded import Checked
     from fairweir.game.controller import Controller
+    from fairweir.game.lemmas import Proved
     from fairweir.game.proofs import Verdict
     from fairweir.game.realise import Refutation
 
@@ -52,6 +53,7 @@ def verify_controller(
     from fairweir.game.bounded import FIRST_STEPS, Progress, check
     from fairweir.game.claims import default_claims, parse_claim
     from fairweir.game.controller import Controller, Kind, parse_json, read
+    from fairweir.game.lemmas import prove_lemmas
     from fairweir.game.proofs import Prover
     from fairweir.game.realise import FORMAT, Realiser, parse
 
@@ -78,6 +80,8 @@ def verify_controller(
             report(f"{controller.name}: leaf {done + 1}")
             report.count(done, len(controller.leaves))
 
+        report("lemmas of the model")
+        lemmas = prove_lemmas(budget, solvers, with_certificates=certificate)
         verdicts = prover.prove(controller, claims, on_leaf) if claims else []
         checked: list[Checked] = []
         for one in progress:
@@ -89,15 +93,18 @@ def verify_controller(
         write_proofs(path, controller, _all(verdicts, checked))
     if as_json:
         rows = [verdict.document() for verdict in _all(verdicts, checked)]
-        output.print_json({"controller": controller.name, "elapsed_s": round(elapsed_s, 2), "verdicts": rows})
+        document = {"controller": controller.name, "elapsed_s": round(elapsed_s, 2), "verdicts": rows}
+        output.print_json({**document, "lemmas": [one.document() for one in lemmas]})
     else:
         show(controller, verdicts, checked, kept, elapsed_s)
+        show_lemmas(lemmas)
     outcomes = {verdict.outcome.value for verdict in _all(verdicts, checked)}
+    outcomes |= {one.answer.outcome.value for one in lemmas}
     if "vacuous" in outcomes:
         raise typer.Exit(BAD_INPUT)
     if outcomes - {"proved"}:
         raise typer.Exit(CLAIM_FAILS)
-    if any(verdict.uncertified for verdict in verdicts):
+    if any(one.uncertified for one in verdicts) or any(one.uncertified for one in lemmas):
         raise typer.Exit(BAD_INPUT)
 
 
@@ -168,6 +175,20 @@ def show(
     certified = sum(verdict.certificate is not None for verdict in verdicts)
     accepted = f"; {certified} with a certificate that both checkers accept" if certified else ""
     output.stdout.print(f"\n{controller.name}: {len(controller.leaves)} leaves, {words}; {elapsed_s:.1f} s{accepted}")
+
+
+def show_lemmas(lemmas: Sequence[Proved]) -> None:
+    """Print what the verdicts take from the model: in a line if all of it is proved, else what is not."""
+    certified = sum(one.certificate is not None for one in lemmas)
+    words = f", {certified} of them with a certificate" if certified else ""
+    if all(one.answer.outcome.value == "proved" and not one.uncertified for one in lemmas):
+        output.stdout.print(f"of the model: {len(lemmas)} lemmas proved{words}")
+        return
+    for one in lemmas:
+        outcome = one.answer.outcome.value
+        if outcome != "proved" or one.uncertified:
+            why = f"{one.answer.reason}{one.uncertified and f'NO CERTIFICATE: {one.uncertified}'}"
+            output.stdout.print(f"{SYMBOLS[outcome]} {outcome}  {one.lemma.name}: {why}", soft_wrap=True)
 
 
 def _show_checked(found: Checked) -> None:
