@@ -44,7 +44,7 @@ MAX_QUESTION, MAX_CERTIFICATE, MAX_DEPTH, MAX_WORD = 1 << 24, 1 << 28, 200, 1000
 MAX_BITS = 4096
 #: Units of work that may be done: for each byte of both texts, and for any; what an operation costs beside its bits.
 WORK_PER_BYTE, WORK, OPERATION = 64, 1 << 22, 32
-ZERO, ONE = Fraction(0), Fraction(1)
+ZERO, ONE, MINUS_ONE = Fraction(0), Fraction(1), Fraction(-1)
 
 _WORD = re.compile(r"[()]|[^() \n]+")
 _SYMBOL = re.compile(r"[A-Za-z][A-Za-z0-9_.!]*")
@@ -154,7 +154,7 @@ class Problem:
 
     def atom(self, left: Sum, right: Sum, *, is_strict: bool) -> int:
         """Return the literal that says ``left <= right``, or ``left < right``."""
-        form = self.sum([(ONE, left), (-ONE, right)])
+        form = self.sum([(ONE, left), (MINUS_ONE, right)])
         if not form.terms:
             return TRUE if form.constant < 0 or (form.constant == 0 and not is_strict) else -TRUE
         lead = form.terms[min(form.terms)]
@@ -371,9 +371,9 @@ class _Reader:
         problem, (first, *others) = self.problem, parts
         match word:
             case "-" if not others:
-                return problem.sum([(-ONE, first)])
+                return problem.sum([(MINUS_ONE, first)])
             case "+" | "-":
-                factor = ONE if word == "+" else -ONE
+                factor = ONE if word == "+" else MINUS_ONE
                 return problem.sum([(ONE, first), *((factor, part) for part in others)])
             case "*" if sum(bool(part.terms) for part in parts) <= 1:
                 product = Sum({}, ONE)
