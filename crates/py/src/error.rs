@@ -81,7 +81,7 @@ pub fn from_controller(py: Python<'_>, e: &ControllerError) -> PyErr {
 }
 
 /// A session of the game that cannot be played.
-pub fn from_session(py: Python<'_>, key: &str, reason: &str) -> PyErr {
+pub fn from_game_session(py: Python<'_>, key: &str, reason: &str) -> PyErr {
     raise(py, "ConfigError", &format!("{key}: {reason}"), &[("key", text(py, key))])
 }
 

@@ -1,6 +1,6 @@
 //! The game of a sender against a link, for Python; `crates/game` has it.
 
-use crate::error::{from_controller, from_session};
+use crate::error::{from_controller, from_game_session};
 use fairweir_game::action::Action;
 use fairweir_game::controller::Controller;
 use fairweir_game::explain::explain;
@@ -209,7 +209,7 @@ pub fn game_play<'py>(
     rows: bool,
 ) -> PyResult<(String, Option<Bound<'py, PyDict>>)> {
     let session: Session = serde_json::from_str(session).map_err(|e| crate::error::from_json(py, &e))?;
-    session.check().map_err(|(key, reason)| from_session(py, key, &reason))?;
+    session.check().map_err(|(key, reason)| from_game_session(py, key, &reason))?;
     let query = &query.0;
     let mut seen: Vec<Row> = vec![];
     let mut take = |row: &Row| {
