@@ -10,8 +10,10 @@ use crate::packet::Packet;
 
 /// Rates that are looked at first, a constant factor apart.
 const GRID: usize = 64;
-/// Slices in all, at most; each is a pass over the packets.
-const MOST_LOOKS: usize = 512;
+/// Maximum number of slices of the grid and of the search for the simplest one; each is a pass over the packets.
+const SIMPLEST_LOOKS: usize = 512;
+/// Maximum number of further slices at each end of the set: an end never pays for a long search of the simplest slice.
+const END_LOOKS: usize = 128;
 /// Cells narrower than this part of their rate are not halved.
 const NARROW: f64 = 1e-10;
 /// The same for the ends of the set.
@@ -52,6 +54,7 @@ impl<'a> Search<'a> {
             let enough = best.jitter_least_ns() - NEAR_NS.max(NEAR * best.jitter_least_ns());
             let cells = (1..self.slices.len()).filter(|&i| self.is_wide(i, NARROW) && self.is_open(i, enough));
             let next = cells.min_by(|&i, &j| self.least_of(i).total_cmp(&self.least_of(j)));
+            let next = next.filter(|_| self.slices.len() < SIMPLEST_LOOKS);
             if !next.is_some_and(|cell| self.halve(cell)) {
                 return Some(best);
             }
@@ -59,30 +62,45 @@ impl<'a> Search<'a> {
     }
 
     /// All slices known to be possible for a jitter of `most` ns, the set's ends among them, and whether it has an upper
-    /// end.
+    /// end. No possible rate lies outside of them, to the width at which cells are not halved.
     pub(crate) fn within(&mut self, most: f64) -> (Vec<Slice>, bool) {
-        self.find_end(most, Side::Low);
-        self.find_end(most, Side::High);
-        let is_bounded = self.slices.last().is_some_and(|s| !s.is_possible(most));
-        (self.slices.iter().copied().filter(|s| s.is_possible(most)).collect(), is_bounded)
+        self.within_looks(most, END_LOOKS)
     }
 
-    /// Halves cells from one side on, until the first possible slice has nothing open beyond it.
-    fn find_end(&mut self, most: f64, side: Side) {
+    /// The same with so many slices to look at for each end. If they do not suffice, the last open cell's outer slice is
+    /// handed out as the end: the set may be smaller, never larger.
+    fn within_looks(&mut self, most: f64, looks: usize) -> (Vec<Slice>, bool) {
+        let low = self.find_end(most, Side::Low, looks);
+        let high = self.find_end(most, Side::High, looks);
+        let is_end = |s: &Slice| [low, high].into_iter().flatten().any(|rate| rate == s.rate_bytes_per_s);
+        let is_bounded = self.slices.last().is_some_and(|s| !s.is_possible(most));
+        (self.slices.iter().copied().filter(|s| is_end(s) || s.is_possible(most)).collect(), is_bounded)
+    }
+
+    /// Halves cells from one side on, until the first possible slice has nothing open beyond it. Returns the outer rate of
+    /// the cell that is still open after `looks` slices.
+    fn find_end(&mut self, most: f64, side: Side, looks: usize) -> Option<f64> {
+        let enough = self.slices.len() + looks;
         loop {
             let n = self.slices.len();
             let end = match side {
                 Side::Low => (0..n).find(|&i| self.slices[i].is_possible(most)),
                 Side::High => (0..n).rev().find(|&i| self.slices[i].is_possible(most)),
             };
-            let Some(end) = end else { return };
+            let end = end?;
             let is_next = |cell: &usize| self.is_wide(*cell, NARROW_END) && self.is_open(*cell, most);
-            let next = match side {
-                Side::Low => (1..=end).find(is_next),
-                Side::High => (end + 1..n).rev().find(is_next),
+            let (next, outer) = match side {
+                Side::Low => {
+                    let cell = (1..=end).find(is_next)?;
+                    (cell, cell - 1)
+                }
+                Side::High => {
+                    let cell = (end + 1..n).rev().find(is_next)?;
+                    (cell, cell)
+                }
             };
-            if !next.is_some_and(|cell| self.halve(cell)) {
-                return;
+            if n >= enough || !self.halve(next) {
+                return Some(self.slices[outer].rate_bytes_per_s);
             }
         }
     }
@@ -101,15 +119,15 @@ impl<'a> Search<'a> {
         self.slices[i].rate_bytes_per_s > self.slices[i - 1].rate_bytes_per_s * (1.0 + narrow)
     }
 
-    /// Looks in the middle of the cell below slice `i`; false if enough was looked.
+    /// Looks in the middle of the cell below slice `i`; false if nothing was delivered.
     fn halve(&mut self, i: usize) -> bool {
         let middle = (self.slices[i - 1].rate_bytes_per_s * self.slices[i].rate_bytes_per_s).sqrt();
         match slice(self.packets, middle) {
-            Some(slice) if self.slices.len() < MOST_LOOKS => {
+            Some(slice) => {
                 self.slices.insert(i, slice);
                 true
             }
-            _ => false,
+            None => false,
         }
     }
 }
@@ -117,7 +135,8 @@ impl<'a> Search<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::testing::play;
+    use crate::packet::testing::{paths, play};
+    use proptest::prelude::*;
 
     /// 4000 packets that never let the queue run empty: at a rate a thousandth off, the last is 4 packets late.
     #[test]
@@ -132,6 +151,19 @@ mod tests {
         let (inside, is_bounded) = search.within(1e6);
         let (low, high) = (inside[0].rate_bytes_per_s, inside[inside.len() - 1].rate_bytes_per_s);
         assert!(is_bounded && 0.999 * rate < low && low <= rate && rate <= high && high < 1.001 * rate, "{low} {high}");
+    }
+
+    proptest! {
+        /// However few slices are looked at, the true rate is not left outside.
+        #[test]
+        fn looks_that_run_out_widen_the_set(path in paths(), looks in 0usize..20) {
+            let d = path.jitter as f64 + 4.0;
+            let Some(mut search) = Search::new(&path.packets, path.rate / 30.0, path.rate * 70.0) else { return Ok(()) };
+            let (inside, _) = search.within_looks(d, looks);
+            let (Some(first), Some(last)) = (inside.first(), inside.last()) else { return Ok(()) };
+            prop_assert!(first.rate_bytes_per_s <= path.rate * 1.0001, "{first:?}");
+            prop_assert!(last.rate_bytes_per_s >= path.rate * 0.9999, "{last:?}");
+        }
     }
 
     #[test]
