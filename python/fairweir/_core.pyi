@@ -427,6 +427,39 @@ def game_play(
 def game_random_states(query: GameQuery, n: int, seed: int) -> list[GameState]:
     """Return states of random senders on random links, with random batches, which no policy would get into."""
 
+def game_bounds(windows: str, model: str = "{}", *, exact: bool = True) -> str:
+    """Compute what observations allow of a jittery link with a finite buffer (thesis 4.5; docs/formal/game.md).
+
+    Parameters
+    ----------
+    windows : JSON list of ``{"sent": [..], "delivered": [..], "lost": [..], "lost_before": 0, "sent_next": x}``:
+        cumulative packets at 1 to 6 points a step of one RTprop apart; ``sent[t]`` is what had been sent one RTprop
+        before ``delivered[t]`` was seen; ``lost`` has the points whose losses are known
+    model : JSON of ``{"c": [min, max], "b": [min, max], "jitter": steps, "slack": packets}``, in packets (a step)
+    exact : bounds fit for claims; else those of the corners, for searches (the queue and the buffer may be outside)
+
+    Returns
+    -------
+    JSON list: ``{"c", "b", "q": [min, max], "safe_rate", "min_c_plus_b"}`` (q and safe_rate at the next point), with
+    ``c_min``, ``c_max`` (``{"facts", "points"}``: what holds that end) and ``gap`` if exact; null: no link explains it
+
+    Raises
+    ------
+    ConfigError : windows or a model that cannot be
+    """
+
+def game_believe(windows: str, model: str = "{}") -> str:
+    """Compute what to believe of the links of windows that no link of the model may explain; shapes as `game_bounds`.
+
+    Returns
+    -------
+    JSON list: ``{"bounds", "exact", "from", "points", "slack", "jitter"}``; ``exact``: claims may rest on the bounds
+
+    Raises
+    ------
+    ConfigError : windows or a model that cannot be
+    """
+
 def guard_features() -> list[str]:
     """The names of the receiver's features, in the order of rows."""
 

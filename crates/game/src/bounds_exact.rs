@@ -32,7 +32,7 @@ const GAP: f64 = 1e-4;
 
 /// Exact bounds; `None` if no link of the model explains the window.
 pub fn exact_bounds(w: &Window, model: &LinkModel) -> Option<ExactBounds> {
-    explore(w, model, true)?.exact()
+    explore(w, model, true)?.exact(model.slack)
 }
 
 /// C's exact range; `None` if no link of the model explains the window.
@@ -389,11 +389,30 @@ impl<'a> Explorer<'a> {
     /// Follow the queue from before point `t` to the next point: q\[t\] = min(B, max(0, q\[t-1\] + arrived - C)).
     fn queue(&mut self, t: usize, polygon: Polygon, k: Form, before: Form, side: Side) {
         let b = k - Form::C;
-        let after = before + Form::constant(self.arrived[t]) - Form::C;
-        if let Some(overflowing) = polygon.part(after - b, Fact::ModelB) {
-            self.queue_after(t, overflowing, k, b, side);
+        let slack = self.model.slack;
+        if slack == 0.0 {
+            return self.queue_up_to(t, polygon, k, before, b, side);
         }
-        if let Some(fitting) = polygon.part(b - after, Fact::ModelB) {
+        // A loss before the buffer is full leaves a shorter queue.
+        if matches!(side, Side::SmallestBuffer | Side::SmallestQueue) {
+            for (most, polygon) in larger(b - Form::constant(slack), Form::constant(0.0), polygon) {
+                self.queue_up_to(t, polygon, k, before, most, Side::SmallestQueue);
+            }
+        }
+        match side {
+            Side::SmallestQueue => {}
+            Side::SmallestBuffer => self.queue_up_to(t, polygon, k, before, b, Side::SmallestRoom),
+            Side::SmallestRoom | Side::LargestBuffer => self.queue_up_to(t, polygon, k, before, b, side),
+        }
+    }
+
+    /// Follow the queue over one point, where it is at most `most`.
+    fn queue_up_to(&mut self, t: usize, polygon: Polygon, k: Form, before: Form, most: Form, side: Side) {
+        let after = before + Form::constant(self.arrived[t]) - Form::C;
+        if let Some(overflowing) = polygon.part(after - most, Fact::ModelB) {
+            self.queue_after(t, overflowing, k, most, side);
+        }
+        if let Some(fitting) = polygon.part(most - after, Fact::ModelB) {
             if let Some(waiting) = fitting.part(after, Fact::ModelB) {
                 self.queue_after(t, waiting, k, after, side);
             }
@@ -447,11 +466,11 @@ fn smaller(one: Form, two: Form, polygon: Polygon) -> impl Iterator<Item = (Form
 }
 
 impl Found {
-    fn exact(mut self) -> Option<ExactBounds> {
+    fn exact(mut self, slack: f64) -> Option<ExactBounds> {
         if self.regimes == 0 {
             return None;
         }
-        let bounds = Bounds { c: self.c, ..self.bounds };
+        let bounds = Bounds { c: self.c, safe_rate: self.bounds.safe_rate - slack, ..self.bounds };
         let gap = self.gap();
         Some(ExactBounds { bounds, c_min: self.c_min, c_max: self.c_max, gap })
     }

@@ -20,7 +20,7 @@ pub struct Bounds {
     pub b: Range,
     /// Queue at the next point, in packets.
     pub q: Range,
-    /// What can be sent in the step after the next point without loss: min of C + B - q, in packets.
+    /// What can be sent in the step after the next point without loss: min of C + B - q, less the model's slack, in packets.
     pub safe_rate: f64,
     /// Min of C + B, in packets.
     pub min_c_plus_b: f64,
@@ -192,7 +192,7 @@ pub fn bounds_at(w: &Window, model: &LinkModel, paths: &[Path]) -> Option<Bounds
         all.c = Range::new(all.c.min.min(path.c), all.c.max.max(path.c));
         all.b = Range::new(all.b.min.min(path.b), all.b.max.max(path.b));
         all.q = Range::new(all.q.min.min(q.min), all.q.max.max(q.max));
-        all.safe_rate = all.safe_rate.min(path.c + path.b - q.max);
+        all.safe_rate = all.safe_rate.min(path.c + path.b - q.max - model.slack);
         all.min_c_plus_b = all.min_c_plus_b.min(path.c + path.b);
     }
     (all.c.min <= all.c.max).then_some(all)

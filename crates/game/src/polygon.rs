@@ -52,6 +52,9 @@ impl std::ops::Mul<f64> for Form {
     }
 }
 
+/// Vertices closer than this are one corner.
+const CORNER: f64 = 1e-5;
+
 /// A corner of a polygon.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Vertex {
@@ -59,7 +62,7 @@ pub(crate) struct Vertex {
     pub served: f64,
 }
 
-/// Vertices a polygon can have; 9 are the most in a million random windows. One more cut is not made then, which leaves the
+/// Vertices a polygon can have; 16 are the most in a million random windows. One more cut is not made then, which leaves the
 /// polygon larger than it is: bounds stay sound.
 const VERTICES: usize = 24;
 
@@ -67,23 +70,39 @@ const VERTICES: usize = 24;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Polygon {
     vertices: [Vertex; VERTICES],
-    /// Why the edge from this vertex to the next one is there.
-    facts: [Fact; VERTICES],
+    /// The edge from each vertex to the next one.
+    edges: [Edge; VERTICES],
     len: usize,
+}
+
+/// Why an edge is there, and its normal into the polygon: the (whole) coefficients of the form that cut it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Edge {
+    fact: Fact,
+    c: i16,
+    served: i8,
+}
+
+impl Edge {
+    fn of(form: Form, fact: Fact) -> Edge {
+        Edge { fact, c: form.c as i16, served: form.served as i8 }
+    }
 }
 
 impl Polygon {
     /// The rectangle of C and I\[0\].
     pub fn rectangle(c: Range, served: Range, c_fact: Fact, low: Fact, high: Fact) -> Polygon {
         let corner = |c, served| Vertex { c, served };
-        let mut all = Polygon { vertices: [corner(0.0, 0.0); VERTICES], facts: [c_fact; VERTICES], len: 4 };
+        let edge = |c, served, fact| Edge { fact, c, served };
+        let none = edge(0, 0, c_fact);
+        let mut all = Polygon { vertices: [corner(0.0, 0.0); VERTICES], edges: [none; VERTICES], len: 4 };
         all.vertices[..4].copy_from_slice(&[
             corner(c.min, served.min),
             corner(c.max, served.min),
             corner(c.max, served.max),
             corner(c.min, served.max),
         ]);
-        all.facts[..4].copy_from_slice(&[low, c_fact, high, c_fact]);
+        all.edges[..4].copy_from_slice(&[edge(0, 1, low), edge(-1, 0, c_fact), edge(0, -1, high), edge(1, 0, c_fact)]);
         all
     }
 
@@ -109,7 +128,7 @@ impl Polygon {
         if most < -EPS {
             return false;
         }
-        self.cut(&values, fact);
+        self.cut(&values, Edge::of(form, fact));
         true
     }
 
@@ -117,7 +136,7 @@ impl Polygon {
     ///
     /// A convex polygon has at most one run of vertices inside, so that one more vertex is the most that a cut adds; runs
     /// that rounding breaks up add one more each, hence the spare ones.
-    fn cut(&mut self, values: &[f64; VERTICES], fact: Fact) {
+    fn cut(&mut self, values: &[f64; VERTICES], edge: Edge) {
         let old = *self;
         let len = old.len;
         if len + 2 > VERTICES {
@@ -128,24 +147,25 @@ impl Polygon {
             let j = if i + 1 == len { 0 } else { i + 1 };
             let (from, to) = (values[i], values[j]);
             match (from >= -EPS, to >= -EPS) {
-                (true, true) => self.push(old.vertices[i], old.facts[i]),
-                // A vertex on the line is where it cuts.
-                (true, false) if from <= 0.0 => self.push(old.vertices[i], fact),
+                (true, true) => self.push(old.vertices[i], old.edges[i]),
+                // A vertex on the line is where it cuts; edges without length keep their reasons.
                 (true, false) => {
-                    self.push(old.vertices[i], old.facts[i]);
-                    self.push(between(old.vertices[i], old.vertices[j], from / (from - to)), fact);
+                    self.push(old.vertices[i], old.edges[i]);
+                    self.push(between(old.vertices[i], old.vertices[j], from.max(0.0) / (from.max(0.0) - to)), edge);
                 }
-                (false, true) if to <= 0.0 => {}
-                (false, true) => self.push(between(old.vertices[j], old.vertices[i], to / (to - from)), old.facts[i]),
+                (false, true) => {
+                    let share = to.max(0.0) / (to.max(0.0) - from);
+                    self.push(between(old.vertices[j], old.vertices[i], share), old.edges[i]);
+                }
                 (false, false) => {}
             }
         }
     }
 
     #[inline]
-    fn push(&mut self, vertex: Vertex, fact: Fact) {
+    fn push(&mut self, vertex: Vertex, edge: Edge) {
         self.vertices[self.len] = vertex;
-        self.facts[self.len] = fact;
+        self.edges[self.len] = edge;
         self.len += 1;
     }
 
@@ -167,21 +187,32 @@ impl Polygon {
         range
     }
 
-    /// The one or two reasons why C cannot be smaller (`least`) or larger here: the edge there, or the two edges that meet.
+    /// The one or two reasons why C cannot be smaller (`least`) or larger here: the constraints through the extreme vertex
+    /// whose normals have that of C between them.
     pub fn facts_of_c(&self, least: bool) -> [Option<Fact>; 2] {
-        let sign = if least { 1.0 } else { -1.0 };
-        let at = |i: usize| sign * self.vertices[i].c;
-        let best = (0..self.len).min_by(|&i, &j| at(i).total_cmp(&at(j))).expect("a polygon has a vertex");
-        let (next, before) = ((best + 1) % self.len, (best + self.len - 1) % self.len);
-        let upright = |i: usize| self.len > 2 && (at(i) - at(best)).abs() <= EPS;
-        if upright(next) {
-            return [Some(self.facts[best]), None];
+        let towards: i32 = if least { 1 } else { -1 };
+        let c = |vertex: &Vertex| f64::from(towards) * vertex.c;
+        let best =
+            *self.vertices().iter().min_by(|one, two| c(one).total_cmp(&c(two))).expect("a polygon has a vertex");
+        let near = |i: usize| {
+            let vertex = self.vertices[i % self.len];
+            (vertex.c - best.c).abs() <= CORNER && (vertex.served - best.served).abs() <= CORNER
+        };
+        let touching = || (0..self.len).filter(|&i| near(i) || near(i + 1)).map(|i| self.edges[i]);
+        if let Some(edge) = touching().find(|edge| edge.served == 0 && i32::from(edge.c) * towards > 0) {
+            return [Some(edge.fact), None];
         }
-        if upright(before) {
-            return [Some(self.facts[before]), None];
+        for one in touching().filter(|edge| edge.served > 0) {
+            for two in touching().filter(|edge| edge.served < 0) {
+                // The positive combination without I[0].
+                let c = i32::from(one.c) * -i32::from(two.served) + i32::from(two.c) * i32::from(one.served);
+                if c * towards > 0 {
+                    return [Some(one.fact), Some(two.fact)];
+                }
+            }
         }
-        let (one, two) = (self.facts[before], self.facts[best]);
-        [Some(one), (one != two).then_some(two)]
+        // Rounding has moved an edge away from its vertex.
+        [touching().next().map(|edge| edge.fact), None]
     }
 }
 

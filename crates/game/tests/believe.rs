@@ -22,7 +22,7 @@ fn check(belief: &Belief, model: &LinkModel) {
         assert!(range.min.is_finite() && range.max.is_finite() && range.min <= range.max + 1e-5, "{belief:?}");
     }
     assert!(model.c.min <= bounds.c.min && bounds.c.max <= model.c.max && bounds.q.min >= 0.0, "{belief:?}");
-    assert!(bounds.safe_rate >= model.c.min - 1e-5 && bounds.safe_rate.is_finite(), "{belief:?}");
+    assert!(bounds.safe_rate >= model.c.min - belief.slack - 1e-5 && bounds.safe_rate.is_finite(), "{belief:?}");
     assert!((1..=POINTS).contains(&belief.points));
 }
 

@@ -1,7 +1,7 @@
 //! Random windows of links that obey the model: what the beliefs say holds of the link that made them.
 
 use fairweir_game::link::{Link, random_window};
-use fairweir_game::{LinkModel, POINTS, Window, corners, exact_bounds, fast_bounds, initial_service, slice};
+use fairweir_game::{Fact, LinkModel, POINTS, Window, corners, exact_bounds, fast_bounds, initial_service, slice};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -95,4 +95,82 @@ fn sliding_keeps_the_latest_points() {
     assert_eq!((short.len, short.visible, &short.sent[..3]), (3, 3, &[28.0, 32.0, 36.0][..]));
     assert_eq!(w.latest(7), None);
     assert_eq!(w.latest(0), None);
+}
+
+/// C where two constraints meet that count from I\[0\], or where one counts from an empty queue; `None` for other kinds.
+fn c_of(facts: [Option<Fact>; 2], w: &Window) -> Option<f64> {
+    let s = |point: u8| w.delivered[usize::from(point)];
+    let rate = |amount: f64, steps: i32| amount / f64::from(steps);
+    match facts {
+        [Some(Fact::ModelC), None] => None,
+        [Some(Fact::Delivered { point, empty_at: Some(e) }), None] => {
+            Some(rate(s(point) - w.accepted(e.into()), i32::from(point) - i32::from(e)))
+        }
+        [Some(Fact::Delivered { point, empty_at: None }), Some(Fact::JitterEnds { point: end, empty_at: None })] => {
+            Some(rate(s(point) - s(end), i32::from(point) - (i32::from(end) - 1)))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn the_binding_observations_give_the_ends_of_c() {
+    let model = LinkModel::default();
+    let (mut computed, mut paired) = (0, 0);
+    for (_, w) in windows(5000) {
+        let found = exact_bounds(&w, &model).expect("explains");
+        for (binding, end) in [(found.c_min, found.bounds.c.min), (found.c_max, found.bounds.c.max)] {
+            assert!(binding.facts[0].is_some(), "{binding:?} {w:?}");
+            assert_eq!(
+                binding.points().is_empty(),
+                end == model.c.min || end == model.c.max,
+                "{binding:?} {end} {w:?}"
+            );
+            paired += usize::from(binding.points().len() >= 2);
+            if let Some(c) = c_of(binding.facts, &w) {
+                computed += 1;
+                assert!((c - end).abs() < CLOSE, "{c} {end} {binding:?} {w:?}");
+            }
+        }
+    }
+    assert!(computed > 3000 && paired > 5000, "{computed} ends computed, {paired} with two points");
+}
+
+#[test]
+fn a_gap_in_the_capacities_is_reported() {
+    // Losses by points 2 and 4, all jitter one-sided: slow links with a long queue, or fast ones that were idle in between.
+    let w = Window {
+        sent: [
+            50.780220751413175,
+            73.20517400993326,
+            103.34443063360084,
+            111.92870566676048,
+            144.2451800678171,
+            177.31493279960432,
+        ],
+        delivered: [
+            50.780220751413175,
+            67.44992657287719,
+            84.1196323943412,
+            100.7893382158052,
+            117.45904403726921,
+            134.12874985873322,
+        ],
+        lost: [0.0, 0.0, 10.090508034752247, 10.090508034752247, 17.6518458260405, 0.0],
+        visible: 5,
+        sent_next: 177.60143670346952,
+        ..Window::fresh()
+    };
+    let model = LinkModel::default();
+    let found = exact_bounds(&w, &model).expect("explains");
+    let gap = found.gap.expect("has a gap");
+    for i in 1..100 {
+        let c = gap.min + gap.width() * f64::from(i) / 100.0;
+        assert_eq!(slice(&w, &model, c), None, "{c} in {gap:?}");
+    }
+    assert!(slice(&w, &model, gap.min).is_some() && slice(&w, &model, gap.max).is_some(), "{gap:?}");
+    assert!(found.bounds.c.contains(gap.min, CLOSE) && found.bounds.c.contains(gap.max, CLOSE));
+    let without =
+        windows(5000).filter(|(_, w)| exact_bounds(w, &model).is_some_and(|found| found.gap.is_none())).count();
+    assert!(without > 4990, "{without} windows without a gap");
 }

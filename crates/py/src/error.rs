@@ -2,6 +2,7 @@
 
 use fairweir_capture::CaptureError;
 use fairweir_game::controller::ControllerError;
+use fairweir_game::observed::ObservedError;
 use fairweir_guard::TreesError;
 use fairweir_path::link::TraceError;
 use fairweir_sim::SimError;
@@ -83,6 +84,11 @@ pub fn from_controller(py: Python<'_>, e: &ControllerError) -> PyErr {
 /// A session of the game that cannot be played.
 pub fn from_game_session(py: Python<'_>, key: &str, reason: &str) -> PyErr {
     raise(py, "ConfigError", &format!("{key}: {reason}"), &[("key", text(py, key))])
+}
+
+/// Observations, or a model, that no sender has.
+pub fn from_observed(py: Python<'_>, e: &ObservedError) -> PyErr {
+    raise_with_hint(py, "ConfigError", e, &[])
 }
 
 /// A capture that cannot be read.

@@ -8,6 +8,7 @@ mod error;
 mod events;
 mod explain;
 mod fec;
+mod game;
 mod game_search;
 mod guard;
 mod observers;
@@ -51,6 +52,8 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(game_search::game_explain, m)?)?;
     m.add_function(wrap_pyfunction!(game_search::game_play, m)?)?;
     m.add_function(wrap_pyfunction!(game_search::game_random_states, m)?)?;
+    m.add_function(wrap_pyfunction!(game::game_bounds, m)?)?;
+    m.add_function(wrap_pyfunction!(game::game_believe, m)?)?;
     m.add_function(wrap_pyfunction!(guard::guard_features, m)?)?;
     m.add_function(wrap_pyfunction!(guard::guard_lessons, m)?)?;
     m.add_function(wrap_pyfunction!(guard::capture_lessons, m)?)?;
