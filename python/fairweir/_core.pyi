@@ -38,6 +38,8 @@ __all__ = [
     "parse_size",
     "parse_time",
     "parse_trace",
+    "play_video",
+    "play_video_live",
     "replay_guarded",
     "resolve_size",
     "run",
@@ -218,6 +220,33 @@ def check_certificate(question: str, certificate: str) -> int:
     Raises
     ------
     fairweir.formal.checker.RejectedError : it does not show that the question is unsatisfiable
+    """
+
+def play_video(config: str, table: str) -> str:
+    """Play a video session with an encoder's table, both as JSON; return the outcome as JSON (crates/video).
+
+    Raises
+    ------
+    ConfigError : a configuration or a table that cannot be used
+    """
+
+def play_video_live(
+    config: str,
+    encode: Callable[[int, int | None, float], tuple[float, float, float]],
+    frozen: Callable[[int, int | None], float],
+) -> str:
+    """Play a video session with a live encoder; return the outcome as JSON.
+
+    Parameters
+    ----------
+    config : JSON
+    encode : from a frame, its reference and a size in bytes to its bytes, SSIM and quantiser
+    frozen : from a frame and the older one shown in its place (None: nothing yet) to the SSIM of that
+
+    Raises
+    ------
+    ConfigError : a configuration that cannot be used
+    FairweirError : the sender asked for what a live encoder cannot do
     """
 
 def fec_repair(data: list[bytes], total: int) -> list[bytes]:

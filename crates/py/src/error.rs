@@ -8,6 +8,7 @@ use fairweir_path::link::TraceError;
 use fairweir_sim::SimError;
 use fairweir_units::{Hint, ParseError};
 use fairweir_video::fec::FecError;
+use fairweir_video::{SessionError, TableError};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -58,6 +59,20 @@ pub fn from_parse(py: Python<'_>, e: &ParseError) -> PyErr {
 /// An erasure code, or packets of one, that cannot be used.
 pub fn from_fec(py: Python<'_>, e: &FecError) -> PyErr {
     raise_with_hint(py, "ConfigError", e, &[])
+}
+
+/// A table of an encoder that cannot be used.
+pub fn from_table(py: Python<'_>, e: &TableError) -> PyErr {
+    raise_with_hint(py, "ConfigError", e, &[])
+}
+
+/// A video session that did not end well.
+pub fn from_video(py: Python<'_>, e: &SessionError) -> PyErr {
+    match e {
+        SessionError::BadConfig(error) => raise_with_hint(py, "ConfigError", error, &[]),
+        SessionError::Encoder(_) => raise(py, "FairweirError", &e.to_string(), &[]),
+        SessionError::Interrupted { .. } => PyKeyboardInterrupt::new_err(e.to_string()),
+    }
 }
 
 /// An invalid line in a trace file.

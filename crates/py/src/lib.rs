@@ -17,6 +17,7 @@ mod rehearse;
 mod replay;
 mod run;
 mod units;
+mod video;
 mod watch;
 
 use pyo3::prelude::*;
@@ -63,6 +64,8 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
     m.add_function(wrap_pyfunction!(fec::fec_repair, m)?)?;
     m.add_function(wrap_pyfunction!(fec::fec_recover, m)?)?;
+    m.add_function(wrap_pyfunction!(video::play_video, m)?)?;
+    m.add_function(wrap_pyfunction!(video::play_video_live, m)?)?;
     m.add_function(wrap_pyfunction!(rehearse::run_guarded, m)?)?;
     m.add_function(wrap_pyfunction!(replay::replay_guarded, m)?)?;
     Ok(())

@@ -42,6 +42,9 @@ pub struct Config {
     /// Record every frame.
     #[serde(default)]
     pub frames: bool,
+    /// Record every packet and every group.
+    #[serde(default)]
+    pub packets: bool,
 }
 
 /// Frames captured within this before the end do not count: they may still be on their way.

@@ -25,5 +25,5 @@ pub use metrics::{Fate, FrameRecord, Metrics, quantile};
 pub use network::NetworkConfig;
 pub use outgoing::{Frame, Group, Outgoing, Sizes, Stage};
 pub use senders::{Ack, Decision, Recovery, SENDERS, Sender, SenderConfig, SyntraConfig, Wish};
-pub use session::{Outcome, SessionError, Traffic, play, play_with};
+pub use session::{GroupRecord, Outcome, PacketRecord, SessionError, Traffic, play, play_with};
 pub use table::{Coded, Table, TableError, ssim_db};

@@ -4,7 +4,7 @@ use crate::config::{Config, TAIL};
 use crate::encoder::{Encoder, Job, Quality, TableEncoder};
 use crate::metrics::{self, Fate, FrameRecord, Metrics};
 use crate::network::{self, Network};
-use crate::outgoing::{Outgoing, Sizes, Stage};
+use crate::outgoing::{Group, Outgoing, Sizes, Stage};
 use crate::receiver::Receiver;
 use crate::senders::{Ack, Decision, Recovery, Sender, Wish};
 use crate::table::{Coded, Table};
@@ -47,6 +47,34 @@ pub struct Outcome {
     pub frames: Vec<FrameRecord>,
     /// Every decision of the sender, if asked for and if it has any to tell.
     pub decisions: Vec<Decision>,
+    /// Every packet in order of sending, if asked for.
+    pub packets: Vec<PacketRecord>,
+    /// Every group of frames, if packets are asked for.
+    pub groups: Vec<GroupRecord>,
+}
+
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PacketRecord {
+    /// Its group.
+    pub group: u32,
+    /// How many packets of the group were sent before it: below the group's `message` it carries data, else repair.
+    pub index: u32,
+    /// When it was sent, ms.
+    pub sent_ms: f64,
+    /// When it arrived, or would after the end, ms; `None`: it was lost.
+    pub arrived_ms: Option<f64>,
+}
+
+/// Frames that were sent together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupRecord {
+    /// Its frames, oldest first.
+    pub frames: Vec<u32>,
+    /// Packets that restore them.
+    pub message: u32,
+    /// Packets sent or to be sent.
+    pub total: u32,
 }
 
 /// What was sent and what of it arrived, over the time that counts.
@@ -121,6 +149,9 @@ struct Session<'a> {
     captured: u32,
     arrived: Tally,
     decisions: Vec<Decision>,
+    packets: Vec<PacketRecord>,
+    /// Packets sent, by group; counted for `packets` only.
+    sent_of: Vec<u32>,
 }
 
 /// A frame coded at one or two qualities from one reference.
@@ -155,6 +186,8 @@ impl<'a> Session<'a> {
             captured: 0,
             arrived: Tally::default(),
             decisions: Vec::new(),
+            packets: Vec::new(),
+            sent_of: Vec::new(),
         }
     }
 
@@ -245,10 +278,25 @@ impl<'a> Session<'a> {
         let bytes = self.outgoing.ledger.packet(seq).size * self.outgoing.sizes.full();
         let counts = now >= Time::ZERO.after(self.config.from_ns);
         self.arrived.sent += u64::from(counts);
-        match self.network.send(now, bytes) {
+        let fate = self.network.send(now, bytes);
+        match fate {
             network::Fate::Arrives(at) => self.flying.push_back((at, seq, group)),
             network::Fate::Lost => self.arrived.lost += u64::from(counts),
         }
+        if self.config.packets {
+            self.record_packet(now, group, fate);
+        }
+    }
+
+    fn record_packet(&mut self, now: Time, group: u32, fate: network::Fate) {
+        self.sent_of.resize(self.outgoing.groups().len(), 0);
+        let sent = &mut self.sent_of[group as usize];
+        let arrived_ms = match fate {
+            network::Fate::Arrives(at) => Some(ms(at)),
+            network::Fate::Lost => None,
+        };
+        self.packets.push(PacketRecord { group, index: *sent, sent_ms: ms(now), arrived_ms });
+        *sent += 1;
     }
 
     fn arrive(&mut self, now: Time) {
@@ -280,8 +328,7 @@ impl<'a> Session<'a> {
     }
 
     fn finish(self) -> Outcome {
-        let Session { config, encoder, outgoing, receiver, network, arrived, decisions, .. } = self;
-        let ms = |time: Time| time.as_secs_f64() * 1e3;
+        let Session { config, encoder, outgoing, receiver, network, arrived, decisions, packets, .. } = self;
         let mut records: Vec<FrameRecord> = (0..outgoing.frames().len() as u32)
             .map(|i| {
                 let frame = outgoing.frames()[i as usize];
@@ -336,8 +383,20 @@ impl<'a> Session<'a> {
             },
             frames: if config.frames { records } else { Vec::new() },
             decisions,
+            packets,
+            groups: if config.packets { outgoing.groups().iter().map(GroupRecord::of).collect() } else { Vec::new() },
         }
     }
+}
+
+impl GroupRecord {
+    fn of(group: &Group) -> GroupRecord {
+        GroupRecord { frames: group.frames.clone(), message: group.message, total: group.total }
+    }
+}
+
+fn ms(time: Time) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 impl Quality {

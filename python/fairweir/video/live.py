@@ -1,0 +1,285 @@
+"""Live runs: frames are really encoded, packets really lost, and what is judged is what a decoder shows.
+
+The simulator (crates/video) decides when packets go and which arrive; sizes of frames come from an encoder instead of a
+table. Afterwards the same packets are sent again with their bytes: cut and repaired by the erasure code, those that the
+network lost left out, recovered, decoded, compared with the source. Metrics have the definitions of the simulator.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from fairweir import _core
+from fairweir.errors import ConfigError, FairweirError
+from fairweir.video import codec as codecs
+from fairweir.video.codec import CODECS, Decoder, Encoder
+from fairweir.video.content import Clip, Frame, clip
+from fairweir.video.functional import QPS, Predicted, predict, restore
+from fairweir.video.measuring import LEAD
+from fairweir.video.painting import HEIGHT, WIDTH
+from fairweir.video.tables import decibels
+
+#: Longest live run: all pictures are held in memory, 10 MB a second.
+MOST_SECONDS: Final = 30
+#: Largest code over GF(256), packets.
+MOST_PACKETS: Final = 255
+#: Frames captured so long before the end do not count (crates/video, `TAIL`).
+TAIL_MS: Final = 2000.0
+#: Before each frame's data: its reference (or `NO_REFERENCE`) and its length, bytes.
+HEADER: Final = struct.Struct("<II")
+NO_REFERENCE: Final = 2**32 - 1
+#: The picture that both ends have at the start.
+WARM: Final = 2**32 - 2
+#: Times a frame is coded at most to meet its size, and by what factor it may miss it.
+TRIES: Final = 4
+MISS: Final = 1.15
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A frame as a live encoder coded it: `data` with its header, and what decoding it shows."""
+
+    data: bytes
+    reference: int | None
+    qp: int
+    picture: Frame
+    ssim: float
+
+
+@dataclass
+class LiveEncoder:
+    """Codes frames of a clip to sizes, each from any earlier one; the callbacks of the simulator."""
+
+    source: Clip
+    coded: dict[int, Coded] = field(default_factory=dict)
+    #: What both ends have decoded before the first frame: a run begins in the middle of a call, as tables do.
+    warm: Frame | None = None
+    _pictures: dict[int, Frame] = field(default_factory=dict)
+    #: Where the next search begins.
+    _qp: int = 28
+
+    def picture(self, frame: int) -> Frame:
+        """Return the captured frame; the content begins where tables do."""
+        if frame not in self._pictures:
+            self._pictures[frame] = self.source.frame(LEAD + frame)
+        return self._pictures[frame]
+
+    def encode(self, frame: int, reference: int | None, target: float) -> tuple[float, float, float]:
+        """Code a frame to about `target` bytes; return its bytes, SSIM and quantiser."""
+        if frame in self.coded:
+            hint = "salsify codes each frame twice: choose another sender"
+            raise ConfigError(f"frame {frame} is coded twice", hint=hint)
+        picture = self.picture(frame)
+        if not self.coded:
+            self._warm_up(target)
+        before = self.coded[reference].picture if reference is not None else None if self.coded else self.warm
+        tried: dict[int, Predicted] = {}
+        qp = self._qp
+        for _ in range(TRIES):
+            tried[qp] = predict(before, picture, qp)
+            qp = self._better(tried, target)
+            if qp in tried:
+                break
+        best = min(tried, key=lambda one: abs(np.log(_size(tried[one]) / target)))
+        self._qp = best
+        data, shown = tried[best].sent, tried[best].shown()
+        written = (NO_REFERENCE if self.coded else WARM) if reference is None else reference
+        header = HEADER.pack(written, len(data))
+        found = Coded(header + data, reference, best, shown, codecs.ssim(shown, picture))
+        self.coded[frame] = found
+        return float(len(found.data)), max(0.0, found.ssim), float(best)
+
+    def frozen(self, frame: int, shown: int | None) -> float:
+        """Return the SSIM of showing an older frame, or black, in place of `frame`."""
+        return max(0.0, codecs.ssim(_black() if shown is None else self.coded[shown].picture, self.picture(frame)))
+
+    def _warm_up(self, target: float) -> None:
+        """Code the frames before the first one at the quantiser whose predicted frames have about `target` bytes."""
+        before = [self.source.frame(i) for i in range(LEAD)]
+        finest, coarsest = QPS
+        while True:
+            qp = (finest + coarsest) // 2
+            encoder, decoder = Encoder(CODECS["x264"], qp), Decoder(CODECS["x264"])
+            data = [encoder.encode(picture) for picture in before]
+            if finest >= coarsest:
+                break
+            mean = sum(map(len, data[1:])) / (LEAD - 1)
+            finest, coarsest = (qp + 1, coarsest) if mean > target else (finest, qp)
+        self.warm, self._qp = [decoder.decode(one) for one in data][-1], qp
+
+    def _better(self, tried: Mapping[int, Predicted], target: float) -> int:
+        """Return the quantiser to try next: one of `tried` if that is near enough, or nothing is between."""
+        sizes = {qp: _size(one) for qp, one in sorted(tried.items())}
+        near = min(sizes, key=lambda qp: abs(np.log(sizes[qp] / target)))
+        if 1 / MISS <= sizes[near] / target <= MISS:
+            return near
+        finer = max((qp for qp in sizes if sizes[qp] > target), default=None)
+        coarser = min((qp for qp in sizes if sizes[qp] <= target), default=None)
+        if finer is not None and coarser is not None and finer < coarser:
+            # Sizes are nearly exponential in the quantiser.
+            part = np.log(sizes[finer] / target) / np.log(sizes[finer] / sizes[coarser])
+            between = round(finer + part * (coarser - finer))
+            return near if coarser - finer == 1 else int(np.clip(between, finer + 1, coarser - 1))
+        # Four quantisers halve a frame, more or less.
+        return int(np.clip(round(near + 4 * np.log2(sizes[near] / target)), *QPS))
+
+
+def _size(coded: Predicted) -> int:
+    return HEADER.size + len(coded.sent)
+
+
+def _black() -> Frame:
+    black = np.full((HEIGHT * 3 // 2, WIDTH), 128, np.uint8)
+    black[:HEIGHT] = 16
+    return black
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A live run.
+
+    Attributes
+    ----------
+    simulated : the simulator's outcome, with sizes and qualities of the encoder
+    shown : metrics of what the receiver's decoder shows, under the names of the simulator's
+    recovered : groups of frames that were complete only because of repair packets
+    """
+
+    simulated: dict[str, Any]
+    shown: dict[str, float]
+    recovered: int
+
+
+def play(config: Mapping[str, Any], content: str, seed: int = 1) -> LiveRun:
+    """Play a session with a live encoder, then decode what its packets carried.
+
+    Parameters
+    ----------
+    config : of the simulator (crates/video, `Config`), base units
+    content : a key of `content.KINDS`
+    seed : of the content
+
+    Raises
+    ------
+    ConfigError : a longer run than `MOST_SECONDS`, or a configuration that the simulator refuses
+    FairweirError : what is decoded differs from what was sent, which is a bug
+    """
+    codecs.require()
+    if config["duration_ns"] > MOST_SECONDS * 1_000_000_000:
+        raise ConfigError(
+            f"a live run has {MOST_SECONDS} s at most", key="duration_ns", hint="play from a table instead"
+        )
+    encoder = LiveEncoder(clip(content, seed))
+    wanted = json.dumps({**config, "frames": True, "packets": True})
+    simulated = json.loads(_core.play_video_live(wanted, encoder.encode, encoder.frozen))
+    data = {frame: coded.data for frame, coded in encoder.coded.items()}
+    receiver = Receiver(data, int(config["payload_bytes"]), encoder.warm)
+    receiver.play(simulated["groups"], simulated["packets"], config["duration_ns"] / 1e6, config["decode_ns"] / 1e6)
+    captured = [record["captured_ms"] for record in simulated["frames"]]
+    counted = (config.get("from_ns", 0) / 1e6, config["duration_ns"] / 1e6 - TAIL_MS)
+    return LiveRun(simulated, receiver.metrics(encoder, captured, counted, config["fps"]), receiver.recovered)
+
+
+class Receiver:
+    """The far end: packets with bytes in, pictures out.
+
+    Parameters
+    ----------
+    sent : coded frames with their headers
+    payload : bytes that a packet carries at most
+    warm : decoded before the first frame
+    """
+
+    def __init__(self, sent: Mapping[int, bytes], payload: int, warm: Frame | None) -> None:
+        self._sent = sent
+        self._payload = payload
+        self._decoded = {} if warm is None else {WARM: warm}
+        self._waiting: dict[int, tuple[int | None, bytes]] = {}
+        #: When frames are shown, ms; only those that are newer than all before.
+        self.shown: dict[int, float] = {}
+        self.recovered = 0
+
+    def play(
+        self, groups: list[dict[str, Any]], packets: list[dict[str, Any]], end_ms: float, decode_ms: float
+    ) -> None:
+        """Receive the packets that the network delivered before the end, in their order of arrival."""
+        codes: dict[int, list[bytes]] = {}
+        received: dict[int, dict[int, bytes]] = {}
+        arrivals = (packet for packet in packets if packet["arrived_ms"] is not None and packet["arrived_ms"] < end_ms)
+        for packet in sorted(arrivals, key=lambda one: one["arrived_ms"]):
+            number, group = packet["group"], groups[packet["group"]]
+            if number not in codes:
+                codes[number] = self._packets(group)
+            have = received.setdefault(number, {})
+            have[packet["index"]] = codes[number][packet["index"]]
+            if len(have) == group["message"]:
+                self.recovered += max(have) >= group["message"]
+                data = b"".join(_core.fec_recover(group["message"], group["total"], have))
+                self._complete(group["frames"], data)
+                self._decode(packet["arrived_ms"] + decode_ms)
+
+    def _packets(self, group: dict[str, Any]) -> list[bytes]:
+        """Return a group's packets: its frames cut to one length, and their repair."""
+        message, total = group["message"], group["total"]
+        data = b"".join(self._sent[frame] for frame in group["frames"])
+        if -(-len(data) // self._payload) != message:
+            raise FairweirError(f"{len(data)} bytes in {message} packets of {self._payload}")
+        if total > MOST_PACKETS:
+            raise FairweirError(f"{total} packets in a group; the code has {MOST_PACKETS}", hint="lower the rate")
+        length = -(-len(data) // message)
+        padded = data.ljust(message * length, b"\0")
+        cut = [padded[i * length : (i + 1) * length] for i in range(message)]
+        return cut + _core.fec_repair(cut, total)
+
+    def _complete(self, frames: list[int], data: bytes) -> None:
+        for frame in frames:
+            reference, length = HEADER.unpack_from(data)
+            body, data = data[HEADER.size : HEADER.size + length], data[HEADER.size + length :]
+            self._waiting[frame] = (None if reference == NO_REFERENCE else reference, body)
+
+    def _decode(self, at_ms: float) -> None:
+        """Decode what has its reference, oldest first; show it unless a newer frame was shown."""
+        for frame in sorted(self._waiting):
+            reference, body = self._waiting[frame]
+            if reference is not None and reference not in self._decoded:
+                continue
+            del self._waiting[frame]
+            before = None if reference is None else self._decoded[reference]
+            self._decoded[frame] = restore(before, body)
+            if frame > max(self.shown, default=-1):
+                self.shown[frame] = at_ms
+
+    def metrics(
+        self, encoder: LiveEncoder, captured: list[float], counted: tuple[float, float], fps: float
+    ) -> dict[str, float]:
+        """Return delay (capture to display), quality of what is on display for each frame, and frames a second."""
+        delays, qualities, newest = [], [], None
+        for frame, at_ms in enumerate(captured):
+            newest = frame if frame in self.shown else newest
+            if not counted[0] <= at_ms <= counted[1]:
+                continue
+            display = _black() if newest is None else self._decoded[newest]
+            qualities.append(max(0.0, codecs.ssim(display, encoder.picture(frame))))
+            if frame in self.shown:
+                delays.append(self.shown[frame] - at_ms)
+        db = decibels(np.array(qualities))
+        delay = np.quantile(delays, (0.5, 0.95)) if delays else np.full(2, np.nan)
+        return {
+            "captured": len(qualities),
+            "shown": len(delays),
+            "fps": fps * len(delays) / max(1, len(qualities)),
+            "delay_p50_ms": float(delay[0]),
+            "delay_p95_ms": float(delay[1]),
+            "ssim_p25_db": float(np.quantile(db, 0.25)),
+            "ssim_p50_db": float(np.quantile(db, 0.5)),
+            "ssim_mean_db": float(db.mean()),
+        }
