@@ -1,0 +1,110 @@
+"""Policies judged by what they do to links: agreement with a search says little, since ties decide the product.
+
+A tree that agreed with the search in 97 % of situations may idle in all of them that tie. So trees are compared by
+closed loops on links that nobody sampled, and the search plays the same ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairweir import _core
+from fairweir.game.query import GameQuery
+from fairweir.game.sampling import Floats, Policy, Progress
+from fairweir.intervals import Scale, interval
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a policy got on each of several sessions.
+
+    Attributes
+    ----------
+    goodput : (sessions,), message packets received in time (of a controller of a rate: packets delivered) over what the
+        link could carry
+    frames : (sessions,), batches received in time per step; 0 of a controller of a rate
+    queue : (sessions,), mean queue in steps of the link's capacity
+    lost : (sessions,), packets lost
+    """
+
+    goodput: Floats
+    frames: Floats
+    queue: Floats
+    lost: Floats
+
+    def document(self) -> dict[str, Any]:
+        """Return means with 95 % intervals."""
+        return {
+            name: {"mean": found.value, "lo": found.lo, "hi": found.hi}
+            for name in ("goodput", "frames", "queue", "lost")
+            for found in [interval(list(getattr(self, name)), Scale.POSITIVE)]
+        }
+
+
+def score(query: GameQuery, played: Sequence[str], policy: Policy, *, workers: int, progress: Progress) -> Score:
+    """Play every session with a policy.
+
+    Parameters
+    ----------
+    played : sessions, JSON
+    policy : a controller, or None: the search
+    workers : int, threads
+    """
+
+    def play(session: str) -> dict[str, float]:
+        return dict(json.loads(_core.game_play(query.core, session, policy)[0]))
+
+    rows = []
+    with ThreadPoolExecutor(workers) as pool:
+        for number, row in enumerate(pool.map(play, played)):
+            rows.append(row)
+            progress(number + 1, len(played))
+    is_video = query.kind == "video"
+
+    def column(name: str) -> Floats:
+        return np.array([row[name] for row in rows], float)
+
+    return Score(
+        column("goodput" if is_video else "utilization"),
+        column("frames_per_step") if is_video else np.zeros(len(rows)),
+        column("mean_queue"),
+        column("lost"),
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A tree against the search on the same sessions.
+
+    Attributes
+    ----------
+    goodput, frames : ratios of means, 1 if the tree does as well as the search
+    queue : difference of the mean queues in steps, positive if the tree's are longer
+    """
+
+    goodput: float
+    frames: float
+    queue: float
+
+    @property
+    def merit(self) -> float:
+        """What to choose by: the smaller ratio, of which no more than 1.02 counts, less a price of longer queues."""
+        return min(self.goodput, self.frames, 1.02) - 0.05 * max(self.queue, 0.0)
+
+
+def compare(tree: Score, search: Score) -> Comparison:
+    """Return how a tree does compared with the search."""
+
+    def ratio(of: Floats, by: Floats) -> float:
+        return float(of.mean() / by.mean()) if by.mean() > 0 else 1.0
+
+    return Comparison(
+        ratio(tree.goodput, search.goodput), ratio(tree.frames, search.frames),
+        float(tree.queue.mean() - search.queue.mean()),
+    )  # fmt: skip

@@ -1,0 +1,51 @@
+"""A distilled tree as a controller file (docs/formal/game.md, "Controller files")."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import fairweir
+from fairweir.game.controller import FORMAT
+from fairweir.game.distil import Tree
+from fairweir.game.query import GameQuery
+from fairweir.game.sampling import feature_names
+
+#: What a query may leave out, as ``crates/game`` has it.
+_DEFAULTS: Final[dict[str, Any]] = {"step": "50ms", "points": 6, "encoder": [1.0, 1.0], "probe_period": 200}
+
+
+def controller_document(query: GameQuery, tree: Tree, name: str | None = None) -> dict[str, Any]:
+    """Return the controller that decides by `tree` behind the query's shield.
+
+    Parameters
+    ----------
+    name : str, default the query's
+    """
+    game = json.loads(query.core.to_json())
+    leaves = json.loads(query.core.leaves())
+    features = feature_names()
+    nodes = [
+        {"leaf": leaves[node.template]}
+        if node.is_leaf
+        else {"feature": {features[node.feature]: 1.0}, "at_most": node.at_most, "then": node.then, "else": node.other}
+        for node in tree.nodes
+    ]
+    return {
+        "format": FORMAT,
+        "name": name or query.name,
+        "kind": query.kind.value,
+        "query": query.name,
+        "query_sha256": query.fingerprint,
+        "version": fairweir.__version__,
+        **{key: game.get(key, default) for key, default in _DEFAULTS.items()},
+        "model": {"c": game["model"]["c"], "b": game["model"]["b"]},
+        "nodes": nodes,
+        "shield": game["shield"],
+        "proofs": [],
+    }
+
+
+def controller_text(document: dict[str, Any]) -> str:
+    """Return the file's text."""
+    return json.dumps(document, indent=1) + "\n"

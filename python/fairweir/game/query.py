@@ -1,0 +1,161 @@
+"""A query of the game: links, actions and objective for the search, and how a tree is distilled from its decisions.
+
+``crates/game`` reads and checks the tables of the game itself; ``[sampling]`` and ``[tree]`` are read here
+(docs/formal/game.md; ``queries/game/``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fairweir import _core
+from fairweir.complaints import explain
+from fairweir.game.controller import Kind
+from fairweir.scenario import read_document
+from fairweir.units import Duration
+
+_OURS: Final = ("sampling", "tree")
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Sampling(_Table):
+    """Where the search is asked for its decisions.
+
+    Attributes
+    ----------
+    sessions : closed loops of the search on random links, with random actions now and then
+    noise : fraction of random actions in them
+    boxes : random situations that no policy led to
+    rounds : of dataset aggregation (DAgger): the tree so far plays, the search says what it would have done
+    sessions_per_round : closed loops of the tree in each round
+    every : of a session's steps, one in so many is labelled
+    depth : horizon of the labels in steps; default the query's
+    seed : of sessions, situations and what is held out
+    """
+
+    sessions: int = Field(40, ge=2, le=100_000, examples=["40"])
+    noise: float = Field(0.05, ge=0.0, le=1.0, examples=["0.05"])
+    boxes: int = Field(1000, ge=0, le=1_000_000, examples=["1000"])
+    rounds: int = Field(3, ge=0, le=50, examples=["3"])
+    sessions_per_round: int = Field(30, ge=1, le=100_000, examples=["30"])
+    every: int = Field(1, ge=1, le=1000, examples=["1"])
+    depth: int | None = Field(None, ge=1, le=8, examples=["4"])
+    seed: int = Field(1, ge=0, le=2**31, examples=["1"])
+
+
+class Trees(_Table):
+    """The trees that are fitted, and how one is chosen.
+
+    Attributes
+    ----------
+    leaves : maximum numbers of leaves to try
+    min_samples : labelled situations in a leaf, at least
+    preferences : prices of a template's place in the list, over the price of a wrong decision: how strongly ties go to
+        the plainest action
+    trials : sessions of the closed loop by which the tree is chosen; none of them was sampled
+    """
+
+    leaves: list[int] = Field([12, 20, 30, 40], min_length=1, max_length=20, examples=["[12, 20, 30, 40]"])
+    min_samples: int = Field(8, ge=1, examples=["8"])
+    preferences: list[float] = Field([0.01], min_length=1, max_length=10, examples=["[0.001, 0.01]"])
+    trials: int = Field(40, ge=2, le=10_000, examples=["40"])
+
+
+class _Tables(BaseModel):
+    """The tables of this side."""
+
+    model_config = ConfigDict(extra="forbid")
+    sampling: Sampling = Sampling()
+    tree: Trees = Trees()
+
+
+@dataclass(frozen=True)
+class GameQuery:
+    """What is synthesised: a game, and how a tree is made of its decisions.
+
+    Attributes
+    ----------
+    document : the file as it was read, with overrides
+    source : its path
+    sampling, trees : the tables of this side
+    """
+
+    document: dict[str, Any]
+    source: Path
+    sampling: Sampling
+    trees: Trees
+
+    @classmethod
+    def load(cls, path: Path, document: dict[str, Any] | None = None) -> GameQuery:
+        """Read a query.
+
+        Parameters
+        ----------
+        path : Path of the TOML file
+        document : what it holds, if it was read already
+
+        Raises
+        ------
+        ConfigError : no such file, no TOML, or a value that is wrong; names file, key and value
+        """
+        found = read_document(path) if document is None else document
+        ours = {key: found[key] for key in _OURS if key in found}
+        try:
+            tables = _Tables.model_validate(ours)
+        except ValidationError as error:
+            raise explain(error, _Tables, ours, str(path)) from None
+        query = cls(found, path, tables.sampling, tables.tree)
+        try:
+            _ = query.core
+        except Exception as error:
+            if hasattr(error, "source") and getattr(error, "source", None) is None:
+                error.source = str(path)
+            raise
+        return query
+
+    @property
+    def name(self) -> str:
+        """The query's name."""
+        return self.core.name
+
+    @property
+    def kind(self) -> Kind:
+        """What its controller decides."""
+        return Kind(self.document["kind"])
+
+    @cached_property
+    def core(self) -> _core.GameQuery:
+        """The game, for :mod:`fairweir._core`."""
+        game = {key: value for key, value in self.document.items() if key not in _OURS}
+        return _core.GameQuery(json.dumps(game))
+
+    @cached_property
+    def labels(self) -> _core.GameQuery:
+        """The game with the horizon of labels."""
+        depth = self.sampling.depth
+        return self.core if depth is None else self.core.with_depth(depth)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything in it, as hexadecimal digits."""
+        return hashlib.sha256(json.dumps(self.document, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def step(self) -> Duration:
+        """The length of a step."""
+        return Duration.parse(self.document.get("step", "50ms"))
+
+
+def is_game(document: dict[str, Any]) -> bool:
+    """Return whether a document is a query of the game rather than of a template of rules."""
+    return "kind" in document and "template" not in document

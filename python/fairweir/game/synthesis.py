@@ -1,0 +1,251 @@
+"""Decision synthesis, from a query to a proved tree: sample, label by search, fit, aggregate, choose, prove.
+
+Labels, fits and closed loops are deterministic: the same query gives the same tree on any number of threads. Finished
+labels are stored, so that an interrupted synthesis goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from fairweir import _core
+from fairweir.formal.kept import write_text
+from fairweir.game.closed_loop import Comparison, Score, compare, score
+from fairweir.game.controller import Controller
+from fairweir.game.distil import Regrets, Tree, candidates, fit, last_components, regrets
+from fairweir.game.export import controller_document, controller_text
+from fairweir.game.proofs import Prover, Verdict
+from fairweir.game.query import GameQuery
+from fairweir.game.sampling import Labelled, Store, label, sessions, visited
+
+#: Seeds of what is played apart from training: situations held out, and sessions by which a tree is chosen and judged.
+HELD_OUT: Final = 501
+CHOOSING: Final = 701
+JUDGING: Final = 901
+#: Of the sessions on policy, one in so many is held out of training.
+HELD_OUT_PART: Final = 5
+#: A tree that is this much worse than the best in its closed loop is not preferred for having fewer leaves.
+WORTH_A_LEAF: Final = 0.0005
+
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A fitted tree with what is known of it.
+
+    Attributes
+    ----------
+    name : str, how it was fitted
+    free : fraction of held-out situations in which its decision has no regret
+    closed : how it does compared with the search, on sessions that choose
+    """
+
+    name: str
+    tree: Tree
+    free: float
+    closed: Comparison
+
+    @property
+    def merit(self) -> float:
+        """The closed loop's merit, less a little for each leaf."""
+        return self.closed.merit - WORTH_A_LEAF * self.tree.leaves
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What a synthesis found.
+
+    Attributes
+    ----------
+    candidates : all trees of the last round, in the order in which they were fitted
+    chosen : the one of most merit
+    free_of_search_path : fraction without regret where the search itself came
+    judged, search : closed loops of the chosen tree and of the search on sessions that did not choose
+    labelled : situations by their source
+    document : the controller file
+    verdicts : a claim of a leaf each
+    """
+
+    query: GameQuery
+    candidates: tuple[Candidate, ...]
+    chosen: Candidate
+    judged: Score
+    search: Score
+    labelled: dict[str, int]
+    document: dict[str, Any]
+    verdicts: tuple[Verdict, ...] = field(repr=False, default=())
+
+    @property
+    def closed(self) -> Comparison:
+        """The chosen tree against the search, on sessions that did not choose it."""
+        return compare(self.judged, self.search)
+
+    @property
+    def is_proved(self) -> bool:
+        """Is every claim of every leaf proved, or says nothing since nothing comes to the leaf?"""
+        return bool(self.verdicts) and all(v.outcome.value in {"proved", "vacuous"} for v in self.verdicts)
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What a synthesis works with.
+
+    Attributes
+    ----------
+    directory : Path, of labels, controller and report
+    workers : threads of searches and closed loops
+    report : called with what is done, and how much of how much
+    """
+
+    query: GameQuery
+    directory: Path
+    workers: int
+    report: Report
+
+    def synthesise(self) -> Synthesis:
+        """Run all stages.
+
+        Raises
+        ------
+        ConfigError : the directory holds another query's labels
+        KeyboardInterrupt : finished labels are stored
+        """
+        query, store = self.query, Store(self.directory, f"{self.query.fingerprint} {_core.__version__}")
+        store.begin()
+        sampling = query.sampling
+        parts = {"search": self._labelled(store, "search", None, sampling.sessions, sampling.seed)}
+        if sampling.boxes:
+            parts["random"] = self._random(store)
+        held_out = self._labelled(
+            store, "held-out", None, max(2, sampling.sessions // HELD_OUT_PART), sampling.seed + HELD_OUT
+        )
+        for number in range(1, sampling.rounds + 1):
+            tree = self._quick(Labelled.join(list(parts.values())))
+            policy = _core.GameController(controller_text(controller_document(query, tree)))
+            count, seed = sampling.sessions_per_round, sampling.seed + number
+            parts[f"round-{number}"] = self._labelled(store, f"round-{number}", policy, count, seed)
+            held = self._labelled(
+                store, f"held-out-{number}", policy, max(2, count // HELD_OUT_PART), sampling.seed + HELD_OUT + number
+            )
+            held_out = Labelled.join([held_out, held])
+        found = Labelled.join(list(parts.values()))
+        tried = self._candidates(found, regrets(found), held_out)
+        chosen = max(tried, key=lambda candidate: candidate.merit)
+        document = controller_document(query, chosen.tree)
+        judging = list(sessions(query, query.trees.trials, sampling.seed + JUDGING))
+        judged = self._score(document, judging, "closed loops of the tree")
+        search = self._score(None, judging, "closed loops of the search")
+        write_text(self.directory / "controller.json", controller_text(document))
+        verdicts = tuple(self._prove(document))
+        document["proofs"] = [_proof(verdict) for verdict in verdicts]
+        write_text(self.directory / "controller.json", controller_text(document))
+        labelled = {**{name: len(part) for name, part in parts.items()}, "held out": len(held_out)}
+        return Synthesis(query, tuple(tried), chosen, judged, search, labelled, document, verdicts)
+
+    def _labelled(
+        self, store: Store, name: str, policy: _core.GameController | None, count: int, seed: int
+    ) -> Labelled:
+        templates = len(self.query.core.actions)
+        if (kept := store.kept(name, templates)) is not None:
+            return kept
+        noise = self.query.sampling.noise if policy is None else 0.0
+        played = list(sessions(self.query, count, seed, noise))
+        states = visited(self.query, played, policy, lambda a, b: self.report(f"{name}: sessions", a, b))
+        found = label(self.query, states, self.workers, lambda a, b: self.report(f"{name}: labels", a, b))
+        store.keep(name, found)
+        return found
+
+    def _random(self, store: Store) -> Labelled:
+        templates = len(self.query.core.actions)
+        if (kept := store.kept("random", templates)) is not None:
+            return kept
+        states = _core.game_random_states(self.query.core, self.query.sampling.boxes, self.query.sampling.seed)
+        found = label(self.query, states, self.workers, lambda a, b: self.report("random: labels", a, b))
+        store.keep("random", found)
+        return found
+
+    def _quick(self, found: Labelled) -> Tree:
+        """Return the tree that plays the next round: as large as any that is tried."""
+        trees = self.query.trees
+        return fit(
+            found, regrets(found), leaves=max(trees.leaves), min_samples=trees.min_samples,
+            preference=trees.preferences[0],
+        )  # fmt: skip
+
+    def _candidates(self, found: Labelled, regret: Regrets, held_out: Labelled) -> list[Candidate]:
+        query = self.query
+        choosing = list(sessions(query, query.trees.trials, query.sampling.seed + CHOOSING))
+        search = self._score(None, choosing, "closed loops of the search")
+        held_regret, last = regrets(held_out), last_components(query, held_out)
+        tried: dict[Tree, Candidate] = {}
+        for name, tree in candidates(query, found, regret):
+            if tree not in tried:
+                free = float(np.mean(held_regret.is_free(tree.choices(held_out.features), last)))
+                played = self._score(controller_document(query, tree), choosing, f"closed loops of {name}")
+                tried[tree] = Candidate(name, tree, free, compare(played, search))
+        return list(tried.values())
+
+    def _score(self, document: dict[str, Any] | None, played: list[str], words: str) -> Score:
+        policy = None if document is None else _core.GameController(controller_text(document))
+        return score(self.query, played, policy, workers=self.workers, progress=lambda a, b: self.report(words, a, b))
+
+    def _prove(self, document: dict[str, Any]) -> list[Verdict]:
+        from fairweir.game.claims import default_claims
+        from fairweir.game.realise import Realiser
+
+        path = self.directory / "controller.json"
+        controller = Controller.parse(controller_text(document).encode(), str(path))
+        prover = Prover(realiser=Realiser(controller.links, controller.points))
+        leaves = len(controller.leaves)
+        return prover.prove(
+            controller, list(default_claims(controller.kind)), lambda done: self.report("proofs", done, leaves)
+        )
+
+
+def _proof(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as a controller file has it: a claim that says nothing is not known to hold."""
+    outcome, detail = verdict.outcome.value, verdict.reason
+    if outcome == "vacuous":
+        outcome, detail = "unknown", f"vacuous: {detail}"
+    row = {"claim": verdict.claim.text, "leaf": verdict.leaf, "status": outcome}
+    return {**row, "detail": detail} if detail else row
+
+
+def summary(found: Synthesis) -> dict[str, Any]:
+    """Return what ``--json`` prints, beside where the files are."""
+    outcomes: dict[str, int] = {}
+    for verdict in found.verdicts:
+        outcomes[verdict.outcome.value] = outcomes.get(verdict.outcome.value, 0) + 1
+    return {
+        "query": found.query.name,
+        "labelled": found.labelled,
+        "candidates": [
+            {
+                "name": one.name, "leaves": one.tree.leaves, "zero_regret": one.free,
+                "goodput_ratio": one.closed.goodput, "frames_ratio": one.closed.frames,
+                "queue_difference_steps": one.closed.queue,
+                "is_chosen": one is found.chosen,
+            }
+            for one in found.candidates
+        ],
+        "leaves": found.chosen.tree.leaves,
+        "zero_regret": found.chosen.free,
+        "goodput_ratio": found.closed.goodput,
+        "frames_ratio": found.closed.frames,
+        "tree": found.judged.document(),
+        "search": found.search.document(),
+        "proofs": outcomes,
+        "is_proved": found.is_proved,
+    }  # fmt: skip
+
+
+def documented(found: Synthesis) -> str:
+    """Return the summary as a JSON text."""
+    return json.dumps(summary(found), indent=1) + "\n"
