@@ -44,6 +44,7 @@ __all__ = [
     "resolve_size",
     "run",
     "run_guarded",
+    "video_senders",
 ]
 
 __version__: str
@@ -248,6 +249,9 @@ def play_video_live(
     ConfigError : a configuration that cannot be used
     FairweirError : the sender asked for what a live encoder cannot do
     """
+
+def video_senders() -> list[tuple[str, str]]:
+    """Return name and summary of every sender of video."""
 
 def fec_repair(data: list[bytes], total: int) -> list[bytes]:
     """Return the repair packets of a systematic Reed-Solomon code (RFC 5510, GF(256)) of `total` packets.

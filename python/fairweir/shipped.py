@@ -1,8 +1,8 @@
-"""The files that come with fairweir: scenarios, rules, queries, policies, encoders and templates, by name.
+"""The files that come with fairweir: scenarios, rules, queries, policies, controllers, encoders and templates, by name.
 
 They are package data: a wheel holds them in ``fairweir/data``. In the repository ``python/fairweir/data`` has links to
-the folders ``scenarios/``, ``rules/``, ``queries/``, ``policies/`` and ``encoders/`` at the top, so that there is one
-copy of each.
+the folders ``scenarios/``, ``rules/``, ``queries/``, ``policies/``, ``controllers/`` and ``encoders/`` at the top, so
+that there is one copy of each.
 """
 
 from __future__ import annotations
@@ -36,9 +36,12 @@ class Kind:
 #: By the word that ``fairweir list`` takes. Experiments are scenarios with published outcomes (docs/reproduce.md).
 KINDS: Final = {
     "scenarios": Kind("scenario", "scenarios", ("*.toml", "agree/*.toml", "guard/*.toml")),
+    "video": Kind("video scenario", "scenarios/video", ("*.toml",)),
     "experiments": Kind("published experiment", "scenarios/published", ("*.toml",)),
     "rules": Kind("rule", "rules", ("*.toml",)),
     "queries": Kind("query", "queries", ("*.toml",)),
+    "game-queries": Kind("query of the game", "queries/game", ("*.toml",)),
+    "controllers": Kind("controller", "controllers", ("*.json",)),
     "policies": Kind("policy", "policies", ("*.toml",)),
     "forests": Kind("forest", "policies/forests", ("*.json",)),
     "encoders": Kind("table of an encoder", "encoders", ("*.json",)),

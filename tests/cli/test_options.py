@@ -19,6 +19,7 @@ from fairweir.cli.main import _app, main
 from fairweir.cli.modes import RULES
 from fairweir.formal.lemmas.suites import SUITES, Suite
 from fairweir.scenario import Scenario
+from fairweir.units import Duration
 
 SCENARIO = """
 duration = "1s"
@@ -309,6 +310,16 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--given": Effect("verify cc_qdel --given C_L>={}", "0.25", "0.5", VERIFY,
                           lambda c: float(Fraction(c[0][0].given[0].written.partition(">=")[2].strip()))),
     },
+    "video evaluate": {
+        "--seeds": Effect("video evaluate fixed --out {tmp}/out --seeds {}", "2", "4",
+                          "fairweir.cli.video_evaluate.run_all", lambda c: float(c[1]["seeds"])),
+        "--duration": Effect("video evaluate fixed --out {tmp}/out --duration {}", "10s", "20s",
+                             "fairweir.cli.video_evaluate.run_all", lambda c: Duration.parse(c[0][0][0].duration).s),
+    },
+    "video run": {
+        "--duration": Effect("video run fixed --duration {}", "10s", "20s", "fairweir.cli.video_run.play",
+                             lambda c: Duration.parse(c[0][0].duration).s),
+    },
     "video tables": {
         "--frames": Effect("video tables screen-x264 --out {tmp}/out --frames {}", "2", "4",
                            "fairweir.video.measuring.map_jobs", lambda c: float(c[0][1][0].frames)),
@@ -348,6 +359,8 @@ OTHERS = {
     "synth": "QUERY --set --out --workers --solver --every-member --json",
     "tradeoff": "ALLOWANCES --json",
     "verify": "CCA --model --buffer --beliefs --timeouts --solver --both --certificate --out --write --list --json",
+    "video evaluate": "SCENARIOS --trace --sender --encoder --out --workers --json",
+    "video run": "SCENARIO --sender --trace --encoder --seed --explain --report --json",
     "video tables": "NAMES --out --seed --workers --json",
 }  # fmt: skip
 

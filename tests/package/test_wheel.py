@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 #: Where fairweir's dependencies are; the editable install of fairweir itself is not found through it.
 DEPENDENCIES = Path(sysconfig.get_path("purelib"))
-TOPS = ("scenarios", "rules", "queries", "policies", "encoders")
+TOPS = ("scenarios", "rules", "queries", "policies", "controllers", "encoders")
 
 #: Loaded by every process of the fresh environment: whoever looks into the clone fails.
 NO_CLONE = f"""

@@ -66,6 +66,7 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(fec::fec_recover, m)?)?;
     m.add_function(wrap_pyfunction!(video::play_video, m)?)?;
     m.add_function(wrap_pyfunction!(video::play_video_live, m)?)?;
+    m.add_function(wrap_pyfunction!(video::video_senders, m)?)?;
     m.add_function(wrap_pyfunction!(rehearse::run_guarded, m)?)?;
     m.add_function(wrap_pyfunction!(replay::replay_guarded, m)?)?;
     Ok(())

@@ -4,10 +4,18 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use fairweir_units::Time;
-use fairweir_video::{CallbackEncoder, Coded, Config, Job, Outcome, Quality, SessionError, Table, play, play_with};
+use fairweir_video::{
+    CallbackEncoder, Coded, Config, Job, Outcome, Quality, SENDERS, SessionError, Table, play, play_with,
+};
 use pyo3::prelude::*;
 
 use crate::error;
+
+/// Name and summary of every sender of video.
+#[pyfunction]
+pub fn video_senders() -> Vec<(&'static str, &'static str)> {
+    SENDERS.to_vec()
+}
 
 /// Play a session, its configuration as JSON, with an encoder's table as JSON; the outcome as JSON.
 #[pyfunction]

@@ -21,7 +21,7 @@ from fairweir.scenario import read_document
 from fairweir.suggestions import did_you_mean
 
 #: For the help text; :data:`_SOURCES` has the same.
-KINDS = "ccas, rules, exhibits, scenarios, experiments, policies, challenges, models, queries, suites"
+KINDS = "ccas, rules, exhibits, scenarios, experiments, video, senders, policies, challenges, models, queries, suites"
 
 
 #: Units of parameters by the ends of their names (CONTRIBUTING.md); texts have theirs within.
@@ -116,6 +116,18 @@ def _suites() -> list[dict[str, Any]]:
     return [{"name": name, "summary": suite.shows} for name, suite in SUITES.items()]
 
 
+def _senders() -> list[dict[str, Any]]:
+    from fairweir.video.senders import ARGUMENTS, senders
+
+    return [
+        {
+            "name": name,
+            "summary": f"{summary}; {name}:ARGUMENT is {ARGUMENTS[name][0]}" if name in ARGUMENTS else summary,
+        }
+        for name, summary in senders().items()
+    ]
+
+
 def _exhibits() -> list[dict[str, Any]]:
     from fairweir.audit.exhibits.registry import FAMILIES
 
@@ -129,6 +141,8 @@ _SOURCES: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
     "exhibits": _exhibits,
     "scenarios": partial(_described, "scenarios"),
     "experiments": partial(_described, "experiments"),
+    "video": partial(_described, "video"),
+    "senders": _senders,
     "policies": _policies,
     "challenges": _challenges,
     "models": _models,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from fairweir.cli.video_evaluate import evaluate
+from fairweir.cli.video_run import run
 from fairweir.cli.video_tables import tables
 
 video_app = typer.Typer(no_args_is_help=True, help="Send video over simulated links.")
@@ -14,4 +16,6 @@ def _video() -> None:
     """Send video over simulated links."""
 
 
+video_app.command("run")(run)
+video_app.command("evaluate")(evaluate)
 video_app.command("tables")(tables)

@@ -1,0 +1,116 @@
+"""``fairweir video evaluate``: senders against the bars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from fairweir.cli import output
+from fairweir.cli.options import AsJson, file_of
+from fairweir.cli.progress import meter
+from fairweir.cli.video_run import Length, number, prepare
+from fairweir.video.evaluate import FOUR, Bar, Evaluation, Kept, mean_sessions
+from fairweir.video.evaluate import evaluate as run_all
+from fairweir.video.scenario import VideoScenario
+from fairweir.video.senders import Sender
+
+
+def evaluate(
+    scenarios: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[SCENARIO]...", parser=file_of("video"), help=f"Default {', '.join(FOUR)}."),
+    ] = None,
+    *,
+    trace: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Also the link of a mahimahi trace. May repeat.")
+    ] = None,
+    sender: Annotated[
+        list[str] | None,
+        typer.Option(help="Sender that is compared, as for video run; default rules. May repeat."),
+    ] = None,
+    encoder: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Table of an encoder; default each scenario's. May repeat.")
+    ] = None,
+    duration: Length = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 3,
+    out: Annotated[
+        Path, typer.Option(help="Write report.html and results.json here; finished sessions found here are reused.")
+    ] = Path("runs/video"),
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare senders with the bars, beside GCC, Vegas, Salsify and the published tree; exit 1 if a bar is missed."""
+    candidates = [Sender.parse(word) for word in sender or ["rules"]]
+    links: list[VideoScenario] = []
+    tables: list[str | None] = [*encoder] if encoder else [None]
+    for table in tables:
+        links += [prepare(path, None, table, duration) for path in scenarios or map(Path, FOUR)]
+        links += [prepare("fixed", path, table, duration) for path in trace or ()]
+    kept = Kept(out)
+    with meter("video", kept_in=out, kept="finished sessions", counts=True) as report:
+
+        def on_done(problem: str, done: int, total: int) -> None:
+            report.count(done, total)
+            if problem:
+                output.stderr.print(problem, markup=False, soft_wrap=True)
+
+        found = run_all(links, candidates, seeds=seeds, kept=kept, workers=workers, on_done=on_done)
+    from fairweir.video.page import write_evaluation
+
+    write_evaluation(found, out / "report.html")
+    output.stderr.print(f"written to {out / 'report.html'}", soft_wrap=True)
+    if as_json:
+        output.print_json(
+            {
+                "seeds": seeds,
+                "sessions": [one.to_dict() for one in found.sessions],
+                "bars": [bar.to_dict() for bar in found.bars],
+                "failures": found.failures,
+            }
+        )
+    else:
+        _show(found)
+    if found.failures:
+        raise typer.Exit(2)
+    if not all(bar.holds for bar in found.bars):
+        raise typer.Exit(1)
+
+
+def _show(found: Evaluation) -> None:
+    table = Table("link", "encoder", "sender", box=None, header_style="bold")
+    for heading in ("delay p50 ms", "p95", "SSIM p25 dB", "p50", "mean", "fps"):
+        table.add_column(heading, justify="right")
+    for one, means in mean_sessions(found.sessions):
+        cells = [
+            number(means[key].value if key in means else None, places)
+            for key, places in (
+                ("delay_p50_ms", 0),
+                ("delay_p95_ms", 0),
+                ("ssim_p25_db", 2),
+                ("ssim_p50_db", 2),
+                ("ssim_mean_db", 2),
+                ("fps", 2),
+            )
+        ]
+        table.add_row(one.scenario, one.encoder, one.sender, *cells)
+    output.stdout.print(table)
+    output.stdout.print()
+    output.stdout.print(_bars(found.bars))
+
+
+def _bars(bars: list[Bar]) -> Table:
+    table = Table("link", "encoder", "sender", "bar", box=None, header_style="bold")
+    for heading in ("", "bound", "measured", "95 % interval"):
+        table.add_column(heading, justify="right")
+    for bar in bars:
+        verdict = Text("holds", "green") if bar.holds else Text("fails", "bold red")
+        bound = f"{'<=' if bar.is_most else '>='} {bar.bound:g}"
+        ends = f"{bar.measured.lo:.2f} to {bar.measured.hi:.2f}"
+        table.add_row(
+            bar.scenario, bar.encoder, bar.sender, bar.words, verdict, bound, f"{bar.measured.value:.2f}", ends
+        )
+    return table

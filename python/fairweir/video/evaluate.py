@@ -1,0 +1,239 @@
+"""The evaluation of Syntra's senders: bars of delay, quality and frame rate against GCC and Salsify, over seeds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fairweir import __version__
+from fairweir.intervals import Scale, interval
+from fairweir.pool import Done, Failed, map_jobs
+from fairweir.verdict import Interval
+from fairweir.video.play import Session, play
+from fairweir.video.scenario import VideoScenario
+from fairweir.video.senders import Sender
+
+#: p95 of delay on the four links of the evaluation, ms.
+P95_BARS_MS: Final = {"fixed": 110.0, "varying": 120.0, "aggregation": 140.0, "shallow": 110.0}
+#: Frame rate on them.
+FPS_BAR: Final = 29.0
+#: Median SSIM over Salsify's, dB.
+SSIM_BAR_DB: Final = 1.5
+#: On traces: GCC's p95 over ours, and our frame rate over Salsify's.
+GCC_BAR: Final = 4.0
+FPS_SHARE_BAR: Final = 0.97
+#: What senders are compared with.
+GCC, SALSIFY = "gcc", "salsify"
+FOUR: Final = tuple(P95_BARS_MS)
+BASELINES: Final = (GCC, "vegas", SALSIFY, "published")
+#: File of finished sessions, one a line.
+SESSIONS = "sessions.jsonl"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A session to play."""
+
+    scenario: VideoScenario
+    sender: Sender
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Return what tells it from all others: version, configuration, table."""
+        words = (__version__, self.scenario.config(self.sender, seed=self.seed), self.scenario.table().text)
+        return hashlib.sha256("\0".join(words).encode()).hexdigest()
+
+
+def play_job(job: Job) -> Session:
+    """Play a job (in a process of its own)."""
+    return play(job.scenario, job.sender, seed=job.seed)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar and what was measured.
+
+    Attributes
+    ----------
+    scenario, sender, encoder : what was played
+    words : the bar
+    bound : what the measure is compared with
+    measured : mean over seeds and its 95 % interval
+    is_most : whether the bound is an upper one
+    """
+
+    scenario: str
+    sender: str
+    encoder: str
+    words: str
+    bound: float
+    measured: Interval
+    is_most: bool
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the whole interval is on the right side."""
+        return self.measured.hi <= self.bound if self.is_most else self.measured.lo >= self.bound
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bar as JSON has it."""
+        ends = {"value": self.measured.value, "lo": self.measured.lo, "hi": self.measured.hi}
+        return {**vars(self), "measured": ends, "holds": self.holds}
+
+
+class Kept:
+    """Finished sessions in a directory: what is found there is not played again."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.path = directory / SESSIONS
+        self._known: dict[str, Session] = {}
+        lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
+        for line in lines:
+            # A line that a crash cut short is played again.
+            try:
+                document = json.loads(line)
+                key = document.pop("key")
+                self._known[key] = Session(**document)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue
+
+    def get(self, key: str) -> Session | None:
+        """Return the session of a key, if it has finished."""
+        return self._known.get(key)
+
+    def add(self, key: str, session: Session) -> None:
+        """Store a finished session."""
+        self._known[key] = session
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"key": key, **session.to_dict()}) + "\n")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Sessions of all links, senders and seeds, and how the bars fared."""
+
+    sessions: list[Session]
+    bars: list[Bar]
+    failures: list[str]
+
+
+def evaluate(
+    scenarios: Sequence[VideoScenario],
+    candidates: Sequence[Sender],
+    *,
+    seeds: int,
+    kept: Kept,
+    workers: int | None = None,
+    on_done: Callable[[str, int, int], object] = lambda _what, _done, _total: None,
+) -> Evaluation:
+    """Play every candidate and the baselines on every link with every seed, and compare.
+
+    Parameters
+    ----------
+    seeds : number of seeds, from 1 on
+    kept : where finished sessions are stored, and looked for
+    on_done : called with the failure (or nothing), and how many of how many are done
+
+    Raises
+    ------
+    ConfigError : a scenario or a sender that cannot be used
+    """
+    everyone = list(dict.fromkeys([*map(Sender, BASELINES), *candidates]))
+    jobs = {
+        (job := Job(scenario, sender, seed)).key: job
+        for scenario in scenarios
+        for sender in everyone
+        for seed in range(1, seeds + 1)
+    }
+    missing = {key: job for key, job in jobs.items() if kept.get(key) is None}
+    done = len(jobs) - len(missing)
+    failures: list[str] = []
+    keys = list(missing)
+
+    def finished(outcome: Done[Job, Session] | Failed[Job]) -> None:
+        nonlocal done
+        done += 1
+        problem = ""
+        if isinstance(outcome, Done):
+            kept.add(keys[outcome.index], outcome.value)
+        else:
+            problem = f"{outcome.job.scenario.name}, {outcome.job.sender}, seed {outcome.job.seed}: {outcome.reason}"
+            failures.append(problem)
+        on_done(problem, done, len(jobs))
+
+    map_jobs(play_job, list(missing.values()), workers=workers, timeout_s=600.0, on_done=finished)
+    sessions = [found for key in jobs if (found := kept.get(key)) is not None]
+    return Evaluation(sessions, bars_of(sessions, [str(one) for one in candidates]), failures)
+
+
+def bars_of(sessions: Iterable[Session], candidates: Sequence[str]) -> list[Bar]:
+    """Compare candidates with the bars, on each link and table; sessions of equal seeds with each other."""
+    found: dict[tuple[str, str], dict[str, dict[int, Session]]] = {}
+    for one in sessions:
+        found.setdefault((one.scenario, one.encoder), {}).setdefault(one.sender, {})[one.seed] = one
+    bars = []
+    for (scenario, encoder), by_sender in found.items():
+        for sender in candidates:
+            ours = by_sender.get(sender, {})
+            others = [by_sender.get(name, {}) for name in (GCC, SALSIFY)]
+            seeds = [seed for seed in ours if all(seed in other for other in others)]
+            if seeds:
+                sets = [[one[seed].metrics for seed in seeds] for one in (ours, *others)]
+                bars += _bars(scenario, sender, encoder, *sets)
+    return bars
+
+
+Metrics = list[dict[str, Any]]
+
+
+def _bars(scenario: str, sender: str, encoder: str, ours: Metrics, gcc: Metrics, salsify: Metrics) -> list[Bar]:
+    def bar(words: str, bound: float, samples: Iterable[float], scale: Scale, *, is_most: bool) -> list[Bar]:
+        values = list(samples)
+        if any(value is None for value in values):
+            return []
+        return [Bar(scenario, sender, encoder, words, bound, interval(values, scale), is_most)]
+
+    def per_seed(key: str, other: Metrics, by: Callable[[float, float], float]) -> list[Any]:
+        pairs = [(a[key], b[key]) for a, b in zip(ours, other, strict=True)]
+        return [None if a is None or b is None else by(a, b) for a, b in pairs]
+
+    over_salsify = per_seed("ssim_p50_db", salsify, lambda a, b: a - b)
+    ssim = bar("median SSIM over Salsify's, dB", SSIM_BAR_DB, over_salsify, Scale.REAL, is_most=False)
+    if scenario in P95_BARS_MS:
+        p95 = [one["delay_p95_ms"] for one in ours]
+        fps = [one["fps"] for one in ours]
+        return [
+            *bar("p95 of delay, ms", P95_BARS_MS[scenario], p95, Scale.POSITIVE, is_most=True),
+            *bar("frames a second", FPS_BAR, fps, Scale.POSITIVE, is_most=False),
+            *ssim,
+        ]
+    ratio = per_seed("delay_p95_ms", gcc, lambda a, b: b / a)
+    share = per_seed("fps", salsify, lambda a, b: a / b if b else 1.0)
+    return [
+        *bar("GCC's p95 of delay over ours", GCC_BAR, ratio, Scale.FACTOR, is_most=False),
+        *bar("frame rate over Salsify's", FPS_SHARE_BAR, share, Scale.POSITIVE, is_most=False),
+        *ssim,
+    ]
+
+
+def mean_sessions(sessions: Iterable[Session]) -> list[tuple[Session, dict[str, Interval]]]:
+    """Return, for each link, table and sender, its first session and the metrics' means over seeds with intervals."""
+    groups: dict[tuple[str, str, str], list[Session]] = {}
+    for one in sessions:
+        groups.setdefault((one.scenario, one.encoder, one.sender), []).append(one)
+    return [(several[0], _means(several)) for several in groups.values()]
+
+
+def _means(several: list[Session]) -> dict[str, Interval]:
+    means = {}
+    for key in several[0].metrics:
+        values = [one.metrics[key] for one in several if one.metrics[key] is not None]
+        if values:
+            means[key] = interval(values, Scale.REAL)
+    return means

@@ -1,0 +1,131 @@
+"""Scenarios of video: a link, its delays, a camera and an encoder (docs/video.md)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
+
+from fairweir import _core, shipped
+from fairweir.complaints import explain
+from fairweir.elements import AnyJitter, AnyLoss, Surroundings, Table, as_list
+from fairweir.links import Link
+from fairweir.quantities import PositiveTime, Time
+from fairweir.scenario import read_document
+from fairweir.units import NS_PER_S
+from fairweir.video.senders import Sender
+from fairweir.video.tables import Table as EncoderTable
+from fairweir.video.tables import load as load_table
+
+#: Payload of a packet, and what IPv4, UDP and RTP add to it, bytes.
+PAYLOAD_BYTES: Final = 1400
+HEADER_BYTES: Final = 40
+#: From a captured frame to a coded one, and from a complete one to the display.
+CODEC_NS: Final = 5_000_000
+#: Standard deviation of the logarithm of a frame's size over its target, and the smallest and the largest factor.
+ENCODER_SPREAD: Final = 0.1
+ENCODER_FACTORS: Final = (0.6, 1.3)
+
+
+class VideoScenario(Table):
+    """A scenario of video, checked. Attributes are the keys of the file; :meth:`load` makes one."""
+
+    name: str = "video"
+    description: str = ""
+    duration: PositiveTime = Field(examples=['"180s"'])
+    warmup: Time = "0s"
+    fps: float = Field(default=30.0, ge=1, le=240)
+    encoder: str = "talking-head-x264"
+    seed: int = Field(default=1, ge=0, lt=1 << 63)
+    #: One way, before the link and behind it back: mahimahi's mm-delay.
+    delay: Time = "25ms"
+    link: Link
+    jitter: Annotated[list[AnyJitter], BeforeValidator(as_list)] = []
+    loss: Annotated[list[AnyLoss], BeforeValidator(as_list)] = []
+
+    _base: Path | None = PrivateAttr(default=None)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a TOML file, or one that comes with fairweir by its name (``fairweir list video``).
+
+        Raises
+        ------
+        ConfigError : it cannot be read, is not TOML, or is not a scenario of video
+        """
+        path = shipped.find("video", path)
+        document = {"name": path.stem, **read_document(path, noun=shipped.KINDS["video"].noun)}
+        try:
+            scenario = cls.model_validate(document)
+        except ValidationError as error:
+            raise explain(error, cls, document, str(path)) from None
+        scenario._base = path.parent
+        return scenario
+
+    def override(self, **changes: Any) -> Self:
+        """Return the scenario with other values; None changes nothing."""
+        scenario = self.model_copy(update={key: value for key, value in changes.items() if value is not None})
+        scenario._base = self._base
+        return scenario
+
+    def over_trace(self, path: Path) -> Self:
+        """Return the scenario with the link of a mahimahi trace and an unlimited buffer, named after the file."""
+        link = Link.model_validate({"trace": str(path.absolute()), "buffer": "infinite"})
+        return self.override(link=link, name=path.stem)
+
+    def table(self) -> EncoderTable:
+        """Return the encoder's table.
+
+        Raises
+        ------
+        ConfigError : no such table, or one that cannot be used
+        """
+        return load_table(self.encoder)
+
+    def config(self, sender: Sender, *, seed: int | None = None, records: bool = False) -> str:
+        """Return the configuration of a session, JSON in base units as ``crates/video`` reads it.
+
+        Parameters
+        ----------
+        records : whether every frame and every decision is recorded
+
+        Raises
+        ------
+        ConfigError : the link's trace or the sender's file cannot be used
+        """
+        packet = PAYLOAD_BYTES + HEADER_BYTES
+        link = self.link.base(self._base)
+        rate = self.link.nominal_rate(link)
+        delay = _core.parse_time(self.delay)
+        around = Surroundings(
+            packet_bytes=packet, bdp_bytes=rate * 2 * delay // NS_PER_S, rate=rate, rtprop_ns=2 * delay, base_ns=delay
+        )
+        forward = [element for element in (*self.jitter, *self.loss) if element.side == "data"]
+        back = [element for element in (*self.jitter, *self.loss) if element.side == "acks"]
+        limit = _core.resolve_size(self.link.buffer, packet, around.bdp_bytes)
+        return json.dumps(
+            {
+                "duration_ns": _core.parse_time(self.duration),
+                "from_ns": _core.parse_time(self.warmup),
+                "fps": self.fps,
+                "payload_bytes": PAYLOAD_BYTES,
+                "header_bytes": HEADER_BYTES,
+                "encode_ns": CODEC_NS,
+                "decode_ns": CODEC_NS,
+                "encoder_spread": ENCODER_SPREAD,
+                "encoder_factors": ENCODER_FACTORS,
+                "seed": self.seed if seed is None else seed,
+                "network": {
+                    "hop": {"link": link, "queue": self.link.aqm.base(limit, packet, around.bdp_bytes, rate)},
+                    "forward_ns": delay,
+                    "back_ns": delay,
+                    "forward": [element.base(around) for element in forward],
+                    "back": [element.base(around) for element in back],
+                },
+                "sender": sender.base(),
+                "frames": records,
+                "explain": records,
+            }
+        )

@@ -1,0 +1,118 @@
+"""Senders of video as people write them: ``gcc``, ``fixed:2.7Mbps``, ``tree:published``, ``search:conference``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Self
+
+from fairweir import _core, shipped
+from fairweir.errors import ConfigError
+from fairweir.scenario import read_document
+from fairweir.suggestions import did_you_mean
+
+#: What follows the colon, by sender: what it is, and its default.
+ARGUMENTS: Final = {
+    "fixed": ("a rate", "2.75Mbps"),
+    "tree": ("a controller file, or a name (list controllers)", "published"),
+    "search": ("a query, or a name (list queries)", "conference"),
+}
+#: Largest controller file that is read.
+LARGEST_BYTES: Final = 4 << 20
+#: What of a query is the game's; the rest is about sampling and trees.
+GAME_KEYS: Final = (
+    "name",
+    "description",
+    "kind",
+    "step",
+    "points",
+    "depth",
+    "probe_period",
+    "encoder",
+    "model",
+    "actions",
+    "shield",
+    "objective",
+)
+
+
+@cache
+def senders() -> dict[str, str]:
+    """Return the summary of every sender by its name."""
+    return dict(_core.video_senders())
+
+
+@dataclass(frozen=True)
+class Sender:
+    """A sender and its argument.
+
+    Attributes
+    ----------
+    name : one of :func:`senders`
+    argument : what followed the colon, or its default; empty where the sender takes none
+    """
+
+    name: str
+    argument: str = ""
+
+    @classmethod
+    def parse(cls, word: str) -> Self:
+        """Parse ``name`` or ``name:argument``; a path that ends in ``.json`` is a controller file.
+
+        Raises
+        ------
+        ConfigError : no such sender, an argument for one that takes none, or one that cannot be used
+        """
+        if word.endswith(".json") and not word.startswith("tree:"):
+            return cls("tree", word)
+        name, colon, argument = word.partition(":")
+        if name not in senders():
+            raise ConfigError(f"unknown sender `{name}`", key="--sender", hint=did_you_mean(name, senders()))
+        if name not in ARGUMENTS:
+            if colon:
+                raise ConfigError(f"sender `{name}` takes no argument: `{argument}`", key="--sender")
+            return cls(name)
+        parsed = cls(name, argument or ARGUMENTS[name][1])
+        try:
+            parsed.base()
+        except ConfigError as error:
+            if error.source is None and error.key is None:
+                error.key = "--sender"
+            raise
+        return parsed
+
+    def __str__(self) -> str:
+        is_default = self.name in ARGUMENTS and self.argument == ARGUMENTS[self.name][1] and self.name != "tree"
+        return self.name if not self.argument or is_default else f"{self.name}:{Path(self.argument).name}"
+
+    def base(self) -> dict[str, Any]:
+        """Return the sender as ``crates/video`` reads it.
+
+        Raises
+        ------
+        ConfigError : its argument cannot be used
+        """
+        import json
+
+        if self.name == "fixed":
+            return {"kind": "fixed", "rate": _core.parse_rate(self.argument)}
+        if self.name == "tree":
+            return {"kind": "tree", "controller": _read(shipped.find("controllers", self.argument))}
+        if self.name == "search":
+            document = read_document(shipped.find("game-queries", self.argument), noun="query")
+            return {"kind": "search", "query": json.dumps({k: v for k, v in document.items() if k in GAME_KEYS})}
+        return {"kind": self.name}
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(LARGEST_BYTES + 1)
+        text = raw.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (getattr(error, "strerror", None) or "it is not a text file").lower()
+        raise ConfigError(f"controller cannot be read: {reason}", source=str(path)) from None
+    if len(raw) > LARGEST_BYTES:
+        raise ConfigError("controller is too large", source=str(path), hint="a controller has some hundred nodes")
+    return text
