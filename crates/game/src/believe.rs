@@ -107,10 +107,13 @@ pub struct HeldCapacity {
     /// Steps that a bound is kept for.
     pub probe_period: u32,
     held: Option<Held>,
+    /// Min B, for as long: a link's rate may change, its buffer rarely does.
+    buffer: Option<Held>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
+    /// The bound.
     max: f64,
     steps_left: u32,
 }
@@ -118,12 +121,32 @@ struct Held {
 impl HeldCapacity {
     /// Nothing is held.
     pub const fn new(probe_period: u32) -> HeldCapacity {
-        HeldCapacity { probe_period, held: None }
+        HeldCapacity { probe_period, held: None, buffer: None }
     }
 
     /// The held max C, in packets a step.
     pub fn max_c(&self) -> Option<f64> {
         self.held.map(|held| held.max)
+    }
+
+    /// The held min B, in packets.
+    pub fn min_b(&self) -> Option<f64> {
+        self.buffer.map(|held| held.max)
+    }
+
+    /// Take the next step's min B, `None` if the held one is contradicted. A larger one replaces it
+    /// and begins a period.
+    pub fn step_buffer(&mut self, min_b: Option<f64>, model: &LinkModel) {
+        if let Some(held) = &mut self.buffer {
+            held.steps_left -= 1;
+            if held.steps_left == 0 || min_b.is_none() {
+                self.buffer = None;
+            }
+        }
+        let Some(min_b) = min_b.filter(|&b| b > model.b.min + EPS) else { return };
+        if self.buffer.is_none_or(|held| min_b > held.max + EPS) {
+            self.buffer = Some(Held { max: min_b, steps_left: self.probe_period.max(1) });
+        }
     }
 
     /// Take the next step's range of C. What is held ends with its period, or when min C contradicts it; a smaller max C

@@ -1,6 +1,6 @@
 //! What a controller knows when it decides.
 
-use crate::believe::{Belief, HeldCapacity, believe};
+use crate::believe::{Belief, BeliefSource, HeldCapacity, believe};
 use crate::bounds_fast::Bounds;
 use crate::features::View;
 use crate::form::Amounts;
@@ -45,15 +45,25 @@ pub struct Situation {
     pub belief: Belief,
     /// The held max C; with it the controller has converged.
     pub max_c: Option<f64>,
+    /// The held min B, on which the belief rests: without it `R0` falls back to little more than M once the packets that
+    /// showed the buffer have left the window.
+    pub min_b: Option<f64>,
 }
 
 impl Situation {
     /// Work out the belief, and hold its max C.
     pub fn new(state: State, model: &LinkModel, points: usize, held: &mut HeldCapacity) -> Situation {
         let latest = state.window.latest(points.min(state.window.len)).unwrap_or(state.window);
-        let belief = believe(&latest, model);
+        let deeper = held.min_b().map(|min| LinkModel { b: Range::new(min, model.b.max.max(min)), ..*model });
+        let is_explained = |belief: &Belief| belief.from == BeliefSource::Window;
+        let remembered = deeper.map(|deeper| believe(&latest, &deeper)).filter(is_explained);
+        let belief = remembered.unwrap_or_else(|| believe(&latest, model));
+        let is_contradicted = deeper.is_some() && remembered.is_none() && is_explained(&belief);
+        let min_b = if is_explained(&belief) { belief.bounds.b.min } else { model.b.min };
+        held.step_buffer((!is_contradicted).then_some(min_b), model);
         held.step(belief.bounds.c, model);
-        Situation { state, belief, max_c: held.max_c() }
+        let min_b = if remembered.is_some() { deeper.map(|deeper| deeper.b.min) } else { None };
+        Situation { state, belief, max_c: held.max_c(), min_b }
     }
 
     /// Is max C held?
@@ -87,9 +97,45 @@ impl Situation {
         let Belief { bounds, points, slack, jitter, .. } = self.belief;
         let window = self.state.window.latest(points.min(self.state.window.len))?;
         let state = State { window, frames: self.state.frames };
-        let model = LinkModel { slack, jitter, ..query.model };
+        let min_b = self.min_b.unwrap_or(query.model.b.min);
+        let b = Range::new(min_b, query.model.b.max.max(min_b));
+        let model = LinkModel { slack, jitter, b, ..query.model };
         let held = self.max_c.map(|max| LinkModel { c: Range::new(model.c.min, max.max(bounds.c.min)), ..model });
         let on = |model: &LinkModel| Search::new(query, model, &state, &bounds, self.is_converged());
         held.and_then(|held| on(&held)).or_else(|| on(&model))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Link;
+
+    #[test]
+    fn a_buffer_is_remembered_until_it_is_contradicted() {
+        let model = LinkModel::default();
+        let (mut link, mut state, held) = (Link::new(10.0, 40.0), State::fresh(), &mut HeldCapacity::new(200));
+        let mut step = |link: &mut Link, rate: f64| {
+            link.step(state.last_rate(), 1.0);
+            let seen = link.observe(&state.window);
+            state.window.slide(&seen, rate);
+            Situation::new(state, &model, 6, held)
+        };
+        for rate in [10.0, 10.0, 45.0, 5.0, 5.0, 0.0, 0.0] {
+            step(&mut link, rate);
+        }
+        let quiet: Vec<_> = (0..20).map(|_| step(&mut link, 9.0)).collect();
+        let (last, alone) = (quiet[19], believe(&quiet[19].state.window, &model).bounds);
+        assert!(last.min_b.is_some_and(|b| b > 20.0 && b <= 40.0 + 1e-6), "{:?}", last.min_b);
+        assert!(alone.b.min < 2.0 && alone.safe_rate < 12.0);
+        assert!(last.belief.bounds.safe_rate > 25.0 && last.belief.exact);
+        // The path changes to one with a small buffer.
+        link.b = 2.0;
+        for rate in [9.0, 30.0, 5.0, 5.0, 5.0, 5.0] {
+            step(&mut link, rate);
+        }
+        let after = step(&mut link, 5.0);
+        assert_eq!(after.min_b, None);
+        assert!(after.belief.bounds.safe_rate <= 12.0 + 1e-3, "{:?}", after.belief);
     }
 }
