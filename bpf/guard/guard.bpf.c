@@ -46,6 +46,25 @@ struct {
 	__type(value, struct guard_promise);
 } guard_promises SEC(".maps");
 
+/* One that says nothing: it is too large for the stack. */
+struct {
+	__uint(type, 2 /* BPF_MAP_TYPE_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct guard_promise);
+} guard_no_promise SEC(".maps");
+
+/* A flow whose sender waits for a larger window. */
+struct guard_wait {
+	struct guard_flow flow;
+	u64 until_ns; /* monotonic */
+};
+
+struct {
+	__uint(type, 27 /* BPF_MAP_TYPE_RINGBUF */);
+	__uint(max_entries, 1 << 18);
+} guard_waits SEC(".maps");
+
 /* Data that found no room in the ring. */
 struct guard_held {
 	u32 seq;
@@ -71,6 +90,7 @@ struct {
 	u64 unscaled; /* windows left alone as their scale is unknown */
 	u64 authenticated; /* windows left alone as the header is signed (TCP-AO, TCP-MD5) */
 	u64 beyond; /* data dropped, as the sender ignores the window that it was told */
+	u64 renewed; /* ACKs sent again with a larger window */
 	u64 held_until_ns; /* nothing is held back after it */
 } guard_state;
 
@@ -132,7 +152,6 @@ static __always_inline void report_outgoing(struct guard_packet *p)
 	u64 waiting = bpf_ringbuf_query(&guard_packets, AVAILABLE);
 	bool is_pure_ack = !p->payload && (p->flags & ~TCP_PSH) == TCP_ACK;
 
-	p->time_ns = bpf_ktime_get_ns();
 	if (is_pure_ack && waiting > RING_BYTES / 2 && bpf_get_prandom_u32() % THINNED_TO) {
 		COUNT(thinned);
 		return;
@@ -170,47 +189,115 @@ static __always_inline u32 scale_of(struct __sk_buff *skb, const struct guard_pa
  */
 const volatile u32 guard_clamps = 0;
 
-static __always_inline void hold_back(struct __sk_buff *skb, const struct guard_packet *p,
+/* Set before loading: where ACKs are sent again. */
+const volatile u32 guard_device = 0;
+/* Marks what is sent again; it has the headers of an ACK that was told already. */
+#define RENEWAL 0xfa1e0ac5
+
+/* Asks user space to send the ACK again that is kept, if it is not asked already. */
+static __always_inline void ask(const struct guard_flow *flow, struct guard_promise *promise, u64 until_ns)
+{
+	struct guard_wait waiting = { .flow = *flow, .until_ns = until_ns };
+
+	/* Before user space can look. */
+	if (!__sync_lock_test_and_set(&promise->is_waiting, 1) &&
+	    bpf_ringbuf_output(&guard_waits, &waiting, sizeof(waiting), WAKEUP))
+		promise->is_waiting = 0;
+}
+
+/* Keeps the ACK, to be sent again when there is more to be promised. */
+static __always_inline void wait(struct __sk_buff *skb, const struct guard_packet *p, const struct guard_layout *at,
+				 struct guard_promise *promise, u64 until_ns)
+{
+	u32 next_seq = p->seq + p->payload + (p->flags & TCP_FIN ? 1 : 0), length = at->payload;
+
+	if (!length || length > ACK_BYTES || bpf_skb_load_bytes(skb, 0, promise->last.bytes, length))
+		return;
+	/* A retransmission is older. */
+	if (!promise->last.end || (s32)(next_seq - promise->last.next_seq) > 0)
+		promise->last.next_seq = next_seq;
+	promise->last.tag[0] = skb->vlan_present ? __builtin_bswap16(skb->vlan_proto) : 0;
+	promise->last.tag[1] = skb->vlan_tci;
+	promise->last.ip = at->ip;
+	promise->last.transport = at->transport;
+	promise->last.end = length;
+	ask(&p->flow, promise, until_ns);
+}
+
+/* A promise for the flow of `p`: what was promised before is unknown, this window is the least it can be. */
+static __always_inline struct guard_promise *promise_anew(const struct guard_packet *p, u32 scale)
+{
+	u32 only = 0;
+	struct guard_promise *promise, *none = bpf_map_lookup_elem(&guard_no_promise, &only);
+
+	if (!none)
+		return 0;
+	bpf_map_update_elem(&guard_promises, &p->flow, none, ANY);
+	promise = bpf_map_lookup_elem(&guard_promises, &p->flow);
+	if (!promise)
+		return 0;
+	promise->edge = p->ack + ((u32)p->window << scale);
+	promise->paid_ns = p->time_ns;
+	promise->ack = p->ack;
+	return promise;
+}
+
+/* False for what is not to leave: a renewal that has nothing to promise yet. */
+static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_packet *p,
 				      const struct guard_layout *at)
 {
-	struct guard_target *target = bpf_map_lookup_elem(&guard_targets, &p->flow);
-	struct guard_promise *promise, first = {};
+	struct guard_target *wanted = bpf_map_lookup_elem(&guard_targets, &p->flow), target;
+	bool is_renewal = skb->mark == RENEWAL, is_latest;
+	struct guard_promise *promise;
 	u16 window, old, new;
-	u32 scale;
+	u64 waits_until;
+	u32 scale, edge;
 
-	if (!target || (guard_clamps && !skb->sk))
-		return;
+	if (!wanted || (guard_clamps && !skb->sk && !is_renewal))
+		return true;
 	if (at->is_signed) {
 		COUNT(authenticated);
-		return;
+		return true;
 	}
-	scale = scale_of(skb, p, target);
+	target = *wanted;
+	/* What could not be sent again must not leave its sender waiting. */
+	if (at->payload > ACK_BYTES)
+		target.bytes_per_s = 0;
+	promise = bpf_map_lookup_elem(&guard_promises, &p->flow);
+	scale = promise && is_renewal ? promise->scale : scale_of(skb, p, &target);
 	if (scale > MAX_WSCALE) {
 		COUNT(unscaled);
-		return;
+		return true;
 	}
-	promise = bpf_map_lookup_elem(&guard_promises, &p->flow);
 	/* Further ahead than any window reaches is of another connection, whose begin was not seen. */
-	if (!promise || (s32)(promise->edge - p->ack) > (s32)(0xffffU << scale)) {
-		/* What was promised before is unknown: this window is the least it can be. */
-		first.edge = p->ack + ((u32)p->window << scale);
-		first.own = first.edge;
-		first.at_ns = p->time_ns;
-		bpf_map_update_elem(&guard_promises, &p->flow, &first, ANY);
-		promise = &first;
-	}
+	if (!promise || (s32)(promise->edge - p->ack) > (s32)(0xffffU << scale))
+		promise = promise_anew(p, scale);
+	if (!promise)
+		return true;
 	promise->own = p->ack + ((u32)p->window << scale);
 	promise->at_ns = p->time_ns;
-	window = advertise(promise, p->ack, p->window, scale, target);
+	promise->scale = scale;
+	is_latest = (s32)(p->ack - promise->ack) >= 0;
+	if (is_latest)
+		promise->ack = p->ack;
+	edge = promise->edge;
+	window = advertise(promise, p->ack, p->window, scale, &target, p->time_ns, &waits_until);
+	if (!waits_until)
+		promise->is_waiting = 0;
+	else if (is_latest)
+		wait(skb, p, at, promise, waits_until);
+	if (is_renewal && waits_until && promise->edge == edge)
+		return false;
 	if (window == p->window)
-		return;
+		return true;
 	old = __builtin_bswap16(p->window);
 	new = __builtin_bswap16(window);
 	/* A no-op where the device is to finish the checksum, vital where a forwarded packet's is finished. */
 	if (bpf_l4_csum_replace(skb, at->transport + 16, old, new, sizeof(new)))
-		return;
+		return true;
 	bpf_skb_store_bytes(skb, at->transport + 14, &new, sizeof(new), 0);
 	COUNT(rewritten);
+	return true;
 }
 
 /*
@@ -305,6 +392,35 @@ int guard_ingress(struct __sk_buff *skb)
 	return NEXT_PROGRAM;
 }
 
+/* How long until user space tries again. */
+#define RETRY_NS (USEC_PER_MSEC * NSEC_PER_USEC)
+
+/*
+ * Has the host acknowledged more while user space was about to send this? Then it is to try again: that ACK may not have
+ * asked, as user space was asked already.
+ */
+static __always_inline bool is_outdated(const struct guard_packet *p)
+{
+	struct guard_promise *promise = bpf_map_lookup_elem(&guard_promises, &p->flow);
+
+	if (!promise)
+		return false;
+	promise->is_waiting = 0;
+	if ((s32)(promise->ack - p->ack) <= 0)
+		return false;
+	ask(&p->flow, promise, p->time_ns + RETRY_NS);
+	return true;
+}
+
+/* User space runs it with the frame of an ACK that is to leave (once more); its window is then decided at the device. */
+SEC("tc")
+int guard_renew(struct __sk_buff *skb)
+{
+	skb->mark = RENEWAL;
+	bpf_clone_redirect(skb, guard_device, 0);
+	return DROP;
+}
+
 SEC("tc")
 int guard_egress(struct __sk_buff *skb)
 {
@@ -313,6 +429,13 @@ int guard_egress(struct __sk_buff *skb)
 
 	if (!read_packet(skb, GUARD_OUTGOING, &p, &at))
 		return NEXT_PROGRAM;
+	p.time_ns = bpf_ktime_get_ns();
+	if (skb->mark == RENEWAL) {
+		if (is_outdated(&p) || !hold_back(skb, &p, &at))
+			return DROP;
+		COUNT(renewed);
+		return NEXT_PROGRAM;
+	}
 	report_outgoing(&p);
 	if ((p.flags & (TCP_SYN | TCP_RST)) == TCP_SYN)
 		begin_anew(&p);

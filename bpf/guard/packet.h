@@ -12,10 +12,13 @@
 /* The context of a tc program: the kernel's user-space ABI, as far as it is used. */
 struct __sk_buff {
 	u32 len;
-	u32 unused_before_vlan[4];
+	u32 unused_before_mark;
+	u32 mark;
+	u32 unused_before_vlan[2];
 	u32 vlan_present;
 	u32 vlan_tci;
-	u32 unused_before_tstamp[31];
+	u32 vlan_proto; /* network order */
+	u32 unused_before_tstamp[30];
 	u64 tstamp;
 	u32 wire_len;
 	u32 gso_segs;
@@ -97,6 +100,7 @@ static __always_inline u32 be32(const u8 *p)
 struct guard_layout {
 	u32 ip;
 	u32 transport;
+	u32 payload;
 	u32 end; /* of the payload: frames may be padded */
 	bool is_signed; /* by TCP-AO or TCP-MD5: whoever changes the header breaks it */
 };
@@ -280,7 +284,8 @@ static __always_inline bool read_packet(struct __sk_buff *skb, enum guard_direct
 	p->ack = be32(tcp + 8);
 	p->flags = tcp[13];
 	p->window = be16(tcp + 14);
-	p->payload = at->end - at->transport - header;
+	at->payload = at->transport + header;
+	p->payload = at->end - at->payload;
 	p->segs = min(skb->gso_segs ?: 1U, 0xffffU);
 	p->wire = skb->len + (p->segs - 1) * (at->transport + header);
 	p->wscale = NO_WSCALE;

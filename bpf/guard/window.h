@@ -13,17 +13,48 @@ struct guard_target {
 	u32 bytes; /* to have in flight */
 	u32 least; /* two segments */
 	u32 wscale; /* from the handshake, where no socket tells; NO_WSCALE: unknown */
+	u32 bytes_per_s; /* the pace: crates/guard/src/pace.rs; 0: none */
+	u32 quantum; /* bytes by which it moves the edge */
+	u32 unused;
+	u64 depth_ns; /* whose bytes it saves */
 };
 
 /* For so long a promise is the latest one. */
 #define PROMISE_NS NSEC_PER_SEC
+
+/* For so long a wait may be held against a rate of before. */
+#define LOOK_EVERY_NS (NSEC_PER_SEC / 4)
+
+/* Headers of the latest ACK that could not promise what is wanted: Ethernet, two VLAN tags, IP, TCP with options. */
+#define ACK_BYTES 138
+
+struct guard_ack {
+	u32 next_seq; /* of the host */
+	u16 tag[2]; /* of a VLAN, beside the headers: protocol and TCI, host order; 0: none */
+	u16 ip; /* where headers are, bytes from the start */
+	u16 transport;
+	u16 end; /* 0: there is no ACK */
+	u8 bytes[ACK_BYTES];
+};
 
 /* What the flow has been promised. */
 struct guard_promise {
 	u32 edge; /* highest sequence number, exclusive */
 	u32 own; /* the same without guard, as the host believes */
 	u64 at_ns; /* when the latest ACK left; monotonic */
+	u64 paid_ns; /* when what was promised is paid for, at the flow's pace */
+	u32 ack; /* the latest */
+	u32 scale;
+	u32 is_waiting; /* user space has been asked to send the ACK below again */
+	u32 unused;
+	struct guard_ack last;
 };
+
+/* A unit is more than a segment: there ACKs acknowledge less than a unit each. */
+static __always_inline bool is_coarse(const struct guard_target *target, u32 scale)
+{
+	return (1U << scale) > target->least / 2;
+}
 
 /* Units of 2^scale bytes: rounded down, but not below two segments. */
 static __always_inline u32 target_units(const struct guard_target *target, u32 scale)
@@ -33,24 +64,85 @@ static __always_inline u32 target_units(const struct guard_target *target, u32 s
 	return max(target->bytes >> scale, (target->least + unit - 1) >> scale);
 }
 
+static __always_inline u64 quantum_of(const struct guard_target *target, u32 scale)
+{
+	return max((u64)target->quantum, 1ULL << scale);
+}
+
+/* The time that pays for so many bytes; there is a pace. */
+static __always_inline u64 time_for(const struct guard_target *target, u64 bytes)
+{
+	u64 pace = target->bytes_per_s ?: 1;
+
+	return (bytes * NSEC_PER_SEC + pace - 1) / pace;
+}
+
+/* When everything is paid for, as far as it counts now. */
+static __always_inline u64 settled(const struct guard_target *target, u32 scale, u64 paid, u64 now)
+{
+	u64 quantum_ns = time_for(target, quantum_of(target, scale));
+	u64 depth_ns = max(target->depth_ns, time_for(target, 2 * quantum_of(target, scale)));
+
+	return min(max(paid, now > depth_ns ? now - depth_ns : 0), now + quantum_ns);
+}
+
+static __always_inline u32 missing(u32 wanted, u32 promised)
+{
+	return wanted > promised ? wanted - promised : 0;
+}
+
+/* How many of the missing bytes may be promised. */
+static __always_inline u32 grant(const struct guard_target *target, u32 scale, u32 wanted, u64 paid, u64 now)
+{
+	u64 earned = now > paid ? (now - paid) * target->bytes_per_s / NSEC_PER_SEC : 0;
+
+	if (earned >= wanted)
+		return wanted;
+	return earned >= quantum_of(target, scale) ? earned : 0;
+}
+
 /*
  * Never above `window`, as the host has no more room; and the right edge never moves back (RFC 9293 §3.8.6.2.1), except
- * by less than a unit where a unit is more than a segment: there ACKs acknowledge less than a unit each, and no smaller
- * window could be told otherwise (RFC 7323 §2.4 asks senders to bear that).
+ * by less than a unit where a unit is more than a segment: there no smaller window could be told otherwise (RFC 7323 §2.4
+ * asks senders to bear that). No faster than the pace: `waits_until` is when the sender has to be told more, as it has no
+ * data left to send that would cause another ACK; 0: it need not.
+ *
+ * Other processors may take the same decision at the same time. Whoever comes second promises nothing new.
  */
 static __always_inline u16 advertise(struct guard_promise *promise, u32 ack, u16 window, u32 scale,
-				     const struct guard_target *target)
+				     const struct guard_target *target, u64 now, u64 *waits_until)
 {
-	u32 unit = 1U << scale, promised = 0, least, units, reached;
-	bool is_coarse = unit > target->least / 2;
+	u32 unit = 1U << scale, edge = promise->edge, promised = 0, newly = 0, wanted, least, units;
+	bool is_paced = target->bytes_per_s;
+	u64 paid = is_paced ? settled(target, scale, promise->paid_ns, now) : 0;
 
-	if ((s32)(promise->edge - ack) > 0)
-		promised = promise->edge - ack;
-	least = is_coarse ? promised >> scale : (promised + unit - 1) >> scale;
-	units = min(max(target_units(target, scale), least), (u32)window);
-	reached = ack + (units << scale);
-	if ((s32)(reached - promise->edge) > 0)
-		promise->edge = reached;
+	*waits_until = 0;
+	if ((s32)(edge - ack) > 0)
+		promised = edge - ack;
+	wanted = min(target_units(target, scale), (u32)window);
+	units = wanted;
+	if (is_paced)
+		units = min((promised + grant(target, scale, missing(wanted << scale, promised), paid, now)) >> scale, wanted);
+	least = is_coarse(target, scale) ? promised >> scale : (promised + unit - 1) >> scale;
+	units = min(max(units, least), (u32)window);
+	if ((s32)(ack + (units << scale) - edge) > 0)
+		newly = ack + (units << scale) - edge;
+	if (newly && __sync_val_compare_and_swap(&promise->edge, edge, edge + newly) != edge) {
+		newly = 0;
+		units = min(promised >> scale, (u32)window);
+	}
+	if (!is_paced)
+		return units;
+	if (newly) {
+		paid = settled(target, scale, paid + time_for(target, newly), now);
+		promise->paid_ns = paid;
+	}
+	promised += newly;
+	if (promised < (wanted << scale) / 2) {
+		u64 next = min(quantum_of(target, scale), (u64)missing(wanted << scale, promised));
+
+		*waits_until = min(paid + time_for(target, next), now + LOOK_EVERY_NS);
+	}
 	return units;
 }
 

@@ -23,8 +23,8 @@ T = TypeVar("T")
 CLONE_NEWNET = 0x40000000
 #: How long a window may take to follow; a quiet machine needs a second.
 PATIENCE_S = 10.0
-#: Two segments of Ethernet, rounded up to a unit of 2^10 bytes.
-HELD = 3072
+#: The room of a slow pace (crates/guard/src/pace.rs): four quanta of two segments of Ethernet.
+HELD = 4 * 2 * 1460
 #: What nobody holds is far above.
 OPEN = 20_000
 

@@ -9,6 +9,7 @@ import fcntl
 import heapq
 import itertools
 import os
+import random
 import select
 import socket
 import struct
@@ -138,6 +139,16 @@ def honest(packet: bytes, _: float) -> list[bytes]:
     return [packet]
 
 
+class Lossy:
+    """Lose packets at random, independently of each other; the same ones for the same `seed`."""
+
+    def __init__(self, rate: float, seed: int) -> None:
+        self.rate, self.random = rate, random.Random(seed)  # noqa: S311 - not for secrets
+
+    def __call__(self, packet: bytes, _: float) -> list[bytes]:
+        return [] if self.random.random() < self.rate else [packet]
+
+
 class Every:
     """Forge a segment behind a data segment once per so many milliseconds."""
 
@@ -173,6 +184,8 @@ class Path:
         if is_forwarded:
             self.lab.sender.sh(f"ip route add {FORWARDED} via {RECEIVER} dev t0 src {SENDER}")
         self.stop = threading.Event()
+        #: How long a packet has waited for this program beyond its time, at most.
+        self.late_s = 0.0
         self.error: Exception | None = None
         self.thread = threading.Thread(target=self._move, daemon=True)
         self.thread.start()
@@ -203,7 +216,8 @@ class Path:
                     for each in out:
                         heapq.heappush(waiting, (now + self.one_way_s, next(order), to, each))
             while waiting and waiting[0][0] <= now:
-                _, _, to, packet = heapq.heappop(waiting)
+                due, _, to, packet = heapq.heappop(waiting)
+                self.late_s = max(self.late_s, time.monotonic() - due)
                 with suppress(BlockingIOError, OSError):
                     os.write(to, packet)
 

@@ -35,6 +35,7 @@ mod features;
 mod flow;
 mod measure;
 mod model;
+mod pace;
 mod packet;
 pub mod policy;
 mod trees;
@@ -44,6 +45,7 @@ pub use features::{Alpha, Feature, IntervalStat, ParseError, Plan, Raw, Row, Smo
 pub use flow::{Counts, Flow, FlowId, Limits, Table};
 pub use measure::{Holes, LossEvents, Monitor, Revealed, RttMeter, Window};
 pub use model::Model;
+pub use pace::Pace;
 pub use packet::{Direction, Flags, FlowKey, Packet, Timestamps};
 pub use trees::{Trees, TreesError};
-pub use window::{Promise, WindowTarget};
+pub use window::{Advertised, Promise, WindowTarget};

@@ -5,21 +5,28 @@
 //! is more than a segment, ACKs acknowledge less than a unit each, and the edge moves back by less than a unit while it
 //! shrinks, which RFC 7323 §2.4 asks senders to bear: no smaller window could be told otherwise.
 //!
+//! Where two segments an RTT are more than the rate, a window cannot hold it. A [`Pace`] then limits how fast the right edge
+//! moves: a token bucket (as a virtual clock: ITU-T I.371's GCRA) that fills at the rate and is spent by what is newly
+//! promised. An ACK that finds too little in it repeats the edge of the last promise, down to a window of zero, and says
+//! when another one has to follow, as the sender waits for it.
+//!
 //! `bpf/guard/window.h` takes the same decisions in the kernel.
 
+use crate::pace::Pace;
 use crate::packet::distance;
-use fairweir_units::Dur;
+use fairweir_units::{Dur, Time};
 
 /// A sender with less than two segments in flight waits for delayed ACKs, and with less than one for its persist timer.
 const MIN_SEGMENTS: u64 = 2;
 /// RFC 7323 §2.3.
 pub(crate) const MAX_SCALE: u8 = 14;
 
-/// How many bytes a sender should have in flight: at least two segments.
+/// How many bytes a sender should have in flight: at least two segments; and how fast it may be promised more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowTarget {
     bytes: u64,
     least: u64,
+    pace: Option<Pace>,
 }
 
 impl WindowTarget {
@@ -30,8 +37,15 @@ impl WindowTarget {
     /// So many bytes, if they are two segments.
     pub fn from_bytes(bytes: u64, mss: u32) -> WindowTarget {
         let least = MIN_SEGMENTS * u64::from(mss);
-        WindowTarget { bytes: bytes.max(least), least }
+        WindowTarget { bytes: bytes.max(least), least, pace: None }
     }
+
+    /// The same, and no more than `mbps` (1e6 bit/s) whatever the RTT is: for whoever uses [`Promise::advertise_at`].
+    #[must_use]
+    pub fn paced(self, mbps: f64) -> WindowTarget {
+        WindowTarget { pace: Pace::new(mbps, self.bytes, self.least), ..self }
+    }
+
     /// Before rounding to the scale.
     pub fn bytes(self) -> u64 {
         self.bytes
@@ -42,10 +56,34 @@ impl WindowTarget {
         self.least
     }
 
-    /// Rounded down, but not below two segments.
-    fn units(self, scale: u8) -> u64 {
-        (self.bytes >> scale).max(self.least.div_ceil(1 << scale))
+    /// How fast the right edge may move.
+    pub fn pace(self) -> Option<Pace> {
+        self.pace
     }
+
+    /// Most bytes that are promised at a time: with a pace some quanta, which a short RTT's window would not hold.
+    pub fn room(self) -> u64 {
+        self.pace.map_or(self.bytes, Pace::room)
+    }
+
+    /// So many bytes rounded down, but not below two segments.
+    fn units(self, bytes: u64, scale: u8) -> u64 {
+        (bytes >> scale).max(self.least.div_ceil(1 << scale))
+    }
+
+    /// Does a unit of 2^scale bytes exceed a segment?
+    fn is_coarse(self, scale: u8) -> bool {
+        1 << scale > self.least / MIN_SEGMENTS
+    }
+}
+
+/// What a departing ACK says of a flow that has a pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advertised {
+    /// Not scaled.
+    pub window: u16,
+    /// When the sender, which may have nothing left to send and so causes no ACK, has to be told a larger window.
+    pub waits_until: Option<Time>,
 }
 
 /// What one direction of a connection has been promised.
@@ -54,30 +92,70 @@ pub struct Promise {
     scale: u8,
     /// Highest sequence number promised, exclusive.
     edge: Option<u32>,
+    /// When what was promised is paid for, at the flow's pace.
+    paid: Time,
 }
 
 impl Promise {
     /// Nothing seen yet, of a connection with this window scale.
     pub fn new(wscale: u8) -> Promise {
-        Promise { scale: wscale.min(MAX_SCALE), edge: None }
+        Promise { scale: wscale.min(MAX_SCALE), edge: None, paid: Time::ZERO }
     }
 
     /// The window for a departing ACK (neither SYN, whose window has no scale, nor RST) that had `window`: never above it,
-    /// as the host has no more room; towards `target`, or as it was if there is none.
+    /// as the host has no more room; towards `target`, whatever its pace, or as it was if there is none.
     pub fn advertise(&mut self, ack: u32, window: u16, target: Option<WindowTarget>) -> u16 {
-        let bytes = |units: u16| u32::from(units) << self.scale;
-        // What was promised before the first ACK that is seen is unknown: its own window is the least it can be.
-        let edge = self.edge.unwrap_or(ack.wrapping_add(bytes(window)));
-        let promised = distance(ack, edge).max(0) as u32;
+        let (edge, promised) = self.kept(ack, window);
         let units = target.map_or(u64::from(window), |target| {
-            let is_coarse = 1 << self.scale > target.least / MIN_SEGMENTS;
-            let kept = if is_coarse { promised >> self.scale } else { promised.div_ceil(1 << self.scale) };
-            target.units(self.scale).max(u64::from(kept))
+            target.units(target.bytes, self.scale).max(self.least_units(target, promised))
         });
-        let advertised = u16::try_from(units).unwrap_or(u16::MAX).min(window);
-        let reached = ack.wrapping_add(bytes(advertised));
-        self.edge = Some(if distance(edge, reached) > 0 { reached } else { edge });
-        advertised
+        self.promise(ack, edge, u16::try_from(units).unwrap_or(u16::MAX).min(window)).0
+    }
+
+    /// The same at `now`, no faster than the pace of `target`. Of an edge that is rounded up to a unit, less than a unit is
+    /// promised in advance.
+    pub fn advertise_at(&mut self, ack: u32, window: u16, target: WindowTarget, now: Time) -> Advertised {
+        if self.edge.is_none() {
+            self.paid = now;
+        }
+        let Some(pace) = target.pace else {
+            return Advertised { window: self.advertise(ack, window, Some(target)), waits_until: None };
+        };
+        let (edge, promised) = self.kept(ack, window);
+        let mut paid = pace.settled(self.paid, now, self.scale);
+        let wanted = target.units(pace.room(), self.scale).min(u64::from(window));
+        let room = wanted << self.scale;
+        let missing = |promised: u32| room.saturating_sub(u64::from(promised));
+        let granted = pace.grant(missing(promised), paid, now, self.scale);
+        let units = ((u64::from(promised) + granted) >> self.scale).min(wanted).max(self.least_units(target, promised));
+        let (window, newly) = self.promise(ack, edge, u16::try_from(units).unwrap_or(u16::MAX).min(window));
+        if newly > 0 {
+            paid = pace.settled(paid + pace.time_for(u64::from(newly)), now, self.scale);
+            self.paid = paid;
+        }
+        let (left, next) = (promised + newly, pace.quantum_of(self.scale).min(missing(promised + newly)));
+        let is_short = u64::from(left) < room / 2;
+        Advertised { window, waits_until: is_short.then(|| pace.wait_for(next, paid, now)) }
+    }
+
+    /// The edge, and the bytes from `ack` up to it.
+    fn kept(&self, ack: u32, window: u16) -> (u32, u32) {
+        // What was promised before the first ACK that is seen is unknown: its own window is the least it can be.
+        let edge = self.edge.unwrap_or(ack.wrapping_add(u32::from(window) << self.scale));
+        (edge, distance(ack, edge).max(0) as u32)
+    }
+
+    fn least_units(&self, target: WindowTarget, promised: u32) -> u64 {
+        let unit = 1 << self.scale;
+        u64::from(if target.is_coarse(self.scale) { promised / unit } else { promised.div_ceil(unit) })
+    }
+
+    /// The window, and how far it moves the edge.
+    fn promise(&mut self, ack: u32, edge: u32, window: u16) -> (u16, u32) {
+        let reached = ack.wrapping_add(u32::from(window) << self.scale);
+        let newly = distance(edge, reached).max(0) as u32;
+        self.edge = Some(edge.wrapping_add(newly));
+        (window, newly)
     }
 }
 
@@ -89,7 +167,7 @@ mod tests {
     const MSS: u32 = 1448;
 
     fn at_once(scale: u8, window: u16, bytes: u64, mss: u32) -> u16 {
-        let mut promise = Promise { scale, edge: Some(0) };
+        let mut promise = Promise { edge: Some(0), ..Promise::new(scale) };
         promise.advertise(0, window, Some(WindowTarget::from_bytes(bytes, mss)))
     }
 
@@ -152,7 +230,91 @@ mod tests {
         assert_eq!(windows[199], 3);
     }
 
+    /// A sender that sends at once whatever it may, over a path without a delay: bytes that it is promised in `seconds`.
+    fn promised(scale: u8, mbps: f64, seconds: u64) -> u64 {
+        let target = WindowTarget::for_rate(mbps, Dur::from_micros(50), MSS).paced(mbps);
+        let (mut promise, mut now, mut ack, mut total) = (Promise::new(scale), Time::ZERO, 7u32, 0u64);
+        // What the first ACK promises was promised before.
+        ack = ack.wrapping_add(u32::from(promise.advertise_at(ack, u16::MAX, target, now).window) << scale);
+        while now < Time::ZERO + Dur::from_secs(seconds) {
+            let Advertised { window, waits_until } = promise.advertise_at(ack, u16::MAX, target, now);
+            // All of it, or none: then it would wait for good if nobody told it more.
+            let sent = u32::from(window) << scale;
+            assert!(sent > 0 || waits_until.is_some(), "at {now:?}");
+            now = waits_until.map_or(now + Dur::from_micros(50), |until| until.max(now));
+            total += u64::from(sent);
+            ack = ack.wrapping_add(sent);
+        }
+        total
+    }
+
+    #[test]
+    fn a_pace_holds_its_rate_where_two_segments_an_rtt_exceed_it() {
+        for scale in [0, 7, 10, 14] {
+            for mbps in [1.0, 5.0, 20.0, 150.0, 400.0] {
+                let rate = promised(scale, mbps, 10) as f64 * 8e-6 / 10.0;
+                assert!((0.97..1.05).contains(&(rate / mbps)), "{rate} for {mbps}, units of 2^{scale}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pace_that_is_none_changes_nothing() {
+        let target = WindowTarget::from_bytes(25_600, MSS);
+        for mbps in [f64::NAN, f64::INFINITY, 1e9] {
+            assert_eq!(target.paced(mbps), target);
+        }
+        assert_eq!(target.paced(-1.0).pace().unwrap().bytes_per_s(), 1);
+        let paced = target.paced(1e-9);
+        assert_eq!((paced.bytes(), paced.room()), (25_600, 25_600));
+        assert_eq!(target.paced(20.0).room(), 25_600, "enough for four quanta");
+        assert_eq!(target.paced(150.0).room(), 4 * 37_500, "an RTT of 1.4 ms");
+    }
+
     proptest! {
+        #[test]
+        fn a_pace_is_kept_and_promises_too(
+            scale in 0u8..15, start in any::<u32>(), mbps in 0.01f64..2e3, rtt_us in 10u64..200_000,
+            acks in proptest::collection::vec((0.0f64..1.0, 0u64..5_000_000, any::<bool>()), 1..200),
+        ) {
+            let target = WindowTarget::for_rate(mbps, Dur::from_micros(rtt_us), MSS).paced(mbps);
+            let pace = target.pace().unwrap();
+            let (mut promise, mut ack, mut now) = (Promise::new(scale), start, Time::from_nanos(1 << 40));
+            promise.advertise_at(ack, 1000, target, now);
+            let (first, mut edge, mut moves) = (promise.edge.unwrap(), promise.edge.unwrap(), 0u64);
+            let began = now;
+            for (part, gap, is_due) in acks {
+                let left = distance(ack, edge).max(0) as u32;
+                ack = ack.wrapping_add((f64::from(left) * part) as u32);
+                now += Dur::from_nanos(gap);
+                let Advertised { window, waits_until } = promise.advertise_at(ack, u16::MAX, target, now);
+                let reached = ack.wrapping_add(u32::from(window) << scale);
+                let slack = if 1 << scale > MSS { (1 << scale) - 1 } else { 0 };
+                prop_assert!(distance(edge, reached) >= -slack, "what was promised is taken back");
+                edge = if distance(edge, reached) > 0 { reached } else { edge };
+                moves += 1;
+                if let Some(mut until) = waits_until.filter(|_| is_due) {
+                    prop_assert!(until >= now);
+                    while until > now {
+                        now = until;
+                        let mut looking = promise;
+                        let looked = looking.advertise_at(ack, u16::MAX, target, now);
+                        until = looked.waits_until.filter(|_| looked.window == window).unwrap_or(now);
+                    }
+                    let renewed = promise.advertise_at(ack, u16::MAX, target, now).window;
+                    prop_assert!(renewed > window, "a sender that waits is told more");
+                    edge = ack.wrapping_add(u32::from(renewed) << scale);
+                    moves += 1;
+                }
+                let promised = edge.wrapping_sub(first);
+                let time = now.since(began).as_nanos() as f64 / 1e9;
+                let depth = pace.depth().as_secs_f64().max(2.0 * pace.quantum_of(scale) as f64 / f64::from(pace.bytes_per_s()));
+                let rounded_up = (moves * ((1u64 << scale) - 1)) as f64;
+                let bound = f64::from(pace.bytes_per_s()) * (time + depth) * (1.0 + 1e-9) + rounded_up + 1.0;
+                prop_assert!(f64::from(promised) <= bound, "{promised} of {bound} in {time} s");
+            }
+        }
+
         #[test]
         fn promises_are_kept(scale in 0u8..15, start in any::<u32>(), acks in proptest::collection::vec(
             (0u32..100_000, any::<u16>(), proptest::option::of(0u64..1 << 31)), 1..100

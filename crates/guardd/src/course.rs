@@ -51,7 +51,7 @@ impl fmt::Display for Outcome {
         if let Some(mbps) = self.decision.rate_mbps {
             write!(f, " to {mbps:.2} Mbit/s,")?;
         }
-        let window = self.decision.window.map_or(0, |window| window.bytes());
+        let window = self.decision.window.map_or(0, |window| window.room());
         write!(f, " window {:.1} kB ({})", window as f64 / 1e3, self.decision.why)?;
         write!(f, "; measured {:.2} Mbit/s over {:.1} s", self.measured_mbps, self.age.as_secs_f64())
     }

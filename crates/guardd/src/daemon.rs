@@ -19,10 +19,11 @@ use crate::{hook, live, machine, metrics, terminal};
 use fairweir_guard::policy::DECIDE_EVERY;
 use fairweir_units::{Dur, Time};
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, ppoll};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 /// Between tables, and looks at the device.
 const TIDY_EVERY: Dur = Dur::from_millis(1000);
@@ -88,6 +89,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     let mut rehearsal = Rehearsal::default();
     loop {
         wait(decides.at, &guard, &door, &signals)?;
+        guard.renew()?;
         guard.observe()?;
         door.answer(machine::now(), |question| answer(&guard, decides.counts, question));
         match signals.next() {
@@ -175,13 +177,14 @@ impl Rhythm {
     }
 }
 
-/// Sleeps until something is to be done: the time `until`, a signal, a question, a ring that is filling.
+/// Sleeps until something is to be done: the time `until`, the end of a sender's wait, a signal, a question, a ring.
 fn wait(until: Time, guard: &Guard, door: &Door, signals: &Signals) -> Result<(), GuardError> {
+    let until = guard.renews_at().map_or(until, |renews| renews.min(until));
     let left = if door.is_waiting() { Dur::ZERO } else { until.since(machine::now()) };
-    let ms = left.as_millis_f64().ceil() as u16;
-    let own = [signals.as_fd(), guard.tap().programs().filling()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    let programs = guard.tap().programs();
+    let own = [signals.as_fd(), programs.filling(), programs.waits()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
     let mut sources: Vec<PollFd<'_>> = own.into_iter().chain(door.sources()).collect();
-    match poll(&mut sources, PollTimeout::from(ms)) {
+    match ppoll(&mut sources, Some(Duration::from_nanos(left.as_nanos()).into()), None) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(e) => Err(e).during(|| "wait for packets".into()),
     }
@@ -206,7 +209,7 @@ fn event(turn: &Turn, dry_run: bool) -> Value {
         "local": turn.flow.local().to_string(),
         "vlan": turn.flow.scope(),
         "event": if turn.decision.window.is_some() { "hold" } else { "release" },
-        "window_bytes": turn.decision.window.map(fairweir_guard::WindowTarget::bytes),
+        "window_bytes": turn.decision.window.map(fairweir_guard::WindowTarget::room),
         "target_mbps": turn.decision.rate_mbps,
         "why": turn.decision.why.to_string(),
         "dry_run": dry_run,
@@ -220,7 +223,7 @@ fn end(outcome: &Outcome, dry_run: bool) -> Value {
         "local": outcome.flow.local().to_string(),
         "vlan": outcome.flow.scope(),
         "event": "end",
-        "window_bytes": outcome.decision.window.map(fairweir_guard::WindowTarget::bytes),
+        "window_bytes": outcome.decision.window.map(fairweir_guard::WindowTarget::room),
         "target_mbps": outcome.decision.rate_mbps,
         "measured_mbps": outcome.measured_mbps,
         "age_s": outcome.age.as_secs_f64(),

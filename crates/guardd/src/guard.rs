@@ -8,6 +8,7 @@ use crate::machine;
 use crate::settings::Rules;
 use crate::status::{Change, Decisions, Explanation, FlowStatus, ServiceStatus, Status, TableCounts};
 use crate::tap::Tap;
+use crate::waits::Waits;
 use fairweir_guard::policy::{Decision, Group, History, Policies, Why};
 use fairweir_guard::{Flow, FlowId, FlowKey, Limits, Table, WindowTarget};
 use fairweir_units::{Dur, Time};
@@ -32,6 +33,7 @@ pub struct Guard {
     notes: HashMap<FlowId, Notes>,
     over: Vec<Outcome>,
     rates_at: Time,
+    waits: Waits,
 }
 
 /// What the kernel has been told of a flow.
@@ -84,6 +86,7 @@ impl Guard {
             notes: HashMap::new(),
             over: Vec::new(),
             rates_at: machine::now(),
+            waits: Waits::default(),
         })
     }
 
@@ -117,6 +120,22 @@ impl Guard {
         self.tap.programs_mut().drain(|packet| {
             table.observe(packet);
         })
+    }
+
+    /// Sends their last ACK once more to the senders that have waited for a larger window long enough.
+    ///
+    /// # Errors
+    /// If the kernel's maps cannot be read.
+    pub fn renew(&mut self) -> Result<(), GuardError> {
+        let waiting = self.tap.programs().waiting()?;
+        self.waits.extend(waiting);
+        let programs = self.tap.programs();
+        self.waits.due(machine::now()).try_for_each(|flow| programs.renew(&flow))
+    }
+
+    /// When that is to be done next.
+    pub fn renews_at(&self) -> Option<Time> {
+        self.waits.first()
     }
 
     /// Decides about every flow and tells the kernel; gives what changed in kind: flows that are now held or released, or
@@ -294,10 +313,10 @@ impl Guard {
             min_rtt_ms: rtt.min().map(Dur::as_millis_f64),
             lost: flow.monitor().lost(),
             target_mbps: latest.and_then(|decision| decision.rate_mbps),
-            window_bytes: latest.and_then(|decision| Some(decision.window?.bytes())),
+            window_bytes: latest.and_then(|decision| Some(decision.window?.room())),
             is_least: latest
                 .and_then(|decision| decision.window)
-                .is_some_and(|window| window.bytes() <= window.least()),
+                .is_some_and(|window| window.pace().is_none() && window.bytes() <= window.least()),
             why: latest.map_or_else(|| "not judged yet".to_owned(), |decision| decision.why.to_string()),
         }
     }
@@ -306,7 +325,7 @@ impl Guard {
 fn changes(history: &History, now: Time) -> Vec<Change> {
     let change = |(since, decision): (Time, &Decision)| Change {
         age_s: now.since(since).as_secs_f64(),
-        window_bytes: decision.window.map(WindowTarget::bytes),
+        window_bytes: decision.window.map(WindowTarget::room),
         target_mbps: decision.rate_mbps,
         why: decision.why.to_string(),
     };

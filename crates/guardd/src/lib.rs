@@ -26,12 +26,14 @@ mod names;
 mod owners;
 mod privileges;
 mod record;
+mod renewal;
 mod scrape;
 mod settings;
 mod signals;
 pub mod status;
 mod tap;
 pub mod terminal;
+mod waits;
 
 pub use answers::Answers;
 pub use control::{Door, ask};

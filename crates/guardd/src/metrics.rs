@@ -99,6 +99,7 @@ pub fn render(status: &Status) -> String {
         ("refused_flows_total", "Packets of flows that found no room in the table.", status.table.refused),
         ("unguarded_bytes_total", "Payload of flows that found no room in the table.", status.table.refused_bytes),
         ("authenticated_acks_total", "ACKs that TCP-AO or TCP-MD5 signs, left alone.", kernel.authenticated),
+        ("renewed_acks_total", "ACKs sent once more, with a larger window.", kernel.renewed),
         ("beyond_window_packets_total", "Packets dropped, as their senders ignore the window.", kernel.beyond),
     ] {
         family(name, "counter", help, &mut std::iter::once((String::new(), value as f64)));

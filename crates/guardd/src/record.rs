@@ -1,6 +1,6 @@
 //! The kernel's records and map entries as bytes: `struct guard_packet` and its neighbours in `bpf/guard/`.
 
-use fairweir_guard::{Direction, Flags, FlowKey, Packet, Timestamps, WindowTarget};
+use fairweir_guard::{Direction, Flags, FlowKey, Pace, Packet, Timestamps, WindowTarget};
 use fairweir_units::Time;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -88,13 +88,57 @@ pub(crate) fn flow(key: &FlowKey) -> [u8; FLOW_BYTES] {
 }
 
 /// `struct guard_target`.
-pub(crate) fn target(target: WindowTarget, wscale: Option<u8>) -> [u8; 12] {
-    let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX).to_ne_bytes();
-    let mut bytes = [0; 12];
-    bytes[..4].copy_from_slice(&narrow(target.bytes()));
-    bytes[4..8].copy_from_slice(&narrow(target.least()));
-    bytes[8..].copy_from_slice(&u32::from(wscale.unwrap_or(NO_WSCALE)).to_ne_bytes());
+pub(crate) fn target(target: WindowTarget, wscale: Option<u8>) -> [u8; 32] {
+    let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+    let pace = target.pace();
+    let words = [
+        narrow(target.room()),
+        narrow(target.least()),
+        u32::from(wscale.unwrap_or(NO_WSCALE)),
+        pace.map_or(0, Pace::bytes_per_s),
+        pace.map_or(0, Pace::quantum),
+        0,
+    ];
+    let mut bytes = [0; 32];
+    for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_ne_bytes());
+    }
+    bytes[24..].copy_from_slice(&pace.map_or(0, |pace| pace.depth().as_nanos()).to_ne_bytes());
     bytes
+}
+
+/// `struct guard_wait`: a flow, and until when its sender waits.
+pub(crate) fn wait(bytes: &[u8]) -> Option<(FlowKey, Time)> {
+    let until = bytes.get(FLOW_BYTES..)?.first_chunk()?;
+    Some((flow_of(bytes)?, Time::from_nanos(u64::from_ne_bytes(*until))))
+}
+
+/// What is needed of `struct guard_promise` to send its last ACK again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Promised {
+    pub(crate) is_waiting: bool,
+    pub(crate) next_seq: u32,
+    /// Protocol and TCI of a VLAN tag that is not among the headers; 0 if there is none.
+    pub(crate) tag: [u16; 2],
+    pub(crate) ip: usize,
+    pub(crate) transport: usize,
+    pub(crate) headers: Vec<u8>,
+}
+
+/// `guard_promise.at_ns`.
+pub(crate) fn decided_at(promise: &[u8]) -> Option<Time> {
+    promise.get(8..16)?.try_into().ok().map(|bytes| Time::from_nanos(u64::from_ne_bytes(bytes)))
+}
+
+pub(crate) fn promised(bytes: &[u8]) -> Option<Promised> {
+    const BEFORE_SCALE: usize = 28;
+    const UP_TO_HEADERS: usize = 26;
+    let mut read = Reader(bytes.get(BEFORE_SCALE..).filter(|rest| rest.len() >= UP_TO_HEADERS)?);
+    let (_scale, is_waiting, _unused, next_seq) = (read.u32(), read.u32(), read.u32(), read.u32());
+    let tag = [read.u16(), read.u16()];
+    let [ip, transport, end] = std::array::from_fn(|_| usize::from(read.u16()));
+    let headers = read.0.get(..end)?.to_vec();
+    Some(Promised { is_waiting: is_waiting != 0, next_seq, tag, ip, transport, headers })
 }
 
 #[cfg(test)]
@@ -131,10 +175,41 @@ mod tests {
     }
 
     #[test]
+    fn a_promise_in_the_order_of_the_struct() {
+        let mut bytes = vec![0; 192];
+        bytes[8..16].copy_from_slice(&77u64.to_ne_bytes());
+        bytes[32..36].copy_from_slice(&1u32.to_ne_bytes());
+        bytes[40..44].copy_from_slice(&9u32.to_ne_bytes());
+        for (place, half) in bytes[44..54].chunks_exact_mut(2).zip([0x8100u16, 5, 14, 34, 54]) {
+            place.copy_from_slice(&half.to_ne_bytes());
+        }
+        bytes[54] = 0xee;
+        let last = promised(&bytes).unwrap();
+        assert_eq!((last.is_waiting, last.next_seq, last.tag), (true, 9, [0x8100, 5]));
+        assert_eq!((last.ip, last.transport, last.headers.len(), last.headers[0]), (14, 34, 54, 0xee));
+        assert_eq!(decided_at(&bytes), Some(Time::from_nanos(77)));
+        assert_eq!(promised(&bytes[..60]), None, "headers that are cut off");
+        assert_eq!(promised(&bytes[..50]), None);
+    }
+
+    #[test]
+    fn a_wait_in_the_order_of_the_struct() {
+        let key = FlowKey::new("10.0.0.1:5001".parse().unwrap(), "192.0.2.7:443".parse().unwrap(), 7);
+        let bytes = [&flow(&key)[..], &1_000_000_007u64.to_ne_bytes()].concat();
+        assert_eq!(wait(&bytes), Some((key, Time::from_nanos(1_000_000_007))));
+        assert_eq!(wait(&bytes[..47]), None);
+    }
+
+    #[test]
     fn targets_beyond_32_bits_are_the_largest() {
         let bytes = target(WindowTarget::from_bytes(1 << 40, 1448), Some(14));
         assert_eq!(bytes[..4], u32::MAX.to_ne_bytes());
         assert_eq!(bytes[4..8], 2896u32.to_ne_bytes());
-        assert_eq!(bytes[8..], 14u32.to_ne_bytes());
+        assert_eq!(bytes[8..12], 14u32.to_ne_bytes());
+        assert_eq!(bytes[12..], [0; 20], "no pace");
+        let paced = target(WindowTarget::from_bytes(20_000, 1448).paced(8.0), None);
+        assert_eq!(paced[12..16], 1_000_000u32.to_ne_bytes(), "bytes per second");
+        assert_eq!(paced[16..20], 2896u32.to_ne_bytes(), "the quantum");
+        assert_eq!(paced[24..], 30_000_000u64.to_ne_bytes(), "20 ms for the room, and the credit");
     }
 }

@@ -3,9 +3,10 @@
 use crate::device::Device;
 use crate::error::{During, GuardError, bpf};
 use crate::hook::{Attachment, Hook, Side};
-use crate::record;
+use crate::{record, renewal};
 use fairweir_guard::{FlowKey, Packet, WindowTarget};
 use fairweir_kernel::libbpf;
+use fairweir_units::Time;
 use libbpf_rs::{
     Iter, Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, ProgramInput, RingBuffer, RingBufferBuilder,
 };
@@ -18,6 +19,8 @@ use std::time::Duration;
 
 /// The program that goes through sockets.
 const CLAMP: &str = "guard_clamp";
+/// The program that sends.
+const RENEW: &str = "guard_renew";
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/guard.bpf.o"));
 
 /// What the kernel side has counted since it was attached; the order is that of `guard_state`.
@@ -41,6 +44,9 @@ pub struct KernelCounts {
     /// Packets of data that were dropped, as they lie beyond the window that their sender was told.
     #[serde(default)]
     pub beyond: u64,
+    /// ACKs that were sent once more, with a larger window.
+    #[serde(default)]
+    pub renewed: u64,
 }
 
 /// How flows are held back.
@@ -59,26 +65,33 @@ pub enum Means {
 pub struct Programs {
     ring: RingBuffer<'static>,
     arrived: Rc<RefCell<Vec<Packet>>>,
+    waits: RingBuffer<'static>,
+    waiting: Rc<RefCell<Vec<(FlowKey, Time)>>>,
+    link_header: u32,
     /// Goes through all sockets when it is read.
     clamps: Option<Link>,
     object: Object,
 }
 
 impl Programs {
-    /// Loads them for devices with `link_header` bytes before the IP header.
+    /// Loads them for the device of number `device`, with `link_header` bytes before the IP header.
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn load(link_header: u32, means: Means) -> Result<Programs, GuardError> {
-        let (object, said) = libbpf::listening(|| load(link_header, means));
+    pub fn load(device: u32, link_header: u32, means: Means) -> Result<Programs, GuardError> {
+        let (object, said) = libbpf::listening(|| load(device, link_header, means));
         let object = object
             .map_err(|e| io::Error::new(bpf(e).kind(), libbpf::gist(&said)))
             .during(|| "load guard's programs".into())?;
         let arrived = Rc::new(RefCell::new(Vec::new()));
-        let ring = ring_of(&object, &arrived).map_err(bpf).during(|| "the ring of packets".into())?;
+        let ring = ring_of(&object, "guard_packets", &arrived, record::packet);
+        let ring = ring.map_err(bpf).during(|| "the ring of packets".into())?;
+        let waiting = Rc::new(RefCell::new(Vec::new()));
+        let waits = ring_of(&object, "guard_waits", &waiting, record::wait);
+        let waits = waits.map_err(bpf).during(|| "the ring of waiting senders".into())?;
         let clamp = object.progs_mut().find(|p| p.name() == CLAMP).filter(|_| means == Means::Clamp);
         let clamps = clamp.map(|p| p.attach()).transpose().map_err(bpf).during(|| "attach to sockets".into())?;
-        Ok(Programs { ring, arrived, clamps, object })
+        Ok(Programs { ring, arrived, waits, waiting, link_header, clamps, object })
     }
 
     /// Hands on the packets that have passed since the last call; does not wait.
@@ -97,6 +110,44 @@ impl Programs {
         unsafe { BorrowedFd::borrow_raw(self.ring.epoll_fd()) }
     }
 
+    /// The flows whose senders wait for a larger window since the last call, and until when.
+    ///
+    /// # Errors
+    /// If the ring cannot be read.
+    pub fn waiting(&self) -> Result<Vec<(FlowKey, Time)>, GuardError> {
+        self.waits.consume().map_err(bpf).during(|| "read the ring of waiting senders".into())?;
+        Ok(self.waiting.take())
+    }
+
+    /// Becomes readable when a sender waits.
+    pub fn waits(&self) -> BorrowedFd<'_> {
+        // SAFETY: the ring owns the descriptor, and the borrow ends before it.
+        unsafe { BorrowedFd::borrow_raw(self.waits.epoll_fd()) }
+    }
+
+    /// Sends the last ACK of `flow` once more, if its sender waits for a larger window; the program at the device decides
+    /// how large that is.
+    ///
+    /// # Errors
+    /// If the maps cannot be read.
+    pub fn renew(&self, flow: &FlowKey) -> Result<(), GuardError> {
+        self.last_ack(flow)?.map_or(Ok(()), |frame| self.send(&frame))
+    }
+
+    fn last_ack(&self, flow: &FlowKey) -> Result<Option<Vec<u8>>, GuardError> {
+        let what = || format!("look for the promise to {}", flow.remote());
+        let found = self.map("guard_promises")?.lookup(&record::flow(flow), MapFlags::ANY).map_err(bpf).during(what)?;
+        let last = found.as_deref().and_then(record::promised).filter(|last| last.is_waiting);
+        Ok(last.and_then(|last| renewal::frame(&last, self.link_header)))
+    }
+
+    fn send(&self, frame: &[u8]) -> Result<(), GuardError> {
+        let input = ProgramInput { data_in: Some(frame), repeat: 1, ..ProgramInput::default() };
+        let program = self.object.progs_mut().find(|p| p.name() == RENEW).ok_or_else(missing)?;
+        program.test_run(input).map_err(bpf).during(|| "send an ACK once more".into())?;
+        Ok(())
+    }
+
     /// From the next ACK of `flow` on, its window leads towards `target`. `wscale` is for flows without a socket here.
     ///
     /// # Errors
@@ -113,6 +164,7 @@ impl Programs {
     /// If the maps cannot be written.
     pub fn release(&self, flow: &FlowKey) -> Result<(), GuardError> {
         let key = record::flow(flow);
+        let last_ack = self.last_ack(flow)?;
         // What is promised from now on is not kept track of.
         for map in ["guard_targets", "guard_promises"] {
             match self.map(map)?.delete(&key) {
@@ -122,7 +174,15 @@ impl Programs {
                 _ => {}
             }
         }
-        Ok(())
+        // Nothing else would end its sender's wait.
+        last_ack.map_or(Ok(()), |frame| self.send(&frame))
+    }
+
+    /// When the last window of `flow` was decided: by the kernel's clock, so that a test may decide the same.
+    #[doc(hidden)]
+    pub fn decided_at(&self, flow: &FlowKey) -> Option<Time> {
+        let found = self.map("guard_promises").ok()?.lookup(&record::flow(flow), MapFlags::ANY).ok()??;
+        record::decided_at(&found)
     }
 
     /// With [`Means::Clamp`], clamps or frees the sockets of the network namespace that the process is in, as held and
@@ -143,9 +203,9 @@ impl Programs {
         let bss = self.object.maps().find(|m| m.name().as_encoded_bytes().ends_with(b".bss"));
         let bytes = bss.and_then(|m| m.lookup(&[0; 4], MapFlags::ANY).ok().flatten()).unwrap_or_default();
         let mut words = bytes.chunks_exact(8).map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
-        let [told, lost, thinned, merged, rewritten, unscaled, authenticated, beyond] =
+        let [told, lost, thinned, merged, rewritten, unscaled, authenticated, beyond, renewed] =
             std::array::from_fn(|_| words.next().unwrap_or(0));
-        KernelCounts { told, lost, thinned, merged, rewritten, unscaled, authenticated, beyond }
+        KernelCounts { told, lost, thinned, merged, rewritten, unscaled, authenticated, beyond, renewed }
     }
 
     /// What the program of `side` makes of `frame` (with an Ethernet header), `repeat` times, sent nowhere; and how long
@@ -186,7 +246,7 @@ impl Tap {
     /// # Errors
     /// If the kernel refuses.
     pub fn open(device: &Device, means: Means, attachment: Attachment) -> Result<Tap, GuardError> {
-        let programs = Programs::load(device.link_header, means)?;
+        let programs = Programs::load(device.index, device.link_header, means)?;
         let hook = |side| programs.attach(device.index, side, attachment);
         // Departures first: a flow's first packets are then seen in their order.
         let hooks = [hook(Side::Egress)?, hook(Side::Ingress)?];
@@ -213,12 +273,12 @@ fn missing() -> GuardError {
     GuardError::refused("bpf/guard/ lacks a part that the daemon names", "this is a fault of ours")
 }
 
-fn load(link_header: u32, means: Means) -> libbpf_rs::Result<Object> {
+fn load(device: u32, link_header: u32, means: Means) -> libbpf_rs::Result<Object> {
     let mut open = ObjectBuilder::default().name("guard")?.open_memory(OBJECT)?;
     let is_constants = |map: &OpenMapMut<'_>| map.name().as_encoded_bytes().ends_with(b".rodata");
     if let Some(mut constants) = open.maps_mut().find(is_constants) {
         // In the order of their definition in the source.
-        let words = [link_header, u32::from(means == Means::Clamp)];
+        let words = [link_header, u32::from(means == Means::Clamp), device];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         constants.set_initial_value(&bytes)?;
     }
@@ -228,13 +288,18 @@ fn load(link_header: u32, means: Means) -> libbpf_rs::Result<Object> {
     open.load()
 }
 
-fn ring_of(object: &Object, arrived: &Rc<RefCell<Vec<Packet>>>) -> libbpf_rs::Result<RingBuffer<'static>> {
+fn ring_of<T: 'static>(
+    object: &Object,
+    name: &str,
+    arrived: &Rc<RefCell<Vec<T>>>,
+    read: impl Fn(&[u8]) -> Option<T> + 'static,
+) -> libbpf_rs::Result<RingBuffer<'static>> {
     let not_there = || libbpf_rs::Error::from(io::Error::from(io::ErrorKind::NotFound));
-    let packets = object.maps().find(|m| m.name() == "guard_packets").ok_or_else(not_there)?;
+    let records = object.maps().find(|m| m.name() == name).ok_or_else(not_there)?;
     let arrived = Rc::clone(arrived);
     let mut builder = RingBufferBuilder::new();
-    builder.add(&packets, move |bytes| {
-        arrived.borrow_mut().extend(record::packet(bytes));
+    builder.add(&records, move |bytes| {
+        arrived.borrow_mut().extend(read(bytes));
         0
     })?;
     builder.build()

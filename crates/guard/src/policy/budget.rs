@@ -8,7 +8,8 @@
 //! window = L · RTT · min(1.1, 1 + budget / (L · RECOVERY))
 //! ```
 //!
-//! at least two segments. Derivation: budget(T) = budget(0) + L · T - delivered(T), as long as no bound cuts it off. Above, the
+//! at least two segments; and a pace of the same share of `L`, at least a tenth (`crate::Pace`), where two segments an RTT are
+//! more. Derivation: budget(T) = budget(0) + L · T - delivered(T), as long as no bound cuts it off. Above, the
 //! credit cuts off only what a flow does not use. Below, the window is at its minimum from -L · RECOVERY on, so that the
 //! budget grows where two segments an RTT are less than L. So over a time T no more is delivered than L · T, the credit, and
 //! what the debt at its end amounts to.
@@ -23,6 +24,8 @@ use std::collections::HashMap;
 const RECOVERY: Dur = Dur::from_millis(500);
 /// Rounding and delayed ACKs make a flow slower than its window says; by more than this they hardly do.
 const MAX_SHARE: f64 = 1.1;
+/// However overdrawn its budget is, a flow goes on at so much of the rate.
+const MIN_PACE: f64 = 0.1;
 /// What is saved for bursts, of the rate; and one window, as arrivals come by windows. It also makes up for rounding,
 /// delayed ACKs and samples of the RTT that are below its mean.
 const CREDIT: Dur = Dur::from_millis(100);
@@ -77,6 +80,7 @@ impl Budgets {
         (budget.level, budget.at) = (mbps, now);
         let share = (1.0 + budget.balance / bytes(mbps, RECOVERY).max(1.0)).clamp(0.0, MAX_SHARE);
         let mut decision = Decision::hold(mbps * share, &View { window_rtt: Some(budget.rtt), ..*view }, why);
+        decision.window = decision.window.map(|window| window.paced(mbps * share.max(MIN_PACE)));
         budget.window = decision.window.map_or(0, WindowTarget::bytes);
         decision.rate_mbps = Some(mbps);
         decision

@@ -3,7 +3,7 @@
 //! ```text
 //! idle      no payload for max(1 s, 8 RTTs), or never any, or the flow has ended: it does not count
 //! limited   it leaves more than a quarter of its window unused: it counts with twice what it uses
-//! greedy    it fills its window, or nothing is known of it yet: it counts with all it can get
+//! greedy    it fills its window or its rate, or nothing is known of it yet: it counts with all it can get
 //!
 //! λ         max-min level: Σ over limited and greedy of min(demand, weight · λ) = rate
 //! target    greedy   weight · λ
@@ -72,6 +72,8 @@ pub(crate) struct Demands(HashMap<FlowId, Known>);
 struct Known {
     /// Bytes, if it was held.
     granted: Option<u64>,
+    /// Its rate, Mbit/s: the window may have room for more, as it is never below two segments.
+    mbps: f64,
     at: Time,
     payload: u64,
 }
@@ -82,7 +84,9 @@ impl Demands {
         if view.is_idle(now) {
             return Demand::Idle;
         }
-        let Some(Known { granted: Some(granted), at, payload }) = self.0.get(&view.id) else { return Demand::Greedy };
+        let Some(Known { granted: Some(granted), mbps, at, payload }) = self.0.get(&view.id) else {
+            return Demand::Greedy;
+        };
         let Some(rtt) = view.rtt() else { return Demand::Greedy };
         let used = match view.values[0] {
             Some(throughput) => view.faded(throughput, rtt * 8, now),
@@ -93,14 +97,16 @@ impl Demands {
             }
         };
         let inflight = used * rtt.as_secs_f64() * 1e6 / 8.0;
-        if inflight >= FILLED * *granted as f64 { Demand::Greedy } else { Demand::Limited(ROOM * used) }
+        let is_filled = inflight >= FILLED * *granted as f64 || used >= FILLED * mbps;
+        if is_filled { Demand::Greedy } else { Demand::Limited(ROOM * used) }
     }
 
     /// Notes what was decided for `flows`; all others are forgotten.
     pub(crate) fn note(&mut self, now: Time, flows: &[View<'_>], decisions: &[Decision]) {
         let known = |(view, decision): (&View<'_>, &Decision)| {
             let granted = decision.window.map(|window| window.bytes());
-            (view.id, Known { granted, at: now, payload: view.monitor.payload() })
+            let mbps = decision.rate_mbps.unwrap_or(f64::INFINITY);
+            (view.id, Known { granted, mbps, at: now, payload: view.monitor.payload() })
         };
         self.0.clear();
         self.0.extend(flows.iter().zip(decisions).map(known));

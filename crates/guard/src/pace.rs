@@ -1,0 +1,111 @@
+//! How fast the right edge of a window may move: the rate that a window cannot hold where two segments an RTT exceed it.
+//!
+//! A token bucket as a virtual clock (GCRA, ITU-T I.371): its only state is the time at which everything promised so far is
+//! paid for at the rate. It lies at most `depth` in the past: more is not saved. With it at `paid` at the beginning, over a
+//! time `t`
+//!
+//! ```text
+//! promised newly <= rate * (depth + t)
+//! ```
+//!
+//! but for windows rounded up to a unit: less than a unit for each ACK. These are paid for afterwards, as far as they amount
+//! to a quantum at the present rate: a large promise of before the flow was held is used up in so many ACKs that all of it
+//! would stop the flow for seconds, and `policy::Budgets` counts what is delivered anyway. The edge moves by quanta, as every move that no data
+//! cause is an ACK of its own, and as fewer than two segments would wait for the delayed ACK of their receiver.
+
+use fairweir_units::{Dur, Time};
+
+/// What a quantum is worth at least. Shorter ones cost an ACK each, longer ones make longer bursts.
+const QUANTUM: Dur = Dur::from_millis(2);
+/// Quanta that may be promised at a time: for ACKs that come late on a busy machine; and data behind a lost segment show the
+/// sender that it is lost, where a window of two segments waits for a retransmission timeout.
+const ROOM: u64 = 4;
+/// What is saved for bursts, beside a full window.
+const CREDIT: Dur = Dur::from_millis(10);
+/// For so long a wait may be held against a rate of before.
+const LOOK_EVERY: Dur = Dur::from_millis(250);
+const NANOS: u64 = 1_000_000_000;
+
+/// The pace of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    bytes_per_s: u32,
+    quantum: u32,
+    room: u32,
+    depth: Dur,
+}
+
+impl Pace {
+    /// `mbps` (1e6 bit/s), with a window of `bytes` and two segments of `least` bytes together. A rate that is no number, or
+    /// above 34 Gbit/s, is none.
+    pub(crate) fn new(mbps: f64, bytes: u64, least: u64) -> Option<Pace> {
+        let bytes_per_s = (mbps * 1e6 / 8.0).max(1.0);
+        // False also for what is no number.
+        let is_possible = mbps.is_finite() && bytes_per_s < f64::from(u32::MAX);
+        let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+        is_possible.then(|| {
+            let bytes_per_s = bytes_per_s as u32;
+            let quantum = (u64::from(bytes_per_s) * QUANTUM.as_nanos() / NANOS).max(least);
+            let room = narrow(bytes.max(ROOM * quantum));
+            let depth = time(u64::from(room), bytes_per_s) + CREDIT;
+            Pace { bytes_per_s, quantum: narrow(quantum), room, depth }
+        })
+    }
+
+    /// Bytes per second.
+    pub fn bytes_per_s(self) -> u32 {
+        self.bytes_per_s
+    }
+
+    /// By which the edge moves, bytes, if it is not by as much as is wanted.
+    pub fn quantum(self) -> u32 {
+        self.quantum
+    }
+
+    /// Most bytes that are promised at a time.
+    pub fn room(self) -> u64 {
+        u64::from(self.room)
+    }
+
+    /// The time whose bytes are saved.
+    pub fn depth(self) -> Dur {
+        self.depth
+    }
+
+    /// Windows have units of 2^scale bytes; a quantum is no less.
+    pub(crate) fn quantum_of(self, scale: u8) -> u64 {
+        u64::from(self.quantum).max(1 << scale)
+    }
+
+    /// The time that pays for `bytes`, rounded up.
+    pub(crate) fn time_for(self, bytes: u64) -> Dur {
+        time(bytes, self.bytes_per_s)
+    }
+
+    /// When everything is paid for, as far as it counts at `now`, if it was to be at `paid`.
+    pub(crate) fn settled(self, paid: Time, now: Time, scale: u8) -> Time {
+        let depth = self.depth.max(self.time_for(2 * self.quantum_of(scale)));
+        let horizon = Time::from_nanos(now.as_nanos().saturating_sub(depth.as_nanos()));
+        paid.max(horizon).min(now + self.time_for(self.quantum_of(scale)))
+    }
+
+    /// Until when a sender waits for `bytes` more, all before being paid for at `paid`; or for another look, as the rate may be
+    /// another one by then.
+    pub(crate) fn wait_for(self, bytes: u64, paid: Time, now: Time) -> Time {
+        (paid + self.time_for(bytes)).min(now + LOOK_EVERY)
+    }
+
+    /// How many of `missing` bytes may be promised, all before being paid for until `paid`, which is settled.
+    pub(crate) fn grant(self, missing: u64, paid: Time, now: Time, scale: u8) -> u64 {
+        let earned = now.since(paid).as_nanos() * u64::from(self.bytes_per_s) / NANOS;
+        match earned {
+            _ if earned >= missing => missing,
+            _ if earned >= self.quantum_of(scale) => earned,
+            _ => 0,
+        }
+    }
+}
+
+fn time(bytes: u64, bytes_per_s: u32) -> Dur {
+    Dur::from_nanos((bytes * NANOS).div_ceil(u64::from(bytes_per_s)))
+}
