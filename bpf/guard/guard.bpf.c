@@ -86,7 +86,7 @@ struct {
 	u64 lost; /* summaries of data, SYN, FIN, RST */
 	u64 thinned; /* of pure ACKs */
 	u64 merged; /* told with a later one */
-	u64 rewritten; /* windows made smaller; clamps changed */
+	u64 rewritten; /* windows reduced; clamps changed */
 	u64 unscaled; /* windows left alone as their scale is unknown */
 	u64 authenticated; /* windows left alone as the header is signed (TCP-AO, TCP-MD5) */
 	u64 beyond; /* data dropped, as the sender ignores the window that it was told */

@@ -28,6 +28,6 @@ fn main() {
             .arg(path("OUT_DIR").join(format!("{program}.bpf.o")))
             .status()
             .unwrap_or_else(|e| panic!("{}: {e}; install clang 14 or later, or name one in CLANG", clang.display()));
-        assert!(status.success(), "clang refuses bpf/guard/{program}.bpf.c");
+        assert!(status.success(), "clang rejects bpf/guard/{program}.bpf.c");
     }
 }

@@ -29,8 +29,9 @@ PYTHON_PATIENCE = 10
 SHOWN_FLOWS = 3
 
 _HINTS: dict[int, str] = {
-    signal.SIGFPE: "check divisors before dividing: times, rates and windows can be 0 (in the kernel BPF then gives 0)",
-    signal.SIGSEGV: "a flow's state is the struct at inet_csk_ca(sk), at most 104 bytes; check pointers and indices",
+    signal.SIGFPE: "check divisors before dividing: times, rates and windows can be 0 (in kernel BPF the result is 0)",
+    signal.SIGSEGV: "a flow's state is the struct at inet_csk_ca(sk), at most 104 bytes; check pointers and array "
+    "indices",
 }
 _HINTS[signal.SIGBUS] = _HINTS[signal.SIGSEGV]
 # Where the compiler sees that a divisor is 0 it puts in a trap instead of the division.

@@ -76,13 +76,13 @@ def _range(part: str, axis: str) -> list[Any]:
     units = {found[i] for i in (2, 4, 6) if found[i] is not None}
     if len(units) > 1:
         raise ConfigError(
-            f"range with more than one unit: `{part}`", hint="write all its numbers with one: 10ms..50ms/10ms"
+            f"range with more than one unit: `{part}`", hint="use the same unit for all its numbers: 10ms..50ms/10ms"
         )
     unit = units.pop()
     if by is None:
         if unit or not (_is_whole(first) and _is_whole(last)):
             raise ConfigError(
-                f"range without a step: `{part}`", hint=f"write `{part}/STEP`, as 0.5..0.9/0.1 or 10ms..50ms/5ms"
+                f"range without a step: `{part}`", hint=f"write `{part}/STEP`, such as 0.5..0.9/0.1 or 10ms..50ms/5ms"
             )
         by = "1"
     low, high, step = Decimal(first), Decimal(last), Decimal(by)

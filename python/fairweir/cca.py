@@ -50,8 +50,8 @@ class Cca:
     def __init__(self, start: _core.Start | None = None) -> None:
         if start is None:
             name = type(self).__name__
-            hint = f"give the class: `dumbbell([{name}])`, not `dumbbell([{name}()])`"
-            raise CcaError(f"`{name}()` without a `start`: a run makes an object for each flow", hint=hint, cca=name)
+            hint = f"pass the class: `dumbbell([{name}])`, not `dumbbell([{name}()])`"
+            raise CcaError(f"`{name}()` without a `start`: a run creates one object per flow", hint=hint, cca=name)
         self.mss_bytes: int = start.mss_bytes
         self.cwnd_bytes: float = start.initial_cwnd_bytes
         self.pacing_rate_mbps: float | None = None
@@ -189,7 +189,7 @@ def locate(file: str, *, base: Path | None = None) -> Path:
     for candidate in candidates:
         if candidate.is_file():
             return candidate.resolve()
-    raise CcaError(f"no such file: `{file}`", hint="give the path from the working directory", cca=file)
+    raise CcaError(f"no such file: `{file}`", hint="write the path relative to the working directory", cca=file)
 
 
 def kernel_c(name: str, *, base: Path | None = None) -> Path:

@@ -67,14 +67,14 @@ def find(name: str) -> type[Any] | None:
         return _known[name]
     sent = _received.get(name)
     if isinstance(sent, str):
-        raise CcaError(f"class `{name}` cannot travel to another process: {sent}", hint=_HINT, cca=name)
+        raise CcaError(f"class `{name}` cannot be sent to another process: {sent}", hint=_HINT, cca=name)
     if sent is not None:
         import cloudpickle
 
         _known[name] = cloudpickle.loads(sent)
         return _known[name]
     if "#" in name:
-        raise CcaError(f"`{name}` was a class of another session", hint=_HINT, cca=name)
+        raise CcaError(f"`{name}` was defined in another session", hint=_HINT, cca=name)
     return None
 
 

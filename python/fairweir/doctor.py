@@ -63,7 +63,7 @@ def clean() -> dict[str, Any]:
     KernelError : no helper, no root, or something that the kernel keeps
     """
     world_kernel.find_helper()
-    world_kernel.need_root("undoing what was loaded")
+    world_kernel.need_root("unloading controllers")
     undone: dict[str, Any] = world_kernel.ask(["doctor", "--clean"])["undone"]
     with suppress(KernelError):
         undone["guard_filters"] = guard_daemon.clean()
@@ -92,9 +92,9 @@ def _simulator() -> Check:
     except FairweirError as error:
         return Check("simulator", "broken", str(error), serves, "build it again: make clean && make")
     if first["flows"] != second["flows"] or first["links"] != second["links"]:
-        return Check("simulator", "broken", "two runs of one scenario differ", serves, "please report it")
+        return Check("simulator", "broken", "two runs of the same scenario differ", serves, "please report it")
     packets = first["packets"] + second["packets"]
-    return Check("simulator", "ok", f"repeats itself; {packets / wall_s / 1e6:.1f} million packets/s", serves)
+    return Check("simulator", "ok", f"deterministic; {packets / wall_s / 1e6:.1f} million packets/s", serves)
 
 
 def _package(name: str, serves: str, hint: str) -> Check:
@@ -150,5 +150,5 @@ def _kernel_world() -> list[Check]:
         checks.append(Check(row["name"], status, row["detail"], _SERVES.get(row["name"], "--on kernel"), hint))
     if told["left"]:
         names = ", ".join(entry["name"] for entry in told["left"])
-        checks.append(Check("loaded for good", "ok", names, "every program", "fairweir doctor --clean unloads them"))
+        checks.append(Check("loaded controllers", "ok", names, "every program", "fairweir doctor --clean unloads them"))
     return checks

@@ -59,7 +59,7 @@ class Red(Table):
     def _in_order(self) -> Red:
         low, high = _core.parse_size(self.min), _core.parse_size(self.max)
         if low[0] == high[0] and low[1] >= high[1]:
-            raise complain("{noun}'s min is not below its max", self.min, f"choose less than {self.max}")
+            raise complain("{noun}'s min is not below its max", self.min, f"use a value below {self.max}")
         if parse_fraction(self.weight) == 0:
             raise complain("{noun}'s weight must be positive", self.weight, 'write weight = "0.2%"')
         return self
@@ -200,7 +200,7 @@ def _check_steps(steps: list[tuple[str, str]]) -> None:
         if times[i] <= times[i - 1]:
             raise complain("{noun}'s steps must be in order of time", steps[i][0])
     if all(_core.parse_rate(rate) == 0 for _, rate in steps):
-        raise complain("{noun} never serves", hint="give one step a positive rate")
+        raise complain("{noun} never sends a packet", hint="set a positive rate in one step")
     if _core.parse_rate(steps[-1][1]) == 0:
         raise complain("{noun}'s last step must have a positive rate", steps[-1][1])
 

@@ -83,7 +83,7 @@ def sampled(delays: Mapping[str, float | None], statistic: str, of: str) -> floa
     value = delays[statistic]
     if value is None:
         raise FairweirError(
-            f"no delay was sampled: `{of}`", hint="nothing was acknowledged after the warm-up; play it for longer"
+            f"no delay was sampled: `{of}`", hint="nothing was acknowledged after the warm-up; simulate for longer"
         )
     return value
 

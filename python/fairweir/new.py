@@ -43,12 +43,13 @@ def write_cca(name: str, directory: Path, *, is_c: bool = False) -> Skeleton:
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
         raise ConfigError(
-            f"not a name for a controller: `{name}`", hint="lower case, digits and underscores, as `my_cca`; at most 32"
+            f"not a name for a controller: `{name}`",
+            hint="lower case, digits and underscores, such as `my_cca`; at most 32",
         )
     if is_c and len(name) > MAX_KERNEL_NAME:
         raise ConfigError(f"too long for the kernel: `{name}`", hint=f"at most {MAX_KERNEL_NAME} characters")
     if name in algorithms():
-        raise ConfigError(f"there is a controller `{name}` already", hint="choose another name")
+        raise ConfigError(f"a controller `{name}` already exists", hint="choose another name")
     class_name = "".join(word.capitalize() for word in name.split("_"))
     source = directory / (f"{name}.bpf.c" if is_c else f"{name}.py")
     cca = source.name if is_c else f"{source.name}:{class_name}"
@@ -56,7 +57,7 @@ def write_cca(name: str, directory: Path, *, is_c: bool = False) -> Skeleton:
     scenario = directory / f"{name}.toml"
     for path in (source, scenario):
         if path.exists():
-            raise ConfigError(f"there is a file `{path}` already", hint="choose another name or --dir")
+            raise ConfigError(f"the file `{path}` already exists", hint="choose another name or --dir")
     try:
         source.write_text(_filled("cca.bpf.c.in" if is_c else "cca.py.in", words), encoding="utf-8")
         scenario.write_text(_filled("cca.toml.in", words), encoding="utf-8")

@@ -65,11 +65,11 @@ def _entries(here: Any, part: str, key: str) -> list[Any]:
         if part.isdigit() and int(part) < len(here):
             return [int(part)]
         raise ConfigError(
-            f"key `{key}` leads nowhere: there is no entry `{part}`",
+            f"key `{key}` does not exist: no entry `{part}`",
             hint=f"entries are 0 to {len(here) - 1}, or *",
             key=key,
         )
-    raise ConfigError(f"key `{key}` leads nowhere: there is no `{part}`", hint=did_you_mean(part, here), key=key)
+    raise ConfigError(f"key `{key}` does not exist: no `{part}`", hint=did_you_mean(part, here), key=key)
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
@@ -81,7 +81,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"setting has no value: `{text}`", hint="write key=value, as flow.0.cca=bbr")
+        raise ConfigError(f"setting has no value: `{text}`", hint="write key=value, such as flow.0.cca=bbr")
     return key.strip(), parse_value(value.strip())
 
 

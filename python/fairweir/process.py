@@ -18,12 +18,12 @@ MIN_USER_MEMORY = 1 << 30
 
 #: What a signal means for code that brought it upon itself.
 _CAUSES = {
-    signal.SIGABRT: "it gave up",
-    signal.SIGBUS: "memory that is not there",
+    signal.SIGABRT: "abort",
+    signal.SIGBUS: "invalid memory access",
     signal.SIGFPE: "a division by zero",
-    signal.SIGILL: "a trap that the compiler puts where C is undefined, such as a division by zero",
-    signal.SIGKILL: "killed from outside, perhaps for want of memory",
-    signal.SIGSEGV: "memory that is not its own",
+    signal.SIGILL: "illegal instruction, a compiler's trap for undefined behaviour such as division by zero",
+    signal.SIGKILL: "killed, possibly out of memory",
+    signal.SIGSEGV: "invalid memory access",
 }
 
 

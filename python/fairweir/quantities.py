@@ -144,7 +144,7 @@ def parse_fraction(text: str) -> int:
         raise ConfigError(f"fraction `{text}` is not a percentage", hint='write it with a percent sign: "2%", "0.01%"')
     parts = int((whole or "0") + decimals.ljust(7, "0"))
     if parts > PARTS_PER_BILLION:
-        raise ConfigError(f"fraction `{text}` is more than all", hint='write at most "100%"')
+        raise ConfigError(f"fraction `{text}` exceeds 100 %", hint='write at most "100%"')
     return parts
 
 

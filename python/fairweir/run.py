@@ -130,7 +130,7 @@ class Run:
 
     def _packet_columns(self) -> tuple[Columns, Columns]:
         if self._packets is None:
-            raise ConfigError("the run recorded no packets", hint="give `run(..., record_packets=MOST_PACKETS)`")
+            raise ConfigError("the run recorded no packets", hint="use `run(..., record_packets=MOST_PACKETS)`")
         return self._packets
 
     def _tables(self) -> dict[str, pa.Table]:
@@ -139,7 +139,7 @@ class Run:
 
     def _columns(self) -> tuple[Columns, Columns]:
         if self._series is None:
-            raise ConfigError("the run recorded no time series", hint='give `run(..., interval="100ms")`')
+            raise ConfigError("the run recorded no time series", hint='use `run(..., interval="100ms")`')
         return self._series
 
     def save(self, directory: str | Path) -> Path:
@@ -277,7 +277,7 @@ def _whole(capture: Capture | None) -> Iterator[Capture | None]:
         handle, name = tempfile.mkstemp(prefix=f".{capture.path.name}-", dir=capture.path.parent)
     except OSError as error:
         reason = f"cannot be written: {error.strerror}"
-        raise ConfigError(reason, hint="name a file in a folder that is there", source=str(capture.path)) from None
+        raise ConfigError(reason, hint="name a file in an existing directory", source=str(capture.path)) from None
     os.close(handle)
     partial = Path(name)
     try:

@@ -228,7 +228,7 @@ class Scenario(BaseModel):
         if isinstance(flows, Sequence) and len(flows) > MAX_FLOWS:
             reason = f"more than {MAX_FLOWS} flows: `{len(flows)}` tables"
             raise ConfigError(
-                reason, source=source, key="flow", hint="several flows of one kind are one table: count = 2"
+                reason, source=source, key="flow", hint="write several flows of one kind as one table: count = 2"
             )
         try:
             scenario = cls.model_validate(document)
@@ -251,7 +251,7 @@ class Scenario(BaseModel):
             return cls.load(given)
         if isinstance(given, Mapping):
             return cls.from_dict(given)
-        hint = "give a Scenario (`dumbbell(...)` makes one), a file's path, or a dict"
+        hint = "pass a Scenario (such as `dumbbell(...)` returns), a file's path, or a dict"
         raise ConfigError(f"scenario cannot be `{show(given)}`", hint=hint)
 
     def to_dict(self, *, compact: bool = False) -> dict[str, Any]:
@@ -318,7 +318,7 @@ class Scenario(BaseModel):
         ids = [flow_id for flow in flow_ids(self.flow) for flow_id in flow]
         twice = next((flow_id for flow_id in ids if ids.count(flow_id) > 1), None) if len(set(ids)) < len(ids) else None
         if twice is not None:
-            raise complain("two flows have one id", twice, "give each its own, or none", key="flow")
+            raise complain("two flows have one id", twice, "give each its own, or leave them out", key="flow")
         return self
 
     @staticmethod
@@ -386,9 +386,7 @@ def _file_meant(path: Path, noun: str) -> str | None:
         return None
     # `scenarios/NAME.toml` away from the repository means the one that comes with fairweir.
     near = nearest(path.name.removesuffix(".toml"), shipped.by_name(kind))
-    return (
-        f"did you mean `{near}`, which comes with fairweir?" if near else f"`fairweir list {kind}` shows what there is"
-    )
+    return f"did you mean the shipped `{near}`?" if near else f"`fairweir list {kind}` lists them"
 
 
 def parse_document(text: str, source: str | None) -> dict[str, Any]:
@@ -418,13 +416,13 @@ def parse_document(text: str, source: str | None) -> dict[str, Any]:
 
 def _check_size(text: bytes, source: str | None) -> None:
     if len(text) > MAX_FILE_BYTES:
-        hint = "flows of one kind are one table with a count, and a link's trace is a file of its own"
-        raise ConfigError(f"larger than {MAX_FILE_BYTES >> 20} MiB, the most that is read", source=source, hint=hint)
+        hint = "write flows of one kind as one table with a count, and put a link's trace in its own file"
+        raise ConfigError(f"larger than {MAX_FILE_BYTES >> 20} MiB, the limit", source=source, hint=hint)
 
 
 def _too_deep(source: str | None) -> ConfigError:
     reason = f"tables are nested more than {MAX_NESTING} deep"
-    return ConfigError(reason, source=source, hint="docs/scenarios.md has every key")
+    return ConfigError(reason, source=source, hint="docs/scenarios.md lists all keys")
 
 
 def dump_document(document: Mapping[str, Any]) -> str:
@@ -501,13 +499,13 @@ def dumbbell(
     """
     columns: dict[str, list[Any]] = {
         "cca": _column("ccas", ccas, (str, type, Mapping), 'write "bbr", ["bbr", "cubic"], or classes'),
-        "rtprop": _column("rtprop", rtprop, (str,), 'write it with its unit: "40ms", or one a flow'),
+        "rtprop": _column("rtprop", rtprop, (str,), 'write it with its unit: "40ms", or one per flow'),
         "flows": _column("flows", [{}] if flows is None else flows, (Mapping,), 'write [{"start": "1s"}, {}]'),
     }
     n = max(map(len, columns.values()))
     for key, column in columns.items():
         if len(column) not in (1, n):
-            raise ConfigError(f"{key} has {len(column)} entries for {n} flows", hint="give one, or one a flow")
+            raise ConfigError(f"{key} has {len(column)} entries for {n} flows", hint="write one entry, or one per flow")
     cca, delay, more = (column * n if len(column) == 1 else column for column in columns.values())
     document = {
         "name": name,

@@ -93,7 +93,7 @@ def grid_of(scenario: Scenario) -> dict[str, list[Any]]:
         elif isinstance(value, list) and value:
             found[key] = value
         else:
-            hint = 'write a list, or a range as "1..5"'
+            hint = 'write a list, or a range such as "1..5"'
             raise ConfigError(
                 f"grid axis has no values: `{value}`", source=scenario.source, key=f"sweep.{key}", hint=hint
             )
@@ -120,7 +120,7 @@ def expand(scenario: Scenario, grid: Grid) -> list[Point]:
         count *= len(values)
     if count > MAX_POINTS:
         raise ConfigError(
-            f"grid has {count} points, more than {MAX_POINTS}", hint="take fewer values, or several sweeps"
+            f"grid has {count} points, more than {MAX_POINTS}", hint="use fewer values, or several sweeps"
         )
     plain = scenario.model_copy(update={"sweep": {}})
     points = []

@@ -153,7 +153,7 @@ def find_program(name: str, variable: str, role: str) -> Path:
     )
 
 
-def need_root(what: str, why: str = "it makes network namespaces, TUN devices and BPF programs") -> None:
+def need_root(what: str, why: str = "it creates network namespaces, TUN devices and BPF programs") -> None:
     """Refuse before anything is started what only root may do.
 
     Parameters
@@ -321,4 +321,4 @@ def _document(out: IO[bytes]) -> Any:
         return json.loads(raw)
     except ValueError:
         start = raw[:60].decode("utf-8", "replace").strip()
-        raise KernelError(f"`{HELPER}` printed no JSON document: `{start}`", hint="build it again: make") from None
+        raise KernelError(f"`{HELPER}` printed invalid JSON: `{start}`", hint="build it again: make") from None

@@ -145,6 +145,6 @@ def simulate(
         # Not an Exception, so that nobody takes it for an ordinary failure; but an audit must go on.
         if type(error).__name__ == "PanicException":
             hint = "this is a bug of fairweir: please report it with the scenario"
-            raise InvariantError(f"the simulator broke an invariant: {error}", hint=hint) from None
+            raise InvariantError(f"the simulator violated an invariant: {error}", hint=hint) from None
         raise
     return Played(json.loads(summary_json), series, packets)

@@ -176,7 +176,7 @@ def test_a_baseline_must_be_of_the_same_battery_and_ccas(tmp_path: Path, capsys:
     path = tmp_path / "results.json"
     run_audit(["reno"], depth=Depth.QUICK, only=ONE_EXHIBIT).save(path)
     assert main(["audit", "reno", "--out", str(tmp_path), "--baseline", str(path)]) == 2
-    assert "the baseline is of the quick battery, this audit of the default one" in capsys.readouterr().err
+    assert "the baseline ran the quick battery, this audit runs the default battery" in capsys.readouterr().err
     assert main(["audit", "cubic", "--quick", "--out", str(tmp_path), "--baseline", str(path)]) == 2
     assert "hint: it has reno" in capsys.readouterr().err
 
@@ -184,7 +184,7 @@ def test_a_baseline_must_be_of_the_same_battery_and_ccas(tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["reno", "--quick", "--deep"], "quick or deep, not both"),
+        (["reno", "--quick", "--deep"], "--quick and --deep exclude each other"),
         (["reno", "--only", "nothing"], "no exhibit called `nothing`"),
         (["reno", "--baseline", "none.json"], "no such file: `none.json`"),
         (["bbrr", "--quick", "--only", "policer"], "bbrr"),

@@ -93,12 +93,12 @@ def test_every_command_has_help(call: Call, command: str) -> None:
         (
             ["run", "none/s.toml"],
             "error: scenario cannot be read: no such file or directory (none/s.toml)\n\n"
-            "hint: `fairweir list scenarios` shows what there is\n",
+            "hint: `fairweir list scenarios` lists them\n",
         ),
         (
             ["run", "scenarios/three-rtprop.toml"],
             "error: scenario cannot be read: no such file or directory (scenarios/three-rtprop.toml)\n\n"
-            "hint: did you mean `three-rtprops`, which comes with fairweir?\n",
+            "hint: did you mean the shipped `three-rtprops`?\n",
         ),
         (
             ["run", "too.toml"],
@@ -120,13 +120,13 @@ def test_every_command_has_help(call: Call, command: str) -> None:
         (
             ["sweep", "two.toml"],
             "error: nothing to sweep (two.toml)\n\n"
-            "hint: give --grid link.bottleneck.rate=12Mbps,24Mbps, or a [sweep] table\n",
+            "hint: write --grid link.bottleneck.rate=12Mbps,24Mbps, or a [sweep] table\n",
         ),
         (["list", "cca"], "error: nothing to list: `cca`\n\nhint: did you mean `ccas`?\n"),
         (
             ["new", "cca", "My-Cca"],
             "error: not a name for a controller: `My-Cca`\n\n"
-            "hint: lower case, digits and underscores, as `my_cca`; at most 32\n",
+            "hint: lower case, digits and underscores, such as `my_cca`; at most 32\n",
         ),
     ],
 )
@@ -164,7 +164,7 @@ def test_run_keeps_and_draws(call: Call, tmp_path: Path) -> None:
     shown = call("run", "two.toml", "--out", "kept", "--plot", "two.png", "--plot", "two.svg", "--json")
     assert shown.code == 0
     assert shown.document["world"] == "sim"
-    assert "kept in kept/" in shown.err
+    assert "stored in kept/" in shown.err
     assert (tmp_path / "two.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "two.svg").read_text()
     assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == [
@@ -181,7 +181,7 @@ def test_sweep_prints_keeps_and_goes_on(call: Call, tmp_path: Path) -> None:
     words = ["sweep", "two.toml", "--grid", "link.bottleneck.rate=6Mbps,12Mbps", "--grid", "seed=1..2"]
     shown = call(*words)
     assert (shown.code, shown.err) == (0, "")
-    assert "4 points, 0 of them from before; runs/two/flows.parquet" in shown.out
+    assert "4 points, 0 of them reused; runs/two/flows.parquet" in shown.out
     again = call(*words, "--json")
     assert again.document["reused"] == 4
     assert [point["settings"]["seed"] for point in again.document["points"]] == [1, 2, 1, 2]
@@ -297,5 +297,5 @@ def test_ctrl_c_in_a_sweep_keeps_finished_points(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert err == "finished points are kept in s/; the same command goes on\ninterrupted\n"
+    assert err == "finished points are stored in s/; run the same command to resume\ninterrupted\n"
     assert (tmp_path / "s" / "flows.parquet").is_file()

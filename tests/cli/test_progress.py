@@ -14,7 +14,7 @@ from fairweir.worlds import Outcome, Task
 def test_an_interruption_tells_where_finished_work_is(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(KeyboardInterrupt), meter("work", kept_in=Path("kept")):
         raise KeyboardInterrupt
-    assert "finished runs are kept in kept/; the same command goes on" in capsys.readouterr().err
+    assert "finished runs are stored in kept/; run the same command to resume" in capsys.readouterr().err
 
 
 def test_a_failed_run_is_told_and_the_bar_moves_within_its_part(capsys: pytest.CaptureFixture[str]) -> None:

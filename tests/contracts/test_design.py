@@ -49,7 +49,7 @@ def test_the_longest_queue_is_spent_on_robustness() -> None:
 @pytest.mark.parametrize(
     ("change", "bound"),
     [
-        ({"flows": 51}, "no room for 51 flows"),
+        ({"flows": 51}, "cannot hold for 51 flows"),
         ({"unfairness": 2.0, "growth": 2.0}, "C.1.3"),
         ({"growth": 1.1, "longest_ms": 20.0}, "C.1.1"),
         ({"error": 1.2, "longest_ms": 10.0}, "C.1.2"),
@@ -103,10 +103,10 @@ def test_wishes_that_clash_end_with_a_reason(tmp_path: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("wishes", "complaint"),
     [
-        (["error=1.5", "speed=3"], "not a wish: `speed=3`"),
+        (["error=1.5", "speed=3"], "not a requirement: `speed=3`"),
         (["error=0.5"], "not a ratio above 1: `0.5`"),
-        (["error=60"], "any contract has that: `60`"),
-        (["hops=1", "error=2"], "not a number from 2 on: `1`"),
+        (["error=60"], "satisfied by any contract: `60`"),
+        (["hops=1", "error=2"], "not a whole number above 1: `1`"),
         (["error=2", "noise=0ms"], "must be positive: `0ms`"),
         (["error=2", "slowest=200Mbps"], "above the slowest"),
         ([], "`error` or `longest`"),

@@ -135,7 +135,7 @@ def test_unfairness_at_the_same_statistic_is_no_contract() -> None:
     assert result.unfair_runs > 0.8
     assert result.repeat_ratio is not None
     assert result.repeat_ratio > 1.5
-    assert result.text.startswith("no contract: flows that see the same get different rates")
+    assert result.text.startswith("no contract: flows that observe the same get different rates")
 
 
 def test_a_contract_that_needs_the_rtprop_is_found_with_it() -> None:
@@ -149,7 +149,9 @@ def test_a_contract_that_needs_the_rtprop_is_found_with_it() -> None:
     result = derive("latecomer", measure=measure)
     assert result.has_contract
     assert result.oracle
-    assert result.flags[0].startswith("only if rtprop is known: otherwise flows that see the same get different rates")
+    assert result.flags[0].startswith(
+        "only if rtprop is known: otherwise flows that observe the same get different rates"
+    )
 
 
 def test_the_buffer_follows_what_the_cca_does_to_it() -> None:

@@ -36,7 +36,7 @@ def test_beyond_its_intercept_a_map_has_no_rest_and_says_so() -> None:
     held = Held(low=10.0, high=80.0)
     result = of_map("astraea", held, crossings(astraea(100.0, 40.0), held))
     assert result.has_contract
-    assert result.flags == ["no rate between growth and decline at 45.4 to 80 ms"]
+    assert result.flags == ["no rate at which growth turns into decline at 45.4 to 80 ms"]
 
 
 def test_crossings_tell_rests_from_where_a_flow_is_driven_away() -> None:
@@ -48,7 +48,7 @@ def test_crossings_tell_rests_from_where_a_flow_is_driven_away() -> None:
     assert found.repelling_mbps == pytest.approx((10.0,))
     result = of_map("two", Held(), [Crossing(s, found.rates_mbps) for s in Held().values])
     assert result.outcome == "none"
-    assert "2 rates between growth and decline" in result.reason
+    assert "2 rates at which growth turns into decline" in result.reason
 
 
 def test_a_plateau_stands_for_its_middle() -> None:
@@ -64,7 +64,7 @@ def test_a_map_that_rises_with_congestion_is_no_contract() -> None:
 def test_a_map_that_fails_or_gives_no_number_is_named(tmp_path: Path) -> None:
     with pytest.raises(CcaError, match=r"failed at rate 0\.001 Mbps and statistic 2: ZeroDivisionError"):
         crossings(lambda rate, q: 1.0 / 0.0, Held())
-    with pytest.raises(CcaError, match="gives no number at rate"):
+    with pytest.raises(CcaError, match="returned no number at rate"):
         crossings(lambda rate, q: math.nan, Held())
     file = tmp_path / "mine.py"
     file.write_text("def action(rate, s):\n    return s - rate\nclass Mine:\n    pass\nvalue = 3\n")
@@ -81,8 +81,8 @@ def test_a_map_that_fails_or_gives_no_number_is_named(tmp_path: Path) -> None:
     ("ends", "why"),
     [
         ([(5.0, 5.2), (4.9, 5.0)], ""),
-        ([(5.0, 7.0), (5.0, 5.0)], "it does not come to rest"),
-        ([(5.0, 5.0), (16.0, 16.0)], "where it rests hangs on where it comes from"),
+        ([(5.0, 7.0), (5.0, 5.0)], "it does not converge"),
+        ([(5.0, 5.0), (16.0, 16.0)], "its equilibrium depends on the initial rate"),
         ([(95.0, 95.0), (95.0, 95.0)], "it fills 100 Mbps"),
         ([(0.0, 0.0), (5.0, 5.0)], "it sends nothing"),
     ],

@@ -53,7 +53,7 @@ def test_the_band_of_whole_packets_holds_the_fixed_point_and_narrows_with_them(e
 
 
 def test_no_fixed_point_is_an_error() -> None:
-    with pytest.raises(ValueError, match="never send just the capacity"):
+    with pytest.raises(ValueError, match="no rates of the flows add up to the capacity"):
         rest(lambda s: 2.0 + 1.0 / s, (Crowd(),), 1.0)
 
 

@@ -104,7 +104,7 @@ def test_the_table_has_the_fields_words(call: Any) -> None:
     assert shown.code == 0
     lines = shown.out.splitlines()
     assert lines[0] == "flow 1: 10.0.0.1:40000 to 10.0.0.2:5001"
-    assert re.fullmatch(r"  Limited by its application, which had nothing more to send \d+% of the time\.", lines[1])
+    assert re.fullmatch(r"  Limited by its application, which had no more data to send \d+% of the time\.", lines[1])
     first = [line.strip().split("  ")[0] for line in lines[2:]]
     words = ["captured", "delivered", "packets", "time limited by", "bottleneck rate", "propagation", "queueing delay"]
     assert first[:12] == [*words, "buffer", "C, CBR-delay", "C, CCAC", "jitter D", "explained by"]
@@ -133,7 +133,7 @@ def test_findings_name_frames_of_the_capture(call: Any) -> None:
     frames = [frame for finding in told if finding.frames for frame in finding.frames]
     assert frames
     assert all(1 <= frame <= document["capture"]["frames"] for frame in frames)
-    lost = next(finding for finding in told if "full buffer" in finding.text)
+    lost = next(finding for finding in told if "buffer overflow" in finding.text)
     assert lost.frames is not None
     assert all(f"frame {frame}" in lost.text for frame in lost.frames)
 
@@ -143,7 +143,7 @@ def test_a_figure_and_a_page_are_written_whole(call: Any) -> None:
     assert shown.code == 0
     assert Path("figures/flow-1.png").read_bytes().startswith(b"\x89PNG")
     page = Path("a.html").read_text(encoding="utf-8")
-    assert "<strong>Limited by its application, which had nothing more to send" in page
+    assert "<strong>Limited by its application, which had no more data to send" in page
     assert "10.0.0.1:40000 to 10.0.0.2:5001" in page
     (spec,) = re.findall(r'<script type="application/json" id="spec-flow-1">(.*?)</script>', page, re.DOTALL)
     names = {trace["name"] for trace in json.loads(spec)["data"]}
@@ -151,7 +151,7 @@ def test_a_figure_and_a_page_are_written_whole(call: Any) -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["a.html", "a.pcap", "figures"]
     lines = [trace for trace in json.loads(spec)["data"] if "line" in trace and trace.get("showlegend", True)]
     legend = [(trace["line"]["color"], trace["line"]["dash"]) for trace in lines]
-    assert len(legend) == len(set(legend)), "two lines of the legend look alike"
+    assert len(legend) == len(set(legend)), "two lines of the legend are indistinguishable"
 
 
 @pytest.mark.parametrize(

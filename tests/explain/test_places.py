@@ -71,7 +71,7 @@ def test_jitter_is_not_claimed_below_what_propagation_leaves_unknown(call: Any, 
     (link,) = json.loads(call(data, "--json").out)["links"]
     assert link["propagation_spread_ns"] == pytest.approx(20e6, abs=1e6)
     shown = call(data).out
-    assert "made this: least jitter" not in shown
+    assert "explains this: minimum jitter" not in shown
     assert "no model" not in shown
     assert "jitter D          at least" not in shown
     assert "explained by      ideal link" in shown
@@ -157,7 +157,7 @@ def test_a_limit_is_not_named_where_a_queue_or_nothing_explains_it(call: Any, tm
     assert verdict(facts, document).startswith("Limited by its congestion window, at ")
     for period in facts["limits"]:
         period["limit"] = "unknown"
-    assert verdict(facts, document).startswith("What limited it cannot be told, at ")
+    assert verdict(facts, document).startswith("What limited it cannot be determined, at ")
 
 
 def test_a_buffer_below_a_packet_is_not_shown(call: Any, tmp_path: Path) -> None:

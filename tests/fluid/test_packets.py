@@ -43,7 +43,7 @@ def test_noise_moves_the_ratio_to_that_of_a_common_loss_rate(tmp_path: Path) -> 
 
 
 def test_a_link_without_delay_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no packets fit"):
+    with pytest.raises(ConfigError, match="too few packets"):
         scenario(Link("wcc_ai", (2.0, 1.0), math.inf), 40.0, 0.0)
 
 

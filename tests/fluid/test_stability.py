@@ -80,7 +80,7 @@ def test_five_to_one_rises_twice_a_period() -> None:
 
 
 def test_no_cycle_where_windows_rest() -> None:
-    with pytest.raises(NoOrbitError, match="rest"):
+    with pytest.raises(NoOrbitError, match="windows are constant"):
         limit_cycle(weighted("wcc_ai", [2, 1], 3.0))
 
 

@@ -329,7 +329,7 @@ def test_what_no_sender_can_break_leaves_a_suite_vacuous() -> None:
     assert found.outcome is Outcome.VACUOUS
     assert not found.stands
     assert conclude([PROVED, found]) is Outcome.VACUOUS
-    assert "no sender can break it" in found.note
+    assert "no sender can violate it" in found.note
     # Told that it is about the network, it is asked of any sender, and proved; what the CCA does is then refuted.
     assert answer(replace(empty, then=served, about=About.NETWORK), Request()).outcome is Outcome.PROVED
     assert answer(replace(lemma(), about=About.NETWORK), Request()).outcome is Outcome.REFUTED

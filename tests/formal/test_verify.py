@@ -127,13 +127,13 @@ def test_contradictory_assumptions_are_vacuous() -> None:
 
 #: Claims that no sender can break there: a rule that sends 4 C_U keeps them too.
 EMPTY = [
-    (Grid(2), "infinite", "utilization>=100", "T - 1 - D = 0 R asks for no bytes at all; take --points 3"),
-    (Grid(4, 1, Fraction(3)), "infinite", "utilization>=100", "take --points 5 or more"),
-    (Grid(3, 2), "infinite", "utilization>=100", "take --points 4 or more"),
+    (Grid(2), "infinite", "utilization>=100", "T - 1 - D = 0 R requires no bytes; use --points 3"),
+    (Grid(4, 1, Fraction(3)), "infinite", "utilization>=100", "use --points 5 or more"),
+    (Grid(3, 2), "infinite", "utilization>=100", "use --points 4 or more"),
     (Grid(5), "small", "utilization>=0", ""),
-    (Grid(5), "infinite", "large-losses", "nothing is ever lost with an infinite buffer"),
-    (Grid(5), "infinite", "loss-amount", "nothing is ever lost with an infinite buffer"),
-    (Grid(5), "infinite", "loss-events<=0", "nothing is ever lost with an infinite buffer"),
+    (Grid(5), "infinite", "large-losses", "an infinite buffer loses nothing"),
+    (Grid(5), "infinite", "loss-amount", "an infinite buffer loses nothing"),
+    (Grid(5), "infinite", "loss-events<=0", "an infinite buffer loses nothing"),
     (Grid(5), "small", "loss-events<=4", ""),
     (Grid(5), "infinite", "C_L@end<=1", ""),
     (Grid(5), "infinite", "rate@end >= alpha or queue", ""),
@@ -151,7 +151,7 @@ def test_what_no_sender_can_break_is_vacuous_and_never_proved(
         Path(cca).write_text('name = "flood"\nbeliefs = "ccac"\nbranch = [{ rate = "4 C_U" }]\n')
     found = verify(Case(find_subject(cca), "ccac", parse_claim(claim), grid, Buffer(buffer)), Budget(30))
     assert found.outcome is Outcome.VACUOUS
-    assert "no sender can break it" in found.answer.reason
+    assert "no sender can violate it" in found.answer.reason
     assert why in found.answer.reason
     assert gather(found, with_certificate=True).certificate is None
 
@@ -174,7 +174,7 @@ def test_the_verdict_names_parts_that_any_sender_keeps(capfd: pytest.CaptureFixt
     assert (found["outcome"], found["empty"]) == ("proved", ["C_L@end <= 1"])
     assert (alone["outcome"], "empty" in alone) == ("proved", False)
     assert main([*words, "--property", mixed]) == 0
-    assert "(`C_L@end <= 1` says nothing: any sender keeps it)" in capfd.readouterr().out
+    assert "(`C_L@end <= 1` is vacuous: every sender satisfies it)" in capfd.readouterr().out
 
 
 def test_a_utilization_of_no_time_beside_a_claim_that_is_broken() -> None:
@@ -217,7 +217,7 @@ def test_a_trace_that_is_tampered_with_is_not_accepted() -> None:
     with pytest.raises(InvariantError, match="not one of the model's"):
         judge(asked, forged)
     lenient = Case(asked.subject, asked.model, parse_claim("queue<=100"), asked.grid, asked.buffer)
-    with pytest.raises(InvariantError, match="does not break the claim"):
+    with pytest.raises(InvariantError, match="does not violate the claim"):
         judge(lenient, trace)
 
 
@@ -276,7 +276,7 @@ def test_unknown_is_no_success(capfd: pytest.CaptureFixture[str]) -> None:
         (["cc_qdel", "--property", "queue<=x"], "not a number: `queue<=x`"),
         (["cc_qdel", "--property", "queue<=-1"], "a bound must not be negative"),
         (["cc_qdel", "--property", "invariant<=1"], "the invariant takes no bound"),
-        (["cc_qdel", "--given", "C_L"], "not an assumption: nothing is compared: `C_L`"),
+        (["cc_qdel", "--given", "C_L"], "not an assumption: no comparison in: `C_L`"),
         (["cc_qdel", "--given", "C_K>=1"], "nothing is called `C_K` in a trace of this model, buffer and CCA"),
         (
             ["cc_qdel", "--given", "queue@6<=1"],
@@ -289,23 +289,23 @@ def test_unknown_is_no_success(capfd: pytest.CaptureFixture[str]) -> None:
         (["cc_qdel", "--property", "cwnd@end<=1"], "nothing is called `cwnd`"),
         (["cc_qdel", "--property", "queue.0@end<=1"], "`queue` is the path's, not a flow's: `queue.0@end<=1`"),
         (["cc_qdel", "--property", "beta<=queue@end"], "nothing is called `beta`"),
-        (["cc_qdel", "--property", "queue@end"], "nothing is compared: `queue@end`"),
+        (["cc_qdel", "--property", "queue@end"], "no comparison in: `queue@end`"),
         (["cc_qdel", "--property", "queue@end <= queue"], "`queue` at which point?"),
         (["cc_qdel", "--property", "C_L<=1"], "no such property: `C_L` (--property)\n\nhint: known are"),
         (["cc_qdel", "--property", "queue<=4 or"], "not a property: `queue<=4 or`"),
         (["cc_qdel", "--property", "invariant(queue>=4)"], "demand `queue` needs a value, or the other sign"),
         (["cc_qdel", "--property", "invariant(quue<=4)"], "no such demand: `quue`"),
         (["cc_qdel", "--property", "invariant(large-loss=sometimes)"], "no such choice for `large-loss`"),
-        (["cc_qdel", "--property", "invariant(large-loss=always)"], "nothing is lost with an infinite buffer"),
-        (["reno"], "no such CCA to verify: `reno`\n\nhint: `aimd` stands for it: CCAC section 5"),
-        (["bbr"], "hint: `bbr_like` stands for it"),
-        (["cubic"], "hint: it can be run, but solvers know only rules and encodings by hand"),
+        (["cc_qdel", "--property", "invariant(large-loss=always)"], "an infinite buffer loses nothing"),
+        (["reno"], "no such CCA to verify: `reno`\n\nhint: use `aimd` in its place: CCAC section 5"),
+        (["bbr"], "hint: use `bbr_like` in its place"),
+        (["cubic"], "hint: it can be simulated, but only rules and hand-encoded CCAs can be verified"),
         (["zzzz"], "no such CCA to verify: `zzzz`\n\nhint: known are cc_"),
         (["cc_qdel", "--points", "1"], "a trace needs at least 2 points"),
         (["cc_qdel", "--jitter", "1/3"], "jitter"),
         (["cc_qdel", "--buffer", "huge"], "no such buffer: `huge`"),
         (["cc_probe_slow"], "the beliefs of `cc_probe_slow` are not sound on ccac"),
-        (["aimd", "--beliefs", "any"], "`aimd` has no beliefs that could be stale"),
+        (["aimd", "--beliefs", "any"], "`aimd` has no beliefs, so none can be stale"),
         (["aimd", "--property", "invariant"], "the invariant is about rules and their beliefs"),
     ],
 )
@@ -335,5 +335,5 @@ def test_the_list_names_all(capfd: pytest.CaptureFixture[str]) -> None:
 def test_a_schedule_must_rise(schedule: list[list[float]]) -> None:
     flow = {"cca": {"name": "fairweir.formal.replay:Scheduled", "schedule": schedule}, "rtprop": "10ms"}
     document = {"duration": "1s", "link": {"one": {"rate": "10Mbps"}}, "flow": [flow]}
-    with pytest.raises(ConfigError, match="a schedule needs two points"):
+    with pytest.raises(ConfigError, match="a schedule needs at least two points"):
         run(Scenario.from_dict(document))

@@ -11,10 +11,10 @@ from fairweir.errors import ConfigError
 from fairweir.overrides import apply
 from fairweir.scenario import Scenario
 
-TOO_DEEP = "error: tables are nested more than 32 deep (x.toml)\n\nhint: docs/scenarios.md has every key"
+TOO_DEEP = "error: tables are nested more than 32 deep (x.toml)\n\nhint: docs/scenarios.md lists all keys"
 TOO_LARGE = (
-    "error: larger than 4 MiB, the most that is read (x.toml)\n\n"
-    "hint: flows of one kind are one table with a count, and a link's trace is a file of its own"
+    "error: larger than 4 MiB, the limit (x.toml)\n\n"
+    "hint: write flows of one kind as one table with a count, and put a link's trace in its own file"
 )
 
 GOOD: dict[str, Any] = {
@@ -196,7 +196,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"flow.0.loss": "150%"},
-        'error: fraction `150%` is more than all (x.toml: flow.0.loss)\n\nhint: write at most "100%"',
+        'error: fraction `150%` exceeds 100 % (x.toml: flow.0.loss)\n\nhint: write at most "100%"',
     ),
     (
         {"flow.0.loss": 2},
@@ -249,7 +249,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"flow.0.cca": "missing.py:Mine"},
-        "error: no such file: `missing.py` (x.toml: flow.0.cca)\n\nhint: give the path from the working directory",
+        "error: no such file: `missing.py` (x.toml: flow.0.cca)\n\nhint: write the path relative to the working "
+        "directory",
     ),
 ]
 
@@ -306,7 +307,7 @@ def test_tables_of_flows_are_limited_as_their_counts_are() -> None:
         Scenario.from_dict({**GOOD, "flow": GOOD["flow"] * 100_001}, source="x.toml")
     assert caught.value.render() == (
         "error: more than 100000 flows: `100001` tables (x.toml: flow)\n\n"
-        "hint: several flows of one kind are one table: count = 2"
+        "hint: write several flows of one kind as one table: count = 2"
     )
 
 

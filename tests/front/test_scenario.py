@@ -302,9 +302,9 @@ def test_overrides_that_go_wrong_have_a_hint(key: str, value: Any, hint: str) ->
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("flow.2.cca", "key `flow.2.cca` leads nowhere: there is no entry `2`"),
-        ("link.none.rate", "key `link.none.rate` leads nowhere: there is no `none`"),
-        ("flow.x.cca", "key `flow.x.cca` leads nowhere: there is no entry `x`"),
+        ("flow.2.cca", "key `flow.2.cca` does not exist: no entry `2`"),
+        ("link.none.rate", "key `link.none.rate` does not exist: no `none`"),
+        ("flow.x.cca", "key `flow.x.cca` does not exist: no entry `x`"),
         ("duration.x", "key `duration.x` leads through something that is not a table"),
         ("flow.0.rat", "unknown key `rat`"),
     ],

@@ -56,10 +56,10 @@ def test_an_existing_file_goes_before_a_name_and_that_is_said(
     assert main(["run", "policer", "--json"]) == 0
     shown = capsys.readouterr()
     assert json.loads(shown.out)["scenario"]["duration"] == "1s"
-    assert shown.err.count("`policer` is read as the file ./policer") == 1
+    assert shown.err.count("`policer` refers to the file ./policer") == 1
     # Said only where there are two: ./policer can mean the file alone.
     assert main(["run", "./policer", "--json"]) == 0
-    assert "is read as" not in capsys.readouterr().err
+    assert "refers to" not in capsys.readouterr().err
 
 
 def test_a_folder_of_the_name_does_not_hide_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

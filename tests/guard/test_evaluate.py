@@ -219,7 +219,7 @@ def test_bad_input_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["guard", "evaluate", "renocubic"]) == 2
     assert "unknown challenge `renocubic`" in capsys.readouterr().err
     assert main.main(["guard", "evaluate", "reno-cubic", "--on", "kernel"]) == 2
-    assert "`reno-cubic` has no policy of its own on the kernel" in capsys.readouterr().err
+    assert "`reno-cubic` has no default policy on the kernel" in capsys.readouterr().err
 
 
 def test_challenges_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,4 +86,4 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert document["accuracy"] <= document["most_frequent"]
     forest.write_text(json.dumps({**NEAR, "trained_on": {}}))
     assert main(words) == 2
-    assert "does not tell what it has learnt from" in capsys.readouterr().err
+    assert "has no list of training networks" in capsys.readouterr().err

@@ -66,7 +66,7 @@ def test_shuffling_what_counts_costs() -> None:
 
 def test_what_cannot_be_learnt() -> None:
     one = examples(1)
-    with pytest.raises(ConfigError, match="too few examples are `near`: 0"):
+    with pytest.raises(ConfigError, match="too few examples of class `near`: 0"):
         forest.fit(Examples(one.values, np.where(one.labels == 1, 0, one.labels).astype(np.uint8)), Shape(), 1)
 
 

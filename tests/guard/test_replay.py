@@ -67,7 +67,7 @@ def test_other_hosts_are_guarded_if_named(capture: Path, tmp_path: Path) -> None
     ("text", "managed", "told"),
     [
         ("[[cap]]\nrate = 'fast'\n", [], "line 2: rate `fast`"),
-        ("[[cap]]\nrate = '4Mbps'\n", ["here"], "no address: `here`"),
+        ("[[cap]]\nrate = '4Mbps'\n", ["here"], "not an address: `here`"),
         ("[flow]\nmodel = 'none.json'\n", [], "cannot read the forest"),
     ],
 )

@@ -156,12 +156,12 @@ def test_policies_are_read_again_and_bad_ones_change_nothing(lab: Lab, cap: Path
     cap.write_text("[[cap]]\nrate = 'fast'\n")
     child.send_signal(signal.SIGHUP)
     assert child.stderr is not None
-    assert "keeps its policies" in (line := child.stderr.readline())
+    assert "policies not reloaded" in (line := child.stderr.readline())
     assert "line 2" in line
     send_until(is_held, connection)
     cap.write_text("[service]\n")
     child.send_signal(signal.SIGHUP)
-    assert "has new policies" in child.stderr.readline()
+    assert "policies reloaded" in child.stderr.readline()
     send_until(is_open, connection)
 
 
@@ -177,7 +177,7 @@ def test_what_is_no_regular_file_changes_nothing_and_stops_nothing(lab: Lab, cap
         else:
             cap.symlink_to("/dev/zero")
         child.send_signal(signal.SIGHUP)
-        assert f"keeps its policies: {cap} is no regular file" in child.stderr.readline()
+        assert f"policies not reloaded: {cap} is not a regular file" in child.stderr.readline()
     send_until(is_held, connection)
     before = lab.status(lab.receiver, "v0")["decisions"]["made"]
     while lab.status(lab.receiver, "v0")["decisions"]["made"] < before + 3:
@@ -262,7 +262,7 @@ def test_a_forest_that_is_none_changes_nothing(lab: Lab, tmp_path: Path) -> None
     child.send_signal(signal.SIGHUP)
     assert child.stderr is not None
     line = child.stderr.readline()
-    assert f"keeps its policies: {forest}, the model of [flow]: baseline must have 3 numbers" in line
+    assert f"policies not reloaded: {forest}, the model of [flow]: baseline must have 3 numbers" in line
 
 
 def test_files_that_fail_let_no_flow_go(lab: Lab, cap: Path, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_files_that_fail_let_no_flow_go(lab: Lab, cap: Path, tmp_path: Path) -> 
     # More events, in decisions with none between them: it is still the same outage.
     for _ in range(3):
         child.send_signal(signal.SIGHUP)
-        assert "has new policies" in child.stderr.readline()
+        assert "policies reloaded" in child.stderr.readline()
         before = lab.status(lab.receiver, "v0")["decisions"]["made"]
         other = lab.connect("10.9.1.2", 5002 + before)
         send_until(is_held, other)
@@ -330,7 +330,7 @@ def test_it_ends_with_its_device(lab: Lab, cap: Path) -> None:
     lab.receiver.sh("ip link del v0")
     assert child.wait(10) == 2
     assert child.stderr is not None
-    assert "`v0` is gone" in child.stderr.read()
+    assert "interface `v0` was removed" in child.stderr.read()
 
 
 @pytest.mark.parametrize("means", ["", "--clamp"], ids=["rewriting", "clamping"])

@@ -42,7 +42,7 @@ def works_to_its_end(lab: Lab, child: subprocess.Popen[str], rules: Path) -> Non
     rules.write_text("[service]\n")
     child.send_signal(signal.SIGHUP)
     assert child.stderr is not None
-    assert "has new policies" in child.stderr.readline()
+    assert "policies reloaded" in child.stderr.readline()
     send_until(is_open, connection)
     rules.write_text("[[cap]]\nrate = '1Mbps'\n")
     child.send_signal(signal.SIGHUP)

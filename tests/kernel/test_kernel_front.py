@@ -143,7 +143,7 @@ def test_a_controller_is_loaded_for_good_and_unloaded(capsys: pytest.CaptureFixt
         assert main(["kernel", "list", "--json"]) == 0
         assert name in [row["name"] for row in json.loads(capsys.readouterr().out)]
         assert main(["doctor", "--json"]) == 0
-        left = next(row for row in json.loads(capsys.readouterr().out) if row["name"] == "loaded for good")
+        left = next(row for row in json.loads(capsys.readouterr().out) if row["name"] == "loaded controllers")
         assert name in left["detail"]
     finally:
         assert main(["kernel", "unload", name]) == 0

@@ -121,9 +121,9 @@ def coexistence(values: tuple[float | None, ...]) -> FamilyResult:
     ]
     return FamilyResult(
         name="coexistence",
-        title="Beside CUBIC, Reno and BBR",
+        title="Coexistence with CUBIC, Reno and BBR",
         question="Does it starve deployed algorithms?",
-        setup="one flow beside one incumbent",
+        setup="one flow and one incumbent",
         axis=Axis(name="incumbent", scale="category"),
         curves=[Curve(metric="new_by_incumbent", points=points), Curve(metric="harm_done", points=points)],
     )

@@ -22,7 +22,7 @@ def test_every_check_has_a_row_with_both_outcomes_and_its_reason() -> None:
                   is_known=True, **common)  # fmt: skip
     page = outcomes_page(Reproduction(experiments={"figure": about}, findings=[near, far]), "fairweir reproduce figure")
     assert f"`fairweir reproduce figure`, fairweir {__version__}: 1 experiments, 2 checks" in page
-    assert "1 hold, 1 fail (1 for a reason that is known)" in page
+    assert "1 hold, 1 fail (1 for a documented reason)" in page
     assert "| a\\|b | near (gain) |  | ×1.02 [1.00, 1.04] | ±10% | holds |" in page
     assert "| ×3.00 [2.00, 4.00] | ±10% | fails, reason below |" in page
     assert "- c: noise" in page

@@ -90,7 +90,7 @@ def test_what_cannot_travel_is_said(tmp_path: Path) -> None:
 
     found = sweep(dumbbell(Held, **LINK), {"seed": [1]}, tmp_path, workers=1)  # type: ignore[arg-type]
     (reason,) = found.failures.values()
-    assert "Held#1` cannot travel to another process: TypeError: cannot pickle '_thread.lock' object" in reason
+    assert "Held#1` cannot be sent to another process: TypeError: cannot pickle '_thread.lock' object" in reason
     # Here it plays.
     assert run(dumbbell(Held, **LINK)).summary["packets"] > 0  # type: ignore[arg-type]
 
@@ -102,7 +102,7 @@ def test_a_class_that_is_no_controller(cca: type) -> None:
 
 
 def test_a_class_of_another_session() -> None:
-    with pytest.raises(CcaError, match="`__main__:Mine#7` was a class of another session") as caught:
+    with pytest.raises(CcaError, match="`__main__:Mine#7` was defined in another session") as caught:
         run(dumbbell("__main__:Mine#7", duration="1s"))
     assert caught.value.hint == "put it into a file and name it by that: `mine.py:Mine`"
 
@@ -150,4 +150,4 @@ def test_an_object_is_refused_with_the_class_to_give() -> None:
 
     with pytest.raises(CcaError, match=r"without a `start`") as caught:
         Mine()
-    assert caught.value.hint == "give the class: `dumbbell([Mine])`, not `dumbbell([Mine()])`"
+    assert caught.value.hint == "pass the class: `dumbbell([Mine])`, not `dumbbell([Mine()])`"

@@ -54,8 +54,8 @@ def alone(path: Path, count: int = 1) -> Scenario:
         (DIVIDES, "SIGFPE: a division by zero", "divisors"),
         (
             DIVIDES_PLAINLY,
-            "SIGILL: a trap that the compiler puts where C is undefined, such as a division by zero",
-            "in the kernel BPF then gives 0",
+            "SIGILL: illegal instruction, a compiler's trap for undefined behaviour such as division by zero",
+            "in kernel BPF the result is 0",
         ),
         (STRAYS, "SIGSEGV: memory that is not its own", "pointers"),
     ],
@@ -112,7 +112,7 @@ def test_a_worker_that_crashes_says_of_what(source: Source) -> None:
 
 def test_errors_of_the_child_keep_their_facts(source: Source) -> None:
     path = source("this is not C")
-    with pytest.raises(CcaError, match="the C compiler refuses it") as caught:
+    with pytest.raises(CcaError, match="the C compiler rejects it") as caught:
         run(alone(path))
     assert caught.value.key == "flow.0.cca"
     assert caught.value.hint is not None

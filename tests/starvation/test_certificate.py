@@ -84,7 +84,7 @@ def with_one(certificate: Certificate, column: str, row: int, change: int) -> Ce
         (lambda c: with_header(c, one_way_ns=c.header.one_way_ns + 10**8), "fast flow: delays of a link"),
         (lambda c: with_header(c, slow=c.header.fast), "slow flow: delays of a link"),
         (lambda c: with_header(c, span_ns=c.header.span_ns - 10**9), "fast flow: in order"),
-        (lambda c: with_one(c, "hold_ns", 1000, 10), "as written"),
+        (lambda c: with_one(c, "hold_ns", 1000, 10), "matches the certificate"),
         (lambda c: with_one(c, "arrived_ns", 1000, 10), "slow flow: delays of a link"),
         (lambda c: with_one(c, "sent_ns", 1000, 10**9), "slow flow: in order"),
         (lambda c: with_one(c, "flow", 0, 2), "packets of two flows"),

@@ -35,9 +35,9 @@ def test_a_template_without_solution_is_exit_1(tmp_path: Path, capsys: pytest.Ca
     words = ["synth", str(G1), *CORNER, "--set", "points=4", "--out", str(tmp_path)]
     assert main(words) == 1
     out = capsys.readouterr().out
-    assert "no candidate keeps the invariant" in out
+    assert "no candidate maintains the invariant" in out
     assert main(words) == 1
-    assert "findings from before" in capsys.readouterr().out
+    assert "findings reused" in capsys.readouterr().out
 
 
 def test_bad_queries_are_exit_2_with_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -193,7 +193,7 @@ def test_findings_of_another_installation_are_judged_or_asked_again(
 def test_a_query_that_no_sender_can_fail_is_vacuous(monkeypatch: pytest.MonkeyPatch) -> None:
     """No query of ours is so; an invariant that asks nothing stands for one."""
     monkeypatch.setattr(verifier_module, "invariant", lambda system, _: system.queue(1) >= 0)
-    with pytest.raises(VacuousError, match="no sender can break the invariant"):
+    with pytest.raises(VacuousError, match="no sender can violate the invariant"):
         search(query(), Archive(None))
 
 

@@ -66,7 +66,7 @@ def main() -> int:
     say("progress 0.5")
     if does == "refuse":
         error = {
-            "message": "only 1 or 2 packets an ACK",
+            "message": "only 1 or 2 packets per ACK",
             "key": "flows.1.receiver.ack_every",
             "hint": "write delayed_ack = 2",
         }

@@ -204,7 +204,7 @@ def test_the_command_shows_keeps_and_judges(
     assert main(command(folder)) == 1
     shown = capsys.readouterr().out
     assert shown.count("known: it was told to") == 1
-    assert "the reason for 1 of those that differ is known" in shown
+    assert "1 of the differences have a known reason" in shown
     assert "it was told to" in (folder / "out" / "agreement.html").read_text()
     file.write_text('[[difference]]\ncca = "reno"\n')
     assert main(command(folder)) == 2
@@ -227,7 +227,7 @@ def test_an_interrupt_keeps_what_was_finished(
 
     monkeypatch.setattr(worlds, "_play_kernel", interrupt)
     assert main(command(folder)) == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "run the same command to resume" in capsys.readouterr().err
     assert len(list((folder / "out" / "runs").iterdir())) == 2 * 2 * 5
 
 

@@ -128,7 +128,7 @@ def test_a_check_that_fails_fails_the_command_unless_it_is_known_why(
     assert main(words) == 0
     shown = capsys.readouterr().out
     assert "they are twins" in shown
-    assert "1 fail (1 for a reason that is known)" in shown
+    assert "1 fail (1 for a documented reason)" in shown
 
 
 def test_a_quick_look_has_fewer_seeds_shorter_runs_and_an_archive_of_its_own(
@@ -212,9 +212,9 @@ def test_ids_are_unique_and_computed_ones_say_where_they_are() -> None:
     [
         (("seeds = 2", "sedes = 2"), "unknown key `sedes`"),
         (("seeds = 2", 'seeds = 2\nquick = { set = { duratoin = "4s" } }'), "duratoin"),
-        (('"12Mbps", "24Mbps"], kernel', '"12Mbps"], kernel'), "not as many values for the kernel"),
+        (('"12Mbps", "24Mbps"], kernel', '"12Mbps"], kernel'), "a different number of values for the kernel"),
         (("at_least = 0.5", ""), "has no bound"),
-        (("published = [6.0, 12.0]", "published = [6.0]"), "not as many published values as places"),
+        (("published = [6.0, 12.0]", "published = [6.0]"), "a different number of published values than of settings"),
         (('reading = "utilization"', 'reading = "gain"'), "compares flows"),
         (('cca = "vegas"', 'cca = "vagas"'), "no congestion controller `vagas`"),
     ],
@@ -233,7 +233,7 @@ def test_a_name_that_is_not_there_is_told(folder: Path) -> None:
 def test_flows_that_are_not_there_are_told(folder: Path) -> None:
     text = EXPERIMENT.replace('reading = "utilization"', 'reading = "ratio"\nof = ["third"]')
     (folder / "equal.toml").write_text(text)
-    with pytest.raises(ConfigError, match="no flow is called `third`"):
+    with pytest.raises(ConfigError, match="no flow is named `third`"):
         reproduce([Experiment.load(folder / "equal.toml")], ["sim"], workers=1)
 
 

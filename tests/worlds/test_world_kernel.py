@@ -67,7 +67,7 @@ def test_costs_and_replays_are_told_and_a_difference_fails(tmp_path: Path, capsy
     assert main(["run", str(file), "--on", "kernel", "--record", "calls", "--cost"]) == 0
     shown = capsys.readouterr().out
     assert "frcc, mean cost of a call: cong_control 1250 ns" in shown
-    assert "frcc, 1,000 ACKs of 1 flows played again natively: the same decisions" in shown
+    assert "frcc, 1,000 ACKs of 1 flows replayed natively: the same decisions" in shown
     file.write_text(scenario("diverge").to_toml())
     assert main(["run", str(file), "--on", "kernel", "--record", "calls"]) == 1
     assert "DIFFERENT DECISIONS: ACK 7: cwnd 10 and 11" in capsys.readouterr().out
@@ -75,7 +75,7 @@ def test_costs_and_replays_are_told_and_a_difference_fails(tmp_path: Path, capsy
 
 def test_a_refusal_names_the_key_of_the_scenario() -> None:
     many = scenario("refuse").override({"flow.0.count": 2})
-    with pytest.raises(ConfigError, match="only 1 or 2 packets an ACK") as caught:
+    with pytest.raises(ConfigError, match="only 1 or 2 packets per ACK") as caught:
         run(many, on="kernel")
     assert (caught.value.key, caught.value.hint) == ("flow.0.delayed_ack", "write delayed_ack = 2")
     assert caught.value.source == "dumbbell"
@@ -83,7 +83,7 @@ def test_a_refusal_names_the_key_of_the_scenario() -> None:
 
 @pytest.mark.parametrize(
     ("does", "message"),
-    [("fail", r"failed \(exit code 1\): TUN: no such device"), ("babble", "printed no JSON document: `not json`")],
+    [("fail", r"failed \(exit code 1\): TUN: no such device"), ("babble", "printed invalid JSON: `not json`")],
 )
 def test_other_failures_are_told(does: str, message: str) -> None:
     with pytest.raises(KernelError, match=message):

@@ -13,13 +13,13 @@ pub enum CaptureError {
     #[error("not a pcap or pcapng capture, nor a qlog")]
     Format,
     /// A block that contradicts itself: nothing behind it can be trusted.
-    #[error("the capture is damaged behind frame {frame}")]
+    #[error("the capture is damaged after frame {frame}")]
     Damaged {
         /// The last frame that was read; 0 if none was.
         frame: u64,
     },
     /// A packet that is larger than any that Linux makes.
-    #[error("the packet behind frame {frame} is larger than {limit} bytes")]
+    #[error("the packet after frame {frame} is larger than {limit} bytes")]
     TooLarge {
         /// The last frame that was read.
         frame: u64,
@@ -27,13 +27,13 @@ pub enum CaptureError {
         limit: usize,
     },
     /// JSON, but no qlog, or one of a shape that is not known.
-    #[error("not a qlog that can be read: {reason}")]
+    #[error("unreadable qlog: {reason}")]
     Qlog {
         /// What is wrong.
         reason: String,
     },
     /// The operating system's word.
-    #[error("reading fails: {0}")]
+    #[error("read error: {0}")]
     Read(String),
 }
 

@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
                 }
                 Err(PcapError::BufferTooSmall) => self.grow()?,
                 Err(PcapError::ReadError) => {
-                    return Err(CaptureError::Read(format!("behind frame {}", self.counts.frames)));
+                    return Err(CaptureError::Read(format!("after frame {}", self.counts.frames)));
                 }
                 Err(_) => return Err(damaged),
             }
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         match self.blocks.refill() {
             Ok(()) => {}
             Err(PcapError::BufferTooSmall) => return self.grow(),
-            Err(_) => return Err(CaptureError::Read(format!("behind frame {}", self.counts.frames))),
+            Err(_) => return Err(CaptureError::Read(format!("after frame {}", self.counts.frames))),
         }
         // no room and nothing new: the block is larger than the buffer
         if self.blocks.data().len() == before && !self.blocks.reader_exhausted() {

@@ -31,7 +31,7 @@ impl Stop {
 
     pub(crate) fn set(&self) -> Result<(), EmuError> {
         self.is_set.store(true, Ordering::Relaxed);
-        self.bell.write(1).during(|| "ring the emulator's bell".into())?;
+        self.bell.write(1).during(|| "wake the emulator".into())?;
         Ok(())
     }
 

@@ -152,7 +152,7 @@ fn stock(index: usize, flow: &FlowSpec) -> Result<Chosen, Refusal> {
     if has_params(flow) {
         return Err(Refusal::new(format!("flow `{}`: the kernel's own `{}` takes no parameters", flow.id, flow.cca))
             .at(format!("flows.{index}.params"))
-            .hint("leave them out, or play it in the simulator"));
+            .hint("leave them out, or run it in the simulator"));
     }
     Ok(Chosen::Stock(flow.cca.clone()))
 }

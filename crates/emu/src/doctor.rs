@@ -17,7 +17,7 @@ fn check<E: ToString>(name: &'static str, tried: Result<&str, E>) -> Check {
 }
 
 fn network_namespaces() -> Check {
-    check("network namespaces", Namespace::new().map(|_| "one was made and is gone"))
+    check("network namespaces", Namespace::new().map(|_| "created and removed"))
 }
 
 fn tun() -> Check {
@@ -35,7 +35,7 @@ fn real_time() -> Check {
             _ => Err(format!("SCHED_FIFO: {}; packets will be late", std::io::Error::last_os_error())),
         }
     });
-    check("real-time scheduling", tried.join().unwrap_or_else(|_| Err("it could not be tried".to_owned())))
+    check("real-time scheduling", tried.join().unwrap_or_else(|_| Err("not tested".to_owned())))
 }
 
 fn congestion_controls() -> Check {

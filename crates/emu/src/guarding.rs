@@ -52,7 +52,7 @@ impl Guarded {
         let stderr = child.stderr.take().ok_or_else(|| Refusal::new("the guard has no stderr"))?;
         let mut guarded = Guarded { child, said: BufReader::new(stderr) };
         let mut first = String::new();
-        let failed = |e: std::io::Error| Refusal::new(format!("hear of the guard: {e}"));
+        let failed = |e: std::io::Error| Refusal::new(format!("read messages of the guard: {e}"));
         guarded.said.read_line(&mut first).map_err(failed)?;
         if first.starts_with("guard of ") {
             return Ok(guarded);

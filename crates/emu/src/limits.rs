@@ -21,10 +21,10 @@ pub(crate) fn check(config: &Config, mode: Mode) -> Result<u32, Refusal> {
     if config.duration > LONGEST {
         return Err(Refusal::new(format!("a run takes real time, and {} is long", config.duration))
             .at("duration")
-            .hint(format!("up to {LONGEST}; longer runs are for the simulator")));
+            .hint(format!("up to {LONGEST}; run longer scenarios in the simulator")));
     }
     if config.flows.len() > MOST_FLOWS {
-        return Err(Refusal::new(format!("{} flows are more than this world can serve", config.flows.len()))
+        return Err(Refusal::new(format!("{} flows are more than the kernel world supports", config.flows.len()))
             .at("flows")
             .hint(format!("up to {MOST_FLOWS}; more are for the simulator")));
     }
@@ -32,9 +32,9 @@ pub(crate) fn check(config: &Config, mode: Mode) -> Result<u32, Refusal> {
     for (index, flow) in config.flows.iter().enumerate() {
         let key = |key: &str| format!("flows.{index}.{key}");
         if flow.oracle_rtprop.is_some() {
-            return Err(Refusal::new("no real CCA is told the true propagation delay")
+            return Err(Refusal::new("a real CCA does not know the true propagation delay")
                 .at(key("oracle_rtprop"))
-                .hint("leave it out, or play it in the simulator"));
+                .hint("leave it out, or run it in the simulator"));
         }
         if flow.receiver.ack_every > 2 {
             return Err(Refusal::new(format!(
@@ -46,7 +46,7 @@ pub(crate) fn check(config: &Config, mode: Mode) -> Result<u32, Refusal> {
         }
         if flow.receiver.ack_every == 2 && flow.receiver.ack_timer != DELAYED_ACK_TIMER {
             return Err(Refusal::new(format!(
-                "Linux delays ACKs by up to {DELAYED_ACK_TIMER}, and it cannot be told otherwise"
+                "Linux delays ACKs by up to {DELAYED_ACK_TIMER}, and this cannot be changed"
             ))
             .at(key("receiver.ack_timer"))
             .hint(format!("{DELAYED_ACK_TIMER}, or ack_every = 1")));

@@ -188,8 +188,8 @@ fn perform(command: Command) -> Result<ExitCode, Refusal> {
 fn object(text: &str) -> Result<Value, String> {
     match serde_json::from_str(text) {
         Ok(value @ (Value::Object(_) | Value::Null)) => Ok(value),
-        Ok(_) => Err("a JSON object is wanted".to_owned()),
-        Err(e) => Err(format!("no JSON: {e}")),
+        Ok(_) => Err("expected a JSON object".to_owned()),
+        Err(e) => Err(format!("invalid JSON: {e}")),
     }
 }
 

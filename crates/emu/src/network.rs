@@ -149,7 +149,7 @@ fn check(config: &Config) -> Result<bool, EmuError> {
             return no(
                 format!("flows.{index}.receiver.sack"),
                 "SACK is a setting of all flows: they must agree",
-                "give all flows the same value, or play it in the simulator",
+                "use the same value for all flows, or run it in the simulator",
             );
         }
         if flow.receiver.ack_every > 2 {

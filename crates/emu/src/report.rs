@@ -42,7 +42,7 @@ impl Document<'_> {
             if let Some(reason) = &connection.broken {
                 accuracy.judged = false;
                 let separator = if accuracy.reason.is_empty() { "" } else { "; " };
-                accuracy.reason += &format!("{separator}flow `{}` broke: {reason}", spec.id);
+                accuracy.reason += &format!("{separator}flow `{}` failed: {reason}", spec.id);
             }
         }
         let failed = |e: serde_json::Error| Refusal::new(format!("write the result: {e}"));

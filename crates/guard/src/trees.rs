@@ -95,7 +95,7 @@ impl Trees {
         let (root, length) = (self.nodes.len() as u32, tree.feature.len());
         let is_even = [tree.value.len(), tree.left.len(), tree.right.len(), tree.is_unknown_left.len()] == [length; 4];
         if length == 0 || !is_even {
-            return Err("its columns must be of one length, above zero");
+            return Err("its columns must have the same length, not zero");
         }
         if tree.class >= CLASSES {
             return Err("its class must be 0, 1 or 2");
@@ -106,10 +106,10 @@ impl Trees {
             // Children stand behind their parents, so that every walk ends.
             let is_ahead = |child: u32| child as usize > i && (child as usize) < length;
             if !(is_leaf || is_ahead(left) && is_ahead(right)) {
-                return Err("a node's children must stand behind it");
+                return Err("a node's children must come after it");
             }
             if !is_leaf && tree.feature[i] as usize >= self.features.len() {
-                return Err("a node asks for a feature that there is not");
+                return Err("a node uses an unknown feature");
             }
             self.nodes.push(Node {
                 value: tree.value[i],
@@ -231,10 +231,10 @@ mod tests {
             (("rtt_us", "rtt"), "features: unknown feature `rtt`"),
             (("0.5, 0.25, 0.0", "0.5"), "baseline must have 3 numbers"),
             (("\"class\": 0", "\"class\": 3"), "trees.1: its class must be 0, 1 or 2"),
-            (("[1, 0, 3, 0, 0]", "[0, 0, 3, 0, 0]"), "trees.0: a node's children must stand behind it"),
-            (("[1, 0, 3, 0, 0]", "[9, 0, 3, 0, 0]"), "trees.0: a node's children must stand behind it"),
-            (("[0, -1, 1, -1, -1]", "[0, -1, 2, -1, -1]"), "trees.0: a node asks for a feature that there is not"),
-            (("[0.125]", "[]"), "trees.1: its columns must be of one length, above zero"),
+            (("[1, 0, 3, 0, 0]", "[0, 0, 3, 0, 0]"), "trees.0: a node's children must come after it"),
+            (("[1, 0, 3, 0, 0]", "[9, 0, 3, 0, 0]"), "trees.0: a node's children must come after it"),
+            (("[0, -1, 1, -1, -1]", "[0, -1, 2, -1, -1]"), "trees.0: a node uses an unknown feature"),
+            (("[0.125]", "[]"), "trees.1: its columns must have the same length, not zero"),
         ] {
             let error = Trees::from_json(&FOREST.replace(change.0, change.1)).expect_err(told);
             assert_eq!(error.to_string(), told);

@@ -148,8 +148,8 @@ fn ask_at(home: &Home, device: &Device, question: &str) -> Result<String, GuardE
     let whole = answer.strip_suffix('\n').map(str::to_owned);
     whole.ok_or_else(|| {
         GuardError::refused(
-            format!("the answer of the guard of `{}` was cut off", device.name),
-            "this machine is busy; ask again",
+            format!("the reply of the guard of `{}` was truncated", device.name),
+            "the machine may be overloaded; try again",
         )
     })
 }
@@ -280,6 +280,6 @@ mod tests {
         assert_eq!(stream.read(&mut [0; 100]).unwrap(), 7);
         stream.write_all(b"{\"services\": [").unwrap();
         drop(stream);
-        assert_eq!(asking.join().unwrap(), "the answer of the guard of `test0` was cut off");
+        assert_eq!(asking.join().unwrap(), "the reply of the guard of `test0` was cut off");
     }
 }

@@ -81,7 +81,7 @@ mod tests {
         (course.payload, course.age) = (23_550_000, Dur::from_millis(2000));
         assert_eq!(
             course.outcome(flow).unwrap().to_string(),
-            "would have held 192.0.2.7:443 > 10.0.0.1:5001 to 10.00 Mbit/s, window 65.0 kB (no rule is about it); measured \
+            "would have held 192.0.2.7:443 > 10.0.0.1:5001 to 10.00 Mbit/s, window 65.0 kB (no rule matches); measured \
              94.20 Mbit/s over 2.0 s"
         );
     }

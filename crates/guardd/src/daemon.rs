@@ -64,16 +64,16 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     say(
         settings,
         if settings.dry_run {
-            "guards nobody yet: a dry run leaves all windows alone"
+            "dry run: windows are not modified"
         } else {
-            "guards what arrives; when it ends, every flow has its own window again"
+            "limits incoming flows; on exit, every flow gets its own window back"
         },
     );
     if swept > 0 {
-        say(settings, "has removed the filters of a guard that was killed");
+        say(settings, "removed the filters of a guard that was killed");
     }
     if let Some(e) = why_not {
-        say(settings, &format!("does not know processes: {e}"));
+        say(settings, &format!("process lookup unavailable: {e}"));
     }
     let known = Known::new(rules.names.clone(), answers, owners);
     let mut guard = Guard::new(tap, known, &device.name, &rules, settings.dry_run)?;
@@ -96,12 +96,15 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
             None => {}
             Some(Request::Reload) => match settings.read() {
                 Ok(rules) if rules.needs_owners() && !has_owners => {
-                    say(settings, "keeps its policies: the new ones are about processes, which it does not know");
+                    say(
+                        settings,
+                        "policies not reloaded: the new ones match processes, and process lookup is unavailable",
+                    );
                 }
                 read => match read.and_then(|rules| guard.reload(rules)) {
-                    Ok(()) => say(settings, "has new policies"),
+                    Ok(()) => say(settings, "policies reloaded"),
                     // What ran so far goes on.
-                    Err(e) => say(settings, &format!("keeps its policies: {e}")),
+                    Err(e) => say(settings, &format!("policies not reloaded: {e}")),
                 },
             },
             Some(request) => {
@@ -135,8 +138,8 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
             screen.show(&guard);
             if !device.is_there() {
                 return Err(GuardError::refused(
-                    format!("`{}` is gone", device.name),
-                    "guard it again when it is back; systemd does so by itself",
+                    format!("interface `{}` was removed", device.name),
+                    "restart the guard when it is back; the systemd unit does so automatically",
                 ));
             }
         }
@@ -198,7 +201,7 @@ fn answer(guard: &Guard, decisions: Decisions, question: &str) -> String {
     match question.split_once(' ') {
         None if question == "status" => json!(status(guard, decisions)).to_string(),
         Some(("explain", part)) => json!(guard.explain(part)).to_string(),
-        _ => json!({ "error": format!("not understood: {question}") }).to_string(),
+        _ => json!({ "error": format!("unknown request: {question}") }).to_string(),
     }
 }
 
@@ -294,7 +297,7 @@ impl Beside {
             Err(e) if !self.has_worked => return Err(e),
             Err(e) => {
                 if !self.is_told {
-                    say(settings, &format!("goes on without this file: {e}"));
+                    say(settings, &format!("continues without this file: {e}"));
                 }
                 self.is_told = true;
             }

@@ -25,7 +25,7 @@ pub(crate) fn read(path: &Path, what: &str, limit_mib: u64) -> Result<String, Gu
     };
     let (file, metadata) = opened().during(|| format!("read {}", name()))?;
     if !metadata.is_file() {
-        return Err(GuardError::refused(format!("{} is no regular file", name()), "write it to a file"));
+        return Err(GuardError::refused(format!("{} is not a regular file", name()), "write it to a file"));
     }
     let limit = limit_mib << 20;
     let mut text = String::new();
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(read(&at("good"), "", 1).unwrap(), "text");
         mkfifo(&at("pipe"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
         for path in [&at("pipe"), Path::new("/dev/zero"), directory.path()] {
-            assert_eq!(error(path), format!("{}, the model of [flow] is no regular file", path.display()));
+            assert_eq!(error(path), format!("{}, the model of [flow] is not a regular file", path.display()));
         }
         File::create(at("large")).unwrap().set_len((1 << 20) + 1).unwrap();
         assert!(error(&at("large")).ends_with("has more than 1 MiB"), "{}", error(&at("large")));

@@ -103,7 +103,7 @@ impl Home {
             }
         }
         Err(Taken::Failed(GuardError::refused(
-            format!("{}: other guards come and go", directory.display()),
+            format!("{}: guards start and stop too quickly", directory.display()),
             "try again",
         )))
     }
@@ -146,7 +146,7 @@ fn make(directory: &Path) -> Result<(), GuardError> {
     match DirBuilder::new().mode(DIRECTORY_MODE).create(directory) {
         Err(e) if e.kind() == ErrorKind::PermissionDenied => Err(GuardError::refused(
             format!("{}: {e}", directory.display()),
-            "root makes it, or a service manager does: RuntimeDirectory=fairweir-guard/INTERFACE",
+            "root or a service manager creates it: RuntimeDirectory=fairweir-guard/INTERFACE",
         )),
         Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e).during(|| format!("make {}", directory.display())),
         _ => Ok(()),
@@ -157,7 +157,7 @@ fn make(directory: &Path) -> Result<(), GuardError> {
 fn verify(path: &Path, metadata: &Metadata, may_own: impl Fn(Uid) -> bool) -> Result<(), GuardError> {
     let owner = Uid::from_raw(metadata.uid());
     let problem = if !metadata.is_dir() {
-        "is no directory".to_owned()
+        "is not a directory".to_owned()
     } else if !may_own(owner) {
         format!("belongs to user {owner}")
     } else if metadata.mode() & WRITABLE_BY_OTHERS != 0 {
@@ -166,8 +166,8 @@ fn verify(path: &Path, metadata: &Metadata, may_own: impl Fn(Uid) -> bool) -> Re
         return Ok(());
     };
     Err(GuardError::refused(
-        format!("{} {problem}, so that anyone could answer for the guard", path.display()),
-        "remove it; a guard makes it for itself",
+        format!("{} {problem}, so another process could impersonate the guard", path.display()),
+        "remove it; a guard creates it",
     ))
 }
 
@@ -194,9 +194,9 @@ fn remove(path: &Path) -> Result<(), GuardError> {
     match found(path)? {
         None => Ok(()),
         Some(metadata) if metadata.file_type().is_socket() => {
-            fs::remove_file(path).during(|| format!("remove {}, which a killed guard has left", path.display()))
+            fs::remove_file(path).during(|| format!("remove {}, left by a killed guard", path.display()))
         }
-        Some(_) => Err(GuardError::refused(format!("{} is no socket", path.display()), "remove it")),
+        Some(_) => Err(GuardError::refused(format!("{} is not a socket", path.display()), "remove it")),
     }
 }
 
@@ -281,11 +281,11 @@ mod tests {
         chmod(&home.0, 0o755);
         let leaf = home.0.join("v0");
         fs::write(&leaf, "").unwrap();
-        assert!(error(&home).contains("v0 is no directory"), "{}", error(&home));
+        assert!(error(&home).contains("v0 is not a directory"), "{}", error(&home));
         assert!(home.find(&device("v0")).is_err());
         fs::remove_file(&leaf).unwrap();
         std::os::unix::fs::symlink("/tmp", &leaf).unwrap();
-        assert!(error(&home).contains("v0 is no directory"), "{}", error(&home));
+        assert!(error(&home).contains("v0 is not a directory"), "{}", error(&home));
         fs::remove_file(&leaf).unwrap();
         DirBuilder::new().create(&leaf).unwrap();
         chmod(&leaf, 0o775);

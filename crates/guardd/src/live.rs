@@ -9,10 +9,10 @@ const SHOWN_FLOWS: usize = 12;
 /// One line for each service, and below it one for each flow.
 pub fn table(status: &Status) -> String {
     let mut out = String::new();
-    let mode = if status.dry_run { ", dry run: windows are left alone" } else { "" };
+    let mode = if status.dry_run { ", dry run: windows are not modified" } else { "" };
     let _ = writeln!(
         out,
-        "guard of {} for {:.0} s: {} flows, {} packets, {} windows made smaller, {} summaries lost{mode}",
+        "guard of {} for {:.0} s: {} flows, {} packets, {} windows reduced, {} summaries lost{mode}",
         status.interface,
         status.uptime_s,
         status.table.open,
@@ -51,7 +51,7 @@ pub fn explanation(of: &Explanation) -> String {
     }
     let _ = writeln!(
         out,
-        "  {:.2} Mbit/s, RTT {} ms (least {}), {} segments lost{}",
+        "  {:.2} Mbit/s, RTT {} ms (min {}), {} segments lost{}",
         flow.mbps,
         number(flow.rtt_ms, 2),
         number(flow.min_rtt_ms, 2),
@@ -84,7 +84,7 @@ fn line(flow: &FlowStatus) -> String {
 
 /// Why a flow may be faster than its target.
 fn least(flow: &FlowStatus) -> &'static str {
-    if flow.is_least { "; two segments, the least there is" } else { "" }
+    if flow.is_least { "; two segments, the minimum" } else { "" }
 }
 
 fn number(value: Option<f64>, digits: usize) -> String {
@@ -119,13 +119,10 @@ mod tests {
         let mut at_least = a_status();
         at_least.services[0].flows[0].is_least = true;
         assert!(
-            table(&at_least)
-                .lines()
-                .nth(3)
-                .is_some_and(|line| line.ends_with("capped; two segments, the least there is"))
+            table(&at_least).lines().nth(3).is_some_and(|line| line.ends_with("capped; two segments, the minimum"))
         );
         assert!(!text.contains("dry run"));
-        assert!(table(&crate::status::Status { dry_run: true, ..a_status() }).contains("windows are left alone"));
+        assert!(table(&crate::status::Status { dry_run: true, ..a_status() }).contains("windows are not modified"));
     }
 
     #[test]

@@ -136,11 +136,11 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, GuardError> {
         (None, Some("cap"), None) => {
             return Err(refused(
                 "--policy cap: no rate is given",
-                "as --rate 20Mbps; or several rules with --config FILE",
+                "such as --rate 20Mbps; or several rules with --config FILE",
             ));
         }
         (_, _, Some(rate)) => {
-            let hint = "a file (--config) gives rules their rates";
+            let hint = "with --config, the file sets the rates";
             return Err(refused(format!("--rate {rate}: only --policy cap takes it"), hint));
         }
         (None, Some("service"), None) => Policy::Text("[service]\n".to_owned()),

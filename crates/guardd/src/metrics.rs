@@ -20,7 +20,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), GuardError> {
         let _ = fs::remove_file(&unfinished);
         GuardError::refused(
             format!("--metrics {}: {e}", path.display()),
-            "its directory must be there, and be written by the guard's own user: a guard that runs has no other rights left",
+            "its directory must exist and be writable by the guard's own user: a running guard has dropped all other privileges",
         )
     })
 }
@@ -79,7 +79,7 @@ pub fn render(status: &Status) -> String {
     family(
         "service_held_flows",
         "gauge",
-        "Flows whose window is made smaller.",
+        "Flows whose window is reduced.",
         &mut services().map(|(labels, service)| {
             (labels, service.flows.iter().filter(|flow| flow.window_bytes.is_some()).count() as f64)
         }),
@@ -87,40 +87,40 @@ pub fn render(status: &Status) -> String {
     let kernel = &status.kernel;
     for (name, help, value) in [
         ("packets_total", "Packets summarised.", kernel.told),
-        ("lost_summaries_total", "Summaries that found no room.", kernel.lost),
-        ("thinned_acks_total", "Pure ACKs left out under load.", kernel.thinned),
-        ("rewritten_acks_total", "ACKs that left with a smaller window.", kernel.rewritten),
+        ("lost_summaries_total", "Summaries dropped because the ring buffer was full.", kernel.lost),
+        ("thinned_acks_total", "Pure ACKs not summarised under load.", kernel.thinned),
+        ("rewritten_acks_total", "ACKs sent with a reduced window.", kernel.rewritten),
         ("decisions_total", "Decisions about all flows.", status.decisions.made),
         (
             "missed_decisions_total",
-            "Decisions that were late by a period or more, and left out.",
+            "Decisions skipped because they were late by a period or more.",
             status.decisions.missed,
         ),
-        ("refused_flows_total", "Packets of flows that found no room in the table.", status.table.refused),
-        ("unguarded_bytes_total", "Payload of flows that found no room in the table.", status.table.refused_bytes),
-        ("authenticated_acks_total", "ACKs that TCP-AO or TCP-MD5 signs, left alone.", kernel.authenticated),
+        ("refused_flows_total", "Packets of flows not tracked because the table was full.", status.table.refused),
+        (
+            "unguarded_bytes_total",
+            "Payload of flows not tracked because the table was full.",
+            status.table.refused_bytes,
+        ),
+        ("authenticated_acks_total", "ACKs signed by TCP-AO or TCP-MD5, not modified.", kernel.authenticated),
         ("renewed_acks_total", "ACKs sent once more, with a larger window.", kernel.renewed),
-        ("beyond_window_packets_total", "Packets dropped, as their senders ignore the window.", kernel.beyond),
+        ("beyond_window_packets_total", "Packets dropped because their senders ignore the window.", kernel.beyond),
     ] {
         family(name, "counter", help, &mut std::iter::once((String::new(), value as f64)));
     }
     for (name, help, value) in [
         ("flows", "Measured flows.", status.table.open as f64),
-        ("resting_flows", "Flows that are idle or over, and remembered.", status.table.resting as f64),
+        ("resting_flows", "Flows that are idle or over and still stored.", status.table.resting as f64),
         ("strangers", "Flows whose peers may be forged.", status.table.strangers as f64),
         ("resident_bytes", "Memory of the daemon.", status.resident_kib as f64 * 1024.0),
-        (
-            "timestamp_seconds",
-            "When these numbers were taken, Unix time: a guard that was killed leaves old ones.",
-            status.unix_s,
-        ),
+        ("timestamp_seconds", "Unix time of these numbers; old if the guard was killed.", status.unix_s),
     ] {
         family(name, "gauge", help, &mut std::iter::once((String::new(), value)));
     }
     family(
         "cpu_seconds_total",
         "counter",
-        "Processor time of the daemon.",
+        "CPU time used by the daemon.",
         &mut std::iter::once((String::new(), status.cpu_s)),
     );
     out

@@ -32,7 +32,7 @@ impl Names {
         for (number, line) in (1..).zip(text.lines()) {
             let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
             let Some(address) = words.next() else { continue };
-            let address: IpAddr = address.parse().map_err(|_| (number, format!("no address: `{address}`")))?;
+            let address: IpAddr = address.parse().map_err(|_| (number, format!("not an address: `{address}`")))?;
             let name = words.next().ok_or_else(|| (number, format!("no name for {address}")))?;
             names.entry(address.to_canonical()).or_insert_with(|| Arc::from(name));
         }
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(name("192.0.2.7:443").as_deref(), Some("video"), "the first counts");
         assert_eq!(name("[2001:db8::1]:443").as_deref(), Some("files"));
         assert_eq!(name("192.0.2.8:443"), None);
-        assert_eq!(Names::parse("a\n").unwrap_err(), (1, "no address: `a`".to_owned()));
+        assert_eq!(Names::parse("a\n").unwrap_err(), (1, "not an address: `a`".to_owned()));
         assert_eq!(Names::parse("\n::1\n").unwrap_err(), (2, "no name for ::1".to_owned()));
     }
 }

@@ -40,8 +40,8 @@ pub(crate) fn check() -> Result<(), GuardError> {
         return Ok(());
     }
     Err(GuardError::refused(
-        format!("guarding takes {}, which this process lacks", missing.join(", ")),
-        "start it by root, or as a service: packaging/fairweir-guard@.service; what it needs to start it gives up then",
+        format!("the guard needs {}, which this process lacks", missing.join(", ")),
+        "start it as root, or as a service: packaging/fairweir-guard@.service; it drops these privileges after start-up",
     ))
 }
 

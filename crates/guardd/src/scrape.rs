@@ -56,7 +56,7 @@ impl Endpoint {
         bind().map_err(|e: io::Error| {
             GuardError::refused(
                 format!("--metrics-listen {address}: {e}"),
-                "an address of this host and a free port, as 127.0.0.1:9465",
+                "an address of this host and a free port, such as 127.0.0.1:9465",
             )
         })
     }

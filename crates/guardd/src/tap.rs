@@ -135,7 +135,7 @@ impl Programs {
     }
 
     fn last_ack(&self, flow: &FlowKey) -> Result<Option<Vec<u8>>, GuardError> {
-        let what = || format!("look for the promise to {}", flow.remote());
+        let what = || format!("look up the window promised to {}", flow.remote());
         let found = self.map("guard_promises")?.lookup(&record::flow(flow), MapFlags::ANY).map_err(bpf).during(what)?;
         let last = found.as_deref().and_then(record::promised).filter(|last| last.is_waiting);
         Ok(last.and_then(|last| renewal::frame(&last, self.link_header)))
@@ -270,7 +270,7 @@ impl Tap {
 }
 
 fn missing() -> GuardError {
-    GuardError::refused("bpf/guard/ lacks a part that the daemon names", "this is a fault of ours")
+    GuardError::refused("bpf/guard/ lacks a part that the daemon names", "this is a bug: please report it")
 }
 
 fn load(device: u32, link_header: u32, means: Means) -> libbpf_rs::Result<Object> {

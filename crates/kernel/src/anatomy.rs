@@ -84,7 +84,7 @@ impl Anatomy {
         let mut kinds = Vec::new();
         for (hook, program) in &self.hooks {
             if let Some(other) = known.insert(program, *hook) {
-                return Err(format!("`{program}` is both {other} and {hook}, so its calls cannot be told apart"));
+                return Err(format!("`{program}` is both {other} and {hook}, so its calls cannot be distinguished"));
             }
             if let Some(range) = self.kinds.get(program) {
                 kinds.push((range.clone(), *hook as u32));

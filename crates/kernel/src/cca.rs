@@ -61,7 +61,7 @@ impl Cca {
             |reason: &str, hint| KernelError::Conflict { name: name.to_owned(), reason: reason.to_owned(), hint };
         let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(is_valid) {
-            return Err(conflict("the kernel takes no such name", "at most 15 letters, digits, `_` and `.`"));
+            return Err(conflict("not a valid name for the kernel", "at most 15 letters, digits, `_` and `.`"));
         }
         if is_available(name) {
             return Err(conflict("there is a congestion controller of that name", "choose another name"));
@@ -145,7 +145,7 @@ impl Cca {
         let what = || directory.display().to_string();
         if !has_links() {
             return Err(KernelError::Missing {
-                what: "controllers can be loaded for good since Linux 6.4".to_owned(),
+                what: "loading a controller permanently needs Linux 6.4 or later".to_owned(),
                 hint: "`bpftool struct_ops register` does it on older kernels",
             });
         }

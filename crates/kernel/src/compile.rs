@@ -40,8 +40,7 @@ pub(crate) fn compile(source: &Source, record: bool) -> Result<Compiled, KernelE
 
 /// The object file that clang makes of `text`; `file` is what it is called.
 pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>, KernelError> {
-    let io =
-        |e: io::Error| KernelError::Io { what: "the directory for what is compiled (TMPDIR)".to_owned(), source: e };
+    let io = |e: io::Error| KernelError::Io { what: "the build directory (TMPDIR)".to_owned(), source: e };
     let scratch = native::scratch().map_err(io)?;
     let include = scratch.path().join("include");
     write_headers(&include).map_err(io)?;
@@ -54,7 +53,7 @@ pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>
     let clang = env::var_os("CLANG").filter(|c| !c.is_empty()).unwrap_or_else(|| "clang".into());
     let not_started = |e: io::Error| match e.kind() {
         ErrorKind::NotFound => KernelError::Missing {
-            what: format!("there is no `{}`, which compiles for the kernel", clang.display()),
+            what: format!("compiler for BPF not found: `{}`", clang.display()),
             hint: "install it (`apt-get install clang`), 14 or later, or name one in the environment variable CLANG",
         },
         _ => KernelError::Io { what: clang.display().to_string(), source: e },
@@ -66,8 +65,8 @@ pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>
     reading.extend(["-x".into(), "c".into(), input.clone().into()]);
     let includes = Includes::of(&input, &include);
     if let Some(file) = includes.refused(&clang, &reading).map_err(not_started)? {
-        let reason = format!("it includes `{file}`, which is neither beside it nor a header of the system");
-        return Err(refused(reason, "put what it includes into its own folder"));
+        let reason = format!("it includes `{file}`, which is neither in its folder nor a system header");
+        return Err(refused(reason, "put included files into its own folder"));
     }
     let run = Command::new(&clang)
         .args(["-O2", "-g", "-fno-color-diagnostics", "-Wno-unknown-attributes", "-c"])
@@ -77,7 +76,7 @@ pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>
         .output()
         .map_err(not_started)?;
     if !run.status.success() {
-        let reason = format!("clang refuses it:\n{}", includes.shown(&String::from_utf8_lossy(&run.stderr)));
+        let reason = format!("clang rejects it:\n{}", includes.shown(&String::from_utf8_lossy(&run.stderr)));
         return Err(refused(reason, "include \"tcp.h\"; it has what a CCA may use of the kernel"));
     }
     fs::read(&output).map_err(io)

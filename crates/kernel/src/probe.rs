@@ -131,7 +131,7 @@ impl Probe {
         })?;
         let samples = object.maps().find(|m| m.name() == "probe_samples").ok_or_else(|| KernelError::Missing {
             what: "tcp_probe has no ring buffer".to_owned(),
-            hint: "this is a fault of ours",
+            hint: "this is a bug: please report it",
         })?;
         let records = Records::of(&samples, move |bytes| {
             if let Some(sample) = ProbeSample::of(bytes) {

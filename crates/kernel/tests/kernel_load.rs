@@ -92,8 +92,8 @@ fn parameters_and_names_that_cannot_be_are_refused() {
     }
     let compiled = Source::named("wcc_ai").expect("it is in bpf/").compile(false).expect("clang takes it");
     let refused = |name: &str| Cca::load_as(&compiled, name, &Value::Null).unwrap_err().to_string();
-    assert_eq!(refused("has space"), "`has space`: the kernel takes no such name");
-    assert_eq!(refused("sixteen_letters_"), "`sixteen_letters_`: the kernel takes no such name");
+    assert_eq!(refused("has space"), "`has space`: not a valid name for the kernel");
+    assert_eq!(refused("sixteen_letters_"), "`sixteen_letters_`: not a valid name for the kernel");
     assert_eq!(refused("cubic"), "`cubic`: there is a congestion controller of that name");
     let wrong = Cca::load(&compiled, &json!({"wait": 2})).unwrap_err();
     assert!(matches!(wrong, KernelError::Params { .. }), "{wrong}");

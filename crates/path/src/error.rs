@@ -58,11 +58,7 @@ pub fn check_rate(key: &str, rate: Rate) -> Result<(), ConfigError> {
         return Err(ConfigError::new(key, format!("must be positive: `{rate}`"), "write a rate such as \"96Mbps\""));
     }
     if rate > MAX_RATE {
-        return Err(ConfigError::new(
-            key,
-            format!("is absurdly high: `{rate}`"),
-            "the highest rate that is simulated is 80 Tbps",
-        ));
+        return Err(ConfigError::new(key, format!("is too high: `{rate}`"), "the maximum rate is 80 Tbps"));
     }
     Ok(())
 }
@@ -73,11 +69,7 @@ pub fn check_rate(key: &str, rate: Rate) -> Result<(), ConfigError> {
 /// See above, for `key`.
 pub fn check_dur(key: &str, dur: Dur) -> Result<(), ConfigError> {
     if dur > MAX_DUR {
-        return Err(ConfigError::new(
-            key,
-            format!("is absurdly long: `{dur}`"),
-            "the longest time that is simulated is a year",
-        ));
+        return Err(ConfigError::new(key, format!("is too long: `{dur}`"), "the maximum time is a year"));
     }
     Ok(())
 }
@@ -98,7 +90,7 @@ pub(crate) fn check_positive_bytes(key: &str, bytes: Bytes) -> Result<(), Config
         return Err(ConfigError::new(key, "must be positive: `0B`", "write a size such as \"1500B\""));
     }
     if bytes > MAX_BYTES {
-        return Err(ConfigError::new(key, format!("is absurdly large: `{bytes}`"), "the largest size here is 1 TiB"));
+        return Err(ConfigError::new(key, format!("is too large: `{bytes}`"), "the maximum size is 1 TiB"));
     }
     Ok(())
 }
@@ -150,7 +142,7 @@ pub(crate) fn check_increasing(
         last = Some(at);
     }
     if last.is_none() {
-        return Err(ConfigError::new(key, "must not be empty", "give at least one point"));
+        return Err(ConfigError::new(key, "must not be empty", "list at least one point"));
     }
     check_dur(key, last.unwrap_or_default().since(fairweir_units::Time::ZERO))
 }

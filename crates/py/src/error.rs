@@ -120,7 +120,7 @@ pub fn from_side(py: Python<'_>, side: &str) -> PyErr {
 
 /// A run with more data packets than were to be recorded.
 pub fn from_full_log(py: Python<'_>, most: usize) -> PyErr {
-    let hint = "play for a shorter time or at a lower rate, or record more: each takes about 200 bytes of memory";
+    let hint = "simulate a shorter time or a lower rate, or record more: each takes about 200 bytes of memory";
     let message = format!("the run has more data packets than are to be recorded: `{most}`");
     raise(py, "ConfigError", &message, &[("key", text(py, "record_packets")), ("hint", text(py, hint))])
 }

@@ -44,7 +44,9 @@ pub enum Unbounded {
     #[error("N_T may be over-estimated by a whole flow or more (theta <= Delta_R / 2): no floor of N_T")]
     NoFloor,
     /// The probe drowns in the jitter.
-    #[error("the excess delay errs by as much as a probe causes (gamma D <= Delta_R): a small flow need not grow")]
+    #[error(
+        "the error of the excess delay is as large as a probe's effect (gamma D <= Delta_R): a small flow need not grow"
+    )]
     NoPersistence,
     /// Clamps which let small flows win more than large ones lose.
     #[error("no ceiling of N_T was found up to {searched}")]

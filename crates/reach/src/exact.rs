@@ -17,7 +17,7 @@ pub struct Ratio {
 
 /// A text that is no such ratio.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("not a ratio of whole numbers below 2^53, as `4/5`: `{0}`")]
+#[error("not a ratio of whole numbers below 2^53, such as `4/5`: `{0}`")]
 pub struct NotARatio(String);
 
 const LIMIT: i64 = 1 << 53;
@@ -29,7 +29,7 @@ impl Ratio {
     ///
     /// If a number is too large or `den` is not positive.
     pub const fn new(num: i64, den: i64) -> Self {
-        assert!(num > -LIMIT && num < LIMIT && den > 0 && den < LIMIT, "no ratio of whole numbers below 2^53");
+        assert!(num > -LIMIT && num < LIMIT && den > 0 && den < LIMIT, "not a ratio of whole numbers below 2^53");
         Self { num, den }
     }
 

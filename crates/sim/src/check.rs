@@ -78,7 +78,7 @@ fn check_interval(config: &Config, interval: Dur) -> Result<(), ConfigError> {
         return refuse(
             "interval",
             format!("makes time series of {rows} rows, more than {MAX_ROWS}: `{interval}`"),
-            format!("use {shortest} or longer, or play for a shorter time"),
+            format!("use {shortest} or longer, or simulate a shorter time"),
         );
     }
     Ok(())
@@ -102,7 +102,7 @@ fn check_bytes_of_run(key: &str, rate: Rate, duration: Dur) -> Result<(), Config
         return refuse(
             key,
             format!("carries more bytes in {duration} than a run counts, 2^63: `{rate}`"),
-            format!("at this rate play for {} s at most", (MAX_BYTES_OF_RUN / rate).as_nanos() / NANOS_PER_SEC),
+            format!("at this rate simulate {} s at most", (MAX_BYTES_OF_RUN / rate).as_nanos() / NANOS_PER_SEC),
         );
     }
     Ok(())
@@ -124,8 +124,8 @@ fn check_elements(flow: &FlowSpec) -> Result<(), ConfigError> {
         if elements > MAX_ELEMENTS {
             return refuse(
                 side,
-                format!("has too many elements, {MAX_ELEMENTS} are the most of a flow: `{elements}`"),
-                "several delays in a row are one",
+                format!("has too many elements, the maximum per flow is {MAX_ELEMENTS}: `{elements}`"),
+                "merge consecutive delays into one",
             );
         }
     }

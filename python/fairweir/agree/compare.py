@@ -31,7 +31,7 @@ class Standing(StrEnum):
     AGREES = "agrees"
     DIFFERS = "differs"
     NOT_JUDGED = "not judged"
-    NOT_PLAYED = "not played"
+    NOT_PLAYED = "not run"
 
 
 class Comparison(BaseModel):

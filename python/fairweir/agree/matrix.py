@@ -93,7 +93,7 @@ def load_scenarios(directory: Path) -> list[Scenario]:
     files = sorted(directory.glob("*.toml"))
     if not files:
         raise ConfigError(
-            "no scenarios", source=str(directory), hint="give a directory of .toml files: --scenarios DIR"
+            "no scenarios", source=str(directory), hint="name a directory of .toml files: --scenarios DIR"
         )
     return [Scenario.load(file) for file in files]
 

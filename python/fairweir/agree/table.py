@@ -29,7 +29,9 @@ def show(agreement: Agreement, console: Console) -> None:
     for scenario in agreement.scenarios:
         matrix.add_row(scenario, *(_mark(agreement.cell(cca, scenario)) for cca in agreement.ccas))
     console.print(matrix)
-    console.print("✓ within 10 % (RTT: or 2 ms); ~ within what chance explains; % the worst that is not", style="dim")
+    console.print(
+        "✓ within 10 % (RTT: or 2 ms); ~ differs within chance; % largest difference beyond chance", style="dim"
+    )
     console.print(f"simulated hosts stall for {agreement.host_stall} once a second", style="dim")
     for standing in (Standing.DIFFERS, Standing.NOT_JUDGED, Standing.NOT_PLAYED):
         cells = [cell for cell in agreement.cells if cell.standing is standing]
@@ -47,11 +49,11 @@ def closing(agreement: Agreement) -> str:
     """Return the outcome as one line."""
     judged, agreeing = len(agreement.judged), agreement.count(Standing.AGREES)
     rest = f"; {late} not judged" if (late := agreement.count(Standing.NOT_JUDGED)) else ""
-    rest += f"; {missing} not played" if (missing := agreement.count(Standing.NOT_PLAYED)) else ""
+    rest += f"; {missing} not run" if (missing := agreement.count(Standing.NOT_PLAYED)) else ""
     if agreement.share is None:
         return f"no cell was judged{rest}"
     if known := sum(bool(cell.known) for cell in agreement.cells):
-        rest = f"; the reason for {known} of those that differ is known{rest}"
+        rest = f"; {known} of the differences have a known reason{rest}"
     chance = sum(cell.only_by_seeds for cell in agreement.cells)
     bound = f"{'at least' if agreement.holds else 'less than'} {agreement.bound:.0%}"
     return (

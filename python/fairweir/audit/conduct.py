@@ -155,7 +155,7 @@ class _Conductor:
         for job in jobs:
             waiting.pop(job)
             on_done(job)
-            self._fault(job, "timeout", f"not tried: another run did not end within {plain(self.budget.timeout_s)} s")
+            self._fault(job, "timeout", f"not run: another run did not end within {plain(self.budget.timeout_s)} s")
 
     def _absorb(self, outcome: pool.Done[Job, Measured] | pool.Failed[Job]) -> bool:
         """Take in one run, and tell whether it ran out of time."""
@@ -360,7 +360,7 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
 
     subject = case.subject
     if case.timeouts >= MOST_TIMEOUTS:
-        case.searches.append(exhibit_not_tried(name, f"not tried: {case.timeouts} runs did not end in time"))
+        case.searches.append(exhibit_not_tried(name, f"not run: {case.timeouts} runs did not end in time"))
         return
     plays = door.on_all_cores(workers=workers, timeout_s=budget.timeout_s)
     if name == HUNT:

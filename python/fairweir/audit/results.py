@@ -256,7 +256,7 @@ class AuditResults(_Model):
     command: str = ""
     seeds: list[int]
     complete: bool = False
-    """False while the audit runs and after an interruption: what is here is what had finished."""
+    """False while the audit runs and after an interruption: it covers the runs that have finished."""
     wall_s: float = 0.0
     runs: int = 0
     packets: int = 0
@@ -322,5 +322,5 @@ class AuditResults(_Model):
                 f"not the results of an audit: {first['msg'].lower()}",
                 source=str(path),
                 key=where,
-                hint=f"expected the format `{FORMAT}`, as results.json of `fairweir audit` has it",
+                hint=f"expected the format `{FORMAT}`, as in results.json of `fairweir audit`",
             ) from None

@@ -65,7 +65,7 @@ def _verdict_of_hunt(result: HuntResult) -> tuple[Outcome, str]:
             return Outcome.FAILS, result.text
         case "none":
             if result.budget_exhausted:
-                return Outcome.UNKNOWN, f"{result.text}; the search ran out of its budget"
+                return Outcome.UNKNOWN, f"{result.text}; the search exhausted its budget"
             return Outcome.HOLDS, result.text
 
 
@@ -81,7 +81,7 @@ def exhibit_not_tried(name: str, reason: str) -> ExhibitResult:
     """Return the failed exhibit of a search that could not be made because the CCA misbehaves."""
     metric, claim = {
         HUNT: ("ratio", "no jitter on one of the flows starves a flow"),
-        CONTRACT: ("exponent", "flows that see the same statistic get the same rate"),
+        CONTRACT: ("exponent", "flows that observe the same statistic get the same rate"),
     }[name]
     return ExhibitResult(
         name=f"{name}.{metric}",
@@ -108,7 +108,7 @@ def exhibit_of_contract(result: ContractResult, subject: Subject) -> ExhibitResu
         family=CONTRACT,
         metric="exponent",
         title="contract",
-        claim="flows that see the same statistic get the same rate",
+        claim="flows that observe the same statistic get the same rate",
         value=exponent.value if exponent else None,
         lo=exponent.lo if exponent else None,
         hi=exponent.hi if exponent else None,

@@ -25,7 +25,7 @@ def write_summary(results: AuditResults, path: Path) -> None:
 def _lines(results: AuditResults) -> Iterator[str]:
     yield f"# Audit of {', '.join(_plain(cca.cca) for cca in results.ccas)}"
     if not results.complete:
-        yield from ("", "**Incomplete**: the audit was interrupted; these are the runs that had finished.")
+        yield from ("", "**Incomplete**: the audit was interrupted; this covers the runs that had finished.")
     if results.comparison is not None:
         yield from _compared(results.comparison)
     for cca in results.ccas:
@@ -49,7 +49,7 @@ def _compared(comparison: Comparison) -> Iterator[str]:
 
 
 def _verdicts(cca: CcaResults) -> Iterator[str]:
-    yield from ("", f"## {_plain(cca.cca)}: {cca.verdict.symbol} {cca.verdict} ({tally(cca) or 'nothing judged'})")
+    yield from ("", f"## {_plain(cca.cca)}: {cca.verdict.symbol} {cca.verdict} ({tally(cca) or 'no claims judged'})")
     open_claims = [e for e in cca.exhibits if e.verdict in (Outcome.FAILS, Outcome.UNKNOWN)]
     if open_claims:
         yield from ("", "| | claim | value | bound | why |", "| --- | --- | --- | --- | --- |")

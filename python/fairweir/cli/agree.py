@@ -77,7 +77,7 @@ def agree(
         output.stdout.print(f"{out}/agreement.html, agreement.json", soft_wrap=True)
     if agreement.share is None:
         raise KernelError(
-            "no cell could be judged", hint="play again when the machine is quieter; see `fairweir doctor`"
+            "no cell could be judged", hint="rerun when the machine is less loaded; see `fairweir doctor`"
         )
     if not agreement.holds:
         raise typer.Exit(DIFFERS)

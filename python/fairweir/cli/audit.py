@@ -60,7 +60,7 @@ def audit(
     what had finished kept.
     """
     if quick and deep:
-        raise ConfigError("an audit is quick or deep, not both", hint="leave one of them out")
+        raise ConfigError("--quick and --deep exclude each other", hint="leave out one of them")
     depth = Depth.QUICK if quick else Depth.DEEP if deep else Depth.DEFAULT
     before = _baseline(baseline, depth, ccas) if baseline is not None else None
     for cca in ccas:
@@ -81,7 +81,7 @@ def audit(
     except InterruptedAuditError as stop:
         keep(stop.results, folder)
         write_report(stop.results, folder)
-        output.stderr.print(f"stopped: {stop.results.runs} runs had finished; kept in {folder}/", soft_wrap=True)
+        output.stderr.print(f"stopped: {stop.results.runs} runs had finished; stored in {folder}/", soft_wrap=True)
         raise KeyboardInterrupt from None
     comparison = None
     if before is not None:
@@ -126,13 +126,13 @@ def _baseline(path: Path, depth: Depth, ccas: list[str]) -> AuditResults:
     before = AuditResults.load(path)
     if before.depth != depth:
         raise ConfigError(
-            f"the baseline is of the {before.depth} battery, this audit of the {depth} one",
+            f"the baseline ran the {before.depth} battery, this audit runs the {depth} battery",
             source=str(path),
-            hint="compare like with like: --quick, --deep or neither, as the baseline",
+            hint="use the option of the baseline: --quick, --deep or neither",
         )
     if not any(before.cca(cca) for cca in ccas):
         raise ConfigError(
-            "the baseline has none of the CCAs of this audit",
+            "the baseline contains none of the CCAs of this audit",
             source=str(path),
             hint=f"it has {', '.join(cca.cca for cca in before.ccas)}",
         )
@@ -144,7 +144,7 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ConfigError(f"results cannot be kept: {reason}: `{folder}`", key="--out") from None
+        raise ConfigError(f"results cannot be stored: {reason}: `{folder}`", key="--out") from None
 
 
 def _command() -> str:

@@ -106,7 +106,7 @@ def contract(
             raise typer.Exit(CLAIM_FAILS)
         return
     if not ccas:
-        raise ConfigError("which CCA?", hint="fairweir contract vegas copa, or --table for those known by algebra")
+        raise ConfigError("which CCA?", hint="fairweir contract vegas copa, or --table for analytical contracts")
     from fairweir.contracts.draw import contract_panels
     from fairweir.contracts.plan import plan_for
     from fairweir.drawing.plots import check_plot_path
@@ -187,7 +187,7 @@ def show(results: list[ContractResult]) -> None:
         for flag in result.flags:
             output.stdout.print(f"{result.cca}: {flag}", soft_wrap=True)
     output.stdout.print(
-        "exponent: of the plain power law on the same points; repeats: largest ratio of a flow's shares in two runs "
+        "exponent: of a power law fitted to the same points; repeats: maximum ratio of a flow's shares in two runs "
         "that differ in their seed only, median over settings",
         style="dim",
         soft_wrap=True,
@@ -239,13 +239,15 @@ def show_costs(as_json: bool) -> None:
         if said := row.condition.starves or row.condition.note:
             output.stdout.print(f"{', '.join(row.condition.ccas)}: {said}", soft_wrap=True)
     output.stdout.print(
-        "ledbat: no row: its action hangs on the delay alone, whatever the rate (fairweir contract --open-loop ledbat)",
+        "ledbat: no row: its action depends on the delay alone, not on the rate (fairweir contract --open-loop ledbat)",
         soft_wrap=True,
     )
     output.stdout.print(
         f"qdelay in [{setting.s_min:g}, {setting.s_max:g}] ms, noise {setting.noise:g} ms, rtprop {setting.rtprop:g}"
-        f" ms; a loss or mark rate of {setting.per_ms:g} stands for 1 ms; {setting.hops} hops, {setting.flows} flows;"
-        " lower is better, but for generality; corner: the steepest for its robustness to noise, or over hops",
+        f" ms; a loss or mark rate of {setting.per_ms:g} is equivalent to 1 ms; {setting.hops} hops, "
+        f"{setting.flows} flows;"
+        " lower is better, except for generality; corner: the steepest contract for its robustness to noise, or "
+        "over hops",
         style="dim",
         soft_wrap=True,
     )

@@ -32,7 +32,7 @@ def _ms(text: str) -> float:
 
 def _count(text: str) -> int:
     if not text.isdigit() or int(text) < 2:
-        raise ConfigError(f"not a number from 2 on: `{text}`", hint="as flows=4 hops=3")
+        raise ConfigError(f"not a whole number above 1: `{text}`", hint="such as flows=4 hops=3")
     return int(text)
 
 
@@ -42,7 +42,7 @@ def _ratio(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 1.0 < value < math.inf:
-        raise ConfigError(f"not a ratio above 1: `{text}`", hint="as error=1.5 unfairness=3 growth=4")
+        raise ConfigError(f"not a ratio above 1: `{text}`", hint="such as error=1.5 unfairness=3 growth=4")
     return value
 
 
@@ -76,7 +76,7 @@ def read_wishes(texts: list[str]) -> Wishes:
     for text in texts:
         key, _, value = text.partition("=")
         if key not in READERS or not value:
-            raise ConfigError(f"not a wish: `{text}`", hint=f"KEY=VALUE, KEY one of {', '.join(READERS)}")
+            raise ConfigError(f"not a requirement: `{text}`", hint=f"KEY=VALUE, KEY one of {', '.join(READERS)}")
         attribute, read = READERS[key]
         try:
             values[attribute] = read(value)
@@ -92,7 +92,9 @@ def read_wishes(texts: list[str]) -> Wishes:
         raise ConfigError("the fastest share must be above the slowest", key="fastest", hint=EXAMPLE)
     if wishes.error is not None and wishes.error >= wishes.range:
         raise ConfigError(
-            f"any contract has that: `{wishes.error:g}`", key="error", hint="below the ratio of fastest and slowest"
+            f"satisfied by any contract: `{wishes.error:g}`",
+            key="error",
+            hint="use a value below the ratio of fastest and slowest",
         )
     return wishes
 
@@ -138,7 +140,8 @@ def design_contract(texts: list[str], scenario: Path | None, *, as_json: bool) -
         output.stdout.print(found[0].flow_line, soft_wrap=True)
     elif found:
         output.stdout.print(
-            "neither corner contract meets the wishes, nor does a bound of C.1 forbid it", soft_wrap=True
+            "neither corner contract meets the requirements; no bound of C.1 rules out that another one does",
+            soft_wrap=True,
         )
     return is_met
 
@@ -157,7 +160,7 @@ def _show(found: list[Design], wishes: Wishes) -> None:
     output.stdout.print(table)
     output.stdout.print(
         f"shares of {wishes.slowest_mbps:g} to {wishes.fastest_mbps:g} Mbps; error: ratio of rates for"
-        f" {wishes.noise_ms:g} ms of noise; unfairness over {wishes.hops} hops, infinite if the long flow"
+        f" {wishes.noise_ms:g} ms of noise; unfairness over {wishes.hops} hops; infinite if the long flow"
         f" leaves that range; growth of the queueing delay for {wishes.flows} flows",
         style="dim",
         soft_wrap=True,

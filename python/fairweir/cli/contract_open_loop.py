@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairweir.dumbbell import Cca
     from fairweir.worlds import Archive
 
-EXAMPLE = "qdelay=2ms..50ms or loss=0.01%..1%"
+EXAMPLE = "write qdelay=2ms..50ms or loss=0.01%..1%"
 PARTS_PER_WHOLE = float(parse_fraction("100%"))
 NAMES: dict[str, HeldStatistic] = dict(zip(("qdelay", "loss"), get_args(HeldStatistic), strict=True))
 
@@ -32,7 +32,7 @@ def read_held(text: str) -> Held:
     """
     name, _, span = text.partition("=")
     if name not in NAMES:
-        raise ConfigError(f"nothing to hold: `{text}`", key="--held", hint=EXAMPLE)
+        raise ConfigError(f"not an observation: `{text}`", key="--held", hint=EXAMPLE)
     if name == "loss":
         return Held(NAMES[name], *read_range(span, "--held", _fraction, hint=EXAMPLE))
     least, most = read_range(span, "--held", Duration.parse, hint=EXAMPLE)

@@ -76,7 +76,9 @@ def check_places(plot: Path | None, report: Path | None) -> None:
     ConfigError : `plot` is a file, or the directory for `report` is missing
     """
     if plot is not None and plot.exists() and not plot.is_dir():
-        raise ConfigError(f"not a directory: `{plot}`", hint="figures go into one, a file a flow", key="--plot")
+        raise ConfigError(
+            f"not a directory: `{plot}`", hint="figures are written to a directory, one file per flow", key="--plot"
+        )
     if report is not None and (report.is_dir() or not report.absolute().parent.is_dir()):
         reason = "is a directory" if report.is_dir() else f"no such directory: `{report.parent}`"
         raise ConfigError(f"report cannot be written: {reason}", hint="try `--report report.html`", key="--report")

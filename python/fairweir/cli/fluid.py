@@ -123,7 +123,7 @@ def fluid(
 
 def _table(rows: list[Analysis]) -> Table:
     table = Table(
-        "wbar, packets", "goes to", "throughput by C", "first by last", "fades by", "rho(Z) as published",
+        "wbar, packets", "goes to", "throughput / C", "first / last", "fades by", "rho(Z) as published",
         box=None, header_style="bold",
     )  # fmt: skip
     for row in rows:
@@ -145,7 +145,7 @@ def _beside_table(rows: list[Analysis], beside: list[Beside]) -> Table:
     settings = list(dict.fromkeys((row.world, row.noise) for row in beside))
     names = [f"{world}, noise {noise:g}" if world == "sim" else world for world, noise in settings]
     table = Table("wbar, packets", "fluid", *names, "utilisation", box=None, header_style="bold")
-    table.title = "throughput by the last flow's"
+    table.title = "throughput / that of the last flow"
     found = {(row.wbar, row.world, row.noise): row for row in beside}
     for row in rows:
         here = [found[row.wbar, *setting] for setting in settings]

@@ -155,7 +155,7 @@ def compare(
         from fairweir.guard.plot import save
 
         save(both, plot)
-        output.stderr.print(f"drawn to {plot}", soft_wrap=True)
+        output.stderr.print(f"plot written to {plot}", soft_wrap=True)
     told = both.table()
     if as_json:
         output.print_json(told)
@@ -185,7 +185,7 @@ def _show(told: dict[str, Any]) -> None:
     guard = told["guard"]
     share = guard["cpu_s"] / max(guard["uptime_s"], 1e-9)
     output.stdout.print(
-        f"guard: {guard['told']:,} packets, {guard['rewritten']:,} windows made smaller, "
+        f"guard: {guard['told']:,} packets, {guard['rewritten']:,} windows reduced, "
         f"{guard['lost']} summaries lost, {share:.1%} of a core",
         soft_wrap=True,
     )

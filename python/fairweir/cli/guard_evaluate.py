@@ -37,7 +37,7 @@ def evaluate_command(
             metavar="FILE",
             parser=file_of("policies"),
             help="Policies (TOML, or a name: list policies) to play besides each challenge's own, as guard run takes "
-            "them; networks that a forest they name has learnt from are passed over.",
+            "them; networks that that a forest named there was trained on are skipped.",
         ),
     ] = None,
     world: Annotated[World, typer.Option("--on", help="World to run in; the kernel runs in real time.")] = "sim",
@@ -77,7 +77,7 @@ def evaluate_command(
         from fairweir.guard.picture import save_distributions
 
         save_distributions(outcomes, plot, [] if world == "kernel" else _kept_on_kernel(plays, kept))
-        output.stderr.print(f"drawn to {plot}", soft_wrap=True)
+        output.stderr.print(f"plot written to {plot}", soft_wrap=True)
     if as_json:
         output.print_json(
             {
@@ -137,7 +137,7 @@ def _play(plays: Mapping[str, Mapping[Case, Sequence[Play]]], kept: Kept, worker
             )
         except KeyboardInterrupt:
             output.stderr.print(
-                f"finished runs are kept in {kept.directory}/; the same command goes on", soft_wrap=True
+                f"finished runs are stored in {kept.directory}/; run the same command to resume", soft_wrap=True
             )
             raise
 
@@ -155,9 +155,7 @@ def _learnt(policies: list[Policy]) -> frozenset[Network]:
     for policy in policies:
         learnt = policy.trained_on()
         if learnt is None:
-            output.stderr.print(
-                f"{policy.forest} does not tell what it has learnt from: none of it is passed over", soft_wrap=True
-            )
+            output.stderr.print(f"{policy.forest} has no list of training networks: none are skipped", soft_wrap=True)
         avoid |= learnt or frozenset()
     return avoid
 

@@ -79,4 +79,4 @@ def _show(document: dict[str, Any], *, with_history: bool) -> None:
                 window = "the host's own window" if change["window_bytes"] is None else f"{change['window_bytes']:,} B"
                 output.stdout.print(f"  {change['t_s']:8.1f} s  {window}: {change['why']}", soft_wrap=True)
     managed = ", ".join(document["managed"]) or "nobody"
-    output.stderr.print(f"{len(document['flows'])} flows to {managed}; --flow PART tells why", soft_wrap=True)
+    output.stderr.print(f"{len(document['flows'])} flows to {managed}; --flow PART explains", soft_wrap=True)

@@ -64,7 +64,7 @@ def train(
     from fairweir.pool import default_workers
 
     if world == "kernel" and rounds:
-        raise ConfigError("no forest holds flows on the kernel while it learns", hint="add --rounds 0", key="--rounds")
+        raise ConfigError("rounds with a forest are not available on the kernel", hint="add --rounds 0", key="--rounds")
     shape = Shape(iterations, leaves)
     plan = Plan(
         model,
@@ -106,14 +106,14 @@ def show(trained: Trained) -> None:
         ("all, 209 features", (trained.of_all, total)),
         (f"all, {len(trained.importance)} features", (trained.of_selected, total)),
         ("all, most frequent class", (trained.of_guess, total)),
-        *([] if trained.of_held is None else [("all, held by the forest before", (trained.of_held, total))]),
+        *([] if trained.of_held is None else [("all, limited by the previous forest", (trained.of_held, total))]),
         *trained.by_part.items(),
     ]:
         parts.add_row(name, f"{accuracy:.1%}", f"{n:,}")
     output.stdout.print(parts)
     output.stdout.print()
     features = Table("feature", box=None, header_style="bold")
-    features.add_column("costs if shuffled", justify="right")
+    features.add_column("loss if shuffled", justify="right")
     for name, cost in list(trained.importance.items())[:SHOWN_FEATURES]:
         features.add_row(name, f"{cost:.1%}")
     output.stdout.print(features)

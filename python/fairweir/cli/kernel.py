@@ -49,11 +49,11 @@ def load(
         output.print_json(loaded)
         return
     use = loaded["name"]
-    output.stdout.print(
-        f"loaded {use}; a program uses it by setsockopt TCP_CONGESTION, iperf3 by -C {use}", soft_wrap=True
-    )
+    output.stdout.print(f"loaded {use}; select it by setsockopt TCP_CONGESTION, or iperf3 -C {use}", soft_wrap=True)
     if loaded["previous_default"]:
-        output.stdout.print(f"new connections use it; before, they used {loaded['previous_default']}", soft_wrap=True)
+        output.stdout.print(
+            f"new connections use it; the previous default was {loaded['previous_default']}", soft_wrap=True
+        )
     output.stdout.print(f"undo: fairweir kernel unload {use}", soft_wrap=True)
 
 
@@ -76,16 +76,16 @@ def unload(
 @kernel_app.command("list")
 def list_loaded(as_json: AsJson = False) -> None:
     """Show what `load` has loaded."""
-    loaded = _ask("looking at what is loaded", ["list"])
+    loaded = _ask("listing loaded controllers", ["list"])
     if as_json:
         output.print_json(loaded)
         return
     if not loaded:
-        output.stdout.print("nothing is loaded")
+        output.stdout.print("no controllers are loaded")
         return
     table = Table("name", "cca", "state", "default of", "parameters", box=None, header_style="bold")
     for row in loaded:
-        state = "loaded" if row["is_loaded"] else "gone: fairweir doctor --clean"
+        state = "loaded" if row["is_loaded"] else "not loaded any more: fairweir doctor --clean"
         table.add_row(row["name"], row["cca"], state, ", ".join(row["default_of"]), _shown(row["params"]))
     output.stdout.print(table)
 
@@ -103,7 +103,9 @@ def params(name: LoadedName, settings: Params = None, as_json: AsJson = False) -
 
 def show_undone(undone: dict[str, Any]) -> None:
     """Print what was unloaded, and what new connections use now."""
-    output.stdout.print(f"unloaded {', '.join(undone['unloaded'])}" if undone["unloaded"] else "nothing was loaded")
+    output.stdout.print(
+        f"unloaded {', '.join(undone['unloaded'])}" if undone["unloaded"] else "no controllers were loaded"
+    )
     if undone["default_restored"]:
         output.stdout.print(f"new connections use {undone['default_restored']} again", soft_wrap=True)
     for namespace in undone["left_without_default"]:

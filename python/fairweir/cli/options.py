@@ -26,9 +26,7 @@ def file_of(kind: str) -> Callable[[str], Path]:
         found = shipped.find(kind, word)
         if (other := shipped.hidden(kind, word)) is not None:
             noun = shipped.KINDS[kind].noun
-            words = (
-                f"`{word}` is read as the file ./{word}; the {noun} of that name that comes with fairweir is {other}"
-            )
+            words = f"`{word}` refers to the file ./{word}; the shipped {noun} of that name is {other}"
             output.stderr.print(words, markup=False, soft_wrap=True)
         return found
 

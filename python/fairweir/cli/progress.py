@@ -53,7 +53,7 @@ def meter(
             yield Meter(bar, bar.add_task(what, total=None if counts else 1.0))
     except KeyboardInterrupt:
         if kept_in is not None:
-            output.stderr.print(f"{kept} are kept in {kept_in}/; the same command goes on", soft_wrap=True)
+            output.stderr.print(f"{kept} are stored in {kept_in}/; run the same command to resume", soft_wrap=True)
         raise
 
 

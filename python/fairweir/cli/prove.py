@@ -140,7 +140,7 @@ def _show(suite: Suite, results: list[LemmaResult]) -> None:
             output.stdout.print(f"{result.name}: {result.note}", markup=False, soft_wrap=True)
     spent = sum(result.cpu_s for result in results)
     stand = sum(result.stands for result in results)
-    outcome = f"{suite.name}: {conclude(results).value}; {stand} of {len(results)} as needed, {spent:.1f} s of CPU"
+    outcome = f"{suite.name}: {conclude(results).value}; {stand} of {len(results)} as expected, {spent:.1f} s of CPU"
     output.stdout.print(outcome + _earlier(results), soft_wrap=True)
 
 
@@ -150,7 +150,7 @@ def _earlier(results: list[LemmaResult]) -> str:
     unchecked = sum(result.kept.startswith("not ") for result in old)
     if not old:
         return ""
-    return f"; {len(old)} kept by an earlier run, {unchecked} of them not re-checked"
+    return f"; {len(old)} from an earlier run, {unchecked} of them not re-checked"
 
 
 def _table(suite: Suite, results: list[LemmaResult]) -> Table:

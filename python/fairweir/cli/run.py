@@ -73,7 +73,9 @@ def run(
     """Run one scenario and print each flow's throughput, delay and losses."""
     options = Options(mode, traffic, record, cost)
     if packets and out is None:
-        raise ConfigError("packets are kept with the record", hint="write `--packets --out DIRECTORY`", key="--packets")
+        raise ConfigError(
+            "packets are stored with the record", hint="write `--packets --out DIRECTORY`", key="--packets"
+        )
     if plot:
         from fairweir.drawing.plots import check_plot_path
 
@@ -95,14 +97,14 @@ def run(
         )
     if out is not None:
         played.save(out)
-        output.stderr.print(f"kept in {out}/", soft_wrap=True)
+        output.stderr.print(f"stored in {out}/", soft_wrap=True)
     if pcap is not None:
         output.stderr.print(f"captured to {pcap}", soft_wrap=True)
     for path in plot or ():
         from fairweir.drawing.plots import save_run_plot
 
         save_run_plot(played, path)
-        output.stderr.print(f"drawn to {path}", soft_wrap=True)
+        output.stderr.print(f"plot written to {path}", soft_wrap=True)
     if as_json:
         output.print_json(played.summary)
     else:
@@ -110,7 +112,9 @@ def run(
     if not played.is_judged:
         reason = played.summary["emulator"]["reason"]
         output.stderr.print(Text.assemble(("NOT JUDGED", "bold red"), f": {reason}"), soft_wrap=True)
-        output.stderr.print("conclude nothing from this run; play it again when the machine is quieter", soft_wrap=True)
+        output.stderr.print(
+            "do not draw conclusions from this run; rerun it when the machine is less loaded", soft_wrap=True
+        )
     if not replays_alike(played.summary):
         raise typer.Exit(CLAIM_FAILS)
 
@@ -154,7 +158,7 @@ def kernel_lines(summary: dict[str, Any]) -> list[str]:
     for cca, replay in summary.get("replay", {}).items():
         difference = replay["first_difference"]
         outcome = "the same decisions" if difference is None else f"DIFFERENT DECISIONS: {difference}"
-        lines.append(f"{cca}, {replay['acks']:,} ACKs of {replay['flows']} flows played again natively: {outcome}")
+        lines.append(f"{cca}, {replay['acks']:,} ACKs of {replay['flows']} flows replayed natively: {outcome}")
     return lines
 
 
@@ -195,7 +199,7 @@ def _closing(summary: dict[str, Any]) -> str:
     parts = [f"{summary['scenario']['name']}, seed {summary['seed']}"]
     if len(summary["flows"]) > 1:
         parts.append(f"Jain {jain:.3f}" if jain is not None else "nothing delivered")
-        parts.append(f"max/min {ratio:.2f}" if ratio is not None else "max/min infinite: a flow got nothing")
+        parts.append(f"max/min {ratio:.2f}" if ratio is not None else "max/min infinite: a flow delivered nothing")
     packets, wall_s = summary["packets"], summary["wall_s"]
     speed = f" ({packets / max(wall_s, 1e-9) / 1e6:.1f} M/s)" if summary["world"] == "sim" else ""
     parts.append(f"{packets:,} packets in {wall_s:.2f} s{speed}")

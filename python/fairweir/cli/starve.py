@@ -136,7 +136,7 @@ def check_file(path: Path, *, replays: bool, as_json: bool) -> None:
         shown = [asdict(finding) for finding in findings]
         output.print_json({"file": str(path), "cca": certificate.header.cca, "holds": holds, "findings": shown})
     else:
-        table = Table("", "what must be true", "seen", box=None, header_style="bold")
+        table = Table("", "condition", "seen", box=None, header_style="bold")
         for finding in findings:
             outcome = Outcome.HOLDS if finding.is_true else Outcome.FAILS
             table.add_row(outcome.symbol, finding.name, finding.text)
@@ -171,14 +171,14 @@ def show(result: Starvation) -> None:
     if result.pair is not None:
         pair = result.pair
         verdict.add_row(
-            "smallest D", f"{pair.d_ms:.3g} ms, {pair.slow_mbps:g} and {pair.fast_mbps:g} Mbit/s look alike"
+            "smallest D", f"{pair.d_ms:.3g} ms, {pair.slow_mbps:g} and {pair.fast_mbps:g} Mbit/s are indistinguishable"
         )
     if result.confirmation is not None:
         verdict.add_row("played", result.why)
-        verdict.add_row("clipped to [0, D]", f"{max(result.confirmation.violations)} packets after the warm-up at most")
+        verdict.add_row("clipped to [0, D]", f"at most {max(result.confirmation.violations)} packets after the warm-up")
     if result.certificate is not None:
         made = result.certificate
-        queue = f", {made.backlog_ms:.3g} ms queued at first" if made.backlog_ms else ""
+        queue = f", {made.backlog_ms:.3g} ms initially queued" if made.backlog_ms else ""
         verdict.add_row(
             "certificate",
             f"{made.file}: D = {made.d_ms:.3g} ms and ratio {made.ratio:.3g} on {made.link_mbps:.4g} Mbit/s{queue}, "
@@ -194,8 +194,8 @@ def show(result: Starvation) -> None:
         )
     if result.hunt is not None:
         largest = result.hunt.largest_ratio
-        told = "" if largest is None else f"; largest ratio of its grid, with one seed, {largest:.3g}"
-        spent = "; its budget ran out" if result.hunt.budget_exhausted else ""
+        told = "" if largest is None else f"; maximum ratio on its grid, with one seed, {largest:.3g}"
+        spent = "; its budget was exhausted" if result.hunt.budget_exhausted else ""
         verdict.add_row("hunt", f"{result.hunt.text}{told}{spent}")
     output.stdout.print(scan)
     output.stdout.print()

@@ -49,7 +49,7 @@ def sweep(
     if not axes:
         raise ConfigError(
             "nothing to sweep",
-            hint="give --grid link.bottleneck.rate=12Mbps,24Mbps, or a [sweep] table",
+            hint="write --grid link.bottleneck.rate=12Mbps,24Mbps, or a [sweep] table",
             source=str(scenario),
         )
     directory = out if out is not None else Path("runs") / loaded.name
@@ -89,12 +89,12 @@ def _show(result: Sweep, axes: list[str], directory: Path) -> None:
     for point in result.points[:SHOWN_POINTS]:
         cells = [str(value) for value in point.settings.values()]
         summary = result.summaries.get(point.key)
-        table.add_row(*cells, *(_cells(summary) if summary else (result.failures.get(point.key, "not played"),)))
+        table.add_row(*cells, *(_cells(summary) if summary else (result.failures.get(point.key, "not run"),)))
     output.stdout.print(table)
     if len(result.points) > SHOWN_POINTS:
         output.stdout.print(f"... and {len(result.points) - SHOWN_POINTS} more points")
     output.stdout.print(
-        f"{len(result.points)} points, {result.reused} of them from before; {directory}/flows.parquet", soft_wrap=True
+        f"{len(result.points)} points, {result.reused} of them reused; {directory}/flows.parquet", soft_wrap=True
     )
 
 

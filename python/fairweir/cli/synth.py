@@ -79,7 +79,7 @@ def synth(
                 on_progress=lambda progress: _show_progress(bar, task, asked.name, progress),
             )
         except KeyboardInterrupt:
-            output.stderr.print(f"findings are kept in {directory}/; the same command goes on", soft_wrap=True)
+            output.stderr.print(f"findings are stored in {directory}/; run the same command to resume", soft_wrap=True)
             raise
     write_rules(found, directory)
     if as_json:
@@ -119,17 +119,17 @@ def _show(found: Search, solutions: list[Rule], directory: Path, wall_s: float) 
         output.stdout.print(f"{rule.name}: {_line(rule)}{held}", soft_wrap=True, markup=False)
     if not found.solutions and found.is_complete:
         output.stdout.print(
-            f"no candidate keeps the invariant; {len(found.counterexamples)} counterexamples refute them all"
+            f"no candidate maintains the invariant; {len(found.counterexamples)} counterexamples refute them all"
         )
     for finding in found.undecided:
         rule = query.space.rule(finding.candidate, "undecided")
         output.stdout.print(f"unknown: {_line(rule)} ({finding.reason})", soft_wrap=True, markup=False)
     for doubt in found.doubts[:MOST_DOUBTS]:
-        output.stderr.print(f"not believed, asked again: {doubt}", soft_wrap=True)
+        output.stderr.print(f"solver answer rejected and query repeated: {doubt}", soft_wrap=True)
     if len(found.doubts) > MOST_DOUBTS:
         output.stderr.print(f"and {len(found.doubts) - MOST_DOUBTS} more such lines", soft_wrap=True)
-    kept = f", {found.unchecked} of them kept, not re-checked" if found.unchecked else ""
-    output.stdout.print(f"{found.reused} findings from before{kept}; {directory}/", soft_wrap=True)
+    kept = f", {found.unchecked} of them reused without a check" if found.unchecked else ""
+    output.stdout.print(f"{found.reused} findings reused{kept}; {directory}/", soft_wrap=True)
 
 
 def _or_dash(value: float | None, form: str = "d") -> str:

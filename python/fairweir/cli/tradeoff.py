@@ -13,7 +13,7 @@ from fairweir.cli.values import read
 from fairweir.formal.tradeoff import Allowance, least_time, rounds_to
 from fairweir.units import Bytes, Duration, Rate
 
-NO_BOUND = "without a buffer or a delay there is no bound"
+NO_BOUND = "no bound exists without a buffer or a delay"
 
 
 def tradeoff(

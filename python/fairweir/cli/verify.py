@@ -89,7 +89,7 @@ def verify(
         show_list(as_json)
         return
     if cca is None:
-        raise ConfigError("which CCA?", hint="fairweir verify --list shows them; or give the path of a rule file")
+        raise ConfigError("which CCA?", hint="fairweir verify --list shows them; or write the path of a rule file")
     if is_controller(cca):
         verify_controller(
             Path(cca), properties or [], Budget(budget), solver or list(SolverName),
@@ -179,7 +179,7 @@ def show(evidence: Evidence, out: Path | None) -> None:
     found = evidence.found
     case, outcome = found.case, found.outcome.value
     claim = f"{case.subject.name} on {case.model}: {case.claim.text}"
-    empty = "; ".join(f"`{part.text}` says nothing: any sender keeps it" for part in found.empty)
+    empty = "; ".join(f"`{part.text}` is vacuous: every sender satisfies it" for part in found.empty)
     headline = Text.assemble(
         (f"{SYMBOLS[outcome]} {outcome}", COLOURS[outcome]), f"  {claim}", (empty and f"  ({empty})", "yellow")
     )
@@ -198,21 +198,23 @@ def _lines(evidence: Evidence, found: Verification, out: Path | None) -> list[st
     if found.answer.reason:
         lines.append(found.answer.reason)
     if found.trace is not None:
-        lines.append(f"a trace, judged again exactly{_numbers(found.case.claim, found.value, found.shown)}")
+        lines.append(f"a trace, checked with exact arithmetic{_numbers(found.case.claim, found.value, found.shown)}")
     if (played := evidence.played) is not None:
         if played.breaks is None:
-            lines.append("played in packets, which do not judge it: they show no beliefs, rates or windows")
+            lines.append(
+                "replayed in packets, where the claim cannot be checked: beliefs, rates and windows are not observable"
+            )
         else:
-            verdict = "the claim is broken there too" if played.breaks else "THE CLAIM IS NOT BROKEN THERE"
-            lines.append(f"played in packets{_numbers(found.case.claim, played.value, played.shown)}; {verdict}")
+            verdict = "the claim is violated there too" if played.breaks else "THE CLAIM HOLDS THERE"
+            lines.append(f"replayed in packets{_numbers(found.case.claim, played.value, played.shown)}; {verdict}")
     if (made := evidence.certificate) is not None:
         steps = f"{made.propagations} propagations, {made.lemmas} lemmas"
-        lines.append(f"certificate: {steps}, none on trust; accepted ({made.cpu_s:.1f} CPU s)")
+        lines.append(f"certificate: {steps}, none unchecked; accepted ({made.cpu_s:.1f} CPU s)")
     if evidence.uncertified:
         lines.append(f"NO CERTIFICATE: {evidence.uncertified}")
     if out is not None:
         folder = out / _folder(found.case)
-        lines.append(f"kept in {folder}/")
+        lines.append(f"stored in {folder}/")
         if evidence.certificate is not None:
             from fairweir.formal import checker
 
@@ -261,7 +263,7 @@ def show_list(as_json: bool) -> None:
     table.add_row("by hand", ", ".join(HANDMADE))
     table.add_row("models", ", ".join(MODELS))
     table.add_row("buffers", ", ".join(Buffer))
-    claims = Table("property, default", "what it bounds", box=None, header_style="bold")
+    claims = Table("property, default", "bounds", box=None, header_style="bold")
     for name, one in PROPERTIES.items():
         sign = "≥" if one.is_at_least else "≤"
         default = f"{name} {sign} {one.constant.default} {one.constant.unit}"
@@ -270,15 +272,15 @@ def show_list(as_json: bool) -> None:
     points = Table("quantity", "what it is", box=None, header_style="bold")
     for name, meaning in quantities.items():
         points.add_row(name, meaning)
-    points.add_row("C_L, C_U, C_L_lambda, q_U, ...", "beliefs of a rule; what a CCA encoded by hand remembers")
+    points.add_row("C_L, C_U, C_L_lambda, q_U, ...", "beliefs of a rule; state of a hand-encoded CCA")
     demands = Table("demand", "what it sets", box=None, header_style="bold")
     for name, meaning in DEMANDS.items():
         demands.add_row(name, meaning)
     for title, rows_of in (
         ("", table),
         ("", claims),
-        ("invariant(DEMAND, ...), each as", demands),
-        ("at sample points, as `bq@end <= bq@0 - 1/2` or `69/100 <= C_L@end <= 3`", points),
+        ("invariant(DEMAND, ...), each such as", demands),
+        ("at sample points, such as `bq@end <= bq@0 - 1/2` or `69/100 <= C_L@end <= 3`", points),
     ):
         if title:
             output.stdout.print(title, soft_wrap=True)

@@ -61,7 +61,9 @@ def verify_controller(
     raw = parse_json(data, str(path))
     if isinstance(raw, dict) and raw.get("format") == FORMAT:
         if properties or write or out is not None or certificate:
-            raise ConfigError("a refutation is only replayed", source=str(path), hint="give its file alone, or --json")
+            raise ConfigError(
+                "a refutation file can only be replayed", source=str(path), hint="pass only its file, or add --json"
+            )
         show_replay(parse(raw, str(path)), as_json=as_json)
         return
     controller = Controller.parse(data, str(path))

@@ -1,6 +1,6 @@
 """Contracts from maps: a black box is asked what it would do at a rate and a statistic; it rests where that is nothing.
 
-An action is positive where the CCA would send more, negative where less. A contract is the line on which it is zero
+An action is positive if the CCA increases its rate, negative where less. A contract is the line on which it is zero
 (thesis section 5.2.1, figures 5.5 and 5.6, for a learned CCA).
 """
 
@@ -88,7 +88,7 @@ def _crossing(action: Action, statistic: float) -> Crossing:
             where = f"rate {rate:g} Mbps and statistic {statistic:g}"
             raise CcaError(f"the action map failed at {where}: {describe_exception(error)}") from error
         if math.isnan(value):
-            raise CcaError(f"the action map gives no number at rate {rate:g} Mbps and statistic {statistic:g}")
+            raise CcaError(f"the action map returned no number at rate {rate:g} Mbps and statistic {statistic:g}")
         return value
 
     signs = [math.copysign(1.0, value) if (value := at(rate)) else 0.0 for rate in grid]
@@ -126,7 +126,7 @@ def load_action(name: str) -> Action | None:
     if not callable(found):
         raise CcaError(
             f"no function `{attribute}` in `{where}`",
-            hint=f"define `def {attribute}(rate_mbps, statistic):`, positive where the CCA would send more",
+            hint=f"define `def {attribute}(rate_mbps, statistic):`, positive if the CCA increases its rate",
             cca=name,
         )
     return found  # type: ignore[no-any-return]

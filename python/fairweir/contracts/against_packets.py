@@ -31,9 +31,9 @@ WHY_UNDAMPED: Final = (
     "Half a step at a time (gain 0.5), or an update every three RTTs, rests"
 )
 LABELS: Final[dict[Metric, tuple[str, str]]] = {
-    "robustness": ("persistent noise (us)", "throughput, clean by noisy flow"),
-    "unfairness": ("hops", "throughput, short flows by long flow"),
-    "growth": ("flows", "mean qdelay by that of one flow"),
+    "robustness": ("persistent noise (us)", "throughput, clean / noisy flow"),
+    "unfairness": ("hops", "throughput, short flows / long flow"),
+    "growth": ("flows", "mean qdelay / that of one flow"),
 }
 
 

@@ -183,7 +183,7 @@ def draw(shares: Mapping[float, tuple[float, float]]) -> Figure:
     for number, (line, dots) in enumerate(zip(_with_total(by_algebra), _with_total(played), strict=True)):
         axes.plot(alphas, line, color=colour(number), label=("long flow", "each short flow", "all flows")[number])
         axes.plot(list(shares), dots, "o", color=colour(number), label="packet by packet" if number == 0 else None)
-    axes.set(xscale="log", xlabel="alpha of the utility", ylabel="throughput by link rate", ylim=(0.0, 2.05))
+    axes.set(xscale="log", xlabel="alpha of the utility", ylabel="throughput / link rate", ylim=(0.0, 2.05))
     axes.set_xticks(ALPHAS, [f"{alpha:g}" for alpha in ALPHAS])
     axes.minorticks_off()
     axes.legend()

@@ -102,7 +102,7 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition(("expo",), "qdelay", sp.log(RATE / A) + S / B, Fold.SUM, "target rate (starvation paper, equation 2)"),
     Condition(
-        ("poseidon",), "largest qdelay of a hop", sp.log(RATE / A) + S / B, Fold.MAX, "target delay (thesis table 6.2)"
+        ("poseidon",), "maximum qdelay of a hop", sp.log(RATE / A) + S / B, Fold.MAX, "target delay (thesis table 6.2)"
     ),
     Condition(
         ("bbr",),
@@ -111,7 +111,7 @@ CONDITIONS: tuple[Condition, ...] = (
         Fold.SUM,
         "cwnd-limited: two BDP and a packets (thesis section 5.2.1, BBR's fit)",
         from_rtprop=1.0,
-        note="a shift of one rtprop, which over k hops counts k times",
+        note="a shift of one rtprop, counted k times over k hops",
     ),
     Condition(
         ("aimd_delay",),
@@ -119,7 +119,7 @@ CONDITIONS: tuple[Condition, ...] = (
         RATE * RTPROP - sp.sqrt(sp.Rational(3, 2) / S),
         Fold.SURVIVAL,
         "Reno's sawtooth (thesis section 6.3)",
-        starves="all flows hold one threshold, and a long one sees the sum of delays",
+        starves="all flows have the same threshold, and a long flow observes the sum of delays",
     ),
     Condition(
         ("frcc",),
@@ -128,7 +128,7 @@ CONDITIONS: tuple[Condition, ...] = (
         Fold.SUM,
         "a share of the link, theta / qdelay (thesis equation 7.4.1)",
         least=10.0,  # theta, with one flow
-        note="a share of any link, 10 ms of delay a flow; over k hops its capacity estimate adds up to a factor k",
+        note="a share of any link, 10 ms of delay per flow; over k hops its capacity estimate adds up to a factor k",
     ),
     Condition(("ICC",), "qdelay", RATE - A * sp.log(B / S), Fold.SUM, "thesis Table 6.2"),
     Condition(("Astraea",), "qdelay", RATE - A * (1 - S / B), Fold.SUM, "thesis section 5.2.1"),

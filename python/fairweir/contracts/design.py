@@ -73,7 +73,9 @@ class Wishes:
     def __post_init__(self) -> None:
         """Refuse wishes that any queue, or any error, would meet."""
         if self.error is None and self.longest_ms is None:
-            raise ConfigError("a design needs `error` or `longest`", hint="robustness is paid for in queue: say either")
+            raise ConfigError(
+                "a design needs `error` or `longest`", hint="robustness costs queueing delay: set one of them"
+            )
 
     @property
     def longest(self) -> float:
@@ -138,7 +140,7 @@ def impossible(wishes: Wishes) -> list[str]:
 
 def _violations(w: Wishes) -> Iterator[str]:
     if w.range < w.flows:
-        yield f"shares from {w.slowest_mbps:g} to {w.fastest_mbps:g} Mbps have no room for {w.flows} flows on one link"
+        yield f"shares from {w.slowest_mbps:g} to {w.fastest_mbps:g} Mbps cannot hold for {w.flows} flows on one link"
         return
     if w.growth is not None and w.unfairness is not None and w.flows >= 1 + w.unfairness and w.growth < w.hops:
         yield (
@@ -159,14 +161,14 @@ def _violations(w: Wishes) -> Iterator[str]:
         if steps * math.log(w.error) < math.log(w.range) * (1 - SLACK):
             yield (
                 f"error {w.error:g} for {w.noise_ms:g} ms of noise allows shares {w.error**steps:.3g}-fold apart"
-                f" between {shortest:.3g} and {w.longest_ms:g} ms (C.1.2); {w.range:.3g}-fold is wished for"
+                f" between {shortest:.3g} and {w.longest_ms:g} ms (C.1.2); {w.range:.3g}-fold is required"
             )
     if w.unfairness is not None:
         folds = math.ceil(math.log(w.longest_ms / shortest) / math.log(w.hops) - 1e-9)
         if folds * math.log(w.unfairness) < math.log(w.range) * (1 - SLACK):
             yield (
                 f"unfairness {w.unfairness:g} over {w.hops} hops allows shares {w.unfairness**folds:.3g}-fold apart"
-                f" between {shortest:.3g} and {w.longest_ms:g} ms (C.1.4); {w.range:.3g}-fold is wished for"
+                f" between {shortest:.3g} and {w.longest_ms:g} ms (C.1.4); {w.range:.3g}-fold is required"
             )
 
 
@@ -232,7 +234,7 @@ def _priced(w: Wishes, shape: Shape, c0_mbps: float, s0_ms: float, exponent: flo
         "error": (robustness(curve, w.noise_ms), w.error),
         "unfairness": (unfairness(curve, w.hops, Fold.SUM), w.unfairness),
         "growth": (growth(curve, w.flows), w.growth),
-        "longest queueing delay, ms,": (longest, w.longest_ms),
+        "maximum queueing delay, ms,": (longest, w.longest_ms),
         "rate constant, Mbps,": (c0_mbps, MOST_RATE_MBPS),
     }
     missed = tuple(

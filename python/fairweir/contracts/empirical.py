@@ -2,7 +2,7 @@
 
 Flows of one CCA run on dumbbells of several capacities, flow counts and rtprops. Shapes are fitted to (statistic,
 rate), and the one that carries over best to a capacity it has not seen is reported, with its exponent and what is odd
-about it; unless flows that see the same get different rates, for then no function describes the CCA.
+about it; unless flows that observe the same get different rates, for then no function describes the CCA.
 
 References
 ----------

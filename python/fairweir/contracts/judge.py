@@ -51,7 +51,7 @@ def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = 
     fits = _all_fits(points)
     if not fits:
         unfair = unexplained_unfair(points, None)
-        why = _unfair_text(unfair) if unfair > UNFAIR_RUNS else "no statistic varies enough to tell rates apart"
+        why = _unfair_text(unfair) if unfair > UNFAIR_RUNS else "no statistic varies enough to distinguish rates"
         return {**found, "outcome": "none", "reason": why, "unfair_runs": unfair}
     statistic, output, best = _choose_output(fits)
     chosen = points_of(points, statistic, output)
@@ -85,7 +85,7 @@ def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = 
     refusal = _refusal(best, exponent, unfair)
     if refusal is not None:
         return {**found, "outcome": "none", "reason": refusal}
-    reason = f"R² {best.r_squared:.3f}, {100 * math.expm1(best.capacity_rmse):.0f} % off at capacities left out"
+    reason = f"R² {best.r_squared:.3f}, {100 * math.expm1(best.capacity_rmse):.0f} % error at held-out capacities"
     flags = flags_of(statistic, output, best, intervals, domain, rtprops, points, elsewhere)
     return {**found, "outcome": "contract", "reason": reason, "flags": flags}
 
@@ -102,7 +102,7 @@ def _refusal(best: Fit, exponent: Interval, unfair: float) -> str | None:
 
 
 def _unfair_text(unfair: float) -> str:
-    return f"flows that see the same get different rates in {100 * unfair:.0f} % of the runs"
+    return f"flows that observe the same get different rates in {100 * unfair:.0f} % of the runs"
 
 
 def _all_fits(points: Sequence[ContractPoint]) -> dict[tuple[str, str], list[Fit]]:

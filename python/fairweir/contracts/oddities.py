@@ -42,12 +42,12 @@ def flags_of(
     shift_scales = False
     if best.family.name == "shifted-power" and intervals["b"].lo > 0.05 * domain[0]:
         shift = intervals["b"]
-        text = f"shift: congestion counts from {shift.value:.3g}{unit} [{shift.lo:.3g}, {shift.hi:.3g}] on"
+        text = f"shift: congestion counts above {shift.value:.3g}{unit} [{shift.lo:.3g}, {shift.hi:.3g}]"
         parts = [r.parameters["b"] / r.rtprop_ms for r in rtprops]
         if unit and len(parts) > 1 and min(parts) > 0.0 and max(parts) < 1.5 * min(parts):
             text += f", {sum(parts) / len(parts):.2g} rtprop"
             shift_scales = True
-        flags += [text, f"Y-asymptote: the rate has no limit as the statistic nears {shift.value:.3g}{unit}"]
+        flags += [text, f"Y-asymptote: the rate is unbounded as the statistic approaches {shift.value:.3g}{unit}"]
     if best.family.name in ("linear", "logarithmic"):
         flags.append(f"X-intercept: the rate is zero at {best.parameters['b']:.3g}{unit}, where noise starves a flow")
     if best.family.name == "affine-power" and intervals["d"].hi < 0.0:
@@ -56,9 +56,9 @@ def flags_of(
     clamped = overflowing(points)
     if unit and clamped > CLAMPED_FLOWS:
         lossy = f"{100 * clamped:.0f} % of the flows lose packets"
-        flags.append(f"clamp: {lossy}, so that the buffer cuts off their delay")
+        flags.append(f"clamp: {lossy}, so the buffer limits their delay")
     if statistic == TURNING[0]:
-        flags.append("limit cycle: mean and median delay are off the contract, on which windows turn")
+        flags.append("limit cycle: the contract fits the delay at turning points of the window, not its mean or median")
     bias = None if shift_scales else _rtprop_bias(statistic, output, best, points, elsewhere)
     if bias is not None and abs(bias) > RTPROP_BIAS:
         flags.append(

@@ -136,9 +136,9 @@ def settled(value: float, ends: Sequence[Sequence[float]], link: Rate) -> Settle
     if max(rates) > NEAR_LINK * link.mbps:
         return Settled(value, rates, f"it fills {link.mbps:g} Mbps")
     if any(max(parts) > STILL * min(parts) for parts in ends):
-        return Settled(value, rates, "it does not come to rest")
+        return Settled(value, rates, "it does not converge")
     if max(rates) > UNFAIR_RATIO * min(rates):
-        return Settled(value, rates, "where it rests hangs on where it comes from")
+        return Settled(value, rates, "its equilibrium depends on the initial rate")
     return Settled(value, rates)
 
 
@@ -194,9 +194,9 @@ def of_map(name: str, held: Held, found: Sequence[Crossing]) -> ContractResult:
 def _rest_of(crossing: Crossing) -> Settled:
     rates = crossing.rates_mbps
     if not rates:
-        return Settled(crossing.statistic, (), "no rate between growth and decline")
+        return Settled(crossing.statistic, (), "no rate at which growth turns into decline")
     if len(rates) > 1:
-        return Settled(crossing.statistic, rates, f"{len(rates)} rates between growth and decline")
+        return Settled(crossing.statistic, rates, f"{len(rates)} rates at which growth turns into decline")
     return Settled(crossing.statistic, rates)
 
 
@@ -206,7 +206,7 @@ def of_rests(name: str, held: Held, rests: Sequence[Settled], bench: Bench) -> C
     flags = _flags(held, rests)
     result = ContractResult(cca=name, outcome="none", reason="", oracle=True, flags=flags, runs=len(rests))
     if len(good) < LEAST_POINTS:
-        reason = f"rests at {len(good)} of {len(rests)} values; {flags[0]}" if flags else "too few values"
+        reason = f"converges at {len(good)} of {len(rests)} values; {flags[0]}" if flags else "too few values"
         return result.model_copy(update={"reason": reason})
     points = Points(
         statistic=np.array([rest.value for rest in good]),
@@ -254,7 +254,7 @@ def _flags(held: Held, rests: Sequence[Settled]) -> list[str]:
         for why, values in reasons.items()
     ]
     widest = max((max(r.rates_mbps) / min(r.rates_mbps) for r in rests if not r.why_not), default=1.0)
-    return [*flags, f"plateau: rests at rates up to {widest:.2g}-fold apart"] if widest > SAME else flags
+    return [*flags, f"plateau: equilibrium rates up to {widest:.2g}-fold apart"] if widest > SAME else flags
 
 
 def _point(run: int, held: Held, rest: Settled, bench: Bench) -> ContractPoint:

@@ -132,6 +132,6 @@ def _rest(sends: Sequence[Callable[[float], float]], crowds: Sequence[Crowd], ca
     while excess(high) >= 0.0 and high < FARTHEST:
         high *= 2.0
     if excess(low) <= 0.0 or excess(high) >= 0.0:
-        raise ValueError("the flows never send just the capacity")
+        raise ValueError("no rates of the flows add up to the capacity")
     s = float(brentq(excess, low, high, xtol=1e-15, rtol=1e-13))
     return Rest(s, tuple(send(s) for send in sends))

@@ -85,7 +85,7 @@ class ContractResult(_Model):
     oracle: bool = False
     """Were the flows told their rtprop?"""
     unfair_runs: float = 0.0
-    """Part of the runs in which flows that see the same get different rates."""
+    """Part of the runs in which flows that observe the same get different rates."""
     repeat_ratio: float | None = None
     """Median over settings of the largest ratio between one flow's shares in two repeats."""
     runs: int = 0

@@ -50,13 +50,14 @@ def parking_lot_ratio(shift: float, capacity: float = 1.0) -> float:
 def shapes(_: Archive) -> Computation:
     """Figure 6.2, by algebra."""
     numbers = [
-        Number("1/s", "the same noise costs more the faster the link", "error at 64 by error at 1",
+        Number("1/s", "the same noise costs more the faster the link", "error at 64 / error at 1",
                vegas_error(RATES[-1]) / vegas_error(RATES[0]), Bound(at_least=2), "grows"),
-        Number("1 - s", "errors grow towards the intercept", "error at s = 0.9 by error at 0.2",
+        Number("1 - s", "errors grow towards the intercept", "error at s = 0.9 / error at 0.2",
                linear_error(DELAYS[-1]) / linear_error(DELAYS[0]), Bound(at_least=1.5), "grow"),
-        Number("1/(s - b), two hops", "without a shift delays d and 2 d are rates 2 to 1", "short by long, b = 0",
+        Number("1/(s - b), two hops", "without a shift delays d and 2 d are rates 2 to 1", "short / long, b = 0",
                parking_lot_ratio(0.0), Bound(within=0.001), 2.0),
-        Number("1/(s - b), two hops", "a shift makes rates more unequal", "short by long, b = 2, by that of b = 0",
+        Number("1/(s - b), two "
+            "hops", "a shift makes rates more unequal", "short / long, b = 2, divided by that of b = 0",
                parking_lot_ratio(SHIFTS[-1]) / parking_lot_ratio(0.0), Bound(at_least=1.2), "more"),
     ]  # fmt: skip
     return Computation(numbers, _draw)
@@ -81,5 +82,5 @@ def _draw() -> Figure:
     shifts = np.linspace(0, 4, 60)
     right.plot(shifts, [parking_lot_ratio(shift) for shift in shifts])
     right.set_xlabel("shift b of 1/(s - b)")
-    right.set_ylabel("short by long rate, two hops")
+    right.set_ylabel("short / long rate, two hops")
     return sheet

@@ -44,14 +44,14 @@ def flow_figure(view: FlowView) -> Figure:
         *_so_far(view),
         _line(view, view.rate_mbps, "y", "delivered", MEASURED, "Mbps"),
         *_band(view, view.believed_rtprop_ms, "y2", "rtprop believed"),
-        _line(view, view.rtt_least_ms, "y2", "RTT, least and largest", MEASURED, "ms"),
+        _line(view, view.rtt_least_ms, "y2", "RTT, minimum and maximum", MEASURED, "ms"),
         _line(view, view.rtt_most_ms, "y2", "RTT, largest", MEASURED, "ms") | {"fill": "tonexty"},
         _line(view, view.inflight_kb, "y3", "inflight", MEASURED, "kB"),
         _line(view, view.window_kb, "y3", "receiver window", RECEIVER, "kB"),
         *_limits(view),
     ]
     if view.bdp_kb is not None:
-        data.append(_level(view, view.bdp_kb, "y3", "least BDP believed"))
+        data.append(_level(view, view.bdp_kb, "y3", "minimum BDP believed"))
     tops = (
         top_of(view.rate_mbps, view.believed_rate_mbps),
         top_of(view.rtt_most_ms, view.believed_rtprop_ms),
@@ -77,7 +77,7 @@ def flow_figure(view: FlowView) -> Figure:
         data=data,
         layout=layout,
         caption=(
-            "Band at the bottom: what limited the flow; point at it for the frames. Ranges believed hold for the whole "
+            "Band at the bottom: what limited the flow; hover for frame numbers. Believed ranges apply to the whole "
             "flow. A receiver window beyond the axis did not bind."
         ),
         height=760,

@@ -14,10 +14,11 @@ LEAST_SHARE: Final = 0.01
 MOST_CHANGES: Final = 4
 PLACES: Final = {
     "sender": "at the sender",
-    "receiver": "at the receiver: nearly nothing of the path lies between data and ACKs",
-    "between": "between the ends: of the path only what lies beyond the capture",
-    "short": "on a path below 1 ms: hosts take as long to answer as the path",
-    "unknown": "unknown, no handshake was captured: read as if at the sender; what waited then counts as propagation",
+    "receiver": "at the receiver: almost none of the path lies between data and ACKs",
+    "between": "between the ends: only the part of the path beyond the capture point is visible",
+    "short": "on a path below 1 ms: host delays are as large as path delays",
+    "unknown": "unknown, no handshake was captured: treated as at the sender; a queue before the capture point counts "
+    "as propagation",
 }
 """Where a capture was taken, by the word of `fairweir_beliefs::View`."""
 
@@ -57,7 +58,7 @@ def findings(facts: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
     if facts["flow"] == link["flows"][0]:
         told += [*_changes(facts, link), *_bucket(link)]
     elif link["changes"] or link["token_bucket"]:
-        told.append(Finding(f"What the bottleneck did is told of flow {link['flows'][0]}"))
+        told.append(Finding(f"The bottleneck is described at flow {link['flows'][0]}"))
     return [*told, *_bursts(facts), *_models(facts, link)]
 
 
@@ -145,12 +146,15 @@ def _models(facts: dict[str, Any], link: dict[str, Any] | None) -> list[Finding]
             continue
         if least is None or least > verdict["jitter_most_ns"]:
             needs = "none that was tried" if least is None else f"{about(least * MS)} ms"
-            text = f"No {MODELS[verdict['model']]} made this: least jitter {needs}"
+            text = f"No {MODELS[verdict['model']]} explains this: minimum jitter {needs}"
             told.append(Finding(text, None if frames is None else (min(frames), max(frames))))
     contradiction = next((v["losses_contradict"] for v in facts["models"] if v["losses_contradict"]), None)
     if contradiction is not None:
         lost, kept = contradiction
-        text = f"Not every loss is a full buffer's: frame {lost} was lost, frame {kept} found more waiting and was kept"
+        text = (
+            f"Not every loss is a buffer overflow: frame {lost} was lost, frame {kept} arrived at a longer queue "
+            "and was not"
+        )
         told.append(Finding(text, (min(lost, kept), max(lost, kept))))
     return told
 
@@ -180,7 +184,7 @@ def _change(facts: dict[str, Any], link: dict[str, Any], change: dict[str, Any])
         "link": f"The link's rate changed at {at_s:.3f} s: {moved}",
         "other-traffic": (
             f"The rate available to {_them(link)} {word} at {at_s:.3f} s, {moved}, but the link spread packets that "
-            "were sent back to back as before: other traffic that this capture does not show explains it"
+            "were sent back to back as before: explained by other traffic that this capture does not show"
         ),
         "unknown": (
             f"The rate available to {_them(link)} {word} at {at_s:.3f} s, {moved}; other traffic that this capture "
@@ -200,8 +204,8 @@ def _bucket(link: dict[str, Any]) -> list[Finding]:
     if bucket is None:
         return []
     kind, does = {
-        "delayed": ("shaper", "what exceeds it waits"),
-        "lost": ("policer", "what exceeds it is lost, nothing waits"),
+        "delayed": ("shaper", "excess packets are queued"),
+        "lost": ("policer", "excess packets are dropped, none are queued"),
     }[bucket["excess"]]
     rate = nearly({"lo": bucket["rate_bytes_per_s"], "hi": bucket["rate_bytes_per_s"]}, MBPS)
     size = about(bucket["bucket_bytes"] * KB)

@@ -26,12 +26,12 @@ class Limit:
 
 #: By the word of `fairweir_beliefs::Limit`, in the order of legends.
 LIMITS: Final = {
-    "window": Limit("cwnd", "waited for ACKs: its congestion window was used up", style.colour(0)),
+    "window": Limit("cwnd", "waited for ACKs: its congestion window was full", style.colour(0)),
     "pacing": Limit("pacing", "was paced by its sender's own clock", style.colour(5)),
     "receiver-window": Limit("receiver window", "had filled the receiver's window", style.colour(3)),
-    "application": Limit("application", "had nothing more to send", style.colour(2)),
+    "application": Limit("application", "had no more data to send", style.colour(2)),
     "recovery": Limit("loss recovery", "repaired losses", style.colour(1)),
-    "unknown": Limit("unknown", "was limited by what the capture does not tell", style.colour(7)),
+    "unknown": Limit("unknown", "was limited by something the capture does not show", style.colour(7)),
 }
 
 

@@ -53,7 +53,7 @@ def flow_figure(view: FlowView) -> Figure:
     inflight.plot(view.t_s, view.inflight_kb, color=MEASURED, linewidth=1.2)
     inflight.plot(view.t_s, view.window_kb, color=RECEIVER, linewidth=1.2, label="receiver window")
     if view.bdp_kb is not None:
-        inflight.axhline(view.bdp_kb, color=BELIEVED, linewidth=1.0, linestyle="--", label="least BDP believed")
+        inflight.axhline(view.bdp_kb, color=BELIEVED, linewidth=1.0, linestyle="--", label="minimum BDP believed")
     _dress(inflight, "inflight (kB)", max(top_of(view.inflight_kb, None), HEADROOM * (view.bdp_kb or 0.0)))
     _band_of_limits(limits, view)
     limits.set_xlabel(style.axis_label("t_s"))

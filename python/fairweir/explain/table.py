@@ -87,9 +87,9 @@ def _symbols(facts: dict[str, Any], link: dict[str, Any]) -> list[tuple[str, str
         return []
     if belief is None:
         if facts["pieces"] is None:
-            return [("model", "no one rate explains this flow")]
+            return [("model", "no single rate explains this flow")]
         assumed = facts["pieces"]["jitter_assumed_ns"] * MS
-        return [("model", f"CCAC, a rate a part; jitter D assumed: at most {about(assumed)} ms")]
+        return [("model", f"CCAC, one rate per part; jitter D assumed: at most {about(assumed)} ms")]
     simplest = belief["simplest"]
     least_ms = (simplest["delay_most_ns"] - simplest["rtprop_most_ns"]) * MS
     table = [("C, CBR-delay", span(belief["rate_bytes_per_s"], MBPS, "Mbit/s"))] if is_stated(belief, link) else []
@@ -112,7 +112,7 @@ def remarks(document: dict[str, Any]) -> list[str]:
     """Return which parts of the capture were left out."""
     counts, said, left_out = document["capture"], [], document["left_out"]
     if counts["is_truncated"]:
-        said.append("the capture ends within a packet: explained is what comes before")
+        said.append("the capture ends within a packet: only earlier packets are explained")
     if document["flows_without_acks"]:
         said.append(f"left out, no ACK captured: {document['flows_without_acks']} flows")
     others = counts["frames"] - counts["segments"]
@@ -120,11 +120,11 @@ def remarks(document: dict[str, Any]) -> list[str]:
         said.append(f"left out, not whole TCP packets: {others} of {counts['frames']} frames")
     if left_out["flows"]:
         said.append(
-            f"counted only, small beside those that are explained: {left_out['flows']} flows with "
+            f"counted only, small compared with the explained flows: {left_out['flows']} flows with "
             f"{left_out['packets']} packets, {size(left_out['delivered_bytes'])}"
         )
     if left_out["late_segments"]:
-        said.append(f"left out, more packets than are kept in memory: the last {left_out['late_segments']} segments")
+        said.append(f"left out, beyond the memory limit: the last {left_out['late_segments']} segments")
     if counts["backward"]:
         said.append(f"the clock went back {counts['backward']} times: ranges may be wrong")
     return said

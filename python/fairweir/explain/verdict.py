@@ -17,7 +17,7 @@ FILLS: Final = 0.7
 
 REFUSED: Final = {
     "receiver": "captured at the receiver, where the bottleneck's queue does not show",
-    "between": "captured behind the bottleneck, or with no queue before it",
+    "between": "captured after the bottleneck, or with no queue before it",
     "short": "on a path below 1 ms, where delays are the hosts' own",
     "unknown": "captured at an unknown place with no queue before it",
 }
@@ -30,17 +30,17 @@ def verdict(facts: dict[str, Any], document: dict[str, Any]) -> str:
     top = next((word for word, share in by_limit.items() if share >= MOST_OF_IT), None)
     got = f"{about(rate_mbps(facts))} Mbit/s"
     if link is None:
-        return f"Too few packets to say what limited it: {facts['packets']}"
+        return f"Too few packets to determine what limited it: {facts['packets']}"
     if top == "receiver-window":
         windows = [room for room in facts["series"]["window_bytes"] if room is not None]
         largest = f" (at most {about(max(windows) * KB)} kB)" if windows else ""
         return f"Limited by the receiver's window{largest}, at {got}"
     if top == "application":
-        return f"Limited by its application, which had nothing more to send {by_limit['application']:.0%} of the time"
+        return f"Limited by its application, which had no more data to send {by_limit['application']:.0%} of the time"
     if not link["is_queue_ahead"]:
         least = nearly(link["rates"][0]["rate_bytes_per_s"] | {"hi": None}, MBPS) if link["rates"] else got
         reason = REFUSED.get(facts["view"], REFUSED["unknown"])
-        return f"Its link carried at least {least} Mbit/s; what limited it cannot be told: {reason}"
+        return f"Its link carried at least {least} Mbit/s; what limited it cannot be determined: {reason}"
     return _by_path(facts, link, document) or _by_sender(facts, link, top, got)
 
 
@@ -49,7 +49,7 @@ def _by_path(facts: dict[str, Any], link: dict[str, Any], document: dict[str, An
     bucket = link["token_bucket"]
     if bucket is not None and bucket["excess"] == "lost":
         return (
-            f"Limited by a policer of {about(bucket['rate_bytes_per_s'] * MBPS)} Mbit/s, which drops what exceeds it "
+            f"Limited by a policer of {about(bucket['rate_bytes_per_s'] * MBPS)} Mbit/s, which drops the excess "
             f"({facts['lost_packets'] / facts['packets']:.2%} of the packets)"
         )
     if bucket is not None:
@@ -83,8 +83,8 @@ def _by_sender(facts: dict[str, Any], link: dict[str, Any], top: str | None, got
     stands = facts["queue"] is not None and facts["queue"]["median_ns"] * MS >= STANDING_MS
     if top == "window" and stands:
         return f"Its congestion window is full, at {got}{queue}; the bottleneck's rate is not known"
-    words = {"window": "Limited by its congestion window", "unknown": "What limited it cannot be told"}
-    return f"{words.get(top or '', 'Limited by no one thing')}, at {got}{queue}"
+    words = {"window": "Limited by its congestion window", "unknown": "What limited it cannot be determined"}
+    return f"{words.get(top or '', 'Limited by no single cause')}, at {got}{queue}"
 
 
 def _them(link: dict[str, Any]) -> str:

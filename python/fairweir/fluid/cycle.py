@@ -55,7 +55,7 @@ def limit_cycle(fluid: Fluid) -> Cycle:
     NoOrbitError : windows rest instead, or nothing repeats
     """
     if fluid.has_fixed_point:
-        raise NoOrbitError(f"windows rest at wbar = {fluid.wbar:g}: it is at most {fluid.threshold:g}")
+        raise NoOrbitError(f"windows are constant at wbar = {fluid.wbar:g}: it is at most {fluid.threshold:g}")
     windows = fluid.resting_windows * 1.2 * fluid.wbar / fluid.threshold
     for _ in range(_RETURNS):
         try:
@@ -119,7 +119,7 @@ def next_return(fluid: Fluid, windows: Vector) -> Orbit:
     """
     orbit = integrate(fluid, np.append(windows, 0.0), until=_patience(fluid), stops_forgetful=True)
     if orbit.end >= _patience(fluid) - 1e-6:
-        raise NoOrbitError("q does not return to 0 with nothing lost for a delay before")
+        raise NoOrbitError("q does not return to 0 after one delay without losses")
     return orbit
 
 

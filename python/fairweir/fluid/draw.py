@@ -74,7 +74,7 @@ def _keys(link: Link, settings: Sequence[tuple[str, float]]) -> list[Line2D]:
         for i, weight in enumerate(link.weights[:-1])
     ]
     for marker, (world, noise) in zip(_MARKERS, settings, strict=False):
-        told = "kernel" if world == "kernel" else f"simulator, ACKs late by up to {noise:g} packets' times"
+        told = "kernel" if world == "kernel" else f"simulator, ACKs delayed by up to {noise:g} packet times"
         face = "white" if noise > 0 else "grey"
         keys.append(Line2D([], [], marker=marker, color="grey", markerfacecolor=face, linestyle="", label=told))
     return keys

@@ -53,14 +53,14 @@ def spectral_radius(_: Archive) -> Computation:
         cycles = [cell for cell in cells if cell.period is not None]
         case = f"{scheme}, wbar {wbar:g}"
         numbers += [
-            Number(case, "limit cycles are stable", "largest rho(Z), Z as published",
+            Number(case, "limit cycles are stable", "maximum rho(Z), Z as published",
                    max(cell.published_radius or 0.0 for cell in cycles), Bound(at_most=0.999), "always below 1"),
-            Number(case, "limit cycles are stable", "largest multiplier of the return map",
+            Number(case, "limit cycles are stable", "maximum multiplier of the return map",
                    max(cell.multiplier for cell in cycles), Bound(at_most=0.999), "always below 1"),
         ]  # fmt: skip
         if wbar == PUBLISHED_WBAR:
             numbers.append(
-                Number(case, "windows that rest do so firmly", "largest multiplier per R* of fixed points",
+                Number(case, "fixed points are stable", "maximum multiplier per R* of fixed points",
                        max(cell.multiplier for cell in cells if cell.period is None), Bound(at_most=0.999), "not said")
             )  # fmt: skip
         numbers.append(
@@ -128,12 +128,12 @@ def beside_packets(archive: Archive) -> Computation:
         case = f"{link.scheme}, weights {' '.join(f'{weight:g}' for weight in link.weights)}, wbar {PACKET_WBARS[-1]:g}"
         together, apart = (last[noise].ratios[0].value for noise in NOISES)
         numbers += [
-            Number(case, "the limit for large wbar", "first by last, fluid", fluids[link][-1].ratio(),
+            Number(case, "the limit for large wbar", "first / last, fluid", fluids[link][-1].ratio(),
                    Bound(within=0.02), published),
-            Number(case, "the limit for large wbar", f"first by last, packets, noise of {NOISES[0]:g} packet", together,
+            Number(case, "the limit for large wbar", f"first / last, packets, noise of {NOISES[0]:g} packet", together,
                    Bound(within=0.1), published, "" if link.scheme == "wcc_ai" else _ONE_LOSS),
             Number(case, "sqrt(a1/a2) at the threshold; a common loss rate gives it at any wbar",
-                   f"first by last, packets, noise of {NOISES[1]:g} packets", apart,
+                   f"first / last, packets, noise of {NOISES[1]:g} packets", apart,
                    Bound(at_least=0.85 * at_threshold, at_most=math.sqrt(at_threshold * together)), at_threshold),
         ]  # fmt: skip
 
@@ -172,15 +172,16 @@ def _windows(scheme: str) -> Computation:
         tracks.append((t, np.array([orbit.at(now)[:-1] for now in t])))
     printed = 2 / 3**0.5 + 2**0.5
     numbers = [
-        Number(f"wbar {wbars[0]:.4g}", "windows come to rest", "flow 1's window at the end, packets",
+        Number(f"wbar {wbars[0]:.4g}", "windows converge", "flow 1's window at the end, packets",
                float(tracks[0][1][-1, 0]),
                Bound(within=0.05), 2.0),
-        Number(f"wbar {wbars[1]:.4g}", "windows circle", "highest by lowest window of flow 1",
+        Number(f"wbar {wbars[1]:.4g}", "windows circle", "maximum / minimum window of flow 1",
                float(tracks[1][1][:, 0].max() / tracks[1][1][:, 0].min()), Bound(at_least=1.0001), "a limit cycle"),
     ]  # fmt: skip
     if scheme == "wcc_md":
         numbers.append(
-            Number("threshold", "windows rest up to wbar = 2/sqrt(3) + sqrt(2)", "threshold, packets", threshold,
+            Number("threshold", "windows are constant up to wbar = 2/sqrt(3) + "
+                "sqrt(2)", "threshold, packets", threshold,
                    Bound(within=0.01), printed,
                    "2/sqrt(3) belongs to a decrease of 1 - 1/(2a); equation (4) and observation 2 give sqrt(2a): 3.414")
         )  # fmt: skip
@@ -211,5 +212,5 @@ def _draw_grids(grids: dict[tuple[str, float], list[list[Analysis]]]) -> Figure:
         axes.set_title(f"{scheme}, wbar {wbar:g}{blank}")
         axes.set_xlabel("weight of flow 1")
         axes.set_ylabel("weight of flow 2")
-        sheet.colorbar(image, label="largest multiplier of a period")
+        sheet.colorbar(image, label="maximum multiplier of a period")
     return sheet

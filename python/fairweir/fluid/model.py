@@ -136,20 +136,24 @@ def weighted(scheme: str, weights: Sequence[float], wbar: float, psi: float = ma
     ConfigError : no such scheme, or a number that means nothing
     """
     if scheme not in SCHEMES:
-        raise ConfigError(f"no fluid model of `{scheme}`", hint=f"there is one of {', '.join(SCHEMES)}")
+        raise ConfigError(f"no fluid model of `{scheme}`", hint=f"models exist of {', '.join(SCHEMES)}")
     ways = SCHEMES[scheme]
     for weight in weights:
         if not (ways.least_weight < weight < math.inf):
             raise ConfigError(
                 f"{scheme} needs weights above {ways.least_weight:g}: `{weight:g}`",
-                hint="a loss would take the whole window" if ways.least_weight else "",
+                hint="a loss would reduce the window to nothing" if ways.least_weight else "",
             )
     if len(weights) < 1:
-        raise ConfigError("no flow has a weight", hint="give one weight a flow: --weights 2,1")
+        raise ConfigError("weights are missing", hint="write one weight per flow: --weights 2,1")
     if not 0 < wbar < math.inf:
-        raise ConfigError(f"wbar must be positive: `{wbar:g}`", hint="packets that the link and its full buffer hold")
+        raise ConfigError(
+            f"wbar must be positive: `{wbar:g}`", hint="wbar is the packets in flight when the buffer is full"
+        )
     if not psi > 0:
-        raise ConfigError(f"psi must be positive: `{psi:g}`", hint="buffer by BDP; leave it out for a deep one")
+        raise ConfigError(
+            f"psi must be positive: `{psi:g}`", hint="psi is buffer / BDP; leave it out for a deep buffer"
+        )
     increase = np.array([ways.increase(weight) for weight in weights], float)
     decrease = np.array([ways.decrease(weight) for weight in weights], float)
     return Fluid(increase, decrease, wbar, psi)

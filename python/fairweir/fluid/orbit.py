@@ -70,7 +70,7 @@ class Orbit:
         """Return windows and q at a time of [-1, end]."""
         if t < 0 or not self.starts:
             if self.past.at is None:
-                raise NoOrbitError(f"nothing is known of t = {t:g}")
+                raise NoOrbitError(f"the history has no value at t = {t:g}")
             return self.past.at(t)
         return self.pieces[bisect_right(self.starts, t) - 1](t)
 

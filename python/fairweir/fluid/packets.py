@@ -89,8 +89,8 @@ def scenario(link: Link, wbar: float, noise: float) -> Scenario:
     rtprop_pkts = wbar - buffer - 1
     if rtprop_pkts <= 0:
         raise ConfigError(
-            f"no packets fit: wbar = {wbar:g} with psi = {link.psi:g} leaves no time to propagate",
-            hint="give a larger --wbar or a smaller --psi; packets need both a buffer and a delay",
+            f"too few packets: wbar = {wbar:g} with psi = {link.psi:g} leaves no propagation delay",
+            hint="use a larger --wbar or a smaller --psi; packets need both a buffer and a delay",
         )
     duration = wbar * _SENDING * max(_LEAST_RTTS, _RTTS_A_PACKET * wbar)
     flow: dict[str, Any] = {"rtprop": str(rtprop_pkts * _SENDING)}

@@ -46,7 +46,7 @@ def parse_claim(text: str) -> Claim:
         raise ConfigError(
             f"not a property: `{text}`",
             key=KEY,
-            hint="write as `utilization>=0.5`, `queue`, or `bq@end <= bq@0 - 1/2`; fairweir verify --list",
+            hint="write it like `utilization>=0.5`, `queue`, or `bq@end <= bq@0 - 1/2`; fairweir verify --list",
         )
     return _bound(found, text)
 
@@ -76,7 +76,7 @@ def _bound(found: re.Match[str], text: str) -> Claim:
         raise ConfigError(
             f"no such property: `{name}`",
             key=KEY,
-            hint=f"{did_you_mean(name, known)}; a quantity needs its point, as `{name}@end`",
+            hint=f"{did_you_mean(name, known)}; a quantity needs a point, such as `{name}@end`",
         )
     good = ">=" if PROPERTIES[name].is_at_least else "<="
     if sign is None:
@@ -116,7 +116,7 @@ def _demands(text: str | None, whole: str) -> Demands:
         found = _COMPARISON.match(word)
         name, sign, value, unit = found.groups() if found else (word.strip(), None, None, None)
         if unit is not None:
-            raise ConfigError(f"cannot be read behind a demand, `{unit}`: `{whole}`", key=KEY)
+            raise ConfigError(f"unexpected text after a demand, `{unit}`: `{whole}`", key=KEY)
         known = [*_DEMANDS, "large-loss"]
         if name not in known:
             raise ConfigError(f"no such demand: `{name}`: `{whole}`", key=KEY, hint=did_you_mean(name, known))

@@ -196,11 +196,11 @@ class Invariant:
             raise ConfigError(
                 "the invariant is about rules and their beliefs, of a flow that is alone",
                 key=KEY,
-                hint="ask for a property with a bound, as utilization>=0.5",
+                hint="claim a property with a bound, such as utilization>=0.5",
             )
         if self.demands.large_loss is not LargeLoss.NEVER and not system.buffer.is_finite:
             raise ConfigError(
-                f"nothing is lost with an infinite buffer: `{self.text}`", key=KEY, hint="add --buffer arbitrary"
+                f"an infinite buffer loses nothing: `{self.text}`", key=KEY, hint="add --buffer arbitrary"
             )
         return invariant(system, self._of(system))
 

@@ -52,7 +52,7 @@ _TOKEN = re.compile(
     r"|(?P<name>bottleneck-queue|[A-Za-z]\w*)(?:\.(?P<flow>\d+))?(?:@(?P<point>\w+))?)",
     re.ASCII,
 )
-_HINT: Final = "write as `bq@end <= bq@0 - 1/2` or `69/100 <= C_L@end <= 3`; C = R = 1"
+_HINT: Final = "write it like `bq@end <= bq@0 - 1/2` or `69/100 <= C_L@end <= 3`; C = R = 1"
 #: A comparison that nobody types by hand is longer than this.
 _LONGEST: Final = 2000
 
@@ -380,8 +380,8 @@ def parse_comparison(text: str, key: str = "--property", default_point: int | No
         else:
             sides[-1].append(found)
     if not signs:
-        hint = _HINT if default_point is None else "write as `C_L>=69/100` or `queue@1<=4`; C = R = 1"
-        raise ConfigError(f"nothing is compared: `{text}`", key=key, hint=hint)
+        hint = _HINT if default_point is None else "write it like `C_L>=69/100` or `queue@1<=4`; C = R = 1"
+        raise ConfigError(f"no comparison in: `{text}`", key=key, hint=hint)
     return Comparison(tuple(_side(side, text, key, default_point) for side in sides), tuple(signs), text, key)
 
 

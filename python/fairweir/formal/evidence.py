@@ -65,7 +65,7 @@ def play(found: Verification, trace: Trace, name: str) -> Played:
     ConfigError : it cannot be played
     """
     case = found.case
-    words = f"{case.subject.name} on {case.model}: breaks {case.claim.text}"
+    words = f"{case.subject.name} on {case.model}: violates {case.claim.text}"
     replay = scenario_of(trace, name, words)
     record = run(replay.scenario, interval=replay.interval)
     curves = curves_of(record, replay, trace)

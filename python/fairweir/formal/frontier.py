@@ -221,27 +221,27 @@ def _placed(climbs: Climbs) -> list[Number]:
     faster = RATES_MBPS[-1] / RATES_MBPS[1]
     return [
         Number(
-            "cc_probe_slow_k", "no CCA is faster than F^-1(C) (R + beta_s)", "least time by the bound",
+            "cc_probe_slow_k", "no CCA is faster than F^-1(C) (R + beta_s)", "minimum time / the bound",
             min(ratio for ratios in by_bound.values() for ratio in ratios), Bound(at_least=1), "at least 1",
         ),
         Number(
-            "k = 1, alpha = 5", "loses a constant", "most packets lost in R, any C",
+            "k = 1, alpha = 5", "loses a constant", "maximum packets lost in R, any C",
             max(c.most_lost for p in constant if p.alpha == 5 for c in complete[p]), Bound(at_most=10), "2 alpha = 10",
         ),
         Number(
-            "alpha = 10", "loses a constant", "most packets lost in R, any C",
+            "alpha = 10", "loses a constant", "maximum packets lost in R, any C",
             max(c.most_lost for p in constant if p.alpha == 10 for c in complete[p]), Bound(at_most=20), "2 alpha = 20",
         ),
         Number(
             "constant loss", "takes time linear in C, which is tight",
-            f"largest growth of time by the bound, C growing by {faster:g}", drift, Bound(at_most=1.5), "a constant",
+            f"maximum growth of time / the bound, C growing by {faster:g}", drift, Bound(at_most=1.5), "a constant",
         ),
         Number(
-            "k = 4 by k = 1", "slower by a factor", f"times at {RATES_MBPS[-1]} Mbps",
+            "k = 4 / k = 1", "slower by a factor", f"times at {RATES_MBPS[-1]} Mbps",
             slowest[-1].converged_s / slow[-1].converged_s, Bound(at_least=3, at_most=8), "the larger k, the slower",
         ),
         Number(
-            "alpha = 10 by alpha = 5", "losses buy time", f"times at {RATES_MBPS[-1]} Mbps",
+            "alpha = 10 / alpha = 5", "losses buy time", f"times at {RATES_MBPS[-1]} Mbps",
             complete[Prober(alpha=10)][-1].converged_s / slow[-1].converged_s, Bound(at_least=0.4, at_most=0.6), "1/2",
         ),
         Number(
@@ -249,7 +249,7 @@ def _placed(climbs: Climbs) -> list[Number]:
             growth[Prober(loss_share=0.1)], Bound(at_most=3), f"less than {faster:g}",
         ),
         Number(
-            "f = 5 + 0.1 C", "loses in proportion to C", f"most packets lost in R at {RATES_MBPS[-1]} Mbps",
+            "f = 5 + 0.1 C", "loses in proportion to C", f"maximum packets lost in R at {RATES_MBPS[-1]} Mbps",
             max(c.most_lost for c in (share[-1], complete[Prober(loss_share=0.1, has_jitter=False)][-1])),
             Bound(at_most=2 * (5 + 0.1 * packets_per_r(RATES_MBPS[-1]))), "2 f",
         ),
@@ -273,7 +273,7 @@ def _draw_curves(axes: Axes) -> None:
     for i, text in enumerate(CURVES):
         rounds = rounds_to(CURVE_RATES, Allowance(text), 1.0, 1.0)
         axes.plot(CURVE_RATES, rounds, color=style.colour(i), label=f"f(C) = {text}")
-    axes.set(xlabel="C (packets in R)", ylabel="$F^{-1}$(C) (round trips)", title="least time, by what may be lost")
+    axes.set(xlabel="C (packets in R)", ylabel="$F^{-1}$(C) (round trips)", title="minimum time for an allowed loss")
     axes.set(xscale="log", yscale="log", xlim=(CURVE_RATES[3], CURVE_RATES[-1]), ylim=(1, None))
     axes.legend(frameon=False)
 

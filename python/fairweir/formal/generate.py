@@ -104,7 +104,7 @@ def write_controller(rule: Rule) -> Path:
         Path(part.name).replace(file)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        hint = "the environment variable XDG_CACHE_HOME names another place"
+        hint = "set XDG_CACHE_HOME to use another directory"
         raise ConfigError(f"generated C cannot be written: {reason}", source=str(folder), hint=hint) from None
     return file
 

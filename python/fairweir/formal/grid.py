@@ -34,7 +34,9 @@ class Grid:
     def __post_init__(self) -> None:
         if self.points < 2:
             raise ConfigError(
-                f"a trace needs at least 2 points: `{self.points}`", key="points", hint="5 points are 4 steps"
+                f"a trace needs at least 2 points: `{self.points}`",
+                key="points",
+                hint="5 points have 4 steps between them",
             )
         if self.per_r < 1:
             raise ConfigError(f"an R needs at least 1 step: `{self.per_r}`", key="per_r")
@@ -43,7 +45,7 @@ class Grid:
             raise ConfigError(
                 f"the jitter must be a whole number of steps: `{self.jitter}` R of {self.per_r} steps each",
                 key="jitter",
-                hint=f"write a multiple of 1/{self.per_r}, or take more steps per R",
+                hint=f"write a multiple of 1/{self.per_r}, or use more steps per R",
             )
 
     @property

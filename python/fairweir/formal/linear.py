@@ -150,7 +150,7 @@ def parse_form(text: str) -> LinearForm:
             sign = -1 if words[at] == "-" else 1
             at += 1
         elif terms:
-            raise FormError(f"lacks a sign before `{words[at]}`", "write as `2 C_L - 1/2 alpha`")
+            raise FormError(f"lacks a sign before `{words[at]}`", "write it like `2 C_L - 1/2 alpha`")
         end = next((i for i in range(at, len(words)) if words[i] in {"+", "-"}), len(words))
         terms.append(_term(words[at:end], sign, text))
         at = end
@@ -174,7 +174,7 @@ def _words(text: str) -> Iterator[str]:
     while text[at:].strip():
         found = _WORD.match(text, at)
         if found is None:
-            raise FormError(f"cannot be read at `{text[at:].strip()}`", "write as `2 C_L - 1/2 alpha`")
+            raise FormError(f"cannot be read at `{text[at:].strip()}`", "write it like `2 C_L - 1/2 alpha`")
         at = found.end()
         yield found.group().strip()
 
@@ -185,7 +185,7 @@ def _term(words: list[str], sign: int, text: str) -> tuple[Atom, Fraction]:
     for i, word in enumerate(words):
         if word in {"*", "/"}:
             if i in {0, len(words) - 1} or words[i - 1] in {"*", "/"}:
-                raise FormError(f"has nothing to multiply or divide at `{word}`", "write as `1/2 C_L` or `q_U/R`")
+                raise FormError(f"has nothing to multiply or divide at `{word}`", "write it like `1/2 C_L` or `q_U/R`")
             divides = word == "/"
             continue
         if word[0].isdigit():
@@ -203,14 +203,16 @@ def _term(words: list[str], sign: int, text: str) -> tuple[Atom, Fraction]:
             raise FormError(f"has an unknown name `{word}`", did_you_mean(word, NAMES))
         divides = False
     if not words:
-        raise FormError("lacks a term" if text.strip() else "is empty", "write as `2 C_L - 1/2 alpha`")
+        raise FormError("lacks a term" if text.strip() else "is empty", "write it like `2 C_L - 1/2 alpha`")
     if len(names) > 1:
         raise FormError(f"multiplies `{names[0]}` by `{names[1]}`, which is not linear", "only R may multiply a name")
     if not names and r_power == 0 and factor:
         raise FormError(f"has a number without unit, `{' '.join(words)}`", "multiply it by `alpha`, `MSS` or `R`")
     atom = Atom(names[0] if names else "", r_power)
     if factor and atom.dimension not in {unit.value for unit in Unit}:
-        raise FormError(f"has `{' '.join(words)}`, which is neither rate, data nor time", "as `C_L`, `q_U/R`, `qdel_L`")
+        raise FormError(
+            f"has `{' '.join(words)}`, which is neither rate, data nor time", "such as `C_L`, `q_U/R`, `qdel_L`"
+        )
     return atom, factor
 
 

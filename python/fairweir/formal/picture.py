@@ -19,7 +19,7 @@ SIZE_INCHES = (8.0, 7.0)
 #: Name, label, the curve's number in the palette.
 _CURVES = (
     ("A", "A, sent", 0),
-    ("TA", "TA, what may have left the queue", 2),
+    ("TA", "TA, bytes that may have left the queue", 2),
     ("S", "S, served", 1),
     ("L", "L, lost", 3),
 )

@@ -162,14 +162,14 @@ PROPERTIES: Mapping[str, Property] = {
         utilization,
         Constant(UTILIZATION, "C", "thesis section 4.2.1"),
         True,
-        "bytes served over the trace, of what C could serve in its length less D",
+        "bytes served over the trace, divided by what C could serve in its length minus D",
         _says_utilization,
     ),
     "queue": Property(
         queue,
         Constant(QUEUE, "C (R + D)", f"published code; beyond {QUEUE_PACKETS} alpha"),
         False,
-        f"all bytes that wait, at every point but the first, beyond {QUEUE_PACKETS} packets",
+        f"all bytes queued or delayed, at every point but the first, beyond {QUEUE_PACKETS} packets",
         _says_queue,
     ),
     "inflight": Property(
@@ -183,7 +183,7 @@ PROPERTIES: Mapping[str, Property] = {
         bottleneck_queue,
         Constant(Fraction(33, 10), "C (R + D)", "thesis lemma B.4.5, at the last point"),
         False,
-        "bytes that wait for the link's capacity at the last point; bytes held by jitter do not count",
+        "bytes queued at the link at the last point; bytes delayed by jitter do not count",
         _says_bottleneck_queue,
     ),
     "loss-events": Property(
@@ -211,7 +211,7 @@ PROPERTIES: Mapping[str, Property] = {
         share,
         Constant(Fraction(1, 10), "of the largest flow", "bounded unfairness"),
         True,
-        "bytes served to the flow that gets least, of those to the flow that gets most; needs --flows 2 or more",
+        "minimum bytes served to a flow, divided by the maximum; needs --flows 2 or more",
         _says_share,
     ),
 }

@@ -30,7 +30,9 @@ class Scheduled(Cca):
         super().__init__(start)
         points = [(float(t_s) * 1e9, float(packets)) for t_s, packets in schedule]
         if len(points) < 2 or any(b[0] <= a[0] or b[1] < a[1] for a, b in pairwise(points)):
-            raise CcaError("a schedule needs two points or more that rise in time", hint="as [[0, 0], [0.1, 50]]")
+            raise CcaError(
+                "a schedule needs at least two points in increasing order of time", hint="such as [[0, 0], [0.1, 50]]"
+            )
         self.points = points
         self.sent = 0
         self.cwnd_bytes = WINDOW_BYTES

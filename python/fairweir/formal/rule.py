@@ -182,7 +182,7 @@ class Rule:
             if row.when and is_last:
                 raise wrong("the last branch has conditions", f"branch.{i}.when", "end with a branch without `when`")
             if not row.when and not is_last:
-                hint = "no later branch is ever reached: give this one conditions, or make it the last"
+                hint = "later branches are unreachable: add conditions to this one, or make it the last"
                 raise wrong("a branch before the last has no conditions", f"branch.{i}.when", hint)
             conditions = []
             for j, text in enumerate(row.when):
@@ -283,7 +283,7 @@ def find_rule(name: str) -> Path:
     if path is not None and path.is_file():
         return path
     known = list(shipped.by_name("rules"))
-    otherwise = f"known are {', '.join(known)}; or give the path of a rule file"
+    otherwise = f"known are {', '.join(known)}; or write the path of a rule file"
     raise ConfigError(
         f"no such rule: `{name}`", hint=did_you_mean(name.removesuffix(".toml"), known, otherwise=otherwise)
     )
@@ -299,7 +299,7 @@ def parse_condition(text: str) -> Condition:
     signs = _COMPARISON.findall(text)
     if len(signs) != 1:
         problem = "does not compare" if not signs else "compares more than once"
-        raise FormError(problem, "write as `C_U > 2 C_L`; conditions that must all hold are a list")
+        raise FormError(problem, "write it like `C_U > 2 C_L`; conditions that must all hold are a list")
     left, right = (parse_form(side) for side in text.split(signs[0]))
     if left.unit and right.unit and left.unit is not right.unit:
         hint = "data over R is a rate, `q_U/R`; a rate times R is data, and alpha times R is MSS"

@@ -75,7 +75,7 @@ def parse(text: str) -> list[Tree]:
     else:
         if len(stack) == 1:
             return stack[0]
-    raise SolverError(f"brackets do not match in what a solver said: `{text[:80]}`")
+    raise SolverError(f"unbalanced brackets in a solver's output: `{text[:80]}`")
 
 
 def number(tree: Tree) -> Fraction:
@@ -124,7 +124,7 @@ def values(text: str, names: Sequence[str]) -> dict[str, Value]:
     trees = parse(text)
     pairs = trees[0] if len(trees) == 1 else trees
     if isinstance(pairs, str) or len(pairs) != len(names):
-        raise SolverError(f"a solver gave no value for each constant: `{text[:120]}`")
+        raise SolverError(f"missing values of constants in a solver's output: `{text[:120]}`")
     found: dict[str, Value] = {}
     for name, pair in zip(names, pairs, strict=True):
         if isinstance(pair, str) or len(pair) != 2 or pair[0] != name:

@@ -35,7 +35,9 @@ CONTRADICTIONS = Path("contradictions")
 
 
 #: Why a claim is vacuous that is proved for any sender in place of the CCA.
-NO_SENDER = "no sender can break it: it is proved for an unconstrained sender too, so it says nothing about the CCA"
+NO_SENDER = (
+    "no sender can violate it: it is proved for an unconstrained sender too, so it does not characterise the CCA"
+)
 
 
 class Outcome(StrEnum):
@@ -263,7 +265,8 @@ def control(question: Question, budget: Budget | None = None, solvers: Sequence[
     if checks[0].verdict is Satisfiable.UNSAT:
         raise VacuousError(
             f"vacuous: the assumptions of `{question.name}` contradict each other",
-            hint="anything follows from them: nothing is proved; look for a bound that leaves no trace",
+            hint="contradictory assumptions imply any claim, so this proves nothing; look for a bound that excludes "
+            "every trace",
         )
     outcome, reason = _controlled(checks)
     reason = "; ".join(filter(None, [reason, *(check.reason for check in checks)]))
@@ -276,10 +279,10 @@ def _controlled(controls: Sequence[Check]) -> tuple[Outcome, str]:
     if last.verdict is Satisfiable.SAT:
         return Outcome.PROVED, ""
     if len(controls) == 1:
-        return Outcome.UNKNOWN, "no trace is known that meets the assumptions"
+        return Outcome.UNKNOWN, "no trace is known that satisfies the assumptions"
     if last.verdict is Satisfiable.UNSAT:
         return Outcome.VACUOUS, NO_SENDER
-    return Outcome.UNKNOWN, "it holds, but it is not known whether any sender could break it"
+    return Outcome.UNKNOWN, "it holds, but it is not known whether any sender could violate it"
 
 
 def _values(reply: Reply, text: str) -> dict[str, Value]:

@@ -183,7 +183,7 @@ class _Runner:
         first, _, rest = text.partition("\n")
         if first.strip() in ("sat", "unsat") and (self.process.returncode >= 0):
             return Reply(self.solver, Satisfiable(first.strip()), rest, "", cpu_s)
-        reason = "stopped: another one had answered" if is_stopped else self._why(text, cpu_s)
+        reason = "stopped: another solver answered first" if is_stopped else self._why(text, cpu_s)
         return Reply(self.solver, Satisfiable.UNKNOWN, "", f"{self.solver}: {reason}", cpu_s)
 
     def _why(self, text: str, cpu_s: float) -> str:
@@ -197,7 +197,7 @@ class _Runner:
             return f"died of {describe_exit(code)}"
         if "error" in text:
             raise SolverError(
-                f"{self.solver} did not understand the question: {' '.join(text.split())[:300]}", source=str(self.query)
+                f"{self.solver} rejected the query: {' '.join(text.split())[:300]}", source=str(self.query)
             )
         return f"gave no answer ({describe_exit(code)})"
 
@@ -269,7 +269,7 @@ def _compare(replies: Sequence[Reply], query: Path) -> None:
         words = ", ".join(f"{solver} says {verdict}" for verdict, solver in said.items())
         raise SolverError(
             f"the solvers contradict each other: {words}",
-            hint="one of them is wrong; the question and what each said are kept",
+            hint="one of them is wrong; the query and both answers are stored",
             source=str(query),
             is_contradiction=True,
         )

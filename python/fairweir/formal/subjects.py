@@ -76,7 +76,7 @@ def of_handmade(cca: HandmadeCca) -> Subject:
     def encode(system: System, flow: int) -> None:
         cca.encode(system, flow)
 
-    assumes = "what it remembers is what any past may have left"
+    assumes = "its initial state is any that a past may have left"
     return Subject(cca.name, cca.source, cca.sender, encode, cca.violations, assumes)
 
 
@@ -94,10 +94,10 @@ def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Ex
     """
     if name in HANDMADE:
         if start is not Start.CONSISTENT or expiry is not Expiry.NEVER:
-            raise ConfigError(f"`{name}` has no beliefs that could be stale", key="--beliefs")
+            raise ConfigError(f"`{name}` has no beliefs, so none can be stale", key="--beliefs")
         return of_handmade(HANDMADE[name])
     if not name.endswith(".toml") and name not in rule_names():
-        raise ConfigError(f"no such CCA to verify: `{name}`", hint=f"{_meant(name)}; or give the path of a rule file")
+        raise ConfigError(f"no such CCA to verify: `{name}`", hint=f"{_meant(name)}; or write the path of a rule file")
     return of_rule(Rule.load(find_rule(name)), start, expiry)
 
 
@@ -118,10 +118,10 @@ def _meant(name: str) -> str:
     """Return a hint for a name that is unknown here: what stands for it, a close one, or all there are."""
     stand_in = STANDS_FOR.get(re.sub(r"[^a-z0-9]", "", name.lower()))
     if stand_in is not None:
-        return f"`{stand_in}` stands for it: {HANDMADE[stand_in].source}"
+        return f"use `{stand_in}` in its place: {HANDMADE[stand_in].source}"
     known = [*rule_names(), *HANDMADE]
     if name in algorithms():
-        return f"it can be run, but solvers know only rules and encodings by hand: {', '.join(known)}"
+        return f"it can be simulated, but only rules and hand-encoded CCAs can be verified: {', '.join(known)}"
     return did_you_mean(name, known)
 
 

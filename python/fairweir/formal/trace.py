@@ -32,7 +32,7 @@ def _exactly(value: object) -> object:
                 raise ValueError(value)
             return Fraction(value)
         except (ValueError, ZeroDivisionError):
-            raise ValueError("not a fraction as `7/3`") from None
+            raise ValueError("not a fraction such as `7/3`") from None
     if isinstance(value, float):
         raise ValueError("a number with a point is not exact; write a fraction as a text, `7/3`")
     return Fraction(value) if isinstance(value, int) else value

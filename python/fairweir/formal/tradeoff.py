@@ -79,7 +79,7 @@ class Allowance:
             reason = str(error).lower()
             raise ConfigError(f"`{self.text}` has no value at C = {rate:g}: {reason}", key="allowance") from None
         if isinstance(value, complex) or not 0 < value < math.inf:
-            hint = "a CCA that may lose nothing never finds a faster link: add a constant, as in `max(1, log(C))`"
+            hint = "a CCA that must not lose anything never finds a faster link: add a constant, as in `max(1, log(C))`"
             raise ConfigError(f"`{self.text}` is not positive at C = {rate:g}: {value:g}", key="allowance", hint=hint)
         return value
 

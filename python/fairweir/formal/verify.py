@@ -83,9 +83,9 @@ class Case:
             return ""
         if self.claim.name == "utilization" and grid.span <= grid.jitter:
             needed = grid.d_steps + 2
-            return f"T - 1 - D = {grid.span - grid.jitter} R asks for no bytes at all; take --points {needed} or more"
+            return f"T - 1 - D = {grid.span - grid.jitter} R requires no bytes; use --points {needed} or more"
         if self.claim.name in LOSSES and not self.buffer.is_finite:
-            return "nothing is ever lost with an infinite buffer; take --buffer small, arbitrary or large"
+            return "an infinite buffer loses nothing; use --buffer small, arbitrary or large"
         return ""
 
     def assumed(self) -> list[str]:
@@ -95,12 +95,12 @@ class Case:
             Buffer.INFINITE: "an infinite buffer",
             Buffer.SMALL: f"a buffer of {floor} C R",
             Buffer.ARBITRARY: "a buffer of any size above MSS",
-            Buffer.LARGE: f"a buffer of any size from {floor} C R on",
+            Buffer.LARGE: f"a buffer of at least {floor} C R",
         }
         rests = (
-            "never rest longer than a step (published code)"
+            "never pause longer than a step (published code)"
             if self.system.acks is Acks.STEADY
-            else "may rest as long as D allows"
+            else "may pause as long as D allows"
         )
         return [
             f"the {self.system.model} link, any rate C of more than 5 MSS/R, {buffers[self.buffer]}",
@@ -164,7 +164,7 @@ def verify(
     InvariantError : the trace does not break the claim, or is not one of the model's: a bug of ours
     """
     budget = budget or Budget()
-    on_step("asking the solvers")
+    on_step("running the solvers")
     try:
         answer = ask(case.question(case.claim), budget, solvers, until)
     except VacuousError as error:
@@ -173,12 +173,12 @@ def verify(
     if answer.outcome is Outcome.VACUOUS and (why := case.why_empty()):
         answer = replace(answer, reason=f"{answer.reason}; {why}")
     if answer.outcome is Outcome.PROVED:
-        on_step("asking whether any sender keeps a part")
+        on_step("checking whether every sender satisfies a part")
         return _proved(case, answer, budget, solvers)
     if answer.outcome is not Outcome.REFUTED:
         return Verification(case, answer, cpu_s=answer.cpu_s)
     cpu_s, margin, shown = answer.cpu_s, Fraction(0), answer
-    on_step("looking for a clearer trace")
+    on_step("simplifying the trace")
     for wanted in MARGINS:
         claim = case.claim.weaker(wanted)
         if claim is None:
@@ -188,7 +188,7 @@ def verify(
         if trial.outcome is Outcome.REFUTED:
             shown, margin = trial, wanted
             break
-    on_step("judging the trace exactly")
+    on_step("checking the trace exactly")
     trace = Trace.from_values(case.system, shown.values)
     value = judge(case, trace)
     return Verification(case, answer, trace, value, margin, cpu_s, case.claim.shown(trace))
@@ -203,7 +203,7 @@ def _proved(case: Case, answer: Answer, budget: Budget, solvers: Sequence[Solver
         if found.outcome is Outcome.VACUOUS:
             empty.append(part)
         elif found.outcome is not Outcome.PROVED:
-            reason = "; ".join(filter(None, [reason, f"it is not known whether any sender keeps `{part.text}`"]))
+            reason = "; ".join(filter(None, [reason, f"it is not known whether every sender satisfies `{part.text}`"]))
     return Verification(case, replace(answer, reason=reason), cpu_s=cpu_s, empty=tuple(empty))
 
 
@@ -221,8 +221,8 @@ def judge(case: Case, trace: Trace) -> Fraction | None:
         raise InvariantError(f"a solver's trace is not one of the model's: {broken[0]} ({len(broken)} in all)")
     broken_assumptions = [one.text for one in case.given if not one.comparison.holds(trace, is_assumed=True)]
     if broken_assumptions:
-        raise InvariantError(f"a solver's trace does not meet an assumption: {broken_assumptions[0]}")
+        raise InvariantError(f"a solver's trace violates an assumption: {broken_assumptions[0]}")
     value = case.claim.value(trace)
     if case.claim.holds(trace) is not False:
-        raise InvariantError(f"a solver's trace does not break the claim: {case.claim.text}, and it has {value}")
+        raise InvariantError(f"a solver's trace does not violate the claim: {case.claim.text}, and it has {value}")
     return value

@@ -65,7 +65,7 @@ def read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"cannot read the forest: {error}", source=str(path), hint=hint) from None
     except (KeyError, TypeError):
         raise ConfigError(
-            "the forest does not tell what it has learnt from", source=str(path), key="trained_on", hint=hint
+            "the forest has no list of training networks", source=str(path), key="trained_on", hint=hint
         ) from None
     return document
 
@@ -112,7 +112,7 @@ def examine(
         if book is not None:
             parts.setdefault(lesson.part.name, []).append(book)
     if not parts:
-        raise ConfigError("no run may be judged: packets left late", hint="leave the machine to these runs")
+        raise ConfigError("no run may be judged: packets left late", hint="run nothing else on this machine")
     names = _core.guard_features()
     columns = [names.index(name) for name in document["features"]]
     answered = {}

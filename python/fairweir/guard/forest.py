@@ -54,7 +54,9 @@ def fit(examples: Examples, shape: Shape, seed: int) -> HistGradientBoostingClas
     # validation takes one
     if counts.min() < 2:
         rare = CLASSES[int(counts.argmin())]
-        raise ConfigError(f"too few examples are `{rare}`: {counts.min()}", hint="play more runs: --runs", key="--runs")
+        raise ConfigError(
+            f"too few examples of class `{rare}`: {counts.min()}", hint="use more runs: --runs", key="--runs"
+        )
     weights = (1 - counts / counts.sum())[examples.labels]
     model = Boosting(
         learning_rate=0.1,

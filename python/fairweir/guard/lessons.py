@@ -185,5 +185,5 @@ def gather(
             if outcome.kind == "cancelled":
                 raise KeyboardInterrupt
             name = left[outcome.index][1].part.name
-            raise FairweirError(f"a run of `{name}` failed: {outcome.reason}", hint="run it again to go on")
+            raise FairweirError(f"a run of `{name}` failed: {outcome.reason}", hint="run the same command to resume")
     return [found[key] for key in keys]

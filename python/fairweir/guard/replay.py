@@ -43,7 +43,9 @@ def replay(
         try:
             ipaddress.ip_address(address)
         except ValueError:
-            raise ConfigError(f"no address: `{address}`", hint="as 192.0.2.1 or 2001:db8::1", key="--local") from None
+            raise ConfigError(
+                f"not an address: `{address}`", hint="such as 192.0.2.1 or 2001:db8::1", key="--local"
+            ) from None
     try:
         told = _core.replay_guarded(
             str(capture), policy.text, list(managed), forest=policy.trees, on_progress=on_progress

@@ -134,6 +134,6 @@ def treatments(challenge: str, policies: Sequence[Policy], world: World) -> list
     if world == "kernel":
         held = [one for one in held if one.is_real]
     if not held:
-        hint = 'give --policy FILE with [flow] and model = "FOREST.json" (fairweir guard train)'
-        raise ConfigError(f"`{challenge}` has no policy of its own on the kernel", hint=hint)
+        hint = 'use --policy FILE with [flow] and model = "FOREST.json" (fairweir guard train)'
+        raise ConfigError(f"`{challenge}` has no default policy on the kernel", hint=hint)
     return [Treatment(), *held]

@@ -18,7 +18,7 @@ FRCC_RATIO = 5.6
 paper, bounds a flow's estimate N_C of the number of flows by 6.6, and the ratio is N_C - 1 (docs/errata.md)."""
 BOUND = 7.0
 BOUND_REASON = (
-    "7 lies above what bounded unfairness is known to reach (2.7 and 3.2 for Reno and Cubic with delayed ACKs, "
+    "7 is above known cases of bounded unfairness (2.7 and 3.2 for Reno and Cubic with delayed ACKs, "
     f"starvation paper section 5.4; {FRCC_RATIO:g} proved for FRCC, thesis theorem 7.5.2: N_C - 1, with N_C at most "
     "6.6) and below the published starvations (9.6 to 13, section 5)"
 )
@@ -130,6 +130,6 @@ def save(result: HuntResult, path: Path) -> str:
     from fairweir.scenario import Scenario
 
     if result.scenario is None:
-        raise ValueError("the hunt found no scenario to save")
+        raise ValueError("the hunt found no scenario to store")
     path.write_text(Scenario.from_dict(result.scenario).to_toml(), encoding="utf-8")
     return f"fairweir run {path}"

@@ -184,7 +184,7 @@ def _halve(hunter: Hunter, spot: Spot, name: str, *, persists: bool) -> Spot:
     for _ in range(2):
         less = spot.at(**{name: getattr(spot, name) / 2})
         try:
-            hunter.measure("making it small", [less, _unjittered(less)], CONFIRM_SEEDS)
+            hunter.measure("minimising the jitter", [less, _unjittered(less)], CONFIRM_SEEDS)
             if not _stands(hunter, less) or (persists and not _persists(hunter, less)):
                 break
         except BudgetSpentError:
@@ -335,7 +335,7 @@ def _result(
         victim, victim_mbps, winner_mbps = _victim(hunter, spot)
         found = {
             "kind": spot.kind,
-            "kind_text": next((k.text for k in KINDS if k.name == spot.kind), "all flows alike"),
+            "kind_text": next((k.text for k in KINDS if k.name == spot.kind), "all flows disturbed"),
             "d_ms": spot.d.ms,
             "d_below_ms": best.below.ms,
             "rate_mbps": spot.rate.mbps,

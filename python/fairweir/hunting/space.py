@@ -83,13 +83,14 @@ def _held(spot: Spot) -> str:
 KINDS: tuple[Kind, ...] = (
     Kind(
         "early-packet",
-        "every packet is held D longer, but for one every 5 s, with which all that is held leaves: min RTT is D too "
+        "every packet is held D longer, but for one every 5 s, which releases all held packets: min RTT is D too "
         "small for the rest (starvation paper, section 5.1)",
         lambda spot: {"jitter": {"kind": "early-packet", "offset": _held(spot), "every": "5s"}},
     ),
     Kind(
         "offset",
-        "every packet is held D longer: another rtprop (section 5.2 has 40 ms more for one of two BBR flows)",
+        "every packet is held D longer: equivalent to a larger rtprop (section 5.2 adds 40 ms for one of two BBR "
+        "flows)",
         lambda spot: {"jitter": {"kind": "constant", "delay": _held(spot)}},
     ),
     Kind(

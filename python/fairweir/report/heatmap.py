@@ -51,7 +51,7 @@ def grid_figure(metric: str, results: Sequence[tuple[int, str, FamilyResult]]) -
     texts = [[formats.number(v) for v in row] for row in numbers]
     hovers = [
         [
-            f"{cca} beside {label}: {formats.number(p.value)} {formats.interval(p.lo, p.hi, p.value)}"
+            f"{cca} with {label}: {formats.number(p.value)} {formats.interval(p.lo, p.hi, p.value)}"
             if (p := cells.get((cca, label)))
             else ""
             for label in labels
@@ -90,7 +90,7 @@ def grid_figure(metric: str, results: Sequence[tuple[int, str, FamilyResult]]) -
             "yaxis": {"autorange": "reversed", "showgrid": False, "type": "category"},
             "margin": {"l": 90, "r": 12, "t": 40, "b": 12},
         },
-        caption="Above 1 the row's flow gets more than the incumbent, below 1 less; ten to one is starvation.",
+        caption="Above 1 the row's flow gets more than the incumbent, below 1 less; a ratio of ten is starvation.",
         height=110 + 46 * len(ccas),
         is_wide=True,
     )

@@ -70,15 +70,15 @@ def smallest_jitter(hunts: Hunts) -> Figure | None:
     xaxis["ticktext"] = [f"{plain(t)}" for t in xaxis["tickvals"][:-1]] + ["none"]
     return Figure(
         id="fig-hunt-smallest-d",
-        title="Smallest D beyond the bound, by kind of jitter",
+        title="Minimum D above the bound, for each kind of jitter",
         data=data,
         layout={
             "xaxis": xaxis | {"title": {"text": "D (ms)"}, "tickangle": 0},
             "yaxis": {"tickvals": list(range(len(kinds))), "ticktext": kinds, "range": [len(kinds) - 0.5, -0.5]},
             "showlegend": False,
         },
-        caption="D is the most that a packet or ACK is held. Hollow: no ratio beyond the bound at any D, rate and"
-        " buffer tried. Seen by the search; only the hunt's final scenario is confirmed on new seeds.",
+        caption="D is the maximum time a packet or ACK is held. Hollow: no ratio above the bound at any D, rate and"
+        " buffer tried. These are results of the search; only the final scenario is confirmed on new seeds.",
         height=110 + 42 * len(kinds),
         table=Table(
             ("kind of jitter, D (ms)", *(hunt.cca for _, hunt in hunts)),

@@ -66,7 +66,7 @@ def _family_section(
         question=family.question,
         setup=family.setup,
         paragraphs=tuple(
-            (f"{cca} left out", f"{', '.join(f.left_out)}: more packets than a Python class can be given.")
+            (f"{cca} left out", f"{', '.join(f.left_out)}: more packets than a Python class can process.")
             for _, cca, f in measured
             if f.left_out
         ),
@@ -119,7 +119,7 @@ def _hunt_section(ccas: list[CcaResults]) -> Section | None:
         anchor=HUNT,
         title="Starvation hunt",
         outcome=outcome_of(rows) if rows else Word(Outcome.INFO),
-        question="What is the smallest jitter on one flow that starves a flow?",
+        question="What is the minimum jitter on one flow that starves a flow?",
         setup="; ".join(_hunt_setup(hunt) for _, hunt in hunts[:1]),
         paragraphs=(*((hunt.cca, f"{hunt.text}.") for _, hunt in hunts), *reasons),
         rows=rows,
@@ -148,7 +148,7 @@ def _contract_section(ccas: list[CcaResults]) -> Section | None:
         anchor=CONTRACT,
         title="Empirical contracts",
         outcome=outcome_of(rows) if rows else Word(Outcome.INFO),
-        question="By which function of which statistic do flows of the CCA share a link?",
+        question="Which function of which statistic determines how flows of the CCA share a link?",
         setup="flows of one CCA on dumbbells of several capacities and flow counts; a point is a flow of a run",
         paragraphs=tuple((contract.cca, f"{contract.text}.") for contract in contracts),
         rows=rows,

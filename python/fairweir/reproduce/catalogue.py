@@ -220,7 +220,7 @@ COMPUTED: Final = (
         title="Limits of weighted flows, fluid and packets at equal wbar",
         source="WCC paper, observations 1 to 4",
         published="for large wbar throughputs go to a1 : a2 : ... (WCC-AI), and to 1 (WCC-MD)",
-        setup="weights 2 and 1, and 1 to 5; psi = 1; packets on the same link, ACKs late by up to one packet's time "
+        setup="weights 2 and 1, and 1 to 5; psi = 1; packets on the same link, ACKs delayed by up to one packet time "
         "(losses at the same instants) and four (a common loss rate); 3 runs",
         home="fairweir.fluid.figures:beside_packets",
     ),

@@ -55,7 +55,9 @@ class Axis(_Table):
     @model_validator(mode="after")
     def _parallel(self) -> Axis:
         if self.kernel is not None and len(self.kernel) != len(self.values):
-            raise complain("{noun} has not as many values for the kernel", len(self.kernel), f"give {len(self.values)}")
+            raise complain(
+                "{noun} has a different number of values for the kernel", len(self.kernel), f"give {len(self.values)}"
+            )
         return self
 
     def changes(self, value: Any) -> dict[str, Any]:
@@ -98,9 +100,9 @@ class Check(Bound):
     @model_validator(mode="after")
     def _is_bounded(self) -> Check:
         if self.within is None and self.at_least is None and self.at_most is None:
-            raise complain("{noun} has no bound", hint="give within, at_least or at_most")
+            raise complain("{noun} has no bound", hint="set within, at_least or at_most")
         if self.within is not None and (isinstance(self.published, str) or self.at == "growth"):
-            raise complain("{noun} is relative to nothing", hint="within needs a published number, and no growth")
+            raise complain("{noun} has no reference", hint="within needs a published number, and no growth")
         if (self.reading == "gain") != bool(self.by):
             raise complain("{noun} compares flows", hint='gain, and only gain, needs by = ["..."]')
         return self
@@ -125,12 +127,14 @@ class Case(_Table):
     @model_validator(mode="after")
     def _says_why_not(self) -> Case:
         if len(self.worlds) < 2 and not self.why_not:
-            raise complain("{noun} is not played in both worlds", hint="say why: why_not = ...")
+            raise complain("{noun} does not run in both worlds", hint="state the reason: why_not = ...")
         for check in self.check:
             places = len(self.axis.values) if self.axis else 1
             if isinstance(check.published, list) and len(check.published) != places:
                 raise complain(
-                    "{noun} has not as many published values as places", len(check.published), f"give {places}"
+                    "{noun} has a different number of published values than of settings",
+                    len(check.published),
+                    f"give {places}",
                 )
         return self
 

@@ -19,10 +19,10 @@ from fairweir.scenario import read_document
 Verdict = Literal["runs", "lacks", "missing", "not reproducible", "illustration"]
 
 SAYS: dict[Verdict, str] = {
-    "runs": "shown here, by an experiment or a command",
-    "lacks": "needs hardware, data or text that is not at hand",
-    "missing": "could be shown here, and is not yet",
-    "not reproducible": "nothing in it can be run",
+    "runs": "reproduced, by an experiment or a command",
+    "lacks": "needs hardware, data or text that is not available",
+    "missing": "could be reproduced, and is not yet",
+    "not reproducible": "nothing to run",
     "illustration": "drawn without data",
 }
 """What each verdict means."""
@@ -62,9 +62,9 @@ class Row(_Table):
     @model_validator(mode="after")
     def _has_a_reason(self) -> Row:
         if (self.verdict == "runs") != bool(self.by):
-            raise complain("{noun} runs by nothing, or by something and does not", self.item, "give by = [...]")
+            raise complain("{noun} needs `by` if it runs, and no `by` if it does not", self.item, "set by = [...]")
         if self.verdict in ("lacks", "missing", "not reproducible") and not self.why:
-            raise complain("{noun} has no reason", self.item, "give why = ...")
+            raise complain("{noun} has no reason", self.item, "set why = ...")
         return self
 
 

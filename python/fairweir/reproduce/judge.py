@@ -78,7 +78,7 @@ def judge(experiment: str, case: Case, check: Check, world: World, samples: Samp
     )
     estimates = _estimates(check, samples)
     if not estimates:
-        finding.why = trouble or "nothing was played"
+        finding.why = trouble or "no runs"
         return finding
     judged = [(outcome_of(check, estimate), label, estimate, runs) for label, estimate, runs in estimates]
     for wanted in (Outcome.FAILS, Outcome.UNKNOWN, Outcome.HOLDS):

@@ -25,7 +25,7 @@ SCALES: dict[Reading, Scale] = {
 """Where the values of readings end; the errors of the others multiply."""
 
 LARGE_LOSS_PKTS = 10
-"""More than so many packets lost in an rtprop are a large loss: 2 alpha, with the 5 packets of thesis 4.2.4."""
+"""More than so many packets lost per rtprop are a large loss: 2 alpha, with the 5 packets of thesis 4.2.4."""
 
 LATE = 1 / 3
 """Share of the time between two changes, at its end, in which flows should have settled."""
@@ -69,7 +69,7 @@ def chosen(summary: Mapping[str, Any], names: Sequence[str]) -> list[Mapping[str
     flows = [flow for flow in summary["flows"] if any(fnmatchcase(flow["id"], name) for name in names)]
     if not flows:
         known = ", ".join(flow["id"] for flow in summary["flows"])
-        raise ConfigError(f"no flow is called `{', '.join(names)}`", hint=f"flows are {known}")
+        raise ConfigError(f"no flow is named `{', '.join(names)}`", hint=f"flows are {known}")
     return flows
 
 

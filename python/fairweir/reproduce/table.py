@@ -78,7 +78,7 @@ def closing(reproduction: Reproduction) -> str:
         f"{len(reproduction.experiments)} experiments, {len(reproduction.findings)} checks: {holds} hold, {fails} fail"
     )
     if fails:
-        text += f" ({known} for a reason that is known)"
+        text += f" ({known} for a documented reason)"
     speed = "quick: fewer seeds, shorter runs; " if reproduction.is_quick else ""
     unknown = reproduction.count(Outcome.UNKNOWN)
     return f"{speed}{text}, {unknown} unknown"

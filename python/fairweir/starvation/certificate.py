@@ -129,7 +129,7 @@ def read(path: Path) -> Certificate:
     return Certificate(_header(text, path), **{name: _column(table, name, path) for name in COLUMNS})
 
 
-_HINT = "give a file that `fairweir starve CCA` has written"
+_HINT = "use a file written by `fairweir starve CCA`"
 
 
 def _header(text: bytes, path: Path) -> Header:
@@ -137,10 +137,10 @@ def _header(text: bytes, path: Path) -> Header:
         document = json.loads(text)
     except ValueError as error:
         raise ConfigError(
-            f"the certificate in its metadata is no JSON: {error}", hint=_HINT, source=str(path)
+            f"the certificate in its metadata is not JSON: {error}", hint=_HINT, source=str(path)
         ) from None
     if not isinstance(document, dict):
-        raise ConfigError("the certificate in its metadata is no JSON object", hint=_HINT, source=str(path))
+        raise ConfigError("the certificate in its metadata is not a JSON object", hint=_HINT, source=str(path))
     try:
         return Header.model_validate(document)
     except ValidationError as error:

@@ -60,7 +60,7 @@ def certify(question: Question, pair: Pair, on_progress: Callable[[str, float], 
         )
     merged = closest(slow, fast)
     if merged is None:
-        raise NoCertificateError("on every link tried a packet would have to be there before it was sent through")
+        raise NoCertificateError("on every link tried a packet would have to arrive before it could")
     if merged.d_ns > question.d.ns:
         raise NoCertificateError(f"the trajectories take D = {Duration.from_ns(merged.d_ns).ms:.4g} ms")
     return _certificate(question, slow, fast, merged)
@@ -90,7 +90,7 @@ def _recorded(
         if off <= AS_ALONE:
             break
     if closest_so_far is None:
-        raise ValueError("no beginning was tried")
+        raise ValueError("no initial state was tried")
     return closest_so_far[1]
 
 

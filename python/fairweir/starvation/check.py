@@ -73,7 +73,7 @@ def _in_order(name: str, packets: list[Packet], span_ns: int) -> Finding:
         return Finding(what, False, f"sent from {packets[0][0]} to {packets[-1][0]} ns, outside [0, {span_ns}) ns")
     for before, packet in pairwise(packets):
         if packet[0] < before[0] or packet[1] < before[1]:
-            return Finding(what, False, f"the packet sent at {packet[0]} ns comes behind that sent at {before[0]} ns")
+            return Finding(what, False, f"the packet sent at {packet[0]} ns arrives after that sent at {before[0]} ns")
     return Finding(what, True, f"{len(packets)} packets in {span_ns / NS_PER_S:g} s")
 
 
@@ -111,7 +111,7 @@ def _on_the_shared_link(certificate: Certificate, flows: list[list[Packet]]) -> 
     yield Finding(f"jitter on {link} is never negative", least >= 0, f"at least {lowest.ms:.4g} ms")
     bound = f"jitter on {link} is at most D = {Duration.from_ns(header.d_ns).ms:.4g} ms"
     yield Finding(bound, most <= header.d_ns * rate, f"at most {highest.ms:.4g} ms")
-    yield Finding("jitter is as written", wrong == 0, f"{wrong} packets differ")
+    yield Finding("jitter matches the certificate", wrong == 0, f"{wrong} packets differ")
 
 
 def _merged(flows: list[list[Packet]]) -> Iterator[Packet]:

@@ -82,7 +82,7 @@ def starve(
         why = (
             f"the closest pair needs D = {found[0].d_ms:.3g} ms"
             if found
-            else f"no two rates of the scan have throughputs {question.ratio:g} apart"
+            else f"no two rates of the scan have a throughput ratio of {question.ratio:g}"
         )
         # It bounds its queue, so that the hunt may leave it the path of the scan.
         hunted = _hunt(question, (links.BUFFER,), workers, on_progress)
@@ -168,7 +168,7 @@ def _point(rate: Rate, rtprop: Duration, duration: Duration, half: Outcome, quar
 
 def _refusal(point: Point) -> str:
     if point.fault:
-        return f"at {point.rate_mbps:g} Mbps the run does not end well: {point.fault}"
+        return f"at {point.rate_mbps:g} Mbps the run failed: {point.fault}"
     return (
         f"at {point.rate_mbps:g} Mbps the RTT does not settle: {point.dmin_ms:.4g} to {point.dmax_ms:.4g} ms in the "
         f"last half of {point.duration_s:g} s, {point.late_dmin_ms:.4g} to {point.late_dmax_ms:.4g} ms in the "
@@ -206,7 +206,7 @@ def _confirm(question: Question, pair: Pair, d: Duration, player: Player) -> Con
     best, best_ratio = Rate.from_mbps(0), 0.0
     for headroom in HEADROOMS:
         link = headroom * Rate.from_mbps(pair.slow_mbps + pair.fast_mbps)
-        (first,) = player.play("a link for both", [_shared(question, pair, link, d, question.seeds[0])])
+        (first,) = player.play("choosing the shared link", [_shared(question, pair, link, d, question.seeds[0])])
         if first.summary is not None and (ratio := _ratio(first.summary)) > best_ratio:
             best, best_ratio = link, ratio
         if best_ratio >= question.ratio:
@@ -249,7 +249,7 @@ def _violations(summary: dict[str, Any]) -> int:
 
 def _account(question: Question, pair: Pair, confirmation: Confirmation | None) -> str:
     if confirmation is None:
-        return "a run on the shared link did not end well"
+        return "a run on the shared link failed"
     ratio = confirmation.ratio
     return (
         f"ratio {ratio.value:.3g} [{ratio.lo:.3g}, {ratio.hi:.3g}] with D = {confirmation.d_ms:.3g} ms on "

@@ -68,11 +68,11 @@ def figure_3(archive: Archive) -> Computation:
         ),
         Number("30 Mbps", "delta(C) = 4 alpha/C, alpha a packet", "copa: delta(C), packets", copa.delta_ms / packet_ms,
                Bound(within=0.1), 4.0),
-        Number("30 Mbps", "pacing: d_max = 1.25 Rm", "bbr: d_max by Rm", bbr.dmax_ms / RTPROP.ms,
+        Number("30 Mbps", "pacing: d_max = 1.25 Rm", "bbr: d_max / Rm", bbr.dmax_ms / RTPROP.ms,
                Bound(within=0.05), 1.25),
-        Number("30 Mbps", "cwnd-limited: RTT = 2 Rm + alpha/C", "bbr: d_max by 2 Rm + alpha/C",
+        Number("30 Mbps", "cwnd-limited: RTT = 2 Rm + alpha/C", "bbr: d_max / (2 Rm + alpha/C",
                limited.dmax_ms / (2 * RTPROP.ms + 3 * packet_ms), Bound(within=0.05), 1.0),
-        Number("30 Mbps", "d_max = 1.05 Rm", "pcc_vivace: d_max by Rm", vivace.dmax_ms / RTPROP.ms,
+        Number("30 Mbps", "d_max = 1.05 Rm", "pcc_vivace: d_max / Rm", vivace.dmax_ms / RTPROP.ms,
                Bound(within=0.05), 1.05),
     ]  # fmt: skip
 
@@ -97,9 +97,9 @@ def theorem_1(archive: Archive) -> Computation:
         numbers += [
             Number(name, "x_2 >= s x_1 for any s", f"smallest ratio over {len(SEEDS)} seeds, s = 10",
                    min(result.confirmation.ratios) if result.confirmation else None, Bound(at_least=10.0), "any s"),
-            Number(name, "jitter stays in [0, D]", "what is untrue of the certificate",
+            Number(name, "jitter stays in [0, D]", "failed checks of the certificate",
                    None if untrue is None else float(len(untrue)), Bound(at_most=0.0), "0 <= eta <= D"),
-            Number(name, "starves with any D > 2 delta_max", "the certificate's D by the proof's",
+            Number(name, "starves with any D > 2 delta_max", "the certificate's D / the proof's",
                    None if certificate is None else Duration.from_ns(certificate.header.d_ns).ms / _proofs_d_ms(result),
                    Bound(at_most=1.0), "sufficient"),
         ]  # fmt: skip

@@ -91,8 +91,8 @@ def shared(
     ]
     document = dumbbell(
         f"{cca_name(cca)}-starves",
-        f"Two flows of {cca_name(cca)} share {link}. Jitter of at most {d.ms:.4g} ms shows one "
-        f"a link of {slow} and the other one of {fast} (starvation paper, theorem 1).",
+        f"Two flows of {cca_name(cca)} share {link}. Jitter of at most {d.ms:.4g} ms makes it look "
+        f"like a link of {slow} to one and of {fast} to the other (starvation paper, theorem 1).",
         rate=link,
         buffer=BUFFER,
         flow_tables=flows,
@@ -117,7 +117,7 @@ def underused(cca: Cca, shown: Rate, link: Rate, d: Duration, rtprop: Duration) 
     """Theorem 2: one flow on a fast link, shown a slow one."""
     return dumbbell(
         f"{cca_name(cca)}-underuses",
-        f"A flow of {cca_name(cca)} has {link} for itself. Jitter of at most {d.ms:.4g} ms shows it a link "
+        f"A flow of {cca_name(cca)} has {link} for itself. Jitter of at most {d.ms:.4g} ms makes it look like a link "
         f"of {shown} (starvation paper, theorem 2).",
         rate=link,
         buffer=BUFFER,

@@ -44,7 +44,7 @@ def _same(
     )
     rows = certificate.flow == index
     sent, arrived = certificate.sent_ns[rows], certificate.arrived_ns[rows]
-    what = f"{name} flow: a run alone sends so"
+    what = f"{name} flow: matches a run alone"
     if len(sent) != len(played.sent_ns):
         return Finding(what, False, f"{len(played.sent_ns)} packets instead of {len(sent)}")
     differ = np.flatnonzero((sent != played.sent_ns) | (arrived != played.arrived_ns))

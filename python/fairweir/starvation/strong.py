@@ -150,7 +150,7 @@ def _against(
     jitter = {"kind": "trajectory", "points": points, "interpolation": "linear"}
     return dumbbell(
         f"{cca_name(cca)}-strong",
-        f"A flow of {cca_name(cca)} on {link} is shown queueing delays of up to {delay_ms.max():.4g} ms.",
+        f"A flow of {cca_name(cca)} on {link} sees queueing delays of up to {delay_ms.max():.4g} ms.",
         rate=link,
         buffer=links.BUFFER,
         flow_tables=[links.flow_of(cca, rtprop, jitter=jitter)],

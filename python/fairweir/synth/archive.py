@@ -60,13 +60,13 @@ class Archive:
             asked = kept.read(head)
         except (OSError, ValueError, NotBelievedError) as error:
             raise ConfigError(
-                f"cannot keep a search here: {error}", source=str(self.directory), hint="give another --out"
+                f"cannot store a search here: {error}", source=str(self.directory), hint="choose another --out"
             ) from None
         if asked.get("fingerprint") != query.fingerprint:
             raise ConfigError(
                 f"this directory holds another search, of `{asked.get('query')}`",
                 source=str(head),
-                hint="give another --out, or remove the directory; the query may have changed since",
+                hint="choose another --out, or remove the directory; the query may have changed since",
             )
         return _believed(self.directory / FINDINGS, verifier)
 

@@ -238,7 +238,7 @@ class _Loop:
         if finding.trace is not None:
             self._survivors.kill(steps_of(finding.trace, self._space.family))
             if self._survivors.kills(finding.candidate) is None:
-                raise SolverError(f"a counterexample does not follow its own candidate: {finding.candidate}")
+                raise SolverError(f"a counterexample does not match its own candidate: {finding.candidate}")
         else:
             self._survivors.settle(self._space.class_of(finding.candidate))
             self.settled.add(self._space.class_of(finding.candidate))

@@ -106,7 +106,7 @@ class _Processes:
             return future.result()
         except ProcessExpired as error:
             raise SolverError(
-                f"a worker died with exit code {error.exitcode}", hint="the same command goes on where this one stopped"
+                f"a worker died with exit code {error.exitcode}", hint="run the same command to resume"
             ) from error
 
     def control(self) -> Check:
@@ -125,5 +125,5 @@ def _become_worker(query: Query, budget: Budget, solvers: Sequence[SolverName]) 
 
 def _check(candidate: Candidate) -> Finding:
     if _verifier is None:
-        raise SolverError("a worker was asked before it was ready")
+        raise SolverError("a worker got a task before it was ready")
     return _verifier.check(candidate)

@@ -207,9 +207,9 @@ class Query(_Table):
             raise ConfigError(f"points must be at most {MAX_STEPS + 1}: `{self.points}`", key="points")
         if self.objectives.large_loss is not LargeLoss.NEVER and not self.buffer.is_finite:
             raise ConfigError(
-                f"large losses cannot occur with an infinite buffer: `{self.objectives.large_loss}`",
+                f"an infinite buffer loses nothing: `{self.objectives.large_loss}`",
                 key="objectives.large_loss",
-                hint="leave it out, or take a finite buffer",
+                hint="leave it out, or use a finite buffer",
             )
         shape, rates = self.template.shape, self.template.rates
         try:
@@ -244,9 +244,9 @@ class Query(_Table):
             readable = {*self.family.names, "alpha", ""}
             if atom.name not in readable:
                 raise ConfigError(
-                    f"`{atom.name}` is no belief on a {self.model} link",
+                    f"`{atom.name}` is not a belief on a {self.model} link",
                     key=here,
-                    hint=f"there are {', '.join(self.family.names)}, alpha, MSS and R",
+                    hint=f"beliefs are {', '.join(self.family.names)}, alpha, MSS and R",
                 )
             unit = unit or form.unit
             if form.unit is not unit:
@@ -258,16 +258,16 @@ class Query(_Table):
                 )
             if not factors or len(set(factors)) < len(factors):
                 shown = ", ".join(map(str, factors))
-                raise ConfigError(f"coefficients must be some, and different: `[{shown}]`", key=here)
+                raise ConfigError(f"coefficients must be distinct, at least one: `[{shown}]`", key=here)
             if atom in found:
                 raise ConfigError(f"two names for one quantity: `{name}`", key=here)
             found[atom] = list(factors)
         if not found:
-            raise ConfigError("a group of coefficients is empty", key=key, hint="write as { C_L = [-1, 0, 1] }")
+            raise ConfigError("a group of coefficients is empty", key=key, hint="write it like { C_L = [-1, 0, 1] }")
         return found
 
 
 def _only_atom(form: LinearForm, name: str) -> Atom:
     if len(form.terms) != 1 or form.terms[0][1] != 1:
-        raise FormError("is not one quantity", f"write a quantity alone, as `C_L` or `q_U/R`, not `{name}`")
+        raise FormError("is not one quantity", f"write a single quantity, such as `C_L` or `q_U/R`, not `{name}`")
     return form.terms[0][0]

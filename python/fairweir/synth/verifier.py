@@ -144,13 +144,13 @@ class Verifier:
         """
         check = self._ask_cases([])
         if check.verdict is Satisfiable.UNKNOWN:
-            raise SolverError(f"no sender is known that breaks the invariant: {check.reason}", hint="raise --budget")
+            raise SolverError(f"no sender is known that violates the invariant: {check.reason}", hint="raise --budget")
         if check.verdict is Satisfiable.SAT:
             return check
         self._has_trace([], f"no trace of {self.query.points} points meets the assumptions of `{self.query.name}`")
         raise VacuousError(
-            f"vacuous: no sender can break the invariant of `{self.query.name}`",
-            hint="every candidate would be a solution: ask for more, or for longer traces",
+            f"vacuous: no sender can violate the invariant of `{self.query.name}`",
+            hint="every candidate would be a solution: require more, or use longer traces",
         )
 
     def _has_trace(self, decisions: Sequence[z3.BoolRef], otherwise: str) -> float:
@@ -158,10 +158,13 @@ class Verifier:
         check = self._ask(Prepared(self.system.assertions()), decisions)
         if check.verdict is Satisfiable.UNSAT:
             raise VacuousError(
-                f"vacuous: {otherwise}", hint="every candidate would be a solution: look for bounds that leave no trace"
+                f"vacuous: {otherwise}",
+                hint="every candidate would be a solution: look for bounds that exclude every trace",
             )
         if check.verdict is Satisfiable.UNKNOWN:
-            raise SolverError(f"no trace is known that meets the assumptions: {check.reason}", hint="raise --budget")
+            raise SolverError(
+                f"no trace is known that satisfies the assumptions: {check.reason}", hint="raise --budget"
+            )
         return check.cpu_s
 
     def question(self, candidate: Candidate) -> str:

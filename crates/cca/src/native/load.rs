@@ -80,8 +80,9 @@ pub fn load(path: &Path) -> Result<Loaded, BuildError> {
         reason,
         hint: hint.to_owned(),
     };
-    let place = path.canonicalize().map_err(|e| bad(e.to_string(), "give the path from the working directory"))?;
-    let content = fs::read(&place).map_err(|e| bad(e.to_string(), "a C source, as the kernel wants it"))?;
+    let place =
+        path.canonicalize().map_err(|e| bad(e.to_string(), "write the path relative to the working directory"))?;
+    let content = fs::read(&place).map_err(|e| bad(e.to_string(), "use a C source in the kernel's style"))?;
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (place, content);
     if let Some(loaded) = cache.get(&key) {
@@ -118,7 +119,7 @@ fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
     let compiler = std::env::var_os("CC").filter(|cc| !cc.is_empty()).unwrap_or_else(|| "cc".into());
     let not_started = |e: Error| match e.kind() {
         ErrorKind::NotFound => Refusal {
-            reason: format!("there is no C compiler `{}`", compiler.display()),
+            reason: format!("C compiler not found: `{}`", compiler.display()),
             hint: "install one (`apt-get install gcc`), or name one in the environment variable CC",
         },
         _ => Refusal { reason: format!("`{}`: {e}", compiler.display()), hint: "is CC a C compiler?" },
@@ -128,8 +129,8 @@ fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
     let includes = Includes::of(source, &include);
     if let Some(file) = includes.refused(&compiler, &reading).map_err(not_started)? {
         return Err(Refusal {
-            reason: format!("it includes `{file}`, which is neither beside it nor a header of the system"),
-            hint: "put what it includes into its own folder",
+            reason: format!("it includes `{file}`, which is neither in its folder nor a system header"),
+            hint: "put included files into its own folder",
         });
     }
     let run = Command::new(&compiler)
@@ -142,7 +143,7 @@ fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
         .map_err(not_started)?;
     if !run.status.success() {
         return Err(Refusal {
-            reason: format!("the C compiler refuses it:\n{}", includes.shown(&String::from_utf8_lossy(&run.stderr))),
+            reason: format!("the C compiler rejects it:\n{}", includes.shown(&String::from_utf8_lossy(&run.stderr))),
             hint: "include \"tcp.h\"; it has what a CCA may use of the kernel",
         });
     }
@@ -206,7 +207,7 @@ fn take(source: &Path, (bytes, library): (Vec<u8>, Library)) -> Result<Module, R
         [one] => one,
         several => several.iter().find(|name| *name == stem).ok_or_else(|| Refusal {
             reason: format!("there are several congestion controllers: {}", several.join(", ")),
-            hint: "give the file the name of the one that is meant",
+            hint: "name the file after the controller to use",
         })?,
     };
     // The library is never closed, so that hooks and tables live as long as the process.

@@ -57,7 +57,7 @@ impl Param {
                 (number * FRACTION_UNITS).round() as u64
             }
             Unit::Micros => {
-                let text = value.as_str().ok_or_else(|| wants("a time with its unit, as \"10ms\""))?;
+                let text = value.as_str().ok_or_else(|| wants("a time with its unit, such as \"10ms\""))?;
                 let time: Dur = text.parse().map_err(|e| format!("`{}`: {e}", self.name))?;
                 if !time.as_nanos().is_multiple_of(1_000) {
                     return Err(format!("`{}` is in whole microseconds: `{text}`", self.name));
@@ -65,7 +65,7 @@ impl Param {
                 time.as_micros()
             }
             Unit::Rate => {
-                let text = value.as_str().ok_or_else(|| wants("a rate with its unit, as \"10Mbps\""))?;
+                let text = value.as_str().ok_or_else(|| wants("a rate with its unit, such as \"10Mbps\""))?;
                 let rate: Rate = text.parse().map_err(|e| format!("`{}`: {e}", self.name))?;
                 rate.bytes_per_sec()
             }
@@ -160,7 +160,7 @@ mod tests {
     fn wrong_parameters_are_refused_with_key_value_and_range() {
         let refusal = |given: Value| read(&table(), &given).unwrap_err();
         assert!(refusal(json!({"thta": "1ms"})).contains("unknown field `thta`, expected one of `theta`"));
-        assert_eq!(refusal(json!({"theta": 5})), "`theta` is a time with its unit, as \"10ms\", not `5`");
+        assert_eq!(refusal(json!({"theta": 5})), "`theta` is a time with its unit, such as \"10ms\", not `5`");
         assert_eq!(refusal(json!({"theta": "5s"})), "`theta` must be from \"100us\" to \"1s\": \"5s\"");
         assert_eq!(refusal(json!({"theta": "1500ns"})), "`theta` is in whole microseconds: `1500ns`");
         assert_eq!(refusal(json!({"weight": -1})), "`weight` is a non-negative number, not `-1`");

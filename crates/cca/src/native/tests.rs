@@ -439,7 +439,7 @@ fn messages_of_the_compiler_show_no_other_file() {
     let (_folder, secret) = secret();
     let path = secret.display();
     let (reason, hint) = refusal("include.bpf.c", &format!("#include \"{path}\"\n"));
-    assert_eq!(reason, format!("it includes `{path}`, which is neither beside it nor a header of the system"));
+    assert_eq!(reason, format!("it includes `{path}`, which is neither in its folder nor a system header"));
     assert!(hint.contains("its own folder"));
     for text in [
         format!("#define FILE \"{path}\"\n#include FILE\n"),

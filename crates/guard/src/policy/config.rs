@@ -67,7 +67,7 @@ pub(crate) fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<Rate, D::Error>
     impl Visitor<'_> for Text {
         type Value = Rate;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a rate with its unit, as \"10Mbps\"")
+            f.write_str("a rate with its unit, such as \"10Mbps\"")
         }
         fn visit_str<E: Error>(self, text: &str) -> Result<Rate, E> {
             let rate: Rate = text.parse().map_err(|e: ParseError| E::custom(format!("{e}: {}", e.hint())))?;

@@ -81,9 +81,9 @@ pub enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::Unmanaged => f.write_str("no rule is about it"),
+            Why::Unmanaged => f.write_str("no rule matches"),
             Why::TooYoung => f.write_str("too young to judge"),
-            Why::NoLoss { service } => write!(f, "{service} has lost nothing yet"),
+            Why::NoLoss { service } => write!(f, "no loss of {service} seen yet"),
             Why::Share { service, model, loss_event_rate, service_mbps, flows } => write!(
                 f,
                 "share of {service}: {service_mbps:.2} Mbit/s by {model} at a loss event rate of {loss_event_rate:.2e}, \
@@ -97,7 +97,7 @@ impl fmt::Display for Why {
                 Class::Near => "near its target",
                 Class::Above => "above its target",
             }),
-            Why::Unused => f.write_str("let go: uses less than half of its target"),
+            Why::Unused => f.write_str("released: uses less than half of its target"),
             Why::Background { service, qdelay } => {
                 write!(f, "{service} is background, queueing delay {:.1} ms", qdelay.as_millis_f64())
             }

@@ -110,7 +110,7 @@ fn losses_before_a_window_can_have_its_effect_halve_nothing() {
 fn a_service_that_loses_nothing_is_left_alone() {
     let decisions = play("[service]", flows(1, 3, 5.0), 3, None);
     assert!(decisions.iter().all(|(_, decision)| decision.window.is_none()), "{decisions:?}");
-    assert_eq!(decisions[0].1.why.to_string(), "0.0.0.1 has lost nothing yet");
+    assert_eq!(decisions[0].1.why.to_string(), "no loss of 0.0.0.1 seen yet");
 }
 
 #[test]

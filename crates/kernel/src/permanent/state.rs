@@ -75,7 +75,7 @@ impl State {
         fs::create_dir_all(directory).map_err(|e| match e.kind() {
             ErrorKind::PermissionDenied => KernelError::Missing {
                 what: format!("no right to write to {}", directory.display()),
-                hint: "controllers are loaded for good as root",
+                hint: "loading a controller permanently needs root",
             },
             _ => KernelError::io(what())(e),
         })?;

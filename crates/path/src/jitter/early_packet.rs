@@ -52,15 +52,19 @@ impl EarlyPacketConfig {
         const CHOICE: &str = "choose by time (`at`, `every`) or by number (`packet`, `every_packets`)";
         match (self.at, self.packet) {
             (None, None) => return Err(ConfigError::new("at", "is missing: no packet is chosen", CHOICE)),
-            (Some(_), Some(_)) => return Err(ConfigError::new("packet", "is a second choice beside `at`", CHOICE)),
+            (Some(_), Some(_)) => return Err(ConfigError::new("packet", "cannot be combined with `at`", CHOICE)),
             (Some(at), None) => check_dur("at", at.since(Time::ZERO))?,
             (None, Some(_)) => {}
         }
         if self.every.is_some() && self.at.is_none() {
-            return Err(ConfigError::new("every", "repeats a choice by time, and there is none", CHOICE));
+            return Err(ConfigError::new("every", "repeats a choice by time, but `at` is missing", CHOICE));
         }
         if self.every_packets.is_some() && self.packet.is_none() {
-            return Err(ConfigError::new("every_packets", "repeats a choice by number, and there is none", CHOICE));
+            return Err(ConfigError::new(
+                "every_packets",
+                "repeats a choice by number, but `packet` is missing",
+                CHOICE,
+            ));
         }
         if self.every_packets == Some(0) {
             return Err(ConfigError::new("every_packets", "must be positive: `0`", "leave it out for a single packet"));

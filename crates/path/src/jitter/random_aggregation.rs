@@ -39,14 +39,14 @@ impl RandomAggregationConfig {
             return Err(ConfigError::new(
                 "max",
                 format!("must be at least a microsecond: `{}`", self.max),
-                "shorter waits leave no trace on packets",
+                "shorter waits have no effect on packets",
             ));
         }
         if self.rate * self.max == Bytes::ZERO {
             return Err(ConfigError::new(
                 "rate",
                 format!("is too low for a byte to pass in {}: `{}`", self.max, self.rate),
-                "give the bottleneck's rate",
+                "use the bottleneck's rate",
             ));
         }
         self.counts_as.map_or(Ok(()), |bytes| check_packet("counts_as", bytes))

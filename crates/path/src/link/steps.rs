@@ -36,7 +36,7 @@ impl StepsConfig {
             return Err(ConfigError::new(
                 "steps.0.at",
                 format!("the first step must be at 0s: `{at}`"),
-                "say at which rate the link starts",
+                "set the initial rate of the link",
             ));
         }
         let last = self.steps.len() - 1;

@@ -24,7 +24,7 @@ SOCKET_BUFFER = "11000pkts"
 """16 MB, the published limit: what the box can hold at most."""
 
 EXPECTED = {
-    "frcc": "near 1, even at 128 ms (FRCC figure 21)",
+    "frcc": "close to 1, even at 128 ms (FRCC figure 21)",
     "copa": "starves the aggregated flow (FRCC figures 2 and 21)",
     "cubic": "starves the flows without aggregation (FRCC figure 2); by the box, not by its ACKs: see aggregation-bare",
     "reno": "starves the flows without aggregation (FRCC figure 2); by the box, not by its ACKs: see aggregation-bare",
@@ -39,7 +39,9 @@ CLAIMS = (
         expectations=EXPECTED,
     ),
     Claim(
-        metric="aggregated_gain", title="who wins", text="throughput of the aggregated flow by the mean of the others"
+        metric="aggregated_gain",
+        title="who wins",
+        text="throughput of the aggregated flow divided by the mean of the others",
     ),
     Claim(metric="utilization", title="efficiency", text="the link is used", threshold=thresholds.HALF_USED),
 )
@@ -57,7 +59,7 @@ def _aggregated(
         tables[0] |= {"access": {"rate": str(rate)}, "rwnd": SOCKET_BUFFER}
     return dumbbell(
         name,
-        f"three flows; the ACKs of the first are held for {hold} and let go in bursts",
+        f"three flows; the ACKs of the first are held for {hold} and released in bursts",
         rate=rate,
         buffer=subject.buffer,
         flow_tables=tables,

@@ -32,7 +32,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     ]
     return dumbbell(
         "arrivals",
-        f"{n} flows, each enters {stagger.s:g} s after the last and leaves in the same order",
+        f"{n} flows, each arrives {stagger.s:g} s after the one before; they leave in the same order",
         rate=RATE,
         buffer=subject.buffer,
         flow_tables=tables,
@@ -93,8 +93,9 @@ def _late_jain(reading: Reading) -> float | None:
 ARRIVALS = Family(
     name="arrivals",
     title="Staggered arrivals and departures",
-    question="How long until flows share again after one comes or goes?",
-    setup=f"{RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; a flow enters every {STAGGER.s:g} s, then one leaves as often",
+    question="How long does it take to return to fair shares after a flow arrives or leaves?",
+    setup=f"{RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; a flow arrives every {STAGGER.s:g} s, then one leaves every "
+    f"{STAGGER.s:g} s",
     axis=Axis(name="flows", scale="linear"),
     places=places("flows", quick=[2], default=[4], deep=[2, 4, 8]),
     scenario=_scenario,
@@ -107,14 +108,14 @@ ARRIVALS = Family(
         Claim(
             metric="late_jain",
             title="convergence",
-            text=f"flows share within {(2 * STAGGER / 3).s:g} s of an arrival or departure",
+            text=f"shares are fair within {(2 * STAGGER / 3).s:g} s of an arrival or departure",
             threshold=thresholds.CONVERGED,
             expectations={"frcc": "tens of seconds (FRCC section 7)", "vegas": "late-comers see an inflated base RTT"},
         ),
         Claim(
             metric="settling_s",
             title="settling time",
-            text="mean time from an arrival or departure until throughputs are even",
+            text="mean time from an arrival or departure until shares are fair",
             expectations={"frcc": "a round is 3 s with four flows; tens of seconds (FRCC section 7)"},
         ),
         Claim(metric="utilization", title="efficiency", text="the link is used", threshold=thresholds.EFFICIENT),

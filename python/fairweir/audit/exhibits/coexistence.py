@@ -36,7 +36,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
     own, other = start_times(seed, 2, Duration.from_s(5))
     return dumbbell(
         "coexistence",
-        f"one flow beside one of {incumbent}, buffer {buffer_bdp:g} BDP",
+        f"one flow competing with one of {incumbent}, buffer {buffer_bdp:g} BDP",
         rate=RATE,
         buffer=f"{buffer_bdp:g}bdp",
         flow_tables=[
@@ -71,9 +71,9 @@ ALL = _names(INCUMBENTS, tuple(BUFFERS_BDP))
 
 COEXISTENCE = Family(
     name="coexistence",
-    title="Beside CUBIC, Reno and BBR",
+    title="Coexistence with CUBIC, Reno and BBR",
     question="Does it starve deployed algorithms, and do they starve it?",
-    setup=f"one flow beside one incumbent, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, shallow and deep buffers",
+    setup=f"one flow and one incumbent, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, shallow and deep buffers",
     axis=Axis(name="incumbent and buffer", scale="category"),
     places=categories(quick=_names(("cubic",), ("1 BDP",)), default=ALL, deep=ALL),
     scenario=_scenario,
@@ -89,14 +89,14 @@ COEXISTENCE = Family(
     claims=(
         Claim(
             metric="harm_done",
-            title="does it starve incumbents",
-            text="CUBIC, Reno and BBR beside it are not starved",
+            title="harm to incumbents",
+            text="competing CUBIC, Reno and BBR flows are not starved",
             threshold=thresholds.STARVED,
             expectations={"bbr": "takes most of a shallow buffer's link from loss-based flows"},
         ),
         Claim(
             metric="harm_taken",
-            title="do incumbents starve it",
+            title="harm by incumbents",
             text="it is not starved by CUBIC, Reno or BBR",
             threshold=thresholds.STARVED,
             expectations={

@@ -16,14 +16,15 @@ RATE_PER_FLOW = Rate.from_mbps(2)
 EVEN = Threshold(
     bound=0.8,
     direction=Direction.AT_LEAST,
-    reason="with many flows the extremes say little and the index is the usual measure; 0.8 leaves room for slow"
+    reason="with many flows the extremes carry little information and Jain's index is the usual measure; 0.8 leaves "
+    "room for slow"
     " convergence among windows of a few packets",
-    source="RFC 9743 section 5.1.4, which gives no number; 0.9 is the bound for a handful of flows",
+    source="RFC 9743 section 5.1.4, which states no number; 0.9 is the bound for a handful of flows",
 )
 NO_COLLAPSE = Threshold(
     bound=0.1,
     direction=Direction.AT_MOST,
-    reason="a tenth of all packets lost for good is on the way to congestion collapse",
+    reason="a permanent loss of a tenth of all packets approaches congestion collapse",
     source="RFC 9743 sections 5.1.1 and 5.1.3",
 )
 
@@ -45,7 +46,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
 CROWD = Family(
     name="many-flows",
     title="Many flows",
-    question="Do many flows share, and does the link survive them?",
+    question="Do many flows share a link fairly and without heavy loss?",
     setup=f"rtprop {RTPROP.ms:g} ms, a link of {RATE_PER_FLOW.mbps:g} Mbps for each flow",
     axis=Axis(name="flows", scale="log"),
     places=places("flows", quick=[32], default=[100], deep=[32, 100, 320]),
@@ -54,13 +55,13 @@ CROWD = Family(
     claims=(
         Claim(
             metric="jain",
-            title="fairness in a crowd",
-            text="many flows share the link",
+            title="fairness among many flows",
+            text="many flows get fair shares",
             threshold=EVEN,
             expectations={"frcc": "slow: with 100 flows the RTT is 1 s, and a round of 20 slots takes 83 s"},
         ),
         Claim(metric="utilization", title="efficiency", text="the link is used", threshold=thresholds.EFFICIENT),
-        Claim(metric="loss_rate", title="loss in a crowd", text="losses stay small", threshold=NO_COLLAPSE),
+        Claim(metric="loss_rate", title="loss with many flows", text="losses stay small", threshold=NO_COLLAPSE),
     ),
 )
 

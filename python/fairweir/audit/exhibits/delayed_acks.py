@@ -46,9 +46,9 @@ def _laws(cca: str) -> Mapping[str, Law]:
 DELAYED_ACKS = Family(
     name="delayed-acks",
     title="Delayed ACKs on one of two flows",
-    question="How much does a receiver that acknowledges less often cost its flow?",
+    question="How much throughput does a flow lose if its receiver acknowledges less often?",
     setup=f"two flows, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, buffer of 60 packets",
-    axis=Axis(name="packets an ACK", scale="linear"),
+    axis=Axis(name="packets per ACK", scale="linear"),
     places=places("packets", quick=[4], default=[1, 2, 4, 8], deep=[1, 2, 4, 8, 16]),
     scenario=_scenario,
     metrics=(readings.RATIO, DISTURBED_GAIN, readings.UTILIZATION, readings.RTT, readings.LOSS),

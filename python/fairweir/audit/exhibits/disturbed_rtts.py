@@ -58,7 +58,7 @@ POISONING = Family(
     name="poisoned-rtprop",
     title="Rtprop poisoned by an early packet",
     question="Does one sample that is 1 ms too small make a flow give up its share?",
-    setup=f"{RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; one packet every {REPEAT} sees {(RTPROP - EARLY).ms:g} ms",
+    setup=f"{RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms; one packet every {REPEAT} observes {(RTPROP - EARLY).ms:g} ms",
     axis=Axis(name="poisoned flow", scale="category"),
     places=categories(quick=list(POISONED), default=list(POISONED), deep=list(POISONED)),
     scenario=_poisoned,
@@ -67,7 +67,7 @@ POISONING = Family(
         Claim(
             metric="solo_utilization",
             title="efficiency when poisoned",
-            text="a lone flow with a min RTT 1 ms too small uses the link",
+            text="a single flow whose min RTT is 1 ms too small utilises the link",
             threshold=thresholds.HALF_USED,
             expectations={"copa": "1/(δ·1 ms) = 2 packets a ms = 24 Mbps, 20 % (docs/derivations.md)"},
         ),
@@ -99,7 +99,9 @@ GRID = Family(
             expectations={"pcc_vivace": "9.9 against 99.4 Mbps at 60 ms (starvation paper section 5.3)"},
         ),
         Claim(
-            metric="disturbed_gain", title="who loses", text="throughput of the flow on the grid by that of the other"
+            metric="disturbed_gain",
+            title="who loses",
+            text="throughput of the flow on the grid divided by that of the other",
         ),
     ),
     traced=lambda depth: (60.0,),

@@ -23,7 +23,7 @@ GAP = Duration.from_s(12)
 COMPARABLE = Threshold(
     bound=2.0,
     direction=Direction.AT_MOST,
-    reason="short flows should not be worse off than with the slow start that everyone has; twice is lenient",
+    reason="short flows should not be slower than with standard slow start; twice is lenient",
     source="RFC 9743 section 5.1.5; RFC 6928 (initial window of 10)",
 )
 
@@ -84,7 +84,7 @@ def _mean_time(reading: Reading) -> Duration:
 FINITE = Family(
     name="finite-flows",
     title="Finite flows",
-    question="Are short transfers as quick as with the slow start that everyone has?",
+    question="Do short transfers complete as fast as with standard slow start?",
     setup=f"transfers over an idle link, {RATE.mbps:g} Mbps, rtprop {RTPROP.ms:g} ms, initial window {INITIAL_CWND}",
     axis=Axis(name="size", unit="packets", scale="log"),
     places=places("packets", quick=[100], default=[10, 100, 1000, 10000], deep=[10, 30, 100, 300, 1000, 3000, 10000]),
@@ -97,11 +97,11 @@ FINITE = Family(
         Claim(
             metric="slowdown",
             title="completion times",
-            text="transfers end within twice the time of a slow start",
+            text="transfers complete within twice the time of standard slow start",
             threshold=COMPARABLE,
             expectations={
-                "frcc": "grows by a packet an ACK event, as slow start does",
-                "pcc_vivace": "one step an RTT",
+                "frcc": "grows by one packet per ACK, like slow start",
+                "pcc_vivace": "one step per RTT",
             },
         ),
     ),

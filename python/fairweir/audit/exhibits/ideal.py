@@ -26,8 +26,8 @@ CLAIMS = (
         threshold=thresholds.FAIR,
         expectations={
             "frcc": "1 (FRCC theorem 6.1)",
-            "reno": "1 in time; a sawtooth is W/2 RTTs, so at 1 Gbps and more in hours (RFC 3649)",
-            "vegas": "late-comers take a standing queue for propagation and get more",
+            "reno": "1 eventually; a sawtooth is W/2 RTTs, so at 1 Gbps and more in hours (RFC 3649)",
+            "vegas": "late-comers mistake a standing queue for propagation delay and get more",
             "pcc_allegro": "no contract: any split (thesis table 5.1)",
             "pcc_vivace": "no contract: any split (thesis table 5.1)",
         },
@@ -38,7 +38,7 @@ CLAIMS = (
         title="RTT law",
         text="the mean RTT follows the CCA's law",
         expectations={
-            "frcc": "R + θ n, and about 15 ms of probes on top (docs/derivations.md)",
+            "frcc": "R + θ n, plus about 15 ms of probes (docs/derivations.md)",
             "reno": "4R is the full buffer; the sawtooth's mean is near 3R",
             "cubic": "4R is the full buffer; the sawtooth's mean is near 3.6R",
         },
@@ -100,8 +100,9 @@ def _over_counts(subject: Subject, place: Place, seed: int, patience: float) -> 
 RATE = Family(
     name="ideal-rate",
     title="Ideal link, over rates",
-    question="Are flows fair and the link used, whatever its rate?",
-    setup=f"{FLOWS} flows, rtprop {BASE_RTPROP.ms:g} ms, no jitter; buffer 3 BDP for CCAs that fill any, else 100 BDP",
+    question="Are shares fair and is the link utilised at every rate?",
+    setup=f"{FLOWS} flows, rtprop {BASE_RTPROP.ms:g} ms, no jitter; buffer 3 BDP for CCAs that fill any buffer, "
+    "otherwise 100 BDP",
     axis=Axis(name="link rate", unit="Mbps", scale="log"),
     places=places(
         "Mbps",
@@ -119,7 +120,7 @@ RATE = Family(
 RTPROP = Family(
     name="ideal-rtprop",
     title="Ideal link, over rtprops",
-    question="Are flows fair and the link used, whatever the propagation delay?",
+    question="Are shares fair and is the link utilised at every propagation delay?",
     setup=f"{FLOWS} flows of one rtprop, {LINK_RATE.mbps:g} Mbps, no jitter",
     axis=Axis(name="rtprop", unit="ms", scale="log"),
     places=places("ms", quick=[20, 100], default=[10, 20, 50, 100, 200], deep=[5, 10, 20, 50, 100, 150, 200]),
@@ -132,7 +133,7 @@ RTPROP = Family(
 COUNT = Family(
     name="ideal-flows",
     title="Ideal link, over numbers of flows",
-    question="Are flows fair and the link used, whatever their number?",
+    question="Are shares fair and is the link utilised for any number of flows?",
     setup=f"rtprop {BASE_RTPROP.ms:g} ms, {LINK_RATE.mbps:g} Mbps, no jitter",
     axis=Axis(name="flows", scale="linear"),
     places=places("flows", quick=[1, 4], default=[1, 2, 4, 8], deep=[1, 2, 3, 4, 6, 8, 12, 16]),

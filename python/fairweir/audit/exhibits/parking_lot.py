@@ -22,7 +22,7 @@ RATE, RTPROP = Rate.from_mbps(100), Duration.from_ms(10)
 NO_WORSE_THAN_SQUARE = Threshold(
     bound=1.0,
     direction=Direction.AT_MOST,
-    reason="hops squared is what contracts as steep as 1/s² give; worse is steeper than any deployed contract",
+    reason="contracts as steep as 1/s² give hops squared; no deployed contract is steeper",
     source="thesis table 6.2 (unfairness with k hops: k for Vegas and Copa, k² for Swift); FRCC section 6.5",
 )
 
@@ -71,8 +71,8 @@ def _laws(cca: str) -> Mapping[str, Law]:
 PARKING_LOT = Family(
     name="parking-lot",
     title="Parking lot, over hops",
-    question="What is left for a flow that crosses several bottlenecks?",
-    setup=f"{RATE.mbps:g} Mbps a hop, rtprop {RTPROP.ms:g} ms for all flows, one short flow a hop",
+    question="How much throughput does a flow get that crosses several bottlenecks?",
+    setup=f"{RATE.mbps:g} Mbps per hop, rtprop {RTPROP.ms:g} ms for all flows, one short flow per hop",
     axis=Axis(name="hops", scale="linear"),
     places=places("hops", quick=[2], default=[2, 3, 4, 5], deep=[2, 3, 4, 5, 6]),
     scenario=_scenario,
@@ -85,7 +85,7 @@ PARKING_LOT = Family(
         Claim(
             metric="short_by_long_by_square",
             title="multi-bottleneck unfairness",
-            text="the long flow loses at most hops squared against the short ones",
+            text="a short flow gets at most hops squared times the rate of the long flow",
             threshold=NO_WORSE_THAN_SQUARE,
             expectations={
                 "frcc": "between hops and hops² (FRCC figure 22)",
@@ -93,7 +93,7 @@ PARKING_LOT = Family(
                 "vegas": "hops: proportional fairness (docs/derivations.md)",
                 "bbr": "worse than hops² (FRCC figure 22)",
                 "cubic": "worse than hops² (FRCC figure 22)",
-                "reno": "square root of hops by its loss rates, more by its RTTs (docs/derivations.md)",
+                "reno": "square root of hops from its loss rates, more from its RTTs (docs/derivations.md)",
             },
         ),
     ),

@@ -25,8 +25,8 @@ LITTLE_LOSS = Threshold(
     bound=0.1,
     direction=Direction.AT_MOST,
     reason="a sender that keeps losing a tenth of what it sends ignores the policer",
-    source="RFC 9743 section 5.1.3, protection against high packet loss, gives no number; BBR itself takes 20 % loss"
-    " as the sign of a policer (Linux's net/ipv4/tcp_bbr.c, bbr_lt_loss_thresh)",
+    source="RFC 9743 section 5.1.3, protection against high packet loss, states no number; BBR itself takes 20 % loss"
+    " as an indication of a policer (Linux's net/ipv4/tcp_bbr.c, bbr_lt_loss_thresh)",
 )
 
 
@@ -54,7 +54,7 @@ def _use(reading: Reading) -> float:
 POLICER = Family(
     name="policer",
     title="Token-bucket policer",
-    question="Does a flow find the rate of a policer without losing much?",
+    question="Does a flow find a policer's rate without heavy loss?",
     setup=f"one flow, rtprop {RTPROP.ms:g} ms, link {LINK.mbps:g} Mbps, policed to {POLICED.mbps:g} Mbps",
     axis=Axis(name="bucket", unit="BDP", scale="log"),
     places=places("BDP", quick=[1], default=[1, 4], deep=[0.125, 0.25, 0.5, 1, 2, 4]),
@@ -63,7 +63,7 @@ POLICER = Family(
     claims=(
         Claim(
             metric="policed_use",
-            title="use of the policed rate",
+            title="utilisation of the policed rate",
             text="the policed rate is used",
             threshold=GOOD_USE,
         ),

@@ -17,8 +17,10 @@ RATE, RTPROP = Rate.from_mbps(48), Duration.from_ms(40)
 BACKED_OFF = Threshold(
     bound=0.1,
     direction=Direction.AT_MOST,
-    reason="at such loss a sender should stop, or fall to a packet an RTT and less; a tenth of the link is 16 of them",
-    source="RFC 9743 section 5.1.1 (full backoff), which names RFC 3714 and no number; RFC 3714 takes 30 % as extreme",
+    reason="at such loss a sender should stop, or slow down to at most one packet per RTT; a tenth of the link is 16 "
+    "of them",
+    source="RFC 9743 section 5.1.1 (full backoff), which cites RFC 3714 and states no number; RFC 3714 takes 30 % as "
+    "extreme",
 )
 
 
@@ -79,7 +81,7 @@ HEAVY_LOSS = Family(
             expectations={
                 "bbr": "keeps its rate up to 20 % loss, the headroom of its probes; above it the rate decays",
                 "frcc": "no reaction to loss (docs/ccas/frcc.md)",
-                "pcc_allegro": "collapses above 5 % loss, by its utility (docs/derivations.md)",
+                "pcc_allegro": "collapses above 5 % loss, because of its utility function (docs/derivations.md)",
             },
         ),
     ),

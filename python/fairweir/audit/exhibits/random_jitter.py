@@ -77,7 +77,8 @@ def _family(rate: Rate, rtprop: Duration) -> Family:
     return Family(
         name=name,
         title=f"Random aggregation, {rate.mbps:g} Mbps and {rtprop.ms:g} ms, over buffers",
-        question="Does a lone flow use the link when packets are delayed at random by up to R, whatever the buffer?",
+        question="Does a single flow utilise the link at any buffer size when packets are delayed at random by up to "
+        "R?",
         setup=f"one flow, {rate.mbps:g} Mbps, rtprop {rtprop.ms:g} ms, packets held for U[0, R), released in batches",
         axis=Axis(name="buffer", unit="BDP", scale="log"),
         places=_places(rate, rtprop),
@@ -101,7 +102,7 @@ def _family(rate: Rate, rtprop: Duration) -> Family:
                     "bbr": "uses the link, but loses O(BDP) in short buffers (thesis section 4.2.4)",
                 },
             ),
-            Claim(metric="lost_per_rtprop", title="losses under jitter", text="packets lost in an rtprop"),
+            Claim(metric="lost_per_rtprop", title="losses under jitter", text="packets lost per rtprop"),
         ),
     )
 

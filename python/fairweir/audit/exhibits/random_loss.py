@@ -53,11 +53,13 @@ LOSS_2_PERCENT = Family(
                 "cubic": "the lossy flow is starved: it backs off at each loss",
             },
         ),
-        Claim(metric="disturbed_gain", title="who loses", text="throughput of the lossy flow by that of the other"),
+        Claim(
+            metric="disturbed_gain", title="who loses", text="throughput of the lossy flow divided by that of the other"
+        ),
         Claim(
             metric="solo_utilization",
             title="efficiency under loss",
-            text="a lone flow uses the link in spite of 2 % loss",
+            text="a single flow utilises the link despite 2 % loss",
             threshold=thresholds.HALF_USED,
             expectations={
                 "pcc_allegro": "full rate (docs/derivations.md)",

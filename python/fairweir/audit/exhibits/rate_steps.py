@@ -28,8 +28,8 @@ WINDOW_S = 1.0
 IN_TIME = Threshold(
     bound=10.0,
     direction=Direction.AT_MOST,
-    reason="half of a step; Reno, which adds a packet an RTT, needs 26 s for the last one (320 to 640 packets), and to"
-    " be quicker than Reno is what CUBIC and its successors are for",
+    reason="half of a step; Reno, which adds one packet per RTT, needs 26 s for the last one (320 to 640 packets);"
+    " CUBIC and its successors were designed to be faster",
     source="RFC 9743 section 7, sudden changes in the path; RFC 9438 section 1; thesis section B.6",
 )
 USED = Threshold(
@@ -105,7 +105,7 @@ STEPS = Family(
             title="adaptation",
             text=f"{ADAPTED_SHARE:.0%} of the new rate is used within half of a step",
             threshold=IN_TIME,
-            expectations={"bbr": "a few gain cycles of 8 RTTs", "reno": "a packet an RTT: tens of seconds"},
+            expectations={"bbr": "a few gain cycles of 8 RTTs", "reno": "one packet per RTT: tens of seconds"},
         ),
         Claim(metric="utilization", title="efficiency", text="the link is used across steps", threshold=USED),
     ),

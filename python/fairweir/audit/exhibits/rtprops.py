@@ -42,7 +42,7 @@ WITHIN_RTPROP_RATIO = Threshold(
 NO_MORE_THAN_RTPROPS = Threshold(
     bound=1.0,
     direction=Direction.AT_MOST,
-    reason="throughputs should not differ by more than the rtprops do",
+    reason="the throughput ratio should not exceed the rtprop ratio",
     source="FRCC section 7, figure 20 right",
 )
 
@@ -105,8 +105,9 @@ def _ratio_by_rtprops(reading: Reading) -> float | None:
 THREE = Family(
     name="rtprops-10-20-30",
     title="Rtprops of 10, 20 and 30 ms, over rates",
-    question="Do flows with slightly different rtprops share a link, whatever its rate?",
-    setup="three flows with rtprops of 10, 20, 30 ms; buffer 3 BDP (of the longest) for CCAs that fill any, else 100",
+    question="Do flows with slightly different rtprops share a link fairly at every rate?",
+    setup="three flows with rtprops of 10, 20, 30 ms; buffer 3 BDP (of the longest) for CCAs that fill any buffer, "
+    "otherwise 100",
     axis=Axis(name="link rate", unit="Mbps", scale="log"),
     places=places(
         "Mbps", quick=[12, 96], default=[12, 24, 48, 96, 240, 1000], deep=[12, 24, 48, 72, 96, 240, 480, 1000]
@@ -117,11 +118,11 @@ THREE = Family(
         Claim(
             metric="ratio",
             title="rtprop unfairness",
-            text="throughputs differ by no more than the rtprops",
+            text="the throughput ratio does not exceed the rtprop ratio",
             threshold=WITHIN_RTPROP_RATIO,
             expectations={
                 "frcc": "1.25 at every rate (closed form, docs/derivations.md)",
-                "bbr": "starves the 10 ms flow, more and more as the rate grows (FRCC figures 1 and 20)",
+                "bbr": "starves the 10 ms flow, increasingly as the rate grows (FRCC figures 1 and 20)",
                 "copa": "grows with the rate (FRCC figure 20)",
                 "reno": "near 1 (FRCC figure 20)",
                 "cubic": "near 1 (FRCC figure 20)",

@@ -8,7 +8,7 @@ from fairweir.verdict import Direction, Threshold
 FAIR = Threshold(
     bound=2.0,
     direction=Direction.AT_MOST,
-    reason="identical flows on an ideal link have no excuse for more; beyond it flows that see the same statistic"
+    reason="identical flows on an ideal link should not exceed this; above it, flows that observe the same statistic"
     " get different rates",
     source="thesis chapter 5 (contracts); FRCC section 7, figure 19: all CCAs but one reach a Jain index near 1",
 )
@@ -21,14 +21,15 @@ BOUNDED = Threshold(
 STARVED = Threshold(
     bound=10.0,
     direction=Direction.AT_MOST,
-    reason="about ten to one is what published experiments show as starvation; RFC 9743 asks for no significant harm"
+    reason="about ten to one is what published experiments call starvation; RFC 9743 asks for no significant harm"
     " and names no number",
     source="starvation paper section 5 (8.3/107, 9.9/99.4, 10.3/99.1 Mbps); RFC 9743 section 5.2.1",
 )
 NOT_GROWING = Threshold(
     bound=0.1,
     direction=Direction.AT_MOST,
-    reason="unfairness that grows with capacity has no bound; an exponent of 0.1 is 26 % a decade, as seeds differ",
+    reason="unfairness that grows with capacity has no bound; an exponent of 0.1 is 26 % per decade, the spread over "
+    "seeds",
     source="starvation paper, definition of s-fairness; FRCC section 3",
 )
 EFFICIENT = Threshold(
@@ -40,7 +41,7 @@ EFFICIENT = Threshold(
 HALF_USED = Threshold(
     bound=0.5,
     direction=Direction.AT_LEAST,
-    reason="one disturbance should not cost more than half of the link",
+    reason="one disturbance should cost at most half of the link",
     source="starvation paper section 2, definition of f-efficiency; thesis section 4.2: 50 % without time-outs",
 )
 JITTER_USED = Threshold(

@@ -30,7 +30,7 @@ def attach(system: System, *, flow: int = 0, start: Start = Start.CONSISTENT) ->
         raise ConfigError("an infinite buffer has no size to bound", key="buffer", value=str(system.buffer))
     if Family.CCAC not in own.attached:
         raise ConfigError(
-            "bounds on the buffer rest on bounds on the rate", key="beliefs", hint="attach C_L and C_U first"
+            "bounds on the buffer need bounds on the rate", key="beliefs", hint="attach C_L and C_U first"
         )
     stem = flow if len(system.flows) > 1 else None
     lower, upper = system.reals("beta_L", stem), system.reals("beta_U", stem)

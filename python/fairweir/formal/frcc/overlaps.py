@@ -40,7 +40,7 @@ def overlaps(archive: Archive) -> Computation:
         Number(
             "two flows, 2 slots",
             "full overlap: N_T goes to 1",
-            "median qdelay by theta",
+            "median qdelay / theta",
             delays[0],
             Bound(at_least=0.85, at_most=1.25),
             1.0,
@@ -56,7 +56,7 @@ def overlaps(archive: Archive) -> Computation:
         Number(
             "two flows, 20 slots",
             "no overlap: N_T goes to N_G",
-            "median qdelay by theta",
+            "median qdelay / theta",
             delays[-1],
             Bound(at_least=1.85, at_most=2.25),
             2.0,
@@ -108,12 +108,12 @@ def draw(delays: list[float], ratios: list[float], fluid: float) -> Figure:
     left.plot(range(len(SLOTS)), delays, "o-", color=colour(0), label="packets")
     for level in (1, 2):
         left.axhline(level, linestyle=":", color="grey")
-    left.set(xticks=range(len(SLOTS)), xticklabels=SLOTS, xlabel="slots a round", ylabel="median qdelay by theta")
+    left.set(xticks=range(len(SLOTS)), xticklabels=SLOTS, xlabel="slots a round", ylabel="median qdelay / theta")
     left.set_title("two flows: N_T = 1 in full overlap, 2 without")
     names = ["FRCC's" if slots is None else str(slots) for slots in LOT_SLOTS]
     right.plot(range(len(names)), ratios, "o-", color=colour(0), label="packets")
     right.axhline(fluid, linestyle=":", color="grey", label="fluid model, no overlaps")
-    right.set(xticks=range(len(names)), xticklabels=names, xlabel="slots a round", ylabel="throughput, short by long")
+    right.set(xticks=range(len(names)), xticklabels=names, xlabel="slots a round", ylabel="throughput, short / long")
     right.set_title(f"parking lot of {HOPS} hops")
     right.legend()
     return figure

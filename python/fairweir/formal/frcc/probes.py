@@ -56,7 +56,7 @@ def probe_sizes(_: Archive) -> Computation:
                float(sum(size / capacity > jitter for size in sizes)), Bound(at_least=3, at_most=3), 3.0),
         Number("C = 600, E up to C Delta R", "a small range of delays is a large range of capacities",
                "probes of three that bound C", float(sum(map(math.isfinite, spreads[:3]))), Bound(at_most=0), "none"),
-        Number("E = gamma C Delta R, gamma 4", "larger probes bound it", "largest capacity by smallest",
+        Number("E = gamma C Delta R, gamma 4", "larger probes bound it", "maximum capacity / minimum",
                spread(gamma * capacity * jitter), Bound(within=0.01), (gamma + 1) / (gamma - 1)),
     ]  # fmt: skip
 
@@ -70,7 +70,7 @@ def probe_sizes(_: Archive) -> Computation:
             axes.loglog(delays, size / delays, label=f"E = {size:g}")
         axes.axvspan(0.05, jitter, color="#DDDDDD", label="within jitter")
         axes.axhline(capacity, color="black", linewidth=0.8, linestyle=":")
-        axes.set_xlabel("excess delay, by Delta R")
+        axes.set_xlabel("excess delay / Delta R")
         axes.set_ylabel("capacity E / excess delay (packets per Delta R)")
         axes.legend(fontsize=8)
         return sheet
@@ -114,11 +114,11 @@ def trains(_: Archive) -> Computation:
     # The first packets of the probe come back after an RTT, the last ones while those of the next RTT are sent.
     first_ms = 1.5 * 2 * WINDOW_PKTS / _PACKETS_PER_MS
     numbers = [
-        Number("bottleneck alone", "the excess delay is the probe's transmission", "largest excess by E/C",
+        Number("bottleneck alone", "the excess delay is the probe's transmission", "maximum excess / (E/C)",
                near.largest(0, first_ms), Bound(at_least=0.9, at_most=1.1), "about 1"),
-        Number("a hop as fast before it", "the immediate excess delay is more", "largest excess by E/C, first RTT",
+        Number("a hop as fast before it", "the immediate excess delay is more", "maximum excess / (E/C), first RTT",
                far.largest(0, first_ms), Bound(at_least=1.2), "more than 1"),
-        Number("a hop as fast before it", "it subsides once packets are ACK-clocked", "settled excess by E/C",
+        Number("a hop as fast before it", "it subsides once packets are ACK-clocked", "settled excess / (E/C)",
                far.settled(), Bound(at_least=0.9, at_most=1.1), "about 1"),
     ]  # fmt: skip
     return Computation(numbers, lambda: _draw_probes({"bottleneck alone": near, "a hop as fast before it": far}))
@@ -132,9 +132,9 @@ def oscillations(_: Archive) -> Computation:
         early, late = probe.swing(_FIRST_MS, _FIRST_MS + _SPAN_MS), probe.swing(_LATE_MS, _LATE_MS + _SPAN_MS)
         expected = persistent_excess(*_PAIRS[name])
         numbers += [
-            Number(name, "oscillations dampen over time", "swing of the RTT late by early", late / early,
+            Number(name, "oscillations dampen over time", "swing of the RTT, late / early", late / early,
                    Bound(at_most=0.5), "they dampen"),
-            Number(name, "the excess delay is not the transmission delay", "settled excess by E/C",
+            Number(name, "the excess delay is not the transmission delay", "settled excess / (E/C)",
                    probe.settled(), Bound(within=0.1), expected),
         ]  # fmt: skip
     return Computation(numbers, lambda: _draw_probes(probes))
@@ -149,7 +149,7 @@ def paced(_: Archive) -> Computation:
         abrupt, smooth = _probe(_one_link(rtprops, 0)), _probe(_one_link(rtprops, ramp_ms))
         probes |= {f"{name}, at once": abrupt, f"{name}, over an RTT": smooth}
         numbers.append(
-            Number(name, "pacing reduces oscillations", "swing of the RTT, paced by at once",
+            Number(name, "pacing reduces oscillations", "swing of the RTT, paced / at once",
                    smooth.swing(_FIRST_MS, _LATE_MS) / abrupt.swing(_FIRST_MS, _LATE_MS), Bound(at_most=0.8), "reduced")
         )  # fmt: skip
     return Computation(numbers, lambda: _draw_probes(probes))
@@ -179,12 +179,12 @@ def aligned_intervals(_: Archive) -> Computation:
     means = {length: np.convolve(mbps, np.ones(length) / length, "valid") / 12.0 for length in (rtt_ms // 4, rtt_ms)}
     short, whole = means[rtt_ms // 4], means[rtt_ms]
     numbers = [
-        Number("a quarter of an RTT", "not aligned: anywhere between 0 and C", "largest throughput by C",
+        Number("a quarter of an RTT", "not aligned: anywhere between 0 and C", "maximum throughput / C",
                float(short.max()), Bound(within=0.05), 1.0),
-        Number("a quarter of an RTT", "not aligned: anywhere between 0 and C", "smallest throughput by C",
+        Number("a quarter of an RTT", "not aligned: anywhere between 0 and C", "minimum throughput / C",
                float(short.min()), Bound(at_most=0.05), 0.0),
-        Number("an RTT", "aligned: cwnd/RTT", "largest throughput by C", float(whole.max()), Bound(within=0.05), 0.5),
-        Number("an RTT", "aligned: cwnd/RTT", "smallest throughput by C", float(whole.min()), Bound(within=0.05), 0.5),
+        Number("an RTT", "aligned: cwnd/RTT", "maximum throughput / C", float(whole.max()), Bound(within=0.05), 0.5),
+        Number("an RTT", "aligned: cwnd/RTT", "minimum throughput / C", float(whole.min()), Bound(within=0.05), 0.5),
     ]  # fmt: skip
 
     def draw() -> Figure:
@@ -196,7 +196,7 @@ def aligned_intervals(_: Archive) -> Computation:
             axes.plot(np.arange(len(values)) / 1e3, values, label=f"over {length} ms; the RTT is {rtt_ms} ms")
         axes.set_xlim(0, 1)
         axes.set_xlabel("time (s)")
-        axes.set_ylabel("throughput by C")
+        axes.set_ylabel("throughput / C")
         axes.legend(fontsize=8)
         return sheet
 
@@ -289,5 +289,5 @@ def _draw_probes(probes: dict[str, Probe]) -> Figure:
         axes.axhline(1, color="black", linewidth=0.8, linestyle=":")
         axes.set_title(name, fontsize=10)
         axes.set_xlabel("time since the probe began (ms)")
-        axes.set_ylabel("excess delay by E/C")
+        axes.set_ylabel("excess delay / (E/C)")
     return sheet

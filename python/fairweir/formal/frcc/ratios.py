@@ -125,7 +125,7 @@ def _of_rtts() -> list[Number]:
         Number(
             case,
             "small probes: the RTT ratio",
-            "ratio by RTT ratio, smallest probe",
+            "ratio / RTT ratio, smallest probe",
             ratio_by_rtts(farthest, PROBES[0]) / farthest,
             Bound(at_least=0.99, at_most=1.0),
             1.0,
@@ -147,7 +147,7 @@ def _of_hops() -> list[Number]:
         Number(
             "parking lot, equal RTTs",
             "at least hops",
-            "smallest ratio by hops",
+            "minimum ratio / hops",
             min(ratio / hops for hops, ratio in by_hops),
             Bound(at_least=1.0),
             BETWEEN_HOPS,
@@ -155,7 +155,7 @@ def _of_hops() -> list[Number]:
         Number(
             "parking lot, equal RTTs",
             "at most hops²",
-            "largest ratio by hops²",
+            "maximum ratio / hops²",
             max(ratio / hops**2 for hops, ratio in by_hops),
             Bound(at_most=1.0),
             BETWEEN_HOPS,
@@ -214,7 +214,7 @@ def draw() -> Figure:
     right.plot(HOPS, HOPS, ":", color=colour(2), label="hops")
     right.plot(HOPS, [hops**2 for hops in HOPS], "--", color=colour(2), label="hops²")
     left.set(xscale="log", yscale="log", xlabel="RTT of the long flow by the short's", ylabel="throughput ratio")
-    right.set(yscale="log", xlabel="hops", ylabel="throughput, short by long")
+    right.set(yscale="log", xlabel="hops", ylabel="throughput, short / long")
     figure.legend(loc="outside lower right", ncols=3)
     figure.suptitle("FRCC at rest; grey: N_T gamma D by RTT from 2⁻⁷ (dark) to 2⁸ (light)")
     return figure

@@ -81,7 +81,7 @@ _MEANINGS = {
     "cover": "the states cover everything",
     "begin": "the phase is where its lemma begins",
     "resume": "a window's end may begin the next",
-    "advance": "no way back; progress adds up",
+    "advance": "phases never go back; progress accumulates",
     "limit": "progress has an end",
     "stay": "the last state is never left, objectives hold",
 }
@@ -164,7 +164,7 @@ def _check(name: str, where: str, impossible: list[z3.BoolRef], *shown: Snapshot
         model = solver.model()
         gap = ", ".join(f"{term} = {model.eval(term, model_completion=True)}" for one in shown for term in one.values())
     elif answer != z3.unsat:
-        gap = f"the solver did not settle it: {solver.reason_unknown()}"
+        gap = f"the solver gave no answer: {solver.reason_unknown()}"
     return Check(name, where, gap, time.process_time() - began)
 
 
