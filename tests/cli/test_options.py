@@ -445,6 +445,7 @@ KINDS = {
     ("starve", "with --check"): "--check x.parquet",
     ("starve", "without --check"): "vegas",
     ("sweep", "with --cluster"): "x.toml --cluster tcp://localhost:1",
+    ("synth", "for a query of the game"): "conference",
     ("verify", "with --list"): "--list",
     ("verify", "of a controller"): "x.json",
     ("verify", "without a controller"): "aimd",

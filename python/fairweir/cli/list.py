@@ -67,10 +67,11 @@ def _ccas() -> list[dict[str, Any]]:
     ]
 
 
-def _described(kind: str) -> list[dict[str, Any]]:
-    """Return the files of a kind with what their `description` says."""
+def _described(*kinds: str) -> list[dict[str, Any]]:
+    """Return the files of one or several kinds with what their `description` says."""
     return [
         {"name": name, "summary": _first_line(read_document(file, noun=shipped.KINDS[kind].noun)), "file": str(file)}
+        for kind in kinds
         for name, file in shipped.by_name(kind).items()
     ]
 
@@ -146,6 +147,6 @@ _SOURCES: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
     "policies": _policies,
     "challenges": _challenges,
     "models": _models,
-    "queries": partial(_described, "queries"),
+    "queries": partial(_described, "queries", "game-queries"),
     "suites": _suites,
 }

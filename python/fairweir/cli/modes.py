@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -62,6 +63,18 @@ def is_controller(word: object) -> bool:
     return isinstance(word, str) and word.endswith(".json")
 
 
+def is_game_query(path: object) -> bool:
+    """Return whether a file is a query of the game; what cannot be read is reported by the command itself."""
+    # Imported here: every command reads these rules, and few of them need the readers.
+    from fairweir.game.query import is_game
+    from fairweir.scenario import read_document
+
+    try:
+        return isinstance(path, Path) and is_game(read_document(path, noun="query"))
+    except ConfigError:
+        return False
+
+
 #: Options of ``verify`` that are about controllers, too.
 _OF_CONTROLLERS = frozenset({"cca", "properties", "budget", "solver", "certificate", "out", "write", "as_json"})
 
@@ -103,6 +116,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _without("check", "--check", "replay"),
     ),
     "sweep": (Rule("with --cluster", lambda p: p["cluster"] is not None, refuses=frozenset({"workers", "timeout"})),),
+    "synth": (
+        Rule("for a query of the game", lambda p: is_game_query(p["query"]), refuses=frozenset({"every_member"})),
+    ),
     "verify": (
         _with("list_only", "--list"),
         Rule("of a controller", lambda p: is_controller(p["cca"]), _OF_CONTROLLERS),

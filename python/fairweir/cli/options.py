@@ -14,15 +14,16 @@ from fairweir.overrides import parse_setting
 from fairweir.scenario import Scenario
 
 
-def file_of(kind: str) -> Callable[[str], Path]:
+def file_of(*kinds: str) -> Callable[[str], Path]:
     """Return a parser of command-line words: a path, or the name of a file that comes with fairweir.
 
     Parameters
     ----------
-    kind : str, of :data:`fairweir.shipped.KINDS`
+    kinds : of :data:`fairweir.shipped.KINDS`; a name is looked up in each in turn
     """
 
     def parse(word: str | Path) -> Path:
+        kind = next((one for one in kinds if str(word) in shipped.by_name(one)), kinds[0])
         found = shipped.find(kind, word)
         if (other := shipped.hidden(kind, word)) is not None:
             noun = shipped.KINDS[kind].noun

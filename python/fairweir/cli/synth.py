@@ -1,4 +1,4 @@
-"""``fairweir synth``: all congestion control algorithms of a template that meet a query."""
+"""``fairweir synth``: all rules of a template that meet a query, or a decision tree for a query of the game."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, Settings, file_of
 from fairweir.digits import plain
-from fairweir.overrides import parse_setting
+from fairweir.game.query import is_game
+from fairweir.overrides import apply, parse_setting
 from fairweir.pool import default_workers
+from fairweir.scenario import read_document
 from fairweir.synth.query import Query
 
 if TYPE_CHECKING:
@@ -35,35 +37,48 @@ def synth(
         Path,
         typer.Argument(
             metavar="QUERY",
-            parser=file_of("queries"),
-            help="A TOML file (docs/formal/synthesis.md), or a name (list queries).",
+            parser=file_of("queries", "game-queries"),
+            help="A TOML file (docs/formal/synthesis.md, docs/formal/game.md), or a name (list queries).",
         ),
     ],
     settings: Settings = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output directory; default synthesised/NAME.")] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Candidates checked in parallel; default one per core.")
+        int | None,
+        typer.Option(min=1, help="Candidates checked, or situations labelled, in parallel; default one per core."),
     ] = None,
     solver: Annotated[
         Literal["yices", "z3"], typer.Option(help="Solver to try first; the other one is used if it gives up.")
     ] = "yices",
-    budget: Annotated[float, typer.Option(min=0.01, help="Maximum CPU seconds per solver and candidate.")] = 300.0,
+    budget: Annotated[
+        float, typer.Option(min=0.01, help="Maximum CPU seconds per solver and candidate or claim.")
+    ] = 300.0,
     every_member: Annotated[
         bool, typer.Option("--every-member", help="Check all candidates of every class that has a solution.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find all candidates of a template that keep an invariant on every trace of a network.
+    """Find all rules of a template that keep an invariant, or a proved decision tree that plays a game like its search.
 
-    Exit 0: the whole template was searched and has solutions; 1: it was, and has none; 2: bad input, or candidates that
-    no solver could decide; 130: interrupted, and the same command goes on.
+    Exit 0: the whole template was searched and has solutions, or every claim of every leaf is proved; 1: it has none,
+    or a claim is refuted; 2: bad input, or what no solver could decide; 130: interrupted, and the same command goes on.
     """
     from fairweir.formal.solvers import Budget
     from fairweir.synth.archive import Archive
     from fairweir.synth.cegis import search
     from fairweir.synth.results import document, rules, write_rules
 
-    asked = Query.load(query, dict(map(parse_setting, settings or ())))
+    changes = dict(map(parse_setting, settings or ()))
+    written = apply(read_document(query, noun="query"), changes)
+    if is_game(written):
+        from fairweir.cli.synth_game import synth_game
+
+        synth_game(
+            query, written, out=out, workers=workers or default_workers(), budget=Budget(cpu_s=budget),
+            solvers=_order(solver), as_json=as_json,
+        )  # fmt: skip
+        return
+    asked = Query.load(query, changes)
     directory = out if out is not None else Path("synthesised") / asked.name
     started = time.perf_counter()
     with output.progress_bar(counts=False) as bar:

@@ -170,7 +170,7 @@ def show(
         _show_checked(one)
     paths = {index: path for index, _, path in controller.leaves}
     for verdict in verdicts:
-        for line in _details(verdict, " and ".join(map(str, paths[verdict.leaf])), kept):
+        for line in details(verdict, " and ".join(map(str, paths[verdict.leaf])), kept):
             output.stdout.print(line, soft_wrap=True)
     counts = Counter(verdict.outcome.value for verdict in _all(verdicts, checked))
     words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
@@ -206,7 +206,8 @@ def _show_checked(found: Checked) -> None:
         output.stdout.print(f"  on the link with {link}: rates {rates}; M {known}", soft_wrap=True)
 
 
-def _details(verdict: Verdict, path: str, kept: dict[tuple[int, str], Path]) -> list[str]:
+def details(verdict: Verdict, path: str, kept: dict[tuple[int, str], Path]) -> list[str]:
+    """Return lines on what is not proved: the conditions on the way to the leaf, why, and what breaks the claim."""
     if verdict.outcome.value == "proved" and not verdict.uncertified:
         return []
     lines = [f"\nleaf {verdict.leaf}, {verdict.claim.text}: {path or 'always'}"]

@@ -22,6 +22,8 @@ from fairweir.scenario import read_document
 from fairweir.units import Duration
 
 _OURS: Final = ("sampling", "tree")
+#: Any of these at the top of a query makes it one of the game.
+_MARKS: Final = frozenset({"kind", "actions", "objective", *_OURS})
 
 
 class _Table(BaseModel):
@@ -158,4 +160,4 @@ class GameQuery:
 
 def is_game(document: dict[str, Any]) -> bool:
     """Return whether a document is a query of the game rather than of a template of rules."""
-    return "kind" in document and "template" not in document
+    return "template" not in document and not _MARKS.isdisjoint(document)

@@ -7,8 +7,10 @@ labels are stored, so that an interrupted synthesis goes on.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,8 +18,9 @@ import numpy as np
 
 from fairweir import _core
 from fairweir.formal.kept import write_text
+from fairweir.formal.solvers import ALL_SOLVERS, Budget, SolverName
 from fairweir.game.closed_loop import Comparison, Score, compare, score
-from fairweir.game.controller import Controller
+from fairweir.game.controller import Condition, Controller
 from fairweir.game.distil import Regrets, Tree, candidates, fit, last_components, regrets
 from fairweir.game.export import controller_document, controller_text
 from fairweir.game.proofs import Prover, Verdict
@@ -87,6 +90,16 @@ class Synthesis:
         """The chosen tree against the search, on sessions that did not choose it."""
         return compare(self.judged, self.search)
 
+    @cached_property
+    def paths(self) -> dict[int, tuple[Condition, ...]]:
+        """The conditions on the way to each leaf, by the leaf's node."""
+        return {index: path for index, _, path in Controller.parse(controller_text(self.document)).leaves}
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """The number of verdicts of each outcome."""
+        return dict(Counter(verdict.outcome.value for verdict in self.verdicts))
+
     @property
     def is_proved(self) -> bool:
         """Is every claim of every leaf proved, or says nothing since nothing comes to the leaf?"""
@@ -102,12 +115,16 @@ class Workshop:
     directory : Path, of labels, controller and report
     workers : threads of searches and closed loops
     report : called with what is done, and how much of how much
+    budget : of each solver for one question
+    solvers : in the order in which they are asked
     """
 
     query: GameQuery
     directory: Path
     workers: int
     report: Report
+    budget: Budget = field(default_factory=lambda: Budget(20.0))
+    solvers: Sequence[SolverName] = ALL_SOLVERS
 
     def synthesise(self) -> Synthesis:
         """Run all stages.
@@ -202,7 +219,7 @@ class Workshop:
 
         path = self.directory / "controller.json"
         controller = Controller.parse(controller_text(document).encode(), str(path))
-        prover = Prover(realiser=Realiser(controller.links, controller.points))
+        prover = Prover(self.budget, self.solvers, realiser=Realiser(controller.links, controller.points))
         leaves = len(controller.leaves)
         return prover.prove(
             controller, list(default_claims(controller.kind)), lambda done: self.report("proofs", done, leaves)
@@ -220,9 +237,6 @@ def _proof(verdict: Verdict) -> dict[str, Any]:
 
 def summary(found: Synthesis) -> dict[str, Any]:
     """Return what ``--json`` prints, beside where the files are."""
-    outcomes: dict[str, int] = {}
-    for verdict in found.verdicts:
-        outcomes[verdict.outcome.value] = outcomes.get(verdict.outcome.value, 0) + 1
     return {
         "query": found.query.name,
         "labelled": found.labelled,
@@ -241,7 +255,7 @@ def summary(found: Synthesis) -> dict[str, Any]:
         "frames_ratio": found.closed.frames,
         "tree": found.judged.document(),
         "search": found.search.document(),
-        "proofs": outcomes,
+        "proofs": found.outcomes,
         "is_proved": found.is_proved,
     }  # fmt: skip
 
