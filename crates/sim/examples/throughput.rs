@@ -1,5 +1,5 @@
-//! Plays one workload of the speed comparison once and prints packets per second; run it under `perf stat` for
-//! instructions per packet: `throughput w1-min reno 8 60`.
+//! Runs one workload of the speed comparison and prints packets per second; run it under `perf stat` for instructions
+//! per packet: `throughput w1-min reno 8 60`.
 
 #[path = "../benches/workloads/mod.rs"]
 mod workloads;

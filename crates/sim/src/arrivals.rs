@@ -1,8 +1,8 @@
 //! The packets of all flows on their way to one shared hop, in the order in which they will reach it.
 //!
-//! A hop that decides on arrival needs no event for each packet: nothing that it causes is felt before the packet has
-//! travelled on for a while, and no packet that is unknown yet can reach it before it has travelled there. So the hop
-//! waits for its [`Timing::patience`] and then takes all packets that come within its [`Timing::lead`], in one go.
+//! A hop that decides on arrival needs no event per packet: a packet at the hop affects other components only after
+//! some delay, and every packet needs some minimum time to reach the hop. So the hop waits for its [`Timing::patience`]
+//! and then handles all packets that arrive within its [`Timing::lead`] in one batch.
 
 use crate::ring::Ring;
 use crate::route::Item;
@@ -11,16 +11,16 @@ use fairweir_units::{Dur, Time};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Flows with alike ways to a hop reach it nearly in the order they sent; where an arrival has to be put before so many
-/// others, a heap is the better order.
+/// Packets of flows with similar delays arrive almost in send order. Switch to a heap once an insertion would move more
+/// entries than this.
 const DEEPEST_INSERTION: usize = 64;
 
 /// How freely a hop may choose when it handles its arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timing {
-    /// No packet that is not among the arrivals yet will reach the hop sooner than so long from now.
+    /// Minimum time until a packet that is not yet among the arrivals can reach the hop.
     pub(crate) lead: Dur,
-    /// Nothing that a packet causes at the hop is felt elsewhere within so long.
+    /// Minimum time until a packet's effect at the hop is visible elsewhere.
     pub(crate) patience: Dur,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Timing {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrival {
     pub(crate) item: Item,
-    /// Whose it is: the tag of its stage.
+    /// Tag of the stage that the packet belongs to.
     pub(crate) tag: u32,
     /// Order among simultaneous arrivals, from [`crate::schedule::Schedule::tie`].
     pub(crate) tie: u32,
@@ -87,7 +87,7 @@ impl Arrivals {
         Arrivals { leaf, timing, order: Order::Sorted(Ring::new()) }
     }
 
-    /// Adds an arrival; `true` if it is now the first.
+    /// Adds an arrival; returns `true` if it is now the first.
     #[inline(always)]
     pub(crate) fn insert(&mut self, arrival: Arrival) -> bool {
         match &mut self.order {
@@ -126,7 +126,7 @@ impl Arrivals {
         is_first
     }
 
-    /// When the first arrives; [`Time::NEVER`] if none is on its way.
+    /// Arrival time of the first packet; [`Time::NEVER`] if none is on its way.
     #[inline]
     pub(crate) fn first_at(&self) -> Time {
         match &self.order {
@@ -135,7 +135,7 @@ impl Arrivals {
         }
     }
 
-    /// When the hop has to look at its arrivals.
+    /// Time at which the hop must process its arrivals.
     #[inline]
     pub(crate) fn due(&self) -> Time {
         match self.first_at() {
@@ -144,7 +144,7 @@ impl Arrivals {
         }
     }
 
-    /// Takes the first if it arrives before `limit`.
+    /// Takes the first packet if it arrives before `limit`.
     #[inline(always)]
     pub(crate) fn pop_before(&mut self, limit: Time) -> Option<Arrival> {
         match &mut self.order {
@@ -177,7 +177,7 @@ mod tests {
             let mut arrivals = Arrivals::new(0, timing);
             let mut expected = Vec::new();
             for (tag, (at, tie)) in times.into_iter().enumerate() {
-                // With a large step the order is nearly kept, with none it is random and a heap takes over.
+                // A large step keeps the order almost intact; a zero step makes it random, so that a heap takes over.
                 let at = Time::from_nanos(at + tag as u64 * step * 100);
                 let is_least = expected.iter().all(|&(t, i, _)| (at, tie) < (t, i));
                 let mut arrival = Arrival { tag: tag as u32, tie, ..Arrival::default() };

@@ -1,32 +1,32 @@
-//! Refuses configurations that contradict themselves, and those with numbers that a run cannot represent.
+//! Rejects configurations that are inconsistent or contain numbers that a run cannot represent.
 
 use crate::{Config, FlowSpec, LinkSpec, SimError, Source};
 use fairweir_path::{ConfigError, ElementConfig, LinkConfig, check_dur, check_positive_dur, check_rate};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 
-/// The data packet must hold its own headers; an IP packet has no more.
+/// The data packet must fit its own headers; 65,535 bytes is the maximum of an IP packet.
 const PACKET_BYTES: std::ops::RangeInclusive<u64> = 64..=65_535;
 const ACK_BYTES: std::ops::RangeInclusive<u64> = 1..=65_535;
 
-/// Most packets of an initial window, which leaves in one event; a TCP window has no more (RFC 7323 §2.3: 1 GiB).
+/// Maximum initial window in packets; it is sent in one event. A TCP window has at most 1 GiB (RFC 7323 §2.3).
 const MAX_INITIAL_CWND: u64 = 1 << 20;
 
-/// Most packets that leave back to back.
+/// Maximum number of packets sent back to back.
 const MAX_GSO: u64 = 1_000;
 
-/// Most flows of one run: 1 kB of memory each, and addresses of their own in captures.
+/// Maximum number of flows in a run: each takes 1 kB of memory and its own addresses in captures.
 pub const MAX_FLOWS: usize = 100_000;
 
-/// Elements of a flow have the numbers 1 to 255 in its random streams ([`crate::element_stream`]).
+/// Elements of a flow are numbered 1 to 255 in its random streams ([`crate::element_stream`]).
 const MAX_ELEMENTS: usize = 255;
 
-/// Bytes are counted in 64 bits; the other half is for backlogs, bursts and sums.
+/// Bytes are counted in 64 bits; half of that range is left for backlogs, bursts and sums.
 const MAX_BYTES_OF_RUN: Bytes = Bytes(1 << 63);
 
-/// Most rows of the time series, of flows and links together: about 6 GB of memory.
+/// Maximum number of time series rows, flows and links together: about 6 GB of memory.
 const MAX_ROWS: u64 = 100_000_000;
 
-/// Is this a scenario that can be played?
+/// Checks that the scenario can be run.
 ///
 /// # Errors
 /// [`SimError::BadConfig`], naming the key.
@@ -96,7 +96,7 @@ fn check_link(config: &Config, link: &LinkSpec) -> Result<(), ConfigError> {
     check_bytes_of_run(key, rate, config.duration)
 }
 
-/// Refuses a `rate` at which more bytes pass in `duration` than are counted.
+/// Rejects a `rate` at which more bytes pass in `duration` than can be counted.
 fn check_bytes_of_run(key: &str, rate: Rate, duration: Dur) -> Result<(), ConfigError> {
     if rate * duration >= MAX_BYTES_OF_RUN {
         return refuse(

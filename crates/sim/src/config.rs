@@ -1,5 +1,5 @@
-//! A scenario in base units (ns, bytes, bytes per second), as the front end hands it over. People write TOML; the front
-//! end resolves units, BDP multiples and defaults, and this is what is left.
+//! A scenario in base units (ns, bytes, bytes per second), as passed by the front end, which has resolved the TOML's
+//! units, BDP multiples and defaults.
 
 use fairweir_path::{ElementConfig, HopConfig};
 use fairweir_units::{Bytes, Dur, Rate, Time};
@@ -10,12 +10,12 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// How long to simulate.
+    /// Simulated duration.
     pub duration: Dur,
-    /// Summary metrics count from here on; shorter than `duration`.
+    /// Length of the warm-up, which summary metrics exclude; shorter than `duration`.
     #[serde(default)]
     pub warmup: Dur,
-    /// Seeds every random stream and every tie.
+    /// Seeds every random stream and all tie-breaking.
     pub seed: u64,
     /// Data packet size on the wire.
     #[serde(default = "default_packet")]
@@ -23,20 +23,20 @@ pub struct Config {
     /// ACK size on the wire.
     #[serde(default = "default_ack")]
     pub ack: Bytes,
-    /// Hops that flows share.
+    /// Hops shared by flows.
     pub links: Vec<LinkSpec>,
-    /// Who sends.
+    /// The senders.
     pub flows: Vec<FlowSpec>,
-    /// Interval of the time series; absent: none is recorded.
+    /// Interval of the time series; if absent, none is recorded.
     #[serde(default)]
     pub interval: Option<Dur>,
 }
 
-/// A hop with a name.
+/// A named hop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
-    /// As flows refer to it and summaries print it.
+    /// Name by which flows refer to it and summaries print it.
     pub name: String,
     /// Queue and link.
     pub hop: HopConfig,
@@ -50,7 +50,7 @@ pub struct LinkSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowSpec {
-    /// As summaries print it.
+    /// Id printed in summaries.
     pub id: String,
     /// The controller's name.
     pub cca: String,
@@ -59,7 +59,7 @@ pub struct FlowSpec {
     pub params: Value,
     /// The hops of the data packets: indices into `links`, in order.
     pub path: Vec<usize>,
-    /// The hops of the ACKs, usually none.
+    /// The hops of the ACKs, usually empty.
     #[serde(default)]
     pub ack_path: Vec<usize>,
     /// Elements before the first hop (access link, policer, loss), in order.
@@ -70,85 +70,85 @@ pub struct FlowSpec {
     /// Elements after the last hop (jitter), in order.
     #[serde(default)]
     pub egress: Vec<ElementConfig>,
-    /// Propagation of the ACKs before the first hop of `ack_path` (or all of it, if there is none).
+    /// Propagation of the ACKs before the first hop of `ack_path` (or all of it, if `ack_path` is empty).
     pub reverse_delay: Dur,
-    /// Elements on the ACKs' way before the first hop of `ack_path`.
+    /// Elements on the return path before the first hop of `ack_path`.
     #[serde(default)]
     pub reverse: Vec<ElementConfig>,
-    /// Elements on the ACKs' way after the last hop of `ack_path`.
+    /// Elements on the return path after the last hop of `ack_path`.
     #[serde(default)]
     pub reverse_egress: Vec<ElementConfig>,
-    /// When the flow starts.
+    /// Start time of the flow.
     #[serde(default)]
     pub start: Time,
-    /// When it stops sending; absent: at the end.
+    /// Time at which it stops sending; if absent, the end of the run.
     #[serde(default)]
     pub stop: Option<Time>,
-    /// What the application has to send.
+    /// Data that the application provides.
     #[serde(default)]
     pub source: Source,
     /// Initial window, packets.
     #[serde(default = "default_initial_cwnd")]
     pub initial_cwnd: u64,
-    /// What the receiver acknowledges.
+    /// Acknowledgement policy of the receiver.
     #[serde(default)]
     pub receiver: Receiver,
-    /// May queues mark instead of drop, and does the sender react?
+    /// Whether queues may mark instead of drop (ECN) and the sender responds to marks.
     #[serde(default)]
     pub ecn: bool,
-    /// Most packets that leave back to back when pacing releases them (segmentation offload).
+    /// Maximum number of packets sent back to back when pacing releases them (segmentation offload).
     #[serde(default = "default_one")]
     pub gso: u64,
-    /// Receive window, packets; absent: no limit.
+    /// Receive window, packets; if absent, unlimited.
     #[serde(default)]
     pub rwnd: Option<u64>,
-    /// Smallest retransmission timeout.
+    /// Minimum retransmission timeout.
     #[serde(default = "default_min_rto")]
     pub min_rto: Dur,
-    /// True two-way propagation delay, told to the controller if the scenario grants an oracle.
+    /// True two-way propagation delay, passed to the controller if the scenario enables its oracle.
     #[serde(default)]
     pub oracle_rtprop: Option<Dur>,
     /// Two-way propagation delay, for qdelay = RTT - rtprop in summaries.
     pub rtprop: Dur,
 }
 
-/// What the application has to send.
+/// Data that the application provides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Source {
-    /// As much as may be sent.
+    /// Unlimited data.
     #[default]
     Bulk,
-    /// So many bytes, rounded up to whole packets; the flow then ends.
+    /// A fixed number of bytes, rounded up to whole packets; the flow then ends.
     Finite {
-        /// How many.
+        /// Size of the transfer.
         bytes: Bytes,
     },
     /// Data become available at a constant rate: application-limited.
     Rate {
-        /// How fast.
+        /// Rate of the application.
         rate: Rate,
     },
     /// Bulk while on, nothing while off, starting on.
     OnOff {
         /// Length of a sending period.
         on: Dur,
-        /// Length of a silence.
+        /// Length of an idle period.
         off: Dur,
     },
 }
 
-/// What the receiver acknowledges.
+/// Acknowledgement policy of the receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Receiver {
-    /// One ACK for so many in-order packets.
+    /// Number of in-order packets per ACK.
     #[serde(default = "default_one")]
     pub ack_every: u64,
-    /// ... or after so long.
+    /// Maximum delay of an ACK.
     #[serde(default = "default_ack_timer")]
     pub ack_timer: Dur,
-    /// Selective acknowledgements, or cumulative ones only.
+    /// Whether ACKs carry SACK; otherwise they are cumulative only.
     #[serde(default = "default_true")]
     pub sack: bool,
 }

@@ -1,4 +1,4 @@
-//! The engine: builds a scenario's flows and hops, plays the events in order, and sums up.
+//! The engine: builds a scenario's flows and hops, processes the events in order, and computes the summary.
 
 use crate::arrivals::{Arrivals, Timing};
 use crate::config::{Config, FlowSpec};
@@ -20,7 +20,7 @@ const EVENTS_PER_PROGRESS: u64 = 1 << 15;
 /// Bytes of headers in a data packet: 20 IP + 32 TCP with timestamps, for goodput.
 const HEADER_BYTES: f64 = 52.0;
 
-/// What a leaf of the schedule stands for, beyond flows (which come first).
+/// Meaning of a schedule leaf that is not a flow (flows have the first leaves).
 #[derive(Clone, Copy, Debug)]
 enum Stream {
     Stage {
@@ -28,9 +28,9 @@ enum Stream {
         direction: Direction,
         stage: usize,
     },
-    /// A hop that decides on leave takes its head packet.
+    /// A hop that decides on leave dequeues its head packet.
     Service(usize),
-    /// A hop takes a batch of arrivals.
+    /// A hop processes a batch of arrivals.
     Batch(usize),
 }
 
@@ -39,27 +39,27 @@ pub(crate) struct Engine<'a, W> {
     config: &'a Config,
     flows: Vec<Flow>,
     net: Net<W>,
-    /// Streams after the flows'.
+    /// Streams that follow those of the flows.
     streams: Vec<Stream>,
-    /// What the next stream goes by in ties.
+    /// Tie-break id of the next stream.
     next_name: u32,
-    /// What a hop's tag stands for.
+    /// Flow, direction and stage of each tag.
     tags: Vec<(usize, Direction, usize)>,
     sampler: Option<Sampler>,
     /// Counters of each flow when the warm-up ended.
     base: Vec<Baseline>,
-    /// Number of each flow's first packet: 0 but in tests, which have runs pass 2^32 at once.
+    /// Number of each flow's first packet: 0 except in tests of runs that cross 2^32.
     first_packet: u64,
     events: u64,
 }
 
-/// A hop on a flow's way.
+/// A hop on a flow's path.
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     direction: Direction,
     stage: usize,
     hop: usize,
-    /// Packets reach it as they are sent: it is the first, and nothing lies before it.
+    /// Packets reach it at the time they are sent: it is the first hop, with no delay before it.
     is_immediate: bool,
 }
 
@@ -84,8 +84,8 @@ impl<'a, W: Watch> Engine<'a, W> {
         Engine::with_timings(config, factory, &lookahead::plan(config), 0, watch)
     }
 
-    /// The engine for `config`; a hop with a timing takes its arrivals in batches, if it decides on arrival. Flows number
-    /// their packets from `first_packet`.
+    /// Builds the engine for `config`; a hop with a timing that decides on arrival takes its arrivals in batches. Flows
+    /// number their packets from `first_packet`.
     fn with_timings(
         config: &'a Config,
         factory: &Factory<'_>,
@@ -238,7 +238,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         Ok(Outcome { summary, series: self.sampler.map(Sampler::finish) })
     }
 
-    /// A hop whose queue decides on leave takes its head packet.
+    /// A hop whose queue decides on leave dequeues its head packet.
     fn service(&mut self, hop: usize, leaf: Leaf, now: Time) {
         let shared = &mut self.net.hops[hop];
         let departure = shared.hop.service(now);
@@ -252,7 +252,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         }
     }
 
-    /// A hop takes the arrivals that no packet unknown yet can come before, up to `until`.
+    /// A hop takes all arrivals up to `until`, a time before which no further packet can reach it.
     fn take_batch(&mut self, hop: usize, now: Time, until: Time) {
         let Some(arrivals) = &self.net.hops[hop].arrivals else { return };
         let limit = (now + arrivals.timing.lead).min(until);
@@ -260,7 +260,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         self.reschedule_arrivals(hop);
     }
 
-    /// A hop takes its next arrival, if that is before `limit`.
+    /// A hop takes its next arrival if it is before `limit`.
     #[inline(always)]
     fn take_arrival(&mut self, hop: usize, limit: Time) -> bool {
         let Some(arrival) = self.net.hops[hop].arrivals.as_mut().and_then(|arrivals| arrivals.pop_before(limit)) else {
@@ -277,7 +277,8 @@ impl<'a, W: Watch> Engine<'a, W> {
         }
     }
 
-    /// All arrivals before `limit` are handled, in the order of time over all hops: somebody looks at the hops then.
+    /// Handles all arrivals before `limit` at all hops in time order, because the state of the hops is about to be
+    /// read.
     fn settle_arrivals(&mut self, limit: Time) {
         let first = |net: &Net<W>, hop: usize| net.hops[hop].arrivals.as_ref().map_or(Time::NEVER, Arrivals::first_at);
         let hops = 0..self.net.hops.len();
@@ -289,7 +290,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         hops.for_each(|hop| self.reschedule_arrivals(hop));
     }
 
-    /// The end of the warm-up, and the time series' intervals.
+    /// Handles the end of the warm-up and of the time series' intervals.
     fn control(&mut self, now: Time) {
         if now == Time::ZERO + self.config.warmup {
             self.end_warmup();
@@ -301,7 +302,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         }
     }
 
-    /// When the engine itself has something to do after `now`: end of warm-up, of an interval, of the run.
+    /// Time of the engine's own next action after `now`: end of warm-up, of an interval or of the run.
     fn next_control(&self, now: Time) -> Time {
         let end = Time::ZERO + self.config.duration;
         let warmup = Time::ZERO + self.config.warmup;
@@ -368,7 +369,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         let possible = hop.hop.link().mean_rate(from, to) * to.since(from);
         LinkSummary {
             name: spec.name.clone(),
-            // Packets taken in just before the end are served after it: no more than all of the link is used.
+            // Packets accepted just before the end are served after it, so utilization is capped at 1.
             utilization: ratio(hop.stats.served.0, possible.0).min(1.0),
             queue_ms: hop.stats.wait.stats_less(Dur::ZERO),
             drops: hop.stats.drops,

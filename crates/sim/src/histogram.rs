@@ -3,7 +3,7 @@
 use crate::DelayStats;
 use fairweir_units::Dur;
 
-/// Buckets an octave: a bucket is at most 1/64 of its value wide, its middle at most 0.8 % off.
+/// Buckets per octave: a bucket is at most 1/64 of its value wide, so its middle is at most 0.8 % off.
 const SUB_BUCKETS_LOG2: u32 = 6;
 
 /// Counts durations in buckets whose width grows with the value; sum, minimum and maximum are exact.
@@ -17,7 +17,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// An empty one.
+    /// Creates an empty histogram.
     pub fn new() -> Histogram {
         Histogram { min_ns: u64::MAX, ..Histogram::default() }
     }
@@ -33,7 +33,7 @@ impl Histogram {
         self.counts[bucket] += 1;
         self.samples += 1;
         self.sum_ns += u128::from(ns);
-        // Extremes are rare: a branch that is never taken costs less than two stores.
+        // New extremes are rare: a branch that is never taken costs less than two stores.
         if ns < self.min_ns {
             self.min_ns = ns;
         }
@@ -53,7 +53,7 @@ impl Histogram {
         (self.sum_ns, self.samples)
     }
 
-    /// Mean and percentiles in ms, each less `offset` and at least 0; zero without samples.
+    /// Return mean and percentiles in ms, each less `offset` and at least 0; zero without samples.
     pub fn stats_less(&self, offset: Dur) -> DelayStats {
         if self.samples == 0 {
             return DelayStats::default();
@@ -70,12 +70,12 @@ impl Histogram {
         }
     }
 
-    /// The largest value; zero without samples.
+    /// Return the maximum; zero without samples.
     pub fn max(&self) -> Dur {
         Dur::from_nanos(self.max_ns)
     }
 
-    /// The value that `per_mille` of the samples do not exceed, ns, to within 1 %; zero without samples.
+    /// Return the quantile at `per_mille`, ns, to within 1 %; zero without samples.
     pub fn quantile_ns(&self, per_mille: u64) -> f64 {
         // At most `samples`.
         let rank = (u128::from(self.samples) * u128::from(per_mille)).div_ceil(1000).max(1) as u64;
@@ -92,7 +92,7 @@ impl Histogram {
     }
 }
 
-/// Values below 64 have a bucket each; above, an octave has 64.
+/// Values below 64 have one bucket each; above, each octave has 64.
 #[inline]
 fn bucket_of(ns: u64) -> usize {
     let octave = (63 - (ns | (1 << SUB_BUCKETS_LOG2)).leading_zeros()) - SUB_BUCKETS_LOG2;
@@ -139,7 +139,7 @@ mod tests {
     fn counts_beyond_32_bits_and_the_longest_times_are_summed_up() {
         let mut histogram = Histogram::new();
         histogram.record(Dur::from_nanos(5));
-        // Four thousand million more samples of 5 ns than a test has time for.
+        // More samples of 5 ns than a test could add one by one.
         (histogram.counts[5], histogram.samples, histogram.sum_ns) = (1 << 32, 1 << 32, 5 << 32);
         histogram.record(Dur::from_nanos(5));
         histogram.record(Dur::MAX);

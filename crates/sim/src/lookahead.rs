@@ -1,25 +1,26 @@
-//! What constant delays on the flows' ways allow: which hops may handle their arrivals in batches, and how freely.
+//! Derives from the constant delays of the flows' paths which hops may handle their arrivals in batches, and by how
+//! much.
 
 use crate::arrivals::Timing;
 use crate::config::{Config, FlowSpec};
 use fairweir_path::ElementConfig;
 use fairweir_units::Dur;
 
-/// Where a hop's packets come from or what they cause, and how long that takes at least.
+/// Source or effect of a hop's packets, with the minimum delay in between.
 #[derive(Clone, Copy, Debug)]
 enum Edge {
-    /// A sender's, or a receiver's timer's, packet reaches `hop`.
+    /// A packet sent by a sender or by a receiver's timer reaches `hop`.
     Into { hop: usize, delay: Dur },
-    /// A packet at `from` causes something at a sender or at a receiver.
+    /// A packet at `from` causes an action at a sender or receiver.
     OutOf { from: usize, delay: Dur },
     /// A packet that left `from` reaches `hop`.
     Between { from: usize, hop: usize, delay: Dur },
 }
 
-/// The timing of each hop of `config` that may handle its arrivals in batches.
+/// Return the timing of each hop of `config` that may handle its arrivals in batches.
 pub(crate) fn plan(config: &Config) -> Vec<Option<Timing>> {
     let edges: Vec<Edge> = config.flows.iter().flat_map(edges_of(config)).collect();
-    // Half of a delay is the sender's to wait, half the receiver's to look ahead.
+    // Half of a delay is assigned to the sender's waiting time, half to the receiver's lookahead.
     let mut patience = vec![Dur::MAX; config.links.len()];
     for edge in &edges {
         if let Edge::OutOf { from, delay } | Edge::Between { from, delay, .. } = *edge {
@@ -43,7 +44,7 @@ pub(crate) fn plan(config: &Config) -> Vec<Option<Timing>> {
     (0..config.links.len()).map(timing).collect()
 }
 
-/// How long after its time an observer may be told of an event, at the latest.
+/// Return by how much events may reach an observer after their time, at most.
 pub fn observers_lag(config: &Config) -> Dur {
     plan(config).into_iter().flatten().map(|timing| timing.patience).max().unwrap_or(Dur::ZERO)
 }
@@ -78,7 +79,7 @@ fn edges_of(config: &Config) -> impl Fn(&FlowSpec) -> Vec<Edge> + '_ {
     }
 }
 
-/// What a packet needs at least for `delay` and `elements`.
+/// Return the minimum time a packet takes for `delay` and `elements`.
 fn least(delay: Dur, elements: &[ElementConfig]) -> Dur {
     elements.iter().map(ElementConfig::shortest_hold).fold(delay, |sum, hold| sum + hold)
 }

@@ -1,4 +1,4 @@
-//! What flows share: hops and the schedule.
+//! State shared by flows: hops and the schedule.
 
 use crate::arrivals::{Arrival, Arrivals};
 use crate::config::LinkSpec;
@@ -10,7 +10,7 @@ use fairweir_path::{Hop, Packet, Verdict};
 use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
 
-/// Hops and the schedule: what an event of one flow may touch beside the flow itself.
+/// Hops and the schedule: the state that an event of one flow may change outside the flow.
 #[derive(Debug)]
 pub(crate) struct Net<W> {
     pub(crate) hops: Vec<SharedHop>,
@@ -19,8 +19,8 @@ pub(crate) struct Net<W> {
 }
 
 impl<W: Watch> Net<W> {
-    /// `item` is on its way to a `hop` that handles its arrivals in batches, from the stage with this `tag`, which goes
-    /// by `name` in ties.
+    /// `item` is on its way to a `hop` that handles its arrivals in batches, from the stage with this `tag` and
+    /// tie-break id `name`.
     #[inline(always)]
     pub(crate) fn announce(&mut self, hop: usize, item: Item, tag: u32, name: u32) {
         let Some(arrivals) = &mut self.hops[hop].arrivals else { return };
@@ -71,7 +71,7 @@ impl SharedHop {
         }
     }
 
-    /// `packet` arrives at `now` at a hop that decides on arrival.
+    /// A packet arrives at `now` at a hop that decides on arrival.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
         let verdict = self.hop.arrive(now, packet);
@@ -79,7 +79,7 @@ impl SharedHop {
         verdict
     }
 
-    /// Books what became of `packet` after it waited `wait` for the link.
+    /// Counts the outcome of `packet` after it waited `wait` for the link.
     #[inline(always)]
     pub(crate) fn count(&mut self, wait: Dur, packet: &Packet, verdict: Verdict) {
         match verdict {

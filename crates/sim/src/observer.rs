@@ -1,54 +1,53 @@
-//! Watching packets: what an observer is told of each, and what watching costs a run that nobody watches: nothing, since
-//! the engine is compiled for either case.
+//! Observers of packets. A run without observer has no overhead, since the engine is compiled for either case.
 //!
-//! What will become of a packet is settled ahead of the clock, so events come in the order in which they are settled:
-//! per flow, each kind of event is in the order of its times; over flows and kinds they are not.
+//! The fate of a packet is computed ahead of the clock, so events come in the order of computation: in time order
+//! within a flow and kind of event, but not across flows or kinds.
 
 use fairweir_units::Time;
 
-/// Something happened to a packet. Counts are packets; `flow` and `hop` are indices of the scenario.
+/// A packet event. Counts are in packets; `flow` and `hop` are indices of the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketEvent {
     /// A data packet leaves its sender.
     Sent {
-        /// Whose it is.
+        /// Index of the flow.
         flow: u32,
-        /// Counts what the flow sends, from 0; with `flow` it names this copy of the packet in all that follows.
+        /// Transmission number within the flow, from 0; with `flow` it identifies this copy in later events.
         number: u64,
-        /// Which packet, from 0.
+        /// Packet number, from 0.
         seq: u64,
         /// When.
         at: Time,
-        /// It had left before.
+        /// Whether it was sent before.
         is_retransmission: bool,
     },
     /// A data packet is lost on its way.
     Dropped {
-        /// Whose it is.
+        /// Index of the flow.
         flow: u32,
-        /// Which copy.
+        /// Transmission number.
         number: u64,
-        /// When the element or hop that drops it decides so, or when the packet reaches the flow's own elements.
+        /// Time of the drop decision at a hop, or of arrival at the flow's own elements.
         at: Time,
-        /// The hop, or none: one of the flow's own elements.
+        /// The hop, or `None` for one of the flow's own elements.
         hop: Option<u32>,
     },
     /// A data packet reaches the receiver.
     Arrived {
-        /// Whose it is.
+        /// Index of the flow.
         flow: u32,
-        /// Which copy.
+        /// Transmission number.
         number: u64,
         /// When.
         at: Time,
-        /// A queue marked it (ECN).
+        /// Whether a queue marked it (ECN).
         is_marked: bool,
     },
-    /// An ACK leaves the receiver, for all that has arrived so far.
+    /// The receiver sends an ACK for all packets that have arrived.
     AckSent {
-        /// Whose it is.
+        /// Index of the flow.
         flow: u32,
-        /// Counts the flow's ACKs, from 0.
+        /// Number of the ACK within the flow, from 0.
         number: u64,
         /// When.
         at: Time,
@@ -57,24 +56,24 @@ pub enum PacketEvent {
     },
     /// An ACK is lost on its way.
     AckDropped {
-        /// Whose it is.
+        /// Index of the flow.
         flow: u32,
-        /// Which ACK.
+        /// Number of the ACK.
         number: u64,
     },
     /// An ACK reaches the sender.
     AckArrived {
-        /// Whose it is.
+        /// Index of the flow.
         flow: u32,
-        /// Which ACK.
+        /// Number of the ACK.
         number: u64,
-        /// When; may lie behind the end of the run.
+        /// Arrival time; may be after the end of the run.
         at: Time,
     },
 }
 
 impl PacketEvent {
-    /// Whose packet it is.
+    /// Return the flow's index.
     pub fn flow(&self) -> u32 {
         match *self {
             PacketEvent::Sent { flow, .. }
@@ -87,28 +86,29 @@ impl PacketEvent {
     }
 }
 
-/// Sees all packets of a run.
+/// Receives the packet events of a run.
 pub trait Observer {
-    /// A packet's fate moved on.
+    /// Receives one packet event.
     fn on_packet(&mut self, event: PacketEvent);
-    /// Has it seen enough? The run then ends soon, as one that its caller interrupts.
+    /// Whether the observer needs no more events; the run then ends soon, as if interrupted by its caller.
     fn is_done(&self) -> bool {
         false
     }
-    /// Up to which packet, exclusive, the ACK of `cum` packets allows to send that now reaches `flow`'s sender; none leaves
-    /// it to the scenario's receive window. What an earlier ACK allowed stays allowed (RFC 9293 §3.8.6.2.1).
+    /// Return the packet number, exclusive, up to which the ACK of `cum` packets that now reaches `flow`'s sender
+    /// allows sending; `None` leaves that to the scenario's receive window. An advertised limit is never withdrawn (RFC
+    /// 9293 §3.8.6.2.1).
     fn edge(&mut self, _flow: u32, _cum: u64) -> Option<u64> {
         None
     }
 }
 
-/// How the engine is compiled: for an observer or for none.
+/// Compile-time choice: with or without an observer.
 pub(crate) trait Watch {
-    /// Is there anybody to tell?
+    /// Whether an observer is attached.
     const IS_WATCHED: bool;
     /// Tells.
     fn tell(&mut self, event: PacketEvent);
-    /// Has whoever watches seen enough?
+    /// [`Observer::is_done`]
     fn is_done(&self) -> bool;
     /// [`Observer::edge`]
     fn edge(&mut self, flow: u32, cum: u64) -> Option<u64>;
@@ -130,7 +130,7 @@ impl Watch for Unwatched {
     }
 }
 
-/// Somebody does.
+/// With an observer.
 pub(crate) struct Watched<'a>(pub(crate) &'a mut dyn Observer);
 
 impl Watch for Watched<'_> {

@@ -16,45 +16,45 @@ const NO_HOP: u32 = u32::MAX;
 pub struct Packets {
     /// Index of the flow in the scenario.
     pub flow: Vec<u32>,
-    /// Number of the packet, from 0; of one size all of them.
+    /// Packet number within the flow, from 0.
     pub seq: Vec<u64>,
-    /// It had left before: 1, else 0.
+    /// 1 if it is a retransmission, else 0.
     pub is_retransmission: Vec<u8>,
-    /// When it left its sender.
+    /// Time at which its sender sent it.
     pub sent_ns: Vec<u64>,
-    /// When it was lost.
+    /// Time of loss.
     pub dropped_ns: Vec<u64>,
-    /// Which link lost it; `u32::MAX`: none, or one of the flow's own elements.
+    /// Link that lost it; `u32::MAX` if none or one of the flow's own elements did.
     pub dropped_link: Vec<u32>,
-    /// When it reached the receiver.
+    /// Time of arrival at the receiver.
     pub arrived_ns: Vec<u64>,
-    /// A queue marked it (ECN): 1, else 0.
+    /// 1 if a queue marked it (ECN), else 0.
     pub is_marked: Vec<u8>,
-    /// When the first ACK that left after its arrival reached the sender. With SACK that ACK reports the packet.
+    /// Time at which the first ACK sent after its arrival reached the sender. With SACK that ACK reports the packet.
     pub acked_ns: Vec<u64>,
 }
 
-/// One row per ACK, in the order in which the engine settled them: per flow that of time. Times as in [`Packets`].
+/// One row per ACK, in the order of computation: in time order within a flow. Times as in [`Packets`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Acks {
     /// Index of the flow in the scenario.
     pub flow: Vec<u32>,
     /// Next packet expected in order.
     pub cum: Vec<u64>,
-    /// When it left the receiver.
+    /// Time at which the receiver sent it.
     pub sent_ns: Vec<u64>,
-    /// When it reached the sender.
+    /// Time at which it reached the sender.
     pub arrived_ns: Vec<u64>,
 }
 
-/// Where a flow's packets and ACKs stand in the tables.
+/// Row indices of a flow's packets and ACKs.
 #[derive(Clone, Debug, Default)]
 struct Rows {
     packets: Vec<u32>,
     acks: Vec<u32>,
-    /// Rows of packets that have arrived and are covered by no ACK yet.
+    /// Rows of packets that have arrived and are not yet acknowledged.
     arrived: Vec<u32>,
-    /// Rows of packets, and the first ACK that covers them.
+    /// Row of each packet and the first ACK that covers it.
     reported: VecDeque<(u64, u32)>,
 }
 
@@ -70,7 +70,7 @@ pub struct PacketLog {
 }
 
 impl PacketLog {
-    /// An empty log for a run of `duration`, with room for `most` data packets: about 100 bytes each, ACKs included.
+    /// Creates a log for a run of `duration` and at most `most` data packets: about 100 bytes each, ACKs included.
     pub fn new(duration: Dur, most: usize) -> PacketLog {
         PacketLog {
             until: Time::ZERO + duration,
@@ -82,12 +82,12 @@ impl PacketLog {
         }
     }
 
-    /// Did the run have more packets than there was room for? Then the record is incomplete.
+    /// Whether the run had more packets than the log can hold; the record is then incomplete.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// The record.
+    /// Return the record.
     pub fn finish(self) -> (Packets, Acks) {
         (self.packets, self.acks)
     }

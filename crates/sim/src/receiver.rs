@@ -1,7 +1,7 @@
-//! The receiving end: what has arrived, and when to say so.
+//! The receiver: which packets have arrived, and when to acknowledge them.
 //!
-//! Paths do not reorder, so a packet's arrival time is known when it leaves the last shared hop; the receiver handles
-//! it then and there, ahead of the clock, and its ACKs enter the return path with their own later times.
+//! Paths do not reorder, so a packet's arrival time is known when it leaves the last shared hop. The receiver handles
+//! it then, ahead of the clock, and its ACKs enter the return path with later times.
 
 use crate::config::Receiver as Config;
 use crate::ring::Ring;
@@ -13,8 +13,8 @@ pub(crate) struct AckOut {
     pub(crate) at: Time,
     /// Next packet expected in order.
     pub(crate) cum: u64,
-    /// Length of the receiver's log of out-of-order arrivals (stands for SACK blocks), modulo 2^32: the sender reads it
-    /// far sooner.
+    /// Length of the receiver's log of out-of-order arrivals (stands for SACK blocks), modulo 2^32, which the sender
+    /// reads long before it wraps.
     pub(crate) log: u32,
     /// Marked packets so far, modulo 2^32: senders use the difference of two ACKs.
     pub(crate) ce: u32,
@@ -26,13 +26,13 @@ pub(crate) struct Receiver {
     ack_timer: Dur,
     sack: bool,
     rcv_nxt: u64,
-    /// In-order packets that no ACK covers yet.
+    /// In-order packets not yet acknowledged.
     pending: u64,
-    /// When the pending ACK goes out at the latest.
+    /// Latest time of the pending ACK.
     deadline: Time,
     ce: u32,
     above: Above,
-    /// Out-of-order arrivals that the sender has not read yet; the first has the number `log_base`.
+    /// Out-of-order arrivals that the sender has not read yet; the first has index `log_base`.
     log: Ring<u64>,
     log_base: u32,
     /// Packets that arrived twice.
@@ -40,7 +40,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that has nothing yet and expects packet `first_packet`.
+    /// Creates a receiver that expects packet `first_packet`.
     pub(crate) fn new(config: &Config, first_packet: u64) -> Receiver {
         Receiver {
             ack_every: config.ack_every,
@@ -92,13 +92,13 @@ impl Receiver {
         self.ack(at)
     }
 
-    /// The delayed ACK that was due before `at`, if any.
+    /// Return the delayed ACK that was due before `at`, if any.
     #[inline]
     pub(crate) fn overdue(&mut self, at: Time) -> Option<AckOut> {
         if self.deadline <= at { Some(self.ack(self.deadline)) } else { None }
     }
 
-    /// When a delayed ACK is due.
+    /// Return when a delayed ACK is due.
     #[inline]
     pub(crate) fn deadline(&self) -> Time {
         self.deadline
@@ -122,10 +122,10 @@ impl Receiver {
     }
 }
 
-/// The set of packets above the first hole: a bit each, in a ring that all of them fit in.
+/// The set of packets above the first hole: one bit each, in a ring large enough for all.
 #[derive(Debug)]
 struct Above {
-    /// A power of two of them; packet `seq` is bit `seq % 64` of word `seq / 64`, modulo their number.
+    /// Their number is a power of two; packet `seq` is bit `seq % 64` of word `seq / 64`, modulo their number.
     words: Box<[u64]>,
     count: u64,
 }
@@ -140,14 +140,14 @@ impl Above {
         self.count == 0
     }
 
-    /// The word of packet `seq`, and the packet's place in it.
+    /// Return the index of the word of packet `seq`, and its bit.
     #[inline]
     fn word(&mut self, seq: u64) -> (&mut u64, u64) {
         let mask = self.words.len() - 1;
         (&mut self.words[(seq / 64) as usize & mask], seq % 64)
     }
 
-    /// Adds packet `seq`, which is above the hole at `hole`; `false` if it was there.
+    /// Adds packet `seq`, which is above the hole at `hole`; returns `false` if it was already present.
     #[inline]
     fn insert(&mut self, seq: u64, hole: u64) -> bool {
         if seq / 64 - hole / 64 >= self.words.len() as u64 {
@@ -160,7 +160,7 @@ impl Above {
         is_new
     }
 
-    /// Makes room for `seq` above `hole`.
+    /// Grows the ring to hold `seq` above `hole`.
     #[cold]
     fn grow(&mut self, seq: u64, hole: u64) {
         let (base, held) = (hole / 64, self.words.len() as u64);
@@ -172,7 +172,7 @@ impl Above {
         self.words = words;
     }
 
-    /// Takes out the run that starts at `seq`; returns the packet after it.
+    /// Removes the run that starts at `seq`; returns the packet after it.
     #[inline]
     fn advance(&mut self, mut seq: u64) -> u64 {
         loop {

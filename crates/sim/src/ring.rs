@@ -1,6 +1,6 @@
 //! A FIFO of plain records in one power-of-two allocation.
 
-/// A FIFO of plain records that grows by doubling and never shrinks: one masked index a push or a pop.
+/// A FIFO of plain records that grows by doubling and never shrinks: a push or pop costs one masked index.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
     slots: Box<[T]>,
@@ -9,36 +9,37 @@ pub(crate) struct Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// An empty ring.
+    /// Creates an empty ring.
     pub(crate) fn new() -> Ring<T> {
         Ring { slots: vec![T::default(); 16].into(), head: 0, tail: 0 }
     }
 
-    /// Is nothing inside?
+    /// Whether it is empty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head == self.tail
     }
 
-    /// How many records are inside.
+    /// Return the number of records.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.tail - self.head
     }
 
-    /// The oldest record.
+    /// Return the oldest record.
     #[inline]
     pub(crate) fn front(&self) -> Option<&T> {
         if self.is_empty() { None } else { Some(&self.slots[self.head & (self.slots.len() - 1)]) }
     }
 
-    /// The newest record.
+    /// Return the newest record.
     #[inline]
     pub(crate) fn back(&self) -> Option<&T> {
         if self.is_empty() { None } else { Some(&self.slots[(self.tail - 1) & (self.slots.len() - 1)]) }
     }
 
-    /// Adds `value` before all newer records that it `precedes`; does nothing and gives `false` if those are over `most`.
+    /// Adds `value` before all newer records that it `precedes`; does nothing and returns `false` if there are more
+    /// than `most` of those.
     pub(crate) fn insert_sorted(&mut self, value: T, precedes: impl Fn(&T) -> bool, most: usize) -> bool {
         let mask = self.slots.len() - 1;
         let newer =
@@ -54,7 +55,7 @@ impl<T: Copy + Default> Ring<T> {
         true
     }
 
-    /// Forgets all records.
+    /// Removes all records.
     pub(crate) fn clear(&mut self) {
         (self.head, self.tail) = (0, 0);
     }
@@ -70,13 +71,13 @@ impl<T: Copy + Default> Ring<T> {
         self.tail += 1;
     }
 
-    /// Takes the oldest record.
+    /// Removes and returns the oldest record.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.pop_if(|_| true)
     }
 
-    /// Takes the oldest record if it `is_due`.
+    /// Removes and returns the oldest record if it `is_due`.
     #[inline]
     pub(crate) fn pop_if(&mut self, is_due: impl FnOnce(&T) -> bool) -> Option<T> {
         let value = *self.front().filter(|value| is_due(value))?;

@@ -1,7 +1,7 @@
-//! A flow's way through the network: from the sender over the hops to the receiver, and the ACKs' way back.
+//! A flow's path through the network: from the sender over the hops to the receiver, and the return path of the ACKs.
 //!
-//! A packet is carried as far as its future is settled: through the flow's own elements and every hop it enters at the
-//! present moment. Where it reaches a shared hop later, it waits in that [`Stage`]'s queue for its time.
+//! A packet is advanced as far as its fate is known: through the flow's own elements and every hop it enters at the
+//! present moment. Where it reaches a shared hop later, it waits in that [`Stage`]'s queue until then.
 
 use crate::config::{Config, FlowSpec};
 use crate::net::Net;
@@ -13,7 +13,7 @@ use fairweir_path::{Chain, ElementConfig, Packet, Verdict};
 use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
 
-/// A packet or an ACK on its way.
+/// A packet or an ACK in transit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Item {
     pub(crate) at: Time,
@@ -21,7 +21,7 @@ pub(crate) struct Item {
     sent: Time,
     /// Number of a data packet; cumulative ACK of an ACK.
     seq: u64,
-    /// Counts what the flow, or its receiver, sends; 0 without an observer.
+    /// Transmission number of the flow, or ACK number of its receiver; 0 without an observer.
     number: u64,
     /// Marked packets so far, modulo 2^32 (ACK), or whether this one is marked (data).
     ce: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Item {
     log: u32,
 }
 
-/// A data packet leaves the sender.
+/// A data packet as it leaves the sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
     pub(crate) at: Time,
@@ -37,7 +37,7 @@ pub(crate) struct Departure {
     pub(crate) is_retransmission: bool,
 }
 
-/// An ACK that reaches the sender.
+/// An ACK as it reaches the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckItem {
     pub(crate) at: Time,
@@ -49,25 +49,25 @@ pub(crate) struct AckItem {
     pub(crate) ce: u32,
 }
 
-/// Which way a stage leads.
+/// Direction of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Data,
     Ack,
 }
 
-/// Where a stage's packets wait for their time to enter the hop.
+/// Where packets of a stage wait until they enter the hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Nowhere: they enter as they are sent.
+    /// No waiting: they enter when they are sent.
     Immediate,
-    /// With the stage, which has this leaf of the schedule.
+    /// In the stage itself, which has this leaf of the schedule.
     Own(Leaf),
-    /// With the hop ([`crate::arrivals`]); in ties the stage goes by this name.
+    /// At the hop ([`crate::arrivals`]); `name` is the stage's tie-break id.
     AtHop { name: u32 },
 }
 
-/// A shared hop on the way, and the flow's packets that have yet to reach it.
+/// A shared hop on the path, and the flow's packets that have yet to reach it.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) hop: usize,
@@ -75,7 +75,7 @@ pub(crate) struct Stage {
     pub(crate) coming: Ring<Item>,
     /// Packets inside a hop that decides on leave.
     held: Ring<Item>,
-    /// How the hop names this stage ([`fairweir_path::Departure::tag`]).
+    /// The hop's identifier of this stage ([`fairweir_path::Departure::tag`]).
     pub(crate) tag: u32,
 }
 
@@ -84,7 +84,7 @@ impl Stage {
         Stage { hop, place, coming: Ring::new(), held: Ring::new(), tag }
     }
 
-    /// `item` will reach the hop at its time.
+    /// `item` will reach the hop at `item.at`.
     #[inline(always)]
     fn queue<W: Watch>(&mut self, item: Item, net: &mut Net<W>) {
         match self.place {
@@ -94,7 +94,7 @@ impl Stage {
         }
     }
 
-    /// May a packet that is there enter the hop?
+    /// Whether a packet that has arrived may enter the hop.
     fn enters_at_once(&self) -> bool {
         match self.place {
             Place::Immediate => true,
@@ -112,7 +112,7 @@ impl Stage {
     }
 }
 
-/// The delays of a route where nothing else but one hop that decides on arrival lies between sender and receiver.
+/// The delays of a route with only one hop, which decides on arrival, between sender and receiver.
 #[derive(Clone, Copy, Debug)]
 struct Straight {
     hop: usize,
@@ -120,7 +120,7 @@ struct Straight {
     reverse: Dur,
 }
 
-/// A flow's way through the network.
+/// A flow's path through the network.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) flow_leaf: Leaf,
@@ -137,14 +137,14 @@ pub(crate) struct Route {
     pub(crate) ack_stages: Vec<Stage>,
     reverse_egress: Chain,
     pub(crate) acks: Ring<AckItem>,
-    /// When the newest packet at the receiver entered the network.
+    /// Send time of the newest packet at the receiver.
     last_sent: Time,
-    /// Data packets and ACKs that have left, if somebody watches.
+    /// Data packets and ACKs sent; counted only with an observer.
     sent: u64,
     acks_sent: u64,
-    /// Set by [`Route::settle`].
+    /// Delays of the short path, if [`Route::settle`] found one.
     straight: Option<Straight>,
-    /// Data packets that the flow's own elements or a hop lost; ACKs likewise.
+    /// Data packets that the flow's own elements or a hop lost, and the same for ACKs.
     pub(crate) dropped: u64,
     pub(crate) acks_dropped: u64,
 }
@@ -165,8 +165,8 @@ fn through(chain: &mut Chain, item: &mut Item, bytes: Bytes, is_ecn_capable: boo
 }
 
 impl Route {
-    /// The route of `spec`, whose first packet has the number `first_packet`; its elements take their random streams in
-    /// the order of the specification.
+    /// Creates the route of `spec`, whose first packet has number `first_packet`; its elements take their random
+    /// streams in the order of the specification.
     pub(crate) fn new(
         config: &Config,
         spec: &FlowSpec,
@@ -197,7 +197,7 @@ impl Route {
         }
     }
 
-    /// All stages are in place: finds out whether packets can take the short way.
+    /// Determines whether packets can take the short path. Called when all stages are in place.
     pub(crate) fn settle<W: Watch>(&mut self, net: &Net<W>) {
         let [Stage { hop, .. }] = self.stages[..] else { return };
         if self.ingress.constant() == Some(Dur::ZERO)
@@ -209,7 +209,7 @@ impl Route {
         }
     }
 
-    /// The sender puts packet `seq` on the wire.
+    /// The sender sends packet `seq`.
     #[inline(always)]
     pub(crate) fn send<W: Watch>(&mut self, departure: Departure, net: &mut Net<W>) {
         let Departure { at, seq, is_retransmission } = departure;
@@ -224,7 +224,7 @@ impl Route {
         }
     }
 
-    /// The flow's index: flows have the first leaves.
+    /// Return the flow's index: flows have the first leaves.
     pub(crate) fn flow(&self) -> u32 {
         self.flow_leaf as u32
     }
@@ -239,7 +239,7 @@ impl Route {
         net.watch.tell(PacketEvent::Arrived { flow: self.flow(), number, at, is_marked });
     }
 
-    /// Numbers an ACK that leaves.
+    /// Assigns the next number to an ACK.
     #[inline(always)]
     fn tell_ack<W: Watch>(&mut self, ack: &AckOut, net: &mut Net<W>) -> u64 {
         let number = self.acks_sent;
@@ -260,7 +260,7 @@ impl Route {
         net.watch.tell(PacketEvent::AckArrived { flow: self.flow(), number, at });
     }
 
-    /// The short way of [`Route::send`]: one hop, no elements, so all that follows is known at once.
+    /// The short path of [`Route::send`]: one hop and no elements, so all later times are known at once.
     #[inline(always)]
     fn send_straight<W: Watch>(&mut self, straight: Straight, now: Time, seq: u64, number: u64, net: &mut Net<W>) {
         let packet = Packet { seq, bytes: self.packet_bytes, sent: now, is_ecn_capable: self.is_ecn_capable };
@@ -332,7 +332,7 @@ impl Route {
         }
     }
 
-    /// A data packet leaves hop `k` at `item.at`, which may lie ahead.
+    /// A data packet leaves hop `k` at `item.at`, which may be in the future.
     #[inline(always)]
     fn leave<W: Watch>(&mut self, k: usize, mut item: Item, net: &mut Net<W>) {
         if k + 1 < self.stages.len() {
@@ -365,7 +365,7 @@ impl Route {
         }
     }
 
-    /// The receiver's delayed-ACK timer may be due.
+    /// Fires the receiver's delayed-ACK timer if it is due.
     pub(crate) fn check_ack_timer<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         if let Some(ack) = self.receiver.overdue(now) {
             self.acknowledge(ack, net);
@@ -436,7 +436,7 @@ impl Route {
         }
     }
 
-    /// The head of stage `k` reaches its hop now.
+    /// The head packet of stage `k` reaches its hop now.
     #[inline]
     pub(crate) fn arrive<W: Watch>(&mut self, direction: Direction, k: usize, now: Time, net: &mut Net<W>) {
         let stage = &mut self.stages_mut(direction)[k];
@@ -450,7 +450,7 @@ impl Route {
         }
     }
 
-    /// A packet that the hop of stage `k` kept among its arrivals reaches it.
+    /// A packet of stage `k` that waited among the hop's arrivals reaches it.
     #[inline(always)]
     pub(crate) fn enter_batched<W: Watch>(&mut self, direction: Direction, k: usize, item: Item, net: &mut Net<W>) {
         match direction {
@@ -459,7 +459,7 @@ impl Route {
         }
     }
 
-    /// The oldest packet of stage `k` inside a hop that decides on leave has now met its fate.
+    /// The hop, which decides on leave, has transmitted or dropped the oldest packet of stage `k`.
     pub(crate) fn released<W: Watch>(
         &mut self,
         direction: Direction,
@@ -490,7 +490,7 @@ impl Route {
         }
     }
 
-    /// Promises that elements could not keep.
+    /// Return how often elements violated their bounds.
     pub(crate) fn violations(&self) -> u64 {
         [&self.ingress, &self.egress, &self.reverse, &self.reverse_egress].into_iter().map(Chain::violations).sum()
     }

@@ -1,4 +1,4 @@
-//! The entry point: a scenario in, an outcome out.
+//! The entry point: runs a scenario and returns its outcome.
 
 use crate::check;
 use crate::engine::Engine;
@@ -10,7 +10,7 @@ use fairweir_units::{Hint, Time};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-/// What a run leaves behind.
+/// Result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Numbers per flow and link.
@@ -19,10 +19,10 @@ pub struct Outcome {
     pub series: Option<Series>,
 }
 
-/// Why a run did not end well.
+/// Reasons why a run fails.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SimError {
-    /// The configuration contradicts itself, or a run cannot represent its numbers.
+    /// The configuration is inconsistent, or a run cannot represent its numbers.
     #[error(transparent)]
     BadConfig(#[from] ConfigError),
     /// A controller could not be built.
@@ -33,20 +33,20 @@ pub enum SimError {
         /// Why.
         source: BuildError,
     },
-    /// A controller misbehaved during the run.
+    /// A controller misbehaved.
     #[error("flow `{flow}` at {at}: {reason}")]
     Controller {
         /// The flow's id.
         flow: String,
         /// When.
         at: Time,
-        /// What it did.
+        /// Description of the misbehaviour.
         reason: String,
     },
-    /// The caller asked to stop.
+    /// The caller interrupted the run.
     #[error("interrupted at {at} of simulated time")]
     Interrupted {
-        /// How far the run was.
+        /// Simulated time reached.
         at: Time,
     },
 }
@@ -75,10 +75,11 @@ impl Hint for SimError {
     }
 }
 
-/// Makes a flow's controller; [`fairweir_cca::registry::build`] unless the front end brings its own (Python classes).
+/// Creates a flow's controller; [`fairweir_cca::registry::build`] unless the front end supplies its own (Python
+/// classes).
 pub type Factory<'a> = dyn Fn(&FlowSpec, &Start) -> Result<Box<dyn Controller>, BuildError> + 'a;
 
-/// Called now and then (about every millisecond of wall time) with the simulated time reached; `Break` ends the run.
+/// Called about every millisecond of wall time with the simulated time reached; `Break` ends the run.
 pub type Progress<'a> = dyn FnMut(Time) -> ControlFlow<()> + 'a;
 
 /// Runs `config` with the controllers of the registry.
@@ -91,7 +92,7 @@ pub fn run(config: &Config) -> Result<Outcome, SimError> {
     })
 }
 
-/// Runs `config` with controllers from `factory`, telling `progress` how far it is.
+/// Runs `config` with controllers from `factory`; reports the simulated time reached to `progress`.
 ///
 /// # Errors
 /// See [`SimError`].
@@ -100,7 +101,7 @@ pub fn run_with(config: &Config, factory: &Factory<'_>, progress: &mut Progress<
     Engine::new(config, factory, Unwatched)?.run(progress)
 }
 
-/// Like [`run_with`], while `observer` is told of every packet.
+/// Like [`run_with`]; `observer` receives every packet event.
 ///
 /// # Errors
 /// See [`SimError`].

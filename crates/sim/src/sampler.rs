@@ -26,7 +26,7 @@ struct FlowBase {
     rtt: RttSum,
 }
 
-/// RTT samples so far; modulo the type's range, as are the counters of [`LinkBase`], so that a base may lie below zero.
+/// RTT samples so far, modulo the type's range, as are the counters of [`LinkBase`]; a base may thus be below zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct RttSum {
     ns: u128,
@@ -82,7 +82,7 @@ impl Sampler {
         self.due
     }
 
-    /// The statistics behind histograms and link counters are about to start anew: an interval goes on across that.
+    /// Histograms and link counters are about to be reset: the current interval continues across that.
     pub(crate) fn carry_over<W: Watch>(&mut self, flows: &[Flow], net: &Net<W>) {
         for (flow, base) in flows.iter().zip(&mut self.flows) {
             base.rtt = RttSum::default().since(RttSum::of(flow).since(base.rtt));

@@ -1,19 +1,19 @@
-//! The event queue: a tournament tree over streams whose own events are already in order.
+//! The event queue: a tournament tree over streams whose events are already sorted.
 //!
-//! A packet costs no entry here. Everything that happens to one flow at one place is a stream (its ACKs at the sender,
-//! its packets at a hop), sorted by construction because paths do not reorder; the tree holds only the time of each
-//! stream's head. Replacing the winner costs one comparison a level, without branches.
+//! Packets have no entries here. The events of one flow at one place form a stream (its ACKs at the sender, its packets
+//! at a hop), sorted by construction because paths do not reorder; the tree holds only the time of each stream's head.
+//! Replacing the winner costs one branch-free comparison per level.
 //!
-//! Events at the same nanosecond are ordered by a hash of (seed, stream, time): a fixed order, by flow number or by
-//! insertion, lets one of two synchronised senders win every tie and manufactures starvation.
+//! Events at the same nanosecond are ordered by a hash of (seed, stream, time): a fixed order (by flow number or
+//! insertion) would let one of two synchronised senders win every tie, an artefact that looks like starvation.
 
 use fairweir_units::Time;
 use std::hint::select_unpredictable;
 
-/// A stream's place in the tree.
+/// Index of a stream in the tree.
 pub(crate) type Leaf = usize;
 
-/// Odd constants with well-mixed bits (the golden ratio's and its relatives, as in SplitMix64).
+/// Odd constants with well-mixed bits (from the golden ratio, as in SplitMix64).
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 const MIX_NAME: u64 = 0xBF58_476D_1CE4_E5B9;
 
@@ -21,7 +21,7 @@ const MIX_NAME: u64 = 0xBF58_476D_1CE4_E5B9;
 #[derive(Clone, Copy, Debug)]
 struct First {
     at: u64,
-    /// Twice the leaf, plus one if the event is of the kind that [`Schedule::set_kind`] was told.
+    /// Twice the leaf, plus one if the event is of the kind passed to [`Schedule::set_kind`].
     leaf_and_kind: u64,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Schedule {
 #[derive(Debug)]
 struct Ties {
     seed: u64,
-    /// What stands for each leaf: itself, unless it was renamed.
+    /// Tie-break id of each leaf: the leaf itself unless it was renamed.
     names: Vec<u32>,
 }
 
@@ -84,19 +84,19 @@ impl Schedule {
         Schedule { nodes: vec![NEVER; 2 * first_leaf], first_leaf, ties }
     }
 
-    /// In ties `leaf` goes by this name, so that its place does not matter.
+    /// Sets the tie-break id of `leaf`, so that its index does not matter.
     pub(crate) fn rename(&mut self, leaf: Leaf, name: u32) {
         self.ties.names[leaf] = name;
     }
 
-    /// The stream with the earliest event, when, and of which kind; [`Time::NEVER`] if there is none.
+    /// Return the stream with the earliest event, its time and its kind; [`Time::NEVER`] if there is none.
     #[inline]
     pub(crate) fn first(&self) -> (Time, Leaf, bool) {
         let first = self.nodes[1];
         (Time::from_nanos(first.at), first.leaf(), first.leaf_and_kind & 1 == 1)
     }
 
-    /// The rank of what goes by `name` among events at `at`.
+    /// Return the rank of tie-break id `name` among events at `at`.
     #[inline]
     pub(crate) fn tie(&self, name: u32, at: Time) -> u32 {
         self.ties.rank(name, at.as_nanos())
@@ -108,19 +108,20 @@ impl Schedule {
         self.set_kind(leaf, at, false);
     }
 
-    /// [`Schedule::set`], and one of two kinds of event: known here, it need not be looked up when the event comes.
+    /// As [`Schedule::set`], and stores one of two kinds of event, which then need not be looked up when the event
+    /// occurs.
     #[inline]
     pub(crate) fn set_kind(&mut self, leaf: Leaf, at: Time, kind: bool) {
         let mut first = First::new(leaf, at, kind);
         let mut node = self.first_leaf + leaf;
         let nodes = self.nodes.as_mut_slice();
-        // Changes no index, but shows that all are in bounds.
+        // Does not change the index, but proves to the compiler that all are in bounds.
         let mask = nodes.len() - 1;
         nodes[node & mask] = first;
         while node > 1 {
             let rival = nodes[(node ^ 1) & mask];
-            // Either may win with no pattern to it: a branch here would be mispredicted at every other level. For 128-bit
-            // keys, tie-break included, the compiler makes one in spite of the hint.
+            // Either may win, unpredictably: a branch here would be mispredicted at every other level. For 128-bit keys
+            // including the tie-break the compiler emits one in spite of the hint.
             let rival_wins = rival.precedes(first, &self.ties);
             first.at = select_unpredictable(rival_wins, rival.at, first.at);
             first.leaf_and_kind = select_unpredictable(rival_wins, rival.leaf_and_kind, first.leaf_and_kind);
@@ -129,7 +130,7 @@ impl Schedule {
         }
     }
 
-    /// Brings `leaf`'s next event forward to `at`; does nothing if it has an earlier one.
+    /// Moves `leaf`'s next event forward to `at`; does nothing if it has an earlier one.
     #[inline]
     pub(crate) fn bring_forward(&mut self, leaf: Leaf, at: Time) {
         let first = First::new(leaf, at, false);

@@ -7,15 +7,15 @@ pub struct FlowSeries {
     pub t_ns: Vec<u64>,
     /// Index of the flow in the scenario.
     pub flow: Vec<u32>,
-    /// Data acknowledged in the interval.
+    /// Throughput (acknowledged data) in the interval.
     pub throughput_mbps: Vec<f64>,
-    /// cwnd at its end.
+    /// cwnd at the end of the interval.
     pub cwnd_bytes: Vec<u64>,
-    /// In flight at its end.
+    /// Inflight at the end of the interval.
     pub inflight_bytes: Vec<u64>,
-    /// Pacing rate at its end; NaN where the controller does not pace.
+    /// Pacing rate at the end of the interval; NaN if the controller does not pace.
     pub pacing_rate_mbps: Vec<f64>,
-    /// Mean RTT sample in the interval; NaN without one.
+    /// Mean RTT sample in the interval; NaN without samples.
     pub rtt_ms: Vec<f64>,
     /// Packets declared lost in the interval.
     pub lost_pkts: Vec<u64>,
@@ -28,11 +28,11 @@ pub struct LinkSeries {
     pub t_ns: Vec<u64>,
     /// Index of the link in the scenario.
     pub link: Vec<u32>,
-    /// Bytes in the hop at its end.
+    /// Bytes in the hop at the end of the interval.
     pub queue_bytes: Vec<u64>,
-    /// Bytes taken in during the interval, as a rate.
+    /// Bytes accepted during the interval, as a rate.
     pub arrival_rate_mbps: Vec<f64>,
-    /// Packets refused in the interval.
+    /// Packets dropped in the interval.
     pub drops: Vec<u64>,
     /// Packets marked in the interval.
     pub marks: Vec<u64>,

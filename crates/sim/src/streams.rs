@@ -1,4 +1,5 @@
-//! Random streams: every component of a scenario has its own, chosen by its kind and index from the scenario's seed.
+//! Random streams: each component of a scenario has its own, derived from the scenario's seed and the component's kind
+//! and index.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -7,17 +8,18 @@ const CONTROLLER: u64 = 1;
 const HOP: u64 = 2;
 const ELEMENT: u64 = 3;
 
-/// The stream of a flow's controller.
+/// Return the random stream of a flow's controller.
 pub(crate) fn controller_stream(seed: u64, flow: usize) -> ChaCha8Rng {
     stream_of(seed, CONTROLLER, flow)
 }
 
-/// The stream of link number `hop`.
+/// Return the random stream of link number `hop`.
 pub fn hop_stream(seed: u64, hop: usize) -> ChaCha8Rng {
     stream_of(seed, HOP, hop)
 }
 
-/// The stream of a flow's element number `element`, from 1, in the order ingress, egress, reverse, reverse egress.
+/// Return the random stream of a flow's element number `element`, counted from 1 in the order ingress, egress, reverse,
+/// reverse egress.
 pub fn element_stream(seed: u64, flow: usize, element: usize) -> ChaCha8Rng {
     stream_of(seed, ELEMENT, flow << 8 | element)
 }

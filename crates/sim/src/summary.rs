@@ -1,8 +1,8 @@
-//! What a run leaves behind: numbers per flow and per link, and on request a time series.
+//! Results of a run: numbers per flow and per link, and optionally a time series.
 
 use serde::Serialize;
 
-/// Summary of a run; rates and delays count from the warm-up's end.
+/// Summary of a run; rates and delays exclude the warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// One per flow, in the scenario's order.
@@ -15,7 +15,8 @@ pub struct Summary {
     pub events: u64,
 }
 
-/// Statistics of a delay, ms. Without samples they are zero here and null in JSON, where a zero would be a claim.
+/// Statistics of a delay, ms. Without samples they are zero here and null in JSON, where zero could be mistaken for a
+/// measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(into = "Sampled")]
 pub struct DelayStats {
@@ -23,7 +24,7 @@ pub struct DelayStats {
     pub samples: u64,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Smallest.
+    /// Minimum.
     pub min: f64,
     /// Median, to within 1 %.
     pub p50: f64,
@@ -31,11 +32,11 @@ pub struct DelayStats {
     pub p95: f64,
     /// 99th percentile, to within 1 %.
     pub p99: f64,
-    /// Largest.
+    /// Maximum.
     pub max: f64,
 }
 
-/// How `DelayStats` is written.
+/// Serialised form of `DelayStats`.
 #[derive(Serialize)]
 struct Sampled {
     samples: u64,
@@ -62,52 +63,53 @@ impl From<DelayStats> for Sampled {
     }
 }
 
-/// One flow.
+/// Summary of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowSummary {
-    /// As the scenario names it.
+    /// The flow's id in the scenario.
     pub id: String,
     /// The controller's name.
     pub cca: String,
-    /// Data acknowledged, each packet once, over the time the flow was active after the warm-up (wire bytes).
+    /// Acknowledged data, each packet once (wire bytes), divided by the time the flow was active after the warm-up.
     pub throughput_mbps: f64,
-    /// The same without headers.
+    /// The same, excluding headers.
     pub goodput_mbps: f64,
     /// RTT samples.
     pub rtt_ms: DelayStats,
     /// RTT samples less rtprop.
     pub qdelay_ms: DelayStats,
-    /// Packets declared lost, by packets lost or delivered: at most 1, also when a loss was sent before the warm-up's end.
+    /// Packets declared lost divided by packets lost or delivered; at most 1, even if a lost packet was sent during the
+    /// warm-up.
     pub loss_rate: f64,
-    /// Packets declared lost, each loss once; some may have been sent before the warm-up's end.
+    /// Packets declared lost, each loss once; some may have been sent during the warm-up.
     pub lost_pkts: u64,
     /// Packets sent more than once.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Congestion-experienced marks, by packets delivered; at most 1, though a packet that arrives twice may be marked
-    /// twice.
+    /// Congestion-experienced marks divided by packets delivered; at most 1, though a packet that arrives twice may be
+    /// marked twice.
     pub mark_rate: f64,
     /// Data packets sent, retransmissions included.
     pub sent_pkts: u64,
     /// Packets delivered and acknowledged.
     pub delivered_pkts: u64,
-    /// When a finite flow was done, seconds after its start.
+    /// Completion time of a finite flow, seconds after its start.
     pub completion_s: Option<f64>,
-    /// Promises that path elements could not keep (virtual link beyond its bound).
+    /// Violated bounds of path elements (jitter of a virtual link beyond its bound).
     pub violations: u64,
 }
 
-/// One link.
+/// Summary of a link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkSummary {
-    /// As the scenario names it.
+    /// The link's name in the scenario.
     pub name: String,
-    /// Bytes served by bytes that could have been.
+    /// Bytes served divided by the bytes that the link could have served.
     pub utilization: f64,
     /// Time that packets waited for the link, transmission excluded.
     pub queue_ms: DelayStats,
-    /// Packets refused.
+    /// Packets dropped.
     pub drops: u64,
     /// Packets marked.
     pub marks: u64,

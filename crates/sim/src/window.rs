@@ -22,7 +22,7 @@ impl<T: Copy + Default> Window<T> {
         &mut self.slots[seq as usize & mask]
     }
 
-    /// Makes room for packet `nxt` while `una..nxt` are held.
+    /// Grows to hold packet `nxt` in addition to `una..nxt`.
     #[inline]
     pub(crate) fn reserve(&mut self, una: u64, nxt: u64) {
         if (nxt - una) as usize == self.slots.len() {

@@ -1,4 +1,4 @@
-//! AIMD on delay: fair where flows share one queue, starvation where one passes two.
+//! AIMD on delay: fair where flows share one queue, starvation where one of them crosses two.
 //!
 //! `cargo test -p fairweir-sim --test cca_aimd_delay -- --nocapture` prints the numbers.
 
@@ -18,7 +18,7 @@ fn flows_that_share_one_queue_share_it_fairly() {
             outcome.summary.links[0].utilization
         );
         assert!(max_min_ratio(&outcome) < 1.2, "{:?}", throughputs(&outcome));
-        // a fixed threshold of half an RTT, halving: the queue runs empty now and then
+        // a fixed threshold of half an RTT, halving: the queue runs empty occasionally
         assert!(outcome.summary.links[0].utilization > 0.93);
     }
 }

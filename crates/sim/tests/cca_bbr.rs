@@ -1,4 +1,4 @@
-//! BBR version 1 on whole paths: its two operating modes, its fixed point, what loss and jitter do to it.
+//! BBR version 1 on whole paths: its two operating modes, its fixed point, its response to loss and jitter.
 //!
 //! `cargo test -p fairweir-sim --test cca_bbr -- --nocapture` prints the numbers.
 
@@ -11,7 +11,7 @@ use fairweir_sim::{Config, FlowSpec, run};
 use fairweir_units::{Dur, Rate, Time};
 use serde_json::json;
 
-/// Packets that a link of `mbps` holds in `rtprop_ms`.
+/// BDP in packets of a link of `mbps` with `rtprop_ms`.
 fn bdp(mbps: u64, rtprop_ms: u64) -> u64 {
     (Rate::from_mbps(mbps) * Dur::from_millis(rtprop_ms)).packets(PACKET)
 }
@@ -36,7 +36,8 @@ fn one_flow_is_paced_by_the_link() {
     }
 }
 
-/// `n` flows of `alpha` packets without what blurs the fixed point: aggregation, even windows, a wrong min_rtt.
+/// `n` flows of `alpha` packets without effects that blur the fixed point: aggregation, rounding to even windows, a
+/// wrong min_rtt.
 fn cwnd_limited(n: usize, mbps: u64, alpha: u64) -> Config {
     let mut one = flow("bbr", 40);
     one.params = json!({
@@ -69,7 +70,7 @@ fn cwnd_limited_flows_rest_at_two_rtprops_and_alpha() {
 #[test]
 fn alpha_alone_makes_the_shares_equal() {
     // without alpha any split of 2 C R is a fixed point (starvation paper §5.2): a flow that begins small stays small.
-    // Pacing far above the bandwidth leaves the decision to cwnd.
+    // With pacing far above the bandwidth, cwnd decides.
     let ratios = |alpha: u64| -> Vec<f64> {
         [20, 220]
             .map(|warmup| {
@@ -94,7 +95,7 @@ fn alpha_alone_makes_the_shares_equal() {
 
 #[test]
 fn small_rtprops_lose_to_large_ones() {
-    // FRCC paper, 10/20/30 ms: the 10 ms flow starves more and more as the rate grows
+    // FRCC paper, 10/20/30 ms: the 10 ms flow starves increasingly as the rate grows
     let share = |mbps: u64| {
         let flows = vec![flow("bbr", 10), flow("bbr", 20), flow("bbr", 30)];
         let outcome = run(&dumbbell(mbps, droptail(100 * bdp(mbps, 30)), flows, 120, 60, 1)).expect("a run");
@@ -147,7 +148,7 @@ fn application_limited_samples_do_not_lower_the_bandwidth() {
     config.interval = Some(Dur::from_millis(100));
     let outcome = run(&config).expect("a run");
     let flows = outcome.series.expect("recorded").flows;
-    // half a second into each on-period the rate is back
+    // half a second into each on-period the rate has recovered
     let early: Vec<f64> = (1..8)
         .map(|period| {
             let at = (period * 50 + 6) as usize;
@@ -160,7 +161,7 @@ fn application_limited_samples_do_not_lower_the_bandwidth() {
 
 #[test]
 fn with_its_defaults_alpha_is_about_ten_packets() {
-    // quanta of 3, an even window, and what other flows' packets between one's own look like: aggregation
+    // quanta of 3, an even window, and aggregation caused by other flows' packets in between
     let alpha = |n: u32, mbps: u64, seed: u64| {
         let flows = staggered(n as usize, &flow("bbr", 40));
         let rtt = run(&dumbbell(mbps, infinite(), flows, 60, 30, seed)).expect("a run").summary.flows[0].rtt_ms;

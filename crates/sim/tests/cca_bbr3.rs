@@ -1,4 +1,4 @@
-//! BBR version 3 on whole paths: its queue, its bound on inflight, what loss does to it.
+//! BBR version 3 on whole paths: its queue, its bound on inflight, its response to loss.
 //!
 //! `cargo test -p fairweir-sim --test cca_bbr3 -- --nocapture` prints the numbers.
 
@@ -23,8 +23,8 @@ fn one_flow_fills_the_link_with_a_small_queue() {
 
 #[test]
 fn one_percent_of_random_loss_leaves_most() {
-    // while it does not probe, every round with a loss lets bw_lo fall to what was delivered, which pacing holds at 99 %
-    // of bw_lo, less the loss: over the 2 to 3 s until the next probe the many rounds of a short path cost more
+    // outside probes, every round with loss lowers bw_lo to the delivered rate, which is 99 % of bw_lo less the loss:
+    // over the 2 to 3 s until the next probe, a short path has more such rounds and loses more
     for (rtprop_ms, least) in [(100, 0.8), (40, 0.65)] {
         let rates: Vec<f64> = (1..=3)
             .map(|seed| {
@@ -40,7 +40,7 @@ fn one_percent_of_random_loss_leaves_most() {
 
 #[test]
 fn a_shallow_buffer_costs_it_far_less_than_version_1() {
-    // a fifth of a BDP: version 1 probes into it and overflows it all the time, version 3 learns inflight_hi
+    // buffer of a fifth of a BDP: version 1's probes overflow it continually, version 3 adapts inflight_hi
     let loss = |cca: &str| {
         let outcome = run(&dumbbell(96, droptail(64), vec![flow(cca, 40); 2], 60, 10, 1)).expect("a run");
         let summary = outcome.summary;

@@ -1,4 +1,5 @@
-//! The belief-based CCAs on whole paths: what is proved of them (thesis 4.2.3) and what their authors saw (4.2.4, B.6).
+//! The belief-based CCAs on whole paths: the proved properties (thesis 4.2.3) and the published measurements (4.2.4,
+//! B.6).
 //!
 //! `cargo test -p fairweir-sim --test cca_beliefs -- --nocapture` prints the numbers.
 
@@ -41,7 +42,7 @@ impl Link {
         (bdp(self.mbps, self.rtprop_ms) as f64 * self.buffer_bdp) as u64
     }
 
-    /// 60 s of which the last 40 count.
+    /// 60 s, of which the last 40 are measured.
     fn play(self, cca: &str, params: &Value) -> Steady {
         let flows = vec![self.flow(cca, params)];
         let mut config = dumbbell(self.mbps, droptail(self.packets()), flows, 60, 20, 1);
@@ -59,7 +60,7 @@ fn links(buffers_bdp: &'static [f64], has_jitter: bool) -> impl Iterator<Item = 
     })
 }
 
-/// What is before is no steady state.
+/// Before this the flow has not reached a steady state.
 const WARMUP_NS: u64 = 20_000_000_000;
 
 #[derive(Debug)]
@@ -69,7 +70,7 @@ struct Steady {
     max_rtt: f64,
     /// Packets, mean over the intervals of length R.
     mean_lost: f64,
-    /// ... and the most.
+    /// Packets, maximum over the intervals of length R.
     most_lost: u64,
 }
 
@@ -87,7 +88,7 @@ impl Steady {
     }
 }
 
-/// The extremes over many links: least utilisation, largest RTT and loss.
+/// The worst case over many links: minimum utilisation, maximum RTT and loss.
 fn worst(runs: impl Iterator<Item = Steady>) -> Steady {
     let start = Steady { utilization: f64::INFINITY, max_rtt: 0.0, mean_lost: 0.0, most_lost: 0 };
     runs.fold(start, |worst, run| Steady {
@@ -100,7 +101,8 @@ fn worst(runs: impl Iterator<Item = Steady>) -> Steady {
 
 #[test]
 fn cc_qdel_keeps_its_proved_bounds_on_deep_buffers() {
-    // Lemma B.4.7 is about buffers of at least 3 C (R + D) = 6 BDP: all but 11 % of the link, 4.4 (R + D), 3 packets in R.
+    // Lemma B.4.7 assumes buffers of at least 3 C (R + D) = 6 BDP: all but 11 % of the link, 4.4 (R + D), 3 packets in
+    // R.
     for has_jitter in [false, true] {
         let steady = worst(links(&[6.0, 8.0, 16.0], has_jitter).map(|link| link.play("cc_qdel", &Value::Null)));
         println!("cc_qdel, at least 6 BDP, jitter {has_jitter}: {steady:.3?}");
@@ -141,7 +143,7 @@ fn cc_probe_slow_loses_a_constant_whatever_the_link() {
 
 #[test]
 fn longer_probes_use_more_of_a_shallow_link() {
-    // Of the links that explain what is seen, the fastest is (T* + D) / T* times what is sent (table 4.2).
+    // The fastest link consistent with the observations has (T* + D) / T* times the sending rate (table 4.2).
     let link = Link { mbps: 24, rtprop_ms: 20, buffer_bdp: 0.0625, has_jitter: false };
     for k in [1.0, 2.0, 4.0] {
         let steady = link.play("cc_probe_slow", &json!({"k": k}));
@@ -152,7 +154,7 @@ fn longer_probes_use_more_of_a_shallow_link() {
 
 #[test]
 fn a_deep_buffer_leaves_cc_probe_slow_in_its_start() {
-    // 4.2.4: without a large loss it stays cc_qdel.
+    // 4.2.4: without a large loss it behaves as cc_qdel.
     let link = Link { mbps: 48, rtprop_ms: 40, buffer_bdp: 8.0, has_jitter: true };
     let (slow, qdel) = (link.play("cc_probe_slow", &Value::Null), link.play("cc_qdel", &Value::Null));
     println!("8 BDP: cc_probe_slow {slow:.3?}, cc_qdel {qdel:.3?}");
@@ -199,7 +201,7 @@ fn cc_probe_slow_follows_a_rising_rate_linearly_and_a_falling_one_exponentially(
 
 #[test]
 fn losses_in_proportion_buy_exponential_convergence() {
-    // f(C) = C / 10 (4.2.2): each cycle raises C_Ll by a twentieth and alpha / 2 R, at the price of 2 f(C) of loss.
+    // f(C) = C / 10 (4.2.2): each cycle raises C_Ll by a twentieth plus alpha / 2 R and costs 2 f(C) of loss.
     let [constant, share] = [0.0, 0.1].map(|share| {
         let up = changing_link("cc_probe_slow", json!({"loss_share": share}), [24, 48, 96]);
         mean_rate(&up, 46, 50)
@@ -247,7 +249,7 @@ fn fairness(cca: &str, link: Link) -> f64 {
 
 #[test]
 fn several_flows_share_as_their_authors_saw() {
-    // Nothing is proved of several flows. Published: cc_probe_slow 0.94 +- 0.06 (jitter: 0.86 +- 0.11) up to 2 BDP,
+    // There is no proof for several flows. Published: cc_probe_slow 0.94 +- 0.06 (jitter: 0.86 +- 0.11) up to 2 BDP,
     // cc_qdel 0.58 +- 0.24 (0.43 +- 0.18).
     for has_jitter in [false, true] {
         for buffer_bdp in [0.5, 1.0] {

@@ -1,4 +1,4 @@
-//! The canonical contracts on whole paths: fixed points of n flows, parking lots, noise, and which dynamics get there.
+//! The canonical contracts on whole paths: fixed points of n flows, parking lots, noise, and which dynamics converge.
 //!
 //! `cargo test -p fairweir-sim --test cca_contract -- --nocapture` prints the numbers.
 
@@ -44,7 +44,7 @@ fn n_flows_rest_at_the_contracts_delay_to_the_packet() {
                 "{function}, {n} flows: {queued:.2} packets queue, contract {wanted:.2}, {:.1?}",
                 throughputs(&outcome)
             );
-            // whole packets: up to one of each flow less, and one more on the way
+            // whole packets: up to one per flow less, and one more in transit
             assert!(queued < wanted + 1.0 && queued > wanted - n as f64 - 0.5, "{function}, {n}: {queued}, {wanted}");
             assert!(max_min_ratio(&outcome) < 1.04, "{:?}", throughputs(&outcome));
         }
@@ -88,7 +88,7 @@ fn a_parking_lot_of_k_hops_gives_k_to_the_exponent_and_an_intercept_starves() {
 
 #[test]
 fn noise_costs_what_the_contract_says() {
-    // one of two flows sees ds more: f(s)/f(s + ds)
+    // one of two flows observes ds more delay: f(s)/f(s + ds)
     let noisy = |params: &Value, ds: Dur| {
         let mut config = crowd("contract", params, 48, 40, 2, 100);
         config.flows[1].forward_delay += ds;
@@ -111,7 +111,7 @@ fn noise_costs_what_the_contract_says() {
 
 #[test]
 fn congestion_grows_as_in_the_thesis_on_a_data_centres_link() {
-    // 100 Gbps, 12 us, 4 KB packets, 1.2 us of delay at the whole rate: thesis section 6.5
+    // 100 Gbps, 12 us, 4 KB packets, 1.2 us of delay at full rate: thesis section 6.5
     const PACKET: Bytes = Bytes(4096);
     let packet_ns = PACKET.0 as f64 * 8.0 / 100.0;
     for exponent in [0.5, 1.0, 2.0] {

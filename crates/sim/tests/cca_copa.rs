@@ -1,4 +1,5 @@
-//! Copa on whole paths: its contract, its swing, and the one packet that poisons it (starvation paper section 5.1).
+//! Copa on whole paths: its contract, its oscillation, and the single packet that corrupts its RTTmin (starvation paper
+//! section 5.1).
 //!
 //! `cargo test -p fairweir-sim --test cca_copa -- --nocapture` prints the numbers.
 
@@ -21,7 +22,7 @@ fn play(mbps: u64, flows: Vec<FlowSpec>) -> Outcome {
     run(&dumbbell(mbps, infinite(), flows, 120, 60, 1)).expect("a run that ends well")
 }
 
-/// Mean queue above the path's own delay, packets of 12 kbit.
+/// Mean queue above the path's own delay, in packets of 12 kbit.
 fn queued_pkts(outcome: &Outcome, mbps: u64, rtprop_ms: u64) -> f64 {
     (outcome.summary.flows[0].rtt_ms.mean - rtprop_ms as f64) * mbps as f64 / 12.0 - 1.0
 }
@@ -74,7 +75,7 @@ fn poisoned() -> FlowSpec {
 
 #[test]
 fn one_early_packet_takes_most_of_the_link_from_a_flow_alone() {
-    // 120 Mbps, Rm 60 ms, one packet with 59 ms: published 8 Mbps; 2 packets per ms without Mahimahi's noise.
+    // 120 Mbps, Rm 60 ms, one packet with an RTT of 59 ms: published 8 Mbps; 2 packets per ms without Mahimahi's noise.
     let outcome = play(120, vec![poisoned()]);
     println!("poisoned alone: {:.1} Mbps", throughputs(&outcome)[0]);
     assert!(throughputs(&outcome)[0] < 0.3 * 120.0);
@@ -104,7 +105,8 @@ fn mode_switch_holds_its_own_against_a_flow_that_fills_the_queue() {
 
 #[test]
 fn velocity_takes_a_flow_to_a_new_rate_in_seconds() {
-    // The other flow leaves half of 1 Gbps: 2083 packets, which 1/delta = 2 packets per RTT of 50 ms take 52 s to fill.
+    // The other flow frees half of 1 Gbps: 2083 packets, which take 52 s to fill at 1/delta = 2 packets per RTT of 50
+    // ms.
     let mut leaving = informed(1000, 50);
     leaving.stop = Some(Time::ZERO + Dur::from_secs(60));
     let config = dumbbell(1000, infinite(), vec![informed(1000, 50), leaving], 70, 63, 1);

@@ -16,7 +16,7 @@ fn mean_cwnd(flow: &FlowSummary) -> f64 {
     flow.throughput_mbps * 1e6 / 8.0 * flow.rtt_ms.mean / 1e3 / PACKET.0 as f64
 }
 
-/// One flow that loses every `every`-th packet on a link too fast to queue.
+/// One flow that loses every `every`-th packet on a link too fast to build a queue.
 fn under_periodic_loss(rtprop_ms: u64, every: u64, seconds: u64, params: serde_json::Value) -> f64 {
     let mut one = flow("cubic", rtprop_ms);
     one.params = params;
@@ -28,8 +28,8 @@ fn under_periodic_loss(rtprop_ms: u64, every: u64, seconds: u64, params: serde_j
 #[test]
 fn rare_loss_gives_the_response_function() {
     // RFC 9438 §5.1: 1.054 (RTT/p)^(3/4), if every cycle ends at its plateau. The plateau is flat, so a window near it
-    // stays for long: without fast convergence it comes down from slow start's and rests above the law, with it it is
-    // pulled under.
+    // changes slowly: without fast convergence it descends from slow start's value and stays above the law, with it the
+    // window ends below.
     for (rtprop_ms, every) in [(100, 10_000), (100, 30_000), (200, 30_000)] {
         let law = 1.054 * (rtprop_ms as f64 / 1e3 * every as f64).powf(0.75);
         let mean = under_periodic_loss(rtprop_ms, every, 600, json!({"friendliness": false}));
@@ -54,7 +54,7 @@ fn frequent_loss_gives_reno_s_law() {
 
 #[test]
 fn utilization_and_queue_are_the_buffer_s() {
-    // three BDPs: RTT 4 R, as the FRCC paper's figure 8 says of loss-based algorithms
+    // three BDPs: RTT 4 R, as in the FRCC paper's figure 8 for loss-based algorithms
     let outcome = run(&dumbbell(96, droptail(960), vec![flow("cubic", 40); 4], 120, 30, 1)).expect("a run");
     let (link, p95) = (&outcome.summary.links[0], outcome.summary.flows[0].rtt_ms.p95);
     println!("cubic, 4 flows, 3 BDP: utilization {:.4}, p95 of RTT {p95:.1} ms", link.utilization);
@@ -77,7 +77,7 @@ fn equal_flows_share_equally() {
 
 #[test]
 fn idle_time_does_not_grow_the_window() {
-    // RFC 9438 §5.8: a silence of 9 s in a period of 10 s is not time in the cubic
+    // RFC 9438 §5.8: 9 s idle in a period of 10 s do not count as time in the cubic function
     let mut on_off = flow("cubic", 40);
     on_off.source = fairweir_sim::Source::OnOff { on: Dur::from_secs(1), off: Dur::from_secs(9) };
     let mut config = dumbbell(96, droptail(320), vec![on_off], 100, 20, 1);

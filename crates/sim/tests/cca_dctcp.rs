@@ -1,4 +1,4 @@
-//! DCTCP on whole paths: its contract, and the threshold that keeps the link busy.
+//! DCTCP on whole paths: its contract, and the threshold needed for full utilisation.
 //!
 //! `cargo test -p fairweir-sim --test cca_dctcp -- --nocapture` prints the numbers.
 
@@ -43,8 +43,8 @@ fn slope(points: &[(f64, f64)]) -> f64 {
 
 #[test]
 fn the_contract_is_the_inverse_square_of_the_marks() {
-    // cwnd = 2/F^2: the slope of log cwnd over log F is -2 as the number of flows goes up. It supposes that a is F: with
-    // g = 1/16 few flows take more rounds a cycle than g remembers, so a is below its mean when it is used.
+    // cwnd = 2/F^2: the slope of log cwnd over log F is -2 as the number of flows grows. This assumes a = F: with g =
+    // 1/16 and few flows, a cycle takes more rounds than the average's memory, so a is below its mean when it is used.
     for (shift_g, tolerance) in [(4, 0.2), (7, 0.1)] {
         let mut points = vec![];
         for n in [1, 2, 4, 8, 16] {
@@ -68,7 +68,7 @@ fn the_contract_is_the_inverse_square_of_the_marks() {
 
 #[test]
 fn a_seventh_of_the_bdp_keeps_the_link_busy() {
-    // K > BDP/7 = 46 packets; a tenth of that leaves it idle after each cut
+    // K > BDP/7 = 46 packets; with a tenth of that the link is idle after each reduction
     let (enough, little) = (play(1, 55, 4).links[0].utilization, play(1, 4, 4).links[0].utilization);
     println!("dctcp, utilization with K of 55 packets {enough:.4}, of 4 {little:.4}");
     assert!(enough > 0.9999, "{enough}");

@@ -1,4 +1,4 @@
-//! The exponential CCA on whole paths: jitter up to D costs a factor s at most, where Vegas pays more and more
+//! The exponential CCA on whole paths: jitter up to D costs at most a factor s, whereas Vegas' loss is unbounded
 //! (starvation paper section 6.2).
 //!
 //! `cargo test -p fairweir-sim --test cca_expo -- --nocapture` prints the numbers.
@@ -11,7 +11,7 @@ use fairweir_sim::{FlowSpec, run};
 use fairweir_units::Dur;
 use serde_json::{Value, json};
 
-/// The factor that jitter of D = 10 ms may cost: expo's default.
+/// The maximum factor that jitter of D = 10 ms costs: expo's default.
 const S: f64 = 2.0;
 
 fn informed(cca: &str, params: Value, mbps: u64) -> FlowSpec {
@@ -21,7 +21,7 @@ fn informed(cca: &str, params: Value, mbps: u64) -> FlowSpec {
     flow
 }
 
-/// Ratio of two flows of which one has `jitter`.
+/// Throughput ratio of two flows of which one has `jitter`.
 fn ratio(cca: &str, params: &Value, mbps: u64, jitter: Value) -> f64 {
     let mut flows = vec![informed(cca, params.clone(), mbps), informed(cca, params.clone(), mbps)];
     flows[1].egress = vec![serde_json::from_value::<ElementConfig>(jitter).expect("an element")];
@@ -58,7 +58,7 @@ fn equal_flows_share_equally_and_use_the_link() {
 
 #[test]
 fn delay_falls_by_d_for_each_factor_s_of_rate() {
-    // q = Rmax - D log_s(rate / mu_minus). A step a that is 1 - b of the rate keeps the cycle about the curve small.
+    // q = Rmax - D log_s(rate / mu_minus). A step a of 1 - b of the rate keeps the oscillation around the curve small.
     for (mbps, a) in [(4, "4kbps"), (16, "16kbps"), (64, "64kbps")] {
         let flow = informed("expo", json!({"a": a, "b": 0.999}), mbps);
         let outcome = run(&dumbbell(mbps, infinite(), vec![flow], 2000, 1500, 1)).expect("a run that ends well");

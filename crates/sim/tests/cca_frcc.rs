@@ -27,7 +27,7 @@ fn staggered(rtprops_ms: &[u64], params: &Value) -> Vec<FlowSpec> {
     flows.collect()
 }
 
-/// 300 s, the last 120 of them measured (the paper's last 40 %).
+/// 300 s, of which the last 120 are measured (the paper's last 40 %).
 fn play(mbps: u64, flows: Vec<FlowSpec>, seed: u64) -> Outcome {
     run(&dumbbell(mbps, infinite(), flows, 300, 180, seed)).expect("a run that ends well")
 }
@@ -48,7 +48,7 @@ fn rtt_is_r_plus_theta_n_whatever_the_rate() {
             let expected = 50.0 + transmission_ms + THETA_MS * n as f64;
             let rtt = outcome.summary.flows[0].rtt_ms;
             println!("{mbps} Mbps, {n} flows: RTT {:.1} ms (p50), R + theta N = {expected:.1} ms", rtt.p50);
-            // Collisions of probes let flows yield; mean RTT carries the probes on top (docs/derivations.md).
+            // Colliding probes make flows yield; the mean RTT also includes the probes (docs/derivations.md).
             assert!(
                 (rtt.p50 - expected).abs() < 0.35 * THETA_MS + 0.02 * expected,
                 "{mbps} Mbps, {n} flows: {}",
@@ -67,7 +67,7 @@ fn eight_flows_are_nearly_fair_though_probes_collide() {
         let outcome = play(48, staggered(&[50; 8], &Value::Null), seed);
         println!("seed {seed}: JFI {:.3}, RTT {:.1} ms", jain(&outcome), outcome.summary.flows[0].rtt_ms.p50);
         assert!(jain(&outcome) > 0.9);
-        // Colliding probes see each other's delay, take C for smaller and yield: less delay than R + theta N = 130 ms.
+        // Colliding probes observe each other's delay, underestimate C and yield: less delay than R + theta N = 130 ms.
         assert!((95.0..135.0).contains(&outcome.summary.flows[0].rtt_ms.p50));
     }
 }
@@ -120,12 +120,12 @@ fn ack_aggregation_on_one_flow_starves_none() {
 
 #[test]
 fn rtprop_probes_need_a_clock_that_hosts_share() {
-    // A flow that drains alone finds the others' queue, and takes it for propagation.
+    // A flow that drains alone still observes the others' queue and mistakes it for propagation delay.
     let rtt_ms = |params: Value| play(48, staggered(&[50; 8], &params), 1).summary.flows[0].rtt_ms.p50;
     let (wall, boot) = (rtt_ms(Value::Null), rtt_ms(json!({"boot_clock": true})));
     println!("8 flows: RTT {wall:.0} ms by the wall clock, {boot:.0} ms by each host's own");
     assert!(boot > wall + 20.0);
-    // ... and without probes nobody finds R again, unless an oracle tells it.
+    // ... and without probes no flow measures R again, unless an oracle provides it.
     let mut blind = staggered(&[50; 3], &json!({"probe_interval": "0s"}));
     let unprobed = max_min_ratio(&play(48, blind.clone(), 1));
     for flow in &mut blind {
@@ -152,7 +152,8 @@ fn clamping_the_flow_count_slows_convergence_by_the_share_of_theta_in_the_rtt() 
 
 #[test]
 fn random_loss_does_not_blind_a_probe_that_knows_its_packets() {
-    // Taking RTTs for the probe's by snd_una, as the kernel module does, counts those of the drain while a hole is open.
+    // Attributing RTTs to the probe by snd_una, as the kernel module does, includes those of the drain while a hole is
+    // open.
     let rtt_ms = |params: Value, percent: u32| {
         let mut lossy = flow("frcc", 40);
         lossy.params = params;

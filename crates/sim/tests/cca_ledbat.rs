@@ -1,4 +1,4 @@
-//! LEDBAT on whole paths: its target, late-comers, and Reno beside it.
+//! LEDBAT on whole paths: its target, latecomers, and competition with Reno.
 //!
 //! `cargo test -p fairweir-sim --test cca_ledbat -- --nocapture` prints the numbers.
 

@@ -1,6 +1,6 @@
-//! PCC on whole paths: what its papers claim, and whom it starves.
+//! PCC on whole paths: the claims of its papers, and which flows it starves.
 //!
-//! `cargo test -p fairweir-sim --test cca_pcc -- --nocapture` prints the numbers that `docs/ccas/pcc_*.md` quote.
+//! `cargo test -p fairweir-sim --test cca_pcc -- --nocapture` prints the numbers that `docs/ccas/pcc_*.md` cite.
 
 mod common;
 
@@ -43,7 +43,8 @@ fn play(config: &Config) -> Outcome {
     run(config).expect("a run that ends well")
 }
 
-/// 120 Mbps, 40 ms, 1 BDP: flow i loses `percents[i]` at random (starvation paper §5.4); rates from `warmup` on, Mbps.
+/// 120 Mbps, 40 ms, 1 BDP: flow i has `percents[i]` % random loss (starvation paper §5.4); rates from `warmup` on,
+/// Mbps.
 fn allegro(percents: &[u32], seconds: u64, warmup: u64, seed: u64) -> Vec<f64> {
     let flows = percents.iter().map(|&percent| lossy(flow("pcc_allegro", 40), percent)).collect();
     throughputs(&play(&scenario(120, 40, 1, seconds, warmup, seed, flows)))
@@ -96,7 +97,7 @@ fn vivace_uses_an_ideal_link_with_hardly_a_queue() {
         println!("vivace alone, {mbps} Mbps, {rtprop_ms} ms: {share:.3} of C, RTT {mean:.3} Rm, p95 {p95:.3} Rm");
         assert!((0.9..=1.0).contains(&share), "{mbps} Mbps: {share} of the link");
         assert!(mean < 1.05, "{mbps} Mbps: mean RTT {mean} Rm");
-        // A step is 0.57 Mbps and more: below 48 Mbps one step overshoots by more than a trial does.
+        // A step is at least 0.57 Mbps: below 48 Mbps one step overshoots by more than a trial.
         assert!(mbps < 48 || p95 < 1.05, "{mbps} Mbps: 95th percentile of RTT {p95} Rm");
         assert_eq!(summary.retransmits, 0);
     }
@@ -123,8 +124,8 @@ fn vivace_starves_the_flow_whose_acks_come_in_batches() {
     }
 }
 
-/// Each interval of one RTT that begins with a batch of ACKs sees the RTT fall from its start to its end: no latency is
-/// ever counted, and the flow yields to losses only.
+/// Each interval of one RTT that begins with a batch of ACKs sees the RTT fall from start to end: no latency is ever
+/// counted, and the flow responds to losses only.
 #[test]
 fn vivace_intervals_of_the_batches_period_are_blind() {
     for seed in 1..=3 {

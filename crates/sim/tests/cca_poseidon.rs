@@ -1,4 +1,5 @@
-//! Poseidon on whole paths: the logarithm by which delay grows with flows, equal shares, and what a large step does.
+//! Poseidon on whole paths: delay grows with the logarithm of the flow count, equal shares, and the effect of a large
+//! step.
 //!
 //! `cargo test -p fairweir-sim --test cca_poseidon -- --nocapture` prints the numbers.
 
@@ -8,7 +9,7 @@ use common::{crowd, max_min_ratio, throughputs};
 use fairweir_sim::run;
 use serde_json::json;
 
-/// Delay that a factor of e in rate costs with the defaults, ms: 50 / ln 1000.
+/// Delay per factor of e in rate with the defaults, ms: 50 / ln 1000.
 const S0_MS: f64 = 7.238_24;
 
 #[test]
@@ -19,7 +20,7 @@ fn delay_grows_with_the_logarithm_of_the_flows() {
             let qdelay_ms = outcome.summary.links[0].queue_ms.mean;
             let law = S0_MS * (1000.0 * n as f64 / mbps as f64).ln();
             println!("{mbps} Mbps, {n} flows: {qdelay_ms:.2} ms, contract {law:.2} ms, {:.1?}", throughputs(&outcome));
-            // a packet of each flow
+            // one packet per flow
             assert!((qdelay_ms - law).abs() < (n + 1) as f64 * 12.0 / mbps as f64, "{n} flows: {qdelay_ms}, not {law}");
             assert!(max_min_ratio(&outcome) < 1.05, "{:?}", throughputs(&outcome));
         }

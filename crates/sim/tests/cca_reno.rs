@@ -1,4 +1,4 @@
-//! Reno on whole paths: the square-root law, its sawtooth, its queue, and what delayed ACKs do to it.
+//! Reno on whole paths: the square-root law, its sawtooth, its queue, and the effect of delayed ACKs.
 //!
 //! `cargo test -p fairweir-sim --test cca_reno -- --nocapture` prints the numbers.
 
@@ -38,7 +38,8 @@ fn random_loss_gives_the_square_root_law() {
 
 #[test]
 fn the_buffer_decides_utilization() {
-    // BDP 400 packets: full with a buffer of one BDP, three quarters with next to none (two: packets come in pairs)
+    // BDP 400 packets: full utilisation with a buffer of one BDP, three quarters with a minimal one (two: packets come
+    // in pairs)
     for (buffer, least, most) in [(400, 0.995, 1.0), (2, 0.70, 0.80)] {
         let outcome = run(&dumbbell(120, droptail(buffer), vec![flow("reno", 40)], 600, 200, 1)).expect("a run");
         let utilization = outcome.summary.links[0].utilization;
@@ -49,7 +50,7 @@ fn the_buffer_decides_utilization() {
 
 #[test]
 fn loss_grows_with_the_square_of_the_flow_count() {
-    // p = 1.5/cwnd^2 with cwnd = (C R + queue)/n: over a doubling of n four times the loss; starts are 700 ms apart.
+    // p = 1.5/cwnd^2 with cwnd = (C R + queue)/n: doubling n multiplies loss by four; starts are 700 ms apart.
     let loss = |n: u64| {
         let (mut lost, mut sent) = (0, 0);
         for seed in 1..=3 {
@@ -109,7 +110,7 @@ fn delayed_acks_on_one_flow_cost_it_a_bounded_part() {
     }
 }
 
-/// Random early detection: losses come to one packet at a time, not to all flows at once.
+/// Random early detection: losses hit one packet at a time, not all flows at once.
 fn red() -> QueueConfig {
     serde_json::from_value(serde_json::json!({
         "kind": "red",

@@ -11,7 +11,8 @@ use serde_json::json;
 /// Flow scaling of the defaults: a in s sqrt(packets), b in s.
 const FS_MAX: f64 = 100_000.0;
 
-/// Packets of queue, besides the one in transmission, at which `n` windows ask for that queue's delay.
+/// Queue in packets, excluding the one in transmission, at which the target delay of `n` flows equals that queue's
+/// delay.
 fn fixed_point(mbps: u64, rtprop_ms: u64, n: u64) -> f64 {
     let rate = mbps as f64 * 1e6 / 12_000.0;
     let a = 0.1 / (10f64.sqrt() - 1.0 / FS_MAX.sqrt());
@@ -33,21 +34,21 @@ fn the_queue_is_the_fixed_points_and_grows_as_the_root_of_the_flows() {
             let outcome = run(&crowd("swift", &json!({}), mbps, 40, n, 200)).expect("a run");
             let (measured, law) = (queued(&outcome, mbps), fixed_point(mbps, 40, n));
             println!("{mbps} Mbps, {n} flows: {measured:.1} packets queue, fixed point {law:.1}");
-            // AIMD ripples by up to a packet of each flow
+            // AIMD oscillates by up to one packet per flow
             assert!((measured - law).abs() < n as f64 / 4.0 + 1.0, "{n} flows: {measured}, not {law}");
             assert!(max_min_ratio(&outcome) < 1.15, "{:?}", throughputs(&outcome));
             alone = if n == 1 { law } else { alone };
-            // sqrt(n), less what a longer queue adds to the windows, more what b takes from the target
+            // sqrt(n), less the windows' growth with a longer queue, plus the target's reduction by b
             assert!((0.75..1.1).contains(&(law / alone / (n as f64).sqrt())), "{law} of {alone}");
         }
     }
 }
 
-/// Rate of a flow over one hop by that of one over `hops`, where each hop has one of the former and passes the latter.
+/// Rate of a one-hop flow divided by that of a flow over all `hops`; each hop carries one flow of either kind.
 fn parking_lot_share(mbps: u64, rtprop_ms: u64, hops: u64) -> f64 {
     let rate = mbps as f64 * 1e6 / 12_000.0;
     let a = 0.1 / (10f64.sqrt() - 1.0 / FS_MAX.sqrt());
-    // Rates of either flow where each hop's queue takes `delay` s: the windows whose targets are what they see of it.
+    // Rates of both flows if each hop's queue has `delay` s: the windows whose target equals the delay they observe.
     let rates = |delay: f64| {
         [1, hops].map(|hops| {
             let seen = delay * hops as f64;

@@ -1,4 +1,4 @@
-//! TFRC on whole paths: the equation under random loss, smoothness beside Reno's, shares.
+//! TFRC on whole paths: the equation under random loss, smoothness compared with Reno, shares.
 //!
 //! `cargo test -p fairweir-sim --test cca_tfrc -- --nocapture` prints the numbers.
 
@@ -9,7 +9,7 @@ use fairweir_path::{ElementConfig, QueueConfig, loss};
 use fairweir_sim::{FlowSpec, Outcome, run};
 use fairweir_units::{Dur, Time};
 
-/// One flow on 1 Gbps and 40 ms that loses `per_million` packets of a million at random.
+/// One flow on 1 Gbps and 40 ms with `per_million` packets per million lost at random.
 fn lossy(cca: &str, per_million: u32, seed: u64) -> Outcome {
     let element = ElementConfig::IidLoss(loss::IidLossConfig { per_billion: per_million * 1000 });
     let flow = FlowSpec { egress: vec![element], ..flow(cca, 40) };
@@ -40,7 +40,8 @@ fn random_loss_gives_the_equations_rate_and_a_smoother_one_than_renos() {
         let rate = throughputs(&outcome)[0];
         let (ours, renos) = (variation(&outcome), variation(&lossy("reno", per_million, 1)));
         println!("p {p}: {rate:.1} Mbps, equation {law_mbps:.1}; variation {ours:.3}, reno {renos:.3}");
-        // losses within an RTT are one event, so p of events is below p of packets; 1/mean is not mean of 1/
+        // losses within an RTT are one loss event, so the event rate is below the packet loss rate; 1/mean differs from
+        // the mean of 1/p
         assert!((0.85..1.25).contains(&(rate / law_mbps)), "{rate}, not {law_mbps}");
         assert!(ours < renos, "{ours}, reno {renos}");
     }
@@ -64,7 +65,7 @@ fn it_shares_with_reno_where_loss_is_random_and_loses_where_the_buffer_overflows
     };
     let (random, overflow) = (ratio(red, "red"), ratio(droptail(80), "droptail"));
     assert!((0.8..1.2).contains(&random), "{random}");
-    // paced packets find a full buffer more often than bursts that made it full: ten times Reno's loss
+    // paced packets meet a full buffer more often than bursts that fill it: ten times Reno's loss
     assert!((0.2..0.6).contains(&overflow), "{overflow}");
 }
 

@@ -1,4 +1,4 @@
-//! Vegas on whole paths: packets kept in the queue, parking lot, late-comers, and Linux's other contract.
+//! Vegas on whole paths: packets kept in the queue, parking lot, latecomers, and Linux's other contract.
 //!
 //! `cargo test -p fairweir-sim --test cca_vegas -- --nocapture` prints the numbers.
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Packets that a flow wants in the queue (the starvation paper's alpha).
 const ALPHA: u64 = 4;
 
-/// A flow with alpha = beta that knows its path of `rtprop_ms` (a packet's transmission at `mbps` included).
+/// A flow with alpha = beta and known `rtprop_ms` (a packet's transmission at `mbps` included).
 fn informed(mbps: u64, rtprop_ms: u64, mut params: Value) -> FlowSpec {
     params["alpha"] = ALPHA.into();
     params["beta"] = ALPHA.into();
@@ -34,7 +34,7 @@ fn n_flows_keep_n_alpha_packets_in_the_queue_and_do_not_swing() {
             let rtt = outcome.summary.flows[0].rtt_ms;
             let queued = (rtt.mean - 50.0) * mbps as f64 / 12.0 - 1.0;
             println!("{mbps} Mbps, {n} flows: {queued:.2} packets queue, RTT {:.3} ms", rtt.mean);
-            // Whole packets: a flow rests anywhere in [alpha, alpha + 1).
+            // Whole packets: a flow's queue settles anywhere in [alpha, alpha + 1).
             assert!(queued >= (n * ALPHA) as f64 - 0.5 && queued <= (n * (ALPHA + 1)) as f64 + 0.5, "{n}: {queued}");
             assert!(rtt.max - rtt.min < 1.5 * 12.0 / mbps as f64, "delta(C) = 0 once settled");
             assert!(outcome.summary.links[0].utilization > 0.999);

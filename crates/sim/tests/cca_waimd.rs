@@ -1,4 +1,4 @@
-//! Weighted AIMD on whole paths: what share a weight buys (WCC paper; docs/derivations.md).
+//! Weighted AIMD on whole paths: share as a function of weight (WCC paper; docs/derivations.md).
 //!
 //! `cargo test -p fairweir-sim --test cca_waimd -- --nocapture` prints the numbers.
 
@@ -12,12 +12,12 @@ use fairweir_sim::run;
 use fairweir_units::{Dur, Time};
 use serde_json::json;
 
-/// Throughput of a flow of `weight` by that of one of weight 1, over 50 Mbps and a queue of `buffer` packets.
+/// Throughput of a flow of `weight` divided by that of one of weight 1, over 50 Mbps and a queue of `buffer` packets.
 fn ratio(cca: &str, weight: f64, buffer: u64) -> f64 {
     noisy_ratio(cca, weight, buffer, Dur::ZERO)
 }
 
-/// The same with ACKs that are late by up to `noise`.
+/// The same with ACKs delayed by up to `noise`.
 fn noisy_ratio(cca: &str, weight: f64, buffer: u64, noise: Dur) -> f64 {
     let flows = [weight, 1.0]
         .iter()
@@ -71,9 +71,9 @@ fn synchronised_losses_of_a_deep_buffer_give_the_sawtooth_ratios() {
 
 #[test]
 fn timing_noise_of_two_packets_parts_the_losses() {
-    // The packet by which a window grows finds the full queue only if the ACKs keep their distances. With noise an
-    // overflow hits whichever packet comes, often of one flow alone, and the ratio moves towards that of a common rate
-    // of loss: sqrt(2) for wcc_ai, 2.16 for multcp. A packet takes 0.24 ms.
+    // The packet by which a window grows meets the full queue only if ACK spacing is preserved. With noise an overflow
+    // hits an arbitrary packet, often of one flow only, and the ratio moves towards that of a common loss rate: sqrt(2)
+    // for wcc_ai, 2.16 for multcp. A packet takes 0.24 ms.
     for (cca, common_rate) in [("wcc_ai", 2_f64.sqrt()), ("multcp", 2.16)] {
         let [still, little, noisy] = [0, 50, 500].map(|us| noisy_ratio(cca, 2.0, 150, Dur::from_micros(us)));
         println!("{cca}, weights 2 : 1, ACKs late by up to 0, 0.05, 0.5 ms: {still:.2}, {little:.2}, {noisy:.2}");
@@ -84,7 +84,7 @@ fn timing_noise_of_two_packets_parts_the_losses() {
 
 #[test]
 fn heavy_weights_keep_the_published_order() {
-    // Table III: MulTCP nearest a^2 and beyond, EWTCP between a and a^2, WCC-AI at most a.
+    // Table III: MulTCP about a^2 or above, EWTCP between a and a^2, WCC-AI at most a.
     let a = 5.0;
     let [multcp, ewtcp, wcc_ai] = ["multcp", "ewtcp", "wcc_ai"].map(|cca| ratio(cca, a, 60));
     println!("weights 5 : 1: multcp {multcp:.1}, ewtcp {ewtcp:.1}, wcc_ai {wcc_ai:.2}");

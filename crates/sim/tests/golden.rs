@@ -1,6 +1,6 @@
-//! What each controller does in one fixed scenario, ten lines each: a change of behaviour shows as a changed table.
+//! What each controller does in one fixed scenario, ten lines each: a behaviour change appears as a changed table.
 //!
-//! After a change that is meant, `INSTA_UPDATE=always cargo test -p fairweir-sim --test golden` writes the tables anew.
+//! After an intended change, `INSTA_UPDATE=always cargo test -p fairweir-sim --test golden` regenerates the tables.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn table(cca: &str) -> String {
     for tenths in [2u64, 4, 8, 16, 32, 64, 110, 130, 150, 190] {
         let t_ns = tenths * 100_000_000;
         let row = (0..series.t_ns.len()).find(|&i| series.t_ns[i] == t_ns && series.flow[i] == 0).expect("a row");
-        // in the second before
+        // in the preceding second
         let lost: u64 = (0..series.t_ns.len())
             .filter(|&i| series.flow[i] == 0 && series.t_ns[i] <= t_ns && series.t_ns[i] + 1_000_000_000 > t_ns)
             .map(|i| series.lost_pkts[i])
@@ -62,7 +62,7 @@ fn behaviour_is_as_recorded() {
 
 #[test]
 fn two_plays_are_equal_and_another_seed_is_not() {
-    // what draws random numbers shows that it drew others; the others only in the ties between flows
+    // controllers that draw random numbers change with the seed; the others only in the ties between flows
     for cca in ["bbr", "bbr3"] {
         assert_eq!(table(cca), table(cca));
         let mut other = scenario(cca);

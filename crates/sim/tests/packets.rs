@@ -1,4 +1,4 @@
-//! The record of packets: it says what the summary says, and no packet is missing.
+//! The record of packets: consistent with the summary and complete.
 
 mod common;
 
@@ -46,7 +46,7 @@ fn lossy(rate: u32) -> ElementConfig {
     ElementConfig::IidLoss(IidLossConfig { per_billion: rate })
 }
 
-/// What holds of every record.
+/// Checks properties of every record.
 fn check(config: &Config) -> Result<(), TestCaseError> {
     let (outcome, packets, acks) = record(config);
     let summary = &outcome.summary;
@@ -79,7 +79,7 @@ fn check(config: &Config) -> Result<(), TestCaseError> {
             prop_assert!(of_flow(column).is_sorted(), "no path reorders");
         }
         let stats = &summary.flows[flow as usize];
-        // Packets that arrived twice, and those that without SACK no ACK reports, differ.
+        // Packets that arrived twice, and those that no ACK reports without SACK, cause the difference.
         prop_assert!(of_flow(&packets.acked_ns).len() as u64 >= stats.delivered_pkts);
         let of_acks = |column: &[u64]| -> Vec<u64> {
             (0..column.len()).filter(|&i| acks.flow[i] == flow && column[i] != NEVER).map(|i| column[i]).collect()

@@ -1,4 +1,4 @@
-//! What every run keeps, whatever the scenario and the controller.
+//! Properties of every run, whatever the scenario and controller.
 
 mod common;
 
@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Draws a new window at each ACK, and counts every packet that leaves beyond it.
+/// Draws a new window at each ACK, and counts every packet sent beyond it.
 #[derive(Debug)]
 struct Erratic {
     cwnd: u64,
@@ -196,7 +196,7 @@ fn a_series_does_not_know_when_the_warm_up_ended() {
 
 #[test]
 fn ties_between_identical_flows_favour_nobody_over_seeds() {
-    // Four identical flows that start at once, in perfect phase: each wins about as often as the others.
+    // Four identical flows that start at once, in perfect phase: each has the highest throughput about equally often.
     let seeds = 40;
     let mut sums = [0.0; 4];
     for seed in 0..seeds {
@@ -264,7 +264,7 @@ fn elements_after_a_hop_that_is_not_there_are_refused() {
     }
 }
 
-/// A key, and a change that gives it a value beyond what can be played.
+/// A key, and a change that sets it to a value that cannot be run.
 type Excess = (&'static str, fn(&mut Config));
 
 #[test]

@@ -63,7 +63,7 @@ fn link() -> impl Strategy<Value = LinkSpec> {
     })
 }
 
-/// As text, because a series has NaNs.
+/// As text, because the series contains NaNs.
 fn outcome(config: &Config, timings: &[Option<Timing>], first_packet: u64) -> String {
     let factory = |flow: &FlowSpec, start: &Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
     let engine = Engine::with_timings(config, &factory, timings, first_packet, Unwatched).expect("a valid scenario");
@@ -94,7 +94,7 @@ proptest! {
     }
 }
 
-/// Two flows of one controller, which lose packets to a short queue and at random, get marks, and read ACKs late.
+/// Two flows of one controllerwith queue overflow, random loss, ECN marks and delayed ACKs.
 fn troubled(cca: &'static str) -> impl Strategy<Value = Config> {
     let queue = prop_oneof![
         (8..60u64).prop_map(|n| json!({"kind": "droptail", "limit_packets": n})),
@@ -132,17 +132,17 @@ fn troubled(cca: &'static str) -> impl Strategy<Value = Config> {
     )
 }
 
-/// Plays `config` with packets numbered from `first_packet`.
+/// Runs `config` with packets numbered from `first_packet`.
 fn numbered_from(first_packet: u64, config: &Config) -> String {
     outcome(config, &lookahead::plan(config), first_packet)
 }
 
-/// Where numbers start that are far from 0, as BBR asks how much was delivered since the start, and far from 2^32.
+/// First packet number far from both 0 (BBR uses the amount delivered since the start) and 2^32.
 const PLAIN: u64 = 1 << 20;
 
 #[test]
 fn results_do_not_depend_on_packet_numbers() {
-    // A run of 2^32 packets takes minutes; one that starts just below reaches the same numbers at once.
+    // A run of 2^32 packets takes minutes; one whose numbers start just below 2^32 crosses it at once.
     for cca in fairweir_cca::registry::algorithms().map(|algorithm| algorithm.name) {
         let mut runner = TestRunner::new(ProptestConfig { cases: 16, failure_persistence: None, ..Default::default() });
         let cases = (troubled(cca), 1..400u64);

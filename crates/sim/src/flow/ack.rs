@@ -1,4 +1,4 @@
-//! ACK processing: what was delivered, the RTT and rate samples, the controller's turn.
+//! ACK processing: delivered packets, RTT and rate samples, the controller's decision.
 
 use super::{Flow, Record};
 use crate::net::Net;
@@ -7,12 +7,12 @@ use crate::route::AckItem;
 use fairweir_cca::{Ack, CaState, RateSample};
 use fairweir_units::{Dur, Time};
 
-/// What an ACK delivered.
+/// Packets delivered by an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 struct Delivery {
     acked: u64,
     cum_acked: u64,
-    /// The packet sent last among those delivered, and when.
+    /// The most recently sent packet among those delivered, and its send time.
     newest: Option<(u64, Time)>,
     rtt: Option<Dur>,
     marked: u64,
@@ -21,7 +21,8 @@ struct Delivery {
 }
 
 impl Delivery {
-    /// Books a delivered packet. Packets come in the order of their numbers, which retransmissions may not have.
+    /// Counts a delivered packet. Packets come in the order of their numbers, which differs from send order for
+    /// retransmissions.
     fn add(&mut self, seq: u64, record: &Record) {
         self.acked += 1;
         if self.newest.is_none_or(|(_, sent)| record.sent >= sent) {
@@ -66,7 +67,7 @@ impl Flow {
         self.conclude(&delivery, prior_inflight, now, net);
     }
 
-    /// The controller's turn, and what it allows to be sent.
+    /// Calls the controller and sends what it allows.
     #[inline(always)]
     fn conclude<W: Watch>(&mut self, delivery: &Delivery, prior_inflight: u64, now: Time, net: &mut Net<W>) {
         if self.app_limited > 0 && self.sender.delivered > self.app_limited {
@@ -101,7 +102,7 @@ impl Flow {
     fn deliver_in_order(&mut self, ack: &AckItem, now: Time) -> Delivery {
         let cum = ack.cum;
         let cum_acked = cum - self.sender.snd_una;
-        // Without SACK, what duplicate ACKs counted before a timeout is not counted again.
+        // Without SACK, packets counted by duplicate ACKs before a timeout are not counted again.
         let delivered = self.sender.delivered.max(cum);
         let acked = delivered - self.sender.delivered;
         let newest = cum - 1;
@@ -149,7 +150,7 @@ impl Flow {
                 delivery.rtt = Some(rtt);
                 self.sample_rtt(rtt);
             }
-            // An ACK sooner than the smallest RTT after a retransmission is for the original (RFC 8985 §6.2 step 2).
+            // An ACK less than the minimum RTT after a retransmission is for the original (RFC 8985 §6.2 step 2).
             let is_for_original = is_ambiguous && rtt < self.sender.min_rtt;
             if !is_for_original && (sent, seq) >= (self.rack_sent, self.rack_seq) {
                 (self.rack_sent, self.rack_seq, self.rack_rtt) = (sent, seq, rtt);
@@ -166,7 +167,7 @@ impl Flow {
         delivery
     }
 
-    /// The retransmission timer starts anew.
+    /// Restarts the retransmission timer.
     #[inline]
     fn note_progress(&mut self, now: Time) {
         self.rto_base = now;
@@ -223,15 +224,16 @@ impl Flow {
         }
     }
 
-    /// Without SACK a duplicate ACK says that something was delivered (`tcp_add_reno_sack`).
+    /// Without SACK a duplicate ACK means that a packet was delivered (`tcp_add_reno_sack`).
     fn count_dupack(&mut self) {
         if self.sender.sacked_out + self.sender.lost_out < self.sender.packets_out() {
             self.sender.sacked_out += 1;
         }
     }
 
-    /// Without SACK: what duplicate ACKs counted before `snd_una` moved by `cum_acked` (`tcp_remove_reno_sacks`), and
-    /// what is delivered in all, which never falls even when a duplicate ACK stood for nothing new.
+    /// Without SACK: corrects what duplicate ACKs counted before `snd_una` moved by `cum_acked`
+    /// (`tcp_remove_reno_sacks`), and returns the total delivered, which never decreases even when a duplicate ACK
+    /// delivered nothing new.
     fn reconcile_dupacks(&mut self, cum_acked: u64, delivery: &mut Delivery) {
         let sender = &mut self.sender;
         sender.sacked_out = sender.sacked_out.saturating_sub(cum_acked.saturating_sub(1));
@@ -241,7 +243,7 @@ impl Flow {
         sender.delivered = sender.delivered.max(delivered);
     }
 
-    /// RFC 6298 §2 with Linux's floor under the deviation.
+    /// RFC 6298 §2 with Linux's lower bound on the deviation.
     #[inline]
     fn sample_rtt(&mut self, rtt: Dur) {
         self.stats.rtt.record(rtt);
@@ -268,7 +270,7 @@ impl Flow {
         let is_app_limited = record.has(Record::APP_LIMITED);
         self.first_sent = record.sent;
         self.delivered_at = now;
-        // A rate over less than the smallest RTT is an artefact of retransmission or compression.
+        // A rate over less than the minimum RTT is an artefact of retransmission or compression.
         let is_valid = interval >= self.sender.min_rtt;
         RateSample {
             delivered: if is_valid { u64::from(since_sent) } else { 0 },
@@ -278,7 +280,7 @@ impl Flow {
         }
     }
 
-    /// `tcp_is_cwnd_limited` in slow start: was more than half of cwnd used in the last round?
+    /// `tcp_is_cwnd_limited` in slow start: whether more than half of cwnd was used in the last round
     #[cold]
     fn uses_half_of_slow_start(&mut self) -> bool {
         if self.sender.snd_una >= self.max_out_until {

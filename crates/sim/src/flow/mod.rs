@@ -1,6 +1,6 @@
 //! One flow: sender, route, receiver, application.
 //!
-//! The sender follows Linux where a controller can tell the difference: SACK scoreboard with loss detection in time
+//! The sender follows Linux where a controller can observe the difference: SACK scoreboard with loss detection in time
 //! order (RACK, RFC 8985) or duplicate ACKs alone, one reduction per episode, proportional rate reduction (RFC 6937),
 //! retransmission timeout with back-off (RFC 6298), pacing, delivery-rate samples.
 //!
@@ -24,23 +24,23 @@ use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Time};
 use rand_chacha::ChaCha8Rng;
 use source::AppSource;
 
-/// More than any window; a controller that asks for more is stopped. The kernel counts packets in 32 bits, and an
-/// application-limited FRCC uses them all; a packet has at most 2^16 bytes.
+/// No reasonable cwnd exceeds this; a controller that sets a larger one ends the run. The kernel counts packets in 32
+/// bits, of which an application-limited FRCC uses all; a packet has at most 2^16 bytes.
 const ABSURD_CWND: u64 = 1 << 48;
-/// Most packets one flow may have outstanding (5 s at 10 Gbps): bounds memory where nothing else does.
+/// Maximum number of packets a flow may have outstanding (5 s at 10 Gbps); bounds memory.
 const MAX_OUTSTANDING: u64 = 1 << 22;
 
-/// What the sender remembers of a packet in flight.
+/// State that the sender keeps for a packet in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
-    /// Last sent.
+    /// Time of the last transmission.
     sent: Time,
     /// `first_tx_mstamp`: start of the sample's send phase.
     first_sent: Time,
     /// `delivered_mstamp` when it was sent.
     delivered_at: Time,
-    /// `delivered` when it was sent, modulo 2^32; less than that is delivered until the packet itself is, since no more
-    /// than [`MAX_OUTSTANDING`] packets may be.
+    /// `delivered` when it was sent, modulo 2^32; unambiguous because fewer packets than that are outstanding
+    /// ([`MAX_OUTSTANDING`]).
     delivered: u32,
     flags: u32,
 }
@@ -64,7 +64,7 @@ impl Record {
 /// Proportional rate reduction (RFC 6937), while cwnd is being reduced.
 #[derive(Clone, Copy, Debug)]
 struct RateReduction {
-    /// Packets in flight may not exceed this now.
+    /// Current limit on packets in flight.
     window: u64,
     ssthresh: u64,
     prior_cwnd: u64,
@@ -87,7 +87,7 @@ impl FlowStats {
     }
 }
 
-/// What stopped a run: the flow's controller misbehaved.
+/// Reason why a run ended early: the flow's controller misbehaved.
 #[derive(Clone, Debug)]
 pub(crate) struct Misbehaviour(pub(crate) String);
 
@@ -96,13 +96,13 @@ pub(crate) struct Flow {
     sender: Sender,
     cc: Box<dyn Controller>,
     interests: Interests,
-    /// The controller's answers, read after each call.
+    /// The controller's decisions, read after each call.
     cwnd: u64,
-    /// `cwnd` in whole packets, at least one: a smaller window still lets one out, or nothing would ever return.
+    /// `cwnd` in whole packets, at least one: with a smaller window the flow would stop for ever.
     cwnd_pkts: u64,
-    /// Bytes per second; 0 does not pace.
+    /// Bytes per second; 0 disables pacing.
     pacing_rate: u64,
-    /// A packet's time at `pacing_rate`, ns.
+    /// Transmission time of a packet at `pacing_rate`, ns.
     pacing_gap: u64,
     mss: u64,
     next_send: Time,
@@ -110,7 +110,7 @@ pub(crate) struct Flow {
     burst: u64,
     gso: u64,
     rwnd: u64,
-    /// Up to which packet an observer's ACKs allow to send.
+    /// Limit on packet numbers from an observer's ACKs, if any.
     edge: Option<u64>,
     records: Window<Record>,
     pub(crate) route: Route,
@@ -119,13 +119,13 @@ pub(crate) struct Flow {
     // Delivery rate (tcp_rate.c).
     first_sent: Time,
     delivered_at: Time,
-    /// `delivered` up to which samples are application-limited; 0 if none are.
+    /// `delivered` up to which samples are application-limited; 0 if none.
     app_limited: u64,
 
     // ACK processing.
     log_read: u32,
     ce_seen: u32,
-    /// Sending stopped at cwnd when `snd_nxt` was this.
+    /// `snd_nxt` when sending last stopped at cwnd.
     cwnd_limited_at: u64,
     max_out: u64,
     max_out_until: u64,
@@ -133,14 +133,14 @@ pub(crate) struct Flow {
     // Loss recovery.
     sack: bool,
     reacts_to_marks: bool,
-    /// The episode ends when `snd_una` gets here.
+    /// The episode ends when `snd_una` reaches this.
     high_seq: u64,
     rack_sent: Time,
     rack_seq: u64,
     rack_rtt: Dur,
-    /// Original transmissions below this have been judged by time order.
+    /// RACK has examined all original transmissions below this number.
     judged: u64,
-    /// Retransmissions in the order they left.
+    /// Retransmissions in the order they were sent.
     retransmitted: Ring<(u64, Time)>,
     /// Packets to retransmit.
     to_retransmit: Ring<u64>,
@@ -150,9 +150,9 @@ pub(crate) struct Flow {
     // Timers.
     min_rto: Dur,
     backoff: u32,
-    /// The retransmission timer counts from here.
+    /// Start of the retransmission timer.
     rto_base: Time,
-    /// The next time any slow timer might be due; never later than the true one.
+    /// Earliest time at which a slow timer might be due; never later than the actual one.
     wake_at: Time,
     pacing_at: Time,
     start: Time,
@@ -238,7 +238,7 @@ impl Flow {
     pub(crate) fn cwnd(&self) -> Bytes {
         Bytes(self.cwnd)
     }
-    /// Bytes per second; `None` if the controller does not pace.
+    /// Return the pacing rate in bytes per second, or `None` if the controller does not pace.
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
         (self.pacing_rate > 0).then_some(self.pacing_rate)
     }
@@ -248,12 +248,12 @@ impl Flow {
     pub(crate) fn stop(&self) -> Time {
         self.stop
     }
-    /// When the flow first has something to do.
+    /// Time of the flow's first event.
     pub(crate) fn first_event(&self) -> Time {
         self.wake_at
     }
 
-    /// Handles what is due at `now`: one ACK, or the timers. `is_ack` is what the schedule knows.
+    /// Handles one ACK or the timers due at `now`. `is_ack` comes from the schedule.
     #[inline]
     pub(crate) fn on_event<W: Watch>(&mut self, now: Time, is_ack: bool, net: &mut Net<W>) {
         if is_ack && let Some(ack) = self.route.acks.pop() {
@@ -266,7 +266,7 @@ impl Flow {
         net.schedule.set_kind(self.route.flow_leaf, next_ack.min(next_timer), next_ack <= next_timer);
     }
 
-    /// A timer, or the first ACK after a while.
+    /// A timer, or the first ACK after an idle period.
     #[inline(never)]
     fn on_other_event<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         match self.route.acks.pop_if(|ack| ack.at <= now) {
@@ -317,13 +317,13 @@ impl Flow {
             .min(if now < self.stop { self.stop } else { Time::NEVER });
     }
 
-    /// Lets `wake_at` be no later than `deadline`.
+    /// Moves `wake_at` forward to `deadline` if that is earlier.
     #[inline]
     fn wake_by(&mut self, deadline: Time) {
         self.wake_at = self.wake_at.min(deadline);
     }
 
-    /// Reads the controller's decisions after a call; an absurd one ends the run.
+    /// Reads the controller's decisions after a call; an excessive cwnd ends the run.
     #[inline]
     fn read_controller(&mut self) {
         self.obey(Decision { cwnd: self.cc.cwnd(), pacing_rate: self.cc.pacing_rate() });
@@ -364,7 +364,7 @@ impl Flow {
         self.misbehaviour.get_or_insert(Misbehaviour(reason));
     }
 
-    /// Why the run cannot go on, if it cannot.
+    /// Return why the run cannot continue, if it cannot.
     #[inline]
     pub(crate) fn misbehaviour(&self) -> Option<&Misbehaviour> {
         self.misbehaviour.as_ref()

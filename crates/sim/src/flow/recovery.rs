@@ -1,18 +1,18 @@
-//! Loss recovery: what is lost, when an episode starts and ends, how much may be sent in between.
+//! Loss recovery: loss detection, start and end of an episode, and how much may be sent meanwhile.
 
 use super::{Flow, RateReduction, Record};
 use fairweir_cca::{CaState, Cause, Loss, LostPacket};
 use fairweir_units::{Dur, Time};
 
-/// Duplicate ACKs, or SACKed packets, that call a loss without waiting (RFC 5681 §3.2).
+/// Duplicate ACKs, or SACKed packets, after which a packet is declared lost without waiting (RFC 5681 §3.2).
 const DUP_THRESH: u64 = 3;
-/// The timeout doubles at most so often (Linux `TCP_RTO_MAX` is 120 s).
+/// Maximum number of doublings of the timeout (Linux `TCP_RTO_MAX` is 120 s).
 const MAX_BACKOFF: u32 = 9;
 /// Timeout before the first RTT sample (RFC 6298 §2.1).
 const INITIAL_RTO: Dur = Dur::from_secs(1);
 
 impl Flow {
-    /// Looks for losses after an ACK, and moves through the states of recovery.
+    /// Detects losses after an ACK and updates the recovery state.
     #[inline(always)]
     pub(super) fn recover(&mut self, cum_acked: u64, marked: u64, prior_inflight: u64, now: Time) {
         let was_lost = self.sender.lost;
@@ -26,7 +26,7 @@ impl Flow {
         }
         let has_new_losses = self.sender.lost > was_lost;
         match self.sender.ca_state {
-            // As Linux, which also begins anew in the ACK that ended an episode while losses are left to repair.
+            // As in Linux, an ACK that ends an episode starts the next one while losses are left to repair.
             CaState::Open | CaState::Disorder if has_new_losses || (self.sack && self.sender.lost_out > 0) => {
                 self.enter_episode(CaState::Recovery, Cause::Dupack, prior_inflight, now);
             }
@@ -76,7 +76,7 @@ impl Flow {
         self.read_controller();
     }
 
-    /// RFC 6937: in flight goes from where it was to ssthresh in step with what is delivered.
+    /// RFC 6937: inflight falls to ssthresh in proportion to the data delivered.
     pub(super) fn reduce_proportionally(&mut self, acked: u64, newly_lost: u64, cum_acked: u64) {
         let inflight = self.sender.inflight();
         let Some(reduction) = &mut self.reduction else { return };
@@ -92,13 +92,13 @@ impl Flow {
             };
             room.min(limit)
         };
-        // The first retransmission is never held back (RFC 6937 §3).
+        // The first retransmission is always allowed (RFC 6937 §3).
         let first = u64::from(reduction.out == 0);
         reduction.window = inflight + allowance.max(first);
     }
 
-    /// RACK (RFC 8985 §6.2) on paths that do not reorder: a packet is lost if one sent after it was delivered, once
-    /// three are SACKed or a recovery runs; before that, a quarter of the smallest RTT later.
+    /// RACK (RFC 8985 §6.2) on paths that do not reorder: a packet is lost if a later packet was delivered: at once if
+    /// three are SACKed or recovery is in progress, otherwise after a quarter of the minimum RTT.
     #[inline(always)]
     fn judge_by_time(&mut self, now: Time) {
         if self.rack_sent == Time::ZERO && self.rack_seq == 0 {
@@ -141,7 +141,7 @@ impl Flow {
         }
     }
 
-    /// Has `record`, sent before a delivered packet, been given `patience` to arrive late? Sets the timer if not.
+    /// Whether `record`, sent before a delivered packet, is more than `patience` late. Sets the timer if not.
     fn is_overdue(&mut self, record: &Record, patience: Dur, now: Time) -> bool {
         if patience == Dur::ZERO {
             return true;
@@ -155,14 +155,14 @@ impl Flow {
         false
     }
 
-    /// The patience of [`Flow::judge_by_time`] ran out.
+    /// The reordering timer of [`Flow::judge_by_time`] expired.
     pub(super) fn on_reorder_timeout(&mut self, now: Time) {
         self.reorder_deadline = Time::NEVER;
         let prior_inflight = self.sender.inflight();
         self.recover(0, 0, prior_inflight, now);
     }
 
-    /// NewReno (RFC 6582): three duplicate ACKs, or a partial ACK, and the first packet outstanding is lost.
+    /// NewReno (RFC 6582): three duplicate ACKs, or a partial ACK, declare the first outstanding packet lost.
     fn judge_by_dupacks(&mut self, cum_acked: u64, now: Time) {
         let una = self.sender.snd_una;
         if una == self.sender.snd_nxt {
@@ -174,7 +174,7 @@ impl Flow {
         let record = *self.records.get(una);
         if (is_partial || starts) && !record.has(Record::LOST) && !record.has(Record::RETRANS) {
             self.declare_lost(una, now);
-            // The hole is not among the packets that duplicate ACKs stand for.
+            // The missing packet is not one of those that duplicate ACKs report.
             let most = self.sender.packets_out() - self.sender.lost_out;
             self.sender.sacked_out = self.sender.sacked_out.min(most);
         }
@@ -194,7 +194,7 @@ impl Flow {
         }
     }
 
-    /// RFC 6298 with Linux's floor: srtt + max(4 rttvar, min_rto), doubled at each expiry.
+    /// RFC 6298 with Linux's lower bound: srtt + max(4 rttvar, min_rto), doubled at each expiry.
     #[inline]
     pub(super) fn rto_deadline_if_outstanding(&self) -> Time {
         let sender = &self.sender;
@@ -206,13 +206,13 @@ impl Flow {
         self.rto_base + rto * (1 << self.backoff)
     }
 
-    /// When the retransmission timer expires.
+    /// Return when the retransmission timer expires.
     pub(super) fn rto_deadline(&self) -> Time {
         if self.sender.packets_out() == 0 { Time::NEVER } else { self.rto_deadline_if_outstanding() }
     }
 
-    /// The retransmission timer expired: the first packet outstanding is lost, and with it all that were sent longer ago
-    /// than an RTT (`tcp_enter_loss`; without SACK, all).
+    /// The retransmission timer expired: the first outstanding packet is lost, and so are all sent more than an RTT ago
+    /// (`tcp_enter_loss`; without SACK, all).
     pub(super) fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
         let prior_inflight = self.sender.inflight();

@@ -1,4 +1,4 @@
-//! Sending: the window, pacing, and what leaves next.
+//! Sending: window, pacing, and choice of the next packet.
 
 use super::{Flow, MAX_OUTSTANDING, Misbehaviour, Record};
 use crate::net::Net;
@@ -8,7 +8,7 @@ use fairweir_cca::Sent;
 use fairweir_units::{Bytes, Time};
 
 impl Flow {
-    /// Sends what window, pacing and application allow.
+    /// Sends what the window, pacing and application allow.
     #[inline(always)]
     pub(super) fn pump<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         if !self.to_retransmit.is_empty() || self.reduction.is_some() {
@@ -66,14 +66,14 @@ impl Flow {
         }
     }
 
-    /// Up to which packet the receiver lets it send.
+    /// Return the packet number up to which the receiver's window allows sending.
     #[inline(always)]
     fn right_edge<W: Watch>(&self) -> u64 {
         let own = self.sender.snd_una + self.rwnd;
         if W::IS_WATCHED { self.edge.map_or(own, |edge| own.min(edge)) } else { own }
     }
 
-    /// Application or receiver ended the sending: notes it.
+    /// Records whether the application or the receiver limits sending.
     #[cold]
     #[inline(never)]
     fn explain_no_data(&mut self, window: u64) {
@@ -98,7 +98,7 @@ impl Flow {
         }
     }
 
-    /// The lowest packet that is due for retransmission; it stays at the head of the list.
+    /// The lowest packet that needs retransmission; it stays at the head of the list.
     #[inline]
     fn next_retransmission(&mut self) -> Option<u64> {
         while let Some(&seq) = self.to_retransmit.front() {
@@ -113,7 +113,7 @@ impl Flow {
         None
     }
 
-    /// May a packet leave now? If not, the pacing timer is set.
+    /// Whether a packet may be sent now; sets the pacing timer if not.
     #[inline]
     fn pacing_allows(&mut self, now: Time) -> bool {
         if self.burst == 0 {
@@ -133,7 +133,7 @@ impl Flow {
     fn send_new<W: Watch>(&mut self, now: Time, net: &mut Net<W>) {
         let seq = self.sender.snd_nxt;
         if self.sender.snd_una == seq {
-            // tcp_rate_skb_sent: nothing in flight, so a sample's phases start here.
+            // tcp_rate_skb_sent: nothing is in flight, so a new rate sample starts.
             self.first_sent = now;
             self.delivered_at = now;
             self.rto_base = now;
@@ -185,7 +185,7 @@ impl Flow {
         }
     }
 
-    /// The wire bytes of `packets`.
+    /// Return the wire bytes of `packets`.
     pub(crate) fn wire_bytes(&self, packets: u64) -> Bytes {
         Bytes(packets * self.mss)
     }

@@ -1,4 +1,4 @@
-//! The application: how many packets there are to send, and until when that holds.
+//! The application: how many packets are available, and when that changes.
 
 use crate::config::Source;
 use fairweir_units::{Bytes, Dur, Rate, Time};
@@ -39,17 +39,17 @@ impl AppSource {
         self.limit
     }
 
-    /// Is this a transfer of known length that is done when `una` packets are acknowledged?
+    /// Whether a transfer of known length is complete when `una` packets are acknowledged.
     pub(crate) fn is_done(&self, una: u64) -> bool {
         matches!(self.kind, Kind::Finite) && una >= self.limit
     }
 
-    /// When [`AppSource::advance`] has something to do.
+    /// Return the next time at which [`AppSource::advance`] changes the limit.
     pub(crate) fn next_change(&self) -> Time {
         self.next_change
     }
 
-    /// Brings the limit up to `now`.
+    /// Updates the limit to `now`.
     pub(crate) fn advance(&mut self, now: Time, snd_nxt: u64) {
         if now < self.next_change {
             return;
@@ -57,7 +57,7 @@ impl AppSource {
         match &mut self.kind {
             Kind::Bulk | Kind::Finite => {}
             Kind::Rate { rate, packet } => {
-                // Packet k is there after k packet times; the first one at once.
+                // Packet k is available after k packet times; the first one at once.
                 let available = (*rate * now.since(self.start)).packets(*packet) + 1;
                 self.limit = self.first_packet + available;
                 let due = *packet * available / *rate + Dur::from_nanos(1);
@@ -71,7 +71,7 @@ impl AppSource {
         }
     }
 
-    /// No packet from `snd_nxt` on will be sent any more.
+    /// Ends the data before packet `snd_nxt`.
     pub(crate) fn close(&mut self, snd_nxt: u64) {
         if !matches!(self.kind, Kind::Finite) {
             self.kind = Kind::Bulk;

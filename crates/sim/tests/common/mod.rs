@@ -1,4 +1,4 @@
-//! Scenarios for tests, in a few words.
+//! Short constructors of scenarios for tests.
 #![allow(dead_code)] // each test file uses its own part
 
 use fairweir_path::link::ConstantConfig;
@@ -21,7 +21,7 @@ pub fn infinite() -> QueueConfig {
     QueueConfig::Droptail(DroptailConfig::default())
 }
 
-/// A constant link of `mbps` behind `queue`.
+/// A link of constant rate `mbps` with `queue`.
 pub fn link(name: &str, mbps: u64, queue: QueueConfig) -> LinkSpec {
     LinkSpec {
         name: name.into(),
@@ -59,7 +59,7 @@ pub fn flow(cca: &str, rtprop_ms: u64) -> FlowSpec {
     }
 }
 
-/// A flow that knows its rtprop, a packet's transmission on each of its `hops` links of `mbps` included.
+/// A flow with known rtprop, including a packet's transmission on each of its `hops` links of `mbps`.
 pub fn informed(cca: &str, params: Value, mbps: u64, rtprop_ms: u64, hops: u64) -> FlowSpec {
     let transmission = Dur::from_nanos(PACKET.0 * 8_000 / mbps);
     let oracle_rtprop = Some(Dur::from_millis(rtprop_ms) + transmission * hops);
@@ -77,7 +77,7 @@ pub fn parking_lot(cca: &str, params: &Value, mbps: u64, rtprop_ms: u64, hops: u
     config
 }
 
-/// `n` informed flows over one infinite link, started 700 ms apart; the second half of `seconds` counts.
+/// `n` informed flows over one infinite link, started 700 ms apart; the second half of `seconds` is measured.
 pub fn crowd(cca: &str, params: &Value, mbps: u64, rtprop_ms: u64, n: u64, seconds: u64) -> Config {
     let one = informed(cca, params.clone(), mbps, rtprop_ms, 1);
     let flows = (0..n).map(|i| FlowSpec { start: Time::from_nanos(i * 700_000_000), ..one.clone() }).collect();
@@ -89,7 +89,7 @@ pub fn queued(outcome: &Outcome, mbps: u64) -> f64 {
     outcome.summary.links[0].queue_ms.mean * mbps as f64 / 12.0
 }
 
-/// One bottleneck, `flows` over it.
+/// One bottleneck shared by `flows`.
 pub fn dumbbell(mbps: u64, queue: QueueConfig, flows: Vec<FlowSpec>, seconds: u64, warmup: u64, seed: u64) -> Config {
     Config {
         duration: Dur::from_secs(seconds),
@@ -108,7 +108,7 @@ pub fn throughputs(outcome: &Outcome) -> Vec<f64> {
     outcome.summary.flows.iter().map(|f| f.throughput_mbps).collect()
 }
 
-/// Largest throughput by smallest.
+/// Largest throughput divided by the smallest.
 pub fn max_min_ratio(outcome: &Outcome) -> f64 {
     let rates = throughputs(outcome);
     rates.iter().copied().fold(0.0, f64::max) / rates.iter().copied().fold(f64::INFINITY, f64::min)
