@@ -93,7 +93,7 @@ def guarding() -> Iterator[None]:
     child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     try:
         line = child.stderr.readline() if child.stderr else ""
-        if "guards" not in line:
+        if not line.startswith("guard of "):
             raise SystemExit(f"the daemon does not start: {line}")
         yield
     finally:

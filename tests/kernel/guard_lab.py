@@ -135,7 +135,7 @@ class Lab:
         self.children.append(child)
         assert child.stderr is not None
         line = child.stderr.readline()
-        assert "guards" in line, line
+        assert line.startswith(f"guard of {device}: "), line
         return child
 
     def ask(self, at: Namespace, *words: str) -> subprocess.CompletedProcess[str]:

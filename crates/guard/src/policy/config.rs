@@ -162,7 +162,7 @@ mod tests {
         line 1: unknown field `servce`, expected one of `service`, `flow`, `weights`, `rledbat`, `cap`
         line 2: unknown variant `vegas`, expected one of `reno`, `mathis`, `padhye`
         line 2: weight `0` of `a` must be above zero
-        line 3: invalid type: integer `10`, expected a rate with its unit, as "10Mbps"
+        line 3: invalid type: integer `10`, expected a rate with its unit, such as "10Mbps"
         line 2: rate `10` has no unit: write a rate with its unit: "96Mbps", "1.5Gbps", "512kbps" or "96Mbit/s"
         line 2: rate `0Mbps` must be above zero
         line 1: missing field `rate`
