@@ -1,5 +1,5 @@
-//! What a packet costs at a hop and at an element. Budget: 10 ns at a hop of droptail before a constant link, the
-//! simulator's hottest path.
+//! Cost of a packet at a hop and at an element. Budget: 10 ns at a droptail hop before a constant link, the simulator's
+//! hottest path.
 //!
 //! ```text
 //! cargo bench -p fairweir-path
@@ -21,7 +21,7 @@ fn main() {
 
 const PACKETS: u64 = 100_000;
 const RATE: Rate = Rate::from_mbps(100);
-/// A queue stands and some packets are refused.
+/// The queue is standing and some packets are dropped.
 const OVERLOAD: u64 = 105;
 const PACKET: Bytes = Bytes(1500);
 
@@ -142,7 +142,7 @@ fn element(bencher: Bencher, kind: &str) {
     bench_element(bencher, &config, Packet { bytes: Bytes(52), ..packet() });
 }
 
-/// An access link ten times as fast as what comes, with and without a limit that never binds.
+/// An access link ten times as fast as the arrivals, with and without a limit that is never reached.
 #[divan::bench(args = [None, Some(100_000)])]
 fn access_link(bencher: Bencher, limit_packets: Option<u64>) {
     let link = LinkConfig::Constant(ConstantConfig { rate: RATE * 10 });

@@ -1,4 +1,4 @@
-//! A flow's own elements in one direction, one behind the other.
+//! A flow's own elements in one direction, in series.
 
 use crate::{Element, ElementConfig, Packet, PrivateLink, Verdict};
 use fairweir_units::{Dur, Time};
@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// Elements in a row, which one flow's packets pass without an event of their own.
 ///
-/// Constant delays are added up beforehand and private links are called by name: most chains hold nothing else.
+/// Constant delays are summed in advance and private links are an enum variant: most chains contain nothing else.
 #[derive(Debug)]
 pub struct Chain {
     /// Constant delay ahead of the first step.
@@ -17,11 +17,11 @@ pub struct Chain {
 #[derive(Debug)]
 struct Step {
     part: Part,
-    /// Constant delay behind the part.
+    /// Constant delay after the element.
     delay: Dur,
 }
 
-/// The part of the hot path by name, all others behind a pointer.
+/// The hot path's element as an enum variant, all others boxed.
 #[derive(Debug)]
 enum Part {
     Link(PrivateLink),
@@ -48,12 +48,12 @@ impl Chain {
         chain
     }
 
-    /// The whole chain's delay, if it does nothing but delay packets.
+    /// The whole chain's delay if it only delays packets by constants.
     pub fn constant(&self) -> Option<Dur> {
         self.steps.is_empty().then_some(self.delay)
     }
 
-    /// `packet` arrives at `now`: when does it leave, if at all?
+    /// Passes `packet`, which arrives at `now`, through the chain.
     #[inline]
     pub fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict {
         let mut at = now.after(self.delay);
@@ -76,7 +76,7 @@ impl Chain {
         if is_marked { Verdict::Mark(at) } else { Verdict::Deliver(at) }
     }
 
-    /// How often the elements could not keep their promises ([`Element::violations`]).
+    /// How often elements violated their bounds ([`Element::violations`]).
     pub fn violations(&self) -> u64 {
         let of = |step: &Step| match &step.part {
             Part::Link(link) => link.violations(),

@@ -1,16 +1,16 @@
-//! The packets that a link has in hand, by departure time: how much is still inside?
+//! The packets inside a link, by departure time; counts those that have not left.
 
 use crate::Backlog;
 use fairweir_units::{Bytes, Time};
 
 /// Departure times and sizes in order of time, in a ring.
 ///
-/// Whether the oldest has left is a coin toss that no branch predictor guesses, so nobody asks at each arrival: packets
-/// stay in the count until an exact one is needed, and then leave in a batch. Until then the count is an upper bound,
-/// which nearly always decides.
+/// Whether the oldest packet has left is unpredictable for the branch predictor, so it is not checked at each arrival:
+/// packets stay in the count until an exact count is needed, and are then removed in a batch. Until then the count is
+/// an upper bound, which is almost always sufficient.
 #[derive(Clone, Debug)]
 pub(crate) struct Departures {
-    /// A power of two of them.
+    /// Their number is a power of two.
     ring: Box<[Entry]>,
     /// The oldest, and one past the newest; modulo the ring's length.
     head: usize,
@@ -30,7 +30,7 @@ impl Departures {
         Departures { ring, head: 0, tail: 0, inside: Backlog::default() }
     }
 
-    /// What has not left by `now`.
+    /// The exact count of packets that have not left by `now`.
     #[inline]
     pub(crate) fn inside(&mut self, now: Time) -> Backlog {
         while self.head != self.tail {
@@ -52,7 +52,7 @@ impl Departures {
         self.inside = Backlog { bytes, packets: 1 };
     }
 
-    /// At least what has not left yet.
+    /// An upper bound on the packets that have not left.
     #[inline]
     pub(crate) fn inside_at_most(&self) -> Backlog {
         self.inside
@@ -71,7 +71,7 @@ impl Departures {
         self.inside.packets += 1;
     }
 
-    /// Takes out what has left, and doubles the ring if most of it is really in use.
+    /// Removes packets that have left; doubles the ring if it is still mostly full.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, now: Time) {

@@ -7,14 +7,14 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
-/// One flow's own part of the path: it is fed by one flow in one direction, and never reorders.
+/// One flow's own part of the path: it serves one flow in one direction and never reorders.
 ///
-/// `now` never decreases from call to call, and neither do the delivery times returned.
+/// Neither `now` nor the returned delivery times ever decrease from call to call.
 pub trait Element: Debug + Send {
-    /// `packet` arrives at `now`: when does it leave, if at all?
+    /// Returns the fate of `packet`, which arrives at `now`.
     fn arrive(&mut self, now: Time, packet: &Packet) -> Verdict;
 
-    /// How often the element could not keep its own promise (a virtual link beyond its jitter bound).
+    /// How often the element violated its own bound (a virtual link its jitter bound).
     fn violations(&self) -> u64 {
         0
     }
@@ -46,7 +46,7 @@ pub enum ElementConfig {
     BurstLoss(loss::BurstLossConfig),
     /// Every n-th packet is lost.
     PeriodicLoss(loss::PeriodicLossConfig),
-    /// Loss of what exceeds a token bucket.
+    /// Drops what exceeds a token bucket.
     Policer(loss::PolicerConfig),
     /// A link that the flow has for itself.
     Link(PrivateLinkConfig),
@@ -74,8 +74,7 @@ impl ElementConfig {
 
     /// Is this an element that can be built?
     ///
-    /// # Errors
-    /// The first key whose value is refused.
+    /// # Errors The first key whose value is rejected.
     pub fn validate(&self) -> Result<(), ConfigError> {
         match self {
             ElementConfig::Delay(c) => c.validate(),
@@ -102,7 +101,7 @@ impl ElementConfig {
         }
     }
 
-    /// The longest that the element holds a packet, whatever arrives; `None` where that depends on the traffic.
+    /// The maximum time that the element holds a packet, for any traffic; `None` if that depends on the traffic.
     pub fn longest_hold(&self) -> Option<Dur> {
         match self {
             ElementConfig::Delay(c) => Some(c.by),

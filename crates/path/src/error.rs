@@ -3,15 +3,15 @@
 use fairweir_units::{Bytes, Dur, Hint, Rate};
 use std::borrow::Cow;
 
-/// Why a configuration is refused: the key, what is wrong with its value, and what to write instead.
+/// An invalid configuration: the key, what is wrong with its value, and a hint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct ConfigError {
-    /// Which key, as `link.rate` or `points.3.at`.
+    /// The key, such as `link.rate` or `points.3.at`.
     pub key: String,
     /// What is wrong with its value.
     pub reason: String,
-    /// What would be right.
+    /// Valid values.
     pub hint: Cow<'static, str>,
 }
 
@@ -30,7 +30,7 @@ impl Hint for ConfigError {
 }
 
 impl ConfigError {
-    /// An error about `key`.
+    /// Creates an error about `key`.
     pub fn new(key: impl Into<String>, reason: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> ConfigError {
         ConfigError { key: key.into(), reason: reason.into(), hint: hint.into() }
     }
@@ -102,7 +102,7 @@ pub(crate) fn check_packet(key: &str, bytes: Bytes) -> Result<(), ConfigError> {
     check_positive_bytes(key, bytes)
 }
 
-/// Zero would admit nothing; for no limit the key is left out.
+/// Zero would admit no packet; for no limit the key is omitted.
 pub(crate) fn check_limit(bytes: Option<Bytes>, packets: Option<u64>) -> Result<(), ConfigError> {
     const HINT: &str = "for an unlimited queue leave the limit out";
     if bytes == Some(Bytes::ZERO) {
@@ -125,7 +125,7 @@ pub(crate) fn check_probability(key: &str, per_billion: u32) -> Result<(), Confi
     Ok(())
 }
 
-/// `at` of each point must lie after the one before it.
+/// `at` of each point must be later than that of the previous one.
 pub(crate) fn check_increasing(
     key: &str,
     times: impl Iterator<Item = fairweir_units::Time>,

@@ -13,24 +13,23 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HopConfig {
-    /// How fast it serves.
+    /// The link.
     pub link: LinkConfig,
-    /// What it takes in.
+    /// The queue.
     pub queue: QueueConfig,
 }
 
 impl HopConfig {
     /// Is this a hop that can be built?
     ///
-    /// # Errors
-    /// The first key whose value is refused, as `link.rate`.
+    /// # Errors The first key whose value is rejected, such as `link.rate`.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.link.validate().map_err(|e| e.within("link"))?;
         self.queue.validate().map_err(|e| e.within("queue"))
     }
 }
 
-/// A queue before a link. Packets leave in the order they came.
+/// A queue before a link. Packets leave in arrival order.
 #[derive(Debug)]
 pub struct Hop {
     server: Server,
@@ -40,20 +39,20 @@ pub struct Hop {
     inside: Departures,
     /// Packets that wait for [`Hop::service`], if the queue decides on leave: arrival time, packet, caller's tag.
     waiting: VecDeque<(Time, Packet, u32)>,
-    /// What `waiting` adds up to.
+    /// Sum over `waiting`.
     waiting_backlog: Backlog,
     /// Departure of the last packet given to the link.
     free_at: Time,
 }
 
-/// The links of the hot path by name, all others behind a pointer.
+/// The links of the hot path as enum variants, all others boxed.
 #[derive(Debug)]
 enum Server {
     Constant(ConstantRate),
     Other(Box<dyn Link>),
 }
 
-/// The queues of the hot path by name, all others behind a pointer.
+/// The queues of the hot path as enum variants, all others boxed.
 #[derive(Debug)]
 enum Discipline {
     Droptail(Droptail),
@@ -61,16 +60,16 @@ enum Discipline {
     Other(Box<dyn Queue>),
 }
 
-/// What [`Hop::service`] did with the packet at the head.
+/// Result of [`Hop::service`] for the head packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
     /// The packet.
     pub packet: Packet,
     /// The tag it was given at its arrival.
     pub tag: u32,
-    /// How long it waited for the link.
+    /// Time it waited for the link.
     pub sojourn: Dur,
-    /// What became of it.
+    /// Its fate.
     pub verdict: Verdict,
 }
 
@@ -97,19 +96,19 @@ impl Hop {
         }
     }
 
-    /// Must packets be taken out with [`Hop::service`]?
+    /// Whether packets must be dequeued with [`Hop::service`].
     pub fn decides_on_leave(&self) -> bool {
         self.decides_on_leave
     }
 
-    /// What is inside at `now`, which must not be earlier than in any call before.
+    /// The backlog at `now`, which must not decrease from call to call.
     #[inline]
     pub fn backlog(&mut self, now: Time) -> Backlog {
         let Backlog { bytes, packets } = self.inside.inside(now);
         Backlog { bytes: bytes + self.waiting_backlog.bytes, packets: packets + self.waiting_backlog.packets }
     }
 
-    /// `packet` arrives at `now`: when does it leave, if at all?
+    /// Returns the fate of `packet`, which arrives at `now`.
     ///
     /// # Panics
     /// In debug builds, if the queue decides on leave.
@@ -123,7 +122,7 @@ impl Hop {
         self.pass(admission, now, packet.bytes)
     }
 
-    /// [`Hop::arrive`] at an idle link behind a droptail queue, which takes any packet.
+    /// [`Hop::arrive`] at an idle link behind a droptail queue, which accepts any packet.
     #[inline(always)]
     fn arrive_idle(&mut self, now: Time, packet: &Packet) -> Verdict {
         let departure = self.transmit(now, packet.bytes);
@@ -131,7 +130,7 @@ impl Hop {
         Verdict::Deliver(departure)
     }
 
-    /// What becomes of a packet of `bytes` after the queue's decision.
+    /// Applies the queue's decision to a packet of `bytes`.
     #[inline(always)]
     fn pass(&mut self, admission: Admission, now: Time, bytes: Bytes) -> Verdict {
         if admission == Admission::Drop {
@@ -147,7 +146,7 @@ impl Hop {
         self.free_at
     }
 
-    /// How long a packet takes that finds the link idle; `None` if that is not always the same.
+    /// Transmission time of a packet that arrives at an idle link; `None` if that varies.
     pub(crate) fn idle_transmission(&self, bytes: Bytes) -> Option<Dur> {
         match &self.server {
             Server::Constant(link) => Some(link.idle_transmission(bytes)),
@@ -155,7 +154,7 @@ impl Hop {
         }
     }
 
-    /// The link, to ask for its rate.
+    /// The link, to query its rate.
     pub fn link(&self) -> &dyn Link {
         match &self.server {
             Server::Constant(link) => link,
@@ -173,7 +172,7 @@ impl Hop {
         true
     }
 
-    /// When [`Hop::service`] is next due; [`Time::NEVER`] if nothing waits.
+    /// When [`Hop::service`] is next due; [`Time::NEVER`] if no packet waits.
     pub fn service_at(&self) -> Time {
         match self.waiting.front() {
             Some(&(arrived, ..)) => arrived.max(self.free_at),
@@ -181,7 +180,7 @@ impl Hop {
         }
     }
 
-    /// Offers the packet at the head to the link at `now`, which is [`Hop::service_at`]; `None` if nothing waits.
+    /// Offers the head packet to the link at `now`, which is [`Hop::service_at`]; `None` if no packet waits.
     ///
     /// After a drop the next head is due at the same instant.
     pub fn service(&mut self, now: Time) -> Option<Departure> {

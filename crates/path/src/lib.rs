@@ -1,8 +1,8 @@
-//! What a network does to a packet: links, queues, jitter, loss, policers.
+//! Models of what the network does to a packet: links, queues, jitter, loss, policers.
 //!
 //! Every part answers at the packet's arrival: deliver at a time, mark, or drop ([`Verdict`]). That is exact for FIFO
 //! parts, and lets the simulator pass a packet through any number of them without an event for each. Only a queue that
-//! decides at departure (CoDel) needs the clock to come back: [`Hop::service`].
+//! decides at departure (CoDel) needs a later event: [`Hop::service`].
 //!
 //! - [`Element`]: one flow's own part (delay, jitter, loss, policer, private link); [`Chain`]: several in a row.
 //! - [`Link`]: when does a packet leave? [`Queue`]: may it enter? [`Hop`]: a queue before a link, shared by flows.

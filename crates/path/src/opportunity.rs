@@ -1,4 +1,4 @@
-//! Service by opportunities: at given instants a given number of bytes may leave; what is not used is lost.
+//! Service by opportunities: at given instants a given number of bytes may leave; unused bytes are lost.
 //!
 //! This is how mahimahi serves (one 1504-byte opportunity a trace line) and how aggregating links do. A packet may take
 //! several opportunities and several packets may share one; a packet leaves when its last byte does.
@@ -6,7 +6,7 @@
 use fairweir_units::{Bytes, Time};
 use std::fmt::Debug;
 
-/// So many bytes may leave at this instant.
+/// At this instant up to `bytes` may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opportunity {
     pub(crate) at: Time,
@@ -15,7 +15,7 @@ pub(crate) struct Opportunity {
 
 /// A stream of opportunities in order of time.
 pub(crate) trait Schedule: Debug + Send {
-    /// The first opportunity not earlier than `time` among those not handed out yet; earlier ones are lost.
+    /// The first opportunity at or after `time` among those not yet returned; earlier ones are lost.
     ///
     /// `time` never decreases.
     fn next_from(&mut self, time: Time) -> Opportunity;

@@ -5,17 +5,17 @@ use fairweir_units::{Bytes, Time};
 /// A packet as the path sees it: a data packet or an ACK.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Its number within the flow: the packet's for data, the cumulative ACK for ACKs.
+    /// Packet number within the flow: the packet's for data, the cumulative ACK for ACKs.
     pub seq: u64,
     /// Size on the wire.
     pub bytes: Bytes,
-    /// When it entered the network; for an ACK, when the data packet that triggered it did.
+    /// Time it entered the network; for an ACK, when the data packet that triggered it did.
     pub sent: Time,
     /// May a queue mark it instead of dropping it?
     pub is_ecn_capable: bool,
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It leaves at this time.

@@ -1,4 +1,4 @@
-//! A link that one flow has for itself, such as its access link.
+//! A private link of one flow, such as its access link.
 
 use crate::error::check_limit;
 use crate::hop::Hop;
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrivateLinkConfig {
-    /// How fast it serves.
+    /// The link.
     pub link: LinkConfig,
-    /// Most bytes held, the packet in transmission included; absent means no limit.
+    /// Maximum bytes held, the packet in transmission included; unlimited if absent.
     #[serde(default)]
     pub limit: Option<Bytes>,
-    /// Most packets held, the one in transmission included; absent means no limit.
+    /// Maximum packets held, the one in transmission included; unlimited if absent.
     #[serde(default)]
     pub limit_packets: Option<u64>,
 }
@@ -35,17 +35,16 @@ impl PrivateLinkConfig {
 
 /// A link of one flow's own, with a droptail buffer. Fed by one flow it needs no event: departures are known at arrival.
 ///
-/// Such a link is idle most of the time, and what an idle link of constant rate does is known without asking: it takes
-/// any packet, and needs the same time for each of one size. The hop behind hears of the last such packet only when one
-/// comes that finds the link busy.
+/// Such a link is mostly idle, and an idle link of constant rate is simple: it accepts any packet, and takes the same
+/// time for each of one size. The hop is informed of such a packet only when another one finds the link busy.
 #[derive(Debug)]
 pub struct PrivateLink {
-    /// An idle link's time for a packet of `usual` bytes; a link of varying rate has none (`usual` is 0).
+    /// Packet size for which an idle link's transmission time is cached; 0 for a link of varying rate.
     usual: Bytes,
     transmission: Dur,
     /// Departure of the last packet.
     free_at: Time,
-    /// When the last packet came, if the hop does not know of it.
+    /// Arrival time of the last packet, if the hop has not been informed of it.
     untold: Option<Time>,
     hop: Box<Hop>,
 }

@@ -4,11 +4,12 @@ use crate::Link;
 use crate::link::ConstantRate;
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 
-/// Tokens come at `rate` up to `burst` bytes; the bucket starts full.
+/// Tokens accrue at `rate` up to `burst` bytes; the bucket starts full.
 ///
-/// A packet of a busy constant link of `rate` would leave at `z`; from the bucket it may go `burst / rate` earlier. `z` is
-/// when the bucket would be full again, so that one number, kept exactly, is the whole state (the virtual scheduling
-/// form of the generic cell rate algorithm, ITU-T I.371 annex A). A packet larger than the bucket waits for the rest.
+/// On a busy constant link of `rate`, the packet would leave at `z`; from the bucket it may leave `burst / rate`
+/// earlier. `z` is the time at which the bucket would be full again, so this one exact number is the whole state (the
+/// virtual scheduling form of the generic cell rate algorithm, ITU-T I.371 annex A). A packet larger than the bucket
+/// waits for the rest.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenBucket {
     full_at: ConstantRate,
@@ -28,7 +29,7 @@ impl TokenBucket {
         }
     }
 
-    /// Takes the tokens for a packet that arrives at `now` as soon as they are there, and says when.
+    /// Takes the tokens for a packet that arrives at `now` as soon as they are available, and returns that time.
     #[inline]
     pub(crate) fn take(&mut self, now: Time, bytes: Bytes) -> Time {
         let full_again = self.full_at.depart(now, bytes);
@@ -75,7 +76,7 @@ mod tests {
             self.at = now;
         }
 
-        /// The first ns at which the tokens are there; negative tokens stand for packets that wait.
+        /// The first ns at which the tokens are available; negative tokens stand for waiting packets.
         fn take(&mut self, now: u64, bytes: u64) -> u64 {
             self.fill(i128::from(now).max(self.at));
             self.tokens -= i128::from(bytes) * 1_000_000_000;

@@ -1,4 +1,4 @@
-//! Hops whose queue needs to know more than the backlog at arrival.
+//! Hops whose queue needs more than the backlog at arrival.
 
 use fairweir_path::link::ConstantConfig;
 use fairweir_path::queue::{CodelConfig, RedConfig};
@@ -54,7 +54,7 @@ fn a_queue_that_decides_on_leave_offers_each_head_when_the_link_is_free() {
 #[test]
 fn codel_drops_the_oldest_once_the_delay_has_stood_for_an_interval() {
     let mut hop = hop(QueueConfig::Codel(CodelConfig::default()));
-    // 30 packets at once, then one a ms: everyone waits 30 ms, the link is always busy.
+    // 30 packets at once, then one per ms: each waits 30 ms, the link is always busy.
     let mut drops = Vec::new();
     for t in 0..200u64 {
         while hop.service_at() < ms(t) {

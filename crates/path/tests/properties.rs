@@ -1,4 +1,4 @@
-//! What every part of a path keeps to, whatever its configuration and whatever the traffic.
+//! Properties of every path component, for any configuration and traffic.
 
 use fairweir_path::jitter::{
     AckAggregationConfig, DelayConfig, DelayPoint, EarlyPacketConfig, Interpolation, PeriodicReleaseConfig,
@@ -180,7 +180,7 @@ fn rng() -> ChaCha8Rng {
 }
 
 proptest! {
-    // What fails is to become a test of its own: no file of seeds.
+    // A failing case becomes a test of its own, so no file of seeds.
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -258,7 +258,7 @@ proptest! {
     }
 }
 
-/// What became of the traffic that a hop was given.
+/// Outcome of the traffic at a hop.
 #[derive(Default)]
 struct Bench {
     arrived: usize,
@@ -266,13 +266,13 @@ struct Bench {
     dropped_inside: usize,
     /// Number and departure of each.
     departed: Vec<(u64, Time)>,
-    /// Those not gone yet, and their bytes: what the hop should know.
+    /// Packets still inside and their bytes: what the hop should count.
     inside: VecDeque<(Time, Bytes)>,
     waiting: VecDeque<(u64, Bytes)>,
 }
 
 impl Bench {
-    /// Plays the simulator's part: packets arrive, and queues that decide on leave are asked when they are due.
+    /// Acts as the simulator: packets arrive, and queues that decide on leave are served when due.
     fn play(hop: &mut Hop, queue: &QueueConfig, traffic: &[(Time, Packet)]) -> Result<Bench, TestCaseError> {
         let mut bench = Bench::default();
         for (now, packet) in traffic {
@@ -289,7 +289,7 @@ impl Bench {
             } else {
                 let verdict = hop.arrive(*now, packet);
                 if matches!(queue, QueueConfig::Droptail(_) | QueueConfig::EcnThreshold(_)) {
-                    // These have no memory: the decision follows from what is inside.
+                    // These have no memory: the decision depends only on the backlog.
                     let decision = queue.build(rng()).admit(*now, packet, bench.backlog());
                     prop_assert_eq!(decision, admission(verdict));
                 }
@@ -303,7 +303,7 @@ impl Bench {
         while hop.service_at().is_set() {
             bench.service(hop)?;
         }
-        // A link so slow that it never gets there leaves packets waiting for ever.
+        // A very slow link leaves packets waiting at the end.
         let stuck: Vec<u64> = bench.waiting.drain(..).map(|w| w.0).collect();
         bench.departed.extend(stuck.into_iter().map(|seq| (seq, Time::NEVER)));
         while hop.service(Time::NEVER).is_some() {}

@@ -12,11 +12,11 @@ pub struct Bytes(pub u64);
 /// An amount of data as people write it; a multiple of the BDP or of the packet size needs a context to become bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Size {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(Bytes),
-    /// So many full-sized packets.
+    /// A number of full-sized packets.
     Packets(u64),
-    /// So many bandwidth-delay products, in millionths.
+    /// Bandwidth-delay products, in millionths.
     MicroBdp(u64),
     /// No limit.
     Infinite,
@@ -25,7 +25,7 @@ pub enum Size {
 impl Bytes {
     /// Nothing.
     pub const ZERO: Bytes = Bytes(0);
-    /// More than any other: no limit.
+    /// The maximum; stands for no limit.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
     /// The number of bytes.
@@ -36,7 +36,7 @@ impl Bytes {
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
-    /// How many whole packets of `mss` fit.
+    /// The number of whole packets of `mss` that fit.
     ///
     /// # Panics
     /// If `mss` is zero.
@@ -104,7 +104,7 @@ impl Div<u64> for Bytes {
 }
 impl Div<Rate> for Bytes {
     type Output = Dur;
-    /// The time the data take at `rate`, ns, rounded down; a zero rate takes for ever.
+    /// The time the data take at `rate`, ns, rounded down; a zero rate takes [`Dur::MAX`].
     fn div(self, rate: Rate) -> Dur {
         match rate.bytes_per_sec() {
             0 => Dur::MAX,
@@ -114,7 +114,7 @@ impl Div<Rate> for Bytes {
 }
 impl Div<Dur> for Bytes {
     type Output = Rate;
-    /// The rate at which the data pass in `d`; no time at all gives [`Rate::MAX`].
+    /// The rate at which the data passes in `d`; [`Rate::MAX`] if `d` is zero.
     fn div(self, d: Dur) -> Rate {
         match d.as_nanos() {
             0 => Rate::MAX,

@@ -5,23 +5,23 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a text is not a quantity. `Display` gives one line; [`ParseError::hint`] what to write instead.
+/// Why a text is not a valid quantity. `Display` prints one line; [`ParseError::hint`] is what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// Digits without a unit.
     #[error("{quantity} `{text}` has no unit")]
     NoUnit {
-        /// What was expected: "rate", "time" or "size".
+        /// The expected quantity: "rate", "time" or "size".
         quantity: &'static str,
-        /// What was found.
+        /// The text found.
         text: String,
     },
-    /// A unit of something else, or of nothing.
+    /// A unit of another quantity, or an unknown one.
     #[error("{quantity} `{text}` has an unknown unit `{unit}`")]
     UnknownUnit {
-        /// What was expected.
+        /// The expected quantity.
         quantity: &'static str,
-        /// What was found.
+        /// The text found.
         text: String,
         /// The part after the digits.
         unit: String,
@@ -29,17 +29,17 @@ pub enum ParseError {
     /// Not a non-negative decimal number.
     #[error("{quantity} `{text}` is not a non-negative decimal number with a unit")]
     NotANumber {
-        /// What was expected.
+        /// The expected quantity.
         quantity: &'static str,
-        /// What was found.
+        /// The text found.
         text: String,
     },
     /// Finer than the smallest unit or too large for 64 bits.
     #[error("{quantity} `{text}` is out of range")]
     OutOfRange {
-        /// What was expected.
+        /// The expected quantity.
         quantity: &'static str,
-        /// What was found.
+        /// The text found.
         text: String,
     },
 }
@@ -79,8 +79,8 @@ const TIME_UNITS: &[(&str, u64)] = &[
     ("h", 3_600_000_000_000),
 ];
 
-/// In bits per second; stored as whole bytes per second. The first five are printed; the others are read too, as tables
-/// show rates and as tc(8) writes them.
+/// In bits per second; stored as whole bytes per second. The first five are printed; the others, used in tables and by
+/// tc(8), are only parsed.
 const RATE_UNITS: &[(&str, u64)] = &[
     ("bps", 1),
     ("kbps", 1_000),

@@ -10,24 +10,24 @@ use std::ops::{Add, Mul};
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing moves.
+    /// Zero.
     pub const ZERO: Rate = Rate(0);
     /// Faster than any other: no limit.
     pub const MAX: Rate = Rate(u64::MAX);
 
-    /// So many bytes a second.
+    /// A rate in bytes per second.
     pub const fn from_bytes_per_sec(b: u64) -> Rate {
         Rate(b)
     }
-    /// So many megabits a second.
+    /// A rate in Mbit/s.
     pub const fn from_mbps(mbps: u64) -> Rate {
         Rate(mbps * 125_000)
     }
-    /// Bytes a second.
+    /// Bytes per second.
     pub const fn bytes_per_sec(self) -> u64 {
         self.0
     }
-    /// Bits a second.
+    /// Bits per second.
     pub const fn bits_per_sec(self) -> u64 {
         self.0.saturating_mul(8)
     }

@@ -32,7 +32,7 @@ impl Time {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SEC as f64
     }
-    /// How long after `earlier` this is, or zero if it is not after it.
+    /// The time from `earlier` to this, or zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Dur {
         Dur(self.0.saturating_sub(earlier.0))
     }
@@ -43,9 +43,9 @@ impl Time {
 }
 
 impl Dur {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Dur = Dur(0);
-    /// Longer than any other.
+    /// The maximum.
     pub const MAX: Dur = Dur(u64::MAX);
 
     /// `ns` nanoseconds.
@@ -80,7 +80,7 @@ impl Dur {
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// Seconds, rounded to a double.
+    /// Seconds as a double.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SEC as f64
     }
@@ -98,7 +98,7 @@ impl Dur {
 }
 
 impl Time {
-    /// `self + d` where neither is at the end of the range, as times of packets are: nothing to stop at, so cheaper.
+    /// `self + d` without overflow check, for times that cannot be near the end of the range.
     #[inline]
     pub const fn after(self, d: Dur) -> Time {
         Time(self.0 + d.0)
@@ -118,7 +118,7 @@ impl AddAssign<Dur> for Time {
 }
 impl Sub<Dur> for Time {
     type Output = Time;
-    /// Stops at the start of the run.
+    /// Saturates at the start of the run.
     fn sub(self, d: Dur) -> Time {
         Time(self.0.saturating_sub(d.0))
     }

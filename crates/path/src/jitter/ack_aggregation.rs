@@ -1,15 +1,16 @@
 //! ACK aggregation with a fixed hold: silence, then a burst, over and over.
 //!
-//! In each period of length `J` (`hold`) nothing passes for `J (1 - rate / burst_rate)`; then what waits leaves at
-//! `burst_rate` until the period's end. Over a period just `rate J` bytes of opportunities pass, so that the long-run rate
-//! is the link's; no packet waits longer than the silence unless it meets more traffic than that.
+//! In each period of length `J` (`hold`) no packet passes for `J (1 - rate / burst_rate)`; then waiting packets leave
+//! at `burst_rate` until the period ends. A period has `rate J` bytes of opportunities, so that the long-run rate
+//! equals the link's; no packet waits longer than the silent part unless more traffic than that arrives.
 //!
-//! **Source**: the FRCC paper's jitter box (section 7 and its scripts; the aggregator is Pantheon's): opportunities of 1504
-//! bytes at the link's rate, then periods of `J` ms with `rate J` opportunities at 32 a millisecond. An opportunity
-//! carries many ACKs, so the burst rate never binds.
+//! **Source**: the FRCC paper's jitter box (section 7 and its scripts; the aggregator is Pantheon's): opportunities of
+//! 1504 bytes at the link's rate, then periods of `J` ms with `rate J` opportunities at 32 a millisecond. An
+//! opportunity carries many ACKs, so the burst rate is never the limit.
 //!
-//! **Deviations**: the published schedule has a resolution of a millisecond and whole opportunities a period; here
-//! opportunities are evenly spaced, end with the period, and fractions carry over to the next one.
+//! **Deviations**: the published schedule has a resolution of a millisecond and a whole number of opportunities per
+//! period; here opportunities are evenly spaced, the last one at the end of the period, and fractions carry over to the
+//! next.
 
 use crate::error::{check_dur, check_positive_bytes, check_positive_dur, check_rate};
 use crate::opportunity::{Opportunity, OpportunityServer, Schedule};
@@ -28,7 +29,7 @@ pub struct AckAggregationConfig {
     /// Rate within a burst, no less than `rate`.
     #[serde(default = "default_burst_rate")]
     pub burst_rate: Rate,
-    /// Until this time opportunities come evenly at `rate`.
+    /// Until this time opportunities are evenly spaced at `rate`.
     #[serde(default)]
     pub smooth: Time,
     /// Bytes in an opportunity.
@@ -89,7 +90,7 @@ impl Bursts {
         ((n + 1) * self.work()).div_ceil(self.rate)
     }
 
-    /// How many opportunities the first `periods` periods have.
+    /// The number of opportunities in the first `periods` periods.
     fn in_periods(&self, periods: u128) -> u128 {
         periods * self.hold * self.rate / self.work()
     }
@@ -101,7 +102,7 @@ impl Bursts {
         periods * self.hold - after_it * self.work() / self.burst_rate
     }
 
-    /// The first number not below `self.handed_out` whose `time_of` is not below `time`, near `guess` or after it.
+    /// The first number, at least `self.handed_out`, whose `time_of` is at least `time`; searched from `guess` upwards.
     fn first_from(&self, time: u128, guess: u128, time_of: impl Fn(u128) -> u128) -> u128 {
         let mut n = self.handed_out.max(guess);
         while time_of(n) < time {
@@ -116,7 +117,7 @@ impl Schedule for Bursts {
         let bytes = self.opportunity as u64;
         if self.is_smooth {
             let t = u128::from(time.as_nanos().min(self.smooth.as_nanos()));
-            // One early at most, so that the search is short.
+            // At most one too early, so that the search is short.
             let guess = (t * self.rate / self.work()).saturating_sub(1);
             let n = self.first_from(t, guess, |n| self.smooth_time(n));
             let at = self.smooth_time(n);
@@ -129,7 +130,7 @@ impl Schedule for Bursts {
         }
         let t = u128::from(time.since(self.smooth).as_nanos());
         let before = self.in_periods(t / self.hold);
-        // Where in the burst, if it has begun: counted back from the period's end.
+        // Position in the burst, if it has begun: counted back from the period's end.
         let to_end = self.hold - t % self.hold;
         let in_period = self.in_periods(t / self.hold + 1) - before;
         let still_to_come = (to_end * self.burst_rate / self.work() + 2).min(in_period);
@@ -222,7 +223,7 @@ mod tests {
 
     #[test]
     fn full_packets_get_the_link_s_rate_in_the_long_run() {
-        // 7.3 opportunities a period: fractions carry over.
+        // 7.3 opportunities per period: fractions carry over.
         let config = AckAggregationConfig {
             hold: Dur::from_millis(10),
             rate: Rate::from_bytes_per_sec(730 * 1504),

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayConfig {
-    /// How long every packet is held, ns.
+    /// Delay of every packet, ns.
     pub by: Dur,
-    /// From when on; earlier packets pass, so that a flow has seen the path without the delay.
+    /// Start time; earlier packets are not delayed, so that the flow has observed the path without the delay.
     #[serde(default)]
     pub from: Time,
 }
@@ -19,14 +19,13 @@ pub struct DelayConfig {
 impl DelayConfig {
     /// Is this an element that can be built?
     ///
-    /// # Errors
-    /// An absurd delay.
+    /// # Errors A delay out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_dur("by", self.by)
     }
 }
 
-/// Holds every packet equally long, from some time on for ever: propagation, or persistent extra delay.
+/// Delays every packet equally from some time on: propagation, or persistent extra delay.
 #[derive(Clone, Debug)]
 pub struct Delay {
     by: Dur,

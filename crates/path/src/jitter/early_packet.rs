@@ -1,11 +1,11 @@
-//! A constant delay that spares a chosen packet: poison for whoever remembers the smallest RTT.
+//! A constant delay that spares a chosen packet: this corrupts the min RTT of a controller that remembers it.
 //!
 //! **Source**: the starvation paper, section 5.1 (Copa): one packet with an RTT of 59 ms where all others have 60 ms.
 //!
-//! The element never reorders, so a packet can be early only if those before it are out of its way. Chosen by time, they
-//! are: what is held leaves at that time at the latest, each packet held less than the one before, and the first packet
-//! to arrive from then on is the early one. Chosen by number, a packet is early only as far as the one before it allows:
-//! choose the first (number 0), or one after a pause.
+//! The element never reorders, so a packet can be early only if those before it have left. If chosen by time, they
+//! have: held packets leave at that time at the latest, each held less than the one before, and the first packet to
+//! arrive from then on is early. If chosen by number, a packet is early only as far as its predecessor allows: choose
+//! the first (number 0), or one after a pause.
 
 use crate::error::{check_dur, check_positive_dur};
 use crate::{ConfigError, Element, Packet, Verdict};
@@ -16,21 +16,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EarlyPacketConfig {
-    /// How long packets are held.
+    /// Delay of packets.
     pub offset: Dur,
-    /// How long the chosen one is held, less than `offset`.
+    /// Amount by which the chosen packet is delayed less than `offset`.
     #[serde(default)]
     pub early: Dur,
     /// The first packet that arrives from this time on is early.
     #[serde(default)]
     pub at: Option<Time>,
-    /// ... and again every so often.
+    /// Period of repetition.
     #[serde(default)]
     pub every: Option<Dur>,
-    /// The packet with this number is early, counting those that arrive here from 0.
+    /// The packet with this number is early, counting arrivals from 0.
     #[serde(default)]
     pub packet: Option<u64>,
-    /// ... and again every so many packets.
+    /// Period of repetition in packets.
     #[serde(default)]
     pub every_packets: Option<u64>,
 }
@@ -38,8 +38,7 @@ pub struct EarlyPacketConfig {
 impl EarlyPacketConfig {
     /// Is this an element that can be built?
     ///
-    /// # Errors
-    /// No choice or two, a repetition of zero, or one that belongs to the other choice, `early` not below `offset`.
+    /// # Errors Neither or both choices, a repetition of zero or of the other choice, `early` not below `offset`.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_positive_dur("offset", self.offset)?;
         if self.early >= self.offset {
@@ -73,7 +72,7 @@ impl EarlyPacketConfig {
     }
 }
 
-/// Holds all packets but the chosen ones.
+/// Delays all packets except the chosen ones.
 #[derive(Clone, Debug)]
 pub struct EarlyPacket {
     offset: Dur,
@@ -81,7 +80,7 @@ pub struct EarlyPacket {
     /// The first packet from here on is early; never, if chosen by number.
     next_at: Time,
     every: Option<Dur>,
-    /// How many packets to let by before the early one; none comes, if chosen by time.
+    /// Packets to pass before the early one; `None` if chosen by time.
     before_next: Option<u64>,
     every_packets: Option<u64>,
     last_release: Time,

@@ -3,8 +3,8 @@
 //! **Source**: the thesis, appendix B.6: "We sample agg_delay in [0, D) uniformly randomly. We serve a batch of C agg_delay
 //! bytes after waiting for agg_delay seconds, ensuring an average bandwidth of C. We sample agg_delay after every batch."
 //!
-//! What a batch does not use is lost. Behind a link of rate `C` the element therefore adds less than `D`, and one packet
-//! may wait for a second batch; with more traffic than that it is itself the bottleneck.
+//! Unused bytes of a batch are lost. Behind a link of rate `C` the element therefore adds less than `D`, and one packet
+//! may wait for a second batch; with more traffic the element itself is the bottleneck.
 
 use crate::chance::uniform_below;
 use crate::error::{check_packet, check_positive_dur, check_rate};
@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomAggregationConfig {
-    /// Waits between batches are shorter than this; at least a microsecond.
+    /// Upper bound on the wait between batches; at least a microsecond.
     pub max: Dur,
-    /// Mean rate of batches, the bottleneck's; at least a byte in `max`.
+    /// Mean rate of batches, equal to the bottleneck's; at least a byte in `max`.
     pub rate: Rate,
-    /// What each packet counts for: on the ACKs' way, the data an ACK stands for. Absent: its own size.
+    /// Bytes counted per packet: on the return path, the data that an ACK acknowledges. Default: the packet's own size.
     #[serde(default)]
     pub counts_as: Option<Bytes>,
 }
@@ -30,8 +30,7 @@ pub struct RandomAggregationConfig {
 impl RandomAggregationConfig {
     /// Is this an element that can be built?
     ///
-    /// # Errors
-    /// A bound, rate or size that is zero, absurd, or too small for batches to carry anything.
+    /// # Errors A bound, rate or size that is zero, out of range, or too small for a batch to carry a packet.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_positive_dur("max", self.max)?;
         check_rate("rate", self.rate)?;
@@ -53,10 +52,10 @@ impl RandomAggregationConfig {
     }
 }
 
-/// How many of the longest waits are drawn at most after an idle time.
+/// Maximum number of waits drawn after an idle time.
 const REMEMBERED_WAITS: u64 = 64;
 
-/// Batches at random instants, each with the bytes that the wait before it is worth.
+/// Batches at random instants, each with the bytes that the link serves in the wait before it.
 #[derive(Clone, Debug)]
 struct Batches {
     max: Dur,
@@ -69,7 +68,7 @@ struct Batches {
 
 impl Schedule for Batches {
     fn next_from(&mut self, time: Time) -> Opportunity {
-        // After a long idle time only the last waits matter: the process has forgotten the earlier ones.
+        // After a long idle time only the last waits matter.
         self.last = self.last.max(time - self.max * REMEMBERED_WAITS);
         loop {
             let wait = uniform_below(self.max, &mut self.rng);
@@ -133,7 +132,7 @@ mod tests {
         for _ in 0..1_000_000 {
             last = release(&mut element, Time::ZERO, 1500);
         }
-        // The batch that carries the last one came less than MAX after its data were due.
+        // The batch that carries the last one came less than MAX after its data was due.
         let exact = 1_500_000_000u64 * 8_000 / 7;
         assert!((exact..exact + MAX.as_nanos()).contains(&last.as_nanos()));
     }
@@ -146,7 +145,7 @@ mod tests {
             release(&mut element, now, 52).since(now).as_nanos()
         };
         let mean = (1..=100_000).map(held).sum::<u64>() / 100_000;
-        // It falls into a wait of length x with density 2x/D^2 and stays x/2 on average: D/3 = 13.33 ms.
+        // A packet arrives in a wait of length x with density 2x/D^2 and is held x/2 on average: D/3 = 13.33 ms.
         assert!((13_200_000..=13_470_000).contains(&mean), "{mean} ns");
     }
 

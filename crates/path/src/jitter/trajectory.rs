@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayPoint {
-    /// When, ns since the start of the run (or of the repetition).
+    /// Time, ns since the start of the run (or of the repetition).
     pub at: Time,
-    /// How long.
+    /// Delay at that time.
     pub delay: Dur,
 }
 
-/// What holds between two points.
+/// Interpolation between two points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interpolation {
-    /// The earlier point's delay.
+    /// The delay of the earlier point.
     #[default]
     Step,
-    /// The straight line between them.
+    /// Linear interpolation.
     Linear,
 }
 
@@ -30,12 +30,12 @@ pub enum Interpolation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrajectoryConfig {
-    /// In order of time. The first one's delay holds before it, too, and the last one's after it.
+    /// Points in time order. The first delay also applies before the first point, the last one after the last point.
     pub points: Vec<DelayPoint>,
-    /// What holds between two points.
+    /// Interpolation between two points.
     #[serde(default)]
     pub interpolation: Interpolation,
-    /// Start over after so long; absent: never.
+    /// Period of repetition; if absent, none.
     #[serde(default)]
     pub repeat: Option<Dur>,
 }
@@ -65,8 +65,8 @@ impl TrajectoryConfig {
     }
 }
 
-/// Holds packets as long as the trajectory says at their arrival; where it falls faster than time passes, packets leave
-/// with the one before them.
+/// Delays packets by the trajectory's value at their arrival; where it falls faster than time passes, packets leave
+/// together with their predecessor.
 #[derive(Clone, Debug)]
 pub struct Trajectory {
     config: TrajectoryConfig,

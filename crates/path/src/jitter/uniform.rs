@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UniformConfig {
-    /// Longest hold.
+    /// Maximum delay.
     pub max: Dur,
 }
 
@@ -25,8 +25,8 @@ impl UniformConfig {
     }
 }
 
-/// Draws a delay in `[0, max]` for each packet; a packet whose draw would overtake leaves with the one before it. Dense
-/// traffic is therefore held longer than `max / 2` on average: nearly `max`.
+/// Draws a delay in `[0, max]` for each packet; a packet that would overtake its predecessor leaves together with it.
+/// In dense traffic the mean delay is therefore close to `max` instead of `max / 2`.
 #[derive(Clone, Debug)]
 pub struct Uniform {
     max: Dur,

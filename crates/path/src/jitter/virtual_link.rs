@@ -1,10 +1,10 @@
-//! Jitter that makes a shared path look like an ideal link of its own.
+//! Jitter that makes a shared path indistinguishable from an ideal private link.
 //!
-//! The flow's packets also pass through a virtual FIFO of rate `rate`, in thought, from the moment they are sent. The element
-//! holds each until the time it would have come through there. The flow then sees an ideal link whatever it does, as
-//! long as that time is neither past already nor more than `bound` away: then the promise is broken, and counted.
-//! The promise can begin late: the theorem's flows begin in the states to which they have converged, and on the way there
-//! a virtual queue may grow longer than converged flows ever let it.
+//! The flow's packets also pass a simulated virtual FIFO of rate `rate`, from the moment they are sent. The element
+//! holds each until the time at which it would leave that FIFO. The flow then observes an ideal link, unless that time
+//! is already past or more than `bound` away: such packets are counted as violations. The bound can apply from a later
+//! time: the theorem's flows begin in the states to which they have converged, and while they converge the virtual
+//! queue may grow longer than converged flows ever let it.
 //!
 //! **Source**: the starvation paper's Theorem 1, made to work for any controller: release at the virtual departure; clip
 //! to [0, D] and count (docs/derivations.md, "Virtual links").
@@ -19,17 +19,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VirtualLinkConfig {
-    /// The virtual link's.
+    /// Rate of the virtual link.
     pub rate: Rate,
     /// Propagation from the sender up to this element.
     pub base: Dur,
-    /// Longest hold: the jitter bound D.
+    /// Maximum delay: the jitter bound D.
     pub bound: Dur,
-    /// From when on packets that arrive are held no longer than `bound`, and those that would have to be are counted;
-    /// earlier ones leave by `from + bound`.
+    /// Time from which arriving packets are held no longer than `bound`, and those that would have to be are counted;
+    /// earlier packets leave by `from + bound`.
     #[serde(default)]
     pub from: Time,
-    /// What each packet counts for: on the ACKs' way, the data an ACK stands for. Absent: its own size.
+    /// Bytes counted per packet: on the return path, the data that an ACK acknowledges. Default: the packet's own size.
     #[serde(default)]
     pub counts_as: Option<Bytes>,
 }
@@ -47,7 +47,7 @@ impl VirtualLinkConfig {
     }
 }
 
-/// Holds packets until they would have come through a link of their own.
+/// Holds packets until they would have left a private link.
 #[derive(Clone, Debug)]
 pub struct VirtualLink {
     link: ConstantRate,
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::queue::tests::packet;
 
-    /// Virtually 12 Mbps (1 ms a packet) and 10 ms of propagation, at most 3 ms of jitter.
+    /// A virtual link of 12 Mbps (1 ms per packet) and 10 ms of propagation, at most 3 ms of jitter.
     fn element(from_ms: u64) -> VirtualLink {
         let config = VirtualLinkConfig {
             rate: Rate::from_mbps(12),
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_bound_and_the_count_begin_when_they_are_told() {
         let mut element = element(50);
-        // Sent at once, due at 11, 12, ... 60: each waits for its turn, far beyond 3 ms, but none past 53.
+        // Sent at once, due at 11, 12, ... 60: each waits for its turn, far longer than 3 ms, but none after 53.
         let releases: Vec<_> = (0..50).map(|_| release_ms(&mut element, 0, 10)).collect();
         assert_eq!((releases[0], releases[41], releases[42], releases[49]), (11, 52, 53, 53));
         assert_eq!(element.violations(), 0);

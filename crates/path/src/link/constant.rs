@@ -24,15 +24,15 @@ impl ConstantConfig {
     }
 }
 
-/// Serves at a constant rate. The fraction of a nanosecond that a packet's transmission leaves over is carried to the
-/// next one, so a busy link is exact over any number of packets.
+/// Serves at a constant rate. The fraction of a nanosecond left over by a packet's transmission is carried to the next
+/// packet, so a busy link is exact over any number of packets.
 #[derive(Clone, Debug)]
 pub struct ConstantRate {
     rate: u64,
     last_departure: Time,
     /// Left over from the last packet, in 1/`rate` ns.
     fraction: u64,
-    /// The size whose transmission time is at hand: nearly all packets have one size.
+    /// Cached transmission time of one size: nearly all packets have the same size.
     known: Transmission,
 }
 
@@ -54,7 +54,7 @@ impl Transmission {
 }
 
 impl ConstantRate {
-    /// A link of `rate`.
+    /// Creates a link of `rate`.
     ///
     /// # Panics
     /// If `rate` is zero.
@@ -69,12 +69,12 @@ impl ConstantRate {
         Rate::from_bytes_per_sec(self.rate)
     }
 
-    /// How long a packet of `bytes` takes that finds the link idle, whole nanoseconds.
+    /// Transmission time of a packet of `bytes` at an idle link, whole nanoseconds.
     pub(crate) fn idle_transmission(&self, bytes: Bytes) -> Dur {
         Dur::from_nanos(Transmission::new(bytes.0, self.rate).whole)
     }
 
-    /// How much later than the last departure returned the last bit really leaves, in 1/rate ns.
+    /// Time between the last departure returned and the exact departure of the last bit, in 1/rate ns.
     pub(crate) fn fraction(&self) -> u64 {
         self.fraction
     }

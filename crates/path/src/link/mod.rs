@@ -19,7 +19,7 @@ use std::fmt::Debug;
 pub trait Link: Debug + Send {
     /// The last bit of a packet that arrives at `now` leaves at the time returned, which never decreases.
     ///
-    /// `now` never decreases. Packets refused by the queue do not come here.
+    /// `now` never decreases. Not called for packets that the queue drops.
     fn depart(&mut self, now: Time, bytes: Bytes) -> Time;
 
     /// The link's mean rate over `[from, to]`, for utilisation.
@@ -53,8 +53,7 @@ impl LinkConfig {
 
     /// Is this a link that can be built?
     ///
-    /// # Errors
-    /// The first key whose value is refused.
+    /// # Errors The first key whose value is rejected.
     pub fn validate(&self) -> Result<(), ConfigError> {
         match self {
             LinkConfig::Constant(c) => c.validate(),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct ShaperConfig {
     /// Tokens per second, in bytes; positive.
     pub rate: Rate,
-    /// Depth of the bucket, which starts full. A packet larger than this waits for what is missing.
+    /// Depth of the bucket, which starts full. A packet larger than this waits for the missing tokens.
     pub burst: Bytes,
 }
 
@@ -28,7 +28,7 @@ impl ShaperConfig {
     }
 }
 
-/// Delays what exceeds the token bucket's rate and burst; has no rate of its own beyond that.
+/// Delays what exceeds the token bucket's rate and burst; bursts within it pass without delay.
 #[derive(Clone, Debug)]
 pub struct Shaper {
     bucket: TokenBucket,

@@ -6,11 +6,11 @@ use crate::error::{check_increasing, check_rate};
 use fairweir_units::{Bytes, NANOS_PER_SEC, Rate, Time};
 use serde::{Deserialize, Serialize};
 
-/// From `at` on the link serves at `rate`.
+/// From `at` on, the link serves at `rate`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateStep {
-    /// When, ns since the start of the run.
+    /// Time, ns since the start of the run.
     pub at: Time,
     /// Bytes per second; zero is an outage.
     pub rate: Rate,
@@ -20,7 +20,7 @@ pub struct RateStep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepsConfig {
-    /// The first at time zero, in order of time; the last one's rate is positive and stays for ever.
+    /// In time order, the first at time zero; the last rate is positive and applies until the end.
     pub steps: Vec<RateStep>,
 }
 
@@ -51,8 +51,8 @@ impl StepsConfig {
 }
 
 /// Serves at a rate that changes at given times. A packet in transmission across a change is sent partly at the old and
-/// partly at the new rate; during an outage it waits. Work is counted in 10^-9 bytes, so nothing is rounded but the
-/// departure time returned.
+/// partly at the new rate; during an outage it waits. Work is counted in 10^-9 bytes, so only the returned departure
+/// time is rounded.
 #[derive(Clone, Debug)]
 pub struct RateSteps {
     steps: Vec<RateStep>,
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_million_packets_across_ten_thousand_steps_take_exactly_as_long_as_the_rates_say() {
-        // Rates whose transmission times are no whole ns, changing every millisecond and every third one an outage.
+        // Rates whose transmission times are not whole ns, changing every millisecond, with an outage in every third.
         let steps: Vec<(u64, u64)> =
             (0..10_000).map(|i| (i * 1_000_000, [7_000_003, 0, 3_000_017][i as usize % 3])).collect();
         let mut link = link(&[steps.as_slice(), &[(10_000_000_000, 11_000_027)]].concat());

@@ -1,8 +1,8 @@
 //! A link driven by a trace of transmission opportunities, as mahimahi's `mm-link` is.
 //!
-//! **Source**: mahimahi's trace format: one integer a line, in ms, at which one packet of 1504 bytes may leave (1500 and
-//! the TUN header); the trace repeats from its last time stamp on. An opportunity serves the bytes of one or several
-//! packets; what is not used is lost.
+//! **Source**: mahimahi's trace format: one integer per line, in ms, at which one packet of 1504 bytes may leave (1500
+//! and the TUN header); the trace repeats from its last time stamp on. An opportunity serves the bytes of one or
+//! several packets; unused bytes are lost.
 
 use super::Link;
 use crate::ConfigError;
@@ -16,9 +16,9 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
-    /// When bytes may leave, ns since the start of the run, in order; the last one is also the period.
+    /// Times at which bytes may leave, ns since the start of the run, in order; the last one is also the period.
     pub opportunities: Vec<Time>,
-    /// How many bytes may leave at each.
+    /// Bytes that may leave at each.
     #[serde(default = "mahimahi_packet")]
     pub bytes: Bytes,
 }
@@ -27,7 +27,7 @@ fn mahimahi_packet() -> Bytes {
     Bytes(1504)
 }
 
-/// What a line of a trace is not.
+/// An invalid line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// Not a time.
@@ -35,7 +35,7 @@ pub enum TraceError {
     NotANumber {
         /// Counted from 1.
         line: usize,
-        /// What stands there, shortened.
+        /// The text found, shortened.
         text: String,
     },
     /// A time before the one on the line above.
@@ -43,9 +43,9 @@ pub enum TraceError {
     Decreasing {
         /// Counted from 1.
         line: usize,
-        /// What stands there.
+        /// The time found.
         ms: u64,
-        /// What stood above.
+        /// The time on the line above.
         previous: u64,
     },
     /// No opportunities, or all of them at time zero.
@@ -66,7 +66,7 @@ impl Hint for TraceError {
     }
 }
 
-/// The longest time a trace may have: a year.
+/// The maximum time in a trace: one year.
 const MAX_MS: u64 = 366 * 86_400_000;
 
 impl TraceConfig {
@@ -128,7 +128,7 @@ struct Repeated {
     bytes: u64,
     /// Start of the current repetition.
     base: u64,
-    /// The next opportunity in it.
+    /// Index of the next opportunity.
     next: usize,
 }
 
@@ -137,7 +137,7 @@ impl Repeated {
         self.times[self.times.len() - 1]
     }
 
-    /// How many opportunities there are up to and including `time`.
+    /// The number of opportunities up to and including `time`.
     fn count(&self, time: u64) -> u128 {
         let rest = time % self.period();
         u128::from(time / self.period()) * self.times.len() as u128 + self.times.partition_point(|&t| t <= rest) as u128
@@ -148,7 +148,7 @@ impl Schedule for Repeated {
     fn next_from(&mut self, time: Time) -> Opportunity {
         let time = time.as_nanos();
         if time > self.base.saturating_add(self.period()) {
-            // An opportunity at the very end of a repetition belongs to that one.
+            // An opportunity exactly at the end of a repetition belongs to that repetition.
             self.base = (time - 1) / self.period() * self.period();
             self.next = 0;
         }
@@ -281,7 +281,7 @@ mod tests {
             }
         }
 
-        /// mahimahi's `link_queue`: at each opportunity of each millisecond, what is queued shares its bytes.
+        /// mahimahi's `link_queue`: at each opportunity of each millisecond, queued packets share its bytes.
         #[test]
         fn serves_as_mahimahi_s_loop_does(
             gaps in prop::collection::vec(0u64..5, 1..20),

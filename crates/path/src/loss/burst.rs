@@ -23,14 +23,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BurstLossConfig {
-    /// Of leaving the good state.
+    /// Probability of leaving the good state.
     pub to_bad_per_billion: u32,
-    /// Of leaving the bad state; positive.
+    /// Probability of leaving the bad state; positive.
     pub to_good_per_billion: u32,
-    /// Of loss in the good state.
+    /// Loss probability in the good state.
     #[serde(default)]
     pub in_good_per_billion: u32,
-    /// Of loss in the bad state.
+    /// Loss probability in the bad state.
     #[serde(default = "certain")]
     pub in_bad_per_billion: u32,
 }

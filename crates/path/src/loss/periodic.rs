@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PeriodicLossConfig {
-    /// One packet in so many is lost, counting all that arrive here.
+    /// One packet in `every` is lost, counting arrivals at this element.
     pub every: u64,
     /// The first one lost, counting from 1; absent: number `every`.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! A token-bucket policer: what exceeds rate and burst is lost, nothing is delayed.
+//! A token-bucket policer: drops what exceeds rate and burst, delays nothing.
 
 use crate::error::{check_positive_bytes, check_rate};
 use crate::token_bucket::TokenBucket;
@@ -27,7 +27,7 @@ impl PolicerConfig {
     }
 }
 
-/// Loses packets for which there are no tokens.
+/// Drops packets for which there are no tokens.
 #[derive(Clone, Debug)]
 pub struct Policer {
     bucket: TokenBucket,

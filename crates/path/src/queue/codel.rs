@@ -1,8 +1,8 @@
 //! Controlled delay: drops (or marks) at the head once packets have waited too long for too long.
 //!
-//! A packet is *too late* if the sojourn time has been at least `target` for a whole `interval` and more than one packet's
-//! worth of bytes remains. The first too late packet starts a dropping state; in it, packets are dropped at times that
-//! close up as `interval / sqrt(count)`, until a packet is in time.
+//! A packet is *too late* if the sojourn time has been at least `target` for a whole `interval` and more than one
+//! packet's worth of bytes remains. The first such packet starts the dropping state, in which packets are dropped at
+//! intervals of `interval / sqrt(count)` until a packet is in time.
 //!
 //! ```text
 //!              too late: drop, next at now + interval
@@ -14,8 +14,8 @@
 //! **Source**: RFC 8289 sections 5.3 to 5.6 (with the appendix's pseudo-code); marking instead of dropping: section 5.1
 //! of RFC 8290's FQ-CoDel and Linux: a mark counts as a drop and the packet goes out.
 //!
-//! **Deviations**: the RFC's dequeue loops until it has a packet to send; here the hop asks about each head in turn at
-//! the same instant, which takes the same decisions. The square root is an integer one, of `count` in 2^32.
+//! **Deviations**: the RFC's dequeue loops until it has a packet to send; here the hop offers each head packet in turn
+//! at the same instant, with the same decisions. The square root is an integer one, of `count` in 2^32.
 
 use super::limit::Limit;
 use super::{Admission, Backlog, Queue};
@@ -31,19 +31,19 @@ pub struct CodelConfig {
     /// Acceptable standing delay.
     #[serde(default = "default_target")]
     pub target: Dur,
-    /// How long the delay may be above `target`: of the order of the largest round-trip time.
+    /// Time for which the delay may exceed `target`: of the order of the maximum round-trip time.
     #[serde(default = "default_interval")]
     pub interval: Dur,
-    /// Never drop if no more than this stays behind: one full packet.
+    /// Never drop if at most this many bytes remain: one full packet.
     #[serde(default = "default_packet")]
     pub packet: Bytes,
     /// Mark packets that can be marked, instead of dropping them.
     #[serde(default)]
     pub ecn: bool,
-    /// Most bytes held; absent means no limit.
+    /// Maximum bytes held; unlimited if absent.
     #[serde(default)]
     pub limit: Option<Bytes>,
-    /// Most packets held; absent means no limit.
+    /// Maximum packets held; unlimited if absent.
     #[serde(default)]
     pub limit_packets: Option<u64>,
 }
@@ -91,7 +91,7 @@ impl CodelConfig {
 pub struct Codel {
     config: CodelConfig,
     limit: Limit,
-    /// When the sojourn time will have been above target for an interval; `None` while it is below.
+    /// Time at which the sojourn time will have been above target for an interval; `None` while it is below.
     first_above: Option<Time>,
     is_dropping: bool,
     drop_next: Time,

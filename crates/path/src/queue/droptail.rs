@@ -1,4 +1,4 @@
-//! A FIFO that refuses what does not fit.
+//! A FIFO that drops packets that do not fit.
 
 use super::limit::Limit;
 use super::{Admission, Backlog, Queue};
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DroptailConfig {
-    /// Most bytes held, the packet in transmission included; absent means no limit.
+    /// Maximum bytes held, the packet in transmission included; unlimited if absent.
     #[serde(default)]
     pub limit: Option<Bytes>,
-    /// Most packets held, the one in transmission included; absent means no limit.
+    /// Maximum packets held, the one in transmission included; unlimited if absent.
     #[serde(default)]
     pub limit_packets: Option<u64>,
 }
@@ -29,7 +29,7 @@ impl DroptailConfig {
     }
 }
 
-/// A FIFO that refuses what does not fit; empty it takes any packet.
+/// A FIFO that drops packets that do not fit; an empty one accepts any packet.
 #[derive(Clone, Debug)]
 pub struct Droptail {
     limit: Limit,

@@ -1,4 +1,4 @@
-//! A FIFO that marks above a threshold, as DCTCP wants it.
+//! A FIFO that marks above a threshold, as DCTCP requires.
 //!
 //! **Source**: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.1: "an arriving packet is marked with
 //! the CE codepoint if the queue occupancy is greater than K upon its arrival". Packets that cannot be marked are only
@@ -21,10 +21,10 @@ pub struct EcnThresholdConfig {
     /// Mark if more packets than this are found, the one in transmission included.
     #[serde(default)]
     pub mark_above_packets: Option<u64>,
-    /// Most bytes held; absent means no limit.
+    /// Maximum bytes held; unlimited if absent.
     #[serde(default)]
     pub limit: Option<Bytes>,
-    /// Most packets held; absent means no limit.
+    /// Maximum packets held; unlimited if absent.
     #[serde(default)]
     pub limit_packets: Option<u64>,
 }
@@ -46,7 +46,7 @@ impl EcnThresholdConfig {
     }
 }
 
-/// Marks what arrives while more than a threshold is queued.
+/// Marks packets that arrive while more than a threshold is queued.
 #[derive(Clone, Debug)]
 pub struct EcnThreshold {
     threshold_bytes: Bytes,

@@ -4,7 +4,7 @@ use super::Backlog;
 use crate::Packet;
 use fairweir_units::Bytes;
 
-/// Most bytes and packets a queue holds, the packet in transmission included.
+/// Maximum bytes and packets of a queue, including the packet in transmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
     pub(crate) bytes: Bytes,

@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
-/// What is in a hop, the packet in transmission included.
+/// Content of a hop, including the packet in transmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Bytes.
@@ -40,14 +40,14 @@ impl Backlog {
     }
 }
 
-/// A queue's answer.
+/// A queue's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// Let it in (or out).
+    /// Admit (or transmit).
     Accept,
-    /// Let it in (or out) with a congestion-experienced mark.
+    /// Admit (or transmit) with a congestion-experienced mark.
     Mark,
-    /// Refuse it.
+    /// Drop.
     Drop,
 }
 
@@ -56,7 +56,7 @@ pub trait Queue: Debug + Send {
     /// `packet` arrives at `now` and finds `backlog`.
     fn admit(&mut self, now: Time, packet: &Packet, backlog: Backlog) -> Admission;
 
-    /// The hop has been empty for `idle` when the packet that [`Queue::admit`] is asked about next arrives.
+    /// Called before [`Queue::admit`] if the hop has been empty for `idle`.
     fn on_idle(&mut self, _idle: Dur) {}
 
     /// Does the discipline also decide when a packet reaches the head ([`Queue::leave`])?
@@ -64,7 +64,7 @@ pub trait Queue: Debug + Send {
         false
     }
 
-    /// `packet` has waited `sojourn` and is about to be transmitted at `now`; `backlog` is what stays behind it.
+    /// `packet` has waited `sojourn` and is about to be transmitted at `now`; `backlog` is what remains.
     fn leave(&mut self, _now: Time, _packet: &Packet, _sojourn: Dur, _backlog: Backlog) -> Admission {
         Admission::Accept
     }
@@ -74,7 +74,7 @@ pub trait Queue: Debug + Send {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum QueueConfig {
-    /// Refuses what does not fit.
+    /// Drops packets that do not fit.
     Droptail(DroptailConfig),
     /// Random early detection.
     Red(RedConfig),
@@ -97,8 +97,7 @@ impl QueueConfig {
 
     /// Is this a queue that can be built?
     ///
-    /// # Errors
-    /// The first key whose value is refused.
+    /// # Errors The first key whose value is rejected.
     pub fn validate(&self) -> Result<(), ConfigError> {
         match self {
             QueueConfig::Droptail(c) => c.validate(),

@@ -46,13 +46,13 @@ pub struct RedConfig {
     /// Mark packets that can be marked, instead of dropping them.
     #[serde(default)]
     pub ecn: bool,
-    /// Where all are marked, drop instead.
+    /// Drop instead of marking where all packets are marked.
     #[serde(default)]
     pub hard_drop: bool,
-    /// Most bytes held; absent means no limit.
+    /// Maximum bytes held; unlimited if absent.
     #[serde(default)]
     pub limit: Option<Bytes>,
-    /// Most packets held; absent means no limit.
+    /// Maximum packets held; unlimited if absent.
     #[serde(default)]
     pub limit_packets: Option<u64>,
 }
@@ -96,12 +96,12 @@ impl RedConfig {
     }
 }
 
-/// The average is kept in 1/65536 bytes.
+/// The average is stored in units of 1/65536 bytes.
 const AVERAGE_BITS: u32 = 16;
 /// Probabilities and random numbers count in 2^-32.
 const ONE: u64 = 1 << 32;
 
-/// What the average says about an arriving packet.
+/// Decision for an arriving packet from the average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Region {
     Below,
@@ -248,7 +248,7 @@ mod tests {
         Red::new(config, ChaCha8Rng::seed_from_u64(1))
     }
 
-    /// With weight 1 the average is the backlog: how often are packets marked there?
+    /// With weight 1 the average is the backlog; returns the numbers of the marked packets.
     fn marks(queue: &mut Red, backlog: u64, packets: u64) -> Vec<u64> {
         let packet = Packet { is_ecn_capable: true, ..packet(1000) };
         let backlog = Backlog { bytes: Bytes(backlog), packets: backlog / 1000 };
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(queue.average, 0);
     }
 
-    /// The most packets between two marks (p_b = 0.05) when `disturb` comes in between.
+    /// The maximum number of packets between two marks (p_b = 0.05) when `disturb` is applied in between.
     fn longest_gap(disturb: impl Fn(&mut Red)) -> u64 {
         let mut queue = red(&RedConfig { limit_packets: Some(25), ..config() });
         let mut gap = || {
