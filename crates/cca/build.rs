@@ -49,7 +49,7 @@ fn compiler(bpf: &Path) -> cc::Build {
     build
 }
 
-/// `bpf/*.bpf.c`, sorted: programs that are not congestion controllers stand in directories of their own.
+/// `bpf/*.bpf.c`, sorted: programs that are not congestion controllers are in other directories.
 fn sources_in(bpf: &Path) -> Vec<PathBuf> {
     let mut sources: Vec<PathBuf> = fs::read_dir(bpf)
         .expect("bpf/ is readable")
@@ -135,7 +135,7 @@ impl List {
         }
         format!(
             "unsafe extern \"C\" {{\n{}}}\n\n{}\n\
-             /// Algorithms written in kernel C: what `bpf/*.bpf.c` holds.\n\
+             /// Algorithms written in kernel C, from `bpf/*.bpf.c`.\n\
              pub static ALGORITHMS: &[Algorithm] = &[\n{}];\n\n\
              /// The headers of `bpf/`, by name, for users' sources.\n\
              pub static HEADERS: &[(&str, &str)] = &[\n{embedded}];\n\n\

@@ -1,6 +1,6 @@
-//! What an ACK costs in each algorithm: `cargo bench -p fairweir-cca`.
+//! Cost of an ACK in each algorithm: `cargo bench -p fairweir-cca`.
 //!
-//! Budget: 35 ns for an ACK in C, the door included (docs/derivations.md).
+//! Budget: 35 ns for an ACK in C, including the native interface (docs/derivations.md).
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -21,7 +21,7 @@ fn names() -> Vec<&'static str> {
     registry::algorithms().map(|a| a.name).collect()
 }
 
-/// In-order ACKs, one a packet, of a flow with 100 packets in flight on 48 Mbps and a queue that breathes.
+/// In-order ACKs, one per packet, of a flow with 100 packets in flight on 48 Mbps and a varying queue.
 #[divan::bench(args = names())]
 fn on_ack(bencher: Bencher<'_, '_>, name: &str) {
     let start = Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 1 };

@@ -8,8 +8,8 @@
 //! - loss: likewise; timeout: cwnd = 1 + inflight.
 //!
 //! One flow alone has Reno's contract in s, high-delay events per packet: cwnd = sqrt(3/2) / sqrt(s) at beta = 1/2. On
-//! a dumbbell flows share; on a parking lot a flow that passes two queues sees the sum of their delays, is always
-//! above the threshold that the others keep, and starves.
+//! a dumbbell flows share; on a parking lot a flow that crosses two queues observes the sum of their delays, always
+//! exceeds the threshold at which the others settle, and starves.
 //!
 //! ```text
 //!          q > threshold: cwnd *= beta
@@ -22,7 +22,7 @@
 //! **Source**: thesis section 6.3, which finds it in 1RMA, SMaRTT and STrack, and in the starvation paper's remedy.
 //!
 //! **Deviations**: the sources fix neither threshold nor beta; ours are 20 ms and Reno's half. Slow start is Reno's and
-//! ends with the first event. Rtprop is the smallest RTT so far, or the oracle's.
+//! ends with the first event. Rtprop is the minimum RTT so far, or the oracle's.
 
 use crate::delay::qdelay;
 use crate::range::Checks;
@@ -33,14 +33,14 @@ use fairweir_units::{Bytes, Dur};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The scenario name.
+/// Name in scenarios.
 const NAME: &str = "aimd_delay";
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Queueing delay above which the window is cut; positive, at most an hour.
+    /// Queueing delay above which the window is reduced; positive, at most an hour.
     #[serde(with = "crate::quantity")]
     pub threshold: Dur,
     /// Share of the window that a cut leaves; between 0 and 1.
@@ -78,13 +78,13 @@ pub struct AimdDelay {
     window: Window,
     threshold: Dur,
     beta: f64,
-    /// No growth and no second cut before a packet beyond this one is acknowledged.
+    /// No growth and no second reduction before a packet beyond this one is acknowledged.
     reduced_until: Option<u64>,
     high_delay_events: u64,
 }
 
 impl AimdDelay {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     pub fn new(start: &Start, params: &Params) -> AimdDelay {
         AimdDelay {
             window: Window::new(start),

@@ -25,17 +25,18 @@
 //! ```
 //!
 //! Loss does not change the rate: the first round of recovery sends a packet per packet delivered, and cwnd is restored
-//! afterwards. Two lossy intervals of equal bandwidth mean a policer, whose rate is then used for 48 rounds.
-//! Where the scenario grants an oracle, min_rtt is the true propagation delay and PROBE_RTT never comes.
+//! afterwards. Two lossy intervals of equal bandwidth mean a policer, whose rate is then used for 48 rounds. Where the
+//! scenario grants an oracle, min_rtt is the true propagation delay and PROBE_RTT is never entered.
 //!
 //! **Source**: Cardwell et al., ACM Queue 14(5), 2016; facts of the kernel's `tcp_bbr.c` (version 1); Arun et al.,
 //! SIGCOMM 2022, §5.2 for alpha.
 //!
-//! **Deviations**: alpha is a constant number of packets (`quanta_pkts`); `send_quanta` has the kernel's, pacing_rate x 3 ms,
-//! so that the fixed point is testable. The windowed maximum is exact, not the kernel's three best samples. Time is in
-//! ns, bandwidth in packets/ns with 34 fraction bits. Packets that wait for pacing are not in flight here, so inflight is
-//! taken as it is, not at the next departure time. A restart after idle is noticed at the ACK that drains the pipe, with
-//! the same effect. Delayed ACKs' RTT samples count when the minimum has expired. Marks are ignored, as in Linux.
+//! **Deviations**: alpha is a constant number of packets (`quanta_pkts`); `send_quanta` has the kernel's, pacing_rate x
+//! 3 ms, so that the fixed point can be tested. The windowed maximum is exact, not the kernel's three best samples.
+//! Time is in ns, bandwidth in packets/ns with 34 fraction bits. Packets that wait for pacing are not in flight here,
+//! so inflight is used as measured, not at the next departure time. A restart after idle is noticed at the ACK that
+//! drains the pipe, with the same effect. Delayed ACKs' RTT samples count when the minimum has expired. Marks are
+//! ignored, as in Linux.
 
 mod aggregation;
 mod bandwidth;
@@ -63,28 +64,28 @@ const QUANTA_PER_SEC: u64 = 1024;
 const MAX_QUANTUM_PKTS: u64 = 127;
 /// Below this a quantum is one packet: 1.2 Mbps in bytes per second (`bbr_min_tso_rate`).
 const SLOW_PACING_RATE: u64 = 150_000;
-/// Smallest window, packets: two ACKs that each acknowledge two packets keep the pipe busy (`bbr_cwnd_min_target`).
+/// Minimum window, packets: two ACKs that each acknowledge two packets keep the pipe busy (`bbr_cwnd_min_target`).
 pub(crate) const MIN_CWND: u64 = 4;
 
 /// The pipe is full if bandwidth has not grown by this factor ... (`bbr_full_bw_thresh`)
 pub(crate) const FULL_BW_THRESH: f64 = 1.25;
 
-/// ... in so many rounds (`bbr_full_bw_cnt`).
+/// Number of such rounds (`bbr_full_bw_cnt`).
 pub(crate) const FULL_BW_ROUNDS: u32 = 3;
 
-/// RTT that the first packets are paced by, before there is a sample.
+/// RTT assumed for pacing the first packets, before there is a sample.
 pub(crate) const NOMINAL_RTT: Dur = Dur::from_millis(1);
 
 /// Windows of the ACK-aggregation maximum, rounds (`bbr_extra_acked_win_rtts`).
 pub(crate) const AGGREGATION_ROUNDS: u32 = 5;
 
-/// cwnd grows without a target until so much is delivered (`TCP_INIT_CWND`).
+/// cwnd grows without a target until this many packets are delivered (`TCP_INIT_CWND`).
 const INITIAL_DELIVERED: u64 = 10;
 
-/// The phases of the gain cycle: one that probes, one that drains, six that cruise.
+/// Phases of the gain cycle: one probes, one drains, six cruise.
 const CYCLE_LEN: u32 = 8;
 
-/// The first phase is drawn from all but the one that drains.
+/// The first phase is drawn at random from all except the one that drains.
 const CYCLE_RAND: u32 = 7;
 
 /// BBR version 1, as a row of the list of controllers.
@@ -99,7 +100,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     },
 };
 
-/// What BBR is doing.
+/// State of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Startup,
@@ -141,7 +142,7 @@ pub struct Bbr {
 
     max_bw: WindowedMax,
     min_rtt: Dur,
-    /// The scenario tells min_rtt: no samples, no PROBE_RTT.
+    /// The scenario provides min_rtt: no samples, no PROBE_RTT.
     has_oracle: bool,
     min_rtt_stamp: Time,
     next_round_delivered: u64,
@@ -162,7 +163,7 @@ pub struct Bbr {
     prev_ca_state: CaState,
     is_conserving_packets: bool,
     has_seen_rtt: bool,
-    /// Since when nothing has been in flight.
+    /// Time since which nothing has been in flight.
     idle_since: Option<Time>,
     is_idle_restart: bool,
 }
@@ -244,7 +245,7 @@ impl Bbr {
         }
     }
 
-    /// What `gain` allows in flight, packets, before quanta.
+    /// Inflight allowed by `gain`, packets, before quanta.
     #[inline]
     fn bdp(&self, bandwidth: Bandwidth, gain: Gain) -> u64 {
         if self.min_rtt == Dur::MAX { INITIAL_DELIVERED } else { bandwidth.bdp(self.min_rtt, gain) }
@@ -343,7 +344,7 @@ impl Bbr {
         ack.rate.is_app_limited || (first..=last).contains(&ack.rate.prior_delivered)
     }
 
-    /// Ends a phase of the gain cycle when it is time or its inflight is reached.
+    /// Ends a phase of the gain cycle when its time is over or its inflight is reached.
     #[inline]
     fn update_cycle_phase(&mut self, ack: &Ack<'_>, now: Time) {
         let Mode::ProbeBw { phase, since } = self.mode else { return };
@@ -370,7 +371,7 @@ impl Bbr {
         self.set_mode(Mode::ProbeBw { phase, since: cx.now });
     }
 
-    /// STARTUP and DRAIN, and what both leave behind when PROBE_RTT interrupts them.
+    /// Handles STARTUP and DRAIN, also after PROBE_RTT interrupts them.
     #[inline(never)]
     fn update_startup(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
         self.check_full_pipe(ack);
@@ -388,7 +389,7 @@ impl Bbr {
         }
     }
 
-    /// Has bandwidth stopped growing?
+    /// Checks whether bandwidth has stopped growing.
     fn check_full_pipe(&mut self, ack: &Ack<'_>) {
         if self.is_pipe_full || !self.is_round_start || self.is_app_limited(ack) {
             return;
@@ -461,7 +462,7 @@ impl Bbr {
         self.is_conserving_packets
     }
 
-    /// The pipe was empty: what was sent since then restarts the flow.
+    /// The pipe was empty: packets sent since then restart the flow.
     #[cold]
     fn restart_from_idle(&mut self, since: Time, ack: &Ack<'_>, cx: &mut Context<'_>) {
         self.idle_since = None;
@@ -496,7 +497,7 @@ impl Controller for Bbr {
         if ack.sender.packets_out() == 0 && ack.sender.ca_state == CaState::Open {
             self.idle_since = Some(cx.now);
             if matches!(self.mode, Mode::ProbeBw { .. }) {
-                // what comes after idle need not be faster than the path
+                // after idle, pacing need not exceed the path's bandwidth
                 self.pacing_rate = self.pacer.rate(self.bandwidth(), Gain::UNIT);
                 self.is_target_stale = true;
             }

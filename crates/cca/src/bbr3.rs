@@ -7,9 +7,10 @@
 //! - pacing_rate = pacing_gain x 0.99 bw;
 //! - cwnd = max(cwnd_gain bw min_rtt + extra_acked, quanta, 4), at most inflight_lo, and at most inflight_hi, or 85 % of
 //!   it while cruising and in PROBE_RTT;
-//! - a round with loss while not probing: bw_lo, inflight_lo = 0.7 of them, but not below what the round delivered;
-//! - more than 2 % of a flight lost while probing: inflight_hi = that flight, and the probe ends; while probing without
-//!   such loss inflight_hi rises, by twice as much each round.
+//! - a round with loss while not probing: bw_lo, inflight_lo = 0.7 of them, but not below the amount that the round
+//!   delivered;
+//! - more than 2 % of a flight is lost while probing: inflight_hi = that flight, and the probe ends; while probing
+//!   without such loss inflight_hi rises, twice as fast each round.
 //!
 //! ```text
 //!   STARTUP     pacing gain 2.77, cwnd gain 2, until bandwidth stopped growing (25 % in three rounds),
@@ -24,15 +25,15 @@
 //!   PROBE_RTT   cwnd half a BDP for 200 ms and a round, after 5 s without a smaller RTT
 //! ```
 //!
-//! Where the scenario grants an oracle, min_rtt is the true propagation delay and PROBE_RTT never comes.
+//! Where the scenario grants an oracle, min_rtt is the true propagation delay and PROBE_RTT is never entered.
 //!
 //! **Source**: draft-ietf-ccwg-bbr-01; facts of `tcp_bbr.c` of google/bbr, branch v3.
 //!
-//! **Deviations**: those of `bbr` on units, inflight at departure time, idle restart and delayed ACKs. cwnd is at least a
-//! constant `quanta_pkts`, not three times a send quantum that depends on rate and RTT. Nothing is undone when a loss was
-//! spurious, and tail-loss probes are no signal: the transport has neither. A lost packet counts as sent while the
-//! application had nothing to send if the last sample was. No fast path, no load balancing by flow label. Marks are used
-//! wherever min_rtt is short enough (`ecn_max_rtt`), without the kernel's per-route opt-in.
+//! **Deviations**: those of `bbr` on units, inflight at departure time, idle restart and delayed ACKs. cwnd is at least
+//! a constant `quanta_pkts`, not three times a send quantum that depends on rate and RTT. There is no undo of spurious
+//! losses and no signal from tail-loss probes: the transport has neither. A lost packet counts as application-limited
+//! if the last sample was. No fast path, no load balancing by flow label. Marks are used wherever min_rtt is short
+//! enough (`ecn_max_rtt`), without the kernel's per-route opt-in.
 
 mod cycle;
 mod flight;
@@ -82,7 +83,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     },
 };
 
-/// What BBR is doing.
+/// State of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Startup,
@@ -107,14 +108,14 @@ struct Gains {
     loss_thresh: Gain,
 }
 
-/// What an ACK, or a lost packet, says about the flight that its packet was sent in.
+/// Data from an ACK, or a lost packet, about the flight in which its packet was sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
-    /// Zero if there is none.
+    /// Zero if there is no sample.
     bandwidth: Bandwidth,
     /// Packets delivered since the packet was sent.
     delivered: u64,
-    /// Of those, marked.
+    /// Marked packets among those.
     delivered_ce: u64,
     /// Packets lost since it was sent.
     lost: u64,
@@ -139,7 +140,7 @@ pub struct Bbr3 {
     /// Over this probing cycle and the last.
     max_bw: WindowedMax,
     min_rtt: Dur,
-    /// The scenario tells min_rtt: no samples, no PROBE_RTT.
+    /// The scenario provides min_rtt: no samples, no PROBE_RTT.
     has_oracle: bool,
     min_rtt_stamp: Time,
     probe_rtt_min: Dur,
@@ -166,7 +167,7 @@ pub struct Bbr3 {
     prior_cwnd: u64,
     prev_ca_state: CaState,
     has_seen_rtt: bool,
-    /// Since when nothing has been in flight.
+    /// Time since which nothing has been in flight.
     idle_since: Option<Time>,
     is_idle_restart: bool,
 }
@@ -396,7 +397,7 @@ impl Bbr3 {
         self.cwnd_pkts = self.cwnd_pkts.min(bound);
     }
 
-    /// The pipe was empty: what was sent since then restarts the flow.
+    /// The pipe was empty: packets sent since then restart the flow.
     fn restart_from_idle(&mut self, since: Time, ack: &Ack<'_>, cx: &mut Context<'_>) {
         self.idle_since = None;
         if ack.newest_sent < since {
@@ -447,7 +448,7 @@ impl Controller for Bbr3 {
         if ack.sender.packets_out() == 0 && ack.sender.ca_state == CaState::Open {
             self.idle_since = Some(cx.now);
             if matches!(self.mode, Mode::ProbeBw(_)) {
-                // what comes after idle need not be faster than the path
+                // after idle, pacing need not exceed the path's bandwidth
                 self.pacing_rate = self.pacer.rate(self.bandwidth(), Gain::UNIT);
             }
         }

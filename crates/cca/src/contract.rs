@@ -16,20 +16,21 @@
 //! | rate_ratio | cwnd rate(s) / rate |
 //! | delay_ratio | cwnd delay(rate) / s |
 //!
-//! The step is damped, cwnd + gain (target - cwnd), and bounded by a factor. n flows rest where rate(s) = C/n: each
-//! with C (R + s) / n packets in flight. rtt_ratio gets there from anywhere; the other two only on some links.
+//! The step is damped, cwnd + gain (target - cwnd), and bounded by a factor. The fixed point of n flows is rate(s) =
+//! C/n, with C (R + s) / n packets in flight each. rtt_ratio converges from any state; the other two only on some
+//! links.
 //!
 //! ```text
 //!               the delay at a round's start exceeds delay(rate)
 //!   slow start --------------------------------------------------> the contract
 //! ```
 //!
-//! **Source**: thesis sections 6.4 (dynamics), 6.5 (an update every two RTTs, the least delay since the last one) and
+//! **Source**: thesis sections 6.4 (dynamics), 6.5 (an update every two RTTs, the minimum delay since the last one) and
 //! Table 6.2 (functions).
 //!
-//! **Deviations**: ICC and Astraea stand for their contracts only, not for their mechanisms. Slow start, the response
-//! to loss (cwnd / 2; timeout: 1 + inflight) and pacing at up to 2 cwnd / srtt are ours: contracts on delay do not speak
-//! of them. R is the smallest RTT so far, or the oracle's. A window that is not used does not grow.
+//! **Deviations**: ICC and Astraea here are only their contracts, not their mechanisms. Slow start, the response to
+//! loss (cwnd / 2; timeout: 1 + inflight) and pacing at up to 2 cwnd / srtt are ours: contracts on delay do not define
+//! them. R is the minimum RTT so far, or the oracle's. An unused window does not grow.
 
 mod curve;
 #[cfg(test)]
@@ -46,23 +47,23 @@ use fairweir_units::{Bytes, Dur, Rate};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The scenario name.
+/// Name in scenarios.
 const NAME: &str = "contract";
 
-/// What a loss leaves of the window.
+/// Fraction of the window that remains after a loss.
 const BETA: f64 = 0.5;
 
-/// What the contract takes for the delay, of the samples since the last update.
+/// Which statistic of the samples since the last update is the delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
-    /// The least: free of bursts, late to see a queue that builds.
+    /// The minimum: ignores bursts, detects a growing queue late.
     Min,
     /// The mean.
     Mean,
-    /// The largest.
+    /// The maximum.
     Max,
-    /// The last.
+    /// The latest sample.
     Latest,
 }
 
@@ -74,33 +75,33 @@ pub enum Dynamics {
     RttRatio,
     /// By target rate over rate (Poseidon's).
     RateRatio,
-    /// By target delay over delay.
+    /// By the ratio of target delay to delay.
     DelayRatio,
 }
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The curve.
+    /// The family of curves.
     pub function: Function,
-    /// Its rate constant; positive.
+    /// The curve's rate constant; positive.
     #[serde(with = "crate::quantity")]
     pub c0: Rate,
-    /// Its delay constant; positive, at most an hour.
+    /// The curve's delay constant; positive, at most an hour.
     #[serde(with = "crate::quantity")]
     pub s0: Dur,
     /// p of the power function; 0.05 to 20.
     pub exponent: f64,
-    /// What is taken for the delay.
+    /// The statistic used as delay.
     pub statistic: Statistic,
-    /// How the window moves.
+    /// The update rule of the window.
     pub dynamics: Dynamics,
     /// Rounds between updates; 1 to 100.
     pub update_rounds: u32,
-    /// Share of the way to the target that an update goes; positive, at most 1.
+    /// Fraction of the distance to the target per update; positive, at most 1.
     pub gain: f64,
-    /// Largest factor of an update, either way; above 1, at most 1000.
+    /// Maximum factor of an update in either direction; above 1, at most 1000.
     pub largest_step: f64,
 }
 
@@ -189,12 +190,12 @@ pub struct Contract {
     rounds_waited: u32,
     samples: Samples,
     srtt: Dur,
-    /// Delay that the contract asked for at the last update, s.
+    /// Delay at which the contract has the current rate, at the last update, s.
     target: f64,
 }
 
 impl Contract {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     pub fn new(start: &Start, params: Params) -> Contract {
         Contract {
             curve: Curve::new(params.function, params.exponent, params.c0, params.s0),
@@ -223,7 +224,7 @@ impl Contract {
             Dynamics::DelayRatio => self.curve.delay(rate) / s,
         };
         let Params { gain, largest_step, .. } = self.params;
-        // 0/0: an empty queue where the contract wants none
+        // 0/0: an empty queue where the contract allows none
         let ratio = if ratio.is_nan() { 1.0 } else { ratio.clamp(1.0 / largest_step, largest_step) };
         self.window.pkts() * (1.0 + gain * (ratio - 1.0))
     }

@@ -1,4 +1,4 @@
-//! What a congestion controller sees, and what it decides.
+//! Inputs and decisions of a congestion controller.
 
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use rand_chacha::ChaCha8Rng;
@@ -9,7 +9,7 @@ use std::fmt::Debug;
 /// The transport calls `on_*` in time order and reads [`cwnd`](Controller::cwnd) and
 /// [`pacing_rate`](Controller::pacing_rate) after each call. Packets are full-sized (`sender.mss`) and numbered from 0.
 pub trait Controller: Debug + Send {
-    /// An ACK arrived; also called for ACKs that deliver nothing new but declare losses.
+    /// Processes an ACK; also called for ACKs that deliver nothing new but declare losses.
     fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>);
 
     /// A loss episode starts: once for each recovery, each ECN reaction (at most once per round), each timeout.
@@ -24,10 +24,10 @@ pub trait Controller: Debug + Send {
     /// A packet was declared lost (each one, unlike [`on_loss`](Controller::on_loss)); only if [`Interests::lost`].
     fn on_packet_lost(&mut self, _lost: &LostPacket, _cx: &mut Context<'_>) {}
 
-    /// The most that may be in flight.
+    /// The maximum inflight.
     fn cwnd(&self) -> Bytes;
 
-    /// The rate at which packets may leave; `None` sends as ACKs allow.
+    /// The rate at which packets may be sent; `None` disables pacing.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
@@ -43,12 +43,12 @@ pub trait Controller: Debug + Send {
         None
     }
 
-    /// Which optional calls the algorithm wants; read once, at the start.
+    /// The optional calls that the algorithm needs; read once, at the start.
     fn interests(&self) -> Interests {
         Interests::default()
     }
 
-    /// What went wrong inside an algorithm that is not ours (Python, loaded C); the run ends with it.
+    /// An error inside an external algorithm (Python, loaded C); it ends the run.
     fn fault(&mut self) -> Option<Fault> {
         None
     }
@@ -57,7 +57,7 @@ pub trait Controller: Debug + Send {
     fn telemetry(&self, _emit: &mut dyn FnMut(&'static str, f64)) {}
 }
 
-/// What a controller decides.
+/// Decisions of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// [`Controller::cwnd`].
@@ -69,14 +69,14 @@ pub struct Decision {
 /// Optional calls and services that cost time, so that only those who need them pay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interests {
-    /// Call [`Controller::on_send`].
+    /// Whether to call [`Controller::on_send`].
     pub sent: bool,
     /// Call [`Controller::on_packet_lost`].
     pub lost: bool,
-    /// Fill [`Ack::rate`].
+    /// Whether to fill [`Ack::rate`].
     pub rate_sample: bool,
-    /// In recovery the transport leaves the sending window to cwnd alone, as Linux does for algorithms with
-    /// `cong_control`; otherwise it applies proportional rate reduction (RFC 6937) towards `ssthresh`.
+    /// In recovery cwnd alone limits sending, as Linux does for algorithms with `cong_control`; otherwise the transport
+    /// applies proportional rate reduction (RFC 6937) towards `ssthresh`.
     pub own_recovery: bool,
     /// The algorithm reacts to [`Ack::marked`] itself (DCTCP): the transport starts no episode for marks.
     pub own_ecn: bool,
@@ -85,7 +85,7 @@ pub struct Interests {
 /// The state of loss recovery, by the kernel's names (`enum tcp_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaState {
-    /// Nothing suspicious.
+    /// No sign of loss.
     #[default]
     Open,
     /// SACKs or duplicate ACKs, not yet enough to call a loss.
@@ -94,22 +94,22 @@ pub enum CaState {
     Cwr,
     /// Fast retransmit.
     Recovery,
-    /// After a retransmission timeout.
+    /// Recovery from a retransmission timeout.
     Loss,
 }
 
-/// What the transport knows of the connection. Counts are packets.
+/// The transport's connection state. Counts are packets.
 #[derive(Clone, Debug)]
 pub struct Sender {
     /// Size of a packet as cwnd counts it, bytes.
     pub mss: Bytes,
     /// First packet not cumulatively acknowledged.
     pub snd_una: u64,
-    /// Next new packet to send.
+    /// Number of the next new packet.
     pub snd_nxt: u64,
-    /// SACKed, above `snd_una`.
+    /// Packets SACKed above `snd_una`.
     pub sacked_out: u64,
-    /// Declared lost and neither delivered nor cumulatively acknowledged since.
+    /// Packets declared lost and neither delivered nor cumulatively acknowledged since.
     pub lost_out: u64,
     /// Retransmitted and not yet acknowledged.
     pub retrans_out: u64,
@@ -117,7 +117,7 @@ pub struct Sender {
     pub delivered: u64,
     /// Delivered with a congestion-experienced mark.
     pub delivered_ce: u64,
-    /// Declared lost since the start; a packet lost twice counts twice.
+    /// Packets declared lost since the start; one lost twice counts twice.
     pub lost: u64,
     /// Smoothed RTT (RFC 6298), zero before the first sample.
     pub srtt: Dur,
@@ -134,7 +134,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A connection that has sent nothing.
+    /// Creates a connection that has sent nothing.
     pub fn new(mss: Bytes) -> Sender {
         Sender {
             mss,
@@ -154,7 +154,8 @@ impl Sender {
             oracle_rtprop: None,
         }
     }
-    /// Is cwnd being reduced after a loss or a mark (`tcp_in_cwnd_reduction`)? Then loss-based algorithms do not grow it.
+    /// Whether cwnd is being reduced after a loss or a mark (`tcp_in_cwnd_reduction`); loss-based algorithms then do
+    /// not increase it.
     #[inline]
     pub fn is_reducing(&self) -> bool {
         matches!(self.ca_state, CaState::Cwr | CaState::Recovery)
@@ -164,7 +165,7 @@ impl Sender {
     pub fn packets_out(&self) -> u64 {
         self.snd_nxt - self.snd_una
     }
-    /// In the network as far as the sender knows, packets (`tcp_packets_in_flight`).
+    /// Packets in flight as far as the sender knows (`tcp_packets_in_flight`).
     #[inline]
     pub fn inflight(&self) -> u64 {
         self.packets_out() + self.retrans_out - self.sacked_out - self.lost_out
@@ -176,11 +177,11 @@ impl Sender {
 pub struct RateSample {
     /// Packets delivered over `interval`; 0 if there is no sample.
     pub delivered: u64,
-    /// The longer of the send and the ACK phase; zero if there is no sample.
+    /// The maximum of the send and the ACK phase; zero if there is no sample.
     pub interval: Dur,
     /// `Sender::delivered` when the newest acknowledged packet was sent; ends a round when it passes.
     pub prior_delivered: u64,
-    /// Was the sample taken while the application had nothing to send?
+    /// Whether the sample was taken while application-limited.
     pub is_app_limited: bool,
 }
 
@@ -191,18 +192,18 @@ impl RateSample {
     }
 }
 
-/// An ACK, after the transport has updated its books. Counts are packets.
+/// An ACK, after the transport has updated its state. Counts are packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack<'a> {
     /// Newly delivered: cumulatively acknowledged or SACKed, each packet once.
     pub acked: u64,
-    /// How far `snd_una` moved.
+    /// Packets by which `snd_una` moved.
     pub cum_acked: u64,
-    /// Newly declared lost.
+    /// Packets newly declared lost.
     pub lost: u64,
     /// Newly delivered with a congestion-experienced mark.
     pub marked: u64,
-    /// In flight before this ACK.
+    /// Packets in flight before this ACK.
     pub prior_inflight: u64,
     /// RTT of the newest packet acknowledged, if it was sent once.
     pub rtt: Option<Dur>,
@@ -212,11 +213,11 @@ pub struct Ack<'a> {
     pub newest_sent: Time,
     /// Delivery rate; filled only if [`Interests::rate_sample`].
     pub rate: RateSample,
-    /// The transport's books, after this ACK.
+    /// The transport's state after this ACK.
     pub sender: &'a Sender,
 }
 
-/// Why a loss episode started.
+/// Cause of a loss episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Duplicate ACKs, SACK or time order (RACK).
@@ -232,33 +233,33 @@ pub enum Cause {
 pub struct Loss<'a> {
     /// Why.
     pub cause: Cause,
-    /// In flight before the loss was declared, packets.
+    /// Packets in flight before the loss was declared.
     pub prior_inflight: u64,
-    /// The transport's books.
+    /// The transport's state.
     pub sender: &'a Sender,
 }
 
 /// A packet was declared lost.
 #[derive(Clone, Copy, Debug)]
 pub struct LostPacket {
-    /// Its number.
+    /// Packet number.
     pub seq: u64,
     /// When it was last sent.
     pub sent: Time,
 }
 
-/// A packet left the sender.
+/// A packet was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent<'a> {
-    /// Its number.
+    /// Packet number.
     pub seq: u64,
     /// Was it sent before?
     pub is_retransmit: bool,
-    /// The transport's books, with this packet in flight.
+    /// The transport's state, with this packet in flight.
     pub sender: &'a Sender,
 }
 
-/// What a controller may use beside the event itself.
+/// What a controller may use besides the event.
 pub struct Context<'a> {
     /// The time of the event.
     pub now: Time,
@@ -266,7 +267,7 @@ pub struct Context<'a> {
     pub rng: &'a mut ChaCha8Rng,
 }
 
-/// A controller misbehaved: raised, returned NaN or a negative number, or asked for an absurd window.
+/// A controller misbehaved: raised, returned NaN or a negative number, or set an excessive window.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Fault(pub String);

@@ -20,9 +20,9 @@
 //! **Source**: RFC 9438 §4; `hystart` has HyStart++ (RFC 9406) and Linux's HyStart (off by default); facts of the
 //! kernel's `tcp_cubic.c` where the RFC leaves room.
 //!
-//! **Deviations**: the slope (target - W)/W is taken anew when W has grown by a packet or an eighth of a round trip has
-//! passed (at most 31 ms, as Linux), not at every ACK: between two such points W is a line. ssthresh comes from cwnd, as
-//! in Linux, rather than from the data in flight.
+//! **Deviations**: the slope (target - W)/W is recomputed when W has grown by a packet or an eighth of a round trip has
+//! passed (at most 31 ms, as Linux), not at every ACK: between two such points W is a line. ssthresh comes from cwnd,
+//! as in Linux, rather than from the data in flight.
 
 use crate::hystart::{HyStart, Kind};
 use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
@@ -34,31 +34,31 @@ use serde_json::Value;
 /// Smallest ssthresh, packets (RFC 9438 §4.6).
 const MIN_SSTHRESH: f64 = 2.0;
 
-/// The target is at most this times W (RFC 9438 §4.2).
+/// Maximum ratio of target to W (RFC 9438 §4.2).
 const MAX_TARGET: f64 = 1.5;
 
-/// The slope is taken anew after this part of a round trip ...
+/// The slope is recomputed after this fraction of a round trip ...
 const UPDATE_ROUND_FRACTION: u64 = 8;
 
 /// ... and at the latest after 1/32 s (`tcp_cubic.c`).
 const MAX_UPDATE_INTERVAL: Dur = Dur::from_micros(31_250);
 
-/// No window is larger, packets; keeps every product far from overflow.
+/// Maximum window in packets; prevents overflow of products.
 const MAX_CWND: f64 = (1u64 << 40) as f64;
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// C, the aggressiveness, packets/s^3.
     pub c: f64,
-    /// beta, what is left of the window after a loss.
+    /// beta, the fraction of the window that remains after a loss.
     pub beta: f64,
     /// Release bandwidth to new flows (RFC 9438 §4.7).
     pub fast_convergence: bool,
-    /// Never below what AIMD(alpha, beta) would have (RFC 9438 §4.3).
+    /// Whether the window is at least that of AIMD(alpha, beta) (RFC 9438 §4.3).
     pub friendliness: bool,
-    /// How slow start ends before a loss does it.
+    /// How slow start ends before a loss.
     pub hystart: Kind,
 }
 
@@ -98,7 +98,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
 struct Epoch {
     /// t = 0; moves on while the flow does not use its window (RFC 9438 §5.8).
     start: Time,
-    /// Plateau, packets.
+    /// Window at the plateau, packets.
     w_max: f64,
     /// Time to the plateau, s.
     k: f64,
@@ -114,7 +114,7 @@ impl Epoch {
     }
 }
 
-/// Congestion control's phase.
+/// Phase of congestion control.
 #[derive(Clone, Debug)]
 enum Phase {
     SlowStart(Option<HyStart>),
@@ -126,14 +126,14 @@ enum Phase {
 /// CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    // what every ACK touches stands first
+    // fields that every ACK uses come first
     /// Packets acknowledged since the last update.
     credit: u64,
     /// Update when `credit` gets here ...
     credit_due: u64,
-    /// ... or the clock gets here.
+    /// ... or this time is reached.
     update_at: Time,
-    /// Since when the window is not used, if it is not.
+    /// Time since which the window is not fully used, if so.
     unused_since: Option<Time>,
     /// cwnd in whole packets.
     cwnd_pkts: u64,
@@ -161,7 +161,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     pub fn new(start: &Start, params: &Params) -> Cubic {
         let cwnd_pkts = start.initial_cwnd.packets(start.mss).max(1);
         Cubic {
@@ -193,7 +193,7 @@ impl Cubic {
         self.cwnd_pkts = self.cwnd as u64;
     }
 
-    /// Books what was acknowledged since the last update, then takes the slope anew.
+    /// Accounts for packets acknowledged since the last update, then recomputes the slope.
     #[cold]
     #[inline(never)]
     fn update(&mut self, ack: &Ack<'_>, now: Time) {
@@ -210,7 +210,7 @@ impl Cubic {
         self.avoid(left as f64, ack.sender.srtt, now);
     }
 
-    /// Grows by what is acknowledged up to ssthresh; returns what is left for congestion avoidance.
+    /// Grows by `acked` up to ssthresh; returns the remainder for congestion avoidance.
     fn slow_start(&mut self, acked: u64, ack: &Ack<'_>, now: Time) -> u64 {
         let Phase::SlowStart(hystart) = &mut self.phase else { return acked };
         let grown = match hystart {
@@ -248,7 +248,7 @@ impl Cubic {
         let rtt = seconds(srtt);
         let w_cubic = epoch.w_cubic(self.c, t);
         let w_target = epoch.w_cubic(self.c, t + rtt);
-        // RFC 9438 §4.3: alpha makes up for the gentler cut, until that is made up for
+        // RFC 9438 §4.3: alpha compensates for the smaller reduction until cwnd_prior is reached again
         let alpha = if epoch.w_est < self.cwnd_prior { self.alpha } else { 1.0 };
         epoch.w_est = (epoch.w_est + alpha * acked * per_packet).min(MAX_CWND);
         let w_est = epoch.w_est;
@@ -319,7 +319,7 @@ impl Controller for Cubic {
             self.update(ack, cx.now);
         }
         if ack.sender.packets_out() == 0 {
-            self.unused_since = Some(cx.now); // what comes next is idle time
+            self.unused_since = Some(cx.now); // the time from now on is idle
         }
     }
 

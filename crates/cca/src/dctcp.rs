@@ -33,7 +33,7 @@ use serde_json::Value;
 /// Fraction bits of a.
 const ALPHA_BITS: u32 = 20;
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
@@ -85,12 +85,12 @@ pub struct Dctcp {
     window_end: u64,
     delivered: u64,
     marked: u64,
-    /// No growth and no second cut before a packet beyond this one is acknowledged.
+    /// No growth and no second reduction before a packet beyond this one is acknowledged.
     reduced_until: u64,
 }
 
 impl Dctcp {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     pub fn new(start: &Start, params: &Params) -> Dctcp {
         Dctcp {
             window: Window::new(start),

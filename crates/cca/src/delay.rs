@@ -1,9 +1,10 @@
-//! Queueing delay as a sender knows it, and the rounds over which it is taken.
+//! Queueing delay as a sender estimates it, and the rounds over which it is measured.
 
 use crate::{Ack, Sender};
 use fairweir_units::Dur;
 
-/// The path's propagation delay as far as the sender knows: the oracle's, else its smallest RTT; zero before the first.
+/// The path's propagation delay as far as the sender knows: the oracle's, else its minimum RTT; zero before the first
+/// sample.
 #[inline]
 pub(crate) fn rtprop(sender: &Sender) -> Dur {
     match sender.oracle_rtprop {
@@ -13,13 +14,14 @@ pub(crate) fn rtprop(sender: &Sender) -> Dur {
     }
 }
 
-/// What `rtt` holds beyond propagation.
+/// The queueing delay in `rtt`.
 #[inline]
 pub(crate) fn qdelay(sender: &Sender, rtt: Dur) -> Dur {
     rtt.saturating_sub(rtprop(sender))
 }
 
-/// ACKs at the start of a round whose least RTT is that of the round, bursts aside (HyStart++, RFC 9406: N_RTT_SAMPLE).
+/// ACKs at the start of a round whose minimum RTT represents the round without its bursts (HyStart++, RFC 9406:
+/// N_RTT_SAMPLE).
 const OPENING_ACKS: u32 = 8;
 
 /// Rounds by packets: one is over when a packet sent after its start is acknowledged.
@@ -31,19 +33,19 @@ pub(crate) struct Rounds {
     min_rtt: Option<Dur>,
 }
 
-/// What an ACK means for the rounds.
+/// Event in the rounds caused by an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// Nothing yet.
+    /// Within a round.
     Within,
-    /// The round's first ACKs are in.
+    /// The round's first ACKs have arrived.
     Opened {
-        /// Their least RTT: what bursts do to a queue does not show in it.
+        /// Their minimum RTT, which is free of the queue caused by bursts.
         min_rtt: Dur,
     },
     /// The ACK is the first of a new round.
     Over {
-        /// Least RTT of the round before, if it had a sample.
+        /// Minimum RTT of the previous round, if it had a sample.
         min_rtt: Option<Dur>,
         /// That round was too short to be called opened.
         was_short: bool,
@@ -57,8 +59,7 @@ impl Progress {
         matches!(self, Progress::Over { .. })
     }
 
-    /// The least RTT of a round's first ACKs, once a round: what slow start asks to see the queue before it is too
-    /// late.
+    /// The minimum RTT of a round's first ACKs, once per round: slow start uses it to detect the queue early.
     #[inline]
     pub fn first_look(self) -> Option<Dur> {
         match self {
@@ -70,7 +71,7 @@ impl Progress {
 }
 
 impl Rounds {
-    /// An ACK arrives.
+    /// Processes an ACK.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack<'_>) -> Progress {
         let mut progress = Progress::Within;

@@ -30,19 +30,19 @@ use fairweir_units::{Bytes, Dur, Rate};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The scenario name.
+/// Name in scenarios.
 const NAME: &str = "fast";
 
-/// What a loss leaves of the window.
+/// Fraction of the window that remains after a loss.
 const BETA: f64 = 0.5;
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Packets kept in the queue; positive, at most 1e6.
+    /// Packets held in the queue; positive, at most 1e6.
     pub alpha_pkts: f64,
-    /// Share of the way to the target that an update goes; positive, at most 1.
+    /// Fraction of the distance to the target per update; positive, at most 1.
     pub gamma: f64,
     /// Rounds between updates; 1 to 100.
     pub update_rounds: u32,
@@ -90,7 +90,7 @@ pub struct Fast {
 }
 
 impl Fast {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     pub fn new(start: &Start, params: Params) -> Fast {
         Fast {
             params,

@@ -20,12 +20,12 @@ pub(crate) struct FluidWindow {
     floor_pkts: f64,
     cwnd_pkts: f64,
     ssthresh_pkts: f64,
-    /// A timeout is being repaired: the next one comes from the same loss.
+    /// Whether a timeout is being repaired: a further one has the same cause.
     has_timed_out: bool,
 }
 
 impl FluidWindow {
-    /// The initial window, in slow start, never to fall below `floor_pkts`.
+    /// The initial window, in slow start, never below `floor_pkts`.
     pub fn new(start: &Start, floor_pkts: f64) -> FluidWindow {
         FluidWindow {
             mss: start.mss.0.max(1),
@@ -36,14 +36,14 @@ impl FluidWindow {
         }
     }
 
-    /// Packets.
+    /// The window in packets.
     #[inline]
     pub fn pkts(&self) -> f64 {
         self.cwnd_pkts
     }
 
-    /// Sets the window, as far as its bounds allow; what is not a number leaves it. Outside slow start the threshold
-    /// follows the window down, so that it does not come back.
+    /// Sets the window within its bounds; NaN leaves it unchanged. Outside slow start the threshold follows the window
+    /// down, so that slow start does not resume.
     #[inline]
     pub fn set(&mut self, pkts: f64) {
         let was_in_slow_start = self.is_in_slow_start();
@@ -67,13 +67,13 @@ impl FluidWindow {
         self.set((self.cwnd_pkts + acked as f64).min(self.ssthresh_pkts));
     }
 
-    /// Slow start is over.
+    /// Ends slow start.
     pub fn leave_slow_start(&mut self) {
         self.ssthresh_pkts = self.cwnd_pkts;
     }
 
-    /// Falls to the share `to` of itself, at least two packets, or after a timeout to one packet more than are on their
-    /// way, with the threshold there (as Linux; RFC 5681's loss window if none is).
+    /// Reduces the window to the fraction `to`, at least two packets, or after a timeout to inflight + 1, and ssthresh
+    /// with it (as in Linux; equal to RFC 5681's loss window if nothing is in flight).
     pub fn cut(&mut self, to: f64, loss: &Loss<'_>) {
         let cause = loss.cause;
         // RFC 5681 §3.1: a timeout of a packet that timed out before leaves ssthresh alone
@@ -85,18 +85,18 @@ impl FluidWindow {
         self.cwnd_pkts = left.clamp(self.floor_pkts, MAX_PKTS);
     }
 
-    /// The episode is over.
+    /// Ends the loss episode.
     pub fn recovered(&mut self) {
         self.has_timed_out = false;
     }
 
-    /// Bytes; at least a packet.
+    /// The window in bytes; at least a packet.
     #[inline]
     pub fn cwnd(&self) -> Bytes {
         Bytes((self.cwnd_pkts.max(1.0) * self.mss as f64) as u64)
     }
 
-    /// A pacing rate that spreads the window's bursts over half of `srtt` without limiting it; none before a sample.
+    /// A pacing rate that spreads the window's bursts over half of `srtt` without limiting it; `None` before a sample.
     #[inline]
     pub fn paced_within(&self, srtt: Dur) -> Option<Rate> {
         if srtt == Dur::ZERO {

@@ -1,10 +1,10 @@
-//! LEDBAT: background transport that keeps a fixed delay in the queue and yields to what fills it further.
+//! LEDBAT: background transport that targets a fixed queueing delay and yields to traffic that causes more.
 //!
-//! Model, cwnd in packets, per ACK, with base the least delay of the last 10 minutes and current the least of the last
-//! few samples:
+//! Model, cwnd in packets, per ACK, with base the minimum delay of the last 10 minutes and current the minimum of the
+//! last few samples:
 //!
 //! - off = (target - (current - base)) / target;
-//! - cwnd += gain off acked / cwnd, at most to what was in flight + 1, and never below 2;
+//! - cwnd += gain off acked / cwnd, at most to the previous inflight + 1, and never below 2;
 //! - loss: cwnd /= 2, at most once per RTT; timeout: cwnd = 1 + inflight.
 //!
 //! Contract: off = 0, so the delay is target whatever the rate: linear with an intercept, no division of the link. The
@@ -18,10 +18,11 @@
 //!
 //! **Source**: RFC 6817 section 2.4.2 and its parameters (section 2.5).
 //!
-//! **Deviations**: RTTs stand for one-way delays: differences are the same unless the ACKs' way queues too. The initial
-//! window is the transport's. Slow start, on which the RFC is silent, is paced and ends at 3/4 of the target (as in
-//! LEDBAT++) with the window of a round ago, which made that delay: from above, the way back takes minutes. Without it,
-//! `slow_start = false`, 200 Mbps at 40 ms take 26 s to fill. An oracle, where the scenario grants one, replaces base.
+//! **Deviations**: RTTs are used as one-way delays: differences are the same unless ACKs queue too. The initial window
+//! is the transport's. Slow start, which the RFC does not specify, is paced and ends at 3/4 of the target (as in
+//! LEDBAT++) with the window of a round ago, which caused that delay: from a larger window, convergence takes minutes.
+//! Without it, `slow_start = false`, 200 Mbps at 40 ms take 26 s to fill. An oracle, where the scenario grants one,
+//! replaces base.
 
 mod base_delay;
 
@@ -34,32 +35,32 @@ use fairweir_units::{Bytes, Dur, Rate};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The scenario name.
+/// Name in scenarios.
 const NAME: &str = "ledbat";
 
 /// Smallest window, packets (RFC 6817 MIN_CWND).
 const MIN_CWND_PKTS: f64 = 2.0;
 
-/// What a loss leaves of the window.
+/// Fraction of the window that remains after a loss.
 const BETA: f64 = 0.5;
 
 /// Share of the target at which slow start ends.
 const SLOW_START_EXIT: f64 = 0.75;
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Queueing delay to keep (TARGET); positive, at most an hour.
+    /// Target queueing delay (TARGET); positive, at most an hour.
     #[serde(with = "crate::quantity")]
     pub target: Dur,
-    /// Packets per RTT that the window moves when the queue is empty (GAIN); positive, at most 1.
+    /// Packets per RTT by which the window changes when the queue is empty (GAIN); positive, at most 1.
     pub gain: f64,
-    /// Packets beyond those in flight that the window may have (ALLOWED_INCREASE); positive, at most 1000.
+    /// Maximum packets of the window beyond those in flight (ALLOWED_INCREASE); positive, at most 1000.
     pub allowed_increase_pkts: f64,
-    /// Minutes over which base is the least delay (BASE_HISTORY); 1 to 60.
+    /// Minutes over which the base delay is a minimum (BASE_HISTORY); 1 to 60.
     pub base_history_min: u32,
-    /// Samples of which the least is the current delay (CURRENT_FILTER); 1 to 1000.
+    /// Samples whose minimum is the current delay (CURRENT_FILTER); 1 to 1000.
     pub current_filter: u32,
     /// Double per RTT until the delay gets near the target.
     pub slow_start: bool,
@@ -115,7 +116,7 @@ pub struct Ledbat {
 }
 
 impl Ledbat {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     pub fn new(start: &Start, params: Params) -> Ledbat {
         let mut window = FluidWindow::new(start, 1.0);
         if !params.slow_start {
@@ -131,7 +132,7 @@ impl Ledbat {
         }
     }
 
-    /// How far the delay is from the target, in targets; 1 with an empty queue.
+    /// Distance of the delay from the target, in units of the target; 1 with an empty queue.
     fn off_target(&self, qdelay: f64) -> f64 {
         1.0 - qdelay / self.params.target.as_secs_f64()
     }
@@ -190,7 +191,7 @@ impl Controller for Ledbat {
 
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
-        // later not: what pacing holds back is missing in flight, which bounds the window
+        // not afterwards: pacing reduces inflight, which bounds the window
         if self.window.is_in_slow_start() { self.window.paced_within(self.srtt) } else { None }
     }
 

@@ -1,8 +1,8 @@
 //! Congestion controllers: the [`Controller`] trait, its events, one file per algorithm.
 //!
-//! A controller is pure: it sees events and a [`Context`], and answers with a cwnd and a pacing rate. It has no clock,
-//! no global randomness and does no I/O. Algorithms that the kernel can run are C under `bpf/` and come in through
-//! [`native`]; the others are Rust files here. [`registry`] is the list of both.
+//! A controller is pure: it receives events and a [`Context`], and sets a cwnd and a pacing rate. It has no clock, no
+//! global randomness and does no I/O. Algorithms that the kernel can run are C under `bpf/`, loaded through [`native`];
+//! the others are Rust files here. [`registry`] lists both.
 #![deny(unsafe_code)]
 
 pub mod aimd_delay;

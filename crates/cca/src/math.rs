@@ -1,11 +1,11 @@
-//! exp, ln and pow from basic IEEE 754 operations, so that the last bit is the same on every machine; the functions of
-//! the C library are not. Relative error below 1e-13 for results that are neither huge nor tiny.
+//! exp, ln and pow from basic IEEE 754 operations, so that the last bit is the same on every machine, unlike with the C
+//! library. Relative error below 1e-13 for results that are neither huge nor tiny.
 
 /// ln 2, leading 32 bits: its products with small integers are exact.
 const LN_2_HI: f64 = 6.931_471_803_691_238e-1;
-/// ln 2 less [`LN_2_HI`].
+/// ln 2 minus [`LN_2_HI`].
 const LN_2_LO: f64 = 1.908_214_929_270_587_7e-10;
-/// Beyond this, exp overflows.
+/// Above this, exp overflows.
 const EXP_MAX: f64 = 709.0;
 /// Below this, exp is taken for zero: its value would be subnormal.
 const EXP_MIN: f64 = -708.0;

@@ -1,22 +1,21 @@
-//! Monitor intervals, the experiments of the PCC family: send at a rate for a while, then see what became of it.
+//! Monitor intervals, the experiments of the PCC family: send at a rate for some time, then measure the outcome.
 //!
-//! A plan is a list of rates to try. Each gets an interval; intervals follow each other without a gap, each from one
-//! packet's leaving to another's. When feedback for all of them is in, the plan is done and its reports are due. What is
-//! sent after the last interval of a plan belongs to none.
+//! A plan is a list of rates to try. Each gets an interval; intervals follow each other without a gap, each from the
+//! sending of one packet to that of another. When feedback for all of them has arrived, the plan is complete and its
+//! reports are returned. Packets sent after the last interval of a plan belong to no interval.
 //!
-//! Packets belong to intervals by the time they were sent, retransmissions by the time of the retransmission. The
-//! rate and the loss rate come from counts of sent and lost packets alone, so that ACKs which cover several packets, or
-//! are themselves lost, do not blur them.
+//! Packets belong to intervals by the time they were last sent. The rate and the loss rate come from counts of sent and
+//! lost packets alone, so that ACKs which cover several packets, or are themselves lost, do not bias them.
 
 use crate::{Ack, LostPacket};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use std::collections::VecDeque;
 
-/// An interval's feedback is complete when so many packets sent after it are delivered: the transport has then
+/// An interval's feedback is complete when this many packets sent after it are delivered: the transport has then
 /// declared its losses (RFC 6675 §2, DupThresh).
 const REORDERING_PKTS: u64 = 3;
 
-/// Experiments under way.
+/// Experiments in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Monitor {
     mss: Bytes,
@@ -25,30 +24,30 @@ pub(crate) struct Monitor {
     planned: VecDeque<Rate>,
     /// The interval that packets sent now belong to.
     open: Option<Interval>,
-    /// Sent, feedback not complete.
+    /// Intervals sent whose feedback is incomplete.
     awaited: VecDeque<Interval>,
     reports: Vec<Report>,
 }
 
-/// What became of an interval.
+/// Outcome of an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Report {
-    /// The rate that was planned.
+    /// The planned rate.
     pub target: Rate,
     /// The rate at which packets left, Mbps; less than planned if cwnd or the application were in the way.
     pub rate_mbps: f64,
     /// Packets sent.
     pub sent: u64,
-    /// Packets lost, by packets sent.
+    /// Packets lost divided by packets sent.
     pub loss_rate: f64,
-    /// The rate at which packets arrived, Mbps, as far as the spacing of ACKs shows; at most `rate_mbps`.
+    /// The rate at which packets arrived, Mbps, as shown by the spacing of ACKs; at most `rate_mbps`.
     pub throughput_mbps: f64,
-    /// Slope of the RTT over the time of sending (least squares), seconds per second.
+    /// Slope of the RTT over the send time (least squares), seconds per second.
     pub rtt_gradient: f64,
 }
 
 impl Report {
-    /// The loss rate less two standard errors of a rare event's count, or zero: what is hardly chance.
+    /// The loss rate less two standard errors of a rare event's count, or zero: a lower bound that excludes chance.
     pub fn loss_rate_at_least(&self) -> f64 {
         (self.loss_rate - 2.0 * (self.loss_rate / self.sent as f64).sqrt()).max(0.0)
     }
@@ -58,13 +57,13 @@ impl Report {
 struct Interval {
     target: Rate,
     start: Time,
-    /// Not before this may it end.
+    /// Earliest end of the interval.
     due: Time,
     /// When the first packet left that does not belong to it.
     end: Time,
     sent: u64,
     lost: u64,
-    /// When feedback on its packets began, and when feedback on later ones did.
+    /// Time when feedback on its packets began, and when feedback on later ones did.
     feedback_start: Option<Time>,
     feedback_end: Option<Time>,
     delivered_after: u64,
@@ -72,7 +71,7 @@ struct Interval {
 }
 
 impl Monitor {
-    /// Without a plan; an interval will have at least `min_packets`.
+    /// Creates a monitor without plan; intervals will have at least `min_packets`.
     pub fn new(mss: Bytes, min_packets: u64) -> Monitor {
         Monitor {
             mss,
@@ -84,7 +83,7 @@ impl Monitor {
         }
     }
 
-    /// Drops what is under way and starts over with the experiments `rates`.
+    /// Discards the current experiments and starts the experiments `rates`.
     pub fn plan(&mut self, rates: impl IntoIterator<Item = Rate>) {
         self.planned.clear();
         self.planned.extend(rates);
@@ -98,7 +97,7 @@ impl Monitor {
         self.open.map(|i| i.target).or_else(|| self.planned.front().copied())
     }
 
-    /// A packet leaves. `length` is asked for the length of an interval that begins with it.
+    /// Processes a sent packet. `length` returns the length of an interval that begins with it.
     pub fn on_send(&mut self, now: Time, length: impl FnOnce() -> Dur) {
         if let Some(open) = &mut self.open {
             if now < open.due || open.sent < self.min_packets {
@@ -114,14 +113,14 @@ impl Monitor {
         }
     }
 
-    /// A packet is lost.
+    /// Processes a lost packet.
     pub fn on_packet_lost(&mut self, lost: &LostPacket) {
         if let Some(interval) = self.holding(lost.sent) {
             interval.lost = (interval.lost + 1).min(interval.sent);
         }
     }
 
-    /// An ACK arrives.
+    /// Processes an ACK.
     pub fn on_ack(&mut self, now: Time, ack: &Ack<'_>) {
         if ack.newest.is_none() {
             return;
@@ -245,7 +244,8 @@ mod tests {
         }
     }
 
-    /// Sends a packet each ms from 0 on, then acknowledges those that `is_lost` spares, with `rtt` of the sending time.
+    /// Sends a packet each ms from 0 on, then acknowledges those for which `is_lost` is false, with `rtt` of the send
+    /// time.
     fn play(monitor: &mut Monitor, packets: u64, is_lost: impl Fn(u64) -> bool, rtt: impl Fn(u64) -> Dur) {
         let sender = Sender::new(MSS);
         for t in 0..packets {

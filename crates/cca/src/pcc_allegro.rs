@@ -4,7 +4,7 @@
 //!
 //! - u = x (1 - L) sigmoid(L - 0.05) - x L, where sigmoid(y) = 1 / (1 + exp(100 y));
 //! - an interval lasts U(1.7, 2.2) RTT, and at least 10 packets;
-//! - cwnd = 2 rate srtt: the rate is in control, cwnd bounds what a silent path can swallow.
+//! - cwnd = 2 rate srtt: pacing controls the rate, cwnd limits the data sent into a path without ACKs.
 //!
 //! ```text
 //!            u/x < 3/4 of before         both pairs prefer the same side
@@ -20,10 +20,10 @@
 //! initial rate of 512 kbps too.
 //!
 //! **Deviations**: after an interval of STARTING or ADJUSTING the sender waits at the same rate for feedback (as the
-//! kernel modules do) instead of sending the next one on trust. In STARTING, x (1 - L) is replaced by the throughput that the
-//! spacing of ACKs shows, so that a buffer without limit ends the doubling too, and L by what two standard errors
-//! leave of it: of 10 packets, one lost at random is 10 %, and would end the doubling at a hundredth of the link. eps_min,
-//! not the eps of the decision, scales the steps of ADJUSTING.
+//! kernel modules do) instead of starting the next one without feedback. In STARTING, x (1 - L) is replaced by the
+//! throughput shown by the spacing of ACKs, so that doubling also ends with an infinite buffer, and L is reduced by two
+//! standard errors: one random loss in 10 packets is 10 %, and would end the doubling at a hundredth of the link rate.
+//! eps_min, not the eps of the decision, scales the steps of ADJUSTING.
 
 use crate::monitor_interval::Report;
 use crate::pcc_sender::Sender;
@@ -44,17 +44,17 @@ pub struct Params {
     pub sigmoid_slope: f64,
     /// Smallest step of a trial, and its increment, as a share of the rate.
     pub eps_min: f64,
-    /// Largest step of a trial.
+    /// Maximum step of a trial.
     pub eps_max: f64,
-    /// Shortest interval, RTTs.
+    /// Minimum interval, RTTs.
     pub interval_rtts_min: f64,
-    /// Longest interval, RTTs.
+    /// Maximum interval, RTTs.
     pub interval_rtts_max: f64,
-    /// Fewest packets in an interval.
+    /// Minimum packets in an interval.
     pub interval_min_pkts: u64,
-    /// STARTING goes on while utility by rate is at least this share of what it was.
+    /// STARTING continues while utility divided by rate is at least this fraction of its previous value.
     pub starting_threshold: f64,
-    /// First rate.
+    /// Initial rate.
     #[serde(with = "crate::quantity")]
     pub initial_rate: Rate,
     /// Smallest rate, packets in an RTT.
@@ -123,14 +123,14 @@ pub const ALGORITHM: Algorithm = Algorithm {
     },
 };
 
-/// Which way the rate goes.
+/// Direction of the rate change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Up,
     Down,
 }
 
-/// A rate that was tried, and what it was worth.
+/// A rate that was tried, and its utility.
 #[derive(Clone, Copy, Debug)]
 struct Tried {
     rate: Rate,
@@ -143,7 +143,7 @@ enum Phase {
     Starting { last: Option<Tried> },
     /// Trials on both sides of the rate, `eps` away.
     Deciding { eps: f64 },
-    /// Step `n` of a move; the last rate whose utility was better than the one before.
+    /// Step `n` of a move; the last rate that improved the utility.
     Adjusting { direction: Direction, n: u32, last: Tried },
 }
 
@@ -157,7 +157,7 @@ pub struct PccAllegro {
 }
 
 impl PccAllegro {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     pub fn new(params: Params, start: &Start) -> PccAllegro {
         PccAllegro {
             sender: Sender::new(start, params.initial_rate, params.interval_min_pkts),
@@ -200,7 +200,7 @@ impl PccAllegro {
         // By the planned rate, so that a sender that cannot use it (application, cwnd) stops doubling as well.
         let per_rate = self.utility / report.target.as_mbps_f64();
         match last {
-            // The comparison is by rate, so the utility kept is too.
+            // The comparison is per rate, so the stored utility is too.
             Some(tried) if per_rate < tried.utility * self.params.starting_threshold => {
                 self.sender.rate = tried.rate;
                 self.begin_deciding(self.params.eps_min, cx);
@@ -285,7 +285,7 @@ impl Controller for PccAllegro {
     }
 
     fn on_loss(&mut self, _loss: &crate::Loss<'_>, _cx: &mut Context<'_>) {
-        // Loss counts in the utility, packet by packet; it is not an event.
+        // Loss enters through the utility, packet by packet, not as an event.
     }
 
     fn cwnd(&self) -> Bytes {

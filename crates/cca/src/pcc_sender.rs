@@ -1,11 +1,11 @@
-//! The sending side of the PCC family: packets leave at the rate on trial, or else at the one that trials are made around.
+//! The sending side of the PCC family: packets leave at the rate on trial, or else at the base rate.
 
 use crate::monitor_interval::{Monitor, Report};
 use crate::{Ack, Context, Interests, LostPacket, Start};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate};
 use rand::Rng;
 
-/// cwnd, in rate times srtt (the authors' kernel modules): what a path that falls silent can swallow.
+/// cwnd, in rate times srtt (the authors' kernel modules): limits the data sent into a path without ACKs.
 const CWND_GAIN: f64 = 2.0;
 
 /// Smallest window, packets (the kernel modules').
@@ -17,29 +17,29 @@ pub(crate) struct Sender {
     mss: Bytes,
     initial_cwnd: Bytes,
     pub srtt: Dur,
-    /// The rate that trials are made around, and that is sent while none is.
+    /// The base rate: trials are around it, and it is used while there is no trial.
     pub rate: Rate,
     monitor: Monitor,
 }
 
 impl Sender {
-    /// What the family asks of the transport.
+    /// Calls that the family needs from the transport.
     pub const INTERESTS: Interests =
         Interests { sent: true, lost: true, rate_sample: false, own_recovery: true, own_ecn: false };
 
-    /// A connection that starts with a trial of `rate`, whose trials have at least `min_packets`.
+    /// Starts a connection with a trial of `rate`; trials have at least `min_packets`.
     pub fn new(start: &Start, rate: Rate, min_packets: u64) -> Sender {
         let mut monitor = Monitor::new(start.mss, min_packets);
         monitor.plan([rate]);
         Sender { mss: start.mss, initial_cwnd: start.initial_cwnd, srtt: Dur::ZERO, rate, monitor }
     }
 
-    /// The next trials; what is under way is dropped.
+    /// Sets the next trials and discards the current ones.
     pub fn plan(&mut self, rates: impl IntoIterator<Item = Rate>) {
         self.monitor.plan(rates);
     }
 
-    /// `packets` in an RTT, bytes/s.
+    /// The rate of `packets` per RTT, bytes/s.
     pub fn per_rtt(&self, packets: f64) -> f64 {
         self.mss.0 as f64 * packets / self.srtt.as_secs_f64()
     }
@@ -51,7 +51,7 @@ impl Sender {
         self.monitor.take_reports()
     }
 
-    /// A packet leaves. `rtts` is asked for the length of a trial that begins with it, in RTTs.
+    /// Processes a sent packet. `rtts` returns the length of a trial that begins with it, in RTTs.
     pub fn on_send(&mut self, cx: &mut Context<'_>, rtts: impl FnOnce(&mut dyn Rng) -> f64) {
         if self.srtt == Dur::ZERO {
             return; // the length of a trial is not known yet

@@ -4,12 +4,11 @@
 //!
 //! - u = x^0.9 - 900 x max(0, g) - 11.35 x L; |g| < 0.01 counts as 0;
 //! - an interval lasts 1.5 RTT, and at least 20 packets; g is the slope of a regression of RTT on the time of sending;
-//! - STARTING: the rate doubles each interval until u falls, then goes back to the last but one;
-//! - PROBING: intervals at r (1 + eps) and r (1 - eps) in random order, then
-//!   r += theta m(n) du/dx, at most omega r, where
-//!   m(n) = ((n + 1) / 2)^1.2 for the n-th step in the same direction, and
-//!   omega = 0.05 + 0.05 k after k consecutive steps that had to be cut;
-//! - cwnd = 2 rate srtt: the rate is in control, cwnd bounds what a silent path can swallow.
+//! - STARTING: the rate doubles each interval until u falls, then returns to the second to last;
+//! - PROBING: intervals at r (1 + eps) and r (1 - eps) in random order, then r += theta m(n) du/dx, at most omega r,
+//!   where m(n) = ((n + 1) / 2)^1.2 for the n-th step in the same direction, and omega = 0.05 + 0.05 k after k
+//!   consecutive steps that were limited;
+//! - cwnd = 2 rate srtt: pacing controls the rate, cwnd limits the data sent into a path without ACKs.
 //!
 //! ```text
 //!            u falls: back to r/2
@@ -23,11 +22,11 @@
 //! RTT and the cwnd their kernel module.
 //!
 //! **Deviations**: after the trials the sender waits at r for their feedback. du/dx is taken between the rates at which
-//! packets left, not those planned; if these are less than half as far apart (the application or cwnd was in the
-//! way), the trials are repeated. A falling RTT earns nothing (max(0, g)); the paper's formula would reward it:
-//! `rewards_falling_rtt`. The paper's interval is one RTT; if ACKs come in batches exactly an RTT apart, such an interval
-//! sees nothing but falling RTTs, and the sender is blind. The released code makes two pairs of trials and asks them to
-//! agree: `pairs = 2`. Its smallest step (500 kbps) is `min_step`, off here.
+//! packets left, not those planned; if these are less than half as far apart (limited by the application or cwnd), the
+//! trials are repeated. A falling RTT is not rewarded (max(0, g)), unlike in the paper's formula:
+//! `rewards_falling_rtt`. The paper's interval is one RTT; if ACKs come in batches exactly an RTT apart, such an
+//! interval sees only falling RTTs, and the sender does not detect congestion. The released code makes two pairs of
+//! trials, which must agree: `pairs = 2`. Its minimum step (500 kbps) is `min_step`, off here.
 
 use crate::monitor_interval::Report;
 use crate::pcc_sender::Sender;
@@ -51,9 +50,9 @@ pub struct Params {
     pub latency_coefficient: f64,
     /// Weight of the loss rate.
     pub loss_coefficient: f64,
-    /// RTT gradients smaller than this, either way, count as none.
+    /// RTT gradients below this magnitude are ignored.
     pub latency_tolerance: f64,
-    /// Does a falling RTT earn what a rising one costs?
+    /// Whether a falling RTT is rewarded as a rising one is penalised.
     pub rewards_falling_rtt: bool,
     /// Step of a trial, as a share of the rate.
     pub eps: f64,
@@ -61,7 +60,7 @@ pub struct Params {
     pub pairs: u32,
     /// Length of an interval, RTTs.
     pub interval_rtts: f64,
-    /// Fewest packets in an interval.
+    /// Minimum packets in an interval.
     pub interval_min_pkts: u64,
     /// Step by gradient, Mbps per (unit of utility per Mbps).
     pub theta: f64,
@@ -69,15 +68,15 @@ pub struct Params {
     pub amplifier_exponent: f64,
     /// Largest step, as a share of the rate.
     pub omega_base: f64,
-    /// Its growth for each consecutive step that had to be cut.
+    /// Growth of omega for each consecutive limited step.
     pub omega_step: f64,
-    /// Smallest step.
+    /// Minimum step.
     #[serde(with = "crate::quantity")]
     pub min_step: Rate,
-    /// First rate.
+    /// Initial rate.
     #[serde(with = "crate::quantity")]
     pub initial_rate: Rate,
-    /// Smallest rate.
+    /// Minimum rate.
     #[serde(with = "crate::quantity")]
     pub min_rate: Rate,
     /// Smallest rate, packets in an RTT; the larger of the two counts.
@@ -168,7 +167,7 @@ enum Phase {
     Probing,
 }
 
-/// Consecutive steps that agree, and those of them that were cut.
+/// Consecutive steps in the same direction, and how many of them were limited.
 #[derive(Clone, Copy, Debug, Default)]
 struct Momentum {
     is_up: bool,
@@ -188,7 +187,7 @@ pub struct PccVivace {
 }
 
 impl PccVivace {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     pub fn new(params: Params, start: &Start) -> PccVivace {
         PccVivace {
             sender: Sender::new(start, params.initial_rate, params.interval_min_pkts),
@@ -238,7 +237,7 @@ impl PccVivace {
         self.sender.plan(trials);
     }
 
-    /// du/dx over a pair of trials, or nothing if the trials were not far enough apart.
+    /// du/dx over a pair of trials, or `None` if their rates were too close.
     fn gradient_of(&self, pair: &[Report]) -> Option<f64> {
         let (high, low) = if pair[0].target >= pair[1].target { (&pair[0], &pair[1]) } else { (&pair[1], &pair[0]) };
         let apart = high.rate_mbps - low.rate_mbps;
@@ -295,7 +294,7 @@ impl Controller for PccVivace {
     }
 
     fn on_loss(&mut self, _loss: &crate::Loss<'_>, _cx: &mut Context<'_>) {
-        // Loss counts in the utility, packet by packet; it is not an event.
+        // Loss enters through the utility, packet by packet, not as an event.
     }
 
     fn cwnd(&self) -> Bytes {
@@ -365,7 +364,7 @@ mod tests {
         for (step, n) in steps.iter().zip([1.0f64, 2.0, 3.0]) {
             assert!((step - 0.5 * ((n + 1.0) / 2.0).powf(1.2)).abs() < 1e-4, "{steps:?}");
         }
-        // The other way: amplifier and bound start over; 5 %, then 10 % of what is left.
+        // The opposite direction: amplifier and bound are reset; 5 %, then 10 % of the remaining rate.
         let top = vivace.sender.rate.as_mbps_f64();
         vivace.gradient = -1000.0;
         vivace.step();

@@ -1,11 +1,11 @@
-//! Poseidon: multiplicative steps towards a delay target that falls with the logarithm of the rate.
+//! Poseidon: multiplicative steps towards a target delay that falls with the logarithm of the rate.
 //!
 //! Model, cwnd in packets, rate = cwnd / RTT, per ACK, with delay = the queueing delay, L = ln(rate_max / rate_min):
 //!
 //! - target(rate) = k + p ln(rate_max / rate) / L;
 //! - U = exp(m L (target - delay) / p);
 //! - delay <= target: cwnd += (U - 1) acked, over an RTT a factor of U, bounded by largest_step;
-//! - otherwise, at most once per RTT: cwnd *= U, by no more than 1 / largest_step;
+//! - otherwise, at most once per RTT: cwnd *= U, limited by 1 / largest_step;
 //! - loss: cwnd / 2; timeout: cwnd = 1 + inflight, slow start to half.
 //!
 //! Contract: rate = rate_max e^(-L (delay - k) / p), exponential: n flows need L^-1 p ln n more delay than one. U is
@@ -17,11 +17,11 @@
 //!
 //! **Source**: Wang et al., "Poseidon", NSDI 2023; its contract in thesis Table 6.2 and its dynamics in section 6.4.
 //!
-//! **Deviations**: the paper's signal is the largest delay at one hop, which switches report; no hop reports here, so
-//! it is the whole queueing delay, which adds up over hops: the paper's max-min fairness on several bottlenecks is
-//! lost. The mechanism is as the thesis tells it. The paper's constants are for a data centre (m about 1/4); ours are
-//! for wide-area paths, where a step shows after an RTT much longer than the delays that are steered: m (rtprop +
-//! delay) has to stay below p / L or the flow swings.
+//! **Deviations**: the paper's signal is the maximum delay of any hop, reported by switches; here hops do not report,
+//! so it is the total queueing delay, and the paper's max-min fairness on several bottlenecks is lost. The mechanism
+//! follows the thesis. The paper's constants are for a data centre (m about 1/4); ours are for wide-area paths, where
+//! the effect of a step is seen after an RTT much longer than the controlled delays: m (rtprop + delay) must be below p
+//! / L or the flow oscillates.
 
 use crate::delay::qdelay;
 use crate::fluid_window::FluidWindow;
@@ -33,13 +33,13 @@ use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The scenario name.
+/// Name in scenarios.
 const NAME: &str = "poseidon";
 
-/// What a loss leaves of the window.
+/// Fraction of the window that remains after a loss.
 const BETA: f64 = 0.5;
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
@@ -52,12 +52,12 @@ pub struct Params {
     /// Range of the target; positive, at most an hour.
     #[serde(with = "crate::quantity")]
     pub p: Dur,
-    /// Least target; at most an hour.
+    /// Minimum target; at most an hour.
     #[serde(with = "crate::quantity")]
     pub k: Dur,
     /// Weight of an update; positive, at most 1.
     pub m: f64,
-    /// Largest factor of the window in an RTT, either way; above 1, at most 1000.
+    /// Maximum factor of the window per RTT, in either direction; above 1, at most 1000.
     pub largest_step: f64,
 }
 
@@ -146,16 +146,16 @@ pub struct Poseidon {
     mss: f64,
     srtt: Dur,
     last_decrease: Option<Time>,
-    /// At the last ACK, s.
+    /// Target at the last ACK, s.
     target: f64,
     delay: f64,
 }
 
 impl Poseidon {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     pub fn new(start: &Start, params: &Params) -> Poseidon {
         let mut window = FluidWindow::new(start, 1.0);
-        // growth is multiplicative: there is nothing to start slowly
+        // growth is multiplicative, so slow start is not needed
         window.leave_slow_start();
         Poseidon {
             window,
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_step_is_a_power_of_the_ratio_of_rates() {
-        // at the delay of 31.6 Mbps a flow of 1 Mbps is told 31.6^0.25
+        // at the delay of 31.6 Mbps a flow of 1 Mbps has ratio 31.6^0.25
         let law = law(&json!({"largest_step": 1000.0, "m": 0.25}));
         let step = law.step(law.target(125e3), 0.025);
         assert!((step - 31.622_776_6f64.powf(0.25)).abs() < 1e-6, "{step}");

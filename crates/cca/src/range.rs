@@ -1,4 +1,4 @@
-//! Refuses parameters that lie outside their range, by name, with the value.
+//! Rejects parameters outside their range, with name and value.
 
 use crate::BuildError;
 use fairweir_units::{Dur, Rate};
@@ -13,7 +13,7 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// Is `value` within `range`?
+    /// Checks that `value` is within `range`.
     pub fn within<T: PartialOrd + Display>(
         self,
         key: &str,
@@ -26,7 +26,7 @@ impl Checks {
         self.refuse(key, &format!("lie from {} to {}", range.start(), range.end()), &value)
     }
 
-    /// Is `value` positive and at most `most`?
+    /// Checks that `value` is positive and at most `most`.
     pub fn positive(self, key: &str, value: f64, most: f64) -> Result<Checks, BuildError> {
         if value > 0.0 && value <= most {
             return Ok(self);
@@ -34,7 +34,7 @@ impl Checks {
         self.refuse(key, &format!("be positive and at most {most}"), &value)
     }
 
-    /// Does `value` lie between 0 and 1, both excluded?
+    /// Checks that `value` is between 0 and 1, both excluded.
     pub fn fraction(self, key: &str, value: f64) -> Result<Checks, BuildError> {
         if value > 0.0 && value < 1.0 {
             return Ok(self);
@@ -42,7 +42,7 @@ impl Checks {
         self.refuse(key, "lie between 0 and 1, both excluded", &value)
     }
 
-    /// Is there any time in `value`, and at most an hour?
+    /// Checks that `value` is positive and at most an hour.
     pub fn some_time(self, key: &str, value: Dur) -> Result<Checks, BuildError> {
         if value > Dur::ZERO {
             return self.at_most_an_hour(key, value);
@@ -50,7 +50,7 @@ impl Checks {
         self.refuse(key, "be positive", &value)
     }
 
-    /// Is `value` at most an hour?
+    /// Checks that `value` is at most an hour.
     pub fn at_most_an_hour(self, key: &str, value: Dur) -> Result<Checks, BuildError> {
         if value <= Dur::from_secs(3600) {
             return Ok(self);
@@ -58,7 +58,7 @@ impl Checks {
         self.refuse(key, "be at most an hour", &value)
     }
 
-    /// Does anything move at `value`, and at most 1 Pbit/s?
+    /// Checks that `value` is positive and at most 1 Pbit/s.
     pub fn some_rate(self, key: &str, value: Rate) -> Result<Checks, BuildError> {
         if (Rate::from_bytes_per_sec(1)..=Rate::from_mbps(1_000_000_000)).contains(&value) {
             return Ok(self);
@@ -66,7 +66,7 @@ impl Checks {
         self.refuse(key, "be positive and at most 1000000Gbps", &value)
     }
 
-    /// `key` has a `value` that is none of those it must have.
+    /// Rejects `value` of `key`, which must satisfy `must`.
     pub fn refuse<T>(self, key: &str, must: &str, value: &dyn Display) -> Result<T, BuildError> {
         Err(BuildError::BadParams { name: self.algorithm.into(), reason: format!("{key} must {must}: `{value}`") })
     }

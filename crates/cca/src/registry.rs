@@ -11,16 +11,16 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// What a controller is told when its flow starts.
+/// Information for a controller when its flow starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     /// Size of a packet as cwnd counts it.
     pub mss: Bytes,
-    /// Initial window (RFC 6928: 10 packets, unless the scenario says otherwise).
+    /// Initial window (RFC 6928: 10 packets, unless the scenario sets another).
     pub initial_cwnd: Bytes,
     /// The path's true two-way propagation delay, where the scenario grants an oracle.
     pub oracle_rtprop: Option<Dur>,
-    /// Number of the flow's first packet: 0, but in tests of what comes after 2^32 packets.
+    /// Number of the flow's first packet: 0 except in tests of behaviour beyond 2^32 packets.
     pub first_packet: u64,
     /// Seed for algorithms that bring their own random source (C).
     pub seed: u64,
@@ -29,7 +29,7 @@ pub struct Start {
 /// Why a controller could not be built.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BuildError {
-    /// No such name.
+    /// Unknown name.
     #[error("no congestion controller `{0}`")]
     UnknownName(String),
     /// A parameter the algorithm does not have, or a value it cannot take.
@@ -37,7 +37,7 @@ pub enum BuildError {
     BadParams {
         /// The algorithm.
         name: String,
-        /// What serde or the algorithm said.
+        /// Error from serde or the algorithm.
         reason: String,
     },
     /// A C source that is not a controller, or cannot be made one here.
@@ -45,9 +45,9 @@ pub enum BuildError {
     BadSource {
         /// The file.
         path: String,
-        /// What is wrong; the compiler's words if it refused.
+        /// Description of the error, or the compiler's output.
         reason: String,
-        /// What to do about it.
+        /// How to fix it.
         hint: String,
     },
 }
@@ -71,12 +71,12 @@ impl BuildError {
     }
 }
 
-/// A controller by name.
+/// A named controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Algorithm {
     /// The name that scenarios and the command line use.
     pub name: &'static str,
-    /// One line: what it is and where it comes from.
+    /// One line: description and source.
     pub summary: &'static str,
     /// Every parameter with its default, as JSON.
     pub defaults: fn() -> Value,
@@ -84,7 +84,7 @@ pub struct Algorithm {
     pub build: Build,
 }
 
-/// Builds a controller from its parameters and what is known when its flow starts.
+/// Builds a controller from its parameters and the information known when its flow starts.
 pub type Build = fn(&Value, &Start) -> Result<Box<dyn Controller>, BuildError>;
 
 /// Algorithms written in Rust. To add one: a file with an `ALGORITHM`, a line here.
@@ -105,7 +105,7 @@ const RUST: &[Algorithm] = &[
     tfrc::ALGORITHM,
 ];
 
-/// Every algorithm, by name.
+/// All algorithms, sorted by name.
 pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
     RUST.iter().chain(native::ALGORITHMS)
 }
@@ -113,8 +113,7 @@ pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
 /// Builds the controller `name` with `params` (an object, or null for the defaults). A name that ends in `.bpf.c` is the
 /// path of a source in kernel C, which is compiled first.
 ///
-/// # Errors
-/// If there is no such controller, its source is none, or it refuses its parameters.
+/// # Errors If there is no such controller, its source is invalid, or a parameter is rejected.
 pub fn build(name: &str, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
     if name.ends_with(native::SUFFIX) {
         return native::load(Path::new(name))?.build(params, start);

@@ -28,12 +28,12 @@ use serde_json::Value;
 /// Smallest window after a reduction, packets (RFC 5681 §3.1 equation 4).
 pub(crate) const MIN_SSTHRESH_PKTS: u64 = 2;
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Grow by what is acknowledged (RFC 3465, Linux) rather than by the number of ACKs (RFC 5681 §3.1, ns-3): with
-    /// delayed ACKs the latter is slower.
+    /// Grow by the packets acknowledged (RFC 3465, Linux) rather than by the number of ACKs (RFC 5681 §3.1, ns-3),
+    /// which is slower with delayed ACKs.
     pub byte_counting: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Window {
     pub(crate) ssthresh_pkts: u64,
     /// Packets acknowledged towards the next whole packet of cwnd.
     cwnd_cnt: u64,
-    /// A timeout is being repaired: the next one comes from the same loss.
+    /// Whether a timeout is being repaired: a further one has the same cause.
     has_timed_out: bool,
 }
 
@@ -93,13 +93,13 @@ impl Window {
         }
     }
 
-    /// Falls to half, or after a timeout to one packet more than are on their way.
+    /// Halves the window, or after a timeout sets it to inflight + 1.
     pub(crate) fn halve(&mut self, cause: Cause, inflight: u64) {
         self.cut(self.cwnd_pkts / 2, cause, inflight);
     }
 
-    /// Falls to `ssthresh` packets, or after a timeout to one more than are on their way (as Linux; RFC 5681's loss
-    /// window if none is).
+    /// Reduces the window to `ssthresh` packets, or after a timeout to inflight + 1 (as in Linux; equal to RFC 5681's
+    /// loss window if nothing is in flight).
     pub(crate) fn cut(&mut self, ssthresh: u64, cause: Cause, inflight: u64) {
         // RFC 5681 §3.1: a timeout of a packet that timed out before leaves ssthresh alone
         if cause != Cause::Timeout || !self.has_timed_out {
@@ -110,7 +110,7 @@ impl Window {
         self.cwnd_pkts = if cause == Cause::Timeout { inflight + 1 } else { self.ssthresh_pkts };
     }
 
-    /// The episode is over.
+    /// Ends the loss episode.
     pub(crate) fn recovered(&mut self) {
         self.has_timed_out = false;
     }
@@ -133,7 +133,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     pub fn new(start: &Start, params: &Params) -> Reno {
         Reno { window: Window::new(start), byte_counting: params.byte_counting }
     }

@@ -1,4 +1,4 @@
-//! Swift: AIMD on delay against a target that falls with the window.
+//! Swift: AIMD on delay with a target that falls with the window.
 //!
 //! Model, cwnd in packets, per ACK, with delay = RTT of the newest packet acknowledged:
 //!
@@ -21,9 +21,9 @@
 //! whole RTT for the delay; thesis sections 6.3 and 6.5.
 //!
 //! **Deviations**: the paper's base target covers propagation and hops of one data centre; here propagation is the
-//! smallest RTT or the oracle's, and base_target what is tolerated beyond it, none by default since it shifts the
-//! contract. Flow scaling is set for wide-area delays (100 ms at a tenth of a packet, 1.3 ms at 500 packets; htsim:
-//! 100 us, ends at 100 packets), no hop scaling, no separate target for the end host. Slow start (the paper has none)
+//! minimum RTT or the oracle's, and base_target is the tolerated delay in addition, zero by default since it shifts the
+//! contract. Flow scaling is set for wide-area delays (100 ms at a tenth of a packet, 1.3 ms at 500 packets; htsim: 100
+//! us, ends at 100 packets), no hop scaling, no separate target for the end host. Slow start (the paper has none)
 //! doubles per RTT; from 10 packets, additive increase alone takes 26 s to fill 200 Mbps at 40 ms.
 
 use crate::delay::{Rounds, rtprop};
@@ -35,13 +35,13 @@ use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The scenario name.
+/// Name in scenarios.
 const NAME: &str = "swift";
 
-/// Timeouts in a row after which nothing of the window is left (htsim; the paper's RETX_RESET_THRESHOLD).
+/// Consecutive timeouts after which the window is reset (htsim; the paper's RETX_RESET_THRESHOLD).
 const TIMEOUTS_TO_RESET: u32 = 5;
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
@@ -53,15 +53,15 @@ pub struct Params {
     pub fs_range: Dur,
     /// Window below which the target does not rise further, packets; positive.
     pub fs_min_pkts: f64,
-    /// Window above which nothing is added to the target, packets; above `fs_min_pkts`.
+    /// Window above which flow scaling adds nothing to the target, packets; above `fs_min_pkts`.
     pub fs_max_pkts: f64,
     /// Additive increase, packets per RTT; positive, at most 1000.
     pub ai_pkts: f64,
     /// Weight of the excess in a decrease; positive, at most 1.
     pub beta: f64,
-    /// Largest share of the window that one decrease takes; between 0 and 1.
+    /// Maximum fraction by which one decrease reduces the window; between 0 and 1.
     pub max_mdf: f64,
-    /// Smallest window, packets; positive, at most 1.
+    /// Minimum window, packets; positive, at most 1.
     pub min_cwnd_pkts: f64,
 }
 
@@ -150,7 +150,7 @@ pub struct Swift {
 }
 
 impl Swift {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     pub fn new(start: &Start, params: &Params) -> Swift {
         Swift {
             window: FluidWindow::new(start, params.min_cwnd_pkts),
@@ -282,7 +282,7 @@ mod tests {
                 target += b.telemetry("target_qdelay_ms") / 1e3;
                 n += 1.0;
             });
-            // above by what a packet more makes, below by what a cut takes
+            // above by the growth per packet, below by one reduction
             let packet = (MSS / bench.path.rate).as_secs_f64();
             assert!(((q - target) / n).abs() < 1.5 * packet, "{mbps}: {} against {}", q / n, target / n);
             assert!(bench.utilization_for(Dur::from_secs(5)) > 0.999);

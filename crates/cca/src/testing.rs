@@ -1,10 +1,10 @@
 //! A bench for unit tests: one flow over one ideal bottleneck, ACK by ACK.
 //!
-//! The path is a FIFO link of constant rate with a finite buffer in front and a constant propagation delay; every packet
-//! is acknowledged at once. The transport is the smallest that keeps [`Sender`]'s books true: packets are never renumbered
-//! and never resent (a lost packet's data would travel under a new number, as in QUIC), a packet is lost when one three
-//! later is acknowledged, and everything is lost when nothing is left to wait for. There is no proportional rate
-//! reduction. Whole transports belong to the simulator's tests.
+//! The path is a FIFO link of constant rate with a finite buffer in front and a constant propagation delay; every
+//! packet is acknowledged at once. The transport is minimal but keeps [`Sender`] correct: packets are never renumbered
+//! or resent (a lost packet's data would travel under a new number, as in QUIC), a packet is lost when one three later
+//! is acknowledged, and all are lost when no further ACK can arrive. There is no proportional rate reduction. The
+//! simulator's tests cover a complete transport.
 
 use crate::{Ack, CaState, Cause, Context, Controller, Loss, LostPacket, RateSample, Sender, Sent};
 use fairweir_units::{Bytes, Dur, Rate, Time};
@@ -34,10 +34,9 @@ pub fn ack(sender: &Sender, rtt: Dur) -> Ack<'_> {
     }
 }
 
-/// What `algorithm` says when it refuses `params`.
+/// The error with which `algorithm` rejects `params`.
 ///
-/// # Panics
-/// If it takes them.
+/// # Panics If it accepts them.
 pub fn refusal(algorithm: &crate::registry::Algorithm, params: &serde_json::Value) -> String {
     let start = crate::Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 1 };
     (algorithm.build)(params, &start).expect_err("refused").to_string()
@@ -49,15 +48,15 @@ const MIN_RTO: Dur = Dur::from_millis(200);
 /// The path.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// Of the bottleneck.
+    /// Rate of the bottleneck.
     pub rate: Rate,
     /// Two-way propagation delay, transmission excluded.
     pub rtprop: Dur,
     /// Packets that may wait or be in transmission.
     pub buffer: u64,
-    /// Mark packets that find so many waiting.
+    /// Queue in packets above which arrivals are marked.
     pub mark_above: Option<u64>,
-    /// Every so many packets one is lost before the bottleneck.
+    /// One packet in this many is lost before the bottleneck.
     pub lose_every: Option<u64>,
 }
 
@@ -70,12 +69,12 @@ impl Path {
     }
 }
 
-/// A packet on its way, with what `tcp_rate.c` keeps of its sending.
+/// A packet in transit, with the data that `tcp_rate.c` stores when it is sent.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     seq: u64,
     sent: Time,
-    /// Absent: it was dropped.
+    /// `None`: it was dropped.
     acked_at: Option<Time>,
     is_marked: bool,
     first_sent: Time,
@@ -88,9 +87,9 @@ struct InFlight {
 pub struct Bench {
     /// The algorithm under test.
     pub controller: Box<dyn Controller>,
-    /// The clock.
+    /// The current time.
     pub now: Time,
-    /// The transport's books.
+    /// The transport's state.
     pub sender: Sender,
     /// The path; may be changed between steps.
     pub path: Path,
@@ -154,7 +153,7 @@ impl Bench {
         found.unwrap_or_else(|| panic!("no variable `{name}`"))
     }
 
-    /// Plays until the clock reaches `end`, calling `each` after every ACK.
+    /// Runs until the clock reaches `end` and calls `each` after every ACK.
     pub fn run_until(&mut self, end: Time, mut each: impl FnMut(&Bench)) {
         while self.now < end {
             if self.step() {
@@ -163,7 +162,7 @@ impl Bench {
         }
     }
 
-    /// Plays for `d` and returns the link's utilisation meanwhile.
+    /// Runs for `d` and returns the link's utilisation in that time.
     pub fn utilization_for(&mut self, d: Dur) -> f64 {
         let (start, delivered) = (self.now, self.sender.delivered);
         self.run_until(start + d, |_| ());
@@ -311,7 +310,7 @@ impl Bench {
         last
     }
 
-    /// Everything up to `newest` is delivered or lost, but for what still waits to be called lost.
+    /// Marks everything up to `newest` as delivered or lost, except packets not yet declared lost.
     fn settle_books(&mut self, newest: u64) {
         let snd_nxt = self.sender.snd_nxt;
         self.sender.snd_una = self.in_flight.front().map_or(snd_nxt, |p| p.seq);

@@ -8,9 +8,9 @@
 //! - X_eq = s / (R sqrt(2p/3) + 4 R 3 sqrt(3p/8) p (1 + 32 p^2));
 //! - after each round, and at once with a new event: X = min(X_eq, 2 X_recv), X_recv the larger delivery rate of the
 //!   last two rounds; never less than a packet in 64 s;
-//! - before the first loss: X doubles per RTT, at most to 2 X_recv, which is what left a round ago, so every other
-//!   round; the first interval is the one whose X_eq is X_recv;
-//! - timeout: the limit 2 X_recv, or X_eq if it is lower, halves.
+//! - before the first loss: X doubles per RTT, at most to 2 X_recv, which reflects the rate of a round ago, so every
+//!   other round; the first interval is the one whose X_eq is X_recv;
+//! - timeout: the limit 2 X_recv(or X_eq if lower) halves.
 //!
 //! Contract: Reno's with p the rate of loss events, rate = sqrt(3/2) s / (R sqrt(p)) for small p.
 //!
@@ -21,10 +21,10 @@
 //!
 //! **Source**: RFC 5348 sections 3.1, 4.3, 4.4, 5.1 to 5.4, 6.3.1.
 //!
-//! **Deviations**: the sender does the receiver's part, from the losses that it finds itself; feedback is a round that
-//! ends. Intervals count packets delivered or lost, retransmissions too. A mark counts as a loss. The initial window is
-//! the transport's. History discounting (section 5.5) and the damping of oscillations (section 4.5), both optional, are
-//! left out. cwnd is 2 X R: the rate is in control, cwnd bounds what a silent path can swallow.
+//! **Deviations**: the sender does the receiver's calculations, from the losses that it detects; feedback is the end of
+//! a round. Intervals count packets delivered or lost, retransmissions too. A mark counts as a loss. The initial window
+//! is the transport's. History discounting (section 5.5) and the damping of oscillations (section 4.5), both optional,
+//! are left out. cwnd is 2 X R: pacing controls the rate, cwnd limits the data sent into a path without ACKs.
 
 mod equation;
 mod loss_history;
@@ -39,25 +39,25 @@ use loss_history::LossHistory;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The scenario name.
+/// Name in scenarios.
 const NAME: &str = "tfrc";
 
-/// Longest time between two packets, s (RFC 5348 §4.3, t_mbi).
+/// Maximum time between two packets, s (RFC 5348 §4.3, t_mbi).
 const MAX_INTERVAL: f64 = 64.0;
 
 /// Weight of an RTT sample (RFC 5348 §4.3: q = 0.9).
 const RTT_WEIGHT: f64 = 0.1;
 
-/// cwnd in X R.
+/// cwnd in units of X R.
 const CWND_GAIN: f64 = 2.0;
 
-/// Smallest window, packets.
+/// Minimum window, packets.
 const MIN_CWND_PKTS: u64 = 4;
 
 /// No rate is larger, bytes/s: 8 Pbit/s, far from overflow.
 const MAX_RATE: f64 = 1e15;
 
-/// What can be set.
+/// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
@@ -93,7 +93,7 @@ pub const ALGORITHM: Algorithm = Algorithm {
     },
 };
 
-/// The round under way, as its feedback will tell it.
+/// The current round, as its feedback will report it.
 #[derive(Clone, Copy, Debug)]
 struct Feedback {
     start: Time,
@@ -119,7 +119,7 @@ pub struct Tfrc {
 }
 
 impl Tfrc {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     pub fn new(start: &Start, params: &Params) -> Tfrc {
         Tfrc {
             mss: start.mss.0 as f64,
@@ -154,7 +154,7 @@ impl Tfrc {
         self.history.loss_event_rate().map(|p| packets_per_rtt(p) * self.mss / self.rtt)
     }
 
-    /// A round is over.
+    /// Processes the end of a round.
     #[cold]
     fn on_feedback(&mut self, rtt: Option<Dur>, now: Time) {
         let elapsed = now.since(self.feedback.start).as_secs_f64();
@@ -166,7 +166,7 @@ impl Tfrc {
         if elapsed > 0.0 && delivered_pkts > 0 {
             let mut received = delivered_pkts as f64 * self.mss / elapsed;
             if was_app_limited {
-                // what was not offered could not be received (RFC 5348 §4.3: Maximize X_recv_set)
+                // data that was not offered could not be received (RFC 5348 §4.3: Maximize X_recv_set)
                 received = received.max(self.received());
             }
             self.received = [received.min(MAX_RATE), self.received[0]];
@@ -193,7 +193,7 @@ impl Tfrc {
         if self.rate == 0.0 || !self.history.begins_event(sent, Dur::from_secs_f64(self.rtt)) {
             return;
         }
-        // RFC 5348 §6.3.1: packets sent while the rate doubled say nothing about the rate that the path bears
+        // RFC 5348 §6.3.1: packets sent while the rate doubled are no evidence of the rate that the path sustains
         let reached = if self.received() < MAX_RATE { self.received() } else { self.rate / 2.0 };
         let first = 1.0 / loss_rate(reached * self.rtt / self.mss);
         self.history.begin_event(sent, first);
@@ -224,7 +224,7 @@ impl Controller for Tfrc {
         if loss.cause != Cause::Timeout || self.rate == 0.0 {
             return;
         }
-        // RFC 5348 §4.4, Update_Limits: what was received is from before the silence
+        // RFC 5348 §4.4, Update_Limits: the received rate is from before the idle period
         let limit = self.equation().unwrap_or(self.rate).min(2.0 * self.received()).min(self.rate) / 2.0;
         self.received = [limit / 2.0; 2];
         self.set_rate(limit);

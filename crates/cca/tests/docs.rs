@@ -1,4 +1,4 @@
-//! Every algorithm has a page in `docs/ccas/` that has all sections, and whose table of parameters is that of the code.
+//! Every algorithm has a page in `docs/ccas/` with all sections, and its table of parameters matches the code.
 
 use fairweir_cca::registry::algorithms;
 use serde_json::Value;
@@ -27,12 +27,12 @@ fn pages() -> BTreeMap<String, String> {
     pages
 }
 
-/// What stands between the backticks of `text`.
+/// The quoted spans (between backticks) of `text`.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// The algorithms that a page says it is about.
+/// The algorithms that a page documents.
 fn documented(page: &str) -> Vec<&str> {
     let line = page.lines().find(|line| line.starts_with("Scenario name")).expect("a line `Scenario name: ...`");
     quoted(line)

@@ -1,5 +1,5 @@
-//! One alphabet of operations for every controller in the list: whatever the network does, a window is at least a packet,
-//! a pacing rate is positive, and nothing panics or overflows.
+//! One alphabet of operations for every registered controller: whatever the network does, a window is at least a
+//! packet, a pacing rate is positive, and nothing panics or overflows.
 
 use fairweir_cca::{
     Ack, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, RateSample, Sender, Sent, Start, registry,
@@ -13,20 +13,20 @@ use std::collections::VecDeque;
 
 const MSS: Bytes = Bytes(1500);
 
-/// The model never holds more packets in flight than this, whatever cwnd says.
+/// Maximum packets in flight in the model, whatever cwnd is.
 const MAX_OUTSTANDING: usize = 4000;
 
 /// No window is as large as this after the few packets that a case sends, bytes.
 const ABSURD_CWND: Bytes = Bytes(1 << 45);
 
-/// What can happen to a sender.
+/// Events at a sender.
 #[derive(Clone, Debug)]
 enum Op {
-    /// So many packets leave.
+    /// Packets are sent.
     Send(u16),
     /// The oldest packets are acknowledged.
     Ack { n: u16, path: Signals },
-    /// Packets are acknowledged selectively, the first one and so many after a hole excepted.
+    /// Packets are acknowledged selectively, except the first one and `hole` after it.
     Sack { n: u16, hole: u16, path: Signals },
     /// The oldest packets are declared lost.
     Lose(u16),
@@ -40,7 +40,7 @@ enum Op {
     Wait(Dur),
 }
 
-/// What an ACK carries.
+/// Content of an ACK.
 #[derive(Clone, Debug)]
 struct Signals {
     rtt: Option<Dur>,
@@ -98,7 +98,7 @@ struct Packet {
     is_lost: bool,
 }
 
-/// A sender whose books are true, under a network that is not.
+/// A sender with consistent state, over an arbitrary network.
 struct Model {
     controller: Box<dyn Controller>,
     interests: Interests,

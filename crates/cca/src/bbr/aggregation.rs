@@ -1,9 +1,9 @@
-//! How many packets ACKs deliver at once beyond what the bandwidth explains.
+//! Packets that ACKs deliver at once in excess of the bandwidth.
 
 use super::bandwidth::Bandwidth;
 use fairweir_units::{Dur, Time};
 
-/// An epoch that delivered so much starts anew (`bbr_ack_epoch_acked_reset_thresh`).
+/// An epoch that has delivered this much is restarted (`bbr_ack_epoch_acked_reset_thresh`).
 const MAX_EPOCH_PKTS: u64 = 1 << 20;
 
 /// The allowance is never more than the bandwidth delivers in this time (`bbr_extra_acked_max_us`).
@@ -39,7 +39,8 @@ impl Aggregation {
         self.epoch_acked = 0;
     }
 
-    /// `acked` packets arrived at once; no more than `cwnd` count as excess. True if it is the window's largest.
+    /// `acked` packets arrived at once; no more than `cwnd` count as excess. Returns whether it is the window's
+    /// maximum.
     #[inline]
     pub(crate) fn update(&mut self, now: Time, acked: u64, bandwidth: Bandwidth, cwnd: u64) -> bool {
         let mut expected = bandwidth.packets_in(now.since(self.epoch_start));

@@ -1,4 +1,4 @@
-//! Bandwidth as BBR keeps it: packets per time, in fixed point, with one division per sample.
+//! Bandwidth in BBR's units: packets per time, in fixed point, with one division per sample.
 
 use fairweir_units::{Dur, Rate};
 
@@ -8,20 +8,20 @@ const BANDWIDTH_BITS: u32 = 34;
 /// Fraction bits of [`Gain`] (`BBR_SCALE`).
 const GAIN_BITS: u32 = 8;
 
-/// More packets than any sample or window holds; keeps products in range.
+/// Upper bound on packets in a sample or window; keeps products in range.
 const MAX_PKTS: u64 = (1 << 29) - 1;
 
-/// More than any bandwidth, 65 536 packets/ns; keeps products in range.
+/// Upper bound on bandwidth, 65 536 packets/ns; keeps products in range.
 const MAX_BANDWIDTH: u64 = 1 << 50;
 
-/// Longer than any round trip, ns (18 minutes); keeps products in range.
+/// Upper bound on round-trip times, ns (18 minutes); keeps products in range.
 const MAX_NS: u64 = 1 << 40;
 
 /// A bandwidth, packets per ns with 34 fraction bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Bandwidth(u64);
 
-/// A factor in 256ths, as the kernel keeps gains.
+/// A factor in 256ths, the kernel's unit of gains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Gain(u32);
 
@@ -57,14 +57,14 @@ impl Bandwidth {
         Bandwidth(quotient.min(MAX_BANDWIDTH))
     }
 
-    /// Is [`Bandwidth::of_sample`] at most this? Without its division: most samples are no news.
+    /// Whether [`Bandwidth::of_sample`] is at most this, without its division: most samples change nothing.
     #[inline]
     pub(crate) fn covers_sample(self, delivered: u64, interval: Dur) -> bool {
         let packets = u128::from(delivered.min(MAX_PKTS) << BANDWIDTH_BITS);
         packets <= u128::from(self.0) * u128::from(interval.as_nanos())
     }
 
-    /// Whole packets in `d`.
+    /// Number of whole packets in `d`.
     #[inline]
     pub(crate) fn packets_in(self, d: Dur) -> u64 {
         ((u128::from(self.0) * u128::from(d.as_nanos().min(MAX_NS))) >> BANDWIDTH_BITS) as u64
@@ -88,18 +88,18 @@ impl Bandwidth {
         Bandwidth(self.0 / 2 + other.0 / 2)
     }
 
-    /// The distance of two.
+    /// The absolute difference.
     pub(crate) fn abs_diff(self, other: Bandwidth) -> Bandwidth {
         Bandwidth(self.0.abs_diff(other.0))
     }
 
-    /// Packets per second, for people.
+    /// Packets per second, for output.
     pub(crate) fn packets_per_sec(self) -> f64 {
         self.0 as f64 * 1e9 / (1u64 << BANDWIDTH_BITS) as f64
     }
 }
 
-/// Turns bandwidth into a pacing rate; knows the packet size and the margin.
+/// Converts bandwidth to a pacing rate; holds the packet size and the margin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     /// bytes per packet x ns per s x (1 - margin)
@@ -107,7 +107,7 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// Paces packets of `mss` bytes, `margin_percent` below what is asked.
+    /// Creates a pacer for packets of `mss` bytes, `margin_percent` below the requested rate.
     pub(crate) fn new(mss: u64, margin_percent: u32) -> Pacer {
         Pacer { factor: mss * 10_000_000 * u64::from(100 - margin_percent.min(99)) }
     }

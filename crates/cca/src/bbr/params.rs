@@ -1,4 +1,4 @@
-//! What can be set in BBR version 1, and which values are possible.
+//! Parameters of BBR version 1 and their valid values.
 
 use crate::BuildError;
 use fairweir_units::Dur;
@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// alpha, what cwnd holds beyond gain x BDP, packets. Without it the shares of cwnd-limited flows are arbitrary.
+    /// alpha, the packets that cwnd has in addition to gain x BDP. Without it the shares of cwnd-limited flows are
+    /// arbitrary.
     pub quanta_pkts: u64,
-    /// alpha is three send quanta as the kernel has them, at least `quanta_pkts`: a quantum is what pacing_rate lets out
-    /// in 1 ms, at least two packets (one below 1.2 Mbps), at most 127.
+    /// alpha is three send quanta as in the kernel, at least `quanta_pkts`: a quantum is the data paced in 1 ms, at
+    /// least two packets (one below 1.2 Mbps), at most 127.
     pub send_quanta: bool,
     /// cwnd is an even number of packets, for receivers that acknowledge every other one.
     pub round_to_even: bool,
-    /// What ACKs deliver at once beyond the bandwidth is added to cwnd.
+    /// Packets that ACKs deliver at once in excess of the bandwidth are added to cwnd.
     pub ack_aggregation: bool,
-    /// Look for token-bucket policers.
+    /// Whether to detect token-bucket policers.
     pub policer_detection: bool,
     /// Pacing and cwnd gain of STARTUP; DRAIN's pacing gain is its inverse.
     pub startup_gain: f64,
@@ -29,14 +30,14 @@ pub struct Params {
     pub cruise_gain: f64,
     /// cwnd gain of PROBE_BW.
     pub cwnd_gain: f64,
-    /// Pacing stays so much below the bandwidth, percent.
+    /// Percentage by which pacing stays below the bandwidth.
     pub pacing_margin_percent: u32,
     /// Rounds for which a bandwidth sample counts.
     pub bw_window_rounds: usize,
-    /// How long the smallest RTT is believed.
+    /// Time after which the minimum RTT expires.
     #[serde(with = "crate::quantity")]
     pub min_rtt_window: Dur,
-    /// How long PROBE_RTT lasts; `0s` never probes.
+    /// Duration of PROBE_RTT; `0s` disables it.
     #[serde(with = "crate::quantity")]
     pub probe_rtt_duration: Dur,
     /// Phase in which PROBE_BW begins, 0 to 7; random if absent.

@@ -1,7 +1,7 @@
-//! Is a token bucket dropping what exceeds its rate? BBR's long-term bandwidth.
+//! Detection of a token-bucket policer: BBR's long-term bandwidth.
 //!
-//! Two intervals in a row that each lose a fifth of their packets and deliver the same bandwidth look like a policer; its
-//! rate is then used for some rounds instead of the largest sample.
+//! Two intervals in a row that each lose a fifth of their packets and deliver the same bandwidth indicate a policer;
+//! its rate is then used for some rounds instead of the maximum sample.
 
 use super::bandwidth::{Bandwidth, Gain};
 use crate::Sender;
@@ -38,7 +38,7 @@ struct Interval {
     rounds: u32,
 }
 
-/// What one ACK tells the detector.
+/// Evidence from one ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence<'a> {
     pub(crate) now: Time,
@@ -68,7 +68,7 @@ impl Policer {
         matches!(self.state, State::Policed { .. }).then_some(self.bandwidth)
     }
 
-    /// Does every ACK count, not only one that declares losses?
+    /// Whether every ACK counts, not only those that declare losses.
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
         !matches!(self.state, State::Waiting)
@@ -80,7 +80,8 @@ impl Policer {
         matches!(self.state, State::Sampling(Interval { rounds, .. }) if rounds <= 4 * MIN_ROUNDS)
     }
 
-    /// An ACK with losses, or any while active. True if a policer's rate was used long enough: probe anew.
+    /// Processes an ACK with losses, or any ACK while active. Returns true if a policer's rate was used long enough and
+    /// BBR should probe again.
     pub(crate) fn update(&mut self, e: &Evidence<'_>) -> bool {
         if let State::Policed { rounds } = &mut self.state {
             *rounds += u32::from(e.is_probing_bw && e.is_round_start);

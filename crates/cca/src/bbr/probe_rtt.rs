@@ -1,10 +1,10 @@
-//! PROBE_RTT, which measures min_rtt anew, as both versions have it; min_rtt of BBR version 1.
+//! PROBE_RTT, which remeasures min_rtt, for both versions; min_rtt of BBR version 1.
 
 use super::{Bbr, MIN_CWND, Mode};
 use crate::{Ack, CaState, Context};
 use fairweir_units::{Dur, Time};
 
-/// PROBE_RTT under way: inflight falls to a small window, which is kept for a while and a round.
+/// PROBE_RTT in progress: inflight falls to a small window, which is held for a time and a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProbeRtt {
     /// Since inflight has been small: when to leave.
@@ -12,7 +12,7 @@ pub(crate) struct ProbeRtt {
     is_round_done: bool,
 }
 
-/// What comes next in PROBE_RTT.
+/// Next step of PROBE_RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Stay,
@@ -22,7 +22,7 @@ pub(crate) enum Step {
 }
 
 impl ProbeRtt {
-    /// An ACK arrives; `is_drained` tells whether inflight is small.
+    /// Processes an ACK; `is_drained` is whether inflight is small.
     pub(crate) fn advance(&mut self, is_drained: bool, is_round_start: bool, duration: Dur, now: Time) -> Step {
         match self.done_at {
             None if is_drained => {
@@ -43,7 +43,7 @@ impl ProbeRtt {
     }
 }
 
-/// cwnd to come back to after recovery or PROBE_RTT: what it was before either cut it.
+/// The cwnd to restore after recovery or PROBE_RTT: its value before either reduced it.
 pub(crate) fn cwnd_to_restore(prior: u64, cwnd: u64, state: CaState, is_in_probe_rtt: bool) -> u64 {
     let is_cut = is_in_probe_rtt || matches!(state, CaState::Recovery | CaState::Loss);
     if is_cut { prior.max(cwnd) } else { cwnd }
@@ -56,7 +56,7 @@ impl Bbr {
             self.is_idle_restart = false;
             return;
         }
-        // Without a sample there is nothing to expire: flows start at any time.
+        // Without a sample nothing can expire: flows start at any time.
         let has_expired = self.min_rtt != Dur::MAX && cx.now.since(self.min_rtt_stamp) > self.params.min_rtt_window;
         if let Some(rtt) = ack.rtt
             && (rtt <= self.min_rtt || has_expired)

@@ -6,7 +6,7 @@ fn after(s: u64) -> Time {
     Time::from_nanos(s * 1_000_000_000)
 }
 
-/// How much of ten seconds the flow spends at RTTs above `limit`.
+/// Fraction of ten seconds that the flow spends at RTTs above `limit`.
 fn part_above(bench: &mut Bench, limit: Dur) -> f64 {
     let (mut above, mut all) = (0u64, 0u64);
     bench.run_until(bench.now + Dur::from_secs(10), |b| {

@@ -5,8 +5,8 @@ use fairweir_units::Dur;
 
 /// Exact maximum over the current round and `window` rounds before it.
 ///
-/// A round is forgotten when a sample is taken after it has left the window, so that a flow that takes no samples (because
-/// its application sends little) keeps the last it knew.
+/// A sample expires when another one is taken after it has left the window, so that a flow without samples (because its
+/// application sends little) keeps the last one.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowedMax {
     /// Largest sample of each round, a ring.
@@ -32,14 +32,14 @@ impl WindowedMax {
         self.max
     }
 
-    /// A round begins.
+    /// A round starts.
     pub(crate) fn advance(&mut self) {
         self.current = (self.current + 1) % self.rounds.len();
         self.rounds[self.current] = Bandwidth::ZERO;
         self.is_stale = true;
     }
 
-    /// Would [`WindowedMax::update`] change nothing for a sample of `delivered` packets in `interval`?
+    /// Whether [`WindowedMax::update`] would change nothing for a sample of `delivered` packets in `interval`.
     #[inline]
     pub(crate) fn is_no_news(&self, delivered: u64, interval: Dur) -> bool {
         !self.is_stale && self.rounds[self.current].covers_sample(delivered, interval)

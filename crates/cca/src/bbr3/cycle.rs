@@ -9,26 +9,26 @@ use rand::RngExt;
 /// Random rounds that a probe's wait starts with (`bbr_bw_probe_rand_rounds`).
 const RANDOM_ROUNDS: u64 = 2;
 
-/// inflight_hi grows by at most 2^30 packets a round.
+/// inflight_hi grows by at most 2^30 packets per round.
 const MAX_SLOPE_ROUNDS: u32 = 30;
 
-/// What PROBE_BW is doing.
+/// Phase of PROBE_BW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Pacing gain 0.91 until inflight leaves headroom and the queue is drained.
     Down(ProbeTimer),
-    /// Pacing gain 1 until it is time to probe.
+    /// Pacing gain 1 until the next probe is due.
     Cruise(ProbeTimer),
     /// Pacing gain 1 for a round without short-term bounds.
     Refill {
         /// log2 of the first increment of inflight_hi.
         slope_rounds: u32,
     },
-    /// Pacing gain 1.25 until bandwidth stops growing, or loss or marks say stop.
+    /// Pacing gain 1.25 until bandwidth stops growing, or loss or marks end the probe.
     Up(Slope),
 }
 
-/// When to probe next.
+/// When the next probe is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProbeTimer {
     since: Time,
@@ -36,7 +36,7 @@ pub(super) struct ProbeTimer {
     rounds: u64,
 }
 
-/// How fast inflight_hi rises: twice as fast each round.
+/// Growth of inflight_hi: twice as fast each round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slope {
     rounds: u32,
@@ -57,7 +57,7 @@ impl Slope {
     }
 }
 
-/// Which ACKs answer to probing?
+/// Which ACKs respond to the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -67,15 +67,15 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// What probing has found, and what its samples mean.
+/// Results of probing, and how to interpret its samples.
 #[derive(Clone, Debug)]
 pub(super) struct Probing {
-    /// Most packets in flight that did not lose too many; absent: no bound yet.
+    /// Maximum inflight without excessive loss; `None` before there is a bound.
     pub(super) inflight_hi: Option<u64>,
     pub(super) ack_phase: AckPhase,
-    /// The samples that come in now were sent while probing.
+    /// Whether samples that arrive now were sent while probing.
     pub(super) has_samples: bool,
-    /// The last probe lost too much.
+    /// Whether the last probe had excessive loss.
     prev_too_high: bool,
     /// The last probe stopped at inflight_hi, before it lost anything.
     stopped_risky: bool,
@@ -94,7 +94,7 @@ impl Probing {
 }
 
 impl Bbr3 {
-    /// How much is wanted in flight: a BDP, unless congestion cut cwnd.
+    /// Target inflight: a BDP, unless congestion reduced cwnd.
     fn target_inflight(&self) -> u64 {
         self.inflight(self.bandwidth(), Gain::UNIT).min(self.cwnd_pkts)
     }
@@ -106,7 +106,7 @@ impl Bbr3 {
         Some(hi.saturating_sub(headroom).max(MIN_CWND))
     }
 
-    /// Do the loss or marks in a sample say that inflight is too high?
+    /// Whether the loss or marks in a sample indicate that inflight is too high.
     pub(super) fn is_inflight_too_high(&self, sample: &Sample) -> bool {
         if sample.lost > 0 && sample.tx_in_flight > 0 && sample.lost > self.gains.loss_thresh.of(sample.tx_in_flight) {
             return true;
@@ -163,7 +163,7 @@ impl Bbr3 {
                 }
             }
             Phase::Refill { slope_rounds } => {
-                // a round of refilling has been answered: samples now show what it put in flight
+                // a round of refilling has been acknowledged: samples now reflect its inflight
                 if self.is_round_start {
                     self.probing.has_samples = true;
                     self.start_up(slope_rounds, ack, sample);
@@ -203,7 +203,7 @@ impl Bbr3 {
             if is_probe_bw && !sample.is_app_limited {
                 self.max_bw.advance();
             }
-            // the last probe hit inflight_hi and nothing was lost: go on from there
+            // the last probe reached inflight_hi without loss: continue from there
             if is_probe_bw && self.probing.stopped_risky && !self.probing.prev_too_high {
                 self.start_refill(0, ack.sender.delivered);
                 return true;
@@ -215,7 +215,7 @@ impl Bbr3 {
             }
             return false;
         }
-        // random loss must not hold inflight down: what was safe raises the bound in every phase
+        // random loss must not limit inflight: safe values raise the bound in every phase
         if let Some(hi) = &mut self.probing.inflight_hi {
             *hi = (*hi).max(sample.tx_in_flight);
             if matches!(self.mode, Mode::ProbeBw(Phase::Up(_))) {
@@ -230,7 +230,7 @@ impl Bbr3 {
         let Mode::ProbeBw(Phase::Up(slope)) = &mut self.mode else { return };
         let Some(hi) = &mut self.probing.inflight_hi else { return };
         if !ack.sender.is_cwnd_limited || cwnd < *hi {
-            return; // what is not used does not grow
+            return; // an unused bound does not grow
         }
         slope.acks += ack.acked;
         *hi += slope.acks / slope.acks_per_increment;
@@ -240,7 +240,7 @@ impl Bbr3 {
         }
     }
 
-    /// Begins to probe if it is time; true if it did.
+    /// Starts to probe if it is due; returns whether it did.
     fn check_time_to_probe(&mut self, timer: ProbeTimer, ack: &Ack<'_>, now: Time) -> bool {
         let signals = &self.signals;
         let have_marks_ceased = self.is_ecn_eligible
@@ -319,7 +319,7 @@ impl Bbr3 {
         }
     }
 
-    /// STARTUP saw too many losses or marks: the pipe is full at what was delivered.
+    /// STARTUP saw too many losses or marks: the pipe is full at the delivered inflight.
     pub(super) fn handle_queue_too_high_in_startup(&mut self) {
         self.full_bw.is_reached = true;
         let bdp = self.inflight(self.max_bw.get(), Gain::UNIT);

@@ -1,13 +1,13 @@
-//! What the sender knew when it sent each packet that is still unacknowledged.
+//! Sender state at the time each unacknowledged packet was sent.
 
 use std::collections::VecDeque;
 
-/// The books when a packet left (`tcp_skb_cb.tx` of BBR version 3's kernel).
+/// Counters when a packet was sent (`tcp_skb_cb.tx` of BBR version 3's kernel).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AtSend {
-    /// Packets in flight, this one included.
+    /// Packets in flight, including this one.
     pub(super) inflight: u64,
-    /// Lost since the start.
+    /// Packets lost since the start.
     pub(super) lost: u64,
     /// Delivered with a mark since the start.
     pub(super) delivered_ce: u64,
@@ -32,7 +32,7 @@ impl Flight {
         }
         let Some(i) = seq.checked_sub(self.first) else { return };
         if i > self.records.len() as u64 {
-            self.records.clear(); // numbers jumped: what was sent before is unknown
+            self.records.clear(); // numbers jumped: packets sent before are unknown
             self.first = seq;
         }
         match self.records.get_mut((seq - self.first) as usize) {

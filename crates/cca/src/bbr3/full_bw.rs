@@ -3,12 +3,12 @@
 use super::Sample;
 use crate::bbr::{Bandwidth, FULL_BW_ROUNDS, FULL_BW_THRESH, Gain};
 
-/// Has bandwidth stopped growing?
+/// Detects that bandwidth has stopped growing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FullBw {
     bandwidth: Bandwidth,
     rounds: u32,
-    /// Since the last restart.
+    /// Whether it has since the last restart.
     pub(super) is_now: bool,
     /// Ever.
     pub(super) is_reached: bool,

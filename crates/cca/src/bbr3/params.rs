@@ -1,14 +1,14 @@
-//! What can be set in BBR version 3, and which values are possible.
+//! Parameters of BBR version 3 and their valid values.
 
 use crate::BuildError;
 use fairweir_units::Dur;
 use serde::{Deserialize, Serialize};
 
-/// What can be set. The defaults are the kernel's of google/bbr, branch v3.
+/// Parameters. The defaults are those of the kernel, google/bbr, branch v3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// cwnd is at least so many packets, for hosts that send in batches.
+    /// Minimum cwnd in packets, for hosts that send in batches.
     pub quanta_pkts: u64,
     /// Pacing gain of STARTUP.
     pub startup_pacing_gain: f64,
@@ -16,34 +16,34 @@ pub struct Params {
     pub startup_cwnd_gain: f64,
     /// cwnd gain of PROBE_BW; a quarter more in its UP phase.
     pub cwnd_gain: f64,
-    /// Pacing stays so much below the bandwidth, percent.
+    /// Percentage by which pacing stays below the bandwidth.
     pub pacing_margin_percent: u32,
-    /// Part of the packets in flight whose loss says that inflight is too high.
+    /// Fraction of packets in flight whose loss indicates that inflight is too high.
     pub loss_thresh: f64,
-    /// Cut of the bounds on loss.
+    /// Reduction of the bounds on loss.
     pub beta: f64,
     /// Part of inflight_hi left free while cruising.
     pub headroom: f64,
     /// Shortest wall-clock wait between probes.
     #[serde(with = "crate::quantity")]
     pub probe_wait: Dur,
-    /// A random part of up to this comes on top.
+    /// Maximum random addition to it.
     #[serde(with = "crate::quantity")]
     pub probe_wait_random: Dur,
-    /// Probe at the latest after so many rounds, as a Reno flow of that window would.
+    /// Maximum number of rounds until the next probe, as a Reno flow of that window would take.
     pub probe_max_rounds: u64,
-    /// How long the smallest RTT is believed.
+    /// Time after which the minimum RTT expires.
     #[serde(with = "crate::quantity")]
     pub min_rtt_window: Dur,
-    /// PROBE_RTT comes when no smaller RTT was seen for so long.
+    /// Time without a smaller RTT sample after which PROBE_RTT starts.
     #[serde(with = "crate::quantity")]
     pub probe_rtt_interval: Dur,
-    /// How long PROBE_RTT lasts; `0s` never probes.
+    /// Duration of PROBE_RTT; `0s` disables it.
     #[serde(with = "crate::quantity")]
     pub probe_rtt_duration: Dur,
     /// cwnd in PROBE_RTT, as a part of the BDP.
     pub probe_rtt_cwnd_gain: f64,
-    /// React to marks, where min_rtt is at most `ecn_max_rtt`.
+    /// Whether to respond to marks, if min_rtt is at most `ecn_max_rtt`.
     pub ecn: bool,
     /// Marks mean a shallow queue only on paths this short.
     #[serde(with = "crate::quantity")]

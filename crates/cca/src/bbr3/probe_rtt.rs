@@ -1,4 +1,4 @@
-//! min_rtt of BBR version 3, and PROBE_RTT, which measures it anew.
+//! min_rtt of BBR version 3, and PROBE_RTT, which remeasures it.
 
 use super::{AckPhase, Bbr3, Mode, ShortTerm};
 use crate::bbr::{ProbeRtt, Step, cwnd_to_restore};
@@ -11,7 +11,7 @@ impl Bbr3 {
             self.is_idle_restart = false;
             return;
         }
-        // Without a sample there is nothing to expire: flows start at any time.
+        // Without a sample nothing can expire: flows start at any time.
         let has_probe_expired =
             self.probe_rtt_min != Dur::MAX && cx.now.since(self.probe_rtt_min_stamp) > self.params.probe_rtt_interval;
         if let Some(rtt) = ack.rtt

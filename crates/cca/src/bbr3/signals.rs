@@ -2,18 +2,18 @@
 
 use crate::bbr::{Bandwidth, Gain};
 
-/// What the last round delivered, and whether it saw loss or marks.
+/// Deliveries of the last round, and whether it had loss or marks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
-    /// Largest sample of the round.
+    /// Maximum bandwidth sample of the round.
     pub(super) bw_latest: Bandwidth,
-    /// Most packets delivered over a sample of the round.
+    /// Maximum packets delivered over a sample of the round.
     pub(super) inflight_latest: u64,
     pub(super) loss_in_round: bool,
     pub(super) ecn_in_round: bool,
     pub(super) loss_in_cycle: bool,
     pub(super) ecn_in_cycle: bool,
-    /// The loss round ends when a packet is delivered that was sent after so many were.
+    /// `delivered` at which the loss round ends: it ends when a packet sent after that is delivered.
     pub(super) loss_round_delivered: u64,
     pub(super) is_loss_round_start: bool,
     /// ACKs of this round that declared losses.
@@ -26,7 +26,7 @@ impl Signals {
         Signals { loss_round_delivered: 1, ..Signals::default() }
     }
 
-    /// Forgets loss, marks and deliveries: probing is over.
+    /// Resets loss, marks and deliveries when probing is over.
     pub(super) fn reset(&mut self) {
         *self = Signals {
             loss_round_delivered: self.loss_round_delivered,
@@ -36,9 +36,9 @@ impl Signals {
         };
     }
 
-    /// A packet was lost; `delivered` packets so far.
+    /// Records a packet loss; `delivered` is the count of packets so far.
     pub(super) fn note_loss(&mut self, delivered: u64) {
-        // the whole round after the first loss shows what the path still carries
+        // the whole round after the first loss shows what the path still delivers
         if !self.loss_in_round {
             self.loss_round_delivered = delivered;
         }
@@ -47,7 +47,7 @@ impl Signals {
     }
 }
 
-/// Bounds for now: what loss and marks say while not probing. Absent: no bound.
+/// Short-term bounds from loss and marks outside probing. `None`: no bound.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShortTerm {
     pub(super) bw_lo: Option<Bandwidth>,
@@ -55,13 +55,14 @@ pub(super) struct ShortTerm {
 }
 
 impl ShortTerm {
-    /// A round with loss or marks ends: `ecn_cut` is what marks leave of inflight, if there were any.
+    /// Adapts after a round with loss or marks: `ecn_cut` is the fraction of inflight that remains after marks, if
+    /// there were any.
     pub(super) fn adapt(&mut self, signals: &Signals, max_bw: Bandwidth, cwnd: u64, beta: Gain, ecn_cut: Option<Gain>) {
         let ecn_inflight_lo = ecn_cut.map(|cut| cut.of(*self.inflight_lo.get_or_insert(cwnd)));
         if signals.loss_in_round {
             let left = beta.complement();
             let bw_lo = self.bw_lo.unwrap_or(max_bw);
-            // never below what the round delivered: the path carries that
+            // never below the round's delivery rate, which the path has just sustained
             self.bw_lo = Some(signals.bw_latest.max(bw_lo.scaled(left)).max(Bandwidth::SMALLEST));
             let inflight_lo = self.inflight_lo.unwrap_or(cwnd);
             self.inflight_lo = Some(signals.inflight_latest.max(left.of(inflight_lo)));
@@ -101,7 +102,7 @@ impl EcnAlpha {
         Some(ratio)
     }
 
-    /// 1 - alpha/3: what marks leave of inflight (`bbr_ecn_factor`).
+    /// 1 - alpha/3: the fraction of inflight that remains after marks (`bbr_ecn_factor`).
     pub(super) fn cut(&self) -> Gain {
         Gain::from_f64(1.0 - self.alpha as f64 / (3 * EcnAlpha::UNIT) as f64)
     }

@@ -44,8 +44,8 @@ fn the_modes_come_in_order_and_the_cycle_turns() {
 
 #[test]
 fn one_percent_loss_leaves_four_fifths() {
-    // every round has a loss, so bw_lo follows what is delivered, 2 % less each round, until the next probe: the longer
-    // the round trip, the fewer rounds that is
+    // every round has loss, so bw_lo follows the delivered rate, 2 % less each round, until the next probe: the longer
+    // the round trip, the fewer such rounds
     let mut path = Path::droptail(96, 80, 10);
     path.lose_every = Some(100);
     let mut bench = Bench::of("bbr3", &Value::Null, path);

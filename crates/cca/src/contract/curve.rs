@@ -4,10 +4,10 @@ use crate::math::{exp, ln, pow};
 use fairweir_units::{Dur, Rate};
 use serde::{Deserialize, Serialize};
 
-/// No delay asked for is longer, s: the rate of a flow that sends next to nothing.
+/// Maximum delay of a curve, s: that of a flow that sends almost nothing.
 const MAX_DELAY: f64 = 3600.0;
 
-/// The family of a contract.
+/// Family of contracts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Function {
@@ -15,9 +15,9 @@ pub enum Function {
     Power,
     /// rate = c0 e^(-s/s0): the same factor for the same noise at any rate.
     Exponential,
-    /// rate = c0 ln(s0 / s): ICC's, none left at a delay of s0.
+    /// rate = c0 ln(s0 / s): ICC's, zero at a delay of s0.
     Logarithmic,
-    /// rate = c0 (1 - s/s0): Astraea's, none left at a delay of s0.
+    /// rate = c0 (1 - s/s0): Astraea's, zero at a delay of s0.
     Linear,
 }
 

@@ -8,7 +8,7 @@ fn contract(pkts: u64, params: &Value) -> Contract {
     Contract::new(&start, typed(NAME, params).expect("parameters"))
 }
 
-/// Delay in the queue that `bench` settles at, in packets' transmission times: least and most of 10 s.
+/// Minimum and maximum delay over 10 s in the queue at which `bench` settles, in packets' transmission times.
 fn settled(bench: &mut Bench) -> (f64, f64) {
     bench.run_until(Time::from_nanos(20_000_000_000), |_| ());
     let packet = (MSS / bench.path.rate).as_secs_f64();
@@ -66,7 +66,7 @@ fn by_the_ratio_of_rtts_one_update_reaches_the_fixed_point() {
 
 #[test]
 fn the_other_ratios_are_those_of_the_contract() {
-    // 200 packets over 100 ms are 24 Mbps; the contract 1/s^2 wants 100/144 Mbps at 60 ms and 10 ms at 25 Mbps
+    // 200 packets over 100 ms are 24 Mbps; the contract 1/s^2 gives 100/144 Mbps at 60 ms and 10 ms at 25 Mbps
     let params =
         json!({"c0": "25Mbps", "s0": "10ms", "exponent": 2.0, "largest_step": 1000.0, "dynamics": "rate_ratio"});
     let rate = contract(200, &params).next(0.040, 0.060) / 200.0;

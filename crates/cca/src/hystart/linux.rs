@@ -1,27 +1,27 @@
-//! HyStart as Linux's CUBIC has it: slow start ends at once when a round's ACKs come as a train longer than half an RTT,
-//! or when the round's smallest RTT is well above the smallest of all.
+//! HyStart of Linux's CUBIC: slow start ends when a round's ACKs form a train longer than half an RTT, or when the
+//! round's minimum RTT is well above the overall minimum.
 //!
-//! **Source**: Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011; constants and the
-//! allowance for aggregation are facts of the kernel's `tcp_cubic.c`. **Deviations**: the allowance is its upper bound of
-//! 1 ms, which holds below 262 MB/s of twice the sending rate; RTT samples are those of the whole ACK.
+//! **Source**: Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011; constants and
+//! the allowance for aggregation are those of the kernel's `tcp_cubic.c`. **Deviations**: the allowance is its upper
+//! bound of 1 ms, which holds below 262 MB/s of twice the sending rate; RTT samples are those of the whole ACK.
 
 use crate::Ack;
 use fairweir_units::{Dur, Time};
 
 /// No search below this window, packets.
 const LOW_WINDOW: u64 = 16;
-/// ACKs further apart are not one train.
+/// ACKs further apart than this are separate trains.
 const ACK_DELTA: Dur = Dur::from_millis(2);
-/// What aggregation on the host may add to a train's length.
+/// Time that aggregation on the host may add to a train's length.
 const ACK_DELAY: Dur = Dur::from_millis(1);
-/// RTT samples before a round's smallest is believed.
+/// RTT samples required for a round's minimum.
 const MIN_SAMPLES: u32 = 8;
 /// The rise that counts: an eighth of the smallest RTT, within these bounds.
 const RISE_DIVISOR: u64 = 8;
 const MIN_RISE: Dur = Dur::from_millis(4);
 const MAX_RISE: Dur = Dur::from_millis(16);
 
-/// One search.
+/// State of the search.
 #[derive(Clone, Debug)]
 pub(crate) struct LinuxHyStart {
     /// The round ends when this packet is acknowledged.
@@ -46,7 +46,7 @@ impl LinuxHyStart {
         }
     }
 
-    /// Is slow start over with this ACK?
+    /// Whether slow start ends with this ACK.
     pub(crate) fn is_over(&mut self, ack: &Ack<'_>, cwnd_pkts: u64, now: Time) -> bool {
         let Some(rtt) = ack.rtt else { return false };
         self.min_rtt = self.min_rtt.min(rtt);
@@ -87,7 +87,7 @@ mod tests {
     use crate::{RateSample, Sender};
     use fairweir_units::Bytes;
 
-    /// When, in ms, slow start is over if ACKs of one round come so, each `(ms, RTT in ms)`.
+    /// Time in ms at which slow start ends for ACKs of one round, each `(ms, RTT in ms)`.
     fn end_ms(cwnd_pkts: u64, acks: &[(u64, u64)]) -> Option<u64> {
         let mut search = LinuxHyStart::new();
         let mut sender = Sender::new(Bytes(1500));
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn nine_samples_above_the_smallest_and_a_rise_end_it() {
-        // of 32 ms: 4 ms are the rise that counts
+        // of 32 ms: 4 ms is the threshold
         let end_after = |rise_ms: u64| {
             let mut search = LinuxHyStart { min_rtt: Dur::from_millis(32), ..LinuxHyStart::new() };
             (1..=20).find(|_| search.has_risen(Dur::from_millis(32 + rise_ms)))

@@ -10,19 +10,19 @@ use crate::Ack;
 use fairweir_units::Time;
 use serde::{Deserialize, Serialize};
 
-/// Which search for the end of slow start.
+/// Method to find the end of slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// None: slow start ends with a loss.
+    /// No search: slow start ends with a loss.
     Off,
     /// HyStart++.
     Rfc9406,
-    /// What Linux's CUBIC does.
+    /// HyStart of Linux's CUBIC.
     Linux,
 }
 
-/// A search under way.
+/// A search in progress.
 #[derive(Clone, Debug)]
 pub(crate) enum HyStart {
     PlusPlus(HyStartPlusPlus),

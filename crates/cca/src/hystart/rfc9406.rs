@@ -1,10 +1,10 @@
 //! HyStart++: leave slow start when the round-trip time rises, before packets are lost.
 //!
-//! Per round of slow start keep the smallest RTT. When it exceeds the last round's by a threshold, grow at a quarter of
-//! the speed (conservative slow start) for some rounds; if the RTT falls back meanwhile, the rise was noise and slow start
-//! goes on; otherwise slow start is over.
+//! Per round of slow start record the minimum RTT. When it exceeds the last round's by a threshold, grow at a quarter
+//! of the speed (conservative slow start) for some rounds; if the RTT falls back meanwhile, the rise was noise and slow
+//! start goes on; otherwise slow start is over.
 //!
-//! **Source**: RFC 9406 §4.2. **Deviations**: none for senders that do not pace (the cap of 8 packets per ACK applies).
+//! **Source**: RFC 9406 §4.2. **Deviations**: none for unpaced senders (the cap of 8 packets per ACK applies).
 
 use crate::Ack;
 use fairweir_units::Dur;
@@ -14,16 +14,16 @@ const MIN_RTT_THRESH: Dur = Dur::from_millis(4);
 const MAX_RTT_THRESH: Dur = Dur::from_millis(16);
 /// Part of the last round's RTT that is a rise.
 const MIN_RTT_DIVISOR: u64 = 8;
-/// Samples before a round's smallest RTT is believed.
+/// Samples required for a round's minimum RTT.
 const N_RTT_SAMPLE: u32 = 8;
 /// Growth in conservative slow start is divided by this.
 const CSS_GROWTH_DIVISOR: u64 = 4;
 /// Rounds of conservative slow start.
 const CSS_ROUNDS: u32 = 5;
-/// Packets that one ACK may add where nothing paces.
+/// Maximum packets that one ACK may add without pacing.
 const L: u64 = 8;
 
-/// Where the search for the end of slow start stands.
+/// State of the search for the end of slow start.
 #[derive(Clone, Debug)]
 enum Phase {
     SlowStart,

@@ -1,4 +1,4 @@
-//! The least delay of the last minutes, and of the last samples (RFC 6817 §2.4.2).
+//! The minimum delay of the last minutes, and of the last samples (RFC 6817 §2.4.2).
 
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
@@ -6,23 +6,23 @@ use std::collections::VecDeque;
 /// Width of a bucket of the history.
 const MINUTE: Dur = Dur::from_secs(60);
 
-/// The least delay of some minutes, in buckets of one.
+/// The minimum delay of some minutes, in one-minute buckets.
 #[derive(Clone, Debug)]
 pub(crate) struct BaseDelay {
-    /// Least delay of each minute, the newest last; never more than `minutes`.
+    /// Minimum delay of each minute, the newest last; at most `minutes`.
     buckets: VecDeque<Dur>,
     minutes: usize,
-    /// Number of the newest minute.
+    /// Index of the newest minute.
     minute: u64,
 }
 
 impl BaseDelay {
-    /// A history of `minutes`.
+    /// Creates a history of `minutes`.
     pub fn new(minutes: u32) -> BaseDelay {
         BaseDelay { buckets: VecDeque::new(), minutes: minutes as usize, minute: 0 }
     }
 
-    /// A sample at `now`.
+    /// Adds a sample at `now`.
     pub fn add(&mut self, now: Time, delay: Dur) {
         let minute = now.as_nanos() / MINUTE.as_nanos();
         match self.buckets.back_mut() {
@@ -37,13 +37,13 @@ impl BaseDelay {
         }
     }
 
-    /// The least delay; zero before the first sample.
+    /// The minimum delay; zero before the first sample.
     pub fn least(&self) -> Dur {
         self.buckets.iter().copied().min().unwrap_or(Dur::ZERO)
     }
 }
 
-/// The least of the last samples.
+/// The minimum of the last samples.
 #[derive(Clone, Debug)]
 pub(crate) struct Latest {
     samples: VecDeque<Dur>,
@@ -51,12 +51,12 @@ pub(crate) struct Latest {
 }
 
 impl Latest {
-    /// Of `most` samples.
+    /// Creates a filter over `most` samples.
     pub fn new(most: u32) -> Latest {
         Latest { samples: VecDeque::new(), most: most as usize }
     }
 
-    /// A sample.
+    /// Adds a sample.
     pub fn add(&mut self, delay: Dur) {
         self.samples.push_back(delay);
         if self.samples.len() > self.most {
@@ -64,7 +64,7 @@ impl Latest {
         }
     }
 
-    /// The least of them; zero before the first.
+    /// The minimum of the samples; zero before the first.
     pub fn least(&self) -> Dur {
         self.samples.iter().copied().min().unwrap_or(Dur::ZERO)
     }

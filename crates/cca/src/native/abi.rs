@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 
 /// `TCP_INFINITE_SSTHRESH`.
 pub(super) const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
-/// No pacing: what `sk_pacing_rate` is until an algorithm sets it.
+/// No pacing: the value of `sk_pacing_rate` until an algorithm sets it.
 pub(super) const UNPACED: c_ulong = c_ulong::MAX;
 /// `SK_PACING_NEEDED`.
 pub(super) const PACING_NEEDED: u32 = 1;

@@ -1,9 +1,9 @@
 //! Drives an algorithm in C as a [`Controller`]: fills the kernel's fields, calls the hooks in the kernel's order,
 //! reads the decisions back.
 //!
-//! The order is that of `tcp_ack` and `tcp_enter_loss`: ssthresh() once an episode, set_state(), pkts_acked(),
-//! in_ack_event(), then cong_control() or, outside a reduction, cong_avoid(). On a timeout cwnd becomes what is in flight
-//! plus one before the state becomes Loss.
+//! The order is that of `tcp_ack` and `tcp_enter_loss`: ssthresh() once per episode, set_state(), pkts_acked(),
+//! in_ack_event(), then cong_control() or, outside a reduction, cong_avoid(). On a timeout cwnd becomes what is in
+//! flight plus one before the state becomes Loss.
 //!
 //! **Deviations from Linux**: ssthresh() and set_state() of an episode come before pkts_acked() of the ACK that starts
 //! it, not after. In a reduction snd_cwnd is ssthresh at once: proportional rate reduction is the transport's. The
@@ -21,7 +21,7 @@ use serde_json::Value;
 use std::ffi::c_long;
 use std::fmt;
 
-/// Hosts booted at most so long before the run, ns (2^46 ns = 19.5 hours): their monotonic clocks differ.
+/// Hosts booted at most this long before the run, ns (2^46 ns = 19.5 hours): their monotonic clocks differ.
 const BOOT_BITS: u32 = 46;
 
 /// An algorithm in C on one connection.
@@ -31,14 +31,14 @@ pub(super) struct NativeController {
     enter: Option<Hook>,
     /// The connection as C sees it. It points into `params`.
     tp: Box<TcpSock>,
-    /// What `cc_params(sk)` reads; boxed, so that it stays where it is.
+    /// The parameters that `cc_params(sk)` reads; boxed, so that their address is stable.
     _params: Box<[u64]>,
     mss: u64,
-    /// How long before the run this host booted, ns.
+    /// Time between the host's boot and the run, ns.
     uptime_ns: u64,
 }
 
-// SAFETY: the only pointers are to code, to constants and to the controller's own boxes; C keeps none to any of them.
+// SAFETY: the only pointers are to code, to constants and to the controller's own boxes; C stores none of them.
 unsafe impl Send for NativeController {}
 
 impl fmt::Debug for NativeController {
@@ -53,7 +53,7 @@ fn micros(d: Dur) -> u32 {
 }
 
 impl NativeController {
-    /// A connection that starts.
+    /// Creates the state of a new connection.
     ///
     /// # Errors
     /// If the algorithm refuses `params`.
@@ -92,8 +92,8 @@ impl NativeController {
 
     fn initialise(&mut self) {
         if let Some(init) = self.ops.init {
-            // SAFETY: as for every hook here: C compiled against bpf/tcp.h gets the connection it was compiled for,
-            // which nothing else refers to meanwhile.
+            // SAFETY: as for every hook here: C compiled against bpf/tcp.h receives the connection type it was compiled
+            // for, which nothing else accesses during the call.
             unsafe { init(&mut *self.tp) }
         }
     }
@@ -112,7 +112,7 @@ impl NativeController {
         }
     }
 
-    /// The transport's books in the kernel's fields.
+    /// The transport's state in the kernel's fields.
     #[inline]
     fn fill(&mut self, sender: &Sender, now: Time) {
         self.set_clock(now);
@@ -253,7 +253,8 @@ impl Controller for NativeController {
             self.set_state(loss.sender.ca_state);
             return;
         }
-        // tcp_enter_loss: a timeout within an episode, or after another that brought nothing, reduces no further.
+        // tcp_enter_loss: a timeout within an episode, or after another one without progress, causes no further
+        // reduction.
         let is_new = self.tp.icsk.icsk_ca_state <= CaState::Disorder as u8
             || self.tp.snd_una.wrapping_sub(self.tp.high_seq) as i32 >= 0;
         if is_new {

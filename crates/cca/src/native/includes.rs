@@ -1,6 +1,7 @@
-//! What a compiler may show of a user's source: nothing of files that are neither beside it nor headers.
+//! Limits what a compiler may disclose from a user's source: no lines of files that are neither in its directory nor
+//! headers.
 //!
-//! A source may come from anybody, and root may compile it. `#include "/etc/shadow"` would put that file's lines into the
+//! A source may be untrusted, and root may compile it. `#include "/etc/shadow"` would put that file's lines into the
 //! compiler's messages, and so would `#line 1 "/etc/shadow"` before an error.
 
 use std::ffi::OsStr;
@@ -8,7 +9,7 @@ use std::io::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where headers of the system and of compilers are, which everybody may read.
+/// Directories of system and compiler headers, which are public.
 const SYSTEM: [&str; 3] = ["/usr", "/opt", "/nix/store"];
 
 /// Lines of a compiler's messages that are shown.
@@ -43,7 +44,7 @@ impl Includes {
     }
 
     fn admits(&self, file: &str) -> bool {
-        // What is not there is not read; what is linked to is what counts.
+        // Nonexistent files are not read; symbolic links are resolved.
         Path::new(file).canonicalize().map_or(true, |path| self.folders.iter().any(|folder| path.starts_with(folder)))
     }
 
@@ -52,7 +53,7 @@ impl Includes {
     pub fn shown(&self, messages: &str) -> String {
         let mut is_ours = true;
         let lines = messages.lines().filter(|line| {
-            // An excerpt is indented and follows the place that it is from: `file:line:column: error: ...`.
+            // An excerpt is indented and follows its location: `file:line:column: error: ...`.
             if !line.starts_with([' ', '\t']) && !line.starts_with(|c: char| c.is_ascii_digit()) {
                 is_ours = line.split(':').next().is_some_and(|file| self.admits(file));
             }

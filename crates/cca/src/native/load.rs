@@ -23,7 +23,7 @@ use std::{fs, slice};
 /// How the path of a source that is to be loaded ends.
 pub const SUFFIX: &str = ".bpf.c";
 
-/// An algorithm in C, compiled and in memory. It stays there: what hooks point to must outlive every controller.
+/// An algorithm in C, compiled and loaded. It is never unloaded, because hooks must outlive every controller.
 #[derive(Clone, Debug)]
 pub struct Loaded(pub(super) Arc<Module>);
 
@@ -68,11 +68,10 @@ impl Loaded {
 
 /// Compiles and loads the source at `path`; the same content at the same place is compiled once a process.
 ///
-/// A source may hold several `struct tcp_congestion_ops`; the one that bears the file's name is taken.
+/// A source may hold several `struct tcp_congestion_ops`; the one with the file's name is used.
 ///
-/// # Errors
-/// [`BuildError::BadSource`] if the file cannot be read, the compiler is missing or refuses it, there is no congestion
-/// controller in it, or it keeps state that flows would share.
+/// # Errors [`BuildError::BadSource`] if the file cannot be read, the compiler is missing or rejects it, it contains no
+/// congestion controller, or it has state shared between flows.
 pub fn load(path: &Path) -> Result<Loaded, BuildError> {
     static CACHE: Mutex<BTreeMap<(PathBuf, Vec<u8>), Loaded>> = Mutex::new(BTreeMap::new());
     let bad = |reason: String, hint: &str| BuildError::BadSource {
@@ -94,7 +93,7 @@ pub fn load(path: &Path) -> Result<Loaded, BuildError> {
     Ok(loaded)
 }
 
-/// Why a source is not taken, and what to do about it.
+/// Why a source is rejected, and what to do about it.
 struct Refusal {
     reason: String,
     hint: &'static str,
@@ -148,7 +147,7 @@ fn compile(source: &Path) -> Result<(Vec<u8>, Library), Refusal> {
         });
     }
     let bytes = fs::read(&output)?;
-    // SAFETY: the file was just made from the user's source; running its code is what the user asked for.
+    // SAFETY: the file was just compiled from the user's source; running its code is what the user asked for.
     let library = unsafe { Library::open(Some(&output), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| Refusal {
         reason: format!("the compiled object does not load: {e}"),
         hint: "is the temporary directory mounted noexec? TMPDIR names another",
@@ -232,8 +231,8 @@ fn take(source: &Path, (bytes, library): (Vec<u8>, Library)) -> Result<Module, R
         reason,
         hint: "the kernel demands ssthresh, undo_cwnd and one of cong_avoid and cong_control",
     })?;
-    // Sources against the kernel's own headers use helpers that are not told which flow is meant (bpf/compat).
-    // SAFETY: the symbol is defined by our header alone, with this type.
+    // Sources against the kernel's own headers use helpers without an argument for the flow (bpf/compat). SAFETY: the
+    // symbol is defined by our header alone, with this type.
     module.enter = unsafe { library.get::<Hook>(b"cc_enter") }.ok().map(|symbol| *symbol);
     Ok(module)
 }

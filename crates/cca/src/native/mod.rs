@@ -1,8 +1,8 @@
-//! The native door to `bpf/`: kernel C, compiled by the host's C compiler, driven as a
+//! The native interface to `bpf/`: kernel C, compiled by the host's C compiler, driven as a
 //! [`Controller`](crate::Controller).
 //!
-//! The build compiles what `bpf/` holds ([`ALGORITHMS`]); [`load()`] compiles a user's source the same way while the
-//! program runs. This module is the only one of the crate with `unsafe`: it calls C.
+//! The build compiles the sources in `bpf/` ([`ALGORITHMS`]); [`load()`] compiles a user's source the same way while
+//! the program runs. This module is the only one of the crate with `unsafe`: it calls C.
 #![allow(unsafe_code)]
 
 mod abi;
@@ -31,7 +31,7 @@ pub fn source(name: &str) -> Option<(&'static str, &'static str)> {
     list::BUILTIN.iter().find(|b| b.name == name).map(|b| (b.file, b.text))
 }
 
-/// What the build found in `bpf/`.
+/// Algorithms that the build found in `bpf/`.
 mod list {
     use super::abi::{RawOps, RawParam};
     use super::controller::NativeController;
@@ -52,7 +52,7 @@ mod list {
         }
     }
 
-    /// An algorithm and where it comes from.
+    /// An algorithm and its source.
     pub(super) struct Builtin {
         pub(super) name: &'static str,
         pub(super) file: &'static str,

@@ -11,7 +11,7 @@ use std::ffi::{CStr, c_char};
 pub(super) struct Module {
     pub(super) name: String,
     pub(super) ops: &'static RawOps,
-    /// Is to be told which flow's hook comes next.
+    /// Sets the flow of the next hook.
     pub(super) enter: Option<Hook>,
     params: Vec<Param>,
 }
@@ -74,7 +74,7 @@ impl Module {
 /// The row's strings must be C strings.
 unsafe fn read_row(row: &RawParam) -> Result<Param, String> {
     let text = |s: *const c_char| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let s = unsafe { CStr::from_ptr(s) };
         s.to_str().map(str::to_owned).map_err(|_| "a parameter's name or line of documentation is not UTF-8".to_owned())
     };

@@ -35,7 +35,7 @@ pub(super) struct Param {
 }
 
 impl Param {
-    /// `raw` as people write it.
+    /// `raw` in the parameter's unit.
     fn show(&self, raw: u64) -> Value {
         match self.unit {
             Unit::Number | Unit::Packets => raw.into(),
@@ -46,7 +46,7 @@ impl Param {
         }
     }
 
-    /// What the hooks read for `value`, or why it cannot be that.
+    /// The value that hooks read for `value`, or an error.
     fn read(&self, value: &Value) -> Result<u64, String> {
         let wants = |what: &str| format!("`{}` is {what}, not `{value}`", self.name);
         let raw = match self.unit {
@@ -78,7 +78,7 @@ impl Param {
     }
 }
 
-/// A decimal with three digits at most that is read back as `raw` (0.98, not 0.9799957275390625), or else the exact one.
+/// A decimal with at most three digits that parses to `raw` (0.98, not 0.9799957275390625), or else the exact one.
 fn shortest_decimal(raw: u64) -> f64 {
     let exact = raw as f64 / FRACTION_UNITS;
     let decimals = [1.0, 1e1, 1e2, 1e3].map(|power: f64| (exact * power).round() / power);
@@ -91,7 +91,7 @@ pub(super) fn defaults(table: &[Param]) -> Value {
     Value::Object(all.collect::<Map<String, Value>>())
 }
 
-/// The numbers for `params` (an object, or null), in the table's order; what is absent takes its default.
+/// The numbers for `params` (an object, or null), in the table's order; absent ones have their default.
 ///
 /// # Errors
 /// On an unknown key, and on a value that is of the wrong kind or out of range.

@@ -1,13 +1,13 @@
-//! Replays what the kernel's build of an algorithm recorded (`bpf/record.h`) in the native build of the same source, and
+//! Replays the records of an algorithm's kernel build (`bpf/record.h`) in the native build of the same source, and
 //! compares their decisions hook by hook.
 //!
-//! Before each hook the connection's fields are set to what the kernel's program read; the algorithm's private state is
-//! the native build's own from init on. So a difference in any decision, or in the state behind it, is seen at the hook
-//! that made it.
+//! Before each hook the connection's fields are set to the values that the kernel's program read; from init on, the
+//! algorithm's private state is that of the native build. So a difference in a decision or in the state is detected at
+//! the hook that caused it.
 //!
-//! Linux calls hooks before init, since a connection's SYN is acknowledged before it is a connection, and once more after
-//! it has cleared the private state of one that is reset. Those calls are counted, not compared; what they leave in the
-//! private state is init's to deal with, and taken from its record.
+//! Linux calls hooks before init, since a SYN is acknowledged before the connection is established, and once more after
+//! clearing the private state of a connection that is reset. Those calls are counted, not compared; the private state
+//! that they leave is taken from init's record.
 
 mod format;
 #[cfg(test)]
@@ -22,16 +22,16 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Where the two builds part.
+/// A difference between the two builds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The flow, by the recorder's number.
     pub flow: u32,
-    /// Which of the flow's records.
+    /// Number of the flow's record.
     pub seq: u64,
     /// The hook that was called.
     pub hook: Hook,
-    /// What differs: a field of the socket, a word of the private state, or what the hook returned.
+    /// What differs: a field of the socket, a word of the private state, or the hook's return value.
     pub field: String,
     /// Its value in the kernel.
     pub kernel: u64,
@@ -46,14 +46,14 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What was compared so far.
+/// Counts of compared records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Flows of which there are records.
+    /// Flows with records.
     pub flows: u64,
-    /// Calls of hooks whose outcome is the same in both builds.
+    /// Hook calls with the same outcome in both builds.
     pub hooks: u64,
-    /// Of those: calls that stand for an ACK (cong_control, or cong_avoid).
+    /// Of those, calls for an ACK (cong_control or cong_avoid).
     pub acks: u64,
     /// Records that were lost on the way. A flow's comparison ends at its first lost record.
     pub lost: u64,
@@ -63,12 +63,13 @@ pub struct Tally {
     pub skipped: u64,
 }
 
-/// A record that is none.
+/// A malformed record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a record of a hook: {0}")]
 pub struct Malformed(String);
 
-/// The comparison of a stream of records with the native build, whose C runs in this process: a trap in it is the process's.
+/// The comparison of a stream of records with the native build, whose C runs in this process: a trap in it ends the
+/// process.
 #[derive(Debug)]
 pub struct Replay {
     native: Loaded,
@@ -82,12 +83,12 @@ struct Flow {
     tp: Box<TcpSock>,
     params: Box<[u64]>,
     next_seq: u64,
-    /// The state is the kernel's: no record was lost, none differed.
+    /// Whether the state equals the kernel's: no record was lost, none differed.
     is_whole: bool,
     has_started: bool,
 }
 
-// SAFETY: the only pointer is to the flow's own parameters, and is set anew before each hook.
+// SAFETY: the only pointer is to the flow's own parameters, and is set before each hook.
 unsafe impl Send for Flow {}
 
 impl Replay {
@@ -96,20 +97,19 @@ impl Replay {
         Replay { native, flows: BTreeMap::new(), tally: Tally::default(), difference: None }
     }
 
-    /// What was compared so far.
+    /// Returns the counts so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// The first difference, if there is one.
+    /// Returns the first difference, if any.
     pub fn difference(&self) -> Option<&Difference> {
         self.difference.as_ref()
     }
 
     /// Takes the next record of the stream.
     ///
-    /// # Errors
-    /// If the bytes are not what `bpf/record.h` describes.
+    /// # Errors If the bytes do not have the format of `bpf/record.h`.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let view = format::view(bytes).map_err(Malformed)?;
         let head = match &view {
@@ -132,7 +132,8 @@ impl Replay {
                 if hook == Hook::Init {
                     flow.start(&record);
                 } else if record.before.icsk_ca_priv.iter().all(|word| *word == 0) {
-                    // No state: none yet, or none any more (tcp_disconnect). Or the algorithm has none, or all zero.
+                    // The state is empty: before init, after tcp_disconnect, or because the algorithm has none or all
+                    // zero.
                     flow.has_started &= flow.tp.icsk.icsk_ca_priv.iter().all(|word| *word == 0);
                 }
                 if !(flow.is_whole && flow.has_started) {
@@ -168,7 +169,7 @@ impl Flow {
         self.is_whole = true;
     }
 
-    /// Parameters come within a hook, before its record.
+    /// Parameters are recorded within a hook, before its record.
     fn take_params(&mut self, params: &Params) -> Result<(), Malformed> {
         let known = self.params.len();
         if params.words as usize != known {
@@ -178,7 +179,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Calls `hook` on the connection as the kernel's program found it; what it returned, if it does.
+    /// Calls `hook` with the connection's recorded state; returns its return value, if any.
     fn call(&mut self, native: &Loaded, hook: Hook, record: &Record) -> u32 {
         self.tp.icsk.sk.cc_param_values = self.params.as_ptr();
         self.tp.icsk.sk.cc_now = record.now_ns;
@@ -188,8 +189,8 @@ impl Flow {
         set_decision(&mut self.tp, &record.before);
         let ops = native.0.ops;
         let tp: *mut TcpSock = &mut *self.tp;
-        // SAFETY: C compiled against bpf/tcp.h gets the connection it was compiled for, which nothing else refers to
-        // meanwhile; a hook that it does not have is not called.
+        // SAFETY: C compiled against bpf/tcp.h receives the connection type it was compiled for, which nothing else
+        // accesses during the call; a hook that it does not have is not called.
         unsafe {
             if let Some(enter) = native.0.enter {
                 enter(tp);
@@ -245,7 +246,7 @@ impl Flow {
     }
 }
 
-/// What a hook may read and not write.
+/// Sets the fields that a hook only reads.
 fn set_socket(tp: &mut TcpSock, s: &Socket) {
     tp.icsk.sk.sk_max_pacing_rate = s.sk_max_pacing_rate;
     tp.icsk.icsk_ca_state = s.icsk_ca_state as u8;
@@ -280,7 +281,7 @@ fn set_socket(tp: &mut TcpSock, s: &Socket) {
     tp.ecn_flags = s.ecn_flags as u8;
 }
 
-/// What a hook may write, but for the private state: the transport writes it too.
+/// Sets the fields that a hook may write, except the private state: the transport writes them too.
 fn set_decision(tp: &mut TcpSock, d: &Decision) {
     tp.icsk.sk.sk_pacing_rate = d.sk_pacing_rate;
     tp.icsk.sk.sk_pacing_status = d.sk_pacing_status;

@@ -1,4 +1,4 @@
-//! Directories for what is compiled while the program runs.
+//! Temporary directories for compilation at run time.
 
 use std::fs::{self, DirEntry};
 use std::path::Path;
@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 /// How the directories' names begin; the process that made one follows.
 const PREFIX: &str = "fairweir-";
-/// Younger ones are left alone: in a container that shares the directory, the process has another number.
+/// Younger directories are not removed: in a container that shares the directory, the process has another id.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
-/// A directory that is gone when the value is dropped. What killed processes left behind goes with this call.
+/// Creates a directory that is removed when the value is dropped. Also removes those left by killed processes.
 ///
 /// # Errors
 /// If the temporary directory cannot be written.
@@ -20,7 +20,7 @@ pub fn scratch() -> io::Result<TempDir> {
     tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", process::id())).tempdir()
 }
 
-/// Removes from `directory` what processes made that are no more. It may be another's: then it stays.
+/// Removes from `directory` the subdirectories of processes that have ended, except those of other users.
 fn sweep(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     entries.flatten().filter(is_left_behind).for_each(|entry| drop(fs::remove_dir_all(entry.path())));
@@ -53,7 +53,7 @@ mod tests {
             File::open(&path).unwrap().set_modified(SystemTime::now() - Duration::from_secs(age_s)).unwrap();
             path
         };
-        // Numbers of processes end far below this one.
+        // Process ids are far below this one.
         let dead = u32::MAX;
         let swept = make(&format!("fairweir-{dead}-a"), 120);
         let kept = [

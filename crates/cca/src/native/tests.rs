@@ -1,4 +1,5 @@
-//! The door itself: the kernel's order of calls, users' sources, refusals; and each algorithm's formulas, ACK by ACK.
+//! The native interface: the kernel's order of calls, users' sources, rejections; and each algorithm's formulas, ACK by
+//! ACK.
 
 use super::abi::{RawOps, TcpSock};
 use super::controller::NativeController;
@@ -18,7 +19,7 @@ fn start() -> Start {
     Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 7 }
 }
 
-/// One connection, events by hand.
+/// One connection with events set by the test.
 struct Hand {
     cc: Box<dyn Controller>,
     sender: Sender,
@@ -41,7 +42,7 @@ impl Hand {
     fn ssthresh(&self) -> Option<u64> {
         self.cc.ssthresh().filter(|s| *s != Bytes::MAX).map(|s| s.packets(MSS))
     }
-    /// A window of packets leaves.
+    /// Sends a window of packets.
     fn send(&mut self) {
         self.sender.snd_nxt = self.sender.snd_una + self.cwnd();
     }
@@ -88,7 +89,7 @@ impl Hand {
     }
 }
 
-/// A source in a directory that is gone with the value.
+/// A source in a directory that is removed when the value is dropped.
 struct Source {
     _directory: tempfile::TempDir,
     path: PathBuf,
@@ -108,7 +109,7 @@ fn refusal(name: &str, text: &str) -> (String, String) {
     }
 }
 
-/// Counts calls in digits of cwnd: what came, in which order, is read off the window.
+/// Counts calls in digits of cwnd, so that the window shows which calls came in which order.
 const RECORDER: &str = r#"
 #include "tcp.h"
 #define RECORDER_PARAMS(P) P(first_pkts, "first", CC_PKTS, 1, 1, 9, "digit to start with")
@@ -160,14 +161,14 @@ fn a_timeout_sets_cwnd_to_what_is_in_flight_plus_one_and_reduces_once() {
     assert_eq!(hand.cwnd(), 2, "slow start in Loss");
 }
 
-/// An answer that never came: what stood on the stack in its place.
+/// Return value of a call that was skipped: whatever was on the stack.
 unsafe extern "C" fn skipped_ssthresh(_: *mut TcpSock) -> u32 {
     0x8110_410b
 }
 
 unsafe extern "C" fn skipped_set_state(_: *mut TcpSock, _: u8) {}
 
-/// The algorithm `name`, of which the kernel skips what is called when an episode starts.
+/// The algorithm `name`; the kernel skips the calls at the start of an episode.
 fn with_skipped_calls(name: &str, is_state_skipped: bool) -> Hand {
     let module: &Module = list::BUILTIN.iter().find(|b| b.name == name).map(|b| &**b.module).expect("it is in bpf/");
     let set_state = if is_state_skipped { Some(skipped_set_state as _) } else { module.ops.set_state };
@@ -188,7 +189,7 @@ fn an_ssthresh_that_the_kernel_skipped_is_made_good() {
             hand.ack(8, 20);
             hand.send();
             hand.lose(cause);
-            // A second timeout that brought nothing is no new episode.
+            // A second timeout without progress is not a new episode.
             if cause == Cause::Timeout {
                 hand.lose(cause);
                 hand.sender.lost_out = 0;
@@ -219,7 +220,7 @@ fn an_rtt_beyond_the_kernels_field_is_the_longest_there_is() {
     }
 }
 
-/// A path whose MTU shrank enters Loss without a loss: the window at the last one says nothing.
+/// A path whose MTU shrank enters Loss without a loss: the window at the last loss is not meaningful.
 #[test]
 fn an_episode_without_a_loss_keeps_ssthresh() {
     let tp = |prior_ssthresh: u32| {
@@ -300,7 +301,7 @@ fn vegas_holds_between_alpha_and_beta_and_steps_by_one_outside() {
     let round = |hand: &mut Hand, rtt_ms: u64| {
         let before = hand.cwnd();
         hand.send();
-        // The round ends when what was outstanding at its start is exceeded.
+        // The round ends when a packet beyond those outstanding at its start is acknowledged.
         for _ in 0..before + 1 {
             hand.ack(1, rtt_ms);
         }
@@ -361,7 +362,7 @@ fn expo_follows_its_curve_by_a_and_b() {
         hand.ack(1, 115);
         assert!((mbps(&hand) - expected).abs() < 1e-4, "{} Mbps, not {expected}", mbps(&hand));
     }
-    // Beyond Rmax the curve goes on: at q = 120 ms 2 Mbps.
+    // Above Rmax the curve continues: at q = 120 ms 2 Mbps.
     for expected in [3.5, 1.75, 2.75, 1.375] {
         hand.now += Dur::from_millis(20);
         hand.ack(1, 140);

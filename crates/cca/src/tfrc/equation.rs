@@ -1,6 +1,6 @@
 //! TCP's throughput as a function of the loss-event rate (RFC 5348 §3.1), with b = 1 and t_RTO = 4 R.
 
-/// Smallest loss rate that the inversion looks at.
+/// Minimum loss rate of the inversion.
 const MIN_LOSS_RATE: f64 = 1e-12;
 
 /// Halvings of the search: far below the resolution of a double.

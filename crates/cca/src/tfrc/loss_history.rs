@@ -12,7 +12,7 @@ fn weight(i: usize, intervals: usize) -> f64 {
 /// The loss events of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct LossHistory {
-    /// Packets from an event to the next, the newest first; at most `weights.len()`.
+    /// Packets between consecutive events, the newest first; at most `weights.len()`.
     closed: VecDeque<f64>,
     /// Packets since the last event, its own included.
     open: f64,
@@ -22,13 +22,13 @@ pub(crate) struct LossHistory {
 }
 
 impl LossHistory {
-    /// Averages `intervals`.
+    /// Creates a history that averages `intervals`.
     pub fn new(intervals: usize) -> LossHistory {
         let weights = (0..intervals).map(|i| weight(i, intervals)).collect();
         LossHistory { closed: VecDeque::new(), open: 0.0, weights, event_sent: None }
     }
 
-    /// So many packets were delivered or lost.
+    /// Counts packets that were delivered or lost.
     #[inline]
     pub fn count(&mut self, packets: u64) {
         self.open += packets as f64;
@@ -47,7 +47,7 @@ impl LossHistory {
         self.event_sent = Some(sent);
     }
 
-    /// p; none before the first event.
+    /// p; `None` before the first event.
     pub fn loss_event_rate(&self) -> Option<f64> {
         if self.closed.is_empty() {
             return None;

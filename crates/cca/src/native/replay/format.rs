@@ -5,7 +5,7 @@ use std::fmt;
 use std::mem::size_of;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// Most parameters that a record holds.
+/// Maximum parameters in a record.
 pub(super) const MAX_PARAMS: usize = 64;
 /// `CC_RECORD_PARAMS`.
 const PARAMS_KIND: u32 = 13;
@@ -31,7 +31,7 @@ pub enum Hook {
 }
 
 impl Hook {
-    /// All of them.
+    /// All hooks.
     pub const ALL: [Hook; 12] = [
         Hook::Ssthresh,
         Hook::CongAvoid,
@@ -65,12 +65,12 @@ impl Hook {
         }
     }
 
-    /// Does it return a number?
+    /// Whether it returns a number.
     pub(super) fn answers(self) -> bool {
         matches!(self, Hook::Ssthresh | Hook::UndoCwnd | Hook::MinTsoSegs | Hook::SndbufExpand)
     }
 
-    /// Is it called for each ACK, to set the window?
+    /// Whether it is called for each ACK, to set the window.
     pub(super) fn is_ack(self) -> bool {
         matches!(self, Hook::CongControl | Hook::CongAvoid)
     }
@@ -203,14 +203,14 @@ pub(super) enum View {
 /// The two ends of a recorded connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Address {
-    /// The sender's.
+    /// The sender's address.
     pub local: SocketAddrV4,
-    /// The receiver's.
+    /// The receiver's address.
     pub remote: SocketAddrV4,
 }
 
 impl Address {
-    /// Whose record this is, if it is a hook's.
+    /// The connection of a hook's record; `None` for other records.
     pub fn of(record: &[u8]) -> Option<Address> {
         let Ok(View::Hook(_, r)) = view(record) else { return None };
         let at = |ip: u32, port: u32| SocketAddrV4::new(Ipv4Addr::from(ip.to_ne_bytes()), port as u16);
@@ -218,7 +218,7 @@ impl Address {
     }
 }
 
-/// What `bytes` record.
+/// Parses a record.
 pub(super) fn view(bytes: &[u8]) -> Result<View, String> {
     let kind = bytes.first_chunk().map(|word| u32::from_ne_bytes(*word)).ok_or("it is empty")?;
     if kind == PARAMS_KIND {
@@ -241,6 +241,6 @@ unsafe fn read<T: Copy>(bytes: &[u8]) -> Result<T, String> {
     if bytes.len() < size_of::<T>() {
         return Err(format!("{} bytes of {}", bytes.len(), size_of::<T>()));
     }
-    // SAFETY: there are enough bytes, and the caller promises that any will do.
+    // SAFETY: there are enough bytes, and the caller guarantees that any value is valid.
     Ok(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
