@@ -1,6 +1,7 @@
-//! How exact the emulator is on this machine: `cargo run --release -p fairweir-emu --example precision [seconds [mbps]]`.
+//! Accuracy of the emulator on this machine: `cargo run --release -p fairweir-emu --example precision [seconds
+//! [mbps]]`.
 //!
-//! The goals (a quiet machine): at 100 Mbps a 99th percentile of the release error of 0.1 ms at most, at 300 Mbps 0.2 ms;
+//! Goals on an idle machine: 99th percentile of the release error at most 0.1 ms at 100 Mbps and 0.2 ms at 300 Mbps;
 //! 900 Mbps of goodput at 1 Gbps in the TSO mode; an added RTT with a median under 0.1 ms and a 99th percentile under
 //! 0.3 ms.
 
@@ -24,7 +25,7 @@ const TSO: PacketMode = PacketMode::Tso { segments: 44 };
 /// Between two reads of a receiver.
 const READ_PAUSE: Duration = Duration::from_millis(2);
 
-/// What a row of the table is about.
+/// One row of the table.
 struct Trial {
     mode: PacketMode,
     mbps: u64,
@@ -67,7 +68,7 @@ fn bulk(trial: &Trial, seconds: u64) -> Result<EmulatorRecord, EmuError> {
             scope.spawn(move || {
                 let (mut stream, _) = listener.accept().expect("the sender connects");
                 let mut buffer = vec![0; 1 << 20];
-                // Nobody waits in `read`: waking up for every packet would cost the emulator more than the packet.
+                // Does not block in `read`: waking up for every packet would cost the emulator more than the packet.
                 while stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
                     thread::sleep(READ_PAUSE);
                 }
@@ -82,7 +83,7 @@ fn bulk(trial: &Trial, seconds: u64) -> Result<EmulatorRecord, EmuError> {
                 setsockopt(&stream, TcpCongestion, &OsString::from(trial.cca)).expect("the kernel has this CCA");
                 let buffer = vec![0; 1 << 18];
                 while Instant::now() < end && stream.write(&buffer).is_ok() {}
-                // What is not sent yet need not be.
+                // Unsent data may be discarded.
                 SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a socket can be told not to linger");
             });
         }
@@ -90,7 +91,7 @@ fn bulk(trial: &Trial, seconds: u64) -> Result<EmulatorRecord, EmuError> {
     running.stop()
 }
 
-/// RTTs of single packets through an otherwise idle path of 100 Mbps and 20 ms, less what the path is to take, µs.
+/// RTTs of single packets through an otherwise idle path of 100 Mbps and 20 ms, less the configured delay, µs.
 ///
 /// The receiver's kernel answers (ICMP echo), and the sender's stamps the answer: no process's wake-up is in it.
 fn pings(count: usize) -> Result<Vec<f64>, EmuError> {

@@ -1,4 +1,4 @@
-//! How exact an emulation was: the histogram of its lateness against its budget.
+//! Accuracy of an emulation: the histogram of its lateness compared with its budget.
 
 use crate::record::{Accuracy, ReleaseError};
 use fairweir_sim::{Config, Histogram};
@@ -9,16 +9,16 @@ const BUDGET_DIVISOR: u64 = 20;
 const SMALLEST_BUDGET: Dur = Dur::from_micros(200);
 const LARGEST_BUDGET: Dur = Dur::from_millis(1);
 
-/// What the 99th percentile of the release error may be if nobody says otherwise.
+/// Default limit on the 99th percentile of the release error.
 pub(crate) fn default_budget(config: &Config) -> Dur {
     let rtprop = config.flows.iter().map(|flow| flow.rtprop).min().unwrap_or(Dur::MAX);
     Dur::from_nanos(rtprop.as_nanos() / BUDGET_DIVISOR).clamp(SMALLEST_BUDGET, LARGEST_BUDGET)
 }
 
-/// Lateness as it is measured.
+/// Measured lateness.
 #[derive(Debug)]
 pub(crate) struct Lateness {
-    /// Release: write less intention.
+    /// Release error: actual minus intended time.
     pub(crate) release: Histogram,
     /// Wake-up: return from sleep less the alarm.
     pub(crate) wake: Histogram,
@@ -31,7 +31,7 @@ impl Lateness {
         Lateness { release: Histogram::new(), wake: Histogram::new(), strays: 0 }
     }
 
-    /// The verdict on it.
+    /// Compares the lateness with the budget.
     pub(crate) fn judge(&self, budget: Dur, mode: &'static str, cpu_fraction: f64, not_granted: &str) -> Accuracy {
         let release_error_us = percentiles(&self.release);
         let budget_us = budget.as_nanos() as f64 / 1e3;

@@ -1,14 +1,13 @@
-//! Every flow has an address pair of its own: addresses tell the flow, in both directions, and carry its route's
-//! metrics.
+//! Every flow has its own address pair, which identifies it in both directions and carries its route's metrics.
 
 use std::net::Ipv4Addr;
 
-/// Receivers listen here.
+/// Port on which receivers listen.
 pub const PORT: u16 = 5001;
 
 /// Addresses used of a block of 256.
 const PER_BLOCK: usize = 250;
-/// Most flows that have an address.
+/// Maximum number of flows that have an address.
 pub const MAX_FLOWS: usize = 256 * PER_BLOCK;
 
 const SENDERS: [u8; 2] = [10, 77];

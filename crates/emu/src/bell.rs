@@ -1,9 +1,8 @@
-//! What the emulator sleeps on, and when it is worth its while.
+//! What the emulator's thread sleeps on, and when sleeping is worthwhile.
 //!
-//! To sleep and wake up costs about as much as to pass a packet on, in a virtual machine more: the timer has to be
-//! programmed and the CPU to be given back. Far below capacity that does not matter and every packet gets a wake-up of
-//! its own; the busier the emulator is, the wider it opens the window ([`Rhythm::grain`]) in which packets leave
-//! together.
+//! Sleeping and waking up costs about as much as forwarding a packet, in a virtual machine more: the timer has to be
+//! programmed and the CPU yielded. Far below capacity this does not matter and every packet gets its own wake-up; the
+//! busier the emulator is, the wider the window ([`Rhythm::grain`]) in which packets are released together.
 
 use crate::EmuError;
 use crate::clock::{monotonic_ns, time_spec};
@@ -15,7 +14,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells the emulator's thread to stop, from another one.
+/// Stops the emulator's thread from another thread.
 #[derive(Debug)]
 pub(crate) struct Stop {
     bell: EventFd,
@@ -40,17 +39,17 @@ impl Stop {
     }
 }
 
-/// What woke the emulator up.
+/// Events that woke the emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Woken {
     /// Packets wait at the first device, and at the second.
     pub(crate) has_packets: [bool; 2],
-    /// It was time, and the alarm is so long past.
+    /// How late the timer fired, if it did.
     pub(crate) late_by: Option<Dur>,
 }
 
 impl Woken {
-    /// Nothing is known: look everywhere.
+    /// No information: check all sources.
     pub(crate) const UNKNOWN: Woken = Woken { has_packets: [true, true], late_by: None };
 }
 
@@ -77,7 +76,7 @@ pub(crate) fn sleep(devices: [&impl AsFd; 2], stop: &Stop, now_ns: u64, alarm_ns
     }
 }
 
-/// The emulator's habits of sleep, learned as it goes.
+/// Adaptive parameters of sleeping.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rhythm {
     /// Median of the time between an alarm and the return from sleep, tracked in small steps.
@@ -90,11 +89,11 @@ pub(crate) struct Rhythm {
 
 impl Rhythm {
     const LAG_STEP_NS: u64 = 100;
-    /// A longer lag is not the timer's but somebody else's work.
+    /// A longer lag is due to other load, not to the timer.
     const LONGEST_LAG_NS: u64 = 40_000;
     const FINEST_GRAIN_NS: u64 = 2_000;
     const COARSEST_GRAIN_NS: u64 = 24_000;
-    /// How long the share of time awake is counted.
+    /// Averaging period of the fraction of time awake, ns.
     const PERIOD_NS: u64 = 5_000_000;
     /// Under SCHED_FIFO the kernel takes a CPU away for 50 ms from who is awake for 95 % of a second. % of the time:
     const BUSY: u64 = 60;
@@ -106,12 +105,12 @@ impl Rhythm {
         Rhythm { lag_ns: 0, grain_ns: Rhythm::FINEST_GRAIN_NS, since_ns: monotonic_ns(), asleep_ns: 0 }
     }
 
-    /// How much too early or too late a packet may leave for company.
+    /// Maximum time by which a packet may be released early or late to share a wake-up.
     pub(crate) fn grain(&self) -> Dur {
         Dur::from_nanos(self.grain_ns)
     }
 
-    /// When to wake up for a packet that is due at `due_ns`; `None` if it is not worth sleeping.
+    /// Time to wake up for a packet due at `due_ns`; `None` if sleeping is not worthwhile.
     pub(crate) fn alarm(&self, now_ns: u64, due_ns: u64) -> Option<u64> {
         if due_ns == u64::MAX {
             return Some(due_ns);
@@ -147,7 +146,7 @@ impl Rhythm {
 mod tests {
     use super::*;
 
-    /// Lives through `periods` in which it is awake for `awake` % of the time.
+    /// Simulates `periods` in which the thread is awake for `awake` % of the time.
     fn live(rhythm: &mut Rhythm, periods: u64, awake: u64) {
         for _ in 0..periods {
             let start = rhythm.since_ns;

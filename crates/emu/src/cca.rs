@@ -1,7 +1,7 @@
-//! What the flows' controllers are in the kernel.
+//! The kernel's controllers for the flows.
 //!
-//! Algorithms of `bpf/` and paths of `.bpf.c` sources are compiled and loaded for the run alone, under names that nobody
-//! else has; other names are the kernel's own.
+//! Algorithms of `bpf/` and paths of `.bpf.c` sources are compiled and loaded for the run only, under unique names;
+//! other names are the kernel's own controllers.
 
 use crate::refusal::Refusal;
 use fairweir_cca::native;
@@ -15,12 +15,12 @@ use std::{fs, io};
 
 /// Congestion controls that can be chosen now, in any network namespace.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// The kernel's own that pace; what it computes for the others is not used.
+/// The kernel's own controllers that pace; the rate it computes for the others is not used.
 const PACED: [&str; 2] = ["bbr", "bbr3"];
-/// What a source writes to switch pacing on.
+/// Field that a source writes to enable pacing.
 const PACING_SWITCH: &str = "sk_pacing_status";
 
-/// The controllers of a scenario's flows, ready to be used. Dropped, they are gone from the kernel.
+/// The controllers of a scenario's flows, loaded. Dropping the value unloads them.
 #[derive(Debug)]
 pub struct Choice {
     flows: Vec<Chosen>,
@@ -29,7 +29,7 @@ pub struct Choice {
 
 #[derive(Debug)]
 enum Chosen {
-    /// The kernel's own, by its name.
+    /// The kernel's own, by name.
     Stock(String),
     /// The one at this place of `loaded`.
     Bpf(usize, Value),
@@ -37,18 +37,17 @@ enum Chosen {
 
 #[derive(Debug)]
 struct Loaded {
-    /// As the scenario names it.
+    /// Name in the scenario.
     name: String,
     cca: Cca,
     is_paced: bool,
 }
 
 impl Choice {
-    /// Finds the controller of each flow, and loads those that are to be loaded; with `is_recorded`, so that they record
-    /// what their hooks do.
+    /// Finds the controller of each flow and loads those in BPF; with `is_recorded`, as programs that record their
+    /// hooks' calls.
     ///
-    /// # Errors
-    /// If there is none of that name, it does not take its parameters, or the kernel refuses it.
+    /// # Errors If a name is unknown, parameters are invalid, or the kernel rejects the controller.
     pub fn of(config: &Config, is_recorded: bool) -> Result<Choice, Refusal> {
         let mut choice = Choice { flows: Vec::new(), loaded: Vec::new() };
         for (index, flow) in config.flows.iter().enumerate() {
@@ -68,7 +67,7 @@ impl Choice {
         Ok(choice)
     }
 
-    /// Loads `name`; gives its place.
+    /// Loads `name` and returns its index.
     fn load(&mut self, name: &str, is_recorded: bool) -> Result<usize, KernelError> {
         let compiled = Source::find(name)?.compile(is_recorded)?;
         let cca = Cca::load(&compiled, &Value::Null)?;
@@ -76,7 +75,7 @@ impl Choice {
         Ok(self.loaded.len() - 1)
     }
 
-    /// What `TCP_CONGESTION` calls flow `flow`'s controller.
+    /// Name of flow `flow`'s controller for `TCP_CONGESTION`.
     pub fn name(&self, flow: usize) -> &str {
         match &self.flows[flow] {
             Chosen::Stock(name) => name,
@@ -84,7 +83,7 @@ impl Choice {
         }
     }
 
-    /// Gives flow `flow`'s fresh socket its congestion control.
+    /// Sets the congestion control of flow `flow`'s new socket.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -96,7 +95,7 @@ impl Choice {
         SockRef::from(&socket).set_tcp_congestion(self.name(flow).as_bytes())
     }
 
-    /// Does flow `flow`'s controller pace?
+    /// Whether flow `flow`'s controller paces.
     pub fn is_paced(&self, flow: usize) -> bool {
         match &self.flows[flow] {
             Chosen::Stock(name) => PACED.contains(&name.as_str()),
@@ -104,7 +103,7 @@ impl Choice {
         }
     }
 
-    /// Those that were loaded, by their names in the scenario.
+    /// The loaded controllers, by their names in the scenario.
     pub(crate) fn loaded(&self) -> impl Iterator<Item = (&str, &Cca)> + Clone {
         self.loaded.iter().map(|loaded| (loaded.name.as_str(), &loaded.cca))
     }
@@ -115,7 +114,8 @@ pub(crate) fn available() -> BTreeSet<String> {
     fs::read_to_string(AVAILABLE).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
-/// Is it ours to load? What stands in `bpf/` goes before a module of the same name: it is what the simulator plays.
+/// Whether it is a BPF controller. Sources in `bpf/` take precedence over kernel modules of the same name: they are
+/// what the simulator runs.
 fn is_bpf(name: &str) -> bool {
     name.ends_with(native::SUFFIX) || native::source(name).is_some()
 }
@@ -127,7 +127,7 @@ fn switches_pacing_on(name: &str) -> bool {
     }
 }
 
-/// Refuses now what the algorithm would refuse when the flow starts.
+/// Rejects parameters that the algorithm would reject when the flow starts.
 fn check_params(source: &Source, index: usize, flow: &FlowSpec) -> Result<(), Refusal> {
     let refused =
         |reason: String| Err(Refusal::new(format!("flow `{}`: {reason}", flow.id)).at(format!("flows.{index}.params")));
@@ -138,7 +138,7 @@ fn check_params(source: &Source, index: usize, flow: &FlowSpec) -> Result<(), Re
     }
 }
 
-/// The kernel's own controller.
+/// Selects the kernel's own controller.
 fn stock(index: usize, flow: &FlowSpec) -> Result<Chosen, Refusal> {
     let available = available();
     if !available.contains(&flow.cca) {
@@ -161,7 +161,7 @@ fn has_params(flow: &FlowSpec) -> bool {
     !flow.params.is_null() && flow.params.as_object().is_none_or(|params| !params.is_empty())
 }
 
-/// A controller's own fault is told at its flow's key, the machine's is not.
+/// Errors of a controller carry its flow's key, those of the machine do not.
 fn refusal(error: &KernelError, index: usize, flow: &FlowSpec) -> Refusal {
     let refusal = Refusal::from(error);
     match error {

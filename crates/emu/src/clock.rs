@@ -4,7 +4,7 @@ use fairweir_units::{Dur, Time};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
-/// A run's clock. Its zero is set once, when the run goes; copies agree.
+/// A run's clock. Its zero is set once, when the run starts; copies share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// `CLOCK_MONOTONIC` at the run's zero, ns.
@@ -33,12 +33,12 @@ pub(crate) fn time_spec(ns: u64) -> TimeSpec {
 }
 
 impl Clock {
-    /// A clock whose zero is now.
+    /// Creates a clock whose zero is now.
     pub fn starting_now() -> Clock {
         Clock::starting_at(monotonic_ns())
     }
 
-    /// A clock whose zero is `zero_ns` of `CLOCK_MONOTONIC`, ns.
+    /// Creates a clock whose zero is `zero_ns` of `CLOCK_MONOTONIC`, ns.
     pub fn starting_at(zero_ns: u64) -> Clock {
         Clock { zero_ns }
     }
@@ -57,7 +57,7 @@ impl Clock {
     /// Sleeps until `at`; returns at once if that is past.
     pub fn sleep_until(self, at: Time) {
         let until = time_spec(self.monotonic_ns(at));
-        // A signal cuts a sleep short: sleep again until the time has come.
+        // A signal interrupts a sleep: repeat until the time is reached.
         while self.now() < at {
             let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until);
         }

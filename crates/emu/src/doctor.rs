@@ -1,4 +1,4 @@
-//! What of the kernel world works on this machine.
+//! Checks which parts of the kernel world work on this machine.
 
 use crate::{Namespace, cca};
 use fairweir_kernel::doctor::Check;

@@ -1,9 +1,9 @@
-//! The emulator: one thread that takes packets out of one namespace, holds them as long as the network would, and hands
-//! them to the other.
+//! The emulator: one thread that reads packets from one namespace, delays them as the configured network does, and
+//! writes them to the other.
 //!
-//! It sleeps until a device has a packet or the next one is due, under SCHED_FIFO on a CPU of its own choice. It does not
-//! spin: under SCHED_FIFO the kernel stalls a loop that does for some 50 ms a second. Writing a packet runs the receiving
-//! TCP before the write returns, so what that TCP answers is read at once, while it is fresh.
+//! It sleeps until a device has a packet or the next one is due, under SCHED_FIFO on a CPU that it chooses. It does not
+//! spin, because the kernel throttles spinning SCHED_FIFO threads for about 50 ms per second. Writing a packet runs the
+//! receiving TCP before the write returns, so its response is read at once.
 
 use crate::accuracy::{Lateness, default_budget};
 use crate::bell::{Rhythm, Stop, Woken, sleep};
@@ -27,11 +27,11 @@ use std::thread::{Builder, JoinHandle};
 
 /// Packets read from a device before the clock is looked at again.
 const READ_BATCH: usize = 16;
-/// How the emulator runs.
+/// Options of the emulator.
 #[derive(Clone, Debug, Default)]
 pub struct EmulatorOptions {
-    /// What the 99th percentile of the release error may be; absent: 1 ms or 5 % of the smallest rtprop, whichever is
-    /// smaller, but no less than 0.2 ms.
+    /// Limit on the 99th percentile of the release error; default: 1 ms or 5 % of the minimum rtprop, whichever is
+    /// smaller, but at least 0.2 ms.
     pub budget: Option<Dur>,
     /// Where the packets' headers go, if anywhere.
     pub capture: Option<CaptureTo>,
@@ -54,8 +54,7 @@ pub struct Running {
 impl Emulator {
     /// Starts the thread that moves the packets of `network`; they wait until [`Running::go`].
     ///
-    /// # Errors
-    /// A scenario that cannot be played, or what the system refuses.
+    /// # Errors A scenario that cannot be run, or a failed system call.
     pub fn start(config: &Config, network: &Network, options: EmulatorOptions) -> Result<Running, EmuError> {
         fairweir_sim::check(config)?;
         let stop = Arc::new(Stop::new()?);
@@ -95,24 +94,24 @@ impl Running {
     pub fn go(&self) -> Clock {
         *self.clock.get_or_init(|| {
             let clock = Clock::starting_now();
-            // Nobody listens if the thread has failed; `stop` tells why.
+            // The receiver is gone only if the thread has failed; `stop` returns the reason.
             let _ = self.go.send(clock);
             clock
         })
     }
 
-    /// Where the emulator runs: what else the caller has to do shall be done elsewhere ([`EmulatorCpu::avoid`]).
+    /// The emulator's CPU, which the caller's other threads should avoid ([`EmulatorCpu::avoid`]).
     pub fn cpu(&self) -> EmulatorCpu {
         self.cpu
     }
 
-    /// Has the emulator ended of itself? It does only when it fails; [`Running::stop`] tells why.
+    /// Whether the emulator has ended by itself, which happens only on failure; [`Running::stop`] returns the reason.
     pub fn has_failed(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Stops the emulator and takes what it measured. What passed after the scenario's duration does not count; a run
-    /// that is stopped sooner is recorded as far as it came.
+    /// Stops the emulator and returns its measurements. Packets after the scenario's duration do not count; a run that
+    /// is stopped earlier is recorded up to that time.
     ///
     /// # Errors
     /// If a device failed.
@@ -157,7 +156,7 @@ struct Worker {
 impl Worker {
     fn run(mut self, go: &Receiver<Clock>) -> Result<EmulatorRecord, EmuError> {
         let not_granted = self.post.take();
-        // The sender is gone only if the emulator was dropped before it went.
+        // The sender is gone only if the emulator was dropped before the start.
         self.clock = go.recv().unwrap_or_else(|_| Clock::starting_now());
         if let Some(tape) = &mut self.tape {
             tape.go();
@@ -210,7 +209,7 @@ impl Worker {
         Ok(woken)
     }
 
-    /// Plays what was to happen inside the network up to `now`.
+    /// Processes events inside the network up to `now`.
     fn catch_up(&mut self, now: Time) {
         while self.recorder.due() <= now {
             let due = self.recorder.due();
@@ -223,7 +222,7 @@ impl Worker {
         }
     }
 
-    /// Writes all packets that are due, and reads what is answered to each.
+    /// Writes all packets that are due, and reads the responses to each.
     fn release_due(&mut self) -> io::Result<()> {
         loop {
             let now = self.clock.now();
@@ -268,7 +267,7 @@ impl Worker {
         }
     }
 
-    /// Takes what waits at a device into the network, up to a batch.
+    /// Reads packets waiting at a device into the network, up to a batch.
     fn read_from(&mut self, direction: Direction) -> io::Result<()> {
         for _ in 0..READ_BATCH {
             let frame = self.frames.take();

@@ -1,4 +1,4 @@
-//! What can go wrong in the kernel world.
+//! Errors of the kernel world.
 
 use fairweir_path::ConfigError;
 use fairweir_units::Hint;
@@ -8,15 +8,15 @@ use std::io;
 /// Why a network could not be made or an emulator not run.
 #[derive(Debug, thiserror::Error)]
 pub enum EmuError {
-    /// The system refused a step.
+    /// A system call failed.
     #[error("{action}: {source}")]
     System {
-        /// What was tried, as `make a network namespace`.
+        /// The attempted action, such as `make a network namespace`.
         action: String,
-        /// Why it failed.
+        /// The cause.
         source: io::Error,
     },
-    /// The scenario asks for what the kernel world cannot do.
+    /// The scenario needs something that the kernel world does not support.
     #[error(transparent)]
     Unsupported(#[from] ConfigError),
     /// The scenario contradicts itself.

@@ -1,4 +1,4 @@
-//! The store of the frames that are in the network, whose memory is used again and again.
+//! Storage of the frames in the network, with reused memory.
 
 use crate::relay::Frame;
 
@@ -17,12 +17,12 @@ struct Slot {
 }
 
 impl Frames {
-    /// A store of frames that have at most `frame_bytes`.
+    /// Creates storage for frames of at most `frame_bytes`.
     pub(crate) fn new(frame_bytes: usize) -> Frames {
         Frames { slots: Vec::new(), free: Vec::new(), frame_bytes }
     }
 
-    /// A slot whose buffer can be written to; [`Frames::keep`] or [`Frames::release`] it.
+    /// Returns a writable slot; [`Frames::keep`] or [`Frames::release`] it.
     #[inline]
     pub(crate) fn take(&mut self) -> Frame {
         match self.free.pop() {
@@ -37,7 +37,7 @@ impl Frames {
         (self.slots.len() - 1) as Frame
     }
 
-    /// All of a slot's memory.
+    /// The whole memory of a slot.
     #[inline]
     pub(crate) fn buffer(&mut self, frame: Frame) -> &mut [u8] {
         &mut self.slots[frame as usize].buffer
@@ -49,14 +49,14 @@ impl Frames {
         self.slots[frame as usize].length = length;
     }
 
-    /// What the slot holds.
+    /// The frame in a slot.
     #[inline]
     pub(crate) fn get_mut(&mut self, frame: Frame) -> &mut [u8] {
         let slot = &mut self.slots[frame as usize];
         &mut slot.buffer[..slot.length]
     }
 
-    /// The slot is free again.
+    /// Frees the slot.
     #[inline]
     pub(crate) fn release(&mut self, frame: Frame) {
         self.free.push(frame);

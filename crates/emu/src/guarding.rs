@@ -10,20 +10,20 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-/// How the receivers are guarded.
+/// Configuration of the receivers' guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guarding {
-    /// The daemon.
+    /// Path of the daemon.
     pub program: PathBuf,
-    /// Its policies, TOML.
+    /// Path of its policies, TOML.
     pub config: PathBuf,
     /// Names of senders, as /etc/hosts.
     pub hosts: Option<PathBuf>,
-    /// Where it writes its decisions.
+    /// File for its decisions.
     pub log: Option<PathBuf>,
 }
 
-/// A daemon at work; dropped, it is killed.
+/// A running daemon; dropping the value kills it.
 #[derive(Debug)]
 pub(crate) struct Guarded {
     child: Child,
@@ -81,7 +81,7 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // Both fail only if it is gone already.
+        // Both fail only if the process has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -14,11 +14,11 @@ pub(crate) struct MeteredHop {
     last_departure: Time,
     /// Time that packets waited for the link, transmission excluded; starts afresh with the warm-up's end.
     pub(crate) wait: Histogram,
-    /// In the whole run.
+    /// Counts of the whole run.
     pub(crate) counts: HopCounts,
 }
 
-/// What became of packets at a hop.
+/// Counts of packets' fates at a hop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HopCounts {
     pub(crate) served_bytes: u64,
@@ -50,7 +50,7 @@ impl MeteredHop {
         }
     }
 
-    /// `packet`, which stands for `packets`, arrives at `now` at a hop that decides on arrival.
+    /// `packet`, which represents `packets`, arrives at `now` at a hop that decides on arrival.
     pub(crate) fn arrive(&mut self, now: Time, packet: &Packet, packets: u32) -> Verdict {
         self.counts.arrivals += u64::from(packets);
         let verdict = self.hop.arrive(now, packet);
@@ -67,7 +67,7 @@ impl MeteredHop {
         is_in
     }
 
-    /// A hop that decides on leave takes its head packet at `now`; `packets` tells how many a tag stands for.
+    /// A hop that decides on leave dequeues its head packet at `now`; `packets` returns how many a tag represents.
     pub(crate) fn service(&mut self, now: Time, packets: impl Fn(u32) -> u32) -> Option<Departure> {
         let departure = self.hop.service(now)?;
         self.book(departure.sojourn, &departure.packet, packets(departure.tag), departure.verdict);

@@ -1,8 +1,8 @@
 //! The kernel world: real TCP between two namespaces, with the elements of [`fairweir_path`] between them, driven by
 //! the real clock over TUN devices.
 //!
-//! [`Network`] makes the namespaces, [`Emulator`] moves the packets. Everything hangs on file descriptors and threads
-//! of this process: when it ends, however it ends, nothing is left.
+//! [`Network`] creates the namespaces, [`Emulator`] forwards the packets. All resources are owned by file descriptors
+//! and threads of this process and end with it, however it ends.
 
 mod accuracy;
 pub mod address;

@@ -1,18 +1,18 @@
-//! What this world cannot do: each a clear no that names the key.
+//! Rejects scenarios that the kernel world does not support, naming the key.
 
 use crate::refusal::Refusal;
 use crate::world::Mode;
 use fairweir_sim::{Config, Source};
 use fairweir_units::Dur;
 
-/// Runs take real time.
+/// Maximum duration: runs take real time.
 const LONGEST: Dur = Dur::from_secs(3_600);
 /// Flows that two threads and one emulator can serve.
 const MOST_FLOWS: usize = 240;
 /// Linux `TCP_DELACK_MIN`, which no route or sysctl changes.
 const DELAYED_ACK_TIMER: Dur = Dur::from_millis(40);
 
-/// Refuses what this world cannot do; gives the burst that all flows' segmentation offload is to have, in packets.
+/// Rejects unsupported scenarios; returns the burst of all flows' segmentation offload, in packets.
 ///
 /// # Errors
 /// See above.
@@ -60,7 +60,7 @@ pub(crate) fn check(config: &Config, mode: Mode) -> Result<u32, Refusal> {
     Ok(u32::try_from(burst).unwrap_or(u32::MAX))
 }
 
-/// Refuses what iperf3 cannot do.
+/// Rejects scenarios that iperf3 does not support.
 ///
 /// # Errors
 /// See above.
@@ -71,7 +71,7 @@ pub(crate) fn check_iperf3(config: &Config) -> Result<(), Refusal> {
         };
         match flow.source {
             Source::OnOff { .. } => return no("source", "iperf3 does not pause"),
-            // Its server leaves when the client has written all, acknowledged or not.
+            // Its server exits when the client has written all data, acknowledged or not.
             Source::Finite { .. } => return no("source", "iperf3 ends a transfer before all of it has arrived"),
             Source::Bulk | Source::Rate { .. } => {}
         }

@@ -1,8 +1,9 @@
 //! `fairweir-kernel`: the kernel world as a program of its own, the only part that needs root.
 //!
-//! `run` reads a [`fairweir_sim::Config`] as JSON from stdin and prints one JSON document (see
-//! [`fairweir_emu::world`]) on stdout. The other commands print one JSON document too. On stderr lines `progress 0.25` tell how far it is. Exit code 0: done; 2: not
-//! done, and the last line on stderr is `{"error": {"message", "key", "hint"}}`; 130: interrupted.
+//! `run` reads a [`fairweir_sim::Config`] as JSON from stdin and prints one JSON document (see [`fairweir_emu::world`])
+//! on stdout. The other commands also print one JSON document. Lines `progress 0.25` on stderr report progress. Exit
+//! code 0: success; 2: failure, and the last line on stderr is `{"error": {"message", "key", "hint"}}`; 130:
+//! interrupted.
 
 use clap::{Parser, Subcommand, ValueEnum};
 use fairweir_emu::doctor;
@@ -23,11 +24,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Exit code of what could not be done.
+/// Exit code of failures.
 const REFUSED: u8 = 2;
-/// Exit code of what was interrupted, as shells give it.
+/// Exit code after an interrupt, the shells' convention.
 const INTERRUPTED: u8 = 130;
-/// How often progress is told.
+/// Interval of progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 
 /// Real TCP over an emulated network, and BPF congestion controllers.
@@ -40,13 +41,13 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Play the configuration (JSON) on stdin; the result goes to stdout
+    /// Run the configuration (JSON) on stdin; the result goes to stdout
     Run(RunArguments),
-    /// Load a controller for good: for every program on this machine, until it is unloaded
+    /// Load a controller permanently: for every program on this machine, until it is unloaded
     Load(LoadArguments),
     /// Unload a controller that was loaded for good
     Unload {
-        /// As `list` shows it
+        /// Name shown by `list`
         name: String,
         /// Even if it is the default of a network namespace
         #[arg(long)]
@@ -54,17 +55,17 @@ enum Command {
     },
     /// Show the controllers that were loaded for good
     List,
-    /// Show, or change, what flows without parameters of their own use
+    /// Show, or change, the default parameters of flows
     Params {
-        /// As `list` shows it
+        /// Name shown by `list`
         name: String,
         /// The parameters to change: a JSON object
         #[arg(value_name = "JSON", value_parser = object)]
         params: Option<Value>,
     },
-    /// Tell what works on this machine
+    /// Report what works on this machine
     Doctor {
-        /// Unload what was loaded for good, and restore the defaults
+        /// Unload permanently loaded controllers, and restore the defaults
         #[arg(long)]
         clean: bool,
     },
@@ -74,7 +75,7 @@ enum Command {
 struct LoadArguments {
     /// A controller of bpf/, or the path of a .bpf.c
     cca: String,
-    /// What TCP_CONGESTION is to call it; absent: the controller's own name
+    /// Name for TCP_CONGESTION; default: the controller's own name
     #[arg(long)]
     name: Option<String>,
     /// Parameters: a JSON object
@@ -90,7 +91,7 @@ struct RunArguments {
     /// Packets of the wire's size (accurate), or super-packets (for 1 Gbps)
     #[arg(long, value_enum, default_value_t = ModeName::Mtu)]
     mode: ModeName,
-    /// Who sends and receives
+    /// Program that generates the traffic
     #[arg(long, value_enum, default_value_t = TrafficName::Own)]
     traffic: TrafficName,
     /// Segments of a super-packet
@@ -102,10 +103,10 @@ struct RunArguments {
     /// Record every call of the BPF controllers' hooks here, and replay them in the native build of the same source
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Measure what the BPF controllers' hooks cost
+    /// Measure the cost of the BPF controllers' hooks
     #[arg(long)]
     cost: bool,
-    /// What receivers advertise where the scenario does not say
+    /// Receive window where the scenario does not set it
     #[arg(long, value_enum, default_value_t = WindowsName::Unlimited)]
     receive_windows: WindowsName,
     /// Policies (TOML) that a guard holds the receivers' flows to
@@ -114,22 +115,22 @@ struct RunArguments {
     /// The guard: fairweir-guard
     #[arg(long, value_name = "FILE")]
     guard_program: Option<PathBuf>,
-    /// Names of senders that the guard knows, as /etc/hosts
+    /// Names of senders for the guard, in the format of /etc/hosts
     #[arg(long, value_name = "FILE")]
     guard_hosts: Option<PathBuf>,
     /// Where the guard writes its decisions
     #[arg(long, value_name = "FILE")]
     guard_log: Option<PathBuf>,
-    /// When interrupted, print the record of what there was
+    /// When interrupted, print the partial record
     #[arg(long)]
     keep_partial: bool,
-    /// What the 99th percentile of the release error may be for the run to be judged, µs
+    /// Maximum 99th percentile of the release error for a judged run, µs
     #[arg(long, value_name = "US")]
     budget_us: Option<u64>,
     /// Write a capture of all packets here, headers only
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// On which side of the network it is taken
+    /// Side of the network at which it is captured
     #[arg(long, value_enum, default_value_t = SideName::Sender)]
     pcap_at: SideName,
 }
@@ -184,7 +185,7 @@ fn perform(command: Command) -> Result<ExitCode, Refusal> {
     print(&document).map(|()| ExitCode::SUCCESS)
 }
 
-/// A JSON object, or null.
+/// Parses a JSON object or null.
 fn object(text: &str) -> Result<Value, String> {
     match serde_json::from_str(text) {
         Ok(value @ (Value::Object(_) | Value::Null)) => Ok(value),
@@ -235,7 +236,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Refusal> {
     let ending = world::play(&config, &options, &mut |at| {
         if told.elapsed() >= PROGRESS_EVERY {
             told = Instant::now();
-            // Nobody may be listening; that is no reason to stop.
+            // An error is ignored: the reader may be gone.
             let _ = writeln!(std::io::stderr(), "progress {:.4}", (at.as_secs_f64() / duration_s).min(1.0));
         }
         if signals.has_come() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -253,11 +254,11 @@ fn print(document: &Value) -> Result<(), Refusal> {
     writeln!(std::io::stdout().lock(), "{document}").map_err(|e| Refusal::new(format!("write the result: {e}")))
 }
 
-/// Ctrl-C and polite requests to end, which wait until somebody looks.
+/// SIGINT and SIGTERM, blocked and polled.
 struct Signals(SignalFd);
 
 impl Signals {
-    /// Keeps them from ending the process; threads that start later inherit that.
+    /// Blocks the signals; threads started later inherit the mask.
     fn block() -> Result<Signals, Refusal> {
         let mut set = SigSet::empty();
         [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));

@@ -1,5 +1,5 @@
-//! What one flow gets out of the network, measured where the sender meets it: so every controller is measured alike,
-//! whatever its own idea of an RTT.
+//! Measurements of one flow at the sender's side of the network: the same for all controllers, independent of the
+//! controller's own RTT estimate.
 
 mod intervals;
 
@@ -20,7 +20,7 @@ struct Sent {
     packets: u32,
     /// Bytes of headers of all packets together.
     header_bytes: u32,
-    /// Part of it was sent again: whose ACK it is, nobody knows (Karn).
+    /// Part of it was retransmitted: its RTT is ambiguous (Karn).
     is_ambiguous: bool,
 }
 
@@ -50,7 +50,7 @@ impl std::ops::Sub for FlowCounts {
     }
 }
 
-/// The connection that is measured: the last one that the flow opened.
+/// The measured connection: the last one that the flow opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Connection {
     sender_port: u16,
@@ -62,7 +62,7 @@ struct Connection {
 /// One flow's measurements.
 #[derive(Debug)]
 pub(crate) struct FlowMeter {
-    /// Data bytes of a full packet.
+    /// Payload bytes of a full packet.
     packet_data: u64,
     connection: Option<Connection>,
     /// Everything below is covered by a cumulative ACK.
@@ -78,7 +78,7 @@ pub(crate) struct FlowMeter {
 }
 
 impl FlowMeter {
-    /// The meter of a flow whose full packets carry `packet_data` bytes.
+    /// Creates the meter of a flow whose full packets carry `packet_data` bytes.
     pub(crate) fn new(packet_data: u64) -> FlowMeter {
         FlowMeter {
             packet_data,
@@ -93,7 +93,7 @@ impl FlowMeter {
         }
     }
 
-    /// The sender puts `view` on the wire at `now`; the number of its first packet within the flow.
+    /// Records that the sender sends `view` at `now`; returns the number of its first packet within the flow.
     pub(crate) fn on_send(&mut self, now: Time, view: &View<'_>) -> u64 {
         let Some(tcp) = &view.tcp else { return 0 };
         if tcp.syn() {
@@ -173,7 +173,8 @@ impl FlowMeter {
     /// Sum and number of the RTT samples since the warm-up's end.
     pub(crate) fn rtt_total(&self) -> (Dur, u64) {
         let (sum_ns, samples) = self.rtt.total();
-        // A run takes real time, an hour at most: 2^64 ns of RTTs would be five thousand million samples a second.
+        // A run takes at most an hour of real time: a sum of 2^64 ns would need five thousand million RTT samples per
+        // second.
         (Dur::from_nanos(sum_ns as u64), samples)
     }
 
@@ -192,7 +193,7 @@ impl FlowMeter {
         (self.una, self.sent, self.sacked) = (0, VecDeque::new(), Intervals::new());
     }
 
-    /// Where the data of the measured connection start; `None` if these are not its ports.
+    /// Sequence number at which the measured connection's data starts; `None` for other ports.
     fn origin_of(&self, (sender_port, receiver_port): (u16, u16)) -> Option<u32> {
         let connection = self.connection?;
         (connection.sender_port == sender_port && connection.receiver_port == receiver_port)
@@ -205,7 +206,7 @@ impl FlowMeter {
     }
 }
 
-/// What an ACK newly covers.
+/// Data newly covered by an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gains {
     packets: u64,
@@ -245,7 +246,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// A meter whose connection starts at `origin`.
+    /// Creates a meter whose connection starts at `origin`.
     fn meter(origin: u32) -> FlowMeter {
         let mut meter = FlowMeter::new(DATA as u64);
         meter.on_send(ms(0), &View::new(&syn_packet(0, origin.wrapping_sub(1)), 0).unwrap());
@@ -276,7 +277,7 @@ mod tests {
         assert_eq!((0..4).map(|k| send(&mut meter, u64::from(k), at(k))).collect::<Vec<_>>(), [0, 1, 2, 3]);
         ack(&mut meter, 20, at(1), &[]);
         assert_eq!(rtts(&meter), (1, 20.0));
-        // The third is SACKed (18 ms), a duplicate says nothing new, then all is covered (fourth: 19 ms).
+        // The third is SACKed (18 ms), a duplicate adds nothing, then all is acknowledged (fourth: 19 ms).
         ack(&mut meter, 20, at(1), &[(at(2), at(3))]);
         ack(&mut meter, 21, at(1), &[(at(2), at(3))]);
         assert_eq!(rtts(&meter), (2, 38.0));

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::{fs, thread};
 
-/// A network namespace of this process's own. Nothing of it is in the file system.
+/// A network namespace owned by this process, with no entry in the file system.
 #[derive(Debug)]
 pub struct Namespace {
     fd: OwnedFd,

@@ -17,7 +17,7 @@ use nix::net::if_::if_nametoindex;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The metrics that a route carries for the connections over it; absent: the kernel's default.
+/// The metrics of a route, used by connections over it; `None`: the kernel's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Metrics {
     /// Initial window, packets.
@@ -30,11 +30,11 @@ pub(crate) struct Metrics {
     pub(crate) initrwnd: Option<u32>,
     /// Acknowledge every packet at once.
     pub(crate) quickack: bool,
-    /// Ask for ECN and agree to it.
+    /// Request ECN and accept it.
     pub(crate) ecn: bool,
 }
 
-/// `RTAX_RTO_MIN`: the number of the metric that the kernel heeds only if it is locked.
+/// `RTAX_RTO_MIN`: the number of the metric that the kernel applies only if it is locked.
 const RTO_MIN: u32 = 13;
 /// `RTAX_FEATURE_ECN`.
 const FEATURE_ECN: u32 = 1;
@@ -54,14 +54,14 @@ impl Metrics {
     }
 }
 
-/// What a link is set to.
+/// Settings of a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkSettings {
-    /// Largest packet, bytes.
+    /// Maximum packet, bytes.
     pub(crate) mtu: u32,
     /// Packets that may wait for the emulator.
     pub(crate) txqueuelen: u32,
-    /// Most packets that TCP hands over in one piece.
+    /// Maximum packets that TCP passes down in one buffer.
     pub(crate) gso_max_segs: u32,
 }
 

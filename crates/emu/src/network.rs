@@ -14,25 +14,25 @@ use nix::sched::CpuSet;
 pub(crate) const DEVICE: &str = "path";
 /// Packets that may wait for the emulator: more than all windows together, so that none is dropped before the path.
 const TX_QUEUE_PACKETS: u32 = 200_000;
-/// Most bytes of a socket's buffers; the scenario's windows bind, not these.
+/// Maximum bytes of a socket's buffers; the scenario's windows are the effective limits.
 const BUFFER_BYTES: u64 = 512 << 20;
-/// What Linux lets an autotuned receive buffer begin with and grow to.
+/// Linux's minimum, initial and maximum autotuned receive buffer.
 const AUTOTUNED_BUFFER: &str = "4096 131072 33554432";
-/// A sender's buffer before the kernel lets it grow with the window: what an application writes ahead.
+/// A sender's initial buffer, before the kernel lets it grow with the window.
 const INITIAL_SEND_BUFFER_BYTES: u64 = 1 << 20;
-/// A window advertised at once, packets: the receiver's buffer shall not hold a sender back.
+/// Initial receive window, packets: large enough not to limit the sender.
 const INITIAL_RWND: u32 = 65_535;
-/// 20 B IP, 20 B TCP and 12 B timestamps: what a packet holds beside data.
+/// 20 B IP, 20 B TCP and 12 B timestamps: headers of a data packet.
 pub(crate) const HEADER_BYTES: u64 = 52;
 /// TCP's option kinds, timestamps included, need a packet larger than this.
 const MIN_MTU: u64 = 576;
 
-/// How packets pass between the namespaces.
+/// How packets are transferred between the namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketMode {
     /// One packet of the wire at a time: the accurate mode.
     Mtu {
-        /// Most packets that TCP hands down at once, as [`FlowSpec::gso`].
+        /// Maximum packets that TCP sends at once, as [`FlowSpec::gso`].
         burst: u32,
     },
     /// Up to `segments` packets in one piece, which queues take, mark and drop as a whole: the fast mode.
@@ -43,7 +43,7 @@ pub enum PacketMode {
 }
 
 impl PacketMode {
-    /// As records name it.
+    /// Name in records.
     pub fn name(self) -> &'static str {
         match self {
             PacketMode::Mtu { .. } => "mtu",
@@ -59,17 +59,17 @@ impl PacketMode {
     }
 }
 
-/// What receivers advertise where the scenario does not say.
+/// Receive windows where the scenario does not set them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReceiveWindows {
     /// More than any sender uses, from the first packet on.
     #[default]
     Unlimited,
-    /// What Linux's own autotuning finds, as an ordinary host does.
+    /// Linux's autotuning, as on an ordinary host.
     Autotuned,
 }
 
-/// Two namespaces, whose flows find each other over the TUN devices between them.
+/// Two namespaces, connected by a TUN device in each.
 #[derive(Debug)]
 pub struct Network {
     senders: Namespace,
@@ -81,18 +81,16 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network for the flows of `config`: addresses, routes that carry each flow's settings, sysctls.
+    /// Creates the network for the flows of `config`: addresses, routes with each flow's settings, sysctls.
     ///
-    /// # Errors
-    /// What the kernel world cannot do, or what the system refuses.
+    /// # Errors An unsupported scenario, or a failed system call.
     pub fn new(config: &Config, mode: PacketMode) -> Result<Network, EmuError> {
         Network::with_windows(config, mode, ReceiveWindows::Unlimited)
     }
 
     /// As [`Network::new`], with receivers that advertise `windows`.
     ///
-    /// # Errors
-    /// What the kernel world cannot do, or what the system refuses.
+    /// # Errors An unsupported scenario, or a failed system call.
     pub fn with_windows(config: &Config, mode: PacketMode, windows: ReceiveWindows) -> Result<Network, EmuError> {
         let has_sack = check(config)?;
         let (senders, receivers) = (Namespace::new()?, Namespace::new()?);
@@ -112,7 +110,7 @@ impl Network {
         Ok(Network { senders, receivers, sender_tun, receiver_tun, mode, windows })
     }
 
-    /// Lets `cpus` do what TCP makes of the packets that come out of the emulator.
+    /// Lets `cpus` run TCP's processing of packets that leave the emulator.
     pub(crate) fn steer(&self, cpus: &CpuSet) -> Result<(), EmuError> {
         for namespace in [&self.senders, &self.receivers] {
             namespace.enter(|| steer(DEVICE, cpus))??;
@@ -120,18 +118,18 @@ impl Network {
         Ok(())
     }
 
-    /// Where senders live.
+    /// The senders' namespace.
     pub fn senders(&self) -> &Namespace {
         &self.senders
     }
 
-    /// Where receivers live.
+    /// The receivers' namespace.
     pub fn receivers(&self) -> &Namespace {
         &self.receivers
     }
 }
 
-/// Refuses what no route or sysctl can express; tells whether the flows use SACK.
+/// Rejects what no route or sysctl can express; returns whether the flows use SACK.
 fn check(config: &Config) -> Result<bool, EmuError> {
     fairweir_sim::check(config)?;
     let no = |key: String, reason: &str, hint: &'static str| Err(ConfigError::new(key, reason, hint).into());
@@ -182,7 +180,7 @@ fn set_sysctls(namespace: &Namespace, has_sack: bool) -> Result<(), EmuError> {
     Ok(())
 }
 
-/// What one side's device, addresses and routes are made of.
+/// Settings of one side's device, addresses and routes.
 struct Plan<'a> {
     config: &'a Config,
     mode: PacketMode,
@@ -215,7 +213,7 @@ impl Plan<'_> {
 fn sender_metrics(_config: &Config, flow: &FlowSpec) -> Metrics {
     Metrics {
         initcwnd: Some(clamp(flow.initial_cwnd)),
-        // The kernel counts whole ms, and none is no minimum.
+        // The kernel counts whole ms, and zero would disable the minimum.
         rto_min_ms: Some(clamp(flow.min_rto.as_nanos().div_ceil(1_000_000).max(1))),
         ecn: flow.ecn,
         ..Metrics::default()

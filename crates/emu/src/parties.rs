@@ -1,4 +1,4 @@
-//! Who sends and who receives in a run: plans from the configuration, and the work of the two threads.
+//! Senders and receivers of a run: plans from the configuration, and the two threads.
 
 use crate::cca::Choice;
 use crate::guarding::{Guarded, Guarding};
@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How often iperf3's servers are asked to stop.
+/// Interval at which iperf3's servers are checked for the stop flag.
 const STOP_CHECK: Duration = Duration::from_millis(20);
-/// What may wait unsent in a socket, as time at the rate of the path: a thread that is held up for long shall not make
-/// a bulk flow application-limited, nor a burst of ACKs that opens the window at once.
+/// Maximum unsent data in a socket, as time at the rate of the path: large enough that neither a delayed thread nor a
+/// burst of ACKs makes a bulk flow application-limited.
 const UNSENT: Dur = Dur::from_millis(100);
 /// The same for flows that stop or pause, and then still send it.
 const UNSENT_OF_STOPPING: Dur = Dur::from_millis(10);
@@ -28,16 +28,16 @@ const LARGEST_WINDOW_BYTES: u32 = 65_535 << 14;
 /// At least a burst of super-packets.
 const LEAST_UNSENT_BYTES: u64 = 64 << 10;
 
-/// Who makes the traffic.
+/// Generator of the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
-    /// Our own senders and receivers.
+    /// Our senders and receivers.
     Own,
     /// iperf3.
     Iperf3,
 }
 
-/// What both threads of a run's traffic share.
+/// Data shared by both threads of a run's traffic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parties<'a> {
     pub(crate) config: &'a Config,
@@ -45,18 +45,17 @@ pub(crate) struct Parties<'a> {
     pub(crate) choice: &'a Choice,
     pub(crate) traffic: Traffic,
     pub(crate) stop: &'a AtomicBool,
-    /// Who holds the flows to a policy of the receivers.
+    /// The guard that applies the receivers' policy, if any.
     pub(crate) guarding: Option<&'a Guarding>,
-    /// Where neither sends nor receives.
+    /// The emulator's CPU, which senders and receivers avoid.
     pub(crate) emulator_cpu: EmulatorCpu,
 }
 
 impl Parties<'_> {
-    /// Receives until `stop` is set; calls `ready` when senders may connect. What the guard has to tell at the end, if
-    /// there is one.
+    /// Receives until `stop` is set; calls `ready` when senders may connect. Returns the guard's final record, if there
+    /// is a guard.
     ///
-    /// # Errors
-    /// If nobody can listen, or the system fails later on.
+    /// # Errors If listening fails, or a later system call.
     pub(crate) fn receive(&self, ready: impl FnOnce()) -> Result<Option<Value>, Refusal> {
         self.emulator_cpu.avoid();
         self.network.receivers().join()?;
@@ -82,8 +81,7 @@ impl Parties<'_> {
 
     /// Sends by `clock` until the run's end, or `stop` is set.
     ///
-    /// # Errors
-    /// If a sender cannot do what its flow asks for.
+    /// # Errors If a sender cannot implement its flow.
     pub(crate) fn send(&self, clock: Clock) -> Result<SenderRecord, Refusal> {
         self.emulator_cpu.avoid();
         self.network.senders().join()?;

@@ -1,4 +1,4 @@
-//! Makes a thread punctual.
+//! Real-time scheduling of a thread.
 
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -10,8 +10,8 @@ use std::io::Write as _;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-/// Above everything normal, below what else may be real-time. It is this that makes the emulator punctual: without it
-/// the 99th percentile of its lateness is a hundred times as long.
+/// Above all normal threads, below other real-time threads. Without it the 99th percentile of the emulator's lateness
+/// is a hundred times as large.
 const PRIORITY: libc::c_int = 10;
 /// ns; the default lets timers be 50 µs late.
 const TIMER_SLACK_NS: u64 = 1;
@@ -20,12 +20,12 @@ const TIMER_SLACK_NS: u64 = 1;
 #[derive(Clone, Copy, Debug)]
 pub struct EmulatorCpu {
     cpu: usize,
-    /// Those that this process may use.
+    /// CPUs that this process may use.
     allowed: CpuSet,
 }
 
 impl EmulatorCpu {
-    /// Keeps the calling thread, and those that it starts, off the emulator's CPU, if there is another.
+    /// Moves the calling thread, and those that it starts, off the emulator's CPU, if there is another.
     ///
     /// Only precision is lost where the system refuses that, and the release error shows it.
     pub fn avoid(&self) {
@@ -34,7 +34,7 @@ impl EmulatorCpu {
         }
     }
 
-    /// The other CPUs that this process may use, if there are any.
+    /// The other CPUs that this process may use, if any.
     pub(crate) fn others(&self) -> Option<CpuSet> {
         let mut others = self.allowed;
         others.unset(self.cpu).ok()?;
@@ -42,22 +42,21 @@ impl EmulatorCpu {
     }
 }
 
-/// A punctual thread's place.
+/// CPU placement of a real-time thread.
 #[derive(Debug)]
 pub(crate) struct Post {
     pub(crate) cpu: EmulatorCpu,
-    /// It has the CPU for itself among all emulators of this machine; `None` if they are all taken.
+    /// Reserves the CPU among all emulators of this machine; `None` if all are reserved.
     _claim: Option<UnixListener>,
-    /// While it is open no CPU sleeps deeply; `None` where the system does not offer that.
+    /// While it is open no CPU enters deep sleep; `None` where the system does not support that.
     _wakefulness: Option<File>,
 }
 
 impl Post {
-    /// The last CPU that no other emulator has claimed: interrupts and daemons like the first ones. If all are claimed,
-    /// the last one has to do.
+    /// Chooses the last CPU that no other emulator has reserved: interrupts and daemons tend to use the first ones. If
+    /// all are reserved, chooses the last one.
     ///
-    /// # Errors
-    /// If the system does not tell what CPUs there are.
+    /// # Errors If the set of CPUs cannot be read.
     pub(crate) fn find() -> Result<Post, Errno> {
         let allowed = sched_getaffinity(this_thread())?;
         let cpus: Vec<usize> = (0..CpuSet::count()).rev().filter(|&cpu| allowed.is_set(cpu) == Ok(true)).collect();
@@ -69,13 +68,13 @@ impl Post {
         Ok(Post { cpu: EmulatorCpu { cpu, allowed }, _claim: claim, _wakefulness: stay_awake().ok() })
     }
 
-    /// Lets the calling thread run here as soon as it wants to, its memory kept in place; what the system does not
-    /// grant, or nothing.
+    /// Pins the calling thread, makes it real-time and locks its memory; returns what the system did not grant, or an
+    /// empty text.
     pub(crate) fn take(&self) -> String {
         let steps = [
             ("pin it to a CPU", self.pin()),
             ("shorten its timer slack", set_timerslack(TIMER_SLACK_NS)),
-            // Only what is there: locking all that is to come can make other threads' allocations fail.
+            // Locks only current memory: locking future memory can make other threads' allocations fail.
             ("lock its memory", mlockall(MlockAllFlags::MCL_CURRENT)),
             ("run it with SCHED_FIFO", schedule_first()),
         ];
@@ -95,14 +94,14 @@ fn this_thread() -> Pid {
     Pid::from_raw(0)
 }
 
-/// An address without a file: whoever binds it has the CPU, until the process ends or gives it back.
+/// An abstract socket address: binding it reserves the CPU until the process ends or drops it.
 fn claim(cpu: usize) -> Option<UnixListener> {
     let name = SocketAddr::from_abstract_name(format!("fairweir-emulator-on-cpu-{cpu}")).ok()?;
     UnixListener::bind_addr(&name).ok()
 }
 
-/// Asks for CPUs that wake at once (the kernel's PM QoS): from deep sleep, and in virtual machines from any, it takes them
-/// tens of microseconds. It holds as long as the file is open.
+/// Requests CPUs that wake at once (the kernel's PM QoS): waking from deep sleep, and in virtual machines from any,
+/// takes tens of microseconds. Valid while the file is open.
 fn stay_awake() -> std::io::Result<File> {
     const WAKE_LATENCY_US: i32 = 0;
     let mut file = File::options().write(true).open("/dev/cpu_dma_latency")?;
@@ -129,7 +128,7 @@ mod tests {
             let is_alone = !has_others(&post.cpu.allowed);
             post.cpu.avoid();
             let cpus = sched_getaffinity(this_thread()).unwrap();
-            // On a machine with one CPU there is nowhere else to go.
+            // On a machine with one CPU there is no other.
             assert_eq!((cpus.is_set(post.cpu.cpu), has_others(&cpus)), (Ok(is_alone), !is_alone));
         })
         .join()

@@ -1,14 +1,14 @@
-//! What the emulator leaves behind.
+//! Results of the emulator.
 
 use fairweir_sim::{DelayStats, LinkSeries, LinkSummary};
 use fairweir_units::Time;
 use serde::Serialize;
 
-/// What the emulator measured in a run. Flows and links stand in the scenario's order; numbers count from the
-/// warm-up's end to the run's.
+/// What the emulator measured in a run. Flows and links are in the scenario's order; counts are from the warm-up's end
+/// to the run's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmulatorRecord {
-    /// How exact the emulation was.
+    /// Accuracy of the emulation.
     pub accuracy: Accuracy,
     /// Per flow.
     pub flows: Vec<FlowRecord>,
@@ -18,11 +18,11 @@ pub struct EmulatorRecord {
     pub delivered_pkts: u64,
     /// Present if [`fairweir_sim::Config::interval`] is.
     pub series: Option<MeasuredSeries>,
-    /// The time that the run reached, at most its duration.
+    /// Time at which the run ended, at most its duration.
     pub end: Time,
 }
 
-/// What passed between one sender and its receiver, as seen at the sender's side of the network.
+/// Traffic between one sender and its receiver, as seen at the sender's side of the network.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowRecord {
     /// From a data packet's entry into the network to the delivery of the ACK that newly covers it; packets sent more
@@ -32,7 +32,7 @@ pub struct FlowRecord {
     pub qdelay_ms: DelayStats,
     /// Data packets sent, retransmissions included.
     pub sent_pkts: u64,
-    /// Of these, sent more than once.
+    /// Of these, retransmissions.
     pub retransmits: u64,
     /// Packets delivered and acknowledged, each once.
     pub delivered_pkts: u64,
@@ -44,7 +44,7 @@ pub struct FlowRecord {
     pub dropped_pkts: u64,
     /// ACKs and other packets from the receiver that the network lost.
     pub dropped_acks: u64,
-    /// Promises that path elements could not keep.
+    /// Violated bounds of path elements.
     pub violations: u64,
     /// When the flow's first data packet entered the network, in the whole run.
     pub first_sent: Option<Time>,
@@ -68,20 +68,20 @@ pub struct MeasuredSeries {
     pub links: LinkSeries,
 }
 
-/// How exact the emulation was, and whether a run is worth a judgement.
+/// Accuracy of the emulation, and whether the run can be judged.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Accuracy {
-    /// How much later (or, by a few µs, earlier) than intended packets left the emulator.
+    /// Actual minus intended time at which packets left the emulator.
     pub release_error_us: ReleaseError,
-    /// How much later than asked for the emulator woke up: about what a packet's arrival is read late.
+    /// Lateness of the emulator's wake-ups: about the delay with which an arrival is read.
     pub wake_error_us: ReleaseError,
     /// Frames that the emulator released.
     pub packets: u64,
-    /// What `release_error_us.p99` may be.
+    /// Limit on `release_error_us.p99`.
     pub budget_us: f64,
-    /// Was the budget kept, and nothing else amiss?
+    /// Whether the budget was met and nothing else failed.
     pub judged: bool,
-    /// Why not; empty if it was.
+    /// Reason if not; otherwise empty.
     pub reason: String,
     /// `mtu` or `tso`.
     pub mode: &'static str,
@@ -102,6 +102,6 @@ pub struct ReleaseError {
     pub p99: f64,
     /// 99.9th percentile.
     pub p999: f64,
-    /// Largest.
+    /// Maximum.
     pub max: f64,
 }

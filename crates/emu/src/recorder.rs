@@ -21,14 +21,14 @@ pub(crate) struct Recorder {
     due: Time,
     /// End of the interval that is open.
     interval_end: Time,
-    /// End of the last one.
+    /// End of the last closed interval.
     closed: Time,
-    /// Counters at the warm-up's end.
+    /// Counters at the end of the warm-up.
     base: Snapshot,
     /// Counters and RTT sums at the end of the last interval.
     last: Snapshot,
     series: MeasuredSeries,
-    /// Once the run's end is reached; what passes later does not count.
+    /// Set when the run's end is reached; later packets do not count.
     recorded: Option<Recorded>,
 }
 
@@ -73,7 +73,7 @@ impl Recorder {
         recorder
     }
 
-    /// When [`Recorder::close`] is next due; [`Time::NEVER`] after the end.
+    /// Time at which [`Recorder::close`] is next due; [`Time::NEVER`] after the end.
     pub(crate) fn due(&self) -> Time {
         self.due
     }
@@ -150,7 +150,7 @@ impl Recorder {
         self.interval_end = self.interval.map_or(Time::NEVER, |interval| at + interval);
     }
 
-    /// The record: of the whole run, or of one that was stopped at `now`.
+    /// Returns the record: of the whole run, or of one stopped at `now`.
     pub(crate) fn finish(mut self, now: Time, relay: &Relay) -> Recorded {
         match self.recorded.take() {
             Some(recorded) => recorded,
@@ -205,7 +205,7 @@ impl Recorder {
     }
 }
 
-/// What [`Recorder::finish`] gives: [`crate::EmulatorRecord`] without the accuracy.
+/// Result of [`Recorder::finish`]: [`crate::EmulatorRecord`] without the accuracy.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) flows: Vec<FlowRecord>,
@@ -228,8 +228,8 @@ mod tests {
     use crate::wire::tests::{ack_packet, data_packet, syn_packet};
     use serde_json::json;
 
-    /// Plays one flow over 12 Mbps and 10 ms, a packet every 2 ms until `until_ms`, each acknowledged at once by a
-    /// path of 10 ms; the record of what was played.
+    /// Runs one flow over 12 Mbps and 10 ms, a packet every 2 ms until `until_ms`, each acknowledged at once over a
+    /// path of 10 ms; returns the record.
     fn played(config: &Config, until_ms: u64) -> Recorded {
         let mut relay = Relay::new(config);
         let mut recorder = Recorder::new(config);

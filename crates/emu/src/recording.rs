@@ -1,10 +1,10 @@
-//! Records of BPF controllers' hooks: kept in a file, and replayed natively as they come.
+//! Records of BPF controllers' hooks: written to a file, and replayed natively during the run.
 //!
 //! The file is one line of JSON (`{"format": "fairweir-records 1", "ccas": [name, ...]}`), then frames: number of the
 //! controller in that list (u32), length (u32, both little-endian), a record as `bpf/record.h` describes it.
 //!
-//! The result tells for each controller `flows`, `hooks` and `acks` (calls whose decisions were the same in the kernel
-//! and natively), `lost` and `skipped` records, and `first_difference`, which is null if there was none.
+//! The result contains for each controller `flows`, `hooks` and `acks` (calls with the same decisions in the kernel and
+//! natively), `lost` and `skipped` records, and `first_difference`(null if none).
 
 use crate::refusal::Refusal;
 use fairweir_cca::native::replay::Replay;
@@ -15,7 +15,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A recording under way.
+/// A recording in progress.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
@@ -23,13 +23,13 @@ pub struct Recording {
     desk: Arc<Mutex<Desk>>,
 }
 
-/// Where records arrive.
+/// Destination of records.
 #[derive(Debug)]
 struct Desk {
     file: BufWriter<File>,
-    /// By controller; none if its source does not build for this host.
+    /// By controller; `None` if its source does not build for this host.
     replays: Vec<(String, Option<Replay>)>,
-    /// The first thing that went wrong: a reader of the ring cannot tell it itself.
+    /// First error, which the ring buffer's reader cannot return itself.
     failure: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Recording {
         Ok(Recording { path: path.to_owned(), tapes, desk })
     }
 
-    /// Takes what has come since the last call.
+    /// Processes the records since the last call.
     ///
     /// # Errors
     /// If a ring cannot be read or the file not be written.
@@ -68,7 +68,8 @@ impl Recording {
         self.check()
     }
 
-    /// Takes the rest; what the replays say. `lost` are the records that each controller had no room for.
+    /// Processes the remaining records and returns the replays' results. `lost` are the counts of records for which a
+    /// controller had no room.
     ///
     /// # Errors
     /// As [`Recording::drain`].
@@ -79,7 +80,7 @@ impl Recording {
         let results = desk.replays.iter().zip(lost).map(|((name, replay), lost)| {
             let result = replay.as_ref().map_or(Value::Null, |replay| {
                 let mut result = json!(replay.tally());
-                // Of a flow's last records nothing shows that they are missing but the kernel's own count.
+                // Only the kernel's own count shows that a flow's last records are missing.
                 result["lost"] = json!(lost.max(replay.tally().lost));
                 result["first_difference"] = json!(replay.difference());
                 result

@@ -1,4 +1,4 @@
-//! Why the kernel world does not play: a message, the scenario's key, what to do.
+//! Rejected scenarios: a message, the scenario's key, a hint.
 
 use crate::EmuError;
 use crate::traffic::SenderError;
@@ -8,12 +8,12 @@ use fairweir_units::Hint;
 use serde::Serialize;
 use std::fmt;
 
-/// A clear no.
+/// A rejected scenario or failed run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     /// What is wrong.
     pub message: String,
-    /// Which key of the configuration, as `flows.0.cca`.
+    /// The key of the configuration, such as `flows.0.cca`.
     pub key: Option<String>,
     /// What to do about it.
     pub hint: Option<String>,
@@ -25,19 +25,19 @@ impl Refusal {
         Refusal { message: message.into(), key: None, hint: None }
     }
 
-    /// The same about `key`.
+    /// Adds `key`.
     #[must_use]
     pub fn at(self, key: impl Into<String>) -> Refusal {
         Refusal { key: Some(key.into()), ..self }
     }
 
-    /// The same with advice.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Refusal {
         Refusal { hint: Some(hint.into()), ..self }
     }
 
-    /// What the senders met, with the names that `config` gives its flows.
+    /// Converts an error of the senders, with the flows' names from `config`.
     pub fn of_senders(error: &SenderError, config: &Config) -> Refusal {
         match error.flow {
             Some(flow) => Refusal::new(format!("flow `{}`: {error}", config.flows[flow].id)),

@@ -1,7 +1,7 @@
-//! The network between the two devices: what it does to a packet, on any clock.
+//! The network between the two devices: applies the path to a packet, independent of the clock.
 //!
 //! Pure: time comes in as an argument. A packet carries its *intended* time from element to element: it reaches a hop
-//! when the hop before intended it to, however late the real clock looks, so lateness does not add up.
+//! at the time intended by the previous hop, however late it is processed, so lateness does not accumulate.
 //!
 //! The order of elements and the random streams are the simulator's (`fairweir_sim`): the same packets at the same
 //! times leave both at the same times.
@@ -21,7 +21,7 @@ pub(crate) type Frame = u32;
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 const MIX_FLOW: u64 = 0xBF58_476D_1CE4_E5B9;
 
-/// Which way a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// From the sender.
@@ -36,10 +36,10 @@ pub(crate) struct Item {
     pub(crate) flow: usize,
     pub(crate) direction: Direction,
     pub(crate) packet: Packet,
-    /// How many packets of the wire it stands for.
+    /// Number of packets that it represents on the wire.
     pub(crate) packets: u32,
     pub(crate) is_marked: bool,
-    /// Hops that it has reached.
+    /// Number of hops reached.
     stage: usize,
 }
 
@@ -53,13 +53,13 @@ impl Item {
 /// A packet that leaves the network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Release {
-    /// When it was to leave.
+    /// Intended time of departure.
     pub(crate) at: Time,
     pub(crate) frame: Frame,
     pub(crate) item: Item,
 }
 
-/// When something happens to a frame. Equal times are ordered by a seeded phase, one flow's frames by their order.
+/// Time of a frame's next event. Ties are ordered by a seeded phase, frames of one flow by their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     at: Time,
@@ -68,7 +68,7 @@ struct Entry {
     frame: Frame,
 }
 
-/// A flow's way in one direction.
+/// A flow's path in one direction.
 #[derive(Debug)]
 struct Way {
     before: Chain,
@@ -83,15 +83,15 @@ pub(crate) struct Relay {
     pub(crate) hops: Vec<MeteredHop>,
     /// Hops that decide on leave.
     deciding: Vec<usize>,
-    /// Per flow, data and ACKs.
+    /// Per flow, for data and ACKs.
     ways: Vec<[Way; 2]>,
     /// When the data packet that left last had entered, per flow: an ACK is its echo.
     last_sent: Vec<Time>,
-    /// By frame.
+    /// Indexed by frame.
     items: Vec<Item>,
     /// Frames that have yet to reach a hop.
     coming: BinaryHeap<Reverse<Entry>>,
-    /// Frames on their last stretch.
+    /// Frames past the last hop.
     leaving: BinaryHeap<Reverse<Entry>>,
     /// Frames that were lost and not yet taken.
     lost: Vec<Frame>,
@@ -155,7 +155,7 @@ impl Relay {
         }
     }
 
-    /// Plays what happens inside up to `now`.
+    /// Processes events inside the network up to `now`.
     pub(crate) fn advance(&mut self, now: Time) {
         loop {
             let coming = self.coming.peek().map_or(Time::NEVER, |Reverse(entry)| entry.at);
@@ -184,7 +184,7 @@ impl Relay {
         Some(Release { at: entry.at, frame: entry.frame, item })
     }
 
-    /// When there is next something to do; [`Time::NEVER`] if the network is empty.
+    /// Time of the next event; [`Time::NEVER`] if the network is empty.
     pub(crate) fn next_event(&self) -> Time {
         let first = |heap: &BinaryHeap<Reverse<Entry>>| heap.peek().map_or(Time::NEVER, |Reverse(entry)| entry.at);
         let service = self.next_service().map_or(Time::NEVER, |(at, _)| at);
@@ -201,7 +201,7 @@ impl Relay {
         [self.ways[flow][0].dropped, self.ways[flow][1].dropped]
     }
 
-    /// Promises that elements of `flow` could not keep.
+    /// Returns how often elements of `flow` violated their bounds.
     pub(crate) fn violations(&self, flow: usize) -> u64 {
         self.ways[flow].iter().map(|way| way.before.violations() + way.after.violations()).sum()
     }

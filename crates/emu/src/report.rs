@@ -1,4 +1,4 @@
-//! Puts together what the emulator and the senders saw: the same document that the simulator gives.
+//! Combines the measurements of emulator and senders into the same document that the simulator returns.
 
 use crate::EmulatorRecord;
 use crate::network::HEADER_BYTES;
@@ -12,16 +12,16 @@ use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::Path;
 
-/// Where time series go.
+/// Destination of time series.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SeriesTo<'a> {
-    /// Into the document, as base64.
+    /// In the document, as base64.
     Text,
-    /// Into a file of their own.
+    /// In a separate file.
     File(&'a Path),
 }
 
-/// All that is known about a run.
+/// All data about a run.
 pub(crate) struct Document<'a> {
     pub(crate) config: &'a Config,
     pub(crate) measured: &'a EmulatorRecord,
@@ -29,7 +29,7 @@ pub(crate) struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// The document; a connection that broke makes the run one that is not judged.
+    /// Renders the document; a run with a broken connection is not judged.
     pub(crate) fn render(&self, to: SeriesTo<'_>) -> Result<Value, Refusal> {
         let summary = Summary {
             flows: (0..self.config.flows.len()).map(|index| self.flow(index)).collect(),

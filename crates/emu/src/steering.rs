@@ -1,7 +1,7 @@
-//! Which CPUs do the kernel's work for packets that come in at a device (receive packet steering).
+//! CPUs that process packets arriving at a device (receive packet steering).
 //!
-//! Without it, who writes a packet to a TUN device also does all that TCP makes of it. For the emulator that is most of
-//! its time, and what makes it late at hundreds of megabits per second.
+//! Without it, the thread that writes a packet to a TUN device also runs TCP's processing. For the emulator that is
+//! most of its time, and the cause of lateness at hundreds of megabits per second.
 
 use crate::EmuError;
 use crate::error::During;
@@ -9,8 +9,8 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, CpuSet, unshare};
 use std::fs;
 
-/// Lets `cpus` handle what comes in at `device` of the network namespace that the calling thread is in. The thread gets
-/// a `/sys` of its own, which shows that namespace, and should end soon: nobody else sees it, and it ends with the thread.
+/// Lets `cpus` process packets arriving at `device` of the calling thread's network namespace. The thread gets a
+/// private mount of `/sys` for that namespace and should end soon.
 ///
 /// # Errors
 /// If the kernel has no steering, or refuses the mounts.

@@ -1,5 +1,5 @@
-//! A capture of what passes one of the devices: headers only, kept in memory by the thread that moves the packets, and
-//! written by another, which the scheduler may let wait.
+//! Capture of packets at one of the devices: headers only, buffered by the thread that forwards the packets, and
+//! written by another thread of normal priority.
 
 use crate::error::During;
 use crate::{EmuError, relay::Direction};
@@ -15,21 +15,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Handed to the writing thread in one go, bytes: some 8,000 packets.
 const CHUNK: usize = 1 << 20;
 
-/// On which side of the network a capture is taken.
+/// Side of the network at which a capture is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Where the data come from.
+    /// The data senders' side.
     Sender,
-    /// Where they go.
+    /// The data receivers' side.
     Receiver,
 }
 
-/// Where a capture goes.
+/// Destination of a capture.
 #[derive(Clone, Debug)]
 pub struct CaptureTo {
-    /// A pcap file; what is there is overwritten.
+    /// A pcap file; an existing one is overwritten.
     pub file: PathBuf,
-    /// Where it is taken.
+    /// Side of the capture.
     pub side: Side,
 }
 
@@ -51,7 +51,7 @@ impl Write for Chunks {
 
     fn flush(&mut self) -> io::Result<()> {
         let full = std::mem::replace(&mut self.open, Vec::with_capacity(CHUNK));
-        // Who writes is gone only after an error, which the end of the tape tells.
+        // The writer is gone only after an error, which `finish` returns.
         let _ = self.full.send(full);
         Ok(())
     }
@@ -79,23 +79,23 @@ impl Tape {
         Ok(Tape { side: to.side, zero: Time::ZERO, packets, writing, file: to.file.clone() })
     }
 
-    /// The run starts now.
+    /// Marks the start of the run.
     pub(crate) fn go(&mut self) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.zero = Time::from_nanos(since.as_nanos() as u64);
     }
 
-    /// A packet comes from the stack of its side at `now`, or is handed to the other's.
+    /// Records a packet that comes from the stack of its side at `now`, or is delivered to the other's.
     pub(crate) fn note(&mut self, now: Time, passage: Passage, packet: &[u8]) {
         if passage.side() == self.side {
             let at = self.zero + Dur::from_nanos(now.as_nanos());
             let length = u32::from(ip_bytes(packet).unwrap_or(packet.len() as u16));
-            // Chunks take everything.
+            // Writing to chunks does not fail.
             let _ = self.packets.packet(at, packet, length);
         }
     }
 
-    /// Waits until all is written.
+    /// Waits until all packets are written.
     pub(crate) fn finish(self) -> Result<(), EmuError> {
         let action = |path: &Path| format!("write the capture {}", path.display());
         drop(self.packets.finish().during(|| action(&self.file))?);
@@ -104,12 +104,12 @@ impl Tape {
     }
 }
 
-/// How a packet passes a device.
+/// Passage of a packet through a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// A namespace sends it this way.
+    /// Sent by a namespace in this direction.
     Sent(Direction),
-    /// The other one gets it.
+    /// Delivered to the other namespace.
     Delivered(Direction),
 }
 
@@ -127,7 +127,7 @@ fn write_all(mut file: File, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
     file.flush()
 }
 
-/// What IPv4's header says of the packet's length; a super-packet has it right too.
+/// The packet's length from the IPv4 header, which is also correct for super-packets.
 fn ip_bytes(packet: &[u8]) -> Option<u16> {
     let length = packet.get(2..4)?;
     Some(u16::from_be_bytes([length[0], length[1]])).filter(|&bytes| usize::from(bytes) >= packet.len().min(20))

@@ -1,7 +1,7 @@
-//! What the kernel says about a connection (`TCP_INFO`).
+//! State of a connection from the kernel (`TCP_INFO`).
 //!
-//! The structure grows with the kernel: what an older kernel does not fill stays zero, what a newer one adds is not
-//! asked for. Field names are `linux/tcp.h`'s without their prefix.
+//! The structure grows with the kernel: fields that an older kernel does not fill are zero, those that a newer one adds
+//! are not read. Field names are `linux/tcp.h`'s without their prefix.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -39,13 +39,13 @@ pub struct TcpInfo {
     pub ato: u32,
     /// Payload bytes of a full segment.
     pub snd_mss: u32,
-    /// Estimate of the peer's, bytes.
+    /// Estimate of the peer's MSS, bytes.
     pub rcv_mss: u32,
     /// Segments sent and not cumulatively acknowledged.
     pub unacked: u32,
     /// Of those, selectively acknowledged.
     pub sacked: u32,
-    /// Of those, held for lost.
+    /// Of those, declared lost.
     pub lost: u32,
     /// Of those, retransmitted and not acknowledged.
     pub retrans: u32,
@@ -79,7 +79,7 @@ pub struct TcpInfo {
     pub rcv_rtt: u32,
     /// Bytes.
     pub rcv_space: u32,
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     pub total_retrans: u32,
     /// Bytes per second; all ones: no limit.
     pub pacing_rate: u64,
@@ -115,11 +115,11 @@ pub struct TcpInfo {
     pub delivered_ce: u32,
     /// Payload sent, retransmissions included.
     pub bytes_sent: u64,
-    /// Payload sent again.
+    /// Payload retransmitted.
     pub bytes_retrans: u64,
-    /// Segments the peer had twice.
+    /// Segments that the peer received twice.
     pub dsack_dups: u32,
-    /// Times that reordering was seen.
+    /// Reordering events.
     pub reord_seen: u32,
     /// Segments received out of order.
     pub rcv_ooopack: u32,
@@ -163,8 +163,8 @@ impl TcpInfo {
         (self.unacked + self.retrans).saturating_sub(self.sacked + self.lost)
     }
 
-    /// Segments held for lost so far. The kernel keeps no such counter that it would tell: what was sent again was held
-    /// for lost (tail loss probes too), and so is what waits to be.
+    /// Segments declared lost so far. The kernel exports no such counter: it is the sum of retransmitted segments
+    /// (including tail loss probes) and of lost segments not yet retransmitted.
     pub fn lost_so_far(&self) -> u64 {
         u64::from(self.total_retrans) + u64::from(self.lost.saturating_sub(self.retrans))
     }

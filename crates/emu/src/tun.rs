@@ -1,4 +1,5 @@
-//! A TUN device: what a namespace sends comes out of a descriptor as IP packets, and the other way round.
+//! A TUN device: packets sent by a namespace are read from a descriptor, and packets written to it are received by the
+//! namespace.
 
 use crate::EmuError;
 use crate::error::During;
@@ -14,7 +15,7 @@ pub(crate) const VNET_HEADER_BYTES: usize = 10;
 /// An IP packet's length has 16 bits.
 const LARGEST_PACKET_BYTES: usize = 65_535;
 
-/// From `linux/if_tun.h`; libc does not have them.
+/// From `linux/if_tun.h`; missing in libc.
 const TUN_F_CSUM: i32 = 0x01;
 const TUN_F_TSO4: i32 = 0x02;
 const TUN_F_TSO_ECN: i32 = 0x08;
@@ -68,12 +69,12 @@ impl Tun {
         self.header_bytes
     }
 
-    /// The largest frame, where packets on the wire have at most `mtu` bytes.
+    /// The maximum frame size, where packets on the wire have at most `mtu` bytes.
     pub(crate) fn frame_bytes(&self, mtu: usize) -> usize {
         if self.header_bytes > 0 { self.header_bytes + LARGEST_PACKET_BYTES } else { mtu }
     }
 
-    /// Takes the next frame; `None` if none waits.
+    /// Reads the next frame; `None` if none waits.
     #[inline]
     pub(crate) fn read(&self, frame: &mut [u8]) -> Result<Option<usize>, Errno> {
         match read(&self.fd, frame) {
@@ -83,7 +84,7 @@ impl Tun {
         }
     }
 
-    /// Hands a frame to the namespace, whose IP and TCP work it off before this returns.
+    /// Writes a frame to the namespace, whose IP and TCP process it before this returns.
     #[inline]
     pub(crate) fn write(&self, frame: &[u8]) -> Result<(), Errno> {
         write(&self.fd, frame).map(|_| ())

@@ -1,4 +1,4 @@
-//! What is learnt about BPF controllers beside their traffic.
+//! Measurements of BPF controllers besides their traffic.
 
 use crate::cca::Choice;
 use crate::recording::Recording;
@@ -7,7 +7,7 @@ use fairweir_kernel::cost::{self, Measuring};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// A look over the shoulders of a run's BPF controllers.
+/// Observes a run's BPF controllers.
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
     choice: &'a Choice,
@@ -28,7 +28,7 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Takes what was recorded since the last call; to be called every 20 ms or so.
+    /// Processes the records since the last call; to be called about every 20 ms.
     ///
     /// # Errors
     /// If the records cannot be read or written.
@@ -36,10 +36,9 @@ impl<'a> Watch<'a> {
         self.recording.as_ref().map_or(Ok(()), Recording::drain)
     }
 
-    /// `replay` and `cost` where asked for, by the controllers' names in the scenario.
+    /// `replay` and `cost` if requested, by the controllers' names in the scenario.
     ///
-    /// # Errors
-    /// If the records cannot be written, or the kernel does not tell.
+    /// # Errors If the records cannot be written, or the kernel's statistics cannot be read.
     pub(crate) fn finish(self) -> Result<Map<String, Value>, Refusal> {
         let mut learnt = Map::new();
         if self.measuring.is_some() {

@@ -1,4 +1,4 @@
-//! What the emulator reads of a frame, and the one thing it writes: the congestion-experienced mark.
+//! Parses the parts of a frame that the emulator needs, and sets the congestion-experienced mark.
 
 use crate::address::flow_between;
 use crate::tun::VNET_HEADER_BYTES;
@@ -19,16 +19,16 @@ pub(crate) struct View<'a> {
     pub(crate) flow: usize,
     /// Bytes on the wire, with the headers of each packet.
     pub(crate) bytes: u64,
-    /// How many packets on the wire.
+    /// Number of packets on the wire.
     pub(crate) packets: u32,
     pub(crate) is_ecn_capable: bool,
     pub(crate) tcp: Option<TcpHeaderSlice<'a>>,
-    /// Bytes of data that TCP carries here.
+    /// Bytes of TCP payload.
     pub(crate) data_bytes: u32,
 }
 
 impl<'a> View<'a> {
-    /// The packet behind `header_bytes` of `frame`; `None` if it belongs to no flow.
+    /// The packet behind `header_bytes` of `frame`; `None` if it is not a flow's.
     #[inline]
     pub(crate) fn new(frame: &'a [u8], header_bytes: usize) -> Option<View<'a>> {
         let packet = frame.get(header_bytes..)?;
@@ -71,7 +71,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Data bytes of each packet that the device is to make of the frame; 0 if it is one.
+/// Payload bytes of each packet into which the device is to segment the frame; 0 if it is one packet.
 fn segment_bytes(frame: &[u8]) -> u32 {
     u32::from(u16::from_ne_bytes([frame[GSO_SIZE_OFFSET], frame[GSO_SIZE_OFFSET + 1]]))
 }
@@ -108,7 +108,7 @@ pub(crate) mod tests {
         packet(sender(flow).octets(), receiver(flow).octets(), &tcp, bytes, ecn)
     }
 
-    /// What opens the connection of `flow`: its data start behind `seq`.
+    /// The SYN of `flow`'s connection: its data starts after `seq`.
     pub(crate) fn syn_packet(flow: usize, seq: u32) -> Vec<u8> {
         let mut tcp = TcpHeader::new(40_000, crate::address::PORT, seq, 65_535);
         tcp.syn = true;

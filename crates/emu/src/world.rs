@@ -1,22 +1,22 @@
-//! A scenario played by the real TCP stack: checks, namespaces, emulator, traffic, record.
+//! Runs a scenario with the real TCP stack: checks, namespaces, emulator, traffic, record.
 //!
 //! # The result
 //!
-//! One JSON document: the fields of [`fairweir_sim::Summary`] (`flows`, `links`, `packets`, `events`, which here are
-//! the frames that the emulator released), and beside them
+//! One JSON document: the fields of [`fairweir_sim::Summary`] (`flows`, `links`, `packets`, `events`, here the frames
+//! that the emulator released), and
 //!
 //! - `emulator`: [`Accuracy`](crate::Accuracy): the release error's percentiles, and whether the run is `judged`;
 //! - `series`, if the configuration has an `interval`: `{"flows": {column: text}, "links": {column: text}}` with the
 //!   columns of [`fairweir_sim::Series`], each as base64 of its little-endian numbers. With a series file the numbers
 //!   are written there one column after another, and `series` is `{"file", "flows": {column: [offset, bytes]}, ...}`;
-//! - `replay`, with a record file: per BPF controller what the native build of its source made of the same ACKs
-//!   ([`recording`](crate::recording));
+//! - `replay`, with a record file: per BPF controller the result of replaying the same ACKs in the native build of its
+//!   source ([`recording`](crate::recording));
 //! - `guard`, if there was one: its last status;
-//! - `cost`, where asked for: per BPF controller and hook `{"calls", "ns"}`;
-//! - `interrupted: true` if the run was cut short and its part was to be kept.
+//! - `cost`, if requested: per BPF controller and hook `{"calls", "ns"}`;
+//! - `interrupted: true` if the run was interrupted and its partial record is wanted.
 //!
-//! What is measured where: RTTs, throughput, sent and delivered packets by the emulator on the sender's side of the
-//! network, alike for all controllers; cwnd, inflight, pacing rate, losses and timeouts by `TCP_INFO`.
+//! Sources of measurements: RTTs, throughput, sent and delivered packets by the emulator on the sender's side of the
+//! network, in the same way for all controllers; cwnd, inflight, pacing rate, losses and timeouts by `TCP_INFO`.
 
 use crate::cca::Choice;
 use crate::guarding::Guarding;
@@ -38,56 +38,55 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How often progress is told and an interrupt looked for: well under what a person notices.
-/// Records of hooks are fetched as often.
+/// Interval of progress reports and of checks for an interrupt: well below human perception. Records of hooks are
+/// fetched at the same interval.
 const CHECK: Duration = Duration::from_millis(20);
-/// How a scenario is played.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct WorldOptions {
-    /// How packets pass between the namespaces.
+    /// How packets are transferred between the namespaces.
     pub mode: Mode,
-    /// Who makes the traffic.
+    /// Generator of the traffic.
     pub traffic: Traffic,
-    /// Where the series go.
+    /// File for the series.
     pub series_file: Option<PathBuf>,
-    /// Is the record of an interrupted run kept?
+    /// Whether to return the record of an interrupted run.
     pub keep_partial: bool,
-    /// Where every call of the BPF controllers' hooks is recorded, to be replayed natively.
+    /// File in which every call of the BPF controllers' hooks is recorded, for native replay.
     pub record: Option<PathBuf>,
     /// Is the time of the BPF controllers' programs taken?
     pub cost: bool,
-    /// What receivers advertise where the scenario does not say.
+    /// Receive windows where the scenario does not set them.
     pub windows: ReceiveWindows,
-    /// Who holds the flows to a policy of the receivers.
+    /// The guard that applies the receivers' policy, if any.
     pub guarding: Option<Guarding>,
-    /// What the 99th percentile of the release error may be.
+    /// Limit on the 99th percentile of the release error.
     pub budget: Option<Dur>,
-    /// Where a capture of the packets' headers goes.
+    /// Destination of a capture of the packets' headers.
     pub capture: Option<CaptureTo>,
 }
 
-/// How packets pass between the namespaces.
+/// How packets are transferred between the namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Packets of the wire's size.
+    /// Packets of wire size.
     Mtu,
-    /// Super-packets of so many segments at most: for rates that the accurate mode cannot hold.
+    /// Super-packets of at most this many segments: for rates beyond the accurate mode's capacity.
     Tso(u32),
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
-    /// At its duration.
+    /// Completed.
     Complete(Value),
-    /// Before; with what there was, if that is kept.
+    /// Interrupted; with the partial record, if wanted.
     Interrupted(Option<Value>),
 }
 
-/// Plays `config`; `watch` is told the time reached and breaks the run off.
+/// Runs `config`; `watch` receives the time reached and can interrupt the run.
 ///
-/// # Errors
-/// What this world cannot do, what the system lacks, or what failed on the way.
+/// # Errors An unsupported scenario, a missing system feature, or a failure during the run.
 pub fn play(
     config: &Config,
     options: &WorldOptions,
@@ -105,7 +104,7 @@ pub fn play(
     let choice = Choice::of(config, options.record.is_some())?;
     let about = Watch::start(&choice, options.record.as_deref(), options.cost)?;
     if options.traffic == Traffic::Iperf3 {
-        // Its control connections, which nobody resets, shall not hold the namespaces for minutes.
+        // iperf3's control connections are not reset and would hold the namespaces for minutes.
         for namespace in [network.senders(), network.receivers()] {
             namespace.set_sysctl("ipv4/tcp_orphan_retries", "1")?;
             namespace.set_sysctl("ipv4/tcp_fin_timeout", "1")?;

@@ -40,11 +40,11 @@ fn a_transfer_fills_the_link_and_the_numbers_agree() {
             assert!(flow.rtt_ms.min >= 20.0 && flow.rtt_ms.p95 < 20.0 + 50.0 + 10.0, "{mode:?}: {flow:?}");
             assert!((flow.rtt_ms.mean - flow.qdelay_ms.mean - 20.0).abs() < 0.01, "{mode:?}: {flow:?}");
         }
-        // A full buffer of one flow's making: what the link drops the flows miss, and only that.
+        // A full buffer with one flow: packets that the link drops are lost, and only those.
         let dropped: u64 = flows.iter().map(|flow| flow.dropped_pkts).sum();
         assert_eq!(link.drops, dropped, "{mode:?}");
         let arrived: u64 = flows.iter().map(|flow| flow.sent_pkts).sum();
-        // Beside data, the link carries what opens and closes connections, which is before and after the count.
+        // Besides data, the link carries packets that open and close connections, outside the counts.
         assert_eq!(link.arrivals, arrived, "{mode:?}");
         assert!(link.queue_ms.max <= 50.0 + 1.0, "{mode:?}: {link:?}");
         assert_eq!(record.accuracy.mode, mode.name());
@@ -82,7 +82,7 @@ fn a_marking_queue_marks_ecn_flows_and_drops_nothing() {
     let record = play(&config, MTU, "reno", Bulk::UntilTheEnd);
     let marked: u64 = record.flows.iter().map(|flow| flow.marked_pkts).sum();
     assert!(record.links[0].marks > 0 && record.links[0].drops == 0, "{:?}", record.links);
-    // Marks are given at the link and counted at the receiver: a queue and 10 ms apart.
+    // Marks are set at the link and counted at the receiver, a queueing delay and 10 ms later.
     assert!(marked.abs_diff(record.links[0].marks) <= 70, "{marked} of {}", record.links[0].marks);
     assert!(record.flows.iter().all(|flow| flow.retransmits == 0), "{:?}", record.flows);
 }
@@ -143,7 +143,7 @@ fn a_route_carries_the_flows_settings() {
     }
 }
 
-/// Tells the next test's child that it is the child, which runs an emulator for a minute.
+/// Marks the next test's child process, which runs an emulator for a minute.
 const CHILD: &str = "FAIRWEIR_TEST_RUNS_EMULATOR";
 
 #[test]

@@ -1,11 +1,11 @@
-//! What the kernel world does not do is refused clearly, and at once.
+//! The kernel world rejects unsupported scenarios clearly and at once.
 
 mod common;
 
 use common::{end, flow, is_unprivileged, scenario, start};
 use serde_json::{Value, json};
 
-/// Plays a scenario of two flows after `edit`; gives the key and the whole text of the refusal.
+/// Runs a scenario of two flows after `edit`; returns the key and the text of the error.
 fn refused(edit: impl FnOnce(&mut Value)) -> (String, String) {
     let mut config = scenario(20, 2, &[flow("a", "cubic"), flow("b", "reno")]);
     edit(&mut config);
@@ -42,7 +42,7 @@ fn each_refusal_names_its_key() {
     }
 }
 
-/// The place at `path`, made if it is not there.
+/// The value at `path`, created if absent.
 fn place<'a>(config: &'a mut Value, path: &str) -> &'a mut Value {
     path.split('/').fold(config, |at, step| match step.parse::<usize>() {
         Ok(index) => &mut at[index],

@@ -1,4 +1,4 @@
-//! Nothing is left behind, however a run ends.
+//! Checks that no resources remain, however a run ends.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A controller of a name that no other run uses, so that what is left of it can be told.
+/// A controller with a unique name, so that remains of it can be identified.
 const SOURCE: &str = r#"
 #include "tcp.h"
 SEC("struct_ops/leftover_ssthresh")
@@ -44,7 +44,7 @@ fn is_registered() -> bool {
     names.split_whitespace().any(|name| name.starts_with("leftover"))
 }
 
-/// Is there an object of the controller in the kernel, registered or held by a socket?
+/// Whether an object of the controller is in the kernel, registered or held by a socket.
 fn is_in_kernel() -> bool {
     let listed = Command::new("timeout").args(["-s", "KILL", "10", "bpftool", "struct_ops", "list"]).output();
     let is_listed = listed.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains("leftover"));
@@ -66,7 +66,7 @@ fn helper_of(child: &Child) -> Pid {
     Pid::from_raw(children.split_whitespace().next().and_then(|pid| pid.parse().ok()).expect("it runs the helper"))
 }
 
-/// Is there a process `pid`?
+/// Whether process `pid` exists.
 fn is_alive(pid: Pid) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
@@ -109,7 +109,7 @@ fn an_interrupted_run_says_nothing_unless_its_part_is_wanted() {
         assert_eq!(code, Some(130), "{result}");
         assert_eq!(result["interrupted"] == json!(true), is_wanted, "{result}");
         if is_wanted {
-            // One flow may fill the queue before the other's first packet comes to it.
+            // One flow may fill the queue before the other's first packet arrives.
             let flows = result["flows"].as_array().expect("flows");
             let delivered: u64 = flows.iter().filter_map(|flow| flow["delivered_pkts"].as_u64()).sum();
             assert!(delivered > 100, "{result}");

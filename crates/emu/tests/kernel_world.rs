@@ -37,7 +37,7 @@ fn a_finite_transfer_completes_and_an_application_keeps_its_rate() {
     config["warmup"] = json!(0);
     let result = play(&config, &[]);
     assert_eq!(result["flows"][0]["delivered_pkts"], 100);
-    // 10, 20, 40, 30 packets: four rounds of 20 ms at least, and no second lost on a timer.
+    // 10, 20, 40, 30 packets: at least four rounds of 20 ms, and no second lost to a timeout.
     let completion = number(&result, "/flows/0/completion_s");
     assert!((0.08..0.5).contains(&completion), "{completion} s");
     let rate = number(&result, "/flows/1/throughput_mbps");
@@ -67,7 +67,7 @@ fn on_and_off_and_stop_are_seen_in_the_series() {
     let ends: Vec<u64> = column("t_ns").into_iter().map(u64::from_le_bytes).collect();
     assert_eq!(ends, (1..=8).map(|k| k * 500_000_000).collect::<Vec<u64>>());
     let throughput: Vec<f64> = column("throughput_mbps").into_iter().map(f64::from_le_bytes).collect();
-    // On for a second, off for a second, on until the stop; the second half of each is clear of what was under way.
+    // On for a second, off for a second, on until the stop; the second half of each is free of leftover traffic.
     assert!(throughput[1] > 15.0 && throughput[5] > 15.0, "{throughput:?}");
     assert!(throughput[3] < 0.1 && throughput[7] < 2.0, "{throughput:?}");
 }
@@ -127,10 +127,10 @@ fn windows_and_marks_reach_the_stack() {
     let mut config = scenario(20, 5, &[limited, marked]);
     config["links"][0]["hop"]["queue"] = json!({"kind": "ecn-threshold", "mark_above": 20_000, "limit": 1_000_000});
     let result = play(&config, &[]);
-    // Ten packets a round trip of 20 ms at least.
+    // Ten packets per round trip of at least 20 ms.
     let limited = number(&result, "/flows/0/throughput_mbps");
     assert!((3.0..6.1).contains(&limited), "{limited} Mbps");
-    // One mark a round halves the window: the queue stays near the threshold (8 ms), and nothing is lost.
+    // One mark per round halves the window: the queue stays near the threshold (8 ms), without loss.
     assert!((0.001..0.5).contains(&number(&result, "/flows/1/mark_rate")), "{result}");
     assert_eq!(result["flows"][1]["lost_pkts"], 0);
     assert!(number(&result, "/flows/1/rtt_ms/p95") < 35.0, "{result}");

@@ -1,4 +1,4 @@
-//! What stands where in a compiled object: which program is which hook, where the parameters are.
+//! Layout of a compiled object: which program is which hook, and where the parameters are.
 
 use crate::libbpf;
 use fairweir_cca::native::replay::Hook;
@@ -14,28 +14,28 @@ const OPS_SECTIONS: [&str; 2] = [".struct_ops", ".struct_ops.link"];
 /// The parts of an object that the loader touches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Anatomy {
-    /// The variable of the controller that is meant; also libbpf's name of its map.
+    /// The variable of the selected controller; also libbpf's name of its map.
     pub(crate) ops: String,
-    /// Those of the others.
+    /// The variables of the other controllers.
     pub(crate) other_ops: Vec<String>,
     /// Program of each hook that the controller has.
     pub(crate) hooks: BTreeMap<Hook, String>,
-    /// Where in the ops the controller's name stands.
+    /// Range of the controller's name within the ops.
     pub(crate) name: Range<usize>,
-    /// Where in the ops its flags stand, if the source knows of them.
+    /// Range of its flags within the ops, if the source defines them.
     pub(crate) flags: Option<Range<usize>>,
-    /// Where in `.data` the default parameters stand.
+    /// Range of the default parameters within `.data`.
     pub(crate) defaults: Option<Range<usize>>,
     /// The map of flows' own parameters.
     pub(crate) of_flow: Option<String>,
-    /// Where in `.rodata` a recording program reads which hook it is, by program.
+    /// Range in `.rodata` from which a recording program reads its hook, by program.
     kinds: BTreeMap<String, Range<usize>>,
-    /// Where in `.bss` recording programs count what they could not send.
+    /// Range in `.bss` where recording programs count records that they could not send.
     pub(crate) lost: Option<Range<usize>>,
 }
 
 impl Anatomy {
-    /// Reads `object`, in which the controller `cca` is meant, if there are several.
+    /// Parses `object`; `cca` selects a controller if there are several.
     pub(crate) fn of(object: &[u8], cca: &str) -> Result<Anatomy, String> {
         let file = object::File::parse(object).map_err(|e| format!("the compiled object cannot be read: {e}"))?;
         let symbols = Symbols::of(&file);
@@ -78,7 +78,7 @@ impl Anatomy {
         self.lost.is_some()
     }
 
-    /// What to write into `.rodata` so that each recording program knows which hook it is.
+    /// Returns the values to write into `.rodata` so that each recording program knows its hook.
     pub(crate) fn kinds(&self) -> Result<Vec<(Range<usize>, u32)>, String> {
         let mut known: BTreeMap<&str, Hook> = BTreeMap::new();
         let mut kinds = Vec::new();
@@ -97,7 +97,7 @@ impl Anatomy {
 struct Symbol {
     name: String,
     section: String,
-    /// Within its section.
+    /// Range within its section.
     range: Range<usize>,
 }
 
@@ -150,7 +150,7 @@ fn size_of_member(ty: BtfType<'_>) -> usize {
     Int::try_from(ty).map_or(8, |int| usize::from(int.bits) / 8)
 }
 
-/// The linker's notes say which program each member of the ops points to.
+/// Relocations say to which program each member of the ops points.
 fn hooks(file: &object::File<'_>, ops: &Symbol, members: &BTreeMap<String, Range<usize>>) -> BTreeMap<Hook, String> {
     let Some(section) = file.section_by_name(&ops.section) else { return BTreeMap::new() };
     let pointed_to = |hook: Hook| {

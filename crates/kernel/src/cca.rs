@@ -15,17 +15,17 @@ use std::hash::{BuildHasher, RandomState};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 
-/// Holds a struct_ops map by a link, which goes with its last descriptor (`BPF_F_LINK`, since Linux 6.4).
+/// Holds a struct_ops map by a link, which is released with its last descriptor (`BPF_F_LINK`, since Linux 6.4).
 const BY_LINK: u32 = 1 << 13;
 /// `TCP_CONG_NON_RESTRICTED`: any user may choose it, and it may become a network namespace's default.
 const NON_RESTRICTED: u32 = 1;
-/// Attempts at a name that nobody has.
+/// Attempts to find an unused name.
 const NAME_ATTEMPTS: u32 = 8;
 
 /// A congestion controller that is registered in the running kernel, in every network namespace at once.
 ///
-/// It is unregistered when the value is dropped, or when the process ends in whatever way (on Linux before 6.4: not by
-/// `kill -9`). Connections that use it keep it until they close.
+/// It is unregistered when the value is dropped, or when the process ends for any reason (on Linux before 6.4: not by
+/// `kill -9`). Connections that use it continue to do so until they close.
 #[derive(Debug)]
 pub struct Cca {
     // Before the object: the link refers to it.
@@ -54,8 +54,8 @@ impl Cca {
 
     /// Loads and registers `compiled` as `name`.
     ///
-    /// # Errors
-    /// As [`Cca::load`]; and [`KernelError::Conflict`] if there is a controller of that name, or it cannot be one.
+    /// # Errors As [`Cca::load`]; and [`KernelError::Conflict`] if a controller of that name exists, or the name is
+    /// invalid.
     pub fn load_as(compiled: &Compiled, name: &str, defaults: &Value) -> Result<Cca, KernelError> {
         let conflict =
             |reason: &str, hint| KernelError::Conflict { name: name.to_owned(), reason: reason.to_owned(), hint };
@@ -76,20 +76,20 @@ impl Cca {
         Ok(Cca { link, object, name: name.to_owned(), compiled: compiled.clone() })
     }
 
-    /// What `TCP_CONGESTION` takes.
+    /// Name for `TCP_CONGESTION`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it was compiled from.
+    /// The source from which it was compiled.
     pub fn source(&self) -> &Source {
         &self.compiled.source
     }
 
     /// Gives the socket `fd` parameters of its own (an object, or null for the algorithm's defaults).
     ///
-    /// Algorithms may read them at a connection's start alone, so they are to be set before it connects. Sockets that a
-    /// listener accepts take what the listener has.
+    /// Algorithms may read them only when a connection starts, so they must be set before it connects. Accepted sockets
+    /// inherit those of the listener.
     ///
     /// # Errors
     /// If the algorithm refuses them, or `fd` is no TCP socket.
@@ -125,10 +125,9 @@ impl Cca {
         count().unwrap_or(0)
     }
 
-    /// What its hooks have cost so far, while [`cost::measure`]'s value lived.
+    /// Returns the cost of its hooks so far, while [`cost::measure`]'s value lived.
     ///
-    /// # Errors
-    /// If the kernel does not tell.
+    /// # Errors If the kernel's statistics cannot be read.
     pub fn cost(&self) -> Result<BTreeMap<String, Cost>, KernelError> {
         let programs: BTreeMap<String, Cost> = self
             .object
@@ -140,7 +139,7 @@ impl Cca {
         Ok(hooks.iter().filter_map(|(hook, program)| Some((hook.name().to_owned(), *programs.get(program)?))).collect())
     }
 
-    /// Pins what holds it, and the map of its defaults, in `directory`: then it outlives this process.
+    /// Pins its link and the map of its defaults in `directory`, so that it outlives this process.
     pub(crate) fn pin(mut self, directory: &Path) -> Result<(), KernelError> {
         let what = || directory.display().to_string();
         if !has_links() {
@@ -161,12 +160,12 @@ impl Cca {
     }
 }
 
-/// Can a registration hang on a descriptor?
+/// Whether the kernel supports registration by a link.
 fn has_links() -> bool {
     libbpf::kernel_version() >= (6, 4)
 }
 
-/// Is there a congestion controller of that name?
+/// Whether a congestion controller of that name exists.
 pub(crate) fn is_available(name: &str) -> bool {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
         .is_ok_and(|names| names.split_whitespace().any(|n| n == name))
@@ -174,7 +173,7 @@ pub(crate) fn is_available(name: &str) -> bool {
 
 /// `frcc_3f8a20`: concurrent runs do not meet.
 fn unique_name(cca: &str) -> String {
-    // Seeded anew by the system for each value.
+    // The system seeds each value differently.
     let suffix = RandomState::new().hash_one(std::process::id()) & 0xff_ffff;
     let stem: String = cca.chars().take(NAME_MAX - 7).collect();
     format!("{stem}_{suffix:06x}")
@@ -212,7 +211,7 @@ fn prepare(object: &mut OpenObject, compiled: &Compiled, name: &str, defaults: &
         if anatomy.other_ops.contains(&map_name) {
             map.set_autocreate(false).map_err(text)?;
         } else if map_name == anatomy.ops {
-            // Whatever the source says: older kernels know no links.
+            // Overrides the source: older kernels do not support links.
             let flags = if has_links() { map.map_flags() | BY_LINK } else { map.map_flags() & !BY_LINK };
             map.set_map_flags(flags).map_err(text)?;
             let mut field = [0; NAME_MAX + 1];

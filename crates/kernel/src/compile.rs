@@ -1,4 +1,4 @@
-//! From C to BPF: clang, `bpf/`'s headers and libbpf's, which this crate brings along.
+//! Compiles C to BPF, with clang, `bpf/`'s headers and libbpf's, which are embedded in this crate.
 
 use crate::anatomy::Anatomy;
 use crate::error::KernelError;
@@ -21,7 +21,7 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// What it was compiled from.
+    /// The source from which it was compiled.
     pub fn source(&self) -> &Source {
         &self.source
     }
@@ -38,13 +38,13 @@ pub(crate) fn compile(source: &Source, record: bool) -> Result<Compiled, KernelE
     Ok(Compiled { source: source.clone(), object, anatomy, is_recording: record })
 }
 
-/// The object file that clang makes of `text`; `file` is what it is called.
+/// Returns the object file that clang compiles from `text`; `file` is the name shown in messages.
 pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>, KernelError> {
     let io = |e: io::Error| KernelError::Io { what: "the build directory (TMPDIR)".to_owned(), source: e };
     let scratch = native::scratch().map_err(io)?;
     let include = scratch.path().join("include");
     write_headers(&include).map_err(io)?;
-    // A user's own headers stand beside the source, so that is where it must be compiled.
+    // A user's own headers are in the source's directory, so it must be compiled there.
     let input = if file.is_file() { file.to_owned() } else { scratch.path().join(file) };
     if !file.is_file() {
         fs::write(&input, text).map_err(io)?;
@@ -82,8 +82,8 @@ pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>
     fs::read(&output).map_err(io)
 }
 
-/// `bpf/`'s headers and, as `bpf/...`, libbpf's. Of `compat/` only what names the kernel's own: libbpf's true headers
-/// come first.
+/// `bpf/`'s headers and, as `bpf/...`, libbpf's. Of `compat/` only the kernel's own names: libbpf's real headers take
+/// precedence.
 fn write_headers(include: &Path) -> io::Result<()> {
     let ours = HEADERS.iter().filter(|(name, _)| !name.starts_with("compat/bpf/")).copied();
     let libbpf = API_HEADERS.iter().map(|(name, text)| (format!("bpf/{name}"), *text));

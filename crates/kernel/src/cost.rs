@@ -1,4 +1,4 @@
-//! What BPF programs cost: the kernel's run-time statistics.
+//! Cost of BPF programs: the kernel's run-time statistics.
 
 use crate::error::KernelError;
 use libbpf_rs::libbpf_sys::{BPF_STATS_RUN_TIME, bpf_enable_stats, bpf_obj_get_info_by_fd, bpf_prog_info};
@@ -34,7 +34,7 @@ pub fn measure() -> Result<Measuring, KernelError> {
     Ok(Measuring(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
-/// Of one program.
+/// Returns the cost of one program.
 pub(crate) fn of(program: BorrowedFd<'_>) -> Result<Cost, KernelError> {
     // SAFETY: a struct of numbers and of pointers that may be null.
     let mut info: bpf_prog_info = unsafe { zeroed() };

@@ -1,4 +1,4 @@
-//! What this machine can do with BPF controllers.
+//! Checks what this machine supports of BPF controllers.
 
 use crate::{Cca, Source, libbpf};
 use nix::unistd::geteuid;
@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
 
-/// One thing that is needed, and whether it is there.
+/// A requirement, and whether it is met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What is needed.
+    /// The requirement.
     pub name: &'static str,
-    /// Is it there?
+    /// Whether it is met.
     pub ok: bool,
     /// What was found.
     pub detail: String,

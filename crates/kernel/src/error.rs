@@ -1,21 +1,21 @@
-//! What can go wrong between a source and a running controller.
+//! Errors between a source and a running controller.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why something did not work, and where.
+/// An error of loading or observing a controller.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {
-    /// No algorithm of that name stands in `bpf/`.
+    /// There is no algorithm of that name in `bpf/`.
     #[error("there is no BPF congestion controller `{name}`")]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// Those that there are.
+        /// The available names.
         known: Vec<&'static str>,
     },
-    /// A source that cannot be read, or is none.
+    /// A source that cannot be read or is invalid.
     #[error("{}: {reason}", path.display())]
     Source {
         /// The source.
@@ -30,7 +30,7 @@ pub enum KernelError {
     Params {
         /// The algorithm.
         cca: String,
-        /// Which parameter, its value, and what was expected.
+        /// The parameter, its value, and what was expected.
         reason: String,
     },
     /// The kernel, or libbpf on its behalf, refuses a program.
@@ -43,7 +43,7 @@ pub enum KernelError {
         /// What to do about it.
         hint: Option<&'static str>,
     },
-    /// Something that must be there is not: a tool, a right, a file system.
+    /// A missing requirement: a tool, a privilege, a file system.
     #[error("{what}")]
     Missing {
         /// What is missing.
@@ -51,12 +51,12 @@ pub enum KernelError {
         /// How to get it.
         hint: &'static str,
     },
-    /// A name that cannot be loaded for good, or unloaded, as things stand.
+    /// A name that cannot be loaded permanently or unloaded in the present state.
     #[error("`{name}`: {reason}")]
     Conflict {
         /// The name.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
         /// What to do about it.
         hint: &'static str,
@@ -66,13 +66,13 @@ pub enum KernelError {
     Io {
         /// What was being done.
         what: String,
-        /// Why it failed.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl KernelError {
-    /// What to do about it, if there is something.
+    /// What to do about it, if known.
     pub fn hint(&self) -> Option<String> {
         match self {
             KernelError::Unknown { known, .. } => {

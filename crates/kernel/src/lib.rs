@@ -1,10 +1,11 @@
 //! BPF congestion controllers in the running kernel.
 //!
-//! A [`Source`] (an algorithm of `bpf/`, or a user's `.bpf.c`) is compiled by clang, and loaded as a [`Cca`] under a name
-//! of its own: sockets choose it by `TCP_CONGESTION` and take parameters by their descriptors. Everything hangs on
-//! descriptors of this process and is gone with it; [`permanent`] alone leaves something behind, on purpose, and undoes it.
+//! A [`Source`] (an algorithm of `bpf/`, or a user's `.bpf.c`) is compiled by clang, and loaded as a [`Cca`] under a
+//! unique name: sockets select it with `TCP_CONGESTION` and get parameters through their descriptors. All resources are
+//! owned by descriptors of this process and end with it; only [`permanent`] leaves objects behind, on purpose, and
+//! removes them again.
 //!
-//! What an algorithm does can be watched from outside: [`Records`] of its hooks, which the native build replays
+//! An algorithm can be observed from outside: [`Records`] of its hooks, which the native build replays
 //! (`fairweir_cca::native::replay`), and a [`Probe`] of any TCP flow. Needs root.
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! libbpf's messages, and what it hides of the system call.
+//! libbpf's messages, and system calls that it does not wrap.
 
 use libbpf_rs::{PrintLevel, set_print};
 use std::cell::RefCell;
@@ -8,7 +8,7 @@ thread_local! {
     static MESSAGES: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// libbpf prints on the thread that calls it: kept if somebody listens, dropped otherwise.
+/// libbpf prints on the thread that calls it: collected if a listener is set, discarded otherwise.
 fn keep(_: PrintLevel, message: String) {
     MESSAGES.with_borrow_mut(|messages| {
         if let Some(kept) = messages {
@@ -17,7 +17,7 @@ fn keep(_: PrintLevel, message: String) {
     });
 }
 
-/// Runs `call`; its outcome, and what libbpf said meanwhile.
+/// Runs `call`; returns its result and libbpf's messages.
 pub fn listening<T>(call: impl FnOnce() -> T) -> (T, String) {
     static SILENCE: Once = Once::new();
     SILENCE.call_once(|| {
@@ -28,7 +28,7 @@ pub fn listening<T>(call: impl FnOnce() -> T) -> (T, String) {
     (outcome, MESSAGES.take().unwrap_or_default())
 }
 
-/// The lines of a verifier's log that say why: the last few before its statistics.
+/// The lines of a verifier's log with the reason: the last few before its statistics.
 pub fn gist(log: &str) -> String {
     const SHOWN: usize = 12;
     let telling: Vec<&str> = log

@@ -1,7 +1,7 @@
 //! Controllers that stay: loaded for every program on this machine until they are unloaded.
 //!
-//! What holds them is pinned in a BPF file system (the one at `/sys/fs/bpf`, or else one that is mounted for this purpose
-//! alone), and a state file says what was done, so that [`unload`] and [`clean`] can undo it. Nothing survives a reboot.
+//! Their links are pinned in a BPF file system (the one at `/sys/fs/bpf`, or else one mounted for this purpose only),
+//! and a state file records the changes, so that [`unload`] and [`clean`] can undo it. Nothing survives a reboot.
 
 mod namespaces;
 mod place;
@@ -19,23 +19,23 @@ use state::{Content, Entry, State};
 use std::path::Path;
 use std::time::Duration;
 
-/// Which controller new connections of this network namespace take.
+/// Default controller of new connections in this network namespace.
 const DEFAULT_CCA: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// A controller that stays.
+/// A permanently loaded controller.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Permanent {
-    /// What `TCP_CONGESTION` takes.
+    /// Name for `TCP_CONGESTION`.
     pub name: String,
     /// The algorithm.
     pub cca: String,
-    /// Where its source stands.
+    /// Location of its source.
     pub source: String,
-    /// What flows without parameters of their own use.
+    /// The default parameters of flows.
     pub params: Value,
-    /// Is it registered, as the state file says?
+    /// Whether it is registered, according to the state file.
     pub is_loaded: bool,
-    /// Network namespaces whose default it is, each by a process that lives there.
+    /// Network namespaces whose default it is, each with a process in it.
     pub default_of: Vec<String>,
     /// The default of this network namespace before `load --default`.
     pub previous_default: Option<String>,
@@ -44,19 +44,18 @@ pub struct Permanent {
 /// What [`unload`] and [`clean`] did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Undone {
-    /// Controllers that are gone. Connections that used them keep them until they close.
+    /// Controllers that were unloaded. Connections that use them continue to do so until they close.
     pub unloaded: Vec<String>,
-    /// What became the default of this network namespace again.
+    /// The controller that was restored as default of this network namespace.
     pub default_restored: Option<String>,
-    /// Network namespaces whose default is gone; the kernel gives new connections there Reno.
+    /// Network namespaces whose default was unloaded; new connections there use Reno.
     pub left_without_default: Vec<String>,
 }
 
 /// Loads `source` as `name` (or as the algorithm's own name), with `params` (an object, or null) for flows without
 /// parameters of their own; with `as_default`, new connections of this network namespace take it.
 ///
-/// # Errors
-/// If it does not compile, or the kernel refuses it or the name; then nothing is left behind.
+/// # Errors If it does not compile, or the kernel rejects it or the name; nothing is left behind then.
 pub fn load(
     place: &Place,
     source: &Source,
@@ -72,7 +71,7 @@ pub fn load(
     let mut entry = Entry::new(&compiled, params);
     entry.previous_default = default_here().filter(|_| as_default);
     let shown = describe(name, &entry);
-    // Noted before it is done: what is left of a load that was killed can be undone.
+    // Recorded before the change: a load that is killed can still be undone.
     state.file.ccas.insert(name.to_owned(), entry);
     state.write()?;
     let pinned = cca.pin(&pins.join(name));
@@ -83,10 +82,9 @@ pub fn load(
     Ok(Permanent { is_loaded: true, default_of: namespaces::with_default(name), ..shown })
 }
 
-/// Unloads `name`. If it is the default that [`load`] made it, the one before is the default again.
+/// Unloads `name`. If [`load`] made it the default, the previous default is restored.
 ///
-/// # Errors
-/// If it was not loaded by [`load`]; and, unless `force`, if it is a default that others have made it.
+/// # Errors If it was not loaded by [`load`]; and, unless `force`, if it was made a default by other means.
 pub fn unload(place: &Place, name: &str, force: bool) -> Result<Undone, KernelError> {
     not_empty(place, name)?;
     let mut state = State::lock(place)?;
@@ -112,7 +110,7 @@ pub fn unload(place: &Place, name: &str, force: bool) -> Result<Undone, KernelEr
     Ok(undone)
 }
 
-/// Removes what holds `name`, and every note of it.
+/// Removes the pins of `name` and its entries in the state file.
 fn forget(state: &mut State, place: &Place, name: &str) -> Result<(), KernelError> {
     remove_pins(&state.pins(place)?.join(name))?;
     await_gone(name);
@@ -130,8 +128,8 @@ pub fn list(place: &Place) -> Result<Vec<Permanent>, KernelError> {
     Ok(content.ccas.iter().map(|(name, entry)| describe(name, entry)).collect())
 }
 
-/// What flows of `name` without parameters of their own use, after a change to `new` (an object, or null for none).
-/// Connections that run follow as far as the algorithm reads its parameters after the start.
+/// Returns the default parameters of `name`, after a change to `new` (an object, or null for none). Running connections
+/// follow if the algorithm reads its parameters after the start.
 ///
 /// # Errors
 /// If it was not loaded by [`load`], or refuses `new`.
@@ -163,8 +161,7 @@ pub fn params(place: &Place, name: &str, new: &Value) -> Result<Value, KernelErr
 
 /// Unloads everything that [`load`] has left, and restores the default.
 ///
-/// # Errors
-/// At the first step that fails; a repetition goes on there.
+/// # Errors At the first step that fails; a repeated call resumes there.
 pub fn clean(place: &Place) -> Result<Undone, KernelError> {
     let mut undone = Undone::default();
     if place.is_untouched() {
@@ -181,7 +178,7 @@ pub fn clean(place: &Place) -> Result<Undone, KernelError> {
     Ok(undone)
 }
 
-/// An error unless something is loaded for good: so that asking leaves no lock behind.
+/// Returns an error unless a controller is permanently loaded: so that a query leaves no lock behind.
 fn not_empty(place: &Place, name: &str) -> Result<(), KernelError> {
     if place.is_untouched() { Err(unknown(name)) } else { Ok(()) }
 }
@@ -219,7 +216,7 @@ fn make_default(name: &str) -> Result<(), KernelError> {
     std::fs::write(DEFAULT_CCA, name).map_err(KernelError::io(format!("{DEFAULT_CCA} = {name}")))
 }
 
-/// The kernel unregisters what was pinned a moment after its pin is removed.
+/// The kernel unregisters a pinned controller shortly after its pin is removed.
 fn await_gone(name: &str) {
     for _ in 0..200 {
         if !is_available(name) {

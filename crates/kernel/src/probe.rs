@@ -12,7 +12,7 @@ use std::path::Path;
 
 const SOURCE: &str = include_str!("../../../bpf/telemetry/tcp_probe.bpf.c");
 
-/// Which flows are sampled; zero stands for any.
+/// Selects the sampled flows; zero matches any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeFilter {
     /// The network namespace's inode number, as `stat -L /proc/PID/ns/net` shows it.
@@ -141,7 +141,7 @@ impl Probe {
         Ok(Probe { records, _link: link, object })
     }
 
-    /// Hands on what has arrived since the last call; does not wait.
+    /// Processes what has arrived since the last call; does not wait.
     ///
     /// # Errors
     /// If the ring cannot be read.
@@ -149,7 +149,7 @@ impl Probe {
         self.records.drain()
     }
 
-    /// Samples that were lost so far: the reader was too slow.
+    /// Samples lost so far because the reader was too slow.
     pub fn lost_samples(&self) -> u64 {
         let bss = self.object.maps().find(|m| m.name().as_encoded_bytes().ends_with(b".bss"));
         let value = bss.and_then(|map| map.lookup(&[0; 4], MapFlags::ANY).ok().flatten());

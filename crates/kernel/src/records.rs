@@ -3,7 +3,7 @@
 use crate::error::KernelError;
 use libbpf_rs::{MapCore, RingBuffer, RingBufferBuilder};
 
-/// Records on their way from the kernel. Programs wake nobody: call [`Records::drain`] every 20 ms or so.
+/// Records from the kernel. Programs do not wake the reader: call [`Records::drain`] about every 20 ms.
 #[derive(Debug)]
 pub struct Records {
     ring: RingBuffer<'static>,
@@ -22,7 +22,7 @@ impl Records {
         Ok(Records { ring: builder.build().map_err(KernelError::bpf(what()))? })
     }
 
-    /// Hands on what has arrived since the last call; does not wait.
+    /// Processes what has arrived since the last call; does not wait.
     ///
     /// # Errors
     /// If the ring cannot be read.

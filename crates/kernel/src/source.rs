@@ -1,4 +1,4 @@
-//! Where an algorithm comes from.
+//! Sources of algorithms.
 
 use crate::compile::{self, Compiled};
 use crate::error::KernelError;
@@ -7,10 +7,10 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Most characters of a controller's name (`TCP_CA_NAME_MAX` with its zero).
+/// Maximum characters of a controller's name (`TCP_CA_NAME_MAX` less its zero).
 pub(crate) const NAME_MAX: usize = 15;
 
-/// The source of a congestion controller, as the kernel wants it.
+/// The source of a congestion controller for the kernel.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub(crate) cca: String,
@@ -22,7 +22,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The algorithm `name` of `bpf/`.
+    /// The algorithm `name` in `bpf/`.
     ///
     /// # Errors
     /// [`KernelError::Unknown`].
@@ -34,8 +34,8 @@ impl Source {
         Ok(Source { cca: name.to_owned(), file: file.into(), text: text.to_owned(), native })
     }
 
-    /// The kernel's own `cubic` or `bbr`, called from BPF: the same decisions, but its hooks' cost is told, and cubic's calls
-    /// can be recorded, as for ours.
+    /// The kernel's own `cubic` or `bbr`, called from BPF: the same decisions, but its hooks' cost can be measured, and
+    /// cubic's calls recorded, as for ours.
     ///
     /// # Errors
     /// [`KernelError::Unknown`] for other names.
@@ -48,7 +48,7 @@ impl Source {
         Ok(Source { cca: name.to_owned(), file: format!("{name}.bpf.c").into(), text: text.to_owned(), native: None })
     }
 
-    /// A user's `.bpf.c`. If it holds several controllers, the one that bears the file's name is meant.
+    /// A user's `.bpf.c`. If it holds several controllers, the one with the file's name is used.
     ///
     /// # Errors
     /// [`KernelError::Source`] if it cannot be read.
@@ -110,8 +110,7 @@ impl Source {
 
     /// Compiles it for the kernel, with `-DCC_RECORD` if its hooks are to be recorded.
     ///
-    /// # Errors
-    /// If clang is missing or refuses the source, or there is no such controller in it.
+    /// # Errors If clang is missing or rejects the source, or it does not contain the controller.
     pub fn compile(&self, record: bool) -> Result<Compiled, KernelError> {
         compile::compile(self, record)
     }

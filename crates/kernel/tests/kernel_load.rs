@@ -1,4 +1,4 @@
-//! Controllers come and go without a trace; parameters reach the flow; what they cost is told.
+//! Controllers are loaded and unloaded without remains; parameters reach the flow; costs are reported.
 
 mod common;
 
@@ -54,7 +54,7 @@ fn two_of_the_same_do_not_meet() {
     assert_eq!(registered(two.name()).len(), 1);
 }
 
-/// A flow's controller paces at its rate from the start: the parameter is what decides.
+/// Bytes that a flow's controller sends: it paces at its rate from the start, which is the parameter.
 fn paced_bytes(params: [Value; 2]) -> [u64; 2] {
     let [defaults, own] = params;
     [Value::Null, own].map(|own| {
@@ -77,7 +77,7 @@ fn parameters_are_the_sockets_own_or_the_defaults() {
     if is_unprivileged() {
         return;
     }
-    // With d far beyond rmax the rate hardly depends on the delay: it stays about mu_minus.
+    // With d far beyond rmax the rate hardly depends on the delay: it stays near mu_minus.
     let slow = json!({"mu_minus": "8Mbps", "d": "10s"});
     let fast = json!({"mu_minus": "80Mbps", "d": "10s"});
     let [by_default, by_socket] = paced_bytes([slow, fast]).map(|bytes| bytes as f64 * 8e-6);
@@ -163,7 +163,7 @@ fn costs_and_telemetry_of_a_flow() {
     assert!(samples.iter().all(|s| s.local.ip().is_loopback() && s.mss > 0));
 }
 
-/// What an ACK costs in all its hooks, ns.
+/// Cost of an ACK in all its hooks, ns.
 fn ns_per_ack(source: &Source) -> f64 {
     let cca = Arc::new(Cca::load(&source.compile(false).expect("clang takes it"), &Value::Null).expect("it loads"));
     let measuring = cost::measure().expect("root");
@@ -192,7 +192,7 @@ fn the_kernels_own_are_measured_beside_ours() {
     assert!(Source::of_kernel("vegas").is_err());
 }
 
-/// As for the kernel's BPF self-tests: their headers and kfuncs, a helper without a socket, a bit-field, HZ.
+/// In the style of the kernel's BPF self-tests: their headers and kfuncs, a helper without a socket, a bit-field, HZ.
 const KERNEL_STYLE: &str = r#"
 #include "vmlinux.h"
 #include "bpf_tracing_net.h"

@@ -1,4 +1,4 @@
-//! What is loaded for good stays, can be changed, and is undone to the last directory.
+//! A permanently loaded controller persists, can be changed, and is removed completely.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn source(name: &str) -> Source {
     Source::named(name).expect("it is in bpf/")
 }
 
-/// A place of the test's own, where nothing is left even if it fails.
+/// A private place that is cleaned up even if the test fails.
 struct Own(TempDir);
 
 impl Own {
@@ -37,7 +37,7 @@ impl Drop for Own {
     }
 }
 
-/// Nothing but the lock is left in `directory`.
+/// Checks that only the lock is left in `directory`.
 fn assert_clean(directory: &std::path::Path) {
     let left: Vec<_> =
         fs::read_dir(directory).expect("it is there").map(|e| e.expect("an entry").file_name()).collect();

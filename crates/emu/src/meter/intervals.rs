@@ -1,7 +1,7 @@
 //! A set of sequence numbers, as disjoint intervals in order.
 
-/// Disjoint, not adjacent intervals `[start, end)` in order. There are as many as there are holes in what the receiver
-/// has: few.
+/// Disjoint, not adjacent intervals `[start, end)` in order. There are few: one more than the holes in the received
+/// data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Intervals {
     intervals: Vec<(u64, u64)>,
@@ -30,13 +30,13 @@ impl Intervals {
             on_new(covered, end);
         }
         match self.intervals.get_mut(first) {
-            // The common cases: a block grows, or nothing is new.
+            // The common cases: a block grows, or no change.
             Some(interval) if last == first + 1 => *interval = (low, high),
             _ => drop(self.intervals.splice(first..last, [(low, high)])),
         }
     }
 
-    /// Takes out everything below `end`.
+    /// Removes everything below `end`.
     pub(super) fn forget_below(&mut self, end: u64) {
         let gone = self.intervals.partition_point(|&(_, e)| e <= end);
         self.intervals.drain(..gone);

@@ -1,4 +1,4 @@
-//! The relay against the elements it is made of, composed by hand.
+//! Compares the relay with its elements composed by hand.
 
 use super::*;
 use fairweir_path::Hop;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const SEED: u64 = 7;
 const FLOWS: usize = 3;
 
-/// `FLOWS` flows over `links`, whose names do not matter, with `flow` laid over the defaults.
+/// `FLOWS` flows over `links`, with `flow` merged into the defaults.
 fn config(links: &[Value], path: &[usize], ack_path: &[usize], flow: &Value) -> Config {
     let hops: Vec<Value> = links.iter().map(|hop| json!({"name": "hop", "hop": hop, "delay": 700_000})).collect();
     let flows: Vec<Value> = (0..FLOWS)
@@ -47,7 +47,7 @@ fn arrivals(gaps: &[(u64, usize)]) -> Vec<(Time, usize)> {
         .collect()
 }
 
-/// What leaves: time, flow, frame. The clock is looked at whenever a packet arrives, and at `looks`.
+/// Departures: time, flow, frame. The clock advances whenever a packet arrives, and at `looks`.
 fn relayed(
     config: &Config,
     direction: Direction,
@@ -87,7 +87,7 @@ fn deliver(verdict: Verdict) -> Option<Time> {
     }
 }
 
-/// A data packet as the model carries it.
+/// A data packet in the model.
 struct Carried {
     at: Time,
     flow: usize,
@@ -95,7 +95,7 @@ struct Carried {
     sent: Time,
 }
 
-/// The same by hand: ingress, the hops one after the other, egress.
+/// The same composed by hand: ingress, the hops in series, egress.
 fn composed(config: &Config, arrivals: &[(Time, usize)]) -> Vec<(Time, usize, Frame)> {
     let mut chains: Vec<[Chain; 2]> = config
         .flows

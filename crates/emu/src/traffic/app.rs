@@ -1,9 +1,9 @@
-//! The application behind a sender: how much it has to send by now, and when that changes.
+//! The application of a sender: how much data is available, and when that changes.
 
 use fairweir_sim::Source;
 use fairweir_units::{Bytes, Dur, Time};
 
-/// What a sender may write.
+/// Data that a sender may write.
 #[derive(Clone, Debug)]
 pub struct App {
     source: Source,
@@ -16,7 +16,7 @@ pub struct App {
 }
 
 impl App {
-    /// The application that begins at `start` and writes nothing more from `stop` on.
+    /// Creates the application that begins at `start` and writes nothing after `stop`.
     pub fn new(source: Source, start: Time, stop: Time, packet: Bytes, mss: u64) -> App {
         App { source, start, stop, packet, mss }
     }
@@ -38,7 +38,7 @@ impl App {
         }
     }
 
-    /// When more becomes available, or less; `written` payload bytes are out.
+    /// Next time at which the available data changes; `written` payload bytes are out.
     pub fn next_change(&self, now: Time, written: u64) -> Time {
         if now < self.start {
             return self.start;

@@ -1,10 +1,10 @@
 //! iperf3 in the place of our own senders and receivers: a second opinion on them.
 //!
-//! One server and one client a flow, as children that die with the thread that started them. The socket that carries a
-//! client's data is borrowed, to read its `TCP_INFO` and so that nothing of it lingers when its owner is killed.
+//! One server and one client per flow, as child processes that end with the thread that started them. The socket with a
+//! client's data is duplicated, to read its `TCP_INFO` and to reset it when its owner is killed.
 //!
-//! iperf3 chooses the congestion control by name only, and connects twice: what it says over its control connection
-//! crosses the network as well, and stands for a few packets. Its flows are bulk, or at a rate.
+//! iperf3 selects the congestion control by name only, and opens two connections: its control connection adds a few
+//! packets to the network. Its flows are bulk or rate-limited.
 
 use super::process::Process;
 use super::record::SenderRecord;
@@ -23,16 +23,16 @@ use std::{fs, io};
 
 /// The program.
 const IPERF3: &str = "iperf3";
-/// How often children and connections are looked at.
+/// Polling interval of children and connections.
 const LOOK: Dur = Dur::from_millis(10);
-/// How long servers may take to listen.
+/// Timeout for servers to listen.
 const PATIENCE: Dur = Dur::from_secs(10);
 /// More than a control connection sends before the end.
 const CONTROL_BYTES: u64 = 4 << 10;
 /// `TCP_LISTEN`, as /proc/net/tcp has it.
 const LISTENING: &str = "0A";
 
-/// The servers of all flows; dropped, they are gone.
+/// The servers of all flows; dropping the value ends them.
 #[derive(Debug)]
 pub struct Servers {
     _processes: Vec<Process>,
@@ -41,8 +41,7 @@ pub struct Servers {
 impl Servers {
     /// Listens at `addresses`, in the network namespace of the calling thread, which must outlive the servers.
     ///
-    /// # Errors
-    /// If there is no iperf3, or it does not listen.
+    /// # Errors If iperf3 is not installed or does not listen.
     pub fn listen(addresses: &[SocketAddrV4]) -> io::Result<Servers> {
         let start = |address: &SocketAddrV4| {
             let (host, port) = (address.ip().to_string(), address.port().to_string());
@@ -84,7 +83,7 @@ pub struct Clients {
 #[derive(Debug)]
 struct Client {
     plan: SenderPlan,
-    /// What `TCP_CONGESTION` calls its controller.
+    /// Name of its controller for `TCP_CONGESTION`.
     cca: String,
     process: Option<Process>,
     data: Option<OwnedFd>,
@@ -136,7 +135,7 @@ impl Client {
         if self.data.is_none() {
             self.data = data_among(process.connections(self.plan.remote));
             if self.data.is_some() {
-                // As the kernel counts a handshake: it is seen too late to be read.
+                // The kernel's count after a handshake: the handshake is noticed too late to be read.
                 gauge.establish(now, TcpInfo { delivered: 1, ..TcpInfo::default() });
             }
         }
@@ -148,7 +147,7 @@ impl Client {
             gauge.update(info);
         }
         if let (Some(status), Some(process)) = (ended, &mut self.process) {
-            // None ends by itself before it is told to.
+            // No client ends by itself before it is stopped.
             gauge.result.broken = Some(process.complaint(status));
         }
         self.is_over = true;
@@ -157,7 +156,7 @@ impl Client {
         Ok(())
     }
 
-    /// What the client is told. It is killed at the flow's stop and at the run's end: its own clock is not looked at.
+    /// Arguments of the client. It is killed at the flow's stop and at the run's end: its own timer is not used.
     fn arguments(&self, timeline: &Timeline) -> Vec<String> {
         let SenderPlan { local, remote, source, start, segment_bytes, .. } = &self.plan;
         let mut arguments: Vec<String> = ["--client", &remote.ip().to_string()].map(str::to_owned).into();
@@ -179,7 +178,7 @@ impl Client {
     }
 }
 
-/// The connection that carries data: the one that has sent more than a control connection does.
+/// The data connection: the one that has sent more than a control connection does.
 fn data_among(connections: Vec<OwnedFd>) -> Option<OwnedFd> {
     let sent = |fd: &OwnedFd| TcpInfo::read(fd.as_fd()).map_or(0, |info| info.bytes_sent);
     connections.into_iter().filter(|fd| sent(fd) > CONTROL_BYTES).max_by_key(sent)

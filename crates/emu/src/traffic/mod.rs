@@ -1,14 +1,14 @@
-//! Real TCP in the two namespaces: senders that play a scenario's sources, receivers that drain them.
+//! Real TCP in the two namespaces: senders with a scenario's sources, receivers that drain them.
 //!
 //! One thread serves all senders and one all receivers, both kept off the emulator's CPU. A flow is an ordinary
-//! non-blocking socket; its congestion control is chosen before it connects. Connections are set up at the flow's start,
-//! so a flow's data begin one RTT later than in the simulator, which has no handshake: what a record tells of a flow's
-//! time counts from its first data packet.
+//! non-blocking socket; its congestion control is chosen before it connects. Connections are set up at the flow's
+//! start, so a flow's data starts one RTT later than in the simulator, which has no handshake: times of a flow count
+//! from its first data packet.
 //!
 //! iperf3 can take their place ([`Clients`], [`Servers`]).
 //!
-//! What a flow has not sent yet waits in its socket, where it cannot be taken back: a flow that stops, or pauses, still
-//! sends that rest. `TCP_NOTSENT_LOWAT` keeps it short.
+//! Unsent data in a flow's socket cannot be withdrawn: a flow that stops or pauses still sends it. `TCP_NOTSENT_LOWAT`
+//! limits it.
 
 mod app;
 mod iperf3;

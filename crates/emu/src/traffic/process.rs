@@ -1,4 +1,4 @@
-//! Children, and what can be seen of their sockets.
+//! Child processes and access to their sockets.
 
 use crate::tcp_info::TcpInfo;
 use nix::sys::prctl::set_pdeathsig;
@@ -12,12 +12,12 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// A child that is killed and waited for when it is dropped, and that dies with the thread that started it.
+/// A child that is killed and waited for when the value is dropped, and that ends with the thread that started it.
 #[derive(Debug)]
 pub(super) struct Process(Child);
 
 impl Process {
-    /// Starts `program`; it says nothing but to its standard error.
+    /// Starts `program`; only its standard error is captured.
     pub(super) fn start(program: &str, arguments: &[String]) -> io::Result<Process> {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -26,15 +26,15 @@ impl Process {
         command.spawn().map(Process)
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.0.try_wait()
     }
 
-    /// The last line of what it, now ended, complained about; its status if it said nothing.
+    /// The last line of the ended child's standard error, or its status if that is empty.
     pub(super) fn complaint(&mut self, status: ExitStatus) -> String {
         let mut text = String::new();
-        // What is not text is not shown.
+        // Output that is not text is not shown.
         let _ = self.0.stderr.take().map(|mut stderr| stderr.read_to_string(&mut text));
         text.lines().last().map_or_else(|| status.to_string(), str::to_owned)
     }
@@ -57,7 +57,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only if it is gone already.
+        // Both fail only if the process has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

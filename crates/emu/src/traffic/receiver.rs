@@ -15,13 +15,13 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A receiver whose window is not limited wakes up for so much ...
+/// Minimum data for which a receiver with unlimited window wakes up ...
 const WAKE_UP_BYTES: libc::c_int = 64 << 10;
-/// ... and one whose window grows for an eighth of the first window: what is not read does not let it grow.
+/// ... and one with an autotuned window, an eighth of the initial window: unread data prevents its growth.
 const AUTOTUNED_WAKE_UP_BYTES: libc::c_int = 8 << 10;
-/// How often the stop flag is looked at.
+/// Interval at which the stop flag is checked.
 const STOP_CHECK: Dur = Dur::from_millis(20);
-/// What one call discards at most.
+/// Maximum bytes that one call discards.
 const DISCARD_BYTES: usize = 1 << 20;
 
 /// Where one flow is received.
@@ -35,17 +35,17 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Nothing limits the window.
+    /// A listener with unlimited window.
     pub fn unlimited(address: SocketAddrV4) -> Listening {
         Listening { address, window: None, wake_up_bytes: WAKE_UP_BYTES }
     }
 
-    /// The kernel chooses the window.
+    /// A listener whose window the kernel autotunes.
     pub fn autotuned(address: SocketAddrV4) -> Listening {
         Listening { address, window: None, wake_up_bytes: AUTOTUNED_WAKE_UP_BYTES }
     }
 
-    /// The window is at most `bytes`.
+    /// A listener with a window of at most `bytes`.
     pub fn limited(address: SocketAddrV4, bytes: u32) -> Listening {
         Listening { address, window: Some(bytes), wake_up_bytes: 1 }
     }
@@ -120,12 +120,13 @@ impl Receivers {
         Ok(())
     }
 
-    /// Throws away what is there; at the end of the stream it ends its own, but stays: closing would reset the connection.
+    /// Discards the available data; at the end of the stream it shuts down its own direction but does not close, which
+    /// would reset the connection.
     fn drain(&mut self, flow: usize) {
         let Some(socket) = &self.accepted[flow] else { return };
         if let Some(bytes) = self.windows[flow] {
-            // The kernel (6.6 and later) widens it with each change in its estimate of what a packet costs in memory.
-            // A window that stays wide shows in the run; a broken connection shows below.
+            // The kernel (6.6 and later) widens it whenever its estimate of a packet's memory cost changes. A window
+            // that stays wide shows in the run; a broken connection is detected below.
             let _ = clamp_window(socket, bytes);
         }
         loop {
@@ -139,7 +140,7 @@ impl Receivers {
             let is_waiting = got < 0
                 && matches!(io::Error::last_os_error().kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted);
             if !is_waiting {
-                // Broken already if it fails.
+                // Fails only if the connection is broken.
                 let _ = socket.shutdown(Shutdown::Write);
                 let _ = self.epoll.delete(socket);
             }

@@ -1,4 +1,4 @@
-//! What the senders saw: counters from the warm-up's end on, and the time series.
+//! Measurements of the senders: counters since the end of the warm-up, and the time series.
 
 use crate::tcp_info::TcpInfo;
 use fairweir_units::{Bytes, Rate, Time};
@@ -10,18 +10,18 @@ pub struct Counters {
     pub delivered: u64,
     /// Of those, marked.
     pub delivered_ce: u64,
-    /// Segments held for lost.
+    /// Segments declared lost.
     pub lost: u64,
     /// Data segments sent, retransmissions included.
     pub sent: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
 }
 
 impl Counters {
-    /// As `info` has them, less `handshake`: what the kernel counted before the first data.
+    /// The counters of `info` less those of `handshake`, from before the first data.
     pub(super) fn new(info: &TcpInfo, handshake: &TcpInfo) -> Counters {
         Counters {
             delivered: u64::from(info.delivered.wrapping_sub(handshake.delivered)),
@@ -33,12 +33,12 @@ impl Counters {
         }
     }
 
-    /// What came since `base`.
+    /// The difference to `base`.
     pub fn since(&self, base: &Counters) -> Counters {
         Counters {
             delivered: self.delivered.saturating_sub(base.delivered),
             delivered_ce: self.delivered_ce.saturating_sub(base.delivered_ce),
-            // What was held for lost may turn out not to be.
+            // Segments declared lost may later turn out to be delivered.
             lost: self.lost.saturating_sub(base.lost),
             sent: self.sent.saturating_sub(base.sent),
             retransmits: self.retransmits.saturating_sub(base.retransmits),
@@ -47,36 +47,36 @@ impl Counters {
     }
 }
 
-/// What became of one flow's connection.
+/// Outcome of one flow's connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connection {
-    /// Since the end of the warm-up.
+    /// Counts since the end of the warm-up.
     pub counted: Counters,
-    /// When it stood.
+    /// Time at which it was established.
     pub established_at: Option<Time>,
     /// Is a transfer of known length acknowledged to the last byte?
     pub is_complete: bool,
-    /// Why it broke.
+    /// Cause of the failure, if it broke.
     pub broken: Option<String>,
 }
 
-/// What the senders leave behind.
+/// Results of the senders.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SenderRecord {
     /// One per flow, in the scenario's order.
     pub flows: Vec<Connection>,
-    /// Present if an interval was asked for.
+    /// Present if an interval was set.
     pub series: Option<SocketSeries>,
 }
 
-/// What only the sockets know, one row per interval and flow: interval by interval, flows in order.
+/// Data known only to the sockets, one row per interval and flow: interval by interval, flows in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SocketSeries {
     /// End of the interval, ns.
     pub t_ns: Vec<u64>,
-    /// cwnd at its end, wire bytes.
+    /// cwnd at the end of the interval, wire bytes.
     pub cwnd_bytes: Vec<u64>,
-    /// In flight at its end, as TCP counts it, wire bytes.
+    /// Inflight at the end of the interval, as TCP counts it, wire bytes.
     pub inflight_bytes: Vec<u64>,
     /// Pacing rate of wire bytes at its end; NaN where the controller does not pace.
     pub pacing_rate_mbps: Vec<f64>,
@@ -96,7 +96,7 @@ pub(super) struct Reading {
     pub(super) pacing_rate: Option<Rate>,
 }
 
-/// The time series while it grows.
+/// The time series in progress.
 #[derive(Debug)]
 pub(super) struct SeriesWriter {
     packet: Bytes,

@@ -1,30 +1,30 @@
-//! Looks at the connections at the warm-up's end and at the end of each interval.
+//! Reads the connections at the end of the warm-up and of each interval.
 
 use super::record::{Connection, Counters, Reading, SenderRecord, SeriesWriter};
 use crate::tcp_info::TcpInfo;
 use fairweir_units::{Bytes, Dur, Rate, Time};
 
-/// When to look.
+/// Times at which connections are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeline {
-    /// Counters count from here on.
+    /// End of the warm-up: counters start here.
     pub warmup: Time,
-    /// The senders' work ends.
+    /// End of the run.
     pub end: Time,
-    /// Of the time series.
+    /// Interval of the time series.
     pub interval: Option<Dur>,
     /// Size of a full packet on the wire.
     pub packet: Bytes,
 }
 
-/// What is known of one connection.
+/// State of one connection.
 #[derive(Debug)]
 pub(super) struct Gauge {
-    /// cwnd before there is a connection, segments.
+    /// cwnd before the connection is established, segments.
     initial_cwnd: u64,
-    /// Does its congestion control pace? The kernel computes a rate for those that do not, too.
+    /// Whether its congestion control paces; the kernel computes a rate for the others too.
     is_paced: bool,
-    /// As the connection stood.
+    /// State of the connection when it was established.
     handshake: TcpInfo,
     last: TcpInfo,
     base: Counters,
@@ -35,7 +35,7 @@ pub(super) struct Gauge {
 pub(super) struct Sampler {
     timeline: Timeline,
     series: Option<SeriesWriter>,
-    /// When the next interval ends.
+    /// End of the current interval.
     interval_ends: Time,
     is_warm: bool,
     pub(super) gauges: Vec<Gauge>,
@@ -53,7 +53,7 @@ impl Gauge {
         }
     }
 
-    /// The connection stands since `now`; `handshake` is its state before any data.
+    /// Records that the connection is established at `now`; `handshake` is its state before any data.
     pub(super) fn establish(&mut self, now: Time, handshake: TcpInfo) {
         self.handshake = handshake;
         self.last = handshake;
@@ -90,7 +90,7 @@ impl Sampler {
         Sampler { timeline, series, interval_ends, is_warm: false, gauges }
     }
 
-    /// When there is something to look at.
+    /// Time of the next reading.
     pub(super) fn due(&self) -> Time {
         let warmup = if self.is_warm { Time::NEVER } else { self.timeline.warmup };
         self.interval_ends.min(warmup).min(self.timeline.end)
@@ -108,7 +108,7 @@ impl Sampler {
             self.is_warm = true;
         }
         let (Some(series), Some(interval)) = (&mut self.series, self.timeline.interval) else { return };
-        // A thread that was late closes all intervals that are over, with what it sees now.
+        // A late thread closes all intervals that are over, with the present state.
         while self.interval_ends <= now.min(end) {
             series.push(self.interval_ends, self.gauges.iter().map(|gauge| gauge.reading(packet)));
             self.interval_ends += interval;
@@ -119,7 +119,7 @@ impl Sampler {
         }
     }
 
-    /// The end: what came since the warm-up.
+    /// Ends the measurement; returns the counts since the warm-up.
     pub(super) fn finish(mut self, read: impl Fn(usize) -> Option<TcpInfo>) -> SenderRecord {
         self.refresh(read);
         let flows = self.gauges.into_iter().map(|gauge| {

@@ -16,49 +16,49 @@ use std::net::{Shutdown, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How often the stop flag is looked at.
+/// Interval at which the stop flag is checked.
 const STOP_CHECK: Dur = Dur::from_millis(20);
-/// How often a sender that has written all looks whether all is acknowledged. When exactly it was is the emulator's to
-/// say: this only notices.
+/// Interval at which a sender that has written all data checks whether all is acknowledged. The emulator measures the
+/// exact time.
 const COMPLETION_CHECK: Dur = Dur::from_millis(5);
-/// Full segments that one call writes.
+/// Full segments written per call.
 const WRITE_SEGMENTS: u64 = 64;
 
-/// What one sender does.
+/// Plan of one sender.
 #[derive(Clone, Debug)]
 pub struct SenderPlan {
     /// Own address.
     pub local: SocketAddrV4,
     /// The receiver's address.
     pub remote: SocketAddrV4,
-    /// What the application has to send.
+    /// Data that the application sends.
     pub source: Source,
-    /// When it connects.
+    /// Time at which it connects.
     pub start: Time,
-    /// When it stops writing; [`Time::NEVER`] for never.
+    /// Time at which it stops writing; [`Time::NEVER`] for never.
     pub stop: Time,
-    /// cwnd before there is a connection, segments.
+    /// cwnd before the connection is established, segments.
     pub initial_cwnd: u64,
-    /// Does its congestion control pace? The kernel computes a rate for those that do not, too.
+    /// Whether its congestion control paces; the kernel computes a rate for the others too.
     pub is_paced: bool,
-    /// Most bytes that wait unsent in the socket.
+    /// Maximum unsent bytes in the socket.
     pub unsent_bytes: u32,
-    /// Payload of a full packet, where it must be known before there is a connection.
+    /// Payload of a full packet, for use before the connection is established.
     pub segment_bytes: u64,
 }
 
-/// Chooses a fresh socket's congestion control; told the flow's number.
+/// Sets a new socket's congestion control; the argument is the flow's number.
 pub type Prepare<'a> = dyn Fn(usize, BorrowedFd<'_>) -> io::Result<()> + Sync + 'a;
 
-/// What a flow could not do.
+/// An error of a flow.
 #[derive(Debug, thiserror::Error)]
 #[error("{action}: {source}")]
 pub struct SenderError {
-    /// The flow's number; none if it concerns all.
+    /// The flow's number; `None` if it concerns all.
     pub flow: Option<usize>,
-    /// What was tried.
+    /// The attempted action.
     pub action: &'static str,
-    /// Why it failed.
+    /// The cause.
     pub source: io::Error,
 }
 
@@ -78,16 +78,16 @@ pub struct Senders<'a> {
     zeros: Vec<u8>,
 }
 
-/// Where a flow stands.
+/// State of a flow.
 #[derive(Debug)]
 enum Phase {
-    /// Its start is to come.
+    /// Its start is in the future.
     Waiting,
-    /// The handshake is under way.
+    /// The handshake is in progress.
     Connecting(Socket),
-    /// It writes what its application has.
+    /// It writes the application's data.
     Sending(Socket),
-    /// All is written; what is on the way is not acknowledged yet.
+    /// All data is written but not yet acknowledged.
     Finishing(Socket),
     /// Over: all acknowledged, or broken.
     Over,
@@ -128,9 +128,8 @@ impl<'a> Senders<'a> {
 
     /// Sends until the timeline ends, or `stop` is set.
     ///
-    /// # Errors
-    /// If a socket cannot be made, or its congestion control is refused. A connection that breaks is no error: the
-    /// record says so.
+    /// # Errors If a socket cannot be created, or its congestion control is rejected. A broken connection is no error;
+    /// the record contains it.
     pub fn run(mut self, stop: &AtomicBool) -> Result<SenderRecord, SenderError> {
         let mut events = [EpollEvent::empty(); 64];
         while !stop.load(Ordering::Relaxed) {
@@ -155,7 +154,7 @@ impl<'a> Senders<'a> {
         Ok(self.sampler.finish(|index| self.flows[index].info()))
     }
 
-    /// Takes flow `index` a step further.
+    /// Advances flow `index`.
     fn advance(&mut self, index: usize, now: Time) -> Result<(), SenderError> {
         let (flow, gauge) = (&mut self.flows[index], &mut self.sampler.gauges[index]);
         match std::mem::replace(&mut flow.phase, Phase::Over) {
@@ -197,7 +196,7 @@ impl Flow {
         Flow { phase: Phase::Waiting, app: None, written: 0, next_look: Time::NEVER, plan }
     }
 
-    /// When there is something to do without being told by epoll.
+    /// Time of the next action without an epoll event.
     fn deadline(&self) -> Time {
         match self.phase {
             Phase::Waiting => self.plan.start,
@@ -210,7 +209,7 @@ impl Flow {
         self.app = Some(App::new(self.plan.source.clone(), self.plan.start, self.plan.stop, packet, mss));
     }
 
-    /// Writes what the application has and the socket takes.
+    /// Writes available data as far as the socket accepts it.
     fn send(&mut self, socket: Socket, now: Time, zeros: &[u8], gauge: &mut Gauge) {
         let Some(app) = &self.app else { return };
         let available = app.available(now, self.written);
@@ -231,12 +230,12 @@ impl Flow {
             }
         }
         if app.has_finished(self.written) || now >= self.plan.stop {
-            // Broken already: the next look at the connection says how.
+            // Already broken: the next reading of the connection reports how.
             let _ = socket.shutdown(Shutdown::Write);
             self.next_look = now + COMPLETION_CHECK;
             self.phase = Phase::Finishing(socket);
         } else {
-            // Of a socket that is full, epoll tells when it is not.
+            // For a full socket, epoll reports when it is writable.
             self.next_look = if is_blocked { self.plan.stop } else { app.next_change(now, self.written) };
             self.phase = Phase::Sending(socket);
         }
@@ -256,7 +255,7 @@ impl Flow {
         }
     }
 
-    /// The state of its connection; none before and after there is one.
+    /// State of its connection; `None` before and after.
     fn info(&self) -> Option<TcpInfo> {
         match &self.phase {
             Phase::Sending(socket) | Phase::Finishing(socket) => TcpInfo::read(socket.as_fd()).ok(),

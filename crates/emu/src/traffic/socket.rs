@@ -6,9 +6,8 @@ use std::net::SocketAddrV4;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// A non-blocking TCP socket bound to `local`, which is gone when it is closed, also by the end of the process: a
-/// connection that lingers on without an owner would hold its network namespace and its congestion controller for
-/// minutes.
+/// A non-blocking TCP socket bound to `local`, which is reset when it is closed, also by the end of the process: an
+/// orphaned connection would hold its network namespace and its congestion controller for minutes.
 pub(super) fn bound(local: SocketAddrV4) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
@@ -32,7 +31,7 @@ pub(super) fn set_option(socket: &Socket, level: libc::c_int, name: libc::c_int,
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Most bytes that wait unsent in the socket.
+/// Sets the maximum unsent bytes in the socket.
 pub(super) fn set_notsent_lowat(socket: &Socket, bytes: u32) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes as libc::c_int)
 }

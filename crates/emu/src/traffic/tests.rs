@@ -16,7 +16,7 @@ fn ms(ms: u64) -> Time {
     Time::ZERO + Dur::from_millis(ms)
 }
 
-/// A port of loopback that nobody listens on.
+/// A loopback port without listener.
 fn free_address() -> SocketAddrV4 {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)
@@ -40,7 +40,7 @@ fn timeline() -> Timeline {
     Timeline { warmup: ms(20), end: ms(500), interval: Some(Dur::from_millis(150)), packet: PACKET }
 }
 
-/// Plays `plans`, each against a receiver of its own.
+/// Runs `plans`, each with its own receiver.
 fn play(plans: Vec<SenderPlan>, timeline: Timeline) -> SenderRecord {
     let listening: Vec<Listening> = plans.iter().map(|plan| Listening::unlimited(plan.remote)).collect();
     let receivers = Receivers::listen(&listening).unwrap();

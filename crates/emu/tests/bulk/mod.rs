@@ -11,12 +11,12 @@ use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How much every flow sends.
+/// Amount of data per flow.
 #[derive(Clone, Copy, Debug)]
 pub enum Bulk {
-    /// As much as it may, until the run ends.
+    /// Unlimited until the run ends.
     UntilTheEnd,
-    /// So many bytes.
+    /// A fixed number of bytes.
     Bytes(usize),
 }
 
@@ -43,7 +43,7 @@ pub fn config(mbps: u64, seconds: u64, flow: Value, flows: usize) -> Config {
     .expect("a configuration")
 }
 
-/// Plays `config` with a connection a flow, all from the start.
+/// Runs `config` with one connection per flow, all from the start.
 pub fn play(config: &Config, mode: PacketMode, cca: &str, bulk: Bulk) -> EmulatorRecord {
     let network = Network::new(config, mode).expect("root may");
     let running = Emulator::start(config, &network, EmulatorOptions::default()).expect("root may");
@@ -77,7 +77,7 @@ pub fn play(config: &Config, mode: PacketMode, cca: &str, bulk: Bulk) -> Emulato
                     Bulk::UntilTheEnd => {
                         let buffer = vec![0; 1 << 16];
                         while Instant::now() < end && stream.write(&buffer).is_ok() {}
-                        // What is not sent yet need not be.
+                        // Unsent data may be discarded.
                         SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a socket");
                     }
                 }

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Without root there is nothing to test: says so, and is true.
+/// Reports that the test needs root and returns true, if it does.
 pub fn is_unprivileged() -> bool {
     let is_unprivileged = !geteuid().is_root();
     if is_unprivileged {
@@ -42,7 +42,7 @@ pub fn scenario(mbps: u64, seconds: u64, flows: &[Value]) -> Value {
     })
 }
 
-/// The helper, told `config`; it is killed if it does not end by itself.
+/// Starts the helper with `config`; it is killed if it does not end by itself.
 pub fn start(config: &Value, options: &[&str]) -> Child {
     let mut child = Command::new("timeout")
         .args(["--foreground", "-s", "KILL", "60", env!("CARGO_BIN_EXE_fairweir-kernel"), "run"])
@@ -57,7 +57,7 @@ pub fn start(config: &Value, options: &[&str]) -> Child {
     child
 }
 
-/// The helper's end: its exit code, and its result or what it refuses.
+/// Waits for the helper; returns its exit code, and its result or error.
 pub fn end(child: Child) -> (Option<i32>, Value) {
     let Output { status, stdout, stderr } = child.wait_with_output().expect("it was started");
     let stderr = String::from_utf8_lossy(&stderr);
@@ -73,7 +73,7 @@ pub fn play(config: &Value, options: &[&str]) -> Value {
     result
 }
 
-/// What a flow or the emulator reports, as a number.
+/// A number reported by a flow or the emulator.
 pub fn number(value: &Value, pointer: &str) -> f64 {
     value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {pointer}: {value}"))
 }

@@ -8,11 +8,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// Those whose default controller is `name`, as `network namespace 4026531840 (process 1)`.
+/// The namespaces whose default controller is `name`, as `network namespace 4026531840 (process 1)`.
 pub(super) fn with_default(name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (inode, (pid, path)) in all() {
-        // A thread that has entered another namespace does not come back.
+        // A thread that has entered another namespace cannot return.
         let default = thread::spawn(move || {
             let namespace = File::open(path).ok()?;
             setns(namespace, CloneFlags::CLONE_NEWNET).ok()?;
@@ -39,7 +39,7 @@ fn all() -> BTreeMap<u64, (u32, PathBuf)> {
     namespaces
 }
 
-/// Entries whose names are numbers. Processes come and go: what cannot be read is gone.
+/// Entries whose names are numbers. Unreadable entries are of processes that have ended.
 fn numbered(directory: &Path) -> Vec<(u32, PathBuf)> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path()))).collect()

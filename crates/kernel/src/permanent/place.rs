@@ -1,4 +1,4 @@
-//! Where it is kept what stays.
+//! Where the permanent state is stored.
 
 use crate::error::KernelError;
 use nix::mount::{MsFlags, mount};
@@ -31,7 +31,7 @@ impl Place {
         self.state.join("kernel.json")
     }
 
-    /// Is there nothing to undo?
+    /// Whether there is nothing to undo.
     pub(super) fn is_untouched(&self) -> bool {
         !self.file().exists()
     }

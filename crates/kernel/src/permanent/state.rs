@@ -1,4 +1,4 @@
-//! The state file: what was left behind, so that it can be undone.
+//! The state file: a record of permanent changes, so that they can be undone.
 
 use super::Place;
 use crate::error::KernelError;
@@ -12,14 +12,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// What is known of a controller that stays.
+/// Record of a permanently loaded controller.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) cca: String,
-    /// A name of `bpf/`, or a path.
+    /// A name in `bpf/`, or a path.
     pub(super) source: String,
     pub(super) params: Value,
-    /// Where in the pinned map the defaults stand, bytes.
+    /// Offset of the defaults in the pinned map, bytes.
     pub(super) defaults_at: usize,
     pub(super) previous_default: Option<String>,
 }
@@ -43,12 +43,12 @@ impl Entry {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Content {
     pub(super) ccas: BTreeMap<String, Entry>,
-    /// Where things are pinned, and whether a file system was mounted for it.
+    /// Pin directory, and whether a file system was mounted for it.
     pins: Option<(PathBuf, bool)>,
 }
 
 impl Content {
-    /// What the file says; nothing, if there is none.
+    /// Reads the file; empty content if there is none.
     pub(super) fn read(place: &Place) -> Result<Content, KernelError> {
         let path = place.file();
         match fs::read(&path) {
@@ -85,7 +85,7 @@ impl State {
         Ok(State { file: Content::read(place)?, path: place.file(), _lock: lock })
     }
 
-    /// Where to pin. What is mounted for it is noted before anything is pinned there.
+    /// Returns the pin directory. A mount is recorded before anything is pinned there.
     pub(super) fn pins(&mut self, place: &Place) -> Result<PathBuf, KernelError> {
         if let Some((pins, _)) = self.file.pins.as_ref().filter(|(path, _)| path.is_dir()) {
             return Ok(pins.clone());
@@ -96,7 +96,7 @@ impl State {
         Ok(pins.0)
     }
 
-    /// Takes away what was made for pins, if there are none left.
+    /// Removes the pin directory and mount if no pins are left.
     pub(super) fn release_if_empty(&mut self) -> Result<(), KernelError> {
         let Some((pins, is_mounted)) = self.file.pins.clone().filter(|_| self.file.ccas.is_empty()) else {
             return Ok(());
@@ -110,7 +110,7 @@ impl State {
         self.write()
     }
 
-    /// Writes the file anew, or removes it if there is nothing to say.
+    /// Writes the file, or removes it if it is empty.
     pub(super) fn write(&self) -> Result<(), KernelError> {
         let what = || self.path.display().to_string();
         if self.file.ccas.is_empty() && self.file.pins.is_none() {

@@ -1,4 +1,4 @@
-//! TCP flows over loopback in a network namespace of the test's own, which is gone with its thread.
+//! TCP flows over loopback in a private network namespace, which ends with its thread.
 #![allow(dead_code)] // each test file uses some of it
 
 use nix::sched::{CloneFlags, unshare};
@@ -13,7 +13,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Without root there is nothing to test: says so, and is true.
+/// Reports that the test needs root and returns true, if it does.
 pub fn is_unprivileged() -> bool {
     let is_unprivileged = !geteuid().is_root();
     if is_unprivileged {
@@ -45,7 +45,7 @@ fn tool(command: &[&str]) {
 /// A socket that has chosen `cca`; `prepare` sees it before it connects.
 pub fn flow(cca: &str, to: SocketAddrV4, prepare: impl FnOnce(BorrowedFd<'_>)) -> TcpStream {
     let fd: OwnedFd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).expect("a socket");
-    // Closed by a reset: what is left to send would keep the socket, and with it the controller, for minutes.
+    // Closed by a reset: unsent data would keep the socket, and with it the controller, for minutes.
     setsockopt(&fd, Linger, &nix::libc::linger { l_onoff: 1, l_linger: 0 }).expect("a socket");
     prepare(fd.as_fd());
     setsockopt(&fd, TcpCongestion, &OsString::from(cca)).expect("the controller is registered");
@@ -94,7 +94,7 @@ pub fn transfer(
     ends.into_iter().map(|end| end.join().expect("no panic")).sum()
 }
 
-/// Congestion controllers in the kernel whose names begin so.
+/// Congestion controllers in the kernel whose names have this prefix.
 pub fn registered(prefix: &str) -> Vec<String> {
     let names = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     names.split_whitespace().filter(|name| name.starts_with(prefix)).map(str::to_owned).collect()
