@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::bounds_exact::exact_bounds;
 use crate::bounds_fast::Bounds;
-use crate::model::{EPS, LinkModel, Range};
+use crate::model::{LinkModel, Range};
 use crate::window::{POINTS, Window};
 
 /// Fewer points than these are not tried: two say almost nothing of C's upper end.
@@ -96,94 +96,4 @@ fn delivered_rate(w: &Window, model: &LinkModel) -> Belief {
     };
     let from = BeliefSource::DeliveredRate;
     Belief { bounds, exact: false, from, points: steps + 1, slack: model.slack, jitter: model.jitter }
-}
-
-/// Max C once it is below the model's: kept for a number of steps, though the points that showed it have left the window.
-///
-/// Only a full queue or a loss bounds C from above, and a sender that probes at every step has long queues. Min C is always
-/// that of the window: a link that has become slower must be believed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HeldCapacity {
-    /// Steps that a bound is kept for.
-    pub probe_period: u32,
-    held: Option<Held>,
-    /// Min B, for as long: a link's rate may change, its buffer rarely does.
-    buffer: Option<Held>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Held {
-    /// The bound.
-    max: f64,
-    steps_left: u32,
-}
-
-impl HeldCapacity {
-    /// Nothing is held.
-    pub const fn new(probe_period: u32) -> HeldCapacity {
-        HeldCapacity { probe_period, held: None, buffer: None }
-    }
-
-    /// The held max C, in packets a step.
-    pub fn max_c(&self) -> Option<f64> {
-        self.held.map(|held| held.max)
-    }
-
-    /// The held min B, in packets.
-    pub fn min_b(&self) -> Option<f64> {
-        self.buffer.map(|held| held.max)
-    }
-
-    /// Take the next step's min B, `None` if the held one is contradicted. A larger one replaces it
-    /// and begins a period.
-    pub fn step_buffer(&mut self, min_b: Option<f64>, model: &LinkModel) {
-        if let Some(held) = &mut self.buffer {
-            held.steps_left -= 1;
-            if held.steps_left == 0 || min_b.is_none() {
-                self.buffer = None;
-            }
-        }
-        let Some(min_b) = min_b.filter(|&b| b > model.b.min + EPS) else { return };
-        if self.buffer.is_none_or(|held| min_b > held.max + EPS) {
-            self.buffer = Some(Held { max: min_b, steps_left: self.probe_period.max(1) });
-        }
-    }
-
-    /// Take the next step's range of C. What is held ends with its period, or when min C contradicts it; a smaller max C
-    /// replaces it and begins a period.
-    pub fn step(&mut self, c: Range, model: &LinkModel) {
-        if let Some(held) = &mut self.held {
-            held.steps_left -= 1;
-            if held.steps_left == 0 || c.min > held.max + EPS {
-                self.held = None;
-            }
-        }
-        let known = c.max < model.c.max - EPS;
-        if known && self.held.is_none_or(|held| c.max < held.max - EPS) {
-            self.held = Some(Held { max: c.max, steps_left: self.probe_period.max(1) });
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_held_capacity_ends_with_its_period_or_by_contradiction() {
-        let model = LinkModel::default();
-        let unknown = Range::new(1.0, model.c.max);
-        let mut held = HeldCapacity::new(3);
-        held.step(unknown, &model);
-        assert_eq!(held.max_c(), None);
-        held.step(Range::new(5.0, 20.0), &model);
-        held.step(unknown, &model);
-        held.step(unknown, &model);
-        assert_eq!(held.max_c(), Some(20.0));
-        held.step(unknown, &model);
-        assert_eq!(held.max_c(), None);
-        held.step(Range::new(5.0, 20.0), &model);
-        held.step(Range::new(21.0, model.c.max), &model);
-        assert_eq!(held.max_c(), None);
-    }
 }

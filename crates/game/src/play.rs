@@ -1,9 +1,10 @@
 //! Closed loops: a policy against a link that obeys the model, with what the receiver got of it.
 
 use crate::action::Action;
-use crate::believe::{BeliefSource, HeldCapacity};
+use crate::believe::BeliefSource;
 use crate::controller::{Controller, Kind};
 use crate::frames::{Batch, Counts};
+use crate::held::HeldCapacity;
 use crate::link::{Link, random_window};
 use crate::model::Range;
 use crate::query::Query;
@@ -296,7 +297,8 @@ pub fn random_situations(query: &Query, n: usize, seed: u64) -> Vec<Situation> {
         let mut held = HeldCapacity::new(query.probe_period);
         // Half of those that know max C have it from earlier points.
         if random.random::<bool>() {
-            held.step(Range::new(query.model.c.min, link.c * (1.0 + random.random::<f64>())), &query.model);
+            let c = Range::new(query.model.c.min, link.c * (1.0 + random.random::<f64>()));
+            held.hold_capacity(c, &query.model, 1.0);
         }
         all.push(Situation::new(state, &query.model, query.points, &mut held));
     }

@@ -402,7 +402,7 @@ impl<'a> Search<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::believe::HeldCapacity;
+    use crate::held::HeldCapacity;
     use crate::link::random_window;
     use crate::state::Situation;
     use rand::SeedableRng;

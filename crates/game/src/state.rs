@@ -1,10 +1,11 @@
 //! What a controller knows when it decides.
 
-use crate::believe::{Belief, BeliefSource, HeldCapacity, believe};
+use crate::believe::Belief;
 use crate::bounds_fast::Bounds;
 use crate::features::View;
 use crate::form::Amounts;
 use crate::frames::Frames;
+use crate::held::{HeldCapacity, Remembered};
 use crate::model::{LinkModel, Range};
 use crate::query::Query;
 use crate::search::Search;
@@ -54,16 +55,8 @@ impl Situation {
     /// Work out the belief, and hold its max C.
     pub fn new(state: State, model: &LinkModel, points: usize, held: &mut HeldCapacity) -> Situation {
         let latest = state.window.latest(points.min(state.window.len)).unwrap_or(state.window);
-        let deeper = held.min_b().map(|min| LinkModel { b: Range::new(min, model.b.max.max(min)), ..*model });
-        let is_explained = |belief: &Belief| belief.from == BeliefSource::Window;
-        let remembered = deeper.map(|deeper| believe(&latest, &deeper)).filter(is_explained);
-        let belief = remembered.unwrap_or_else(|| believe(&latest, model));
-        let is_contradicted = deeper.is_some() && remembered.is_none() && is_explained(&belief);
-        let min_b = if is_explained(&belief) { belief.bounds.b.min } else { model.b.min };
-        held.step_buffer((!is_contradicted).then_some(min_b), model);
-        held.step(belief.bounds.c, model);
-        let min_b = if remembered.is_some() { deeper.map(|deeper| deeper.b.min) } else { None };
-        Situation { state, belief, max_c: held.max_c(), min_b }
+        let Remembered { belief, max_c, min_b } = held.believe(&latest, model, 1.0);
+        Situation { state, belief, max_c, min_b }
     }
 
     /// Is max C held?
@@ -109,6 +102,7 @@ impl Situation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::believe::believe;
     use crate::link::Link;
 
     #[test]

@@ -2,11 +2,11 @@
 
 use crate::ledger::Ledger;
 use crate::outgoing::Outgoing;
-use fairweir_game::{Belief, BeliefSource, Bounds, LinkModel, POINTS, Range, Window, believe};
+use fairweir_game::{Belief, BeliefSource, Bounds, HeldCapacity, LinkModel, POINTS, Remembered, Window};
 use fairweir_units::{Dur, Time};
 
-/// Max C within this share of the model's is no bound.
-const KNOWN: f64 = 0.9;
+/// Packets come whole.
+const PACKET: f64 = 1.0;
 
 /// Which link is assumed and how it is observed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +30,8 @@ pub(crate) struct View {
     pub(crate) belief: Belief,
     /// Max C while it is held.
     pub(crate) held: Option<f64>,
+    /// The held min B on which the belief rests.
+    pub(crate) min_b: Option<f64>,
     /// The window.
     pub(crate) window: Window,
     /// Did the window or the probe period see a loss?
@@ -40,14 +42,16 @@ pub(crate) struct View {
 #[derive(Debug)]
 pub(crate) struct Beliefs {
     pub(crate) observing: Observing,
-    held: Option<(f64, Time)>,
+    held: HeldCapacity,
+    last_look: Time,
     last_loss: Option<Time>,
     lost: f64,
 }
 
 impl Beliefs {
     pub(crate) fn new(observing: Observing) -> Beliefs {
-        Beliefs { observing, held: None, last_loss: None, lost: 0.0 }
+        let held = HeldCapacity::new(observing.probe_period).with_grain(PACKET);
+        Beliefs { observing, held, last_look: Time::ZERO, last_loss: None, lost: 0.0 }
     }
 
     fn period(&self) -> Dur {
@@ -65,27 +69,14 @@ impl Beliefs {
         let now = outgoing.now;
         let rtprop = self.rtprop(outgoing);
         let window = window(&outgoing.ledger, now, self.observing.step, rtprop);
-        let belief = believe(&window, &self.observing.model);
-        let bounds = belief.bounds;
+        let elapsed = now.since(std::mem::replace(&mut self.last_look, now));
+        let steps = elapsed.as_secs_f64() / self.observing.step.as_secs_f64();
+        let Remembered { belief, max_c, min_b } = self.held.believe(&window, &self.observing.model, steps);
         if outgoing.ledger.lost() > self.lost {
             (self.lost, self.last_loss) = (outgoing.ledger.lost(), Some(now));
         }
-        self.hold(now, bounds.c);
         let is_lossy = self.last_loss.is_some_and(|at| now.since(at) < self.period());
-        View { bounds, belief, held: self.held.map(|h| h.0), window, is_lossy }
-    }
-
-    /// Holds max C once it is known, until the probe period has passed or min C contradicts it.
-    fn hold(&mut self, now: Time, c: Range) {
-        if let Some((max, until)) = self.held
-            && (now >= until || c.min > max)
-        {
-            self.held = None;
-        }
-        let is_known = c.max < KNOWN * self.observing.model.c.max;
-        if is_known && self.held.is_none() {
-            self.held = Some((c.max, now.after(self.period())));
-        }
+        View { bounds: belief.bounds, belief, held: max_c, min_b, window, is_lossy }
     }
 }
 
@@ -135,6 +126,7 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairweir_game::believe;
 
     fn ms(x: u64) -> Time {
         Time::from_nanos(x * 1_000_000)

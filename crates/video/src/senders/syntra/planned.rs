@@ -27,7 +27,7 @@ fn in_steps(s: &Situation, encoding: f64) -> state::Situation {
     if s.newest > 0.0 {
         frames.push(Batch { size: s.newest / s.frame_steps, age: 1 });
     }
-    state::Situation { state: State { window, frames }, belief, max_c: s.view.held, min_b: None }
+    state::Situation { state: State { window, frames }, belief, max_c: s.view.held, min_b: s.view.min_b }
 }
 
 /// What a controller's action for a step is for a frame.

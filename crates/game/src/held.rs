@@ -1,0 +1,146 @@
+//! What is remembered of a link when the observations that showed it have left the window: max C and min B.
+//!
+//! Only a full queue or a loss bounds C from above, and only a long queue shows that a buffer is deep; a sender that probes
+//! for either at every step has long queues. Min C is always that of the window: a link that has become slower must be
+//! believed.
+
+use crate::believe::{Belief, BeliefSource, believe};
+use crate::model::{EPS, LinkModel, Range};
+use crate::window::Window;
+
+/// Max C once it is below the model's, and min B once it is above the model's: each is kept for a number of steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeldCapacity {
+    /// Steps that a bound is kept for.
+    pub probe_period: u32,
+    /// How much larger than the held max C min C may be, packets per step, before it contradicts it: 0 where the link is a
+    /// fluid; where packets come whole, a window may count one too many.
+    grain: f64,
+    max_c: Option<Held>,
+    /// For as long as max C: a link's rate may change, its buffer rarely does.
+    min_b: Option<Held>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Held {
+    bound: f64,
+    steps_left: f64,
+}
+
+/// What a window allows to believe together with what is held.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Remembered {
+    /// The belief; with a held min B it is about links with buffers from there on.
+    pub belief: Belief,
+    /// The held max C, packets per step.
+    pub max_c: Option<f64>,
+    /// The held min B on which the belief rests, packets; without it `R0` falls back to little more than M once the packets
+    /// that showed the buffer have left the window.
+    pub min_b: Option<f64>,
+}
+
+impl HeldCapacity {
+    /// Nothing is held.
+    pub const fn new(probe_period: u32) -> HeldCapacity {
+        HeldCapacity { probe_period, grain: 0.0, max_c: None, min_b: None }
+    }
+
+    /// Return it for links of whole packets of `grain`.
+    pub const fn with_grain(self, grain: f64) -> HeldCapacity {
+        HeldCapacity { grain, ..self }
+    }
+
+    /// Return the held max C, in packets per step.
+    pub fn max_c(&self) -> Option<f64> {
+        self.max_c.map(|held| held.bound)
+    }
+
+    /// Return the held min B, in packets.
+    pub fn min_b(&self) -> Option<f64> {
+        self.min_b.map(|held| held.bound)
+    }
+
+    /// Believe what `w` and the held bounds say, and hold what `w` newly bounds; `steps` have passed since the last call.
+    pub fn believe(&mut self, w: &Window, model: &LinkModel, steps: f64) -> Remembered {
+        let deeper = self.min_b().map(|min| LinkModel { b: Range::new(min, model.b.max.max(min)), ..*model });
+        let is_explained = |belief: &Belief| belief.from == BeliefSource::Window;
+        let remembered = deeper.map(|deeper| believe(w, &deeper)).filter(is_explained);
+        let belief = remembered.unwrap_or_else(|| believe(w, model));
+        let is_contradicted = deeper.is_some() && remembered.is_none() && is_explained(&belief);
+        let min_b = if is_explained(&belief) { belief.bounds.b.min } else { model.b.min };
+        self.hold_buffer((!is_contradicted).then_some(min_b), model, steps);
+        self.hold_capacity(belief.bounds.c, model, steps);
+        let min_b = if remembered.is_some() { deeper.map(|deeper| deeper.b.min) } else { None };
+        Remembered { belief, max_c: self.max_c(), min_b }
+    }
+
+    /// Hold min B, `None` if the held one is contradicted. A larger one replaces it and begins a period.
+    fn hold_buffer(&mut self, min_b: Option<f64>, model: &LinkModel, steps: f64) {
+        self.min_b = Held::after(self.min_b, steps).filter(|_| min_b.is_some());
+        let Some(min_b) = min_b.filter(|&b| b > model.b.min + EPS) else { return };
+        if self.min_b.is_none_or(|held| min_b > held.bound + EPS) {
+            self.min_b = Some(self.begin(min_b));
+        }
+    }
+
+    /// Hold max C. What is held ends with its period, or when min C contradicts it; a smaller max C replaces it and begins a
+    /// period.
+    pub fn hold_capacity(&mut self, c: Range, model: &LinkModel, steps: f64) {
+        self.max_c = Held::after(self.max_c, steps).filter(|held| c.min <= held.bound + self.grain + EPS);
+        let is_known = c.max < model.c.max - EPS;
+        if is_known && self.max_c.is_none_or(|held| c.max < held.bound - EPS) {
+            self.max_c = Some(self.begin(c.max));
+        }
+    }
+
+    fn begin(&self, bound: f64) -> Held {
+        Held { bound, steps_left: f64::from(self.probe_period.max(1)) }
+    }
+}
+
+impl Held {
+    /// Return what is still held after `steps`.
+    fn after(held: Option<Held>, steps: f64) -> Option<Held> {
+        let held = held?;
+        let steps_left = held.steps_left - steps;
+        (steps_left > EPS).then_some(Held { steps_left, ..held })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_capacity_ends_with_its_period_or_by_contradiction() {
+        let model = LinkModel::default();
+        let unknown = Range::new(1.0, model.c.max);
+        let mut held = HeldCapacity::new(3);
+        held.hold_capacity(unknown, &model, 1.0);
+        assert_eq!(held.max_c(), None);
+        held.hold_capacity(Range::new(5.0, 20.0), &model, 1.0);
+        held.hold_capacity(unknown, &model, 1.0);
+        held.hold_capacity(unknown, &model, 1.0);
+        assert_eq!(held.max_c(), Some(20.0));
+        held.hold_capacity(unknown, &model, 1.0);
+        assert_eq!(held.max_c(), None);
+        held.hold_capacity(Range::new(5.0, 20.0), &model, 1.0);
+        held.hold_capacity(Range::new(21.0, model.c.max), &model, 1.0);
+        assert_eq!(held.max_c(), None);
+    }
+
+    #[test]
+    fn a_period_is_the_same_time_however_often_it_is_looked_at() {
+        let model = LinkModel::default();
+        let lasts = |steps: f64| {
+            let mut held = HeldCapacity::new(6);
+            held.hold_capacity(Range::new(5.0, 20.0), &model, steps);
+            let looks = (1..).take_while(|_| {
+                held.hold_capacity(Range::new(1.0, model.c.max), &model, steps);
+                held.max_c().is_some()
+            });
+            (looks.count() + 1) as f64 * steps
+        };
+        assert_eq!((lasts(1.0), lasts(0.25), lasts(2.0)), (6.0, 6.0, 6.0));
+    }
+}
