@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairweir import _core
+from fairweir.game.parallel import Progress, in_order
 from fairweir.game.query import GameQuery
-from fairweir.game.sampling import Floats, Policy, Progress
+from fairweir.game.sampling import Floats, Policy
 from fairweir.intervals import Scale, interval
 
 
@@ -60,11 +60,7 @@ def score(query: GameQuery, played: Sequence[str], policy: Policy, *, workers: i
     def play(session: str) -> dict[str, float]:
         return dict(json.loads(_core.game_play(query.core, session, policy)[0]))
 
-    rows = []
-    with ThreadPoolExecutor(workers) as pool:
-        for number, row in enumerate(pool.map(play, played)):
-            rows.append(row)
-            progress(number + 1, len(played))
+    rows = in_order(play, played, workers=workers, progress=progress)
     is_video = query.kind == "video"
 
     def column(name: str) -> Floats:

@@ -8,22 +8,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairweir import _core
 from fairweir.complaints import explain
-from fairweir.game.controller import Kind
+from fairweir.errors import ConfigError
+from fairweir.game.controller import MAX_NODES, Kind
 from fairweir.scenario import read_document
 from fairweir.units import Duration
 
 _OURS: Final = ("sampling", "tree")
 #: Any of these at the top of a query makes it one of the game.
 _MARKS: Final = frozenset({"kind", "actions", "objective", *_OURS})
+
+
+#: A query's name is that of a directory, too.
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+#: The game is handed over as JSON; where in that text an error is says nothing about the file.
+_PLACE: Final = re.compile(r" at line \d+ column \d+$")
+_MISSING: Final = re.compile(r"missing field `(\w+)`")
+_HINT: Final = "docs/formal/game.md describes queries; queries/game has examples"
 
 
 class _Table(BaseModel):
@@ -55,6 +65,11 @@ class Sampling(_Table):
     seed: int = Field(1, ge=0, le=2**31, examples=["1"])
 
 
+#: A tree of more leaves has more nodes than a controller may have.
+Leaves = Annotated[int, Field(ge=2, le=MAX_NODES // 2)]
+Price = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+
+
 class Trees(_Table):
     """The trees that are fitted, and how one is chosen.
 
@@ -67,9 +82,9 @@ class Trees(_Table):
     trials : sessions of the closed loop by which the tree is chosen; none of them was sampled
     """
 
-    leaves: list[int] = Field([12, 20, 30, 40], min_length=1, max_length=20, examples=["[12, 20, 30, 40]"])
+    leaves: list[Leaves] = Field([12, 20, 30, 40], min_length=1, max_length=20, examples=["[12, 20, 30, 40]"])
     min_samples: int = Field(8, ge=1, examples=["8"])
-    preferences: list[float] = Field([0.01], min_length=1, max_length=10, examples=["[0.001, 0.01]"])
+    preferences: list[Price] = Field([0.01], min_length=1, max_length=10, examples=["[0.001, 0.01]"])
     trials: int = Field(40, ge=2, le=10_000, examples=["40"])
 
 
@@ -115,14 +130,20 @@ class GameQuery:
         try:
             tables = _Tables.model_validate(ours)
         except ValidationError as error:
-            raise explain(error, _Tables, ours, str(path)) from None
+            told = explain(error, _Tables, ours, str(path))
+            raise ConfigError(told.message, source=told.source, key=told.key, hint=told.hint or _HINT) from None
         query = cls(found, path, tables.sampling, tables.tree)
         try:
-            _ = query.core
-        except Exception as error:
-            if hasattr(error, "source") and getattr(error, "source", None) is None:
-                error.source = str(path)
-            raise
+            name = query.core.name
+        except ConfigError as error:
+            raise _of_game(error, str(path)) from None
+        if not _NAME.fullmatch(name):
+            raise ConfigError(
+                f"cannot name a directory: `{name}`",
+                source=str(path),
+                key="name",
+                hint="write letters, digits, full stops, hyphens and underscores, a letter or digit first",
+            )
         return query
 
     @property
@@ -156,6 +177,14 @@ class GameQuery:
     def step(self) -> Duration:
         """The length of a step."""
         return Duration.parse(self.document.get("step", "50ms"))
+
+
+def _of_game(error: ConfigError, source: str) -> ConfigError:
+    """Return an error of the game's reader with the file, without its place in the text that was handed over."""
+    message, key = _PLACE.sub("", error.message), error.key
+    if key == "." and (missing := _MISSING.search(message)):
+        message, key = f"{missing[1]} is missing", missing[1]
+    return ConfigError(message, source=error.source or source, key=key, hint=error.hint or _HINT)
 
 
 def is_game(document: dict[str, Any]) -> bool:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import io
 import json
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
 from fairweir import _core
-from fairweir.errors import ConfigError
-from fairweir.formal.kept import write_bytes, write_text
+from fairweir.formal.kept import write_bytes
 from fairweir.game.query import GameQuery
 
 Floats = npt.NDArray[np.float64]
@@ -30,12 +31,9 @@ Values = npt.NDArray[np.int32]
 COMPONENTS: Final = 8
 #: A value that no link explains.
 _UNEXPLAINED: Final = np.iinfo(np.int32).max
-#: Situations labelled at a time: an interrupt is answered, and progress shown, in between.
-_BATCH: Final = 200
 #: Seeds of different uses are this far apart.
 SEEDS_APART: Final = 1_000_003
 
-Progress = Callable[[int, int], None]
 Policy = _core.GameController | Callable[[list[float]], int] | None
 
 
@@ -79,27 +77,14 @@ class Labelled:
         )
 
 
-def label(query: GameQuery, states: Sequence[_core.GameState], threads: int, progress: Progress) -> Labelled:
-    """Search the game at every state; states that no link explains are left out.
-
-    Parameters
-    ----------
-    threads : int
-    progress : called with how many of how many states are done
-    """
+def label(query: GameQuery, states: Sequence[_core.GameState]) -> Labelled:
+    """Search the game at every state; states that no link explains are left out."""
     templates = len(query.core.actions)
-    names = len(feature_names())
-    features, values = [np.empty((0, names))], [np.empty((0, templates, COMPONENTS), np.int32)]
-    for start in range(0, len(states), _BATCH):
-        batch = list(states[start : start + _BATCH])
-        rows = np.frombuffer(_core.game_feature_rows(batch)).reshape(-1, names)
-        found = np.frombuffer(_core.game_values(query.labels, batch, threads=threads), np.int32)
-        found = found.reshape(-1, templates, COMPONENTS)
-        is_explained = (found[:, :, 0] != _UNEXPLAINED).any(axis=1) & np.isfinite(rows).all(axis=1)
-        features.append(rows[is_explained])
-        values.append(found[is_explained])
-        progress(start + len(batch), len(states))
-    return Labelled(np.concatenate(features), np.concatenate(values))
+    rows = np.frombuffer(_core.game_feature_rows(list(states))).reshape(-1, len(feature_names()))
+    values = np.frombuffer(_core.game_values(query.labels, list(states), threads=1), np.int32)
+    values = values.reshape(-1, templates, COMPONENTS)
+    is_explained = (values[:, :, 0] != _UNEXPLAINED).any(axis=1) & np.isfinite(rows).all(axis=1)
+    return Labelled(rows[is_explained], values[is_explained])
 
 
 def sessions(query: GameQuery, count: int, seed: int, noise: float = 0.0) -> Iterator[str]:
@@ -114,57 +99,30 @@ def sessions(query: GameQuery, count: int, seed: int, noise: float = 0.0) -> Ite
         yield json.dumps({**session, "noise": noise})
 
 
-def visited(query: GameQuery, played: Sequence[str], policy: Policy, progress: Progress) -> list[_core.GameState]:
-    """Play sessions, and return every ``sampling.every``-th situation on the way.
+def visited(query: GameQuery, session: str, policy: Policy) -> list[_core.GameState]:
+    """Play a session (JSON), and return every situation on the way.
 
     Parameters
     ----------
     policy : a controller, a function of the features to a template, or None: the search
     """
-    states: list[_core.GameState] = []
-    for number, session in enumerate(played):
-        _, rows = _core.game_play(query.labels, session, policy, rows=True)
-        states += (rows or {"state": []})["state"][number % query.sampling.every :: query.sampling.every]
-        progress(number + 1, len(played))
-    return states
+    _, rows = _core.game_play(query.labels, session, policy, rows=True)
+    return list(rows["state"]) if rows else []
 
 
 @dataclass(frozen=True)
 class Store:
-    """Labelled situations on disk, by the name of their source, so that the same command goes on where it stopped."""
+    """Labelled situations on disk, by name."""
 
     directory: Path
-    fingerprint: str
-
-    def begin(self) -> None:
-        """Make the directory, for this query only.
-
-        Raises
-        ------
-        ConfigError : it holds another query's situations, or cannot be used
-        """
-        head = self.directory / "query.json"
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            if head.exists():
-                kept = json.loads(head.read_text("utf-8"))
-                if not isinstance(kept, dict) or kept.get("fingerprint") != self.fingerprint:
-                    raise ConfigError(
-                        f"{self.directory} holds what was found for another query, or another build",
-                        source=str(head),
-                        hint="choose another directory with --out, or remove this one",
-                    )
-            else:
-                write_text(head, json.dumps({"fingerprint": self.fingerprint}) + "\n")
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"cannot use {self.directory}: {error}", hint="choose another one with --out") from None
 
     def kept(self, name: str, templates: int) -> Labelled | None:
         """Return the situations stored under `name`; None if there are none that can be read."""
         try:
-            with np.load(self.directory / f"{name}.npz", allow_pickle=False) as file:
+            content = io.BytesIO((self.directory / f"{name}.npz").read_bytes())
+            with np.load(content, allow_pickle=False) as file:
                 found = Labelled(file["features"], file["values"])
-        except (OSError, ValueError, KeyError, EOFError):
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error):
             return None
         is_whole = (
             found.features.ndim == 2

@@ -17,15 +17,17 @@ from typing import Any, Final
 import numpy as np
 
 from fairweir import _core
+from fairweir.errors import ConfigError
 from fairweir.formal.kept import write_text
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, SolverName
 from fairweir.game.closed_loop import Comparison, Score, compare, score
 from fairweir.game.controller import Condition, Controller
 from fairweir.game.distil import Regrets, Tree, candidates, fit, last_components, regrets
 from fairweir.game.export import controller_document, controller_text
+from fairweir.game.labels import FOLDER, Labels
 from fairweir.game.proofs import Prover, Verdict
 from fairweir.game.query import GameQuery
-from fairweir.game.sampling import Labelled, Store, label, sessions, visited
+from fairweir.game.sampling import Labelled, Store, sessions
 
 #: Seeds of what is played apart from training: situations held out, and sessions by which a tree is chosen and judged.
 HELD_OUT: Final = 501
@@ -131,25 +133,23 @@ class Workshop:
 
         Raises
         ------
-        ConfigError : the directory holds another query's labels
+        ConfigError : the directory is another query's
         KeyboardInterrupt : finished labels are stored
         """
-        query, store = self.query, Store(self.directory, f"{self.query.fingerprint} {_core.__version__}")
-        store.begin()
-        sampling = query.sampling
-        parts = {"search": self._labelled(store, "search", None, sampling.sessions, sampling.seed)}
+        self._begin()
+        query, sampling = self.query, self.query.sampling
+        parts = {"search": self._labelled("search", None, sampling.sessions, sampling.seed)}
         if sampling.boxes:
-            parts["random"] = self._random(store)
+            parts["random"] = self._kept("random", self._labels.of_boxes, sampling.boxes, sampling.seed)
         held_out = self._labelled(
-            store, "held-out", None, max(2, sampling.sessions // HELD_OUT_PART), sampling.seed + HELD_OUT
+            "held-out", None, max(2, sampling.sessions // HELD_OUT_PART), sampling.seed + HELD_OUT
         )
         for number in range(1, sampling.rounds + 1):
             tree = self._quick(Labelled.join(list(parts.values())))
-            policy = _core.GameController(controller_text(controller_document(query, tree)))
             count, seed = sampling.sessions_per_round, sampling.seed + number
-            parts[f"round-{number}"] = self._labelled(store, f"round-{number}", policy, count, seed)
+            parts[f"round-{number}"] = self._labelled(f"round-{number}", tree, count, seed)
             held = self._labelled(
-                store, f"held-out-{number}", policy, max(2, count // HELD_OUT_PART), sampling.seed + HELD_OUT + number
+                f"held-out-{number}", tree, max(2, count // HELD_OUT_PART), sampling.seed + HELD_OUT + number
             )
             held_out = Labelled.join([held_out, held])
         found = Labelled.join(list(parts.values()))
@@ -166,26 +166,39 @@ class Workshop:
         labelled = {**{name: len(part) for name, part in parts.items()}, "held out": len(held_out)}
         return Synthesis(query, tuple(tried), chosen, judged, search, labelled, document, verdicts)
 
-    def _labelled(
-        self, store: Store, name: str, policy: _core.GameController | None, count: int, seed: int
-    ) -> Labelled:
-        templates = len(self.query.core.actions)
-        if (kept := store.kept(name, templates)) is not None:
-            return kept
-        noise = self.query.sampling.noise if policy is None else 0.0
-        played = list(sessions(self.query, count, seed, noise))
-        states = visited(self.query, played, policy, lambda a, b: self.report(f"{name}: sessions", a, b))
-        found = label(self.query, states, self.workers, lambda a, b: self.report(f"{name}: labels", a, b))
-        store.keep(name, found)
-        return found
+    @cached_property
+    def _labels(self) -> Labels:
+        return Labels(self.query, Store(self.directory / FOLDER), self.workers)
 
-    def _random(self, store: Store) -> Labelled:
-        templates = len(self.query.core.actions)
-        if (kept := store.kept("random", templates)) is not None:
-            return kept
-        states = _core.game_random_states(self.query.core, self.query.sampling.boxes, self.query.sampling.seed)
-        found = label(self.query, states, self.workers, lambda a, b: self.report("random: labels", a, b))
-        store.keep("random", found)
+    def _begin(self) -> None:
+        """Make the directory, and note whose it is.
+
+        Raises
+        ------
+        ConfigError : it is another query's, or cannot be used
+        """
+        head = self.directory / "query.json"
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            owner = json.loads(head.read_text("utf-8")) if head.exists() else None
+            if owner is not None and (not isinstance(owner, dict) or owner.get("name") != self.query.name):
+                raise ConfigError(
+                    f"{self.directory} holds the synthesis of another query",
+                    source=str(head),
+                    hint="choose another directory with --out, or remove this one",
+                )
+            write_text(head, json.dumps({"name": self.query.name, "query_sha256": self.query.fingerprint}) + "\n")
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"cannot use {self.directory}: {error}", hint="choose another one with --out") from None
+
+    def _labelled(self, name: str, tree: Tree | None, count: int, seed: int) -> Labelled:
+        noise = self.query.sampling.noise if tree is None else 0.0
+        return self._kept(name, self._labels.of_sessions, count, seed, noise, tree)
+
+    def _kept(self, name: str, of: Callable[..., Labelled], *arguments: Any) -> Labelled:
+        """Return labels; they are also written whole, for other tools."""
+        found = of(*arguments, lambda done, total: self.report(f"labels, {name}", done, total))
+        Store(self.directory).keep(name, found)
         return found
 
     def _quick(self, found: Labelled) -> Tree:

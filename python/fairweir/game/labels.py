@@ -1,0 +1,102 @@
+"""Labelled situations that are found again: by what they depend on, so that none of another query or build is taken.
+
+A unit of work is a session with the labels of its situations, or some random situations with theirs. Each is stored
+when it is done, under the SHA-256 of everything that it depends on: the game, the horizon, the session, the tree that
+plays it, and the compiled module. An interrupted synthesis goes on at the unit where it stopped; one with more sessions
+or with other trees labels only what is new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from fairweir import _core
+from fairweir.game.distil import Tree
+from fairweir.game.export import controller_document, controller_text
+from fairweir.game.parallel import Progress, in_order
+from fairweir.game.query import GameQuery
+from fairweir.game.sampling import Labelled, Store, label, sessions, visited
+
+#: Below the directory of a synthesis: the units.
+FOLDER: Final = "labels"
+#: Random situations of a unit.
+_UNIT: Final = 100
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of a query, found again or searched for.
+
+    Attributes
+    ----------
+    store : Store, of the units
+    workers : int, threads
+    """
+
+    query: GameQuery
+    store: Store
+    workers: int
+
+    def of_sessions(self, count: int, seed: int, noise: float, tree: Tree | None, progress: Progress) -> Labelled:
+        """Return labelled situations of random sessions.
+
+        Parameters
+        ----------
+        count : int, sessions
+        noise : fraction of random actions
+        tree : who plays; None: the search
+        """
+        every = self.query.sampling.every
+        policy, nodes = None, None
+        if tree is not None:
+            document = controller_document(self.query, tree)
+            policy, nodes = _core.GameController(controller_text(document)), document["nodes"]
+
+        def unit(numbered: tuple[int, str]) -> Labelled:
+            number, session = numbered
+            start = number % every
+            return self._kept(
+                ["session", session, start, every, nodes],
+                lambda: visited(self.query, session, policy)[start::every],
+            )
+
+        played = list(enumerate(sessions(self.query, count, seed, noise)))
+        return Labelled.join([self._none, *in_order(unit, played, workers=self.workers, progress=progress)])
+
+    def of_boxes(self, count: int, seed: int, progress: Progress) -> Labelled:
+        """Return `count` labelled situations from all over the model."""
+        states = _core.game_random_states(self.query.core, count, seed)
+
+        def unit(start: int) -> Labelled:
+            # Situations do not depend on how many follow.
+            few = states[start : start + _UNIT]
+            return self._kept(["boxes", seed, start, len(few)], lambda: few)
+
+        starts = range(0, count, _UNIT)
+        return Labelled.join([self._none, *in_order(unit, starts, workers=self.workers, progress=progress)])
+
+    @property
+    def _none(self) -> Labelled:
+        return label(self.query, [])
+
+    def _kept(self, what: list[Any], situations: Callable[[], Sequence[_core.GameState]]) -> Labelled:
+        """Return the stored labels of a unit, or search for them and store them."""
+        key = json.dumps([_build(), self.query.core.to_json(), self.query.sampling.depth, *what])
+        name = hashlib.sha256(key.encode()).hexdigest()[:32]
+        found = self.store.kept(name, len(self.query.core.actions))
+        if found is None:
+            found = label(self.query, situations())
+            self.store.keep(name, found)
+        return found
+
+
+@cache
+def _build() -> str:
+    """Return the SHA-256 of the compiled module: another search gives other labels."""
+    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
