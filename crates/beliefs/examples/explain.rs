@@ -1,4 +1,4 @@
-//! Prints what a capture says, as JSON: `cargo run --release -p fairweir-beliefs --example explain CAPTURE`.
+//! Prints the report of a capture as JSON: `cargo run --release -p fairweir-beliefs --example explain CAPTURE`.
 
 use fairweir_beliefs::report;
 use std::fs::File;

@@ -1,21 +1,21 @@
-//! ACK aggregation: acknowledgements that were held back and come in bursts, faster than any link of the believed rate
-//! could have delivered what they acknowledge. Wireless links do so, and receivers that join packets (GRO).
+//! ACK aggregation: acknowledgements that were delayed and arrive in bursts, faster than a link of the believed rate
+//! could have delivered the acknowledged data. Wireless links cause it, and receivers that merge packets (GRO).
 
 use crate::cbr_delay::Slice;
 use crate::packet::{Fate, Packet};
 use serde::Serialize;
 
-/// A burst acknowledges this many of the largest packets at least: two are a delayed ACK.
+/// Minimum size of a burst, in largest packets: two are a delayed ACK.
 const PACKETS: f64 = 4.0;
 /// Within a burst bytes are acknowledged this many times as fast as the link delivers.
 const FASTER: f64 = 4.0;
-/// Bursts without which there is no pattern.
+/// Minimum number of bursts of a pattern.
 const BURSTS: usize = 5;
-/// Bursts acknowledge this part of all bytes at least.
+/// Minimum fraction of all bytes that bursts acknowledge.
 const SHARE: f64 = 0.5;
-/// What they were held accounts for this part of the jitter that the flow shows: other jitter bunches packets too.
+/// Minimum fraction of the flow's jitter that the delay of bursts accounts for: other jitter bunches packets too.
 const HELD: f64 = 0.5;
-/// Bursts that are shown.
+/// Number of bursts reported.
 const SHOWN: usize = 3;
 
 /// Acknowledgements in bursts.
@@ -23,13 +23,13 @@ const SHOWN: usize = 3;
 pub struct Aggregation {
     /// Between the beginnings of two bursts, the median, ns.
     pub period_ns: f64,
-    /// What a burst's first packet waited longer than its last, the median, ns.
+    /// Median of the additional delay of a burst's first packet over its last, ns.
     pub hold_ns: f64,
     /// Bursts.
     pub bursts: usize,
     /// The part of all bytes that they acknowledge.
     pub share: f64,
-    /// The largest ones, from the first acknowledgement to the last.
+    /// The largest bursts, from the first acknowledgement to the last.
     pub frames: Vec<[u32; 2]>,
 }
 
@@ -50,7 +50,7 @@ struct Burst {
     frames: [u32; 2],
 }
 
-/// The aggregation that packets show behind a link of a rate.
+/// Returns the aggregation of packets behind a link of the given rate.
 pub fn aggregation(packets: &[Packet], link: &Slice) -> Option<Aggregation> {
     let deliveries = deliveries(packets, link.rate_bytes_per_s);
     let total: f64 = deliveries.iter().map(|d| d.bytes).sum();
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// A sender's own bursts over a fast link are acknowledged in bursts that nobody held.
+    /// Bursts sent over a fast link are acknowledged in bursts without aggregation.
     #[test]
     fn a_senders_bursts_are_none() {
         let packets: Vec<Packet> = (0..2000u32)
@@ -157,7 +157,7 @@ mod tests {
             })
             .collect();
         assert_eq!(found(&packets), None);
-        // a slow link would have had to be aggregated to look like this
+        // a slow link would need aggregation to look like this
         assert!(aggregation(&packets, &slice(&packets, RATE / 4.0).expect("some")).is_some());
     }
 }

@@ -1,8 +1,8 @@
-//! The belief set of the CBR-delay model: a queue that is served at rate C and holds beta bytes, then R, then a jitter in
-//! [0, D] that keeps the order.
+//! The belief set of the CBR-delay model: a queue with rate C and beta bytes of buffer, then R, then a jitter in [0, D]
+//! without reordering.
 //!
-//! For a given C the queue is determined, packet by packet, and with it when each left it: dep(C). What is left to the
-//! network is R and D, with R <= acked - dep <= R + D for each packet: the set's slice at C is
+//! For a given C the queue is determined, packet by packet, and with it each departure time dep(C). The remaining
+//! unknowns are R and D, with R <= acked - dep <= R + D for each packet: the set's slice at C is
 //!
 //! `R <= F(C) = min (acked - dep),  R + D >= M(C) = max (acked - dep),  largest queue kept <= beta < smallest queue lost`
 //!
@@ -16,23 +16,23 @@ use serde::Serialize;
 /// Slices of a set that are handed out: enough to draw it.
 const SHOWN: usize = 128;
 
-/// What a rate leaves possible.
+/// Parameters possible at a given rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Slice {
     /// C, bytes/s.
     pub rate_bytes_per_s: f64,
-    /// F: R is at most this, ns. Negative: the rate is too low for what was delivered.
+    /// F: R is at most this, ns. Negative: the rate is too low for the delivered data.
     pub rtprop_most_ns: f64,
-    /// The packet that says so.
+    /// The packet that shows it.
     pub rtprop_frame: u32,
     /// M: R + D is at least this, ns.
     pub delay_most_ns: f64,
-    /// The packet that says so.
+    /// The packet that shows it.
     pub delay_frame: u32,
-    /// The buffer holds at least this, bytes. Links differ in whether a packet that is being sent counts: here and below
-    /// a packet is granted.
+    /// The buffer holds at least this, bytes. Links differ in whether the packet in transmission counts: one packet of
+    /// tolerance here and below.
     pub buffer_least_bytes: f64,
-    /// The packet that found so much waiting and was kept.
+    /// The packet that met this backlog and was not lost.
     pub buffer_frame: u32,
     /// ... and less than this, if something was lost.
     pub buffer_most_bytes: Option<f64>,
@@ -41,15 +41,15 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// M - F: the least D, ns.
+    /// M - F: the minimum D, ns.
     pub fn jitter_least_ns(&self) -> f64 {
         (self.delay_most_ns - self.rtprop_most_ns).max(0.0)
     }
-    /// Whether one buffer could have kept what was kept and lost what was lost, if some of the jitter came before it.
+    /// Whether one buffer size explains which packets were kept and lost, allowing for jitter before the queue.
     pub fn losses_are_overflows(&self) -> bool {
         self.buffer_most_bytes.is_none_or(|most| self.buffer_least_bytes < most + self.moved_bytes())
     }
-    /// What the queue may differ by from the one that is reckoned, as packets may be late before it, bytes.
+    /// Maximum difference of the queue from the computed one, as packets may be late before it, bytes.
     fn moved_bytes(&self) -> f64 {
         self.rate_bytes_per_s * self.jitter_least_ns() / 1e9
     }
@@ -87,7 +87,7 @@ impl Extreme {
     }
 }
 
-/// What packets in the order of their sending leave possible at a rate in bytes/s; `None` if none was delivered.
+/// Returns the parameters possible at a rate in bytes/s, for packets in send order; `None` if none was delivered.
 pub fn slice(packets: &[Packet], rate: f64) -> Option<Slice> {
     let mut free = 0.0f64;
     let (mut lowest, mut highest) = (Extreme::LEAST, Extreme::MOST);
@@ -141,14 +141,14 @@ pub fn slice(packets: &[Packet], rate: f64) -> Option<Slice> {
 pub struct Belief {
     /// The D that was assumed, ns.
     pub jitter_assumed_ns: f64,
-    /// The rate that needs least jitter, with what it leaves possible.
+    /// The rate that needs the minimum jitter, with its possible parameters.
     pub simplest: Slice,
     /// C, bytes/s.
     pub rate_bytes_per_s: Interval,
     /// R, ns.
     pub rtprop_ns: Interval,
-    /// beta, bytes: also what no loss contradicts. Losses are taken for overflows of the queue, unless that contradicts
-    /// itself at all rates: then they say nothing of it.
+    /// beta, bytes, consistent with all losses. Losses count as overflows of the queue, unless that is inconsistent at
+    /// all rates: then they are ignored.
     pub buffer_bytes: Interval,
     /// Slices across the set, by rising rate.
     pub slices: Vec<Slice>,
@@ -157,9 +157,9 @@ pub struct Belief {
 /// The belief set of packets in the order of their sending.
 ///
 /// # Parameters
-/// `jitter`: D from the slice that explains the packets with least jitter, ns.
+/// `jitter`: returns D for the slice that explains the packets with minimum jitter, ns.
 ///
-/// `None` if nothing was delivered, or if no rate explains it with that jitter.
+/// `None` if no packet was delivered, or if no rate explains them with that jitter.
 pub fn explain(packets: &[Packet], jitter: impl Fn(&Slice) -> f64) -> Option<Belief> {
     let (least, most) = brackets(packets)?;
     let mut search = Search::new(packets, least, most)?;
@@ -187,7 +187,7 @@ pub fn explain(packets: &[Packet], jitter: impl Fn(&Slice) -> f64) -> Option<Bel
     })
 }
 
-/// Rates between which to look: the flow's average, halved, and that of its largest packet in a microsecond.
+/// Range of rates to search: from half the flow's average to its largest packet per microsecond.
 fn brackets(packets: &[Packet]) -> Option<(f64, f64)> {
     let delivered = || packets.iter().filter_map(|p| p.acked().map(|at| (at, p.bytes)));
     let first = packets.first()?.sent;

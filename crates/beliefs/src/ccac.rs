@@ -1,13 +1,13 @@
 //! The belief set of the CCAC model, projected (thesis section A.2.2), for a jitter of at most D.
 //!
-//! [`crate::tokens`] tells of one (C, R) whether a token count explains the record. A larger R has later arrivals and so
-//! forces no more tokens; R is at most the smallest RTT, and there the set is widest. A larger C forces more tokens and
-//! allows more. So the set is C_L <= C <= C_U, R from a bound that is least at C_L:
+//! [`crate::tokens`] decides for one (C, R) whether a token count explains the record. A larger R has later arrivals
+//! and so forces no more tokens; R is at most the minimum RTT, where the set is widest. A larger C forces more tokens
+//! and allows more. So the set is C_L <= C <= C_U, with R above a bound that is minimal at C_L:
 //!
 //! - C_L = max over intervals of delivered / (T + D), which a hull gives;
-//! - C_U, R's bound and the least D that leaves a path are bisected, a pass each time.
+//! - C_U, R's bound and the minimum D that leaves a path are found by bisection, one pass per step.
 //!
-//! C_U is at most that of equation 4.1.2, which asks for RTTs above R + D throughout an interval.
+//! C_U is at most that of equation 4.1.2, which requires RTTs above R + D throughout an interval.
 
 use crate::hull::Chain;
 use crate::interval::Interval;
@@ -18,7 +18,7 @@ use serde::Serialize;
 
 /// Halvings of a range of rates (by ratio: to 1e-8 of a factor of 10^4) or of times (to 1e-9).
 const HALVINGS: usize = 30;
-/// No link is faster, bytes/ns.
+/// Maximum link rate, bytes/ns.
 const FASTEST: f64 = 1e3;
 /// No link is slower: a byte a second, bytes/ns.
 const SLOWEST: f64 = 1e-9;
@@ -30,11 +30,11 @@ pub struct CcacBelief {
     pub jitter_assumed_ns: f64,
     /// C_L, bytes/s.
     pub least_bytes_per_s: f64,
-    /// The acknowledgements between which the most was delivered for their distance.
+    /// The acknowledgements between which the most data was delivered for their distance.
     pub least_frames: Option<[u32; 2]>,
-    /// C_U, bytes/s; `None`: the link was never surely busy for longer than D.
+    /// C_U, bytes/s; `None` if the link was never certainly busy for longer than D.
     pub most_bytes_per_s: Option<f64>,
-    /// The frames between which the least was delivered though packets waited.
+    /// The frames between which the least data was delivered although packets waited.
     pub most_frames: Option<[u32; 2]>,
     /// R, ns.
     pub rtprop_ns: Interval,
@@ -86,7 +86,7 @@ pub(crate) fn believe(record: &Stretch<'_>, jitter: f64) -> Option<CcacBelief> {
         rtprop_ns: Interval { lo: rtprop_least, hi: Some(record.rtt_least) },
         buffer_bytes: Interval {
             lo: kept,
-            // else the losses were no overflows, and bound nothing
+            // otherwise the losses were not overflows, and give no bound
             hi: smallest_lost(record, at(least, rtprop_least)).filter(|&lost| lost > kept),
         },
     })
@@ -102,19 +102,19 @@ pub(crate) fn most_rate(record: &Stretch<'_>, least: f64, known: Option<f64>, ji
     }
 }
 
-/// Between two rates.
+/// The geometric mean of two rates.
 fn mean(one: f64, other: f64) -> f64 {
     (one * other).sqrt()
 }
 
-/// The least D with which the CCAC model explains a flow, ns, and the frames that demand it.
+/// The minimum D with which the CCAC model explains a flow, ns, and the frames that require it.
 ///
-/// `enough`: a D that does, ns.
+/// `enough`: a D that suffices, ns.
 pub fn least_jitter(record: &Record<'_>, enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
     least_jitter_of(&record.whole(), enough)
 }
 
-/// The same of a part of a record.
+/// The same for a part of a record.
 pub(crate) fn least_jitter_of(record: &Stretch<'_>, enough: f64) -> Option<(f64, Option<[u32; 2]>)> {
     let explains = |jitter: f64| contradiction(record, jitter).is_none();
     if explains(0.0) {
@@ -127,7 +127,7 @@ pub(crate) fn least_jitter_of(record: &Stretch<'_>, enough: f64) -> Option<(f64,
     Some((inside, contradiction(record, outside).flatten()))
 }
 
-/// Whether no path explains a part of a record with a jitter of D, and the frames that say so, where two do.
+/// Returns whether no path explains a part of a record with a jitter of D, and the two frames that show it, if two do.
 pub(crate) fn contradiction(record: &Stretch<'_>, jitter: f64) -> Option<Option<[u32; 2]>> {
     let Some((rate, _)) = least_rate(record, jitter) else { return Some(None) };
     match walk(record, Path { rate, rtprop: record.rtt_least, jitter }, |_| {}) {
@@ -153,7 +153,7 @@ pub(crate) fn least_rate(record: &Stretch<'_>, jitter: f64) -> Option<(f64, Opti
     (least < FASTEST).then_some((least.max(SLOWEST) * (1.0 + 1e-12), frames))
 }
 
-/// The last value that fits on the way from one that does to one that does not, and the first beyond that was tried.
+/// The last value that fits between one that does and one that does not, and the first value found not to fit.
 fn last(fits: f64, fails: f64, middle: fn(f64, f64) -> f64, is_fit: impl Fn(f64) -> bool) -> (f64, f64) {
     let (mut inside, mut outside) = (fits, fails);
     for _ in 0..HALVINGS {
@@ -167,7 +167,7 @@ fn last(fits: f64, fails: f64, middle: fn(f64, f64) -> f64, is_fit: impl Fn(f64)
     (inside, outside)
 }
 
-/// The buffer held at least this, bytes.
+/// Lower bound on the buffer, bytes.
 fn largest_kept(record: &Stretch<'_>, path: Path) -> f64 {
     let mut largest = 0.0f64;
     let _ = walk(record, path, |seen| {
@@ -178,7 +178,7 @@ fn largest_kept(record: &Stretch<'_>, path: Path) -> f64 {
     (largest - largest_packet(record)).max(0.0)
 }
 
-/// The buffer held less than this, bytes; `None` if nothing was lost.
+/// Upper bound on the buffer, bytes; `None` if no packet was lost.
 fn smallest_lost(record: &Stretch<'_>, path: Path) -> Option<f64> {
     let mut smallest = f64::INFINITY;
     let _ = walk(record, path, |seen| {

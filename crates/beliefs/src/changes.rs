@@ -1,10 +1,11 @@
 //! Changes of the link's rate within a flow (thesis section 4.1.1.2: beliefs that the link has left become stale, and are
 //! found to be so when they contradict each other).
 //!
-//! A flow is cut where no CCAC path explains what came before and after together, with the jitter that short parts of the
-//! flow show by themselves. A cut is called a change of rate if the rates believed on both sides are apart and both sides
-//! last; what is shorter is jitter. The cut comes late, when the old belief is contradicted: how far back the new one
-//! reaches, and where the two rates' lines meet between, says when the link changed.
+//! A flow is cut where no CCAC path explains the data before and after together, with the jitter that short parts of
+//! the flow show on their own. A cut counts as a change of rate if the believed rates of both sides differ and both
+//! sides last long enough; otherwise it is jitter. A contradiction of the old belief shows only after the change: the
+//! time of the change follows from how far back the new belief explains, and where the lines of the two rates meet in
+//! between.
 
 use crate::ccac::{CcacBelief, believe, contradiction, least_jitter_of};
 use crate::interval::Interval;
@@ -12,18 +13,17 @@ use crate::record::{Record, Stretch};
 use serde::Serialize;
 use std::ops::Range;
 
-/// Parts of which each says what jitter it needs.
+/// Number of parts whose jitter is determined separately.
 const PARTS: usize = 32;
-/// Acknowledgements in such a part at least; a flow with fewer than four of them is not cut.
+/// Minimum acknowledgements in such a part; a flow with fewer than four times as many is not cut.
 const PART_ACKS: usize = 64;
 /// The largest jitter that is no change, in medians of the parts' own.
 const JITTER_MEDIANS: f64 = 2.0;
-/// Rates are apart if they differ by this part.
+/// Minimum relative difference of distinct rates.
 const APART: f64 = 0.05;
 /// A rate lasts if it holds for this many D ...
 const LASTING_JITTERS: f64 = 20.0;
-/// ... and this many of the smallest RTT: what a host that stands still for a while makes of a constant rate, a pause and
-/// a rush, lasts no longer.
+/// ... in minimum RTTs: the pause and burst that a stalled host makes of a constant rate last no longer.
 const LASTING_RTTS: f64 = 10.0;
 /// Stretches that are looked at; a rate that changes more often is no rate.
 const MOST_STRETCHES: usize = 4096;
@@ -31,21 +31,21 @@ const MOST_STRETCHES: usize = 4096;
 /// A change of the link's rate, in times and frames of the acknowledgements that show it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// When, ns.
+    /// Time, ns.
     pub time_ns: u64,
     /// The first acknowledgement from then on.
     pub frame: u32,
     /// C before it, bytes/s.
     pub before_bytes_per_s: Interval,
-    /// C behind it.
+    /// C after it.
     pub after_bytes_per_s: Interval,
     /// When the belief from before, stale since then, was contradicted, ns.
     pub contradicted_ns: u64,
-    /// The acknowledgement that did.
+    /// The acknowledgement that contradicted the old belief.
     pub contradicted_frame: u32,
 }
 
-/// A part of a flow with one rate.
+/// A part of a flow with a constant rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Piece {
     /// From this acknowledgement, ns.
@@ -56,7 +56,7 @@ pub struct Piece {
     pub to_ns: u64,
     /// Its frame.
     pub to_frame: u32,
-    /// What its longest undisturbed stretch lets one believe.
+    /// The belief from its longest undisturbed stretch.
     pub ccac: CcacBelief,
     /// C by all of its undisturbed stretches together, bytes/s.
     pub rate_bytes_per_s: Interval,
@@ -67,13 +67,13 @@ pub struct Piece {
 pub struct Pieces {
     /// The D that was assumed within a piece, ns.
     pub jitter_assumed_ns: f64,
-    /// One at least.
+    /// At least one piece.
     pub pieces: Vec<Piece>,
     /// Between the pieces.
     pub changes: Vec<Change>,
 }
 
-/// A stretch that lasts, and what it lets one believe.
+/// A stretch of sufficient length, and its belief.
 #[derive(Clone, Debug)]
 pub(crate) struct Lasting {
     acks: Range<usize>,
@@ -81,24 +81,24 @@ pub(crate) struct Lasting {
 }
 
 impl Lasting {
-    /// How many acknowledgements it has.
+    /// Number of acknowledgements.
     pub(crate) fn len(&self) -> usize {
         self.acks.len()
     }
 }
 
-/// What a flow's parts say, each for itself.
+/// Beliefs of a flow's parts, each on its own.
 #[derive(Debug)]
 pub struct Parts<'a> {
     record: &'a Record<'a>,
     rtprop: f64,
-    /// What jitter they need, with some to spare, ns.
+    /// Jitter needed by the parts, with a margin, ns.
     pub(crate) jitter: f64,
     pub(crate) lasting: Vec<Lasting>,
 }
 
 impl<'a> Parts<'a> {
-    /// `None` if the flow is too short to tell.
+    /// `None` if the flow is too short.
     pub fn new(record: &'a Record<'a>) -> Option<Parts<'a>> {
         let rtprop = record.whole().rtt_least;
         let jitter = own_jitter(record, rtprop)?;
@@ -144,7 +144,7 @@ pub fn cut(parts: &Parts<'_>) -> Option<Pieces> {
 }
 
 fn stretch<'a>(record: &'a Record<'_>, acks: Range<usize>, rtprop: f64) -> Stretch<'a> {
-    // propagation stays what it is when the rate changes
+    // propagation is unchanged when the rate changes
     record.stretch(acks).with_rtprop(rtprop)
 }
 
@@ -172,7 +172,7 @@ fn own_jitter(record: &Record<'_>, rtprop: f64) -> Option<f64> {
     Some(JITTER_MEDIANS * median.max(packet_time))
 }
 
-/// Stretches that contradict themselves no earlier than at their end, of those that last.
+/// The stretches of sufficient length that are contradicted only at their end.
 fn lasting(record: &Record<'_>, rtprop: f64, jitter: f64) -> Vec<Lasting> {
     let acks = record.acks();
     let (mut out, mut from) = (Vec::new(), 0);
@@ -241,7 +241,7 @@ fn change(
 ) -> Change {
     let acks = record.acks();
     let contradicted = before.end.min(acks.len() - 1);
-    // how far back the new rate explains
+    // how far back the new rate explains the data
     let room = after.end - before.start;
     let back = longest(room, |n| contradiction(&stretch(record, after.end - n..after.end, rtprop), jitter).is_none());
     let first = (after.end - back.max(1)).min(contradicted);

@@ -1,28 +1,29 @@
-//! How far a link spreads packets that enter it back to back.
+//! Dispersion: how far a link spreads packets that enter it back to back.
 //!
-//! Two packets that reach a queue together leave it the time apart that the link needs for the second: bytes / C, whatever
-//! else waits before them, and however the queue is shared (packet pairs, Keshav 1991). Other traffic can only come between
-//! them in the little time between their arrivals; when it takes or leaves a share of the link, the rate that a flow gets
-//! changes, and the spread does not. When the link's rate changes, both do.
+//! Two packets that reach a queue together leave it separated by the transmission time of the second: bytes / C,
+//! whatever the queue before them and however it is shared (packet pairs, Keshav 1991). Other traffic can only come
+//! between them in the little time between their arrivals; when it starts or stops using the link, a flow's rate
+//! changes but the spread does not. When the link's rate changes, both do.
 //!
-//! Senders that pace send no pairs. What they send while their own packets wait still leaves in the order of sending: the
-//! time between two acknowledgements is what the link needs for all that entered between. Traffic that is not in the
-//! capture makes that whole packets longer, now more and now less, so that such times agree on no rate, or on another than
-//! is delivered in the long run.
+//! Paced senders send no pairs. Packets that they send while their own packets wait still leave in send order: the time
+//! between two acknowledgements is the link's transmission time of all packets that entered in between. Traffic outside
+//! the capture adds a varying number of packets, so that such times agree on no rate, or on one that differs from the
+//! long-run delivery rate.
 
 use crate::packet::{Fate, Packet};
 use std::ops::Range;
 
-/// Packets are sent back to back if that takes this part of the time between their acknowledgements at most.
+/// Packets count as back to back if their send times differ by at most this fraction of the time between their
+/// acknowledgements.
 const TOGETHER: u64 = 4;
-/// Pairs without which there is no telling.
+/// Minimum number of pairs.
 const PAIRS: usize = 6;
-/// Of the pairs so many agree with the rate that most agree with ...
+/// Minimum fraction of pairs that agree with the most common rate ...
 const AGREEING: f64 = 0.5;
-/// ... within this part of it.
+/// ... within this relative tolerance.
 const AGREE: f64 = 0.1;
 
-/// What acknowledgements of packets that were sent back to back say.
+/// Rate from acknowledgements of packets sent back to back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pair {
     /// When the second was acknowledged, ns.
@@ -56,7 +57,8 @@ pub(crate) fn pairs(packets: &[Packet]) -> Vec<Pair> {
     out
 }
 
-/// Rates of the link behind the queue of some flows: of all their packets between two that waited, in the order of time.
+/// Returns rates of the link behind a shared queue: from all packets of the flows between two that waited, in time
+/// order.
 ///
 /// `merged`: all flows' packets in the order of their sending.
 pub(crate) fn spacings(flows: &[&[Packet]], merged: &[Packet]) -> Vec<Pair> {
@@ -68,7 +70,7 @@ pub(crate) fn spacings(flows: &[&[Packet]], merged: &[Packet]) -> Vec<Pair> {
     }
     let place = |packet: &Packet| {
         let key = (packet.sent, packet.frame);
-        // cut from one super-packet, several have one key: all are meant
+        // packets segmented from one super-packet have one key: all count
         passed[merged.partition_point(|other| (other.sent, other.frame) <= key)]
     };
     let mut out = Vec::new();
@@ -77,7 +79,7 @@ pub(crate) fn spacings(flows: &[&[Packet]], merged: &[Packet]) -> Vec<Pair> {
         each_two(packets, |last, now| {
             let (one, other) = (&packets[last.newest], &packets[now.newest]);
             if other.sent + least <= last.at && (one.sent, one.frame) != (other.sent, other.frame) {
-                // a clock that was set back puts packets in no order
+                // after a clock was set back, packets are unordered
                 let bytes = place(other).saturating_sub(place(one));
                 if bytes > 0 {
                     out.push(Pair { at: now.at, rate: bytes as f64 * 1e9 / (now.at - last.at) as f64 });
@@ -122,7 +124,7 @@ fn each_two(packets: &[Packet], mut on_two: impl FnMut(Acked, Acked)) {
     }
 }
 
-/// The rate on which the pairs of a time agree, bytes/s; `None` if they are too few, or do not.
+/// The rate on which the pairs of an interval agree, bytes/s; `None` if they are too few or disagree.
 pub(crate) fn agreed(pairs: &[Pair], time: Range<u64>) -> Option<f64> {
     let from = pairs.partition_point(|pair| pair.at < time.start);
     let to = pairs.partition_point(|pair| pair.at < time.end).max(from);
@@ -150,8 +152,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Pairs of packets each 40 ms over a link of a rate, of which other traffic takes a share: its packets of 1000 bytes
-    /// come between those pairs, never within them.
+    /// Pairs of packets each 40 ms over a link that is shared with other traffic, whose packets of 1000 bytes arrive
+    /// between those pairs, never within them.
     fn paired(rate: f64, others: u64) -> Vec<Packet> {
         let service = (1e12 / rate) as u64;
         (0..200u64)

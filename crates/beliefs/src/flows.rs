@@ -1,4 +1,4 @@
-//! From segments to flows: sequence numbers unwrapped, super-packets cut, each packet's fate.
+//! Converts segments to flows: unwraps sequence numbers, splits super-packets, determines each packet's fate.
 
 use crate::limits::{Ack, Data, Limits, Period, Terms};
 use crate::packet::{Fate, Packet};
@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The largest segment that is assumed where no handshake was captured, bytes.
 const USUAL_MSS: u32 = 1448;
-/// What timestamps take of each segment, bytes.
+/// Size of the timestamps option in each segment, bytes.
 const TIMESTAMPS: u32 = 12;
-/// An ACK of one packet that comes this soon after the one before it did not wait for a delayed-ACK timer: the shortest
-/// known is Linux's TCP_DELACK_MIN, 40 ms; half of it, as jitter may bring ACKs together, ns.
+/// An ACK of one packet that comes this soon after its predecessor did not wait for a delayed-ACK timer: half of the
+/// shortest known, Linux's TCP_DELACK_MIN of 40 ms, as jitter may compress ACKs, ns.
 const SHORTEST_DELAYED_ACK_NS: u64 = 20_000_000;
 /// A sequence number this far from the one expected is of another life of the ports, bytes.
 const FARTHEST: i64 = 1 << 30;
@@ -21,17 +21,17 @@ const FARTHEST: i64 = 1 << 30;
 /// Data in one direction of a connection.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Who sends.
+    /// Source.
     pub src: Endpoint,
-    /// To whom.
+    /// Destination.
     pub dst: Endpoint,
-    /// In the order of their sending.
+    /// In send order.
     pub packets: Vec<Packet>,
     /// The first packet's number in the file.
     pub first_frame: u64,
     /// IP packets that were acknowledged, bytes.
     pub delivered_bytes: u64,
-    /// Where the capture was taken.
+    /// Position of the capture.
     pub(crate) place: Place,
     /// Whether acknowledgements were captured.
     pub has_acks: bool,
@@ -41,7 +41,7 @@ pub struct Flow {
     newest_seq: Option<i64>,
     acked_to: Option<i64>,
     outstanding: BTreeMap<i64, Outstanding>,
-    /// Of packets that were sent once, ns.
+    /// Minimum RTT of packets that were sent once, ns.
     rtt_least: Option<u64>,
     newest_ack: Option<u64>,
     echoes: Echoes,
@@ -51,27 +51,28 @@ pub struct Flow {
 struct Outstanding {
     end: i64,
     index: usize,
-    /// The copy that was sent before.
+    /// The previous copy.
     earlier: Option<usize>,
 }
 
-/// Flows that are held while reading, at most twice: what delivered most, and what was active last.
+/// Maximum flows held while reading, in each of two categories: those that delivered most and those most recently
+/// active.
 const MOST_HELD: usize = 4096;
-/// Handshakes that are remembered at most.
+/// Maximum handshakes remembered.
 const MOST_HANDSHAKES: usize = 1 << 16;
-/// Packets that are kept of all flows: some 100 bytes each while they are explained.
+/// Maximum packets stored over all flows: about 100 bytes each while they are explained.
 const MOST_PACKETS: usize = 1 << 24;
 
-/// What was counted only, so that memory stays bounded.
+/// Data that was only counted, so that memory stays bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Flows, small beside those that are told; one that was left out and went on counts again.
+    /// Flows smaller than the reported ones; one that was dropped and continued counts again.
     pub flows: usize,
     /// Their data packets.
     pub packets: usize,
     /// IP packets of theirs that were acknowledged, bytes.
     pub delivered_bytes: u64,
-    /// TCP segments behind the largest number of packets that is kept.
+    /// TCP segments after the maximum number of stored packets.
     pub late_segments: u64,
 }
 
@@ -86,7 +87,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Takes a segment in: data for one direction, acknowledgement for the other.
+    /// Processes a segment: data for one direction, acknowledgement for the other.
     pub fn add(&mut self, segment: &Segment) {
         if self.packets >= MOST_PACKETS {
             self.left_out.late_segments += 1;
@@ -114,7 +115,7 @@ impl Flows {
         }
     }
 
-    /// The flows that delivered most, in the order of their first data, and what else there was.
+    /// Returns the flows that delivered most, in the order of their first data, and the counts of the others.
     pub fn finish(mut self, most: usize) -> (Vec<Flow>, LeftOut) {
         let delivered: Vec<u64> = self.flows.iter().map(|flow| flow.delivered_bytes).collect();
         self.keep(largest(&delivered, most));
@@ -126,7 +127,7 @@ impl Flows {
         (self.flows, self.left_out)
     }
 
-    /// Leaves out what is neither large nor young: a large flow is seldom small for long.
+    /// Drops flows that are neither large nor recent: a large flow is rarely small for long.
     fn forget(&mut self) {
         let delivered: Vec<u64> = self.flows.iter().map(|flow| flow.delivered_bytes).collect();
         let active: Vec<u64> = self.flows.iter().map(|f| f.packets.last().map_or(0, |packet| packet.sent)).collect();
@@ -172,7 +173,7 @@ impl Flows {
     }
 }
 
-/// Which of the values are among the `most` largest; of equals the first.
+/// Which of the values are among the `most` largest; of equal ones the first.
 fn largest(values: &[u64], most: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by_key(|&i| std::cmp::Reverse(values[i]));
@@ -211,7 +212,7 @@ impl Flow {
         }
     }
 
-    /// The sequence number without its wrap: the one nearest to what is expected.
+    /// The unwrapped sequence number: the one nearest to the expected one.
     fn unwrap(&self, seq: u32) -> i64 {
         let Some(near) = self.newest_seq else { return i64::from(seq) };
         near + i64::from(seq.wrapping_sub(near as u32) as i32)
@@ -250,7 +251,7 @@ impl Flow {
                 earlier = Some(old.index).filter(|_| start == from && old.end == to);
             }
         }
-        // a copy that leaves behind its acknowledgement: nothing tells when it arrives
+        // a copy sent after its acknowledgement: its arrival time is unknown
         if self.acked_to.is_none_or(|acked| to > acked) {
             self.outstanding.insert(from, Outstanding { end: to, index: self.packets.len(), earlier });
         }
@@ -260,7 +261,7 @@ impl Flow {
     fn acknowledge(&mut self, segment: &Segment) {
         let ack = self.unwrap(segment.ack);
         let Some(newest) = self.newest_seq else { return };
-        // keep-alives and what was sent before the capture began lie outside
+        // keep-alives and data sent before the capture began are outside
         if ack > newest + 1 || (ack - newest).abs() > FARTHEST {
             return;
         }
@@ -308,11 +309,11 @@ impl Flow {
         }
     }
 
-    /// Takes the packet with this first byte from the outstanding ones: which copy an ACK at `at` ns is for, and whether
+    /// Removes the outstanding packet with this first byte: returns which copy an ACK at `at` ns is for, and whether
     /// that is certain.
     ///
-    /// One that comes far sooner after the second copy than any packet's did is for the first (as in RFC 3522), which was
-    /// sent again for nothing; when the second was delivered is then not known.
+    /// An ACK that comes much sooner after the second copy than for any other packet is for the first (as in RFC 3522),
+    /// whose retransmission was spurious; the delivery time of the second is then unknown.
     fn arrived(&mut self, start: i64, at: u64) -> Option<(usize, bool)> {
         let Outstanding { index, earlier, .. } = self.outstanding.remove(&start)?;
         let rtt = at.saturating_sub(self.packets[index].sent);
@@ -326,12 +327,12 @@ impl Flow {
         }
     }
 
-    /// Where the capture was taken.
+    /// Position of the capture.
     pub fn view(&self) -> View {
         self.place.view
     }
 
-    /// What limited the flow when.
+    /// The flow's limiting factors over time.
     pub fn periods(&self) -> Vec<Period> {
         self.limits.clone().finish()
     }

@@ -1,6 +1,6 @@
-//! The least of a function of one number, by golden sections.
+//! Minimum of a function of one variable by golden-section search.
 
-/// A point between two at which a cost is least, with the cost; the number's range shrinks to 0.618^n.
+/// A point in a range at which the cost is minimal, with the cost; the range shrinks to 0.618^n.
 pub(crate) fn least(low: f64, high: f64, sections: usize, cost: impl Fn(f64) -> f64) -> (f64, f64) {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
     let (mut low, mut high) = (low, high);

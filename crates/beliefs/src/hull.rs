@@ -1,6 +1,6 @@
 //! Steepest slopes between points of two curves, in O(n log n).
 
-/// Earlier points, of which only the convex chain that later points can see is kept. Each carries the frame it is of.
+/// Earlier points, reduced to the convex chain visible from later points. Each has its frame.
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
     points: Vec<((f64, f64), u32)>,
@@ -22,8 +22,8 @@ impl Chain {
         self.points.push((point, frame));
     }
 
-    /// The steepest slope from a point of the chain to one right of all of it, and whose frame it starts from; `None`
-    /// for an empty chain.
+    /// The steepest slope from a point of the chain to one right of all of it, and the frame from which it starts;
+    /// `None` for an empty chain.
     pub(crate) fn steepest_to(&self, to: (f64, f64)) -> Option<(f64, u32)> {
         let sees_next = |i: usize| cross(self.points[i].0, self.points[i + 1].0, to) > 0.0;
         let (mut low, mut high) = (0, self.points.len().checked_sub(1)?);

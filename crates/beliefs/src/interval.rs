@@ -1,20 +1,20 @@
-//! What is left possible of one quantity.
+//! The possible range of one quantity.
 
 use serde::Serialize;
 
 /// A range; no upper end means no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// The least.
+    /// The minimum.
     pub lo: f64,
-    /// The largest.
+    /// The maximum; `None` if unbounded.
     pub hi: Option<f64>,
 }
 
 impl Interval {
-    /// Nothing is known.
+    /// The unconstrained range.
     pub const ANY: Interval = Interval { lo: 0.0, hi: None };
-    /// The least range that holds both.
+    /// The smallest range that contains both.
     pub fn hull(self, other: Interval) -> Interval {
         Interval { lo: self.lo.min(other.lo), hi: self.hi.zip(other.hi).map(|(a, b)| a.max(b)) }
     }

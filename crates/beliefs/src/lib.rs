@@ -1,10 +1,10 @@
-//! What a flow's record allows to be true of its path (thesis chapter 3, sections 4.1.1 and A.2).
+//! Beliefs: the path parameters consistent with a flow's record (thesis chapter 3, sections 4.1.1 and A.2).
 //!
-//! [`Flows`] turns segments into packets with their fates, [`QuicFlow`] what a QUIC sender logged. [`explain_ccac`] inverts
-//! the CCAC model, [`slice`] and [`explain`] the CBR-delay model, of which the ideal link is the one without jitter;
-//! [`judge`] says which of them explain a flow, [`cut`] where its link changed, [`shrink`] how beliefs became what they
-//! are, [`shaper`], [`policer`] and [`aggregation`] what no such model has. [`Limits`] tells what the flow waited for.
-//! [`report`] does all of it for a file.
+//! [`Flows`] converts segments to packets with their fates, [`QuicFlow`] does so for a QUIC sender's log.
+//! [`explain_ccac`] inverts the CCAC model, [`slice`] and [`explain`] the CBR-delay model, of which the ideal link is
+//! the one without jitter; [`judge`] decides which of them explain a flow, [`cut`] where its link changed, [`shrink`]
+//! how beliefs developed; [`shaper`], [`policer`] and [`aggregation`] detect behaviour outside these models. [`Limits`]
+//! determines what the flow waited for. [`report`] does all of it for a file.
 //!
 //! | symbol | here | meaning |
 //! | --- | --- | --- |

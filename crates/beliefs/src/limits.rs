@@ -1,6 +1,7 @@
-//! What kept a flow from sending faster, and when.
+//! Factors that limit a flow's sending rate, over time.
 //!
-//! A sender that does not send waits for something, and what ends the wait, or what held while it lasted, tells for what:
+//! A sender that does not send waits for something; the event that ends the wait, or a condition during it, shows for
+//! what:
 //!
 //! | the wait before a packet | limit | reason |
 //! | --- | --- | --- |
@@ -12,34 +13,34 @@
 //! | follows a packet that is not pushed, and no ACK ends it | pacing | there was more to send, and nothing else in its way |
 //! | follows a pushed super-packet, and no ACK ends it | pacing if the waits are even, application if all has arrived, else unknown | offloading pushes each super-packet; some senders never push |
 //!
-//! Chance lets a paced packet follow an ACK now and then: between window and pacing the longer part of a round trip
-//! decides. A round trip has the limit that held for most of it. Where the capture was not taken at the sender, ACKs take
-//! effect a `lag` later, and what needs the ACK clock to be told apart is unknown.
+//! A paced packet may follow an ACK by chance: between window and pacing the longer part of a round trip decides. A
+//! round trip has the limit that held for most of it. Where the capture was not taken at the sender, ACKs take effect a
+//! `lag` later, and limits that only the ACK clock distinguishes are unknown.
 
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// A packet follows an ACK at once if it comes within this part of the mean time between ACKs.
+/// A packet follows an ACK at once if it comes within this fraction of the mean time between ACKs.
 const PROMPT_SHARE: u64 = 4;
-/// ... or within this: what a host needs to answer, ns.
+/// ... or within this response time of a host, ns.
 const PROMPT_NS: u64 = 10_000;
-/// An ACK also ended a wait if it came in this last part of it, and a host needs no longer to answer: paths that hold ACKs
-/// and let them go together leave little time between them.
+/// An ACK also ended a wait if it came in this last fraction of it, and the packet followed within a host's response
+/// time: paths that aggregate ACKs leave little time between them.
 const ANSWER_SHARE: u64 = 10;
-/// What a host takes for data that an ACK lets go, beyond twice what it took for its part of the handshake, ns.
+/// Response time to an ACK in addition to twice that in the handshake, ns.
 const CLOCKED_NS: u64 = 100_000;
-/// What a host takes to answer at most, ns.
+/// Maximum response time of a host, ns.
 const ANSWER_NS: u64 = 1_000_000;
 /// An ACK's weight in the mean time between ACKs, and a wait's in the mean pace: one eighth, as in RFC 6298.
 const MEMORY: f64 = 8.0;
-/// Waits are even if they differ from the mean pace by this part at most.
+/// Waits are even if they differ from the mean by at most this fraction.
 const EVEN: f64 = 0.5;
 /// Linux paces out a millisecond's worth at once, or two segments where that is more (tcp_tso_autosize); longer waits
 /// after longer bursts are no pacing, ns.
 const LONGEST_PACED_NS: u64 = 4_000_000;
 /// The two segments.
 const PACED_SEGMENTS: i64 = 2;
-/// On short paths Linux adds 64 KiB to a burst, halved for each 2^9 us of the least RTT (sysctl tcp_tso_rtt_log).
+/// On short paths Linux adds 64 KiB to a burst, halved for each 2^9 us of the minimum RTT (sysctl tcp_tso_rtt_log).
 const BURST_BYTES: i64 = 1 << 16;
 const BURST_RTT_NS: u64 = 512_000;
 /// Packets after which the largest that was seen is taken for a full segment.
@@ -55,15 +56,15 @@ pub enum Limit {
     ReceiverWindow,
     /// The congestion window was used up: ACKs clock packets out.
     Window,
-    /// A clock of the sender's own; an application that writes super-packets evenly looks the same.
+    /// The sender's pacing timer; an application that writes super-packets evenly looks the same.
     Pacing,
-    /// Losses were repaired.
+    /// Loss recovery.
     Recovery,
-    /// Cannot be told: from where the capture was taken, or because the signs fit several.
+    /// Undetermined: because of the capture's position, or because the evidence is ambiguous.
     Unknown,
 }
 
-/// A time with one limit.
+/// A period with one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Period {
     /// The limit.
@@ -78,57 +79,57 @@ pub struct Period {
     pub last_frame: u64,
 }
 
-/// What is known of a flow when it starts.
+/// Properties of a flow known when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// The largest segment's payload, bytes.
     pub mss: u32,
     /// The shift of the receiver's window; `None` if the handshake was not captured.
     pub window_shift: Option<u8>,
-    /// From an ACK's passing the place of the capture to that of the data it lets go, ns; 0 at the sender.
+    /// Time from an ACK at the capture to the data that it triggers, ns; 0 at the sender.
     pub lag_ns: u64,
-    /// What the sender's host took to answer in the handshake, ns; `None` if that was not captured.
+    /// The sending host's response time in the handshake, ns; `None` if that was not captured.
     pub answer_ns: Option<u64>,
 }
 
 /// A data packet as it passes, with unwrapped sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
-    /// When, ns.
+    /// Time, ns.
     pub at: u64,
     /// Number in the file.
     pub frame: u64,
     /// First byte.
     pub start: i64,
-    /// Behind the last byte.
+    /// Byte after the last.
     pub end: i64,
-    /// Whether it is pushed.
+    /// Whether PSH is set.
     pub is_pushed: bool,
 }
 
 /// An acknowledgement as it passes.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// When, ns.
+    /// Time, ns.
     pub at: u64,
-    /// All below has arrived.
+    /// All data below this has arrived.
     pub ack: i64,
     /// The window field, not yet scaled.
     pub window: u16,
-    /// Whether it tells of data that no ACK before told of.
+    /// Whether it acknowledges new data.
     pub is_news: bool,
-    /// The least RTT of the flow so far, ns; `None` if no packet has one.
+    /// Minimum RTT of the flow so far, ns; `None` if no packet has one.
     pub rtt_least_ns: Option<u64>,
 }
 
-/// Where and when a wait begins: at the newest packet.
+/// Position and time at which a wait begins: at the newest packet.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: u64,
     frame: u64,
 }
 
-/// What the newest packet says of what is queued behind it.
+/// What the newest packet implies about data queued behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
     /// More.
@@ -152,19 +153,19 @@ enum Wait {
     Recovery,
 }
 
-/// Kinds of waits.
+/// Number of kinds of waits.
 const WAITS: usize = Wait::Recovery as usize + 1;
 
 /// Waits of a round trip.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     from: Mark,
-    /// Over when this is acknowledged.
+    /// Ends when this is acknowledged.
     until: i64,
     spent_ns: [u64; WAITS],
 }
 
-/// Watches a flow go by.
+/// Determines the limits of a flow from its packets.
 #[derive(Clone, Debug)]
 pub struct Limits {
     terms: Terms,
@@ -177,11 +178,11 @@ pub struct Limits {
     packets: u64,
     next: i64,
     una: i64,
-    /// The right edge of the receive window that the sender knows.
+    /// Right edge of the receive window known to the sender.
     edge: Option<i64>,
     /// ... and the one that has passed the capture.
     advertised: Option<i64>,
-    /// Windows that the sender does not know yet: when it will, and the right edge.
+    /// Windows not yet known to the sender: when they will be, and their right edge.
     coming: VecDeque<(u64, i64)>,
     /// When the sender was last let go by a receive window that it had filled.
     released_at: Option<u64>,
@@ -190,7 +191,7 @@ pub struct Limits {
     ack_gap_ns: Option<f64>,
     pace_ns_per_byte: Option<f64>,
     newest_bytes: i64,
-    /// The least RTT so far.
+    /// Minimum RTT of the flow so far, ns; `None` if no packet has one.
     rtt_least_ns: Option<u64>,
     recovery_until: Option<i64>,
     round: Option<Round>,
@@ -199,7 +200,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Before the flow's first packet.
+    /// Creates the state before the flow's first packet.
     pub fn new(terms: Terms) -> Limits {
         Limits {
             terms,
@@ -233,12 +234,12 @@ impl Limits {
         self.newest.map_or(0, |_| (self.next - self.una).max(0) as u64)
     }
 
-    /// Bytes that the receiver has room for beyond what it acknowledged; `None` if the scale is not known.
+    /// Free receive window in bytes beyond the acknowledged data; `None` if the scale is unknown.
     pub fn window(&self) -> Option<u64> {
         self.advertised.map(|edge| edge.saturating_sub(self.una).max(0) as u64)
     }
 
-    /// A data packet passes.
+    /// Processes a data packet.
     pub fn on_data(&mut self, data: &Data) {
         self.learn_windows(data.at);
         let Some(newest) = self.newest else {
@@ -258,7 +259,7 @@ impl Limits {
         let length = data.at.saturating_sub(newest.at);
         let until = data.end.max(self.next);
         let here = Mark { at: data.at, frame: data.frame };
-        // a wait of half a round trip is a time of its own: what comes before and after has its own limit
+        // a wait of half a round trip is a period of its own: the limits before and after are separate
         if self.last_round_ns > 0 && length * 2 >= self.last_round_ns {
             self.close_round(newest);
             self.push(resolve_alone(wait, self.terms.lag_ns), newest, here);
@@ -266,7 +267,7 @@ impl Limits {
             let round = self.round.get_or_insert(Round { from: newest, until, spent_ns: [0; WAITS] });
             round.spent_ns[wait as usize] += length;
             if self.una >= round.until {
-                // one that a recovery cuts short is no round trip
+                // a round trip cut short by recovery does not count
                 self.last_round_ns = here.at.saturating_sub(round.from.at);
                 self.close_round(here);
             }
@@ -274,7 +275,7 @@ impl Limits {
         self.take(data);
     }
 
-    /// An acknowledgement passes.
+    /// Processes an acknowledgement.
     pub fn on_ack(&mut self, ack: &Ack) {
         if let Some(shift) = self.terms.window_shift {
             let edge = ack.ack + (i64::from(ack.window) << shift);
@@ -286,7 +287,7 @@ impl Limits {
         self.rtt_least_ns = ack.rtt_least_ns;
         if ack.is_news {
             if let Some(before) = self.news_at {
-                // a pause says nothing of how ACKs come
+                // a pause is not representative of ACK intervals
                 let longest = if self.last_round_ns > 0 { self.last_round_ns } else { u64::MAX };
                 let gap = ack.at.saturating_sub(before).min(longest) as f64;
                 let known = self.ack_gap_ns.get_or_insert(gap);
@@ -324,12 +325,12 @@ impl Limits {
         }
     }
 
-    /// Whether no full segment has room.
+    /// Whether the window has no room for a full segment.
     fn is_window_full(&self) -> bool {
         self.edge.is_some_and(|edge| edge - self.next < i64::from(self.mss()))
     }
 
-    /// A full segment's payload: the largest that was seen, where paths or options leave less than the handshake said.
+    /// Payload of a full segment: the maximum seen, if paths or options leave less than the handshake's MSS.
     fn mss(&self) -> u32 {
         if self.packets < PACKETS_TO_KNOW_MSS { self.terms.mss } else { self.terms.mss.min(self.largest) }
     }
@@ -338,7 +339,7 @@ impl Limits {
         if self.recovery_until.is_some() {
             return Wait::Recovery;
         }
-        // the first ACK of all: all there is to compare with is the wait
+        // the first ACK: only the wait is available for comparison
         let gap = self.ack_gap_ns.map_or(data.at.saturating_sub(newest.at), |ns| ns as u64);
         let prompt_ns = PROMPT_NS.max(gap / PROMPT_SHARE);
         let wait = data.at.saturating_sub(newest.at);
@@ -352,7 +353,7 @@ impl Limits {
             return Wait::Application;
         }
         if self.terms.lag_ns > 0 {
-            // the path spaces packets too: what else it was cannot be told
+            // the path spaces packets too: the limit is ambiguous
             return Wait::Paced;
         }
         if is_soon_after(self.news_at) {
@@ -371,7 +372,7 @@ impl Limits {
         }
     }
 
-    /// Whether no host paces out as much as the newest packets at once and then waits as long.
+    /// Whether pacing could not explain both the newest burst and a wait of this length.
     fn is_beyond_pacing(&self, wait_ns: u64) -> bool {
         let doublings = self.rtt_least_ns.map_or(u32::MAX, |ns| (ns / BURST_RTT_NS).min(31) as u32);
         let extra = BURST_BYTES.checked_shr(doublings).unwrap_or(0);
@@ -435,7 +436,7 @@ impl Limits {
     }
 }
 
-/// The limit of most of a round trip.
+/// The limit for most of a round trip.
 fn resolve(spent_ns: [u64; WAITS], lag_ns: u64) -> Limit {
     let spent = |wait: Wait| spent_ns[wait as usize];
     let (acked, near, paced) = (spent(Wait::Acked), spent(Wait::Near), spent(Wait::Paced));

@@ -1,7 +1,7 @@
-//! What flows that share a bottleneck say of it, together.
+//! Beliefs about a bottleneck from all flows that share it.
 //!
-//! A claim on the link needs evidence that other traffic, which the capture does not show, cannot make. Where flows share
-//! the link unseen, each still gets at most C: the lower bound stands alone.
+//! Conclusions about the link need evidence that traffic outside the capture cannot produce. If such traffic shares the
+//! link, each flow still gets at most C: then only the lower bound holds.
 //!
 //! | claim | evidence |
 //! | --- | --- |
@@ -19,22 +19,22 @@ use crate::{aggregation, cut, explain, explain_ccac, judge, policer, shaper, shr
 use serde::Serialize;
 use std::ops::Range;
 
-/// The jitter at the true rate by that at the rate that needs least.
+/// Ratio of the jitter at the true rate to that at the rate that needs the minimum.
 const FITTED: f64 = 1.25;
 /// Delays that a link explains but for this many packets' time are its own doing.
 const EXACT_PACKETS: f64 = 6.0;
 /// ... or but for this, which hosts take, ns.
 const EXACT_NS: f64 = 1_500_000.0;
-/// A rate that pairs agree on is a rate of a time if it differs by this part at most.
+/// Relative tolerance between the rate of pairs and the rate of a period.
 const NEAR: f64 = 0.05;
-/// The same where packets were spaced by what the capture shows of the queue: other traffic comes in whole packets.
+/// The same for spacings of captured packets: other traffic adds whole packets.
 const NEAR_SPACED: f64 = 0.025;
-/// A policer keeps what waits below this part of what its bucket could make wait.
+/// With a policer, waiting is below this fraction of the time for which its bucket could delay packets.
 const WAITING: f64 = 0.3;
-/// Where the capture has no queue before it, delays are taken to vary by this at least, ns.
+/// Minimum variation of delays assumed if the capture has no queue ahead, ns.
 const LEAST_RATE_JITTER_NS: u64 = 10_000_000;
 
-/// Why a rate changed.
+/// Cause of a rate change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -49,24 +49,24 @@ pub enum Cause {
 /// A change of the rate at which a group of flows is served.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RateChange {
-    /// When, ns.
+    /// Time, ns.
     pub time_ns: u64,
     /// The acknowledgements that show it.
     pub frames: [u32; 2],
     /// The rate before it, bytes/s.
     pub before_bytes_per_s: Interval,
-    /// The rate behind it.
+    /// The rate after it.
     pub after_bytes_per_s: Interval,
     /// Why.
     pub cause: Cause,
 }
 
-/// What is believed of the link's rate for a time.
+/// Belief about the link's rate in a period.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RatePart {
-    /// From then on, ns.
+    /// Start of the period, ns.
     pub from_ns: u64,
-    /// Until then.
+    /// End of the period, ns.
     pub to_ns: u64,
     /// C; without an upper end where other traffic may have taken a share.
     pub rate_bytes_per_s: Interval,
@@ -81,36 +81,36 @@ pub struct Link {
     pub changes: Vec<RateChange>,
     /// A token bucket that explains what a constant link does not.
     pub token_bucket: Option<TokenBucket>,
-    /// What pairs of packets agree on as its rate, bytes/s.
+    /// Rate on which pairs of packets agree, bytes/s.
     pub pairs_bytes_per_s: Option<f64>,
-    /// Whether the capture can show a queue; if not, the rates are lower bounds from what was delivered.
+    /// Whether the capture can show a queue; if not, the rates are lower bounds from the delivered data.
     pub is_queue_ahead: bool,
     /// The jitter that was granted, ns.
     pub jitter_assumed_ns: f64,
-    /// Maximum difference between the flows' propagation delays, ns. Which part of it lies before the queue is not seen, so
-    /// the order of arrivals at the queue is known to this only, and a smaller jitter of the merged packets means nothing.
+    /// Maximum difference between the flows' propagation delays, ns. The part before the queue is unknown, so the order
+    /// of arrivals at the queue has this uncertainty, and a smaller jitter of the merged packets is not significant.
     pub propagation_spread_ns: u64,
 }
 
 /// The belief sets of a group's packets.
 #[derive(Clone, Debug, Default)]
 pub struct Sets {
-    /// The CBR-delay model's.
+    /// Belief of the CBR-delay model.
     pub cbr_delay: Option<Belief>,
-    /// The CCAC model's.
+    /// Belief of the CCAC model.
     pub ccac: Option<CcacBelief>,
-    /// Which models explain.
+    /// Verdicts on the models.
     pub models: Vec<Verdict>,
     /// The parts between changes of the rate.
     pub pieces: Option<Pieces>,
     /// CCAC's bounds over time.
     pub shrinking: Vec<Moment>,
-    /// Acknowledgements in bursts.
+    /// ACK aggregation.
     pub aggregation: Option<Aggregation>,
 }
 
 impl Sets {
-    /// The same for a flow whose propagation takes longer than the quickest one's, ns.
+    /// The same for a flow with a propagation delay `later` ns above the minimum.
     pub(crate) fn with_propagation(mut self, later: f64) -> Sets {
         let shift =
             |range: &mut Interval| *range = Interval { lo: range.lo + later, hi: range.hi.map(|hi| hi + later) };
@@ -128,9 +128,9 @@ impl Sets {
     }
 }
 
-/// The D that is granted to a path, ns: what its simplest explanation needs, with a quarter of it for what that explains
-/// too well (it was chosen among all rates), and a packet's time, since a link serves packets whole and receivers
-/// acknowledge every second.
+/// The D assumed for a path, ns: that of its simplest explanation, plus a quarter of it because that rate was selected
+/// as the best of all, plus a packet's transmission time, since a link serves whole packets and receivers acknowledge
+/// every second one.
 fn assumed_jitter(simplest: &Slice, packet: f64) -> f64 {
     FITTED * simplest.jitter_least_ns() + packet * 1e9 / simplest.rate_bytes_per_s
 }
@@ -140,21 +140,21 @@ fn is_exact(jitter_ns: f64, packet: f64, rate: f64) -> bool {
     jitter_ns <= EXACT_NS.max(EXACT_PACKETS * packet * 1e9 / rate)
 }
 
-/// How a link spreads packets.
+/// Dispersion of packets by a link.
 #[derive(Debug)]
 struct Spread {
     pairs: Vec<Pair>,
     spacings: Vec<Pair>,
 }
 
-/// What the spread of packets says of a rate that explains a time.
+/// Evidence of the dispersion for or against a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Witness {
     /// Packets were spread by that rate.
     Confirms,
     /// They were spread by another, bytes/s.
     Denies(f64),
-    /// They agree on none.
+    /// No agreement on any rate.
     Silent,
 }
 
@@ -165,7 +165,7 @@ impl Spread {
         Spread { pairs: all, spacings: spacings(flows, merged) }
     }
 
-    /// Pairs tell best; where there are none, spacings do.
+    /// Pairs are the better evidence; without them spacings are used.
     fn asked(&self, time: Range<u64>, rate: f64) -> Witness {
         match agreed(&self.pairs, time.clone()) {
             Some(seen) if near(seen, rate) => return Witness::Confirms,
@@ -179,7 +179,7 @@ impl Spread {
     }
 }
 
-/// What the packets of flows that share a queue say of the link behind it.
+/// Returns the beliefs about the link behind a queue from the packets of all flows that share it.
 ///
 /// # Parameters
 /// `flows`: each one's own packets; `packets`: all of them in the order of their sending, `resolution`: of the capture's
@@ -217,13 +217,13 @@ pub(crate) fn judge_link(flows: &[&[Packet]], packets: &[Packet], resolution: f6
         let acks = record.acks();
         (record.captured(acks[0].at), record.captured(acks[acks.len() - 1].at))
     };
-    drop(curves); // larger than the packets, and what follows needs as much
+    drop(curves); // larger than the packets, and the following steps need as much
     let policer = || policer(packets, cbr_delay.as_ref()?).filter(|bucket| nothing_waits(packets, bucket));
     let token_bucket = shaper.or_else(|| if flows.len() == 1 { policer() } else { None });
     let aggregation = cbr_delay.as_ref().and_then(|belief| aggregation(packets, &belief.simplest));
     let changes = pieces.as_ref().map_or_else(Vec::new, |pieces| changes(pieces, &spread));
     let rates = match (&cbr_delay, &pieces) {
-        // a bucket's link has two rates, and is told by the bucket
+        // a bucket's link has two rates, reported with the bucket
         _ if shaper.is_some() => Vec::new(),
         (Some(belief), _) => {
             let known = whole_rate(belief, ccac.as_ref(), &spread, packet);
@@ -254,7 +254,8 @@ fn middle(rate: Interval) -> f64 {
     rate.hi.map_or(rate.lo, |hi| f64::midpoint(rate.lo, hi))
 }
 
-/// C of a link without changes: the CBR-delay model's range where nothing denies it, else what was surely delivered.
+/// C of a link without changes: the CBR-delay model's range unless other evidence contradicts it, else the lower bound
+/// from deliveries.
 fn whole_rate(belief: &Belief, ccac: Option<&CcacBelief>, spread: &Spread, packet: f64) -> Interval {
     let range = belief.rate_bytes_per_s;
     let least = ccac.map_or(range.lo, |ccac| ccac.least_bytes_per_s.min(range.lo));
@@ -266,8 +267,8 @@ fn whole_rate(belief: &Belief, ccac: Option<&CcacBelief>, spread: &Spread, packe
     if is_said { range } else { Interval { lo: least, hi: None } }
 }
 
-/// C by what waited, where pairs or spacings confirm it: small bursts that a link passes at once contradict a constant rate
-/// where propagation is shorter than they are.
+/// C from waiting packets, if pairs or spacings confirm it: small bursts that a link passes at once contradict a
+/// constant rate if propagation is shorter than they are.
 fn served(packets: &[Packet], spread: &Spread, packet: f64) -> Option<Interval> {
     let all = 0..u64::MAX;
     let seen = agreed(&spread.pairs, all.clone()).or_else(|| agreed(&spread.spacings, all))?;
@@ -285,7 +286,7 @@ fn changes(pieces: &Pieces, spread: &Spread) -> Vec<RateChange> {
             let after = spread.asked(change.contradicted_ns..sides[1].to_ns, middle(change.after_bytes_per_s));
             let cause = match (before, after) {
                 (Witness::Confirms, Witness::Confirms) => Cause::Link,
-                // the link still spreads packets by the rate of the other side, or by one that neither side has
+                // the dispersion still corresponds to the rate of the other side, or to that of neither side
                 (Witness::Confirms, Witness::Denies(seen)) if near(seen, middle(change.before_bytes_per_s)) => {
                     Cause::OtherTraffic
                 }
@@ -306,7 +307,7 @@ fn changes(pieces: &Pieces, spread: &Spread) -> Vec<RateChange> {
         .collect()
 }
 
-/// C of each part: its own range where packets were spread by it, else what was surely delivered.
+/// C of each part: its own range if the dispersion confirms it, else the lower bound from deliveries.
 fn part_rates(pieces: &Pieces, changes: &[RateChange], spread: &Spread) -> Vec<RatePart> {
     let are_all_the_links = changes.iter().all(|change| change.cause == Cause::Link);
     let part = |piece: &Piece| {
@@ -318,7 +319,7 @@ fn part_rates(pieces: &Pieces, changes: &[RateChange], spread: &Spread) -> Vec<R
     pieces.pieces.iter().map(part).collect()
 }
 
-/// A shaper that explains what a constant link does not, as exactly as hosts allow.
+/// Finds a shaper that explains what a constant link does not, to the accuracy of hosts.
 fn find_shaper(packets: &[Packet], parts: Option<&Parts<'_>>, spread: &Spread, packet: f64) -> Option<TokenBucket> {
     let parts = parts?;
     let steady =
@@ -332,7 +333,8 @@ fn find_shaper(packets: &[Packet], parts: Option<&Parts<'_>>, spread: &Spread, p
     })
 }
 
-/// Whether little waited where packets were lost: a full queue of the bucket's size would have made them wait for long.
+/// Whether packets waited little where packets were lost: with a full queue of the bucket's size they would have waited
+/// long.
 fn nothing_waits(packets: &[Packet], bucket: &TokenBucket) -> bool {
     let Some(least) = packets.iter().filter_map(Packet::rtt).min() else { return false };
     let mut waited: Vec<u64> = Vec::new();
@@ -348,7 +350,7 @@ fn nothing_waits(packets: &[Packet], bucket: &TokenBucket) -> bool {
     most as f64 <= WAITING * bucket.bucket_bytes * 1e9 / bucket.rate_bytes_per_s
 }
 
-/// What can be said where the capture has no queue before it: the most that was delivered for a time, a lower bound of C.
+/// The belief without a queue ahead of the capture: the maximum delivered in a period, a lower bound on C.
 ///
 /// `round_trip`: of the whole path, ns; jitter is no larger (thesis section 4.1.1).
 pub(crate) fn delivered_rate(packets: &[Packet], round_trip: u64) -> Option<Link> {

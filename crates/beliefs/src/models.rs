@@ -19,28 +19,28 @@ pub enum Model {
     Ccac,
 }
 
-/// What a flow says of a model.
+/// Verdict on a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// Of which.
+    /// The model.
     pub model: Model,
     /// Whether some path of it explains the flow.
     pub explains: bool,
-    /// The least D that explains the flow with this model (an ideal link has none), ns; `None`: no D that was tried.
+    /// The minimum D with which the model explains the flow (0 for an ideal link), ns; `None` if no tried D does.
     pub jitter_least_ns: Option<f64>,
-    /// The most that was granted it, ns: the clock's resolution to the ideal link.
+    /// The maximum D allowed, ns; for the ideal link the clock's resolution.
     pub jitter_most_ns: f64,
-    /// The frames that demand `jitter_least_ns`: with any rate, the delays of two packets differ by it (ideal,
-    /// CBR-delay), or what was delivered between two frames does (CCAC).
+    /// The frames that require `jitter_least_ns`: at any rate, the delays of two packets differ by it (ideal,
+    /// CBR-delay), or the data delivered between two frames implies it (CCAC).
     pub frames: Option<[u32; 2]>,
-    /// A lost packet that found less waiting than another, which was kept: at no rate are both a full buffer's doing.
+    /// A lost packet that met a shorter queue than another, which was not lost: no rate explains both by a full buffer.
     pub losses_contradict: Option<[u32; 2]>,
 }
 
 /// Judges the models.
 ///
 /// # Parameters
-/// `belief`: the CBR-delay model's set; `resolution`: of the capture's clock, ns; `most`: the largest D that counts as
+/// `belief`: the CBR-delay model's set; `resolution`: of the capture's clock, ns; `most`: the maximum D that counts as
 /// jitter, ns.
 pub fn judge(record: &Record<'_>, belief: &Belief, resolution: f64, most: f64) -> Vec<Verdict> {
     let simplest = &belief.simplest;
@@ -58,7 +58,7 @@ pub fn judge(record: &Record<'_>, belief: &Belief, resolution: f64, most: f64) -
         frames,
         losses_contradict,
     };
-    // what CBR-delay explains CCAC does, up to rounding
+    // CCAC explains what CBR-delay explains, up to rounding
     let ccac = least_jitter(record, cbr_least + resolution);
     vec![
         verdict(Model::Ideal, Some(cbr_least), 2.0 * resolution, cbr_frames),
@@ -78,7 +78,7 @@ mod tests {
     const RTPROP: u64 = 20_000_000;
     const MS: f64 = 1e6;
 
-    /// Bursts of 30 packets at twice the rate, with pauses; each packet's share of D, in thousandths.
+    /// Bursts of 30 packets at twice the rate, with pauses; each packet's jitter in thousandths of D.
     fn bursts(share: impl Fn(u64) -> u64) -> Sends {
         (0..300).map(|i| (if i % 30 == 0 { 60_000_000 } else { 500_000 }, 1000, share(i))).collect()
     }
@@ -130,7 +130,7 @@ mod tests {
         let mut packets = play(RATE, RTPROP, 1, 1e9, &bursts(|_| 0)).packets;
         packets[200].fate = Fate::Lost;
         let verdicts = judged(&packets);
-        // the burst's 20th packet is lost, though 30 were kept
+        // the burst's 20th packet is lost, though 30 were not
         assert_eq!(verdicts[0].losses_contradict.map(|frames| frames[0]), Some(packets[200].frame));
         assert_eq!(explains(&verdicts), [false, false, false]);
     }

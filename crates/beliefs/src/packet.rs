@@ -1,21 +1,21 @@
-//! A packet and its fate, as its sender learns it.
+//! A packet and its fate, as known to the sender.
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Its acknowledgement came, at this time in ns.
+    /// Acknowledged at this time, ns.
     Acked {
         /// When.
         at: u64,
         /// The acknowledgement's number in the file.
         frame: u32,
-        /// The newest packet of an acknowledgement that the receiver did not wait with: one of two packets or more, or
-        /// that has SACK blocks, or close behind another. Any other may be late by the receiver's delayed-ACK timer,
-        /// which is no jitter of the path.
+        /// Whether it is the newest packet of an ACK that was not delayed: an ACK of two packets or more, or with SACK
+        /// blocks, or shortly after another. Other ACKs may be late by the receiver's delayed-ACK timer, which is not
+        /// jitter of the path.
         is_prompt: bool,
     },
-    /// The second copy of a packet, acknowledged at this time in ns: perhaps for the first copy, which then was not lost
-    /// (Karn). It passed the link, and says nothing of how long that took.
+    /// The second copy of a packet, acknowledged at this time in ns: perhaps for the first copy, which then was not
+    /// lost (Karn). It passed the link, but its delay is unknown.
     Resent {
         /// When.
         at: u64,
@@ -24,32 +24,32 @@ pub enum Fate {
     },
     /// It was sent again before it was acknowledged.
     Lost,
-    /// The capture ended first.
+    /// Undetermined: the capture ended first.
     Open,
 }
 
 /// A packet on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// When it was sent, ns.
+    /// Send time, ns.
     pub sent: u64,
-    /// IP packet, bytes.
+    /// Size of the IP packet, bytes.
     pub bytes: u32,
-    /// Its number in the file: a capture of 2^32 packets has 350 GB of headers.
+    /// Frame number in the file: a capture of 2^32 packets would have 350 GB of headers.
     pub frame: u32,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
 }
 
 impl Packet {
-    /// When its acknowledgement came, ns.
+    /// Time of its acknowledgement, ns.
     pub fn acked(&self) -> Option<u64> {
         match self.fate {
             Fate::Acked { at, .. } | Fate::Resent { at, .. } => Some(at),
             Fate::Lost | Fate::Open => None,
         }
     }
-    /// From sending to acknowledgement, ns; `None` also where it is not known which copy was acknowledged.
+    /// From sending to acknowledgement, ns; `None` also if it is ambiguous which copy was acknowledged.
     pub fn rtt(&self) -> Option<u64> {
         match self.fate {
             Fate::Acked { at, .. } => Some(at.saturating_sub(self.sent)),
@@ -60,7 +60,7 @@ impl Packet {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    //! Random CBR-delay paths and what a sender sees of them.
+    //! Random CBR-delay paths and the sender's view of them.
 
     use super::*;
     use proptest::prelude::*;
@@ -93,7 +93,7 @@ pub(crate) mod testing {
     /// Gap to the packet before, ns; bytes; its share of the jitter, thousandths.
     pub(crate) type Sends = Vec<(u64, u32, u64)>;
 
-    /// What a sender sees of packets over a path.
+    /// The sender's view of packets over a path.
     pub(crate) fn play(rate: f64, rtprop: u64, jitter: u64, buffer: f64, sends: &[(u64, u32, u64)]) -> Path {
         let (mut now, mut free, mut last) = (0u64, 0.0f64, 0u64);
         let mut packets = Vec::new();
@@ -114,10 +114,10 @@ pub(crate) mod testing {
         Path { rate, rtprop, jitter, buffer, packets }
     }
 
-    /// A link whose rate changes, with a jitter that comes and goes.
+    /// A link with a varying rate and intermittent jitter.
     #[derive(Clone, Debug, Default)]
     pub(crate) struct Link {
-        /// From when, ns, and the rate, bytes/s.
+        /// Start times, ns, and rates, bytes/s.
         steps: Vec<(u64, f64)>,
         jitter: u64,
         free: f64,
@@ -128,7 +128,7 @@ pub(crate) mod testing {
         pub(crate) fn new(steps: &[(u64, f64)], jitter: u64) -> Link {
             Link { steps: steps.to_vec(), jitter, ..Link::default() }
         }
-        /// When a packet that comes at `now` leaves.
+        /// Departure time of a packet that arrives at `now`.
         fn serve(&mut self, now: u64, bytes: u32) -> u64 {
             self.served += 1;
             let (mut at, mut left) = (self.free.max(now as f64), f64::from(bytes));

@@ -1,25 +1,26 @@
-//! Where a capture was taken, seen from a flow: which part of the round trip lies on which side.
+//! Position of a capture, inferred from a flow: which part of the round trip lies on which side.
 //!
-//! The handshake has an answer from either end; from then on data wait for ACKs, and data that echo an ACK's timestamp (RFC
-//! 7323 section 3) tell how long that took to let them go. Hosts answer within a millisecond: where either side is that
-//! near, times say nothing of the path.
+//! The handshake has a response from either end; later, data that echoes an ACK's timestamp (RFC 7323 section 3) shows
+//! the time from ACK to data. Hosts respond within a millisecond: on a side that near, times are not informative about
+//! the path.
 
 use crate::packet::{Fate, Packet};
 use fairweir_capture::{Endpoint, Segment};
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// Hosts answer within this, ns.
+/// Maximum response time of hosts, ns.
 const HOST_NS: u64 = 1_000_000;
 /// ... or within this part of the path's round trip.
 const HOST_SHARE: u64 = 10;
 /// A queue shows as delays that vary by this, ns.
 const QUEUE_NS: u64 = 2_000_000;
-/// So many losses show a queue, or a policer, too: fewer may be sent again for nothing.
+/// This many losses imply a queue or a policer too: fewer may be spurious retransmissions.
 const LOSSES: usize = 4;
-/// Delays' range is from this part of them to as many from the other end.
+/// The range of delays excludes one in this many at either end.
 const TAIL: usize = 20;
-/// Of data, this part echo timestamps that are older than `HOST_NS` where a queue lies between the sender and the capture.
+/// If a queue lies between the sender and the capture, at least one in this many data packets echoes a timestamp older
+/// than `HOST_NS`.
 const STALE: usize = 20;
 /// Timestamps that are waited for; a round trip has no more at a tick a millisecond.
 const ECHOES: usize = 4096;
@@ -28,13 +29,13 @@ const ECHOES: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum View {
-    /// At the data's sender: all of the path lies between data and acknowledgements.
+    /// At the data's sender: the whole path lies between data and acknowledgements.
     Sender,
-    /// At the receiver: nearly none of it does.
+    /// At the receiver: almost none of it does.
     Receiver,
-    /// Somewhere between.
+    /// In between.
     Between,
-    /// The whole round trip is as short as what hosts take to answer.
+    /// The whole round trip is as short as a host's response time.
     Short,
     /// Neither a handshake nor timestamps were captured.
     Unknown,
@@ -46,14 +47,14 @@ pub(crate) struct Handshake {
     pub(crate) syn: Option<(u64, Endpoint)>,
     pub(crate) syn_ack: Option<u64>,
     pub(crate) last: Option<u64>,
-    /// The smaller of the largest segments that both sides want, options included, bytes.
+    /// The smaller MSS of both sides, options included, bytes.
     pub(crate) mss: Option<u16>,
-    /// Shifts of the windows that either end advertises: the opener's, and the other's.
+    /// Window scale shifts of both ends: the opener's, and the other's.
     pub(crate) shifts: [Option<u8>; 2],
 }
 
 impl Handshake {
-    /// Takes a segment of either direction in; `seen` is the connection's handshake so far.
+    /// Processes a segment of either direction; `seen` is the connection's handshake so far.
     pub(crate) fn add(&mut self, segment: &Segment) {
         let now = segment.time.as_nanos();
         if segment.flags.syn {
@@ -77,12 +78,12 @@ impl Handshake {
         Some(if client == src { (to_server, to_client) } else { (to_client, to_server) })
     }
 
-    /// What the sender's host took to answer the other end's part of the handshake, with its way from and to the capture, ns.
+    /// Response time of the sending host in the handshake, including the path from and to the capture, ns.
     pub(crate) fn answer_ns(&self, src: Endpoint) -> Option<u64> {
         self.ahead_and_behind(src).map(|(_, behind)| behind)
     }
 
-    /// From an ACK's passing the capture to that of the data it lets go, ns: nothing where the sender is near.
+    /// Time from an ACK at the capture to the data that it triggers, ns; 0 if the sender is near.
     pub(crate) fn lag_ns(&self, src: Endpoint) -> u64 {
         let Some((ahead, behind)) = self.ahead_and_behind(src) else { return 0 };
         if behind < HOST_NS || is_near(behind, ahead) { 0 } else { behind }
@@ -102,11 +103,11 @@ impl Handshake {
 pub(crate) struct Echoes {
     /// The receiver's timestamps, and when each was first seen, ns.
     open: VecDeque<(u32, u64)>,
-    /// The least, ns.
+    /// The minimum, ns.
     least: Option<u64>,
     /// Data with a timestamp to compare.
     data: usize,
-    /// ... that passed more than `HOST_NS` behind an ACK with a newer timestamp than the one that they echo.
+    /// ... that passed more than `HOST_NS` after an ACK with a newer timestamp than the one that they echo.
     stale: usize,
 }
 
@@ -126,7 +127,7 @@ impl Echoes {
         while self.open.front().is_some_and(|&(value, _)| (stamps.echo.wrapping_sub(value) as i32) > 0) {
             self.open.pop_front();
         }
-        // only the first that echoes it: later ones had other reasons to wait
+        // only the first that echoes it: later ones waited for other reasons
         if let Some(&(value, at)) = self.open.front()
             && value == stamps.echo
         {
@@ -139,20 +140,20 @@ impl Echoes {
         self.stale += usize::from(newer.is_some_and(|&(_, at)| segment.time.as_nanos().saturating_sub(at) > HOST_NS));
     }
 
-    /// Whether data wait between the sender and the capture: a sender echoes the newest timestamp that has arrived (RFC 7323
-    /// section 4.3), so data that echo an older one than has passed were sent before, and waited.
+    /// Whether data waits between the sender and the capture: a sender echoes the newest timestamp received (RFC 7323
+    /// section 4.3), so data that echoes an older one than has passed the capture was sent earlier, and waited.
     fn are_stale(&self) -> bool {
         self.stale > 0 && self.stale * STALE >= self.data
     }
 }
 
-/// What a flow's times say of the capture's place.
+/// Inference from a flow's times about the capture's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) view: View,
-    /// Whether delays between data and ACKs can be a queue's.
+    /// Whether delays between data and ACKs can be queueing delays.
     pub(crate) has_queue_ahead: bool,
-    /// The least round trip of the whole path that is known, ns.
+    /// The minimum round trip of the whole path, as far as known, ns.
     pub(crate) round_trip_ns: u64,
 }
 
@@ -191,7 +192,7 @@ pub(crate) fn place(handshake: Option<&Handshake>, echoes: &Echoes, src: Endpoin
     let has_queue_ahead = match view {
         View::Sender => true,
         View::Receiver | View::Short => false,
-        // what is lost beyond the capture is seen twice
+        // packets lost after the capture are seen twice
         View::Between | View::Unknown => {
             varies >= QUEUE_NS || packets.iter().filter(|p| p.fate == Fate::Lost).take(LOSSES).count() == LOSSES
         }

@@ -5,17 +5,17 @@ use crate::series::{Bins, Series};
 use fairweir_capture::{QuicEvent, QuicWhat};
 use std::collections::BTreeMap;
 
-/// IPv4 and UDP around a QUIC packet, bytes; a qlog does not say whether it was IPv6, which has 20 more.
+/// IPv4 and UDP around a QUIC packet, bytes; a qlog does not say whether it was IPv6, with 20 more.
 const HEADERS: u32 = 28;
 /// A packet is lost if one sent this much later was acknowledged (RFC 9002 §6.1.1), for logs without packet_lost.
 const REORDERING: u64 = 3;
-/// A receiver that says it waited no longer than this did not wait, ns.
+/// A receiver that reports at most this ACK delay did not wait, ns.
 const PROMPT_NS: u64 = 1_000_000;
 
 /// A connection's data in the direction of who logged it.
 #[derive(Debug)]
 pub struct QuicFlow {
-    /// In the order of their sending.
+    /// In send order.
     pub packets: Vec<Packet>,
     /// IP packets that were acknowledged, bytes.
     pub delivered_bytes: u64,
@@ -48,7 +48,7 @@ impl QuicFlow {
         self.series.bins()
     }
 
-    /// Takes an event in.
+    /// Processes an event.
     pub fn add(&mut self, event: &QuicEvent) {
         match &event.what {
             QuicWhat::Sent { number, bytes } => self.send(event, *number, *bytes),
@@ -103,7 +103,7 @@ impl QuicFlow {
         }
     }
 
-    /// The log has ended.
+    /// Ends the log.
     pub fn finish(&mut self) {
         let Some(largest) = self.largest_acked else { return };
         for (&number, &index) in &self.numbers {

@@ -1,4 +1,4 @@
-//! A flow's record as curves: what had arrived at the link, and what was known to be delivered, by when.
+//! A flow's record as curves: data arrived at the link, and data known to be delivered, over time.
 
 use crate::packet::{Fate, Packet};
 use std::ops::Range;
@@ -6,22 +6,22 @@ use std::ops::Range;
 /// An acknowledgement of one packet or more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ack {
-    /// When it came, ns after the record's origin.
+    /// Time, ns after the record's origin.
     pub(crate) at: f64,
-    /// What was known to be delivered with it, bytes.
+    /// Data known to be delivered with it, bytes.
     pub(crate) total: f64,
-    /// Where the receiver answered at once: what was delivered before it was less than this, bytes. Packets are served
-    /// whole, so that the newest packet and all before it are meant.
+    /// If the receiver responded at once: upper bound on the data delivered before it, bytes. Packets are served whole,
+    /// so the bound includes the newest packet and all before it.
     pub(crate) room: Option<f64>,
     /// The smallest RTT of its packets, ns.
     pub(crate) rtt_least: f64,
     /// The last of its packets, by their order.
     newest: u32,
-    /// Its number in the file.
+    /// Frame number in the file.
     pub(crate) frame: u32,
 }
 
-/// The curves of packets in the order of their sending: what had arrived at the link, and what was known to be delivered.
+/// The curves of packets in send order: data arrived at the link, and data known to be delivered.
 #[derive(Debug)]
 pub struct Record<'a> {
     packets: &'a [Packet],
@@ -33,25 +33,25 @@ pub struct Record<'a> {
 /// A part of a record, from one acknowledgement to another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch<'a> {
-    /// In the order of their sending.
+    /// In send order.
     pub(crate) packets: &'a [Packet],
-    /// In the order of time; at least one.
+    /// In time order; at least one.
     pub(crate) acks: &'a [Ack],
-    /// What was known to be delivered before, bytes.
+    /// Data known to be delivered before, bytes.
     pub(crate) delivered: f64,
-    /// Whether it begins with the flow; if not, what was sent before may wait in the queue.
+    /// Whether it begins with the flow; if not, earlier data may wait in the queue.
     pub(crate) begins_empty: bool,
-    /// The smallest RTT, ns.
+    /// Minimum RTT, ns.
     pub(crate) rtt_least: f64,
     origin: u64,
 }
 
 impl<'a> Record<'a> {
-    /// `None` if nothing was delivered.
+    /// `None` if no packet was delivered.
     pub fn new(packets: &'a [Packet]) -> Option<Record<'a>> {
         let origin = packets.iter().map(|packet| packet.sent).min()?;
         let mut sent = 0.0;
-        // Long captures are the reason for one allocation, no sum where none is meant (NaN), and a sort in place.
+        // Long captures require a single allocation, NaN where no sum is needed, and an in-place sort.
         let mut delivered: Vec<(u64, u32, u32, f64)> = Vec::with_capacity(packets.len());
         for (i, packet) in packets.iter().enumerate() {
             let (at, frame, is_prompt) = match packet.fate {

@@ -1,4 +1,4 @@
-//! A capture to what may be believed of each flow's path.
+//! From a capture to the beliefs about each flow's path.
 
 use crate::links::{Link, Sets, delivered_rate, judge_link};
 use crate::place::Place;
@@ -15,92 +15,92 @@ use std::ops::ControlFlow;
 /// Segments between two calls of the progress callback: some ten milliseconds of reading.
 const SEGMENTS_A_CALL: u64 = 1 << 15;
 
-/// Flows that are told of one by one: those that delivered most.
+/// Maximum flows reported individually: those that delivered most.
 const MOST_FLOWS: usize = 1000;
-/// Data packets from which on a flow says something of its path: fewer than the first window (RFC 6928) never waited.
+/// Minimum data packets of a flow for beliefs: fewer than the initial window (RFC 6928) never wait.
 const LEAST_PACKETS: usize = 10;
 
-/// What a capture held and what its flows say.
+/// Report of a capture.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// What the file held.
+    /// Counts of the file's packets.
     pub capture: Counts,
-    /// Flows whose acknowledgements were captured, the one that delivered most first.
+    /// Flows with captured acknowledgements, ordered by delivered data, largest first.
     pub flows: Vec<FlowReport>,
-    /// The bottlenecks behind them.
+    /// Their bottlenecks.
     pub links: Vec<LinkReport>,
-    /// Flows of which no acknowledgement was captured: nothing is known of their packets' fates.
+    /// Flows without captured acknowledgements: the fates of their packets are unknown.
     pub flows_without_acks: usize,
-    /// What was counted only.
+    /// Data that was only counted.
     pub left_out: LeftOut,
 }
 
-/// A bottleneck and who shares it.
+/// A bottleneck and its flows.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkReport {
     /// Flows by their number: the place in the report's list, from 1.
     pub flows: Vec<usize>,
-    /// What they say of it.
+    /// Beliefs about it.
     #[serde(flatten)]
     pub link: Link,
 }
 
-/// What a flow says of its path.
+/// Beliefs about a flow's path.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowReport {
-    /// Who sends, as `address:port`.
+    /// Source, as `address:port`.
     pub src: String,
-    /// To whom.
+    /// Destination.
     pub dst: String,
-    /// Where the capture was taken.
+    /// Position of the capture.
     pub view: View,
     /// The first packet's number in the file.
     pub first_frame: u64,
     /// Packets sent.
     pub packets: usize,
-    /// Those that were sent again before they were acknowledged.
+    /// Packets retransmitted before they were acknowledged.
     pub lost_packets: usize,
     /// IP packets that were acknowledged, bytes.
     pub delivered_bytes: u64,
-    /// Its bottleneck: the place in the report's list, from 1; `None` if it says nothing of one.
+    /// Index of its bottleneck in the report's list, from 1; `None` if undetermined.
     pub link: Option<usize>,
-    /// How long its packets waited, if the capture can show that.
+    /// Waiting time of its packets, if the capture can show it.
     pub queue: Option<Waiting>,
-    /// Propagation, ns: from the least that a model leaves possible to the least RTT. The models' own upper ends may be
+    /// Propagation, ns: from the minimum possible in any model to the minimum RTT. The models' own upper bounds may be
     /// lower: bursts that a bucket passes leave sooner than behind a constant link.
     pub rtprop_ns: Option<Interval>,
-    /// The CBR-delay model's belief set, from all flows of its link; `None` if nothing was delivered, no rate explains it,
-    /// or the capture has no queue ahead.
+    /// The CBR-delay model's belief set, from all flows of its link; `None` if no packet was delivered, no rate
+    /// explains them, or the capture has no queue ahead.
     pub cbr_delay: Option<Belief>,
-    /// The flows cut at the changes of the rate that they got; `None`: there are none to tell, and the sets above hold.
+    /// The flows cut at the changes of their rate; `None` if there are none, and the sets above hold.
     pub pieces: Option<Pieces>,
     /// The CCAC model's bounds over time, from one piece's beginning to its end.
     pub shrinking: Vec<Moment>,
-    /// Acknowledgements that came in bursts.
+    /// ACK aggregation.
     pub aggregation: Option<Aggregation>,
-    /// What limited it when, in the order of time.
+    /// Its limits over time.
     pub limits: Vec<Period>,
-    /// It over time.
+    /// Time series.
     pub series: Bins,
-    /// The CCAC model's belief set for the same jitter; `None` without one of the CBR-delay model.
+    /// The CCAC model's belief set for the same jitter; `None` if there is none of the CBR-delay model.
     pub ccac: Option<CcacBelief>,
-    /// Which models explain the flow, fewest behaviours first; empty without a belief set.
+    /// Verdicts on the models, those with fewest behaviours first; empty without a belief set.
     pub models: Vec<Verdict>,
 }
 
-/// How much longer a flow's packets took than its path without a queue.
+/// Waiting time of a flow's packets, above the RTT of an empty path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Waiting {
-    /// The RTT without a queue: the least one, or less if other flows of the link saw a shorter queue, ns.
+    /// RTT without a queue: the minimum, or less if other flows of the link observed a shorter queue, ns.
     pub rtt_least_ns: u64,
-    /// The median RTT less that, ns.
+    /// Median RTT less that, ns.
     pub median_ns: u64,
     /// The 95th percentile less that, ns.
     pub p95_ns: u64,
 }
 
 impl Waiting {
-    /// `empty`: an RTT that the other flows of the link show to be possible, ns.
+    /// `empty`: an RTT that other flows of the link show to be possible, ns.
     fn new(packets: &[Packet], empty: u64) -> Option<Waiting> {
         let mut rtts: Vec<u64> = packets.iter().filter_map(Packet::rtt).collect();
         rtts.sort_unstable();
@@ -110,7 +110,7 @@ impl Waiting {
     }
 }
 
-/// What was read of a flow.
+/// Data read for a flow.
 struct Told {
     src: String,
     dst: String,
@@ -135,9 +135,9 @@ impl From<Flow> for Told {
     }
 }
 
-/// What a flow's link says, for the flow.
+/// The link's beliefs for a flow.
 struct OfFlow {
-    /// Its number.
+    /// Index of the link.
     link: Option<usize>,
     /// The flow's RTT without a queue, as the others saw it, ns.
     empty: u64,
@@ -145,7 +145,7 @@ struct OfFlow {
 }
 
 impl Told {
-    /// With what its link says.
+    /// Creates the report from the link's beliefs.
     fn report(self, sets: Option<OfFlow>) -> FlowReport {
         let OfFlow { link, empty, sets } =
             sets.unwrap_or_else(|| OfFlow { link: None, empty: u64::MAX, sets: Sets::default() });
@@ -172,7 +172,7 @@ impl Told {
         }
     }
 
-    /// A connection of a qlog: what limited it cannot be told from packet numbers.
+    /// A connection of a qlog; packet numbers do not show what limited it.
     fn of_quic(number: usize, flow: QuicFlow) -> Told {
         Told {
             src: format!("qlog trace {}", number + 1),
@@ -186,8 +186,8 @@ impl Told {
     }
 }
 
-/// Limits that can be told where a capture was taken. Where hosts take as long as the path, what lets packets go does not
-/// show; away from the sender its ACK clock does not.
+/// Removes limits that the capture's position cannot show. If hosts' response times are as long as the path, the cause
+/// of sending is not visible; away from the sender its ACK clock is not.
 fn tellable(periods: Vec<Period>, view: View) -> Vec<Period> {
     let is_unclear = |limit: Limit| match view {
         View::Sender | View::Unknown => false,
@@ -209,7 +209,7 @@ fn tellable(periods: Vec<Period>, view: View) -> Vec<Period> {
     out
 }
 
-/// What any of the sets leaves possible of a flow's propagation, ns.
+/// Range of a flow's propagation in any of the sets, ns.
 fn rtprop(sets: &Sets, packets: &[Packet]) -> Option<Interval> {
     let least = packets.iter().filter_map(Packet::rtt).min()? as f64;
     let (cbr_delay, ccac) = (sets.cbr_delay.as_ref(), sets.ccac.as_ref());
@@ -218,7 +218,7 @@ fn rtprop(sets: &Sets, packets: &[Packet]) -> Option<Interval> {
     Some(Interval { lo: lowest.min(least), hi: Some(least) })
 }
 
-/// Reads a capture to its end and explains its flows; `None` if `on_progress` broke it off.
+/// Reads a capture to its end and explains its flows; `None` if `on_progress` interrupted it.
 ///
 /// # Parameters
 /// `on_progress`: called now and then, and before each flow, with the number of frames read.
@@ -240,7 +240,7 @@ pub fn report(
     Ok(Some(Report { capture, flows, links, flows_without_acks, left_out }))
 }
 
-/// Explains flows, those that share a bottleneck together; `None` if broken off.
+/// Explains flows, those that share a bottleneck together; `None` if interrupted.
 fn explain_all(
     mut flows: Vec<Told>,
     resolution: f64,
@@ -287,7 +287,7 @@ fn explain_all(
     Some((reports, links))
 }
 
-/// Counts, flows with acknowledgements, how many have none; `None` if broken off.
+/// Counts, flows with acknowledgements, number of flows without; `None` if interrupted.
 type ReadFlows = Result<Option<(Counts, Vec<Told>, usize, LeftOut)>, CaptureError>;
 
 fn segments(source: impl Read + Send, on_progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> ReadFlows {

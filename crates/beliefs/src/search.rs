@@ -1,4 +1,4 @@
-//! Which rates a record leaves possible, found without overlooking any.
+//! Finds all rates that a record leaves possible.
 //!
 //! F(C) and M(C) of [`Slice`] rise with C: a faster link lets each packet go no later. So between two rates a < b no rate
 //! needs a jitter below M(a) - F(b), and a cell of rates in which that is too much can be left alone; the others are
@@ -8,7 +8,7 @@
 use crate::cbr_delay::{Slice, slice};
 use crate::packet::Packet;
 
-/// Rates that are looked at first, a constant factor apart.
+/// Initial grid of rates, a constant factor apart.
 const GRID: usize = 64;
 /// Maximum number of slices of the grid and of the search for the simplest one; each is a pass over the packets.
 const SIMPLEST_LOOKS: usize = 512;
@@ -18,20 +18,20 @@ const END_LOOKS: usize = 128;
 const NARROW: f64 = 1e-10;
 /// The same for the ends of the set.
 const NARROW_END: f64 = 1e-5;
-/// The least jitter is known well enough to this part of it, or ...
+/// Relative tolerance of the minimum jitter, or ...
 const NEAR: f64 = 1e-4;
-/// ... to this, ns.
+/// ... absolute tolerance, ns.
 const NEAR_NS: f64 = 1.0;
 
-/// What is known of a range of rates.
+/// Evaluated rates of a range.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
     packets: &'a [Packet],
-    /// By rising rate.
+    /// By increasing rate.
     slices: Vec<Slice>,
 }
 
-/// From which side to look for an end.
+/// Side from which to search for an end.
 #[derive(Clone, Copy, Debug)]
 enum Side {
     Low,
@@ -39,14 +39,14 @@ enum Side {
 }
 
 impl<'a> Search<'a> {
-    /// Between two rates in bytes/s; `None` if nothing was delivered.
+    /// Between two rates in bytes/s; `None` if no packet was delivered.
     pub(crate) fn new(packets: &'a [Packet], least: f64, most: f64) -> Option<Search<'a>> {
         let step = (most / least).powf(1.0 / GRID as f64);
         let slices: Option<Vec<Slice>> = (0..=GRID).map(|i| slice(packets, least * step.powi(i as i32))).collect();
         slices.map(|slices| Search { packets, slices })
     }
 
-    /// The slice of least jitter; `None` if no rate delivers what was delivered.
+    /// The slice of minimum jitter; `None` if no rate explains the deliveries.
     pub(crate) fn simplest(&mut self) -> Option<Slice> {
         loop {
             let possible = self.slices.iter().filter(|s| s.rtprop_most_ns >= 0.0);
@@ -61,14 +61,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// All slices known to be possible for a jitter of `most` ns, the set's ends among them, and whether it has an upper
-    /// end. No possible rate lies outside of them, to the width at which cells are not halved.
+    /// All slices known to be possible for a jitter of `most` ns, including the set's ends, and whether it has an upper
+    /// end. No possible rate lies outside of them, up to the width at which cells are not halved.
     pub(crate) fn within(&mut self, most: f64) -> (Vec<Slice>, bool) {
         self.within_looks(most, END_LOOKS)
     }
 
-    /// The same with so many slices to look at for each end. If they do not suffice, the last open cell's outer slice is
-    /// handed out as the end: the set may be smaller, never larger.
+    /// The same with at most `looks` evaluations for each end. If they do not suffice, the last open cell's outer slice
+    /// is returned as the end: the set may be smaller, never larger.
     fn within_looks(&mut self, most: f64, looks: usize) -> (Vec<Slice>, bool) {
         let low = self.find_end(most, Side::Low, looks);
         let high = self.find_end(most, Side::High, looks);
@@ -77,7 +77,7 @@ impl<'a> Search<'a> {
         (self.slices.iter().copied().filter(|s| is_end(s) || s.is_possible(most)).collect(), is_bounded)
     }
 
-    /// Halves cells from one side on, until the first possible slice has nothing open beyond it. Returns the outer rate of
+    /// Halves cells from one side on, until no cell outside the first possible slice is open. Returns the outer rate of
     /// the cell that is still open after `looks` slices.
     fn find_end(&mut self, most: f64, side: Side, looks: usize) -> Option<f64> {
         let enough = self.slices.len() + looks;
@@ -110,7 +110,7 @@ impl<'a> Search<'a> {
         (self.slices[i - 1].delay_most_ns - self.slices[i].rtprop_most_ns).max(0.0)
     }
 
-    /// Whether a rate of the cell below slice `i` may do with a jitter of `most` ns.
+    /// Whether a rate of the cell below slice `i` may be possible with a jitter of `most` ns.
     fn is_open(&self, i: usize, most: f64) -> bool {
         self.slices[i].rtprop_most_ns >= 0.0 && self.least_of(i) <= most
     }
@@ -119,7 +119,7 @@ impl<'a> Search<'a> {
         self.slices[i].rate_bytes_per_s > self.slices[i - 1].rate_bytes_per_s * (1.0 + narrow)
     }
 
-    /// Looks in the middle of the cell below slice `i`; false if nothing was delivered.
+    /// Evaluates the middle of the cell below slice `i`; false if no packet was delivered.
     fn halve(&mut self, i: usize) -> bool {
         let middle = (self.slices[i - 1].rate_bytes_per_s * self.slices[i].rate_bytes_per_s).sqrt();
         match slice(self.packets, middle) {

@@ -2,27 +2,27 @@
 
 use serde::Serialize;
 
-/// Twice as many as are left when neighbours are joined.
+/// Maximum number of bins; neighbours are then merged.
 const MOST_BINS: usize = 1024;
-/// The narrowest bin, ns.
+/// Initial and minimum width of a bin, ns.
 const FIRST_WIDTH_NS: u64 = 1_000_000;
 
-/// Columns, an entry a bin; `None` where nothing was seen.
+/// Columns with one entry per bin; `None` without data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Bins {
-    /// Where the first bin begins, ns.
+    /// Start of the first bin, ns.
     pub from_ns: u64,
     /// A bin's width, ns.
     pub width_ns: u64,
     /// IP packets acknowledged, bytes.
     pub delivered_bytes: Vec<u64>,
-    /// Least RTT of packets acknowledged, ns.
+    /// Minimum RTT of packets acknowledged, ns.
     pub rtt_least_ns: Vec<Option<u64>>,
-    /// Largest, ns.
+    /// Maximum RTT, ns.
     pub rtt_most_ns: Vec<Option<u64>>,
     /// Largest payload in flight after a packet, bytes.
     pub inflight_bytes: Vec<Option<u64>>,
-    /// Least room beyond what is acknowledged that an ACK advertised, bytes.
+    /// Minimum free window advertised by an ACK, bytes.
     pub window_bytes: Vec<Option<u64>>,
 }
 
@@ -36,7 +36,7 @@ fn pick(known: &mut Option<u64>, value: u64, pick: fn(u64, u64) -> u64) {
     *known = Some(known.map_or(value, |known| pick(known, value)));
 }
 
-/// Joins neighbours.
+/// Merges neighbours.
 fn join<T: Copy>(column: &mut Vec<T>, both: impl Fn(T, T) -> T) {
     *column = column.chunks(2).map(|pair| pair[1..].iter().fold(pair[0], |one, &other| both(one, other))).collect();
 }
@@ -46,12 +46,12 @@ fn either(pick: fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -> Opt
 }
 
 impl Series {
-    /// From a time on, ns.
+    /// Creates a series that starts at a time, ns.
     pub fn new(from_ns: u64) -> Series {
         Series { bins: Bins { from_ns, width_ns: FIRST_WIDTH_NS, ..Bins::default() } }
     }
 
-    /// An acknowledgement of a packet came, after an RTT in ns if that is known.
+    /// Adds the acknowledgement of a packet, with its RTT in ns if known.
     pub fn on_acked(&mut self, at: u64, rtt: Option<u64>, bytes: u32) {
         let bin = self.bin(at);
         self.bins.delivered_bytes[bin] += u64::from(bytes);
@@ -61,7 +61,7 @@ impl Series {
         }
     }
 
-    /// A packet was sent.
+    /// Adds a sent packet.
     pub fn on_inflight(&mut self, at: u64, bytes: u64) {
         let bin = self.bin(at);
         pick(&mut self.bins.inflight_bytes[bin], bytes, u64::max);
@@ -73,12 +73,12 @@ impl Series {
         pick(&mut self.bins.window_bytes[bin], bytes, u64::min);
     }
 
-    /// What was seen so far.
+    /// The bins so far.
     pub fn bins(&self) -> &Bins {
         &self.bins
     }
 
-    /// The bin of a time, which is made; what is earlier than all belongs to the first.
+    /// The bin of a time, created if needed; earlier times belong to the first.
     fn bin(&mut self, at: u64) -> usize {
         let since = at.saturating_sub(self.bins.from_ns);
         while since / self.bins.width_ns >= MOST_BINS as u64 {

@@ -1,38 +1,38 @@
-//! Which flows meet at one bottleneck, and their record as that of one sender.
+//! Finds flows that share a bottleneck, and merges their record into that of one sender.
 //!
-//! Packets that enter one FIFO at one time wait equally long. So the RTTs of two flows that share a queue differ, at equal
-//! times of sending, by what their propagation differs, whatever the queue does; those of flows that do not share one
-//! differ by what two queues do. With the difference taken off, the flows' packets are one arrival process, and their
-//! acknowledgements one service: all that is inferred for one flow (thesis sections 4.1.1 and A.2) then holds for the link.
-//! Propagation is taken to lie behind the queue, as in the CBR-delay model.
+//! Packets that enter one FIFO at the same time wait equally long. So at equal send times the RTTs of two flows that
+//! share a queue differ by the difference of their propagation delays, whatever the queue; for flows that do not, the
+//! two queues differ as well. After subtracting the difference, the flows' packets are one arrival process, and their
+//! acknowledgements one service: all that is inferred for one flow (thesis sections 4.1.1 and A.2) then holds for the
+//! link. Propagation is assumed to be after the queue, as in the CBR-delay model.
 
 use crate::packet::{Fate, Packet};
 
-/// Flows that are compared with each other at most: those that delivered most.
+/// Maximum flows compared with each other: those that delivered most.
 const MOST_COMPARED: usize = 24;
 /// A flow with fewer RTT samples is not compared.
 const SAMPLES: usize = 24;
-/// Times at which two flows are compared at most.
+/// Maximum times at which two flows are compared.
 const MOST_TIMES: usize = 2000;
-/// An RTT between two samples is known if they are no farther apart, ns.
+/// An RTT between two samples is interpolated if they are at most this far apart, ns.
 const NEIGHBOURS_NS: u64 = 100_000_000;
 /// Packets looked at for a neighbouring sample.
 const MOST_STEPS: usize = 256;
-/// Of flows that share a queue, the difference of RTTs varies by this part of what the RTTs themselves do at most.
+/// For flows that share a queue, the variation of the RTTs' difference is at most this fraction of the RTTs' variation.
 const COMMON: f64 = 0.35;
-/// RTTs that vary less tell nothing, ns.
+/// Minimum variation of informative RTTs, ns.
 const LEAST_VARIATION_NS: f64 = 1_000_000.0;
-/// The range of a quantity is from this quantile to the one as far from the other end.
+/// The range of a quantity is between this quantile and the symmetric one.
 const TAIL: f64 = 0.05;
 
 /// Flows that share a bottleneck.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Flows by their place in what was given, with what their propagation takes longer than the quickest one's, ns.
+    /// Indices of the flows, with their additional propagation delay over the minimum, ns.
     pub members: Vec<(usize, u64)>,
 }
 
-/// Sorts flows by the bottleneck that they share; those that share none stand alone. Largest groups' flows keep their order.
+/// Groups flows by shared bottleneck; others form groups of one. Flows of the largest groups keep their order.
 pub fn groups(flows: &[&[Packet]]) -> Vec<Group> {
     let mut ranked: Vec<usize> = (0..flows.len()).filter(|&i| samples(flows[i]) >= SAMPLES).collect();
     ranked.sort_by_key(|&i| std::cmp::Reverse(flows[i].len()));
@@ -74,14 +74,14 @@ fn samples(packets: &[Packet]) -> usize {
     packets.iter().filter(|packet| is_sample(packet)).take(SAMPLES).count()
 }
 
-/// By what the RTTs of the second flow are longer than those of the first, ns; `None` if they share no queue that tells.
+/// Difference of the second flow's RTTs over the first's, ns; `None` if they do not evidently share a queue.
 fn common(one: &[Packet], other: &[Packet]) -> Option<f64> {
     let (from, to) = (one.first()?.sent.max(other.first()?.sent), one.last()?.sent.min(other.last()?.sent));
     let part = |packets: &[Packet]| {
         let start = packets.partition_point(|packet| packet.sent < from);
         start..packets.partition_point(|packet| packet.sent <= to).max(start)
     };
-    // the flow with fewer packets says when
+    // the flow with fewer packets determines the times
     let (a, b) = (part(one), part(other));
     let is_swapped = b.len() < a.len();
     let (few, within, many) = if is_swapped { (other, b, one) } else { (one, a, other) };
@@ -101,12 +101,12 @@ fn common(one: &[Packet], other: &[Packet]) -> Option<f64> {
     (varies >= LEAST_VARIATION_NS && apart <= COMMON * varies).then(|| differences[differences.len() / 2])
 }
 
-/// What a packet's RTT would have been, had it been sent at a time, ns.
+/// Interpolated RTT of a packet sent at a time, ns.
 fn rtt_at(packets: &[Packet], at: u64) -> Option<f64> {
     let next = packets.partition_point(|packet| packet.sent < at);
     let after = packets[next..].iter().take(MOST_STEPS).find(|packet| is_sample(packet))?;
     let before = packets[..next].iter().rev().take(MOST_STEPS).find(|packet| is_sample(packet))?;
-    // a clock that was set back puts packets in no order
+    // after a clock was set back, packets are unordered
     let width = after.sent.checked_sub(before.sent).filter(|&width| width <= NEIGHBOURS_NS)?;
     let (a, b) = (before.rtt()? as f64, after.rtt()? as f64);
     let share = if width == 0 { 0.5 } else { at.saturating_sub(before.sent) as f64 / width as f64 };

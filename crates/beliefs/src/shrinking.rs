@@ -1,7 +1,7 @@
-//! How beliefs shrink while a flow runs (thesis section 3.2): what the CCAC model's bounds were after ever more of it.
+//! How beliefs shrink while a flow runs (thesis section 3.2): the CCAC model's bounds after increasing parts of it.
 //!
-//! The moments lie a factor apart, so that all of them cost little more than the last. The jitter is the one assumed in
-//! the end: what the sender could have believed had it known it.
+//! The moments lie a factor apart, so that all of them cost little more than the last. The jitter is that of the final
+//! belief: the result is what a sender with that knowledge could have believed.
 
 use crate::ccac::most_rate;
 use crate::hull::Chain;
@@ -14,10 +14,10 @@ const FIRST: usize = 4;
 /// Each moment has this many times the acknowledgements of the one before.
 const FACTOR: f64 = std::f64::consts::SQRT_2;
 
-/// What was believed at a moment.
+/// Beliefs at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Moment {
-    /// When an acknowledgement came, ns.
+    /// Time of the acknowledgement, ns.
     pub time_ns: u64,
     /// Its frame.
     pub frame: u32,
@@ -29,9 +29,9 @@ pub struct Moment {
     pub rtprop_most_ns: f64,
 }
 
-/// What was believed over time with a jitter of D, ns.
+/// Beliefs over time with a jitter of D, ns.
 ///
-/// `pieces`: where beliefs start anew, by frames of acknowledgements; empty: nowhere but at the beginning.
+/// `pieces`: intervals in which beliefs start afresh, by frames of acknowledgements; empty: only at the beginning.
 pub fn shrink(record: &Record<'_>, jitter: f64, pieces: &[(u32, u32)]) -> Vec<Moment> {
     let acks = record.acks();
     let place = |frame: u32| acks.iter().position(|ack| ack.frame == frame);

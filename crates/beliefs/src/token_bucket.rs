@@ -1,8 +1,8 @@
 //! Token buckets: links that pass bursts and then hold to a rate.
 //!
-//! A bucket of b bytes that fills at r lets a packet go at max(arrival, z - b / r), where z is when a busy link of rate r
-//! would have been done with it (the virtual scheduling form of the generic cell rate algorithm, ITU-T I.371 annex A).
-//! A *shaper* delays what exceeds that, behind a link of rate p; a *policer* loses it: its losses are the overflows of a
+//! A bucket of b bytes that fills at r releases a packet at max(arrival, z - b / r), where z is its departure from a
+//! busy link of rate r (the virtual scheduling form of the generic cell rate algorithm, ITU-T I.371 annex A). A
+//! *shaper* delays what exceeds that, behind a link of rate p; a *policer* loses it: its losses are the overflows of a
 //! queue of b bytes that is served at r, and which delays nothing.
 
 use crate::cbr_delay::{Belief, Slice, slice};
@@ -14,22 +14,22 @@ use serde::Serialize;
 
 /// A shaper must explain the flow with this part of the jitter that a constant link would need.
 const SHARE: f64 = 1.0 / 3.0;
-/// A bucket holds this many of the largest packets at least: below, it is jitter.
+/// Minimum bucket in largest packets: smaller ones count as jitter.
 const PACKETS: f64 = 8.0;
-/// The first rate is this many times the second at least.
+/// Minimum ratio of the peak rate to the bucket's rate.
 const RATIO: f64 = 1.2;
 /// Golden sections a parameter and turn.
 const SECTIONS: usize = 16;
 /// Turns over the three parameters.
 const TURNS: usize = 4;
-/// The peak is looked for up to this many times what was seen delivered.
+/// Maximum ratio of the peak to the delivery rate in the search.
 const WIDEST_PEAK: f64 = 100.0;
-/// Losses without which a policer is not told from chance.
+/// Minimum losses to distinguish a policer from chance.
 const LOSSES: usize = 4;
 /// A policer's rates that are tried, each a factor from the next.
 const RATES: usize = 48;
 
-/// What a bucket does to packets without tokens.
+/// Treatment of packets without tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Excess {
@@ -50,7 +50,7 @@ pub struct TokenBucket {
     pub bucket_bytes: f64,
     /// p, bytes/s; `None` for a policer.
     pub peak_bytes_per_s: Option<f64>,
-    /// The least jitter that explains the delays with it, ns.
+    /// The minimum jitter with which it explains the delays, ns.
     pub jitter_least_ns: f64,
     /// From the first packet of the largest burst, to the one with which the bucket was empty.
     pub frames: [u32; 2],
@@ -58,24 +58,23 @@ pub struct TokenBucket {
 
 /// Packets that wait, without which a bucket's rate is not known.
 const WAITING_PACKETS: usize = 50;
-/// A packet waits if its RTT is this much above the least, ns, ...
+/// A packet waits if its RTT exceeds the minimum by this, ns, ...
 const WAITS_NS: f64 = 1_500_000.0;
 /// ... or by this many packets' time.
 const WAITS_PACKETS: f64 = 3.0;
 /// This part of packets may fit worse: hosts stall now and then.
 const OUTLIERS: f64 = 0.02;
-/// Of the bucket so much passed at once that did not wait.
+/// Minimum fraction of the bucket that passed without waiting.
 const SPARED: f64 = 0.6;
 /// A rate is known to this part of it at best.
 const LEAST_OFF: f64 = 0.002;
-/// The bucket's rate is looked for within this part of the one that is given.
+/// Relative range of the search around the given rate.
 const AROUND: f64 = 0.03;
 
 /// A shaper whose bursts pass without waiting.
 ///
-/// Behind a link of rate r that always serves, as many bytes would wait as were sent beyond r: Q. With a bucket of b bytes
-/// only those beyond b do: each packet waits for max(0, Q - b) / r. So all that waited agree on b, and nothing below it
-/// waited.
+/// On a constant link of rate r, Q is the backlog. With a bucket of b bytes only the backlog above b waits: each packet
+/// waits for max(0, Q - b) / r. So all waiting packets agree on b, and no packet below it waits.
 ///
 /// # Parameters
 /// `rate`: near r, bytes/s; `tolerance`: by which waits may differ from that, ns.
@@ -97,8 +96,8 @@ pub fn sparing_shaper(packets: &[Packet], rate: f64, tolerance: f64) -> Option<T
     })
 }
 
-/// The rate at which a queue was served, with what it may be off by, bytes/s: one at which what waited agrees on the bytes
-/// that passed before, whatever few of them a link lets pass at once.
+/// The service rate of a queue, with its uncertainty, bytes/s: the rate at which all waiting packets agree on the bytes
+/// that passed without waiting.
 ///
 /// `rate`: near it, bytes/s; `tolerance`: by which waits may differ from that, ns.
 pub(crate) fn served_rate(packets: &[Packet], rate: f64, tolerance: f64) -> Option<(f64, f64)> {
@@ -107,22 +106,22 @@ pub(crate) fn served_rate(packets: &[Packet], rate: f64, tolerance: f64) -> Opti
     let served = rate * (1.0 + shift);
     let hinge = hinge(packets, served)?;
     let is_one = misfit <= tolerance && hinge.bucket < PACKETS * largest(packets);
-    // a queue that empties forgets what was wrong before
+    // an emptied queue resets earlier errors
     is_one.then_some((served, served * (misfit / hinge.busy_ns).max(LEAST_OFF)))
 }
 
-/// What waits show at a rate.
+/// Properties of the waiting times at a rate.
 #[derive(Clone, Copy, Debug)]
 struct Hinge {
     /// b, bytes.
     bucket: f64,
-    /// By how much waits differ from what b allows, ns.
+    /// Deviation of waiting times from those of b, ns.
     spread_ns: f64,
-    /// The most that was sent beyond r without waiting, bytes.
+    /// Maximum backlog without waiting, bytes.
     spared: f64,
     /// From the first packet of that burst to its last.
     frames: [u32; 2],
-    /// The longest time for which a link of the rate would have served, ns.
+    /// Maximum busy period of a link with the rate, ns.
     busy_ns: f64,
 }
 
@@ -168,7 +167,7 @@ fn hinge(packets: &[Packet], rate: f64) -> Option<Hinge> {
     if let Some(&(_, seen)) = spared.last() {
         frames = seen;
     }
-    // what did not wait may lie beyond the bucket by as little as cannot be told from none
+    // packets that did not wait may exceed the bucket by less than the detection limit
     let above = (most_spared.0 - bucket) * 1e9 / rate - floor;
     let spread_ns = ((beyond[beyond.len() - 1 - cut] - beyond[cut]) * 1e9 / rate).max(above);
     Some(Hinge { bucket, spread_ns, spared: most_spared.0, frames, busy_ns })
@@ -186,7 +185,7 @@ pub fn shaper(packets: &[Packet], parts: &Parts<'_>) -> Option<TokenBucket> {
     let cost = |rate: f64, bucket: f64, peak: f64| fit(packets, rate, bucket, peak).0;
     let mut at = (rate, rate * constant / 1e9, peak * 1e9);
     let mut jitter = f64::INFINITY;
-    // by ratios, each turn nearer; the peak may be that of no link at all
+    // in ratios, refined each turn; the peak may be unlimited
     for turn in 0..TURNS {
         let near = |x: f64, factor: f64, cost: &dyn Fn(f64) -> f64| {
             let span = factor.ln() * 0.25f64.powi(turn as i32);
@@ -208,7 +207,7 @@ pub fn shaper(packets: &[Packet], parts: &Parts<'_>) -> Option<TokenBucket> {
     })
 }
 
-/// The least jitter that explains packets with a shaper (rates in bytes/s), and the frames of its largest burst.
+/// The minimum jitter that explains packets with a shaper (rates in bytes/s), and the frames of its largest burst.
 fn fit(packets: &[Packet], rate: f64, bucket: f64, peak: f64) -> (f64, [u32; 2]) {
     let origin = packets.first().map_or(0, |packet| packet.sent);
     // when the link before the bucket is free, when the bucket is full again, ns
@@ -255,7 +254,7 @@ pub fn policer(packets: &[Packet], belief: &Belief) -> Option<TokenBucket> {
     if lost < LOSSES || belief.slices.iter().any(overflows) {
         return None;
     }
-    // how much more was kept than was lost at a rate, bytes: nothing, for a policer's own
+    // difference between kept and lost maxima at a rate, bytes: zero at a policer's own rate
     let gap = |rate: f64| {
         let at = slice(packets, rate)?;
         is_queue(at.buffer_most_bytes).then_some(at.buffer_least_bytes - at.buffer_most_bytes?)

@@ -1,10 +1,10 @@
 //! The CCAC link walked along a record: which token counts T_A are left possible (thesis listing A.1).
 //!
-//! For given C, R and D the record leaves T_A a band: what was delivered by t had tokens, S(t) <= T_A(t), and tokens
-//! are used within D, T_A(t) <= S(t + D). T_A rises by at most C, and by just C while it is below what has arrived, for
-//! then bytes wait for tokens. Both the least and the most T_A that a band's past allows follow these rules, and so does
-//! all between them: the walk is exact, and takes a pass. Packets are served whole: until a packet is delivered, T_A has
-//! room for all of it.
+//! For given C, R and D the record bounds T_A: data delivered by t had tokens, S(t) <= T_A(t), and tokens are used
+//! within D, T_A(t) <= S(t + D). T_A rises by at most C, and by exactly C while it is below the data that has arrived,
+//! for then bytes wait for tokens. The minimum and maximum T_A that the past allows follow these rules, and so does
+//! every value in between: the walk is exact and takes one pass. Packets are served whole: until a packet is delivered,
+//! T_A has room for all of it.
 
 use crate::packet::Fate;
 use crate::record::{Ack, Stretch};
@@ -23,12 +23,12 @@ pub(crate) struct Path {
     pub(crate) jitter: f64,
 }
 
-/// Why no T_A is left: the frames between which it happened.
+/// Why no T_A is possible: the frames between which it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Breach {
-    /// More was delivered from the one to the other than C and D allow.
+    /// More was delivered between them than C and D allow.
     TooMuch(u32, u32),
-    /// Less, while packets waited.
+    /// Less was delivered, although packets waited.
     TooLittle(u32, u32),
 }
 
@@ -46,7 +46,7 @@ impl Line {
     }
 }
 
-/// What a packet found: T_A's bounds, and how much had arrived with it, bytes.
+/// T_A's bounds at a packet's arrival, and the data that had arrived with it, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) packet: usize,
@@ -59,14 +59,14 @@ struct Walk {
     rate: f64,
     least: Line,
     most: Line,
-    /// What has arrived and was not lost.
+    /// Data that has arrived and was not lost.
     arrived: f64,
-    /// Before this nothing is known of waiting packets.
+    /// Before this, waiting packets are unknown.
     known_from: f64,
 }
 
 impl Walk {
-    /// The least T_A: it rises to what has arrived, and no further.
+    /// The minimum T_A: it rises up to the data that has arrived.
     fn least(&self, at: f64) -> f64 {
         if self.least.value >= self.arrived {
             return self.least.value;
@@ -86,7 +86,7 @@ impl Walk {
 /// Walks a path along a part of a record.
 ///
 /// # Parameters
-/// `on_arrival`: told of each packet that was kept or lost.
+/// `on_arrival`: called with each packet that was kept or lost.
 pub(crate) fn walk(stretch: &Stretch<'_>, path: Path, mut on_arrival: impl FnMut(Arrival)) -> Result<(), Breach> {
     let (packets, acks) = (stretch.packets, stretch.acks);
     let start = Line { at: f64::NEG_INFINITY, value: stretch.delivered, frame: 0 };

@@ -1,27 +1,27 @@
-//! Why a capture cannot be read.
+//! Errors of reading a capture.
 
 use fairweir_units::Hint;
 use std::borrow::Cow;
 
-/// What makes a whole capture unreadable; single packets that are not understood are only counted.
+/// Errors that make a whole capture unreadable; single packets that cannot be parsed are only counted.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// Not a byte in it.
+    /// The file is empty.
     #[error("the capture is empty")]
     Empty,
     /// Neither pcap nor pcapng nor JSON.
     #[error("not a pcap or pcapng capture, nor a qlog")]
     Format,
-    /// A block that contradicts itself: nothing behind it can be trusted.
+    /// An inconsistent block: nothing after it can be parsed.
     #[error("the capture is damaged after frame {frame}")]
     Damaged {
-        /// The last frame that was read; 0 if none was.
+        /// The last frame read; 0 if none was.
         frame: u64,
     },
     /// A packet that is larger than any that Linux makes.
     #[error("the packet after frame {frame} is larger than {limit} bytes")]
     TooLarge {
-        /// The last frame that was read.
+        /// The last frame read.
         frame: u64,
         /// The largest that is taken, bytes.
         limit: usize,
@@ -29,10 +29,10 @@ pub enum CaptureError {
     /// JSON, but no qlog, or one of a shape that is not known.
     #[error("unreadable qlog: {reason}")]
     Qlog {
-        /// What is wrong.
+        /// Description of the damage.
         reason: String,
     },
-    /// The operating system's word.
+    /// An I/O error.
     #[error("read error: {0}")]
     Read(String),
 }

@@ -1,8 +1,8 @@
 //! Captures of packets as TCP segments: pcap and pcapng, a packet at a time, in memory that does not grow with the file;
 //! and qlog, what a QUIC endpoint wrote of its packets.
 //!
-//! [`Reader`] takes anything that can be read. What is no TCP segment is counted in [`Counts`], never passed over in
-//! silence; a file that ends within a packet ends there, and [`Counts::is_truncated`] says so.
+//! [`Reader`] reads any source. Packets that are not TCP segments are counted in [`Counts`]; a file that ends within a
+//! packet sets [`Counts::is_truncated`].
 #![forbid(unsafe_code)]
 
 mod error;

@@ -2,12 +2,12 @@
 
 use etherparse::{EtherType, LaxSlicedPacket};
 
-/// The link layers that captures of TCP come with (numbers: the registry of LINKTYPE values of tcpdump.org).
+/// The supported link layers (numbers: the registry of LINKTYPE values of tcpdump.org).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// Ethernet, with VLAN tags or without.
     Ethernet,
-    /// IP and nothing around it: TUN devices.
+    /// IP without link header: TUN devices.
     RawIp,
     /// Linux "cooked", version 1: 16 bytes.
     LinuxCooked1,
@@ -33,7 +33,7 @@ impl Link {
         }
     }
 
-    /// Cuts a packet into its layers, and tells how many bytes come before IP. `None`: the link layer is cut or unknown.
+    /// Splits a packet into its layers; `None` if the link layer is truncated or unknown.
     pub(crate) fn slice(self, packet: &[u8]) -> Option<LaxSlicedPacket<'_>> {
         match self {
             Link::Ethernet => LaxSlicedPacket::from_ethernet(packet).ok(),
@@ -44,7 +44,7 @@ impl Link {
             Link::LinuxCooked2 => {
                 Some(LaxSlicedPacket::from_ether_type(ether_type(packet.get(0..2)?)?, packet.get(20..)?))
             }
-            // IP's own version says more than the family, whose numbers differ between systems
+            // the IP version is more reliable than the family, whose numbers differ between systems
             Link::Loopback => LaxSlicedPacket::from_ip(packet.get(4..)?).ok(),
             Link::Unknown(_) => None,
         }

@@ -12,14 +12,14 @@ const TCP_HEADER: usize = 20;
 /// IPv6's header without extensions, bytes.
 const IPV6_HEADER: usize = 40;
 
-/// What a packet is, where it is no TCP segment.
+/// Kinds of packets that are not TCP segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Other {
-    /// A link layer that is not known.
+    /// Unknown link layer.
     Link,
     /// Not IP, or not TCP.
     Protocol,
-    /// A piece of a packet behind the first, or a first that has not all of it.
+    /// A fragment other than the first, or a first fragment that is truncated.
     Fragment,
     /// The capture ends within the headers.
     Cut,
@@ -27,7 +27,7 @@ pub(crate) enum Other {
     Malformed,
 }
 
-/// Where in a capture a packet was found.
+/// Position of a packet in a capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub frame: u64,
@@ -56,7 +56,7 @@ pub(crate) fn segment(link: Link, packet: &[u8], place: Place) -> Result<Segment
         }
         LaxNetSlice::Ipv6(ip) => {
             let header = ip.header();
-            // a length of 0 stands for one that does not fit (BIG TCP), or that the card has still to fill in
+            // a length of 0 stands for one that does not fit (BIG TCP), or that the network card fills in
             let total = match usize::from(header.payload_length()) {
                 0 => 0,
                 payload => IPV6_HEADER + payload,
@@ -104,7 +104,7 @@ pub(crate) fn segment(link: Link, packet: &[u8], place: Place) -> Result<Segment
     })
 }
 
-/// How many bytes of `whole` come before `part`, which is a part of it or of what follows it.
+/// Number of bytes of `whole` before `part`, which is a part of it or of what follows it.
 fn distance(whole: &[u8], part: &[u8]) -> usize {
     part.as_ptr() as usize - whole.as_ptr() as usize
 }

@@ -1,5 +1,5 @@
-//! qlog: what a QUIC endpoint logged of its packets (draft-ietf-quic-qlog-main-schema, -quic-events), as JSON or JSON-SEQ
-//! (RFC 7464). Of the application data's packet numbers only: a handshake's say little of the path.
+//! qlog: a QUIC endpoint's log of its packets (draft-ietf-quic-qlog-main-schema, -quic-events), as JSON or JSON-SEQ
+//! (RFC 7464). Only packets of the application data space are used: those of the handshake say little about the path.
 
 mod event;
 
@@ -13,10 +13,10 @@ use std::io::{BufRead, BufReader, Read};
 const LARGEST_DOCUMENT: u64 = 1 << 28;
 /// A record of JSON-SEQ is one event, bytes.
 const LARGEST_RECORD: u64 = 1 << 24;
-/// RFC 7464: what each record begins with.
+/// RFC 7464: the first byte of each record.
 const RECORD: u8 = 0x1e;
 
-/// What an endpoint did or saw.
+/// Event at an endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QuicWhat {
     /// It sent a packet that will be acknowledged.
@@ -26,35 +26,35 @@ pub enum QuicWhat {
         /// QUIC packet, bytes; without UDP and IP.
         bytes: u32,
     },
-    /// An acknowledgement came.
+    /// An acknowledgement arrived.
     Acked {
         /// Packet numbers, both ends included.
         ranges: Vec<(u64, u64)>,
-        /// How long the receiver says that it waited, ns.
+        /// The receiver's reported ACK delay, ns.
         delay_ns: Option<u64>,
     },
-    /// It declared a packet lost.
+    /// The endpoint declared a packet lost.
     Lost {
         /// Packet number.
         number: u64,
     },
-    /// What recovery knew.
+    /// State of loss recovery.
     Metrics {
         /// Sent, neither acknowledged nor lost, bytes.
         inflight_bytes: Option<u64>,
     },
 }
 
-/// An event that says something of the path.
+/// An event that concerns the path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuicEvent {
     /// The event's number in the file: the first is 1.
     pub frame: u64,
-    /// The trace, one a connection: the first is 0.
+    /// Index of the trace, one per connection, from 0.
     pub trace: usize,
     /// ns since 1970, or since whatever the trace counts from.
     pub time_ns: u64,
-    /// What happened.
+    /// The event.
     pub what: QuicWhat,
 }
 
@@ -89,7 +89,7 @@ fn refuse(reason: impl Into<String>) -> CaptureError {
 /// Reads a qlog to its end.
 ///
 /// # Parameters
-/// `on_event`: told of each event that says something of the path; false ends the reading.
+/// `on_event`: called with each event that concerns the path; false ends the reading.
 ///
 /// # Errors
 /// If it is not JSON, no qlog, of a version without named events, or too large for one document.
@@ -174,7 +174,7 @@ impl Log<'_> {
         }
     }
 
-    /// Takes an event; false if the reader wants no more.
+    /// Processes an event; returns false if the reader wants no more.
     fn take(&mut self, event: &Logged, trace: usize, clock: &mut Clock) -> bool {
         self.counts.frames += 1;
         let Some(time_ns) = clock.at(event) else {

@@ -11,12 +11,12 @@ use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
 use serde::Serialize;
 use std::io::Read;
 
-/// Read ahead, bytes.
+/// Read-ahead buffer, bytes.
 const BUFFER: usize = 1 << 20;
-/// Larger blocks are not taken: BIG TCP makes packets of 512 KiB at most, a block of pcapng has options beside.
+/// Larger blocks are rejected: BIG TCP packets have at most 512 KiB, and a pcapng block also has options.
 const LARGEST_BLOCK: usize = 1 << 24;
 
-/// What a capture held.
+/// Counts of a capture's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Packets of any kind.
@@ -29,9 +29,9 @@ pub struct Counts {
     pub not_tcp: u64,
     /// Pieces of IP packets.
     pub fragments: u64,
-    /// Cut within their headers.
+    /// Truncated within their headers.
     pub cut: u64,
-    /// With headers that contradict themselves.
+    /// With inconsistent headers.
     pub malformed: u64,
     /// Without a time (pcapng's simple packets).
     pub untimed: u64,
@@ -49,7 +49,7 @@ struct Interface {
     link: Link,
     /// Units of its clock in a second.
     per_second: u64,
-    /// Added to its times, seconds.
+    /// Offset added to its times, seconds.
     offset_s: i64,
 }
 
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Reader<'_> {
     }
 }
 
-/// What a block of the container gave.
+/// Result of a block of the container.
 enum Step {
     Segment(Segment),
     Nothing,
@@ -88,12 +88,12 @@ impl<'a> Reader<'a> {
         Ok(Reader { blocks, capacity: BUFFER, interfaces: Vec::new(), counts: Counts::default(), newest: Time::ZERO })
     }
 
-    /// What was read so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// The next TCP segment; `None` at the end.
+    /// Returns the next TCP segment; `None` at the end.
     ///
     /// # Errors
     /// If the capture is damaged, or cannot be read on.
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
             Err(PcapError::BufferTooSmall) => return self.grow(),
             Err(_) => return Err(CaptureError::Read(format!("after frame {}", self.counts.frames))),
         }
-        // no room and nothing new: the block is larger than the buffer
+        // buffer full and no new data: the block is larger than the buffer
         if self.blocks.data().len() == before && !self.blocks.reader_exhausted() {
             self.grow()?;
         }
@@ -159,7 +159,7 @@ fn take(block: &PcapBlockOwned<'_>, interfaces: &mut Vec<Interface>, counts: &mu
     match block {
         PcapBlockOwned::LegacyHeader(header) => {
             let per_second = if header.is_nanosecond_precision() { NANOS_PER_SEC } else { 1_000_000 };
-            // the upper bits say how long a frame check sequence is
+            // the upper bits are the length of a frame check sequence
             let link = Link::of(header.network.0 & 0x0fff_ffff);
             counts.resolution_ns = NANOS_PER_SEC / per_second;
             *interfaces = vec![Interface { link, per_second, offset_s: 0 }];

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// A host and its port.
+/// A host and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Endpoint {
     /// IPv4 or IPv6.
@@ -20,14 +20,14 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// The bits of TCP's header that say what a segment does.
+/// TCP header flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Flags {
     /// Opens a direction.
     pub syn: bool,
     /// Closes a direction.
     pub fin: bool,
-    /// Breaks the connection off.
+    /// Resets the connection.
     pub rst: bool,
     /// The acknowledgement number counts.
     pub ack: bool,
@@ -42,7 +42,7 @@ pub struct Flags {
 /// The two bits of ECN in IP's header (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Ecn {
-    /// Not capable of it.
+    /// Not ECN-capable.
     #[default]
     NotEct,
     /// ECT(0).
@@ -53,16 +53,16 @@ pub enum Ecn {
     Ce,
 }
 
-/// TSval and TSecr (RFC 7323), in the units of whoever sent them.
+/// TSval and TSecr (RFC 7323), in the sender's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TimestampOption {
     /// The sender's clock.
     pub value: u32,
-    /// The newest of the other side's that it has seen.
+    /// The latest value received from the other side.
     pub echo: u32,
 }
 
-/// Up to four blocks of sequence numbers (RFC 2018), each from its first byte to the one behind its last.
+/// Up to four blocks of sequence numbers (RFC 2018), each from its first byte to the one after its last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SackBlocks {
     blocks: [(u32, u32); 4],
@@ -70,11 +70,11 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// The blocks, the one that changed last first.
+    /// The blocks, most recently changed first.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.blocks[..usize::from(self.len)].iter().copied()
     }
-    /// Whether there are none.
+    /// Whether there is no block.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -87,10 +87,10 @@ impl SackBlocks {
     }
 }
 
-/// The options that say something of the path.
+/// The options that concern the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Options {
-    /// Largest segment that the sender of this wants, bytes.
+    /// Maximum segment that the sender of this accepts, bytes.
     pub mss: Option<u16>,
     /// Window scale: a shift, at most 14.
     pub window_scale: Option<u8>,
@@ -98,7 +98,7 @@ pub struct Options {
     pub sack_permitted: bool,
     /// Timestamps.
     pub timestamps: Option<TimestampOption>,
-    /// What arrived beyond the acknowledgement number.
+    /// Data that arrived above the acknowledgement number.
     pub sack: SackBlocks,
 }
 
@@ -107,17 +107,17 @@ pub struct Options {
 pub struct Segment {
     /// The packet's number in the file, as Wireshark counts: the first is 1.
     pub frame: u64,
-    /// When it was captured, ns since 1970 (or since whatever the capture counts from).
+    /// When it was captured, ns since 1970 (or since the capture's reference).
     pub time: Time,
-    /// Who sent it.
+    /// Source.
     pub src: Endpoint,
-    /// To whom.
+    /// Destination.
     pub dst: Endpoint,
     /// Sequence number of the first byte (of SYN, if it has one); wraps.
     pub seq: u32,
     /// Acknowledgement number; counts only with `flags.ack`.
     pub ack: u32,
-    /// What the segment does.
+    /// Flags.
     pub flags: Flags,
     /// The receive window, not yet scaled.
     pub window: u16,
@@ -132,7 +132,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Sequence number behind the segment: SYN and FIN count for one each.
+    /// Sequence number after the segment: SYN and FIN count for one each.
     pub fn end_seq(&self) -> u32 {
         self.seq
             .wrapping_add(self.payload)

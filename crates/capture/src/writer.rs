@@ -6,12 +6,12 @@ use fairweir_units::{NANOS_PER_SEC, Time};
 use std::io::{self, Write};
 use std::net::IpAddr;
 
-/// Of a pcap file with times in ns, in the byte order of whoever wrote it.
+/// Magic number of a pcap file with times in ns, in the writer's byte order.
 const MAGIC: u32 = 0xa1b2_3c4d;
 const VERSION: [u16; 2] = [2, 4];
 /// LINKTYPE_RAW: a packet begins with IP's header.
 const RAW_IP: u32 = 101;
-/// Most bytes kept of a packet: the largest headers of IPv6 and TCP fit, bytes.
+/// Maximum bytes stored per packet: the largest headers of IPv6 and TCP fit.
 pub const SNAPLEN: usize = 128;
 const TIME_TO_LIVE: u8 = 64;
 
@@ -29,7 +29,7 @@ impl<W: Write> Writer<W> {
     pub fn new(mut sink: W) -> io::Result<Writer<W>> {
         sink.write_all(&MAGIC.to_ne_bytes())?;
         sink.write_all(&VERSION.map(u16::to_ne_bytes).concat())?;
-        // time zone and accuracy: nobody fills them in
+        // time zone and accuracy: unused
         sink.write_all(&[0; 8])?;
         sink.write_all(&(SNAPLEN as u32).to_ne_bytes())?;
         sink.write_all(&RAW_IP.to_ne_bytes())?;

@@ -1,4 +1,4 @@
-//! A question as clauses over numbered literals (Tseitin 1968), numbered as docs/formal/certificates.md says.
+//! A question as clauses over numbered literals (Tseitin 1968), numbered as specified in docs/formal/certificates.md.
 
 use crate::Result;
 use crate::number::Number;
@@ -37,10 +37,10 @@ pub(crate) fn sum(parts: &[(Number, &Form)], work: &mut u64) -> Result<Form> {
     Ok(totals.into_iter().filter(|(_, total)| total.sign().is_ne()).collect())
 }
 
-/// What a literal says; no two literals say the same.
+/// Meaning of a literal; meanings are unique.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) enum Meaning {
-    /// What the question declares.
+    /// A declared Boolean.
     Boolean(String),
     /// `form <= 0`, or `form < 0`; the coefficient of the variable whose name is first is 1.
     Atom { form: Form, is_strict: bool },
@@ -48,11 +48,11 @@ pub(crate) enum Meaning {
     All(Vec<i32>),
 }
 
-/// What the question was cut into.
+/// A question converted to clauses.
 pub(crate) struct Cut {
     /// The clause with the number n is at n - 1.
     pub(crate) clauses: Vec<Box<[i32]>>,
-    /// By number; there is no literal 0.
+    /// Indexed by number; there is no literal 0.
     pub(crate) literals: IndexSet<Meaning>,
     /// Names of variables; that of 0, the constant, is empty.
     pub(crate) variables: IndexSet<String>,
@@ -69,13 +69,13 @@ impl Cut {
         Cut { clauses, literals, variables, held, work }
     }
 
-    /// Returns the literal that says this, and whether it is new; no text is long enough for 2^31 of them.
+    /// Returns the literal of this meaning, and whether it is new; no accepted text has 2^31 of them.
     pub(crate) fn literal(&mut self, meaning: Meaning) -> (i32, bool) {
         let (number, is_new) = self.literals.insert_full(meaning);
         (number as i32, is_new)
     }
 
-    /// Returns a literal that says `left <= right`, or `left < right`.
+    /// Returns a literal for `left <= right`, or `left < right`.
     pub(crate) fn at_most(&mut self, left: &Form, right: &Form, is_strict: bool) -> Result<i32> {
         let form = sum(&[(Number::ONE, left), (Number::MINUS_ONE, right)], &mut self.work)?;
         let variables = form.iter().filter(|(variable, _)| *variable != 0);
@@ -90,7 +90,7 @@ impl Cut {
         Ok(if is_turned { -literal } else { literal })
     }
 
-    /// Returns a literal that says `left = right`.
+    /// Returns a literal for `left = right`.
     pub(crate) fn equal(&mut self, left: &Form, right: &Form) -> Result<i32> {
         let (at_most, less) = (self.at_most(left, right, false)?, self.at_most(left, right, true)?);
         Ok(self.all(vec![at_most, -less]))
@@ -120,7 +120,7 @@ impl Cut {
         -self.all(parts.iter().map(|part| -part).collect())
     }
 
-    /// Returns a literal that says `then` where `condition` holds, else `otherwise`.
+    /// Returns a literal for `then` where `condition` holds, else `otherwise`.
     pub(crate) fn choice(&mut self, condition: i32, then: i32, otherwise: i32) -> i32 {
         let (first, second) = (self.any(&[-condition, then]), self.any(&[condition, otherwise]));
         self.all(vec![first, second])

@@ -1,35 +1,35 @@
 //! The second checker of certificates that linear constraints contradict each other.
 //!
-//! `docs/formal/certificates.md` defines both languages and how a question is cut into clauses. This crate shares no code
-//! with `python/fairweir/formal/checker.py`; a proof counts only when both accept it. It trusts `num-bigint` and
-//! `num-rational`, and nothing that found the certificate.
+//! `docs/formal/certificates.md` defines both languages and the conversion to clauses. This crate shares no code with
+//! `python/fairweir/formal/checker.py`; a proof counts only when both accept it. It relies on `num-bigint` and
+//! `num-rational`, and on no program that found the certificate.
 
 mod cut;
 mod number;
 mod question;
 mod steps;
 
-/// Bytes of a question.
+/// Maximum bytes of a question.
 pub const MAX_QUESTION: usize = 1 << 24;
-/// Bytes of a certificate.
+/// Maximum bytes of a certificate.
 pub const MAX_CERTIFICATE: usize = 1 << 28;
-/// Bytes of a word, of either.
+/// Maximum bytes of a word in either.
 const MAX_WORD: usize = 1000;
 /// Units of work for each byte of the question and of the certificate, and for any.
 const WORK: (usize, usize) = (64, 1 << 22);
 
-/// Or why something is not accepted; nothing that was read is in it, so that it can be shown on a terminal.
+/// Result, or the reason for rejection; the reason contains no input text, so that it can be shown on a terminal.
 type Result<T> = std::result::Result<T, &'static str>;
 
 fn ensure(holds: bool, reason: &'static str) -> Result<()> {
     if holds { Ok(()) } else { Err(reason) }
 }
 
-/// Checks a certificate against a question, and returns how many steps there are.
+/// Checks a certificate against a question, and returns the number of steps.
 ///
 /// # Errors
 ///
-/// Why it does not show that the question is unsatisfiable; this begins with `line N: ` if a step is wrong.
+/// The reason for rejection; it begins with `line N: ` if a step is wrong.
 pub fn accept(question: &[u8], certificate: &[u8]) -> std::result::Result<usize, String> {
     let ascii = |text, limit| std::str::from_utf8(text).ok().filter(|text| text.len() <= limit && text.is_ascii());
     let texts = (ascii(question, MAX_QUESTION), ascii(certificate, MAX_CERTIFICATE));

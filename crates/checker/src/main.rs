@@ -1,4 +1,4 @@
-//! `fairweir-checker QUESTION CERTIFICATE`: exit code 0: accepted, 1: rejected, 2: there is nothing to check.
+//! `fairweir-checker QUESTION CERTIFICATE`: exit code 0: accepted, 1: rejected, 2: nothing could be checked.
 
 use fairweir_checker::{MAX_CERTIFICATE, MAX_QUESTION, accept};
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Ok(Err(why)) => (format!("rejected: {why}\n"), 1),
         Err(error) => (format!("error: {error}; usage: fairweir-checker QUESTION CERTIFICATE\n"), 2),
     };
-    // A reader that closed the pipe does not want the words; the exit code has the verdict.
+    // If the reader closed the pipe, output is lost; the exit code has the verdict.
     let _ = if code == 2 { stderr().write_all(line.as_bytes()) } else { stdout().write_all(line.as_bytes()) };
     ExitCode::from(code)
 }

@@ -1,4 +1,4 @@
-//! Exact fractions (of machine words while they fit, of any length beyond), and what computing with them may cost.
+//! Exact fractions (machine words while they fit, of any length otherwise), with a limit on the work of computing.
 
 use crate::{MAX_WORD, Result, ensure};
 use num_integer::Integer;
@@ -9,16 +9,17 @@ use std::str::FromStr;
 
 /// Bits of the numerator and of the denominator of each number that is computed.
 const MAX_BITS: u64 = 4096;
-/// Units of work that an operation costs beside its bits.
+/// Cost of an operation in addition to its bits, units of work.
 const OPERATION: u64 = 32;
 
-/// Takes units of work from those that are left.
+/// Subtracts units of work from the remaining ones.
 pub(crate) fn spend(left: &mut u64, units: u64) -> Result<()> {
     *left = left.checked_sub(units).ok_or("more work than texts of this length may ask for")?;
     Ok(())
 }
 
-/// A fraction in lowest terms; `Big` only where it does not fit, so that equal numbers look the same.
+/// A fraction in lowest terms; `Big` only where it does not fit in `Small`, so that equal numbers are represented
+/// equally.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Number {
     Small(Ratio<i64>),
@@ -99,13 +100,13 @@ impl Number {
     }
 }
 
-/// Parses an integer other than 0, written as it is to be.
+/// Parses an integer other than 0 in canonical form.
 pub(crate) fn integer<T: FromStr>(word: &str) -> Option<T> {
     let digits = word.strip_prefix('-').unwrap_or(word);
     if digits.starts_with(['0', '+']) { None } else { word.parse().ok() }
 }
 
-/// Returns `a + f * b` if nothing on the way to it is too long; `num_rational`'s own checked sums take three times as long.
+/// Returns `a + f * b` if no intermediate value overflows; `num_rational`'s own checked sums take three times as long.
 fn plus_small(a: Ratio<i64>, f: Ratio<i64>, b: Ratio<i64>) -> Option<Ratio<i64>> {
     let (product, under) = (f.numer().checked_mul(*b.numer())?, f.denom().checked_mul(*b.denom())?);
     let over = a.numer().checked_mul(under)?.checked_add(product.checked_mul(*a.denom())?)?;

@@ -8,13 +8,13 @@ use Value::{Linear, Truth};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Brackets within brackets.
+/// Maximum nesting of parentheses.
 const MAX_DEPTH: usize = 200;
-/// What no question can give another meaning.
+/// Words that a question cannot redefine.
 const RESERVED: &str = "and or not xor distinct ite let true false as par exists forall match assert exit push pop echo reset \
                         Real Bool Int String BINARY DECIMAL HEXADECIMAL NUMERAL STRING";
 
-/// Cuts a question into clauses.
+/// Converts a question to clauses.
 pub(crate) fn read(text: &str, work: u64) -> Result<Cut> {
     let pieces = text.split_inclusive(['(', ')', ' ', '\n']);
     let tokens = pieces.flat_map(|piece| <[&str; 2]>::from(piece.split_at(piece.len() - 1)));
@@ -37,7 +37,7 @@ pub(crate) fn read(text: &str, work: u64) -> Result<Cut> {
     Ok(reader.cut)
 }
 
-/// A word of the language, or what a pair of brackets has in it.
+/// A word of the language, or a parenthesised list.
 enum Tree<'a> {
     Word(&'a str),
     List(Vec<Tree<'a>>),
@@ -49,7 +49,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Reads what is between brackets, or the whole text.
+/// Parses the content of parentheses, or the whole text.
 fn items<'a>(tokens: &mut impl Iterator<Item = &'a str>, depth: usize) -> Result<Vec<Tree<'a>>> {
     ensure(depth <= MAX_DEPTH, "brackets too deep")?;
     let mut found = Vec::new();

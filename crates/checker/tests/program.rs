@@ -1,5 +1,5 @@
-//! The library on what every checker must accept and reject, and the program's output and exit codes.
-//! The attack with a million forgeries, against the checker in Python too, is `python -m benches.forgery`.
+//! The library's verdicts on the shared test cases of all checkers, and the program's output and exit codes. The attack
+//! with a million forgeries, against the checker in Python too, is `python -m benches.forgery`.
 
 use fairweir_checker::{MAX_QUESTION, accept};
 use std::process::Command;
@@ -30,7 +30,7 @@ fn numbers_beyond_machine_words_are_exact() {
     assert_eq!(check(&question, PROOF), Ok(2));
     let question = format!("(assert (<= (* {large} x) 1))(assert (> (* {large} x) (- 1 (/ 1 {large}))))(check-sat)");
     assert!(check(&question, PROOF).is_err());
-    // The smallest machine word is one that its negation does not fit in.
+    // The negation of the smallest machine word overflows.
     let smallest = "9223372036854775808";
     let question = format!("(assert (<= x (- {smallest})))(assert (> x (- 1 {smallest})))(check-sat)");
     assert_eq!(check(&question, PROOF), Ok(2));
@@ -73,7 +73,7 @@ fn it_is_short_enough_to_be_read_in_one_sitting() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
     let text = files.collect::<Vec<_>>().join("\n");
-    // As `cat crates/checker/src/*.rs | grep -cvE '^\s*(//|$)'`; main.rs is among them, and there are no test modules.
+    // As `cat crates/checker/src/*.rs | grep -cvE '^\s*(//|$)'`; including main.rs; there are no test modules.
     let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
     assert!(!text.contains("cfg(test)") && !text.contains("/*") && !text.contains("include!"));
     let lines = text.lines().filter(is_code).count();

@@ -1,4 +1,4 @@
-//! Captures that come from elsewhere: containers with anything in them, segments in any order, logs.
+//! Captures from outside: containers with arbitrary content, segments in any order, logs.
 
 use arbitrary::{Arbitrary, Unstructured};
 use fairweir_beliefs::{FlowReport, Interval, report};
@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 /// A pcap's head: nanoseconds, IP without a link layer.
 const HEAD: [u8; 24] = [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 101, 0, 0, 0];
-/// Segments of a made-up capture at most.
+/// Maximum segments of a generated capture.
 const SEGMENTS: usize = 400;
 /// IPv4 and TCP without options, bytes.
 const HEADERS: u32 = 40;
@@ -15,8 +15,7 @@ const SACK: u32 = 12;
 
 /// Bytes as a capture of any kind: refused with a hint, or explained.
 ///
-/// # Panics
-/// If neither holds, or if what is believed contradicts itself.
+/// # Panics If neither holds, or if beliefs are inconsistent.
 pub fn explain(bytes: &[u8]) {
     match report(bytes, &mut |_| ControlFlow::Continue(())) {
         Err(e) => assert!(!e.to_string().is_empty() && !e.hint().is_empty()),
@@ -46,7 +45,7 @@ pub fn segments(bytes: &[u8]) {
     explain(&made);
 }
 
-/// What is believed has an order.
+/// Checks the order of the beliefs' bounds.
 fn consistent(flow: &FlowReport) {
     assert!(flow.lost_packets <= flow.packets);
     if let Some(belief) = &flow.cbr_delay {
@@ -69,10 +68,10 @@ fn ordered(range: Interval) {
 #[derive(Arbitrary, Debug)]
 struct Segment {
     is_data: bool,
-    /// The clock mostly goes on, ns.
+    /// Time since the previous segment, ns; the clock mostly advances.
     pause: u32,
     goes_back: Option<u16>,
-    /// In units of a segment, so that they meet.
+    /// In units of a segment, so that segments overlap.
     seq: u8,
     payload: u16,
     ack: u8,
@@ -83,7 +82,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// Appends it behind one at `before` ns, and gives its time.
+    /// Appends it after one at `before` ns, and returns its time.
     fn write(&self, before: u64, out: &mut Vec<u8>) -> u64 {
         let back = self.goes_back.map_or(0, |back| u64::from(back) << 10);
         let at = (before + u64::from(self.pause % 50_000_000)).saturating_sub(back);

@@ -1,4 +1,4 @@
-//! Packets that nobody sends, into the guard's table and policies; files that are no captures, into their reader.
+//! Arbitrary packets into the guard's table and policies; arbitrary files into the capture reader.
 
 use arbitrary::{Result, Unstructured};
 use fairweir_capture::Reader;
@@ -7,7 +7,7 @@ use fairweir_guard::{Direction, Feature, Flags, FlowKey, Limits, Packet, Promise
 use fairweir_units::{Bytes, Dur, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// What the guard's policies allow at least: two full segments on Ethernet.
+/// Minimum window of the guard's policies: two full segments on Ethernet.
 const LEAST_WINDOW: u64 = 2 * 1460;
 
 const POLICIES: [&str; 4] = [
@@ -17,7 +17,7 @@ const POLICIES: [&str; 4] = [
     "[[rledbat]]\n[[cap]]\ngroup = 'flow'\nrate = '900Tbps'\n",
 ];
 
-/// A model that knows nothing.
+/// A model that returns a constant.
 #[derive(Debug)]
 struct AllNear;
 
@@ -62,12 +62,12 @@ pub fn capture(bytes: &[u8]) {
     }
 }
 
-/// Packets, decisions and ACKs as `bytes` describe them: bounded memory, no value that is none, promises kept.
+/// Packets, decisions and ACKs derived from `bytes`: memory is bounded, values are valid, and windows never shrink.
 ///
 /// # Panics
 /// If one of these does not hold.
 pub fn guard(bytes: &[u8]) {
-    // What runs out of bytes has been looked at up to there.
+    // Ends when the bytes are used up; everything up to there was checked.
     let _ = watch(&mut Unstructured::new(bytes));
 }
 

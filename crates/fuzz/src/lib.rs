@@ -1,5 +1,6 @@
-//! Any bytes, into whatever reads text or packets or plays scenarios. Each function takes what a fuzzer makes up and panics if
-//! something does not hold; the tests beside them try a bounded number, the targets of `fuzz/` as many as are wanted.
+//! Arbitrary bytes into everything that parses text or packets or runs scenarios. Each function takes a fuzzer's input
+//! and panics if a property is violated; the tests next to them try a bounded number of inputs, the targets of `fuzz/`
+//! any number.
 
 mod explain;
 mod guard;

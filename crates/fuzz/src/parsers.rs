@@ -1,4 +1,4 @@
-//! What people write: quantities and traces.
+//! User input: quantities and traces.
 
 use fairweir_path::LinkConfig;
 use fairweir_path::link::TraceConfig;
@@ -46,7 +46,7 @@ pub fn trace(text: &str) {
     for i in 0..PACKETS {
         let left = link.depart(now, Bytes(40 + 97 * i));
         assert!(left >= now && left >= last, "packet {i} came at {now} and left at {left}, after one at {last}");
-        // Every third packet comes when the link has long been idle.
+        // Every third packet arrives when the link has long been idle.
         now = if i % 3 == 0 { left + Dur::from_secs(i) } else { now };
         last = left;
     }

@@ -1,4 +1,4 @@
-//! What scenarios are put together from, before their numbers are changed: one of each kind.
+//! Parts from which scenarios are composed before their numbers are changed: one of each kind.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! A scenario put together and bent by whatever bytes come: refused with a key, or played without a panic, and then
-//! packets are conserved and a second run gives the same.
+//! A scenario composed and perturbed by the input: either rejected with a key, or run without a panic; packets are then
+//! conserved and a second run is identical.
 
 use crate::parts;
 use arbitrary::{Result, Unstructured};
@@ -9,20 +9,19 @@ use std::ops::ControlFlow;
 
 const MS: u64 = 1_000_000;
 
-/// Looks at a run's progress before it is given up; there are 32,768 events between two.
+/// Progress callbacks until a run is abandoned; there are 32,768 events between two.
 const LOOKS: u32 = 2;
 
-/// Most packets of an initial window: all of it leaves in one event, which nothing can interrupt.
+/// Maximum initial window: all of it is sent in one event, which cannot be interrupted.
 const MAX_INITIAL_CWND: u64 = 1_000;
 
-/// Numbers at which things break.
+/// Boundary values.
 const EDGES: [u64; 14] =
     [0, 1, 2, 63, 64, 1500, 65_536, 1_000_000, 1_000_000_000, 1 << 31, 1 << 32, 1 << 53, u64::MAX / 2, u64::MAX];
 
-/// Plays what `bytes` describe.
+/// Runs the scenario described by `bytes`.
 ///
-/// # Panics
-/// If the simulator does, or what it gives cannot be.
+/// # Panics If the simulator does, or if its result is impossible.
 pub fn scenario(bytes: &[u8]) {
     if let Ok(document) = document(&mut Unstructured::new(bytes)) {
         play_text(&document.to_string());
@@ -55,7 +54,7 @@ impl Drop for ToldIfItPanics<'_> {
     }
 }
 
-/// The summary, or why there is none.
+/// Returns the summary, or the reason for the failure.
 fn play(config: &Config) -> std::result::Result<Summary, String> {
     let mut looks = 0;
     let build = |flow: &fairweir_sim::FlowSpec, start: &fairweir_cca::Start| {
@@ -72,7 +71,7 @@ fn play(config: &Config) -> std::result::Result<Summary, String> {
     }
 }
 
-/// What must hold of any run.
+/// Checks properties of every run.
 fn check(config: &Config, summary: &Summary) {
     for (flow, spec) in summary.flows.iter().zip(&config.flows) {
         let numbers = [flow.throughput_mbps, flow.goodput_mbps, flow.rtt_ms.mean, flow.qdelay_ms.mean];
@@ -84,7 +83,7 @@ fn check(config: &Config, summary: &Summary) {
     // Counted from the warm-up's end, packets may have been sent before it.
     if config.warmup == fairweir_units::Dur::ZERO {
         for flow in &summary.flows {
-            // What a timeout gives up may be delivered all the same.
+            // Packets declared lost by a timeout may still be delivered.
             assert!(flow.delivered_pkts <= flow.sent_pkts && flow.lost_pkts <= flow.sent_pkts, "{flow:?}");
         }
         let delivered: u64 = summary.flows.iter().map(|flow| flow.delivered_pkts).sum();
@@ -101,7 +100,7 @@ fn check(config: &Config, summary: &Summary) {
     }
 }
 
-/// A scenario of parts, some of whose numbers are then others.
+/// A scenario of parts, some of whose numbers are changed.
 fn document(u: &mut Unstructured<'_>) -> Result<Value> {
     let (links, queues, names) = (parts::links(), parts::queues(), names());
     let hops = u.int_in_range(1..=3usize)?;
@@ -158,7 +157,7 @@ fn elements(u: &mut Unstructured<'_>) -> Result<Vec<Value>> {
     (0..u.int_in_range(0..=2)?).map(|_| u.choose(&all).cloned()).collect()
 }
 
-/// Changes a number somewhere in `value`, or, rarely, what holds it.
+/// Changes a number somewhere in `value`, or, rarely, its container.
 fn bend(value: &mut Value, u: &mut Unstructured<'_>) -> Result<()> {
     match value {
         Value::Array(items) if !items.is_empty() => {
@@ -214,7 +213,7 @@ mod tests {
         }
     }
 
-    /// What once went wrong: `found` has the scenarios that a target printed.
+    /// Regressions: `found` has the scenarios that a target printed.
     #[test]
     fn what_was_found_plays() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/found");

@@ -14,14 +14,14 @@ const MAX_CWND_BYTES: f64 = (1u64 << 40) as f64;
 /// A pacing rate above this is taken for a mistake: 1 Pbit/s.
 const MAX_PACING_MBPS: f64 = 1e9;
 
-/// Where the exception behind a fault is kept until the run has ended.
+/// Holds the exception behind a fault until the run has ended.
 pub type Cause = Arc<Mutex<Option<PyErr>>>;
 
 /// A Python object as a controller. It is only called with the interpreter attached to this thread.
 #[derive(Debug)]
 pub struct PyController {
     object: Py<PyAny>,
-    /// Reused for every ACK; a controller that keeps it sees it change.
+    /// Reused for every ACK; a controller that stores it sees it change.
     ack: Py<Ack>,
     interests: Interests,
     has_on_recovered: bool,
@@ -32,7 +32,7 @@ pub struct PyController {
     cause: Cause,
 }
 
-/// What a decision attribute held, if it cannot be used.
+/// The value of a decision attribute that cannot be used.
 fn refuse(name: &str, value: &Bound<'_, PyAny>, why: &str) -> Fault {
     let repr = value.repr().map_or_else(|_| "?".to_owned(), |r| r.to_string());
     let shown: String = repr.chars().take(80).collect();
@@ -51,8 +51,7 @@ fn describe(py: Python<'_>, e: &PyErr) -> String {
 impl PyController {
     /// `class(start, **params)`.
     ///
-    /// # Errors
-    /// If the constructor raises, or leaves unusable decisions behind.
+    /// # Errors If the constructor raises, or sets invalid decisions.
     pub fn new(
         class: &Bound<'_, PyAny>,
         params: &Bound<'_, PyDict>,
@@ -100,13 +99,13 @@ impl PyController {
         }
     }
 
-    /// Ends the run: the transport asks for the fault of a controller that wants no window at all.
+    /// Ends the run: the transport calls `fault` on a controller whose window is 0.
     fn fail(&mut self, fault: Fault) {
         self.fault = Some(fault);
         self.cwnd = Bytes::ZERO;
     }
 
-    /// Ends the run with `e`, unless it is ending already.
+    /// Ends the run with `e`, unless it is already ending.
     fn raised(&mut self, py: Python<'_>, e: PyErr) {
         if self.fault.is_none() {
             let interrupted = e.is_instance_of::<PyKeyboardInterrupt>(py);
@@ -115,7 +114,7 @@ impl PyController {
         }
     }
 
-    /// Takes over `cwnd_bytes` and `pacing_rate_mbps` as the object has them now.
+    /// Reads `cwnd_bytes` and `pacing_rate_mbps` from the object.
     fn read_decisions(&mut self, py: Python<'_>) {
         if self.fault.is_some() {
             return;
@@ -123,7 +122,7 @@ impl PyController {
         let object = self.object.bind(py).clone();
         match Self::read_cwnd(&object).and_then(|cwnd| Ok((cwnd, Self::read_pacing(&object)?))) {
             Ok((cwnd, pacing_rate)) => {
-                // As in the kernel, a window is never below one packet.
+                // As in the kernel, a window is at least one packet.
                 self.cwnd = Bytes(cwnd.max(self.mss.0));
                 self.pacing_rate = pacing_rate;
             }

@@ -33,7 +33,7 @@ fn text<'py>(py: Python<'py>, s: &str) -> Bound<'py, PyAny> {
 /// `fairweir.errors.<class>` with the message, the key and the hint of `e`, and further `details`.
 fn raise_with_hint(py: Python<'_>, class: &str, e: &dyn Hint, details: &[(&str, &str)]) -> PyErr {
     let message = match e.key() {
-        // The scenario's reader knows the value by the last part of its key.
+        // The scenario's parser finds the value by the last part of its key.
         Some(key) => format!("{} {}", key.rsplit('.').next().unwrap_or(key), e.message()),
         None => e.message(),
     };
@@ -43,7 +43,7 @@ fn raise_with_hint(py: Python<'_>, class: &str, e: &dyn Hint, details: &[(&str, 
     raise(py, class, &message, &all)
 }
 
-/// A certificate, or its question, that is not accepted: the error of the checker in Python, which stands alone.
+/// A rejected certificate or question: the error of the checker in Python.
 pub fn from_rejected(py: Python<'_>, reason: &str) -> PyErr {
     let make = || {
         PyResult::Ok(PyErr::from_value(py.import("fairweir.formal.checker")?.call_method1("RejectedError", (reason,))?))
@@ -85,7 +85,7 @@ pub fn from_json(py: Python<'_>, e: &serde_json::Error) -> PyErr {
     raise(py, "ConfigError", &format!("configuration: {e}"), &[])
 }
 
-/// A question about reachable sets that is none.
+/// An invalid reachability query.
 pub fn from_question(py: Python<'_>, key: &str, reason: &str) -> PyErr {
     raise(py, "ConfigError", &format!("{key} {reason}"), &[("key", text(py, key))])
 }
@@ -96,7 +96,7 @@ pub fn from_controller(py: Python<'_>, e: &ControllerError) -> PyErr {
     raise(py, "ConfigError", &e.to_string(), &[("key", text(py, &e.key)), ("hint", text(py, &hint))])
 }
 
-/// A session of the game that cannot be played.
+/// An invalid session of the game.
 pub fn from_game_session(py: Python<'_>, key: &str, reason: &str) -> PyErr {
     raise(py, "ConfigError", &format!("{key}: {reason}"), &[("key", text(py, key))])
 }
@@ -111,7 +111,7 @@ pub fn from_capture(py: Python<'_>, e: &CaptureError, path: &str) -> PyErr {
     raise_with_hint(py, "ConfigError", e, &[("source", path)])
 }
 
-/// A place for a capture that is neither end of the path.
+/// An invalid capture position: neither end of the path.
 pub fn from_side(py: Python<'_>, side: &str) -> PyErr {
     let message = format!("a capture is taken at the sender or the receiver, not at `{side}`");
     let hint = "write \"sender\" or \"receiver\"";
@@ -130,13 +130,13 @@ pub fn from_output(py: Python<'_>, e: &std::io::Error, path: &str) -> PyErr {
     raise(py, "ConfigError", &format!("cannot be written: {e}"), &[("source", text(py, path))])
 }
 
-/// A file that holds no forest.
+/// A file without a forest.
 pub fn from_trees(py: Python<'_>, e: &TreesError) -> PyErr {
     let hint = "write one with `fairweir guard train`";
     raise(py, "ConfigError", &e.to_string(), &[("hint", text(py, hint))])
 }
 
-/// A run that did not end well. `cause` is the Python exception behind it, if there is one.
+/// A failed run. `cause` is the Python exception behind it, if any.
 pub fn from_sim(py: Python<'_>, e: &SimError, cause: Option<PyErr>) -> PyErr {
     let raised = match e {
         SimError::BadConfig(error) => raise_with_hint(py, "ConfigError", error, &[]),
@@ -156,7 +156,7 @@ pub fn from_sim(py: Python<'_>, e: &SimError, cause: Option<PyErr>) -> PyErr {
     raised
 }
 
-/// Is `e` a Ctrl-C?
+/// Whether `e` is a KeyboardInterrupt.
 pub fn is_interrupt(py: Python<'_>, e: &PyErr) -> bool {
     e.is_instance_of::<PyKeyboardInterrupt>(py)
 }

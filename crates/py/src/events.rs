@@ -4,12 +4,12 @@ use fairweir_cca as cca;
 use fairweir_units::Dur;
 use pyo3::prelude::*;
 
-/// ms, or None where there is no sample.
+/// Milliseconds, or None without a sample.
 fn ms(d: Option<Dur>) -> Option<f64> {
     d.map(Dur::as_millis_f64)
 }
 
-/// What a controller is told when its flow starts.
+/// Information for a controller when its flow starts.
 #[pyclass(frozen, module = "fairweir")]
 #[derive(Debug)]
 pub struct Start(pub cca::Start);
@@ -34,7 +34,7 @@ impl Start {
     }
 }
 
-/// Declares an event class: its own fields, then what every event knows (time, the transport's books).
+/// Declares an event class: its own fields, followed by those common to all events (time, the transport's state).
 macro_rules! event {
     ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? }
      $(|$this:ident| { $($getter:ident: $result:ty => $value:expr),* $(,)? })?) => {
@@ -116,7 +116,7 @@ event! {
 }
 
 event! {
-    /// A packet left the sender.
+    /// A packet was sent.
     Sent { seq: u64, is_retransmit: bool }
     |this| {
         seq: u64 => this.seq,
@@ -134,7 +134,7 @@ pub struct LostPacket {
 }
 
 impl Ack {
-    /// An object to be filled.
+    /// Creates an empty object to be filled.
     pub fn empty(sender: &cca::Sender) -> Ack {
         Ack {
             now_ns: 0,
@@ -150,7 +150,7 @@ impl Ack {
         }
     }
 
-    /// Takes over what `ack` says.
+    /// Copies the fields of `ack`.
     pub fn fill(&mut self, ack: &cca::Ack<'_>, now_ns: u64) {
         self.now_ns = now_ns;
         self.sender.clone_from(ack.sender);

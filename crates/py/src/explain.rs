@@ -7,7 +7,7 @@ use fairweir_capture::CaptureError;
 use pyo3::prelude::*;
 use std::fs::File;
 
-/// What the capture at `path` lets one believe of its flows' paths, as JSON.
+/// Returns the beliefs about the paths of a capture's flows, as JSON.
 ///
 /// `on_progress` is called now and then with the number of frames read. Other Python threads go on meanwhile.
 #[pyfunction]

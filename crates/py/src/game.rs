@@ -14,7 +14,7 @@ pub fn game_bounds(py: Python<'_>, windows: &str, model: &str, exact: bool) -> P
     if exact { each(py, windows, model, exact_bounds) } else { each(py, windows, model, fast_bounds) }
 }
 
-/// What to believe of each window's link: never null.
+/// Returns the belief about each window's link; never null.
 #[pyfunction]
 #[pyo3(signature = (windows, model="{}"))]
 pub fn game_believe(py: Python<'_>, windows: &str, model: &str) -> PyResult<String> {

@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A query that was read.
+/// A parsed query.
 #[pyclass(frozen)]
 pub struct GameQuery(Arc<Query>);
 
@@ -163,7 +163,7 @@ pub fn game_values<'py>(
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads.clamp(1, 64)).map(|_| scope.spawn(work)).collect();
             for worker in workers {
-                // A panic of the search is a bug and goes on here.
+                // A panic of the search is a bug and is propagated.
                 for (i, values) in worker.join().unwrap_or_else(|e| std::panic::resume_unwind(e)) {
                     all[i] = values;
                 }
@@ -176,7 +176,7 @@ pub fn game_values<'py>(
     PyBytes::new(py, &bytes)
 }
 
-/// What the search decides in a state: the index of the template; `None` where no link explains the state.
+/// Returns the search's decision in a state: the index of the template; `None` if no link explains the state.
 #[pyfunction]
 pub fn game_decide(py: Python<'_>, query: &GameQuery, state: &GameState) -> Option<usize> {
     py.detach(|| state.0.search(&query.0).map(|mut search| search.decide().template))
@@ -198,7 +198,7 @@ pub fn game_explain(
     text.map_err(|e| crate::error::from_json(py, &e))
 }
 
-/// Plays a session (JSON) and gives its summary (JSON) and, if asked for, its rows as lists.
+/// Runs a session (JSON) and returns its summary (JSON) and, if requested, its rows as lists.
 #[pyfunction]
 #[pyo3(signature = (query, session, policy=None, *, rows=false))]
 pub fn game_play<'py>(

@@ -1,4 +1,4 @@
-//! The receiver's side: features, examples to learn from, what a forest says of rows.
+//! The receiver's side: features, training examples, predictions of a forest.
 
 use crate::error;
 use crate::run::{play_observed, raw, table};
@@ -24,9 +24,9 @@ pub fn guard_features() -> Vec<String> {
     catalogue().iter().map(ToString::to_string).collect()
 }
 
-/// Plays a configuration (JSON) and gives examples of what its receiver sees, as raw columns: `values` (all features of
-/// row after row, NaN where unknown), `flow`, `t_ns`, `mbps`, `active` (flows). One arrival in `one_in` from `from_ns` on is
-/// an example. With a `forest` (JSON) a flow policy holds the flows meanwhile.
+/// Runs a configuration (JSON) and returns training examples from its receiver's view, as raw columns: `values` (all
+/// features of row after row, NaN where unknown), `flow`, `t_ns`, `mbps`, `active` (flows). One arrival in `one_in`
+/// from `from_ns` on is an example. With a `forest` (JSON) a flow policy limits the flows.
 #[pyfunction]
 #[pyo3(signature = (config, from_ns, one_in, seed, *, forest=None))]
 pub fn guard_lessons<'py>(

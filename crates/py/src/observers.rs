@@ -1,4 +1,4 @@
-//! Who watches a run for Python: the record of packets, a capture.
+//! Observers of a run for Python: the record of packets, a capture.
 
 use fairweir_capture::{Segment, Writer};
 use fairweir_sim::{Config, Observer, PacketEvent, PacketLog};
@@ -25,7 +25,7 @@ impl Taker for Pcap {
     }
 }
 
-/// All that watch one run.
+/// All observers of one run.
 pub struct Observers {
     /// The record of packets.
     pub log: Option<PacketLog>,
@@ -33,7 +33,7 @@ pub struct Observers {
 }
 
 impl Observers {
-    /// A record of packets, or nobody yet.
+    /// Creates observers with a record of packets, or none.
     pub fn with_log(log: Option<PacketLog>) -> Observers {
         Observers { log, capture: None }
     }
@@ -45,7 +45,7 @@ impl Observers {
         Ok(())
     }
 
-    /// Does anybody watch?
+    /// Whether there is no observer.
     pub fn is_empty(&self) -> bool {
         self.log.is_none() && self.capture.is_none()
     }

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 /// Borders of the cells' odds and of their `N_T`, and the rank of each cell as native u32.
 type Cells<'py> = (Vec<f64>, Vec<f64>, Bound<'py, PyBytes>);
 
-/// Answers a question (JSON) about FRCC's main update: the answer as JSON and its cells, or why there is none.
+/// Answers a question (JSON) about FRCC's main update: the answer as JSON and its cells, or an error.
 ///
 /// `on_progress` is called now and then with the number of cells settled. Other Python threads go on meanwhile.
 #[pyfunction]

@@ -11,13 +11,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::net::Ipv4Addr;
 
-/// The name of the classifier that knows the link's rate and the number of flows.
+/// Name of the classifier that knows the link's rate and the number of flows.
 const FAIR_SHARE: &str = "fair-share";
 
-/// Runs a configuration (JSON) with a receiver that obeys `policies` (TOML); `senders` has the IPv4 address that each
-/// flow's data come from, or none for a flow whose receiver has no guard.
-/// `fair_share` in bytes per second is what the classifier of that name takes the link for; any other model is `forest`
-/// (JSON). Gives the summary as JSON.
+/// Runs a configuration (JSON) with a receiver that applies `policies` (TOML); `senders` has the source IPv4 address of
+/// each flow's data, or none for a flow whose receiver has no guard. `fair_share` in bytes per second is the link rate
+/// for the classifier of that name; any other model is `forest` (JSON). Returns the summary as JSON.
 #[pyfunction]
 #[pyo3(signature = (config, policies, senders, fair_share=None, forest=None))]
 pub fn run_guarded(
@@ -45,7 +44,7 @@ pub fn run_guarded(
     serde_json::to_string(&summary).map_err(|e| error::from_json(py, &e))
 }
 
-/// The policies of a file, with what tells the flow policy's classes.
+/// Returns the policies of a file, with the flow policy's classifier.
 pub(crate) fn policies_of(toml: &str, fair_share: Option<u64>, forest: Option<&str>) -> Result<Policies, String> {
     let config = PolicyConfig::from_toml(toml).map_err(|e| e.to_string())?;
     let model = config.flow.as_ref().map(|flow| flow.model.as_str());

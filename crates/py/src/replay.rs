@@ -14,13 +14,15 @@ use std::fs::File;
 use std::io::BufReader;
 use std::net::IpAddr;
 
-/// Packets between two tellings.
+/// Packets between two progress reports.
 const TELL_EVERY: u64 = 1 << 16;
 
-/// What a guard with `policies` (TOML) would have made of the capture at `path`, as JSON: `flows`, `managed`, `capture`.
+/// Returns the decisions that a guard with `policies` (TOML) would take for the capture at `path`, as JSON: `flows`,
+/// `managed`, `capture`.
 ///
-/// `managed` are the hosts that it guards; none: the one that most payload comes to. `forest` is the flow policy's
-/// model (JSON). `on_progress` is called now and then with the number of frames read; without `managed` the file is read twice.
+/// `managed` are the guarded hosts; by default the host that receives the most payload. `forest` is the flow policy's
+/// model (JSON). `on_progress` is called periodically with the number of frames read; without `managed` the file is
+/// read twice.
 #[pyfunction]
 #[pyo3(signature = (path, policies, managed, *, forest=None, on_progress=None))]
 pub fn replay_guarded(
@@ -56,7 +58,7 @@ fn busiest_receiver(path: &str, watch: &mut Watch) -> Result<Option<IpAddr>, Cap
     Ok(bytes.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(address, _)| address))
 }
 
-/// Reads until the end, or until the watch says stop.
+/// Reads until the end, or until `watch` stops it.
 fn read(
     path: &str,
     watch: &mut Watch,

@@ -1,4 +1,4 @@
-//! Running a scenario, and what there is to run.
+//! Runs scenarios, and lists what can be run.
 
 use crate::controller::{Cause, PyController};
 use crate::error;
@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How often a run looks for Ctrl-C and reports progress, wall time: well under what a person notices.
+/// Interval at which a run checks for Ctrl-C and reports progress, wall time: below human perception.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
 /// Raw columns by name of two tables: of flows and of links, or of packets and of ACKs.
@@ -30,10 +30,10 @@ pub fn algorithms() -> Vec<(&'static str, &'static str, String)> {
 
 /// Runs a configuration (JSON); `classes` are the Python controllers by the name that flows use.
 ///
-/// Gives the summary as JSON and, if the configuration asks for it, the time series as two tables of raw columns; with
-/// `most_packets` also a record of every data packet and ACK, unless there are more data packets than that. `capture` is where a
-/// pcap file goes, and whether it is taken with the data's sender or with the receiver.
-/// Without Python controllers other Python threads go on meanwhile.
+/// Returns the summary as JSON and, if the configuration requests it, the time series as two tables of raw columns;
+/// with `most_packets` also a record of every data packet and ACK, unless there are more data packets than that.
+/// `capture` is the path of a pcap file, and whether it is taken at the sender or the receiver. Without Python
+/// controllers other Python threads keep running.
 #[pyfunction]
 #[pyo3(signature = (config, classes=None, on_progress=None, most_packets=None, capture=None))]
 pub fn run<'py>(
@@ -75,7 +75,7 @@ pub fn run<'py>(
     Ok((summary, series, packets))
 }
 
-/// One that may change threads is one that need not.
+/// Drops the `Send` bound.
 fn plain<'a>(observer: Option<&'a mut (dyn Observer + Send + 'a)>) -> Option<&'a mut (dyn Observer + 'a)> {
     match observer {
         Some(observer) => Some(observer),
@@ -94,7 +94,7 @@ pub(crate) fn play_observed(
     judge(py, result, &cause)
 }
 
-/// An error as Python knows it: what a controller raised comes first.
+/// Converts an error for Python: a controller's exception takes precedence.
 fn judge(py: Python<'_>, result: Result<Outcome, SimError>, cause: &Cause) -> PyResult<Outcome> {
     result.map_err(|e| {
         let cause = cause.lock().unwrap_or_else(|p| p.into_inner()).take();

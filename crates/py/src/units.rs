@@ -38,7 +38,8 @@ pub fn parse_size(py: Python<'_>, text: &str) -> PyResult<(&'static str, f64)> {
     })
 }
 
-/// "1.5bdp" to bytes, where packets have `packet_bytes` and the bandwidth-delay product is `bdp_bytes`; None: no limit.
+/// "1.5bdp" to bytes, where packets have `packet_bytes` and the bandwidth-delay product is `bdp_bytes`; None if
+/// unlimited.
 #[pyfunction]
 pub fn resolve_size(py: Python<'_>, text: &str, packet_bytes: u64, bdp_bytes: u64) -> PyResult<Option<u64>> {
     let size: Size = parsed(py, text)?;

@@ -1,21 +1,21 @@
-//! Python beside long work: progress, and Ctrl-C.
+//! Progress reports and Ctrl-C during long work.
 
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 
-/// Tells a callback how far work is, and asks whether it shall go on.
+/// Reports progress to a callback, and checks whether to continue.
 pub struct Watch {
     callback: Option<Py<PyAny>>,
     cause: Option<PyErr>,
 }
 
 impl Watch {
-    /// With a Python callable of one number, or nobody to tell.
+    /// With a Python callable of one number, or without.
     pub fn new(callback: Option<Py<PyAny>>) -> Watch {
         Watch { callback, cause: None }
     }
 
-    /// So much is done; `Break` if the callback raised or a signal came.
+    /// Reports progress; returns `Break` if the callback raised or a signal came.
     pub fn tell(&mut self, done: u64) -> ControlFlow<()> {
         let checked = Python::attach(|py| {
             py.check_signals()?;
@@ -30,10 +30,9 @@ impl Watch {
         }
     }
 
-    /// Why the work was to stop.
+    /// Returns the reason why the work was stopped, if it was.
     ///
-    /// # Errors
-    /// If it was.
+    /// # Errors If it was stopped.
     pub fn finish(self) -> PyResult<()> {
         self.cause.map_or(Ok(()), Err)
     }

@@ -1,4 +1,4 @@
-//! What the theorem assumes: the rule's constants and how far measurements may err.
+//! Assumptions of the theorem: the rule's constants and the bounds on measurement errors.
 
 use crate::exact::Ratio;
 use crate::interval::Interval;
@@ -12,25 +12,25 @@ use serde::{Deserialize, Serialize};
 pub struct Assumptions {
     /// Size of a probe: it delays by `gamma D` if `N_T` and `N_C` agree.
     pub gamma: Ratio,
-    /// Least cwnd' / cwnd of a round (1 / delta_L).
+    /// Minimum cwnd' / cwnd of a round (1 / delta_L).
     pub slowest: Ratio,
     /// Greatest cwnd' / cwnd of a round (delta_H).
     pub fastest: Ratio,
-    /// `N_T` is measured too low by this much at most, though never below 0.
+    /// `N_T` is under-estimated by at most this, though never below 0.
     pub nt_under: Ratio,
-    /// `N_T` is measured too high by this much at most (Delta_R / (2 theta)).
+    /// `N_T` is over-estimated by at most this (Delta_R / (2 theta)).
     pub nt_over: Ratio,
-    /// Least of measured over true rate (1 / gamma_R).
+    /// Minimum of measured over true rate (1 / gamma_R).
     pub rate_under: Ratio,
     /// Greatest of measured over true rate.
     pub rate_over: Ratio,
-    /// The excess delay errs by this much at most, in units of D, either way (Delta_R / D).
+    /// Maximum error of the excess delay in either direction, in units of D (Delta_R / D).
     pub excess: Ratio,
 }
 
 impl Assumptions {
-    /// The thesis' constants: gamma = 4, cwnd moves by 0.8 to 1.3 a round, theta >= Delta_R, D >= Delta_R, and rates are
-    /// measured too low by a factor of 2 at most, never too high.
+    /// The thesis' constants: gamma = 4, cwnd changes by a factor of 0.8 to 1.3 per round, theta >= Delta_R, D >=
+    /// Delta_R, and rates are under-estimated by at most a factor of 2, never over-estimated.
     pub const THESIS: Self = Self {
         gamma: Ratio::new(4, 1),
         slowest: Ratio::new(4, 5),
@@ -59,15 +59,15 @@ impl Assumptions {
 /// The assumptions' numbers, enclosed.
 #[derive(Debug, Clone, Copy)]
 pub struct Enclosed {
-    /// Least cwnd' / cwnd.
+    /// Minimum cwnd' / cwnd.
     pub slowest: Interval,
-    /// Greatest cwnd' / cwnd.
+    /// Maximum cwnd' / cwnd.
     pub fastest: Interval,
     /// Greatest under-estimate of `N_T`.
     pub nt_under: Interval,
     /// Greatest over-estimate of `N_T`.
     pub nt_over: Interval,
-    /// Least of measured over true rate.
+    /// Minimum of measured over true rate.
     pub rate_under: Interval,
     /// Greatest of measured over true rate.
     pub rate_over: Interval,

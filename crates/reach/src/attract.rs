@@ -5,24 +5,24 @@ use crate::map::{Extent, Map};
 use std::ops::ControlFlow;
 use thiserror::Error;
 
-/// Rank of a cell that has none.
+/// Rank of a cell without rank.
 pub const UNRANKED: u32 = u32::MAX;
 
 /// The attractor, and how all other cells lead to it.
 #[derive(Debug, Clone)]
 pub struct Attraction {
-    /// By cell. 0: in the attractor, whose cells lead to cells of the attractor only. Otherwise all cells of the region
-    /// that this one leads to have a lower rank. [`UNRANKED`]: neither in the region nor in the attractor.
+    /// By cell. 0: in the attractor, whose cells lead only to cells of the attractor. Otherwise all successors in the
+    /// region have a lower rank. [`UNRANKED`]: neither in the region nor in the attractor.
     pub rank: Vec<u32>,
 }
 
-/// Why no attractor was found.
+/// Reasons why no attractor was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NoAttraction {
     /// A cycle leads to states outside all cells.
     #[error("the attractor reaches beyond the cells")]
     Unbounded {
-        /// From here.
+        /// A cell of the path.
         cell: usize,
     },
     /// The caller asked to stop.
@@ -30,20 +30,20 @@ pub enum NoAttraction {
     Interrupted,
 }
 
-/// Called now and then with the number of cells settled; breaks off the search if it says so.
+/// Called periodically with the number of settled cells; can interrupt the search.
 pub type OnProgress<'a> = &'a mut dyn FnMut(usize) -> ControlFlow<()>;
 
-/// The least attractor of runs that stay in `region`.
+/// The minimum attractor of runs that stay in `region`.
 ///
-/// A cell is ranked once all cells it leads to are. If none can be, every cell left leads to another one left: following
-/// these finds a cycle, which any attractor must contain, with all that it leads to. So the attractor grows by cycles
-/// and what follows from them, and is the least union of cells that attracts the whole region.
+/// A cell is ranked once all its successors are. If no cell can be, every remaining cell leads to another remaining
+/// one: following these finds a cycle, which any attractor must contain, with everything reachable from it. So the
+/// attractor grows by cycles and their successors, and is the minimum union of cells that attracts the whole region.
 ///
-/// A cell left waits for one cell that keeps it from being ranked, and is looked at again when that one is settled.
+/// A remaining cell waits for one unranked successor, and is visited again when that one is settled.
 ///
 /// # Errors
 ///
-/// [`NoAttraction`]; in particular if what follows from a cycle is not covered by cells.
+/// [`NoAttraction`]; in particular if the successors of a cycle are not covered by cells.
 pub fn attract<M: Map>(map: &M, region: &Bits, on_progress: OnProgress<'_>) -> Result<Attraction, NoAttraction> {
     let mut search = Search::new(map.count(), region);
     let mut stuck = 0;
@@ -58,7 +58,7 @@ pub fn attract<M: Map>(map: &M, region: &Bits, on_progress: OnProgress<'_>) -> R
 }
 
 impl Attraction {
-    /// Is this what it says, for runs in `region`? Looks at every cell once more, apart from the search.
+    /// Checks the attractor for runs in `region`: visits every cell once more, independently of the search.
     pub fn holds<M: Map>(&self, map: &M, region: &Bits) -> bool {
         (0..map.count()).all(|cell| {
             let own = self.rank[cell];
@@ -83,10 +83,10 @@ impl Attraction {
 }
 
 struct Search {
-    /// In the region, not yet settled.
+    /// Cells of the region not yet settled.
     open: Bits,
     rank: Vec<u32>,
-    /// An open cell that this one leads to.
+    /// An open successor of the cell.
     blocker: Vec<u32>,
     /// Cells that wait for this one: a linked list.
     first_waiting: Vec<u32>,
@@ -95,7 +95,7 @@ struct Search {
     settled: usize,
 }
 
-/// How many cells are settled between two calls of `on_progress`.
+/// Number of settled cells between two calls of `on_progress`.
 const PROGRESS_EVERY: usize = 1 << 12;
 
 impl Search {
@@ -120,7 +120,7 @@ impl Search {
             }
             let mut blocker = None;
             let mut highest = 0;
-            // What lies beyond all cells is not in the region: no run goes there.
+            // The space outside all cells is not in the region: no run goes there.
             let _: Extent = map.image(cell, &mut |run| {
                 blocker = self.open.first(run.clone());
                 if blocker.is_none() {
@@ -165,7 +165,7 @@ impl Search {
         slow
     }
 
-    /// Makes `start` and all that it leads to part of the attractor.
+    /// Adds `start` and everything reachable from it to the attractor.
     fn absorb<M: Map>(&mut self, map: &M, start: usize) -> Result<(), NoAttraction> {
         self.open.clear(start);
         self.settle(start, 0);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     impl Graph {
-        /// What `from` leads to in one step or more.
+        /// Cells reachable from `from` in one step or more.
         fn after(&self, from: usize) -> Bits {
             let mut seen = Bits::empty(self.count());
             let mut todo = vec![from];
@@ -240,7 +240,7 @@ mod tests {
         vec(vec(0..12_usize, 1..4), 12).prop_map(Graph)
     }
 
-    /// Mostly downhill, so that there is something to rank.
+    /// Mostly descending edges, so that there are cells to rank.
     fn hill() -> impl Strategy<Value = Graph> {
         graph().prop_map(|Graph(arrows)| {
             let downhill = |(cell, next): (usize, Vec<usize>)| next.into_iter().map(|n| n % cell.max(1)).collect();

@@ -1,4 +1,4 @@
-//! A line cut into cells.
+//! A line divided into cells.
 
 use crate::interval::Interval;
 use crate::map::Extent;
@@ -11,7 +11,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Cells between given borders.
+    /// An axis with the given cell borders.
     ///
     /// # Panics
     ///
@@ -21,7 +21,7 @@ impl Axis {
         Self { borders }
     }
 
-    /// From 1 up and down by factors `1 + step` until `limit` is passed on both sides; 1 is the middle of a cell.
+    /// From 1 in both directions by factors `1 + step` until `limit` is passed; 1 is the middle of a cell.
     pub fn odds(step: f64, limit: f64) -> Self {
         let mut above = vec![1.0 + step / 2.0];
         while let Some(last) = above.last().filter(|x| **x < limit) {
@@ -31,7 +31,7 @@ impl Axis {
         Self::new(below.chain(above.iter().copied()).collect())
     }
 
-    /// From `lo` in steps of `step` times what `scale` says, until `hi` is passed.
+    /// From `lo` in increments `step`, scaled, until `hi` is passed.
     pub fn graded(lo: f64, hi: f64, step: impl Fn(f64) -> f64) -> Self {
         let mut borders = vec![lo];
         while let Some(last) = borders.last().filter(|x| **x < hi) {
@@ -50,7 +50,7 @@ impl Axis {
         self.borders.len() - 1
     }
 
-    /// An axis has cells.
+    /// Always false: an axis has cells.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -60,7 +60,7 @@ impl Axis {
         Interval { lo: self.borders[k], hi: self.borders[k + 1] }
     }
 
-    /// All of the line that is cut.
+    /// The whole range.
     pub fn span(&self) -> Interval {
         Interval { lo: self.borders[0], hi: self.borders[self.len()] }
     }

@@ -10,7 +10,7 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// No number.
+    /// The empty set.
     pub fn empty(limit: usize) -> Self {
         Self { words: vec![0; limit.div_ceil(64)], limit }
     }
@@ -31,24 +31,24 @@ impl Bits {
         self
     }
 
-    /// Is `i` in the set?
+    /// Whether `i` is in the set.
     pub fn get(&self, i: usize) -> bool {
         self.words[i / 64] >> (i % 64) & 1 == 1
     }
 
-    /// Puts `i` in.
+    /// Adds `i`.
     pub fn set(&mut self, i: usize) {
         self.words[i / 64] |= 1 << (i % 64);
     }
 
-    /// Takes `i` out; was it in?
+    /// Removes `i`; returns whether it was in the set.
     pub fn clear(&mut self, i: usize) -> bool {
         let was_in = self.get(i);
         self.words[i / 64] &= !(1 << (i % 64));
         was_in
     }
 
-    /// The least member of a range.
+    /// The minimum member within a range.
     pub fn first(&self, range: Range<usize>) -> Option<usize> {
         let mut i = range.start;
         while i < range.end {

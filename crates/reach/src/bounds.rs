@@ -1,4 +1,4 @@
-//! Where every run ends up in a bounded number of rounds: the part of the proof without cells.
+//! Bounds that every run reaches in a bounded number of rounds: the part of the proof without cells.
 //!
 //! Time is in rounds, cwnd in C theta, `R` is R / theta, and `W = R + N_T` is the sum of cwnd. `u` and `o` bound how much
 //! `N_T` is under- and over-estimated, `c` is excess / gamma, `h` rates' measured over true, `s` cwnd' / cwnd.
@@ -37,18 +37,18 @@ pub struct Bounds {
     pub cwnd_floor: f64,
 }
 
-/// Why there are none.
+/// Reasons why there are no bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Unbounded {
-    /// Jitter alone looks like a flow.
+    /// Jitter alone is indistinguishable from a flow.
     #[error("N_T may be over-estimated by a whole flow or more (theta <= Delta_R / 2): no floor of N_T")]
     NoFloor,
-    /// The probe drowns in the jitter.
+    /// Jitter hides the probe.
     #[error(
         "the error of the excess delay is as large as a probe's effect (gamma D <= Delta_R): a small flow need not grow"
     )]
     NoPersistence,
-    /// Clamps which let small flows win more than large ones lose.
+    /// Clamps with which small flows gain more than large ones lose.
     #[error("no ceiling of N_T was found up to {searched}")]
     NoCeiling {
         /// `N_T`.
@@ -56,7 +56,7 @@ pub enum Unbounded {
     },
 }
 
-/// Share of a probe's signal that persistence keeps in hand; any positive number does.
+/// Margin of a probe's signal reserved for persistence; any positive number suffices.
 const MARGIN: f64 = 1.0 / 64.0;
 
 impl Bounds {
@@ -100,7 +100,7 @@ fn cwnd_floor(assumed: &Enclosed, floor: f64, rtprop: Interval) -> Result<f64, U
     Ok((assumed.slowest * signal / assumed.rate_over * least).lo)
 }
 
-/// The least `N_T` of a search from which the sum of cwnd falls.
+/// The minimum `N_T` of a search from which the sum of cwnd falls.
 fn peak(assumed: &Enclosed, schedule: Schedule, flows: usize, rtprop: Interval) -> Result<f64, Unbounded> {
     let limit = 64.0 * (flows as f64 + rtprop.hi);
     let mut nt = 1.0;
@@ -120,7 +120,7 @@ fn sum_falls(assumed: &Enclosed, schedule: Schedule, flows: usize, rtprop: Inter
     }
     (0..16).any(|k| {
         let target = assumed.slowest + (ONE - assumed.slowest) * Interval::point(f64::from(k) / 16.0);
-        // s* < 1, so N* falls in R
+        // s* < 1, so N* decreases in R
         let count = target * (Interval::point(rtprop.hi) + t) - Interval::point(rtprop.hi);
         if count.lo <= 1.0 {
             return false;

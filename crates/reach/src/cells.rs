@@ -10,13 +10,13 @@ use std::ops::Range;
 /// Cells are numbered row by row, a row being a cell of `N_T`; inside a row the last odds run fastest.
 #[derive(Debug, Clone)]
 pub struct Cells<const M: usize> {
-    /// Of each of the M ratios.
+    /// Axis of each of the M ratios.
     pub odds: Axis,
     /// Of `N_T`.
     pub nt: Axis,
 }
 
-/// One cell.
+/// A cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell<const M: usize> {
     /// Rates of flows 1 to M over the last flow's.
@@ -47,7 +47,7 @@ impl<const M: usize> Cells<M> {
         Cell { odds, nt: self.nt.cell(number / self.row_len()) }
     }
 
-    /// Cells of a row whose odds are in the given ranges, as runs of numbers, until `accept` refuses one.
+    /// Cells of a row whose odds are in the given ranges, as runs of numbers, until `accept` returns false.
     pub fn runs(&self, row: usize, odds: &[Range<usize>; M], accept: &mut dyn FnMut(Range<usize>) -> bool) -> bool {
         let last = &odds[M - 1];
         if odds.iter().any(|range| range.is_empty()) {
@@ -59,7 +59,7 @@ impl<const M: usize> Cells<M> {
             if !accept(line + last.start..line + last.end) {
                 return false;
             }
-            // the next line: as a counter whose digits are the odds but the last
+            // the next line: a counter whose digits are all odds except the last
             let Some(digit) = (0..M - 1).rev().find(|i| at[*i] + 1 < odds[*i].end) else { return true };
             at[digit] += 1;
             for i in digit + 1..M - 1 {

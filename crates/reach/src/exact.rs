@@ -15,7 +15,7 @@ pub struct Ratio {
     den: i64,
 }
 
-/// A text that is no such ratio.
+/// A text that is not such a ratio.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("not a ratio of whole numbers below 2^53, such as `4/5`: `{0}`")]
 pub struct NotARatio(String);
@@ -33,7 +33,7 @@ impl Ratio {
         Self { num, den }
     }
 
-    /// The interval around this number, ends one rounding apart at most on either side.
+    /// An interval around this number, at most one rounding wide on either side.
     pub fn interval(self) -> Interval {
         if self.den == 1 {
             return Interval::point(self.num as f64);
@@ -116,7 +116,7 @@ mod tests {
     fn intervals_enclose() {
         assert_eq!(Ratio::new(3, 1).interval(), Interval::point(3.0));
         let fifth = Ratio::new(4, 5).interval();
-        // 5 x stays on its side of 4 as long as it is not rounded: both ends are within 2^-50 of 4/5
+        // 5 x is rounded, so compare with a tolerance: both ends are within 2^-50 of 4/5
         assert!(fifth.lo < 0.8 + 1e-15 && fifth.hi > 0.8 - 1e-15 && fifth.lo < fifth.hi);
     }
 }

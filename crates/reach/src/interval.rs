@@ -1,6 +1,6 @@
-//! Intervals of reals whose ends are rounded outward: what they enclose is proved, whatever the rounding.
+//! Intervals of reals with outward-rounded ends: enclosures hold whatever the rounding.
 //!
-//! IEEE 754 demands that `+ - * /` round to a nearest number, so the exact result lies between the neighbours of the
+//! IEEE 754 requires `+ - * /` to round to a nearest number, so the exact result lies between the neighbours of the
 //! rounded one. No other function of the platform is used.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -8,9 +8,9 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 /// All reals between two numbers, both included.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The least member.
+    /// The lower end.
     pub lo: f64,
-    /// The greatest member.
+    /// The upper end.
     pub hi: f64,
 }
 
@@ -25,17 +25,17 @@ impl Interval {
         Self { lo, hi }
     }
 
-    /// The one number `x`.
+    /// The single number `x`.
     pub const fn point(x: f64) -> Self {
         Self { lo: x, hi: x }
     }
 
-    /// The least interval of ours around both.
+    /// The smallest interval that contains both.
     pub fn hull(self, other: Self) -> Self {
         Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
-    /// What both have in common.
+    /// The intersection.
     pub fn meet(self, other: Self) -> Option<Self> {
         let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
         (lo <= hi).then_some(Self { lo, hi })
@@ -51,14 +51,14 @@ impl Interval {
         Self { lo: self.lo.min(other.lo), hi: self.hi.min(other.hi) }
     }
 
-    /// What is left of a sum of intervals without one of its terms, `term`.
+    /// The rest of a sum of intervals after removing one of its terms, `term`.
     ///
     /// Not `self - term`, which would count the term's width twice.
     pub fn without(self, term: Self) -> Self {
         outward(self.lo - term.lo, self.hi - term.hi)
     }
 
-    /// Is `x` a member?
+    /// Whether `x` is a member.
     pub fn contains(self, x: f64) -> bool {
         self.lo <= x && x <= self.hi
     }
@@ -104,7 +104,7 @@ impl Div for Interval {
 
     /// # Panics
     ///
-    /// If the divisor is not positive: nothing here divides by a quantity that may be zero.
+    /// If the divisor is not positive; no caller divides by a quantity that may be zero.
     fn div(self, other: Self) -> Self {
         assert!(other.lo > 0.0, "divisor must be positive: {} to {}", other.lo, other.hi);
         let lo = if self.lo >= 0.0 { self.lo / other.hi } else { self.lo / other.lo };

@@ -1,10 +1,10 @@
 //! Reachable sets of FRCC's main cwnd update under jitter.
 //!
-//! The claim and how it is proved are in `docs/formal/frcc-main.md`. In short: n flows share a link, an adversary errs
-//! in their measurements within bounds ([`Assumptions`]), and each flow's cwnd follows Algorithm 2 of the thesis with
-//! the main update. [`bounds`] argues by hand that every run ends up in a bounded region. The region is cut into
-//! [`cells`]; [`map`] encloses where a round takes each cell, in outward-rounded [`interval`] arithmetic; [`attract`]
-//! finds the least set of cells where all runs end, with a rank for every other cell, which proves that they do.
+//! The claim and its proof are in `docs/formal/frcc-main.md`. In short: n flows share a link, an adversary chooses
+//! measurement errors within bounds ([`Assumptions`]), and each flow's cwnd follows Algorithm 2 of the thesis with the
+//! main update. [`bounds`] derives by hand that every run reaches a bounded region. The region is divided into
+//! [`cells`]; [`map`] encloses the image of each cell after a round, in outward-rounded [`interval`] arithmetic;
+//! [`attract`] finds the minimum set of cells that all runs reach, with a rank for every other cell as proof.
 #![forbid(unsafe_code)]
 
 pub mod assumptions;

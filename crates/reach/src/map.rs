@@ -1,4 +1,4 @@
-//! Where a round takes a cell.
+//! Images of cells after a round.
 
 use crate::assumptions::Enclosed;
 use crate::cells::{Cell, Cells};
@@ -12,11 +12,11 @@ pub trait Map {
     /// Number of cells.
     fn count(&self) -> usize;
 
-    /// Hands over runs of cells that cover the image of `cell`, as far as cells reach, until `accept` gives false.
+    /// Passes runs of cells that cover the image of `cell` to `accept`, until it returns false.
     fn image(&self, cell: usize, accept: &mut dyn FnMut(Range<usize>) -> bool) -> Extent;
 }
 
-/// Does the whole image lie in cells?
+/// Whether the whole image lies in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// Yes, or `accept` ended the search.
@@ -36,7 +36,7 @@ pub struct Synchronous<const M: usize> {
     pub rtprop: Interval,
 }
 
-/// A flow's part in a round.
+/// A flow's contribution to a round.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
     share: Interval,
@@ -50,12 +50,12 @@ impl Part {
         Self { share, step, gain: share * step.change }
     }
 
-    /// What `N_T` gains by this flow.
+    /// Change of `N_T` by this flow.
     pub(crate) fn gain(&self) -> Interval {
         self.gain
     }
 
-    /// What `N_T` gains by this flow while its factor is in `factor`.
+    /// Change of `N_T` by this flow while its factor is in `factor`.
     fn gain_by(&self, factor: Interval, rtt: Interval) -> Interval {
         let change = (factor - Interval::point(1.0)) * rtt;
         (self.share * change).meet(self.gain).unwrap_or(self.gain)
@@ -69,7 +69,7 @@ impl Part {
 }
 
 impl<const M: usize> Synchronous<M> {
-    /// Parts of `factor` about as wide as a cell; with two flows there is but one ratio, and no need.
+    /// Parts of `factor` about as wide as a cell; not needed for two flows, which have one ratio.
     fn slices(&self, factor: Interval) -> impl Iterator<Item = Interval> + use<M> {
         let first = self.cells.odds.cell(self.cells.odds.len() / 2);
         let width = (first.hi - first.lo) * factor.lo;
@@ -95,8 +95,8 @@ impl<const M: usize> Map for Synchronous<M> {
         let gains = first.iter().fold(Interval::point(0.0), |sum, part| sum + part.gain);
         let rtt = self.rtprop + nt;
         let (rows, mut extent) = self.cells.nt.cover(nt + (gains + last.gain));
-        // The adversary cannot bring N_T to one end and every ratio to another at once: look at each row apart, and at
-        // each part of what the last flow, to which all ratios refer, may do.
+        // The adversary cannot bring N_T to one end and every ratio to another at once: examine each row separately,
+        // and each part of the range of the last flow, to which all ratios refer.
         for row in rows {
             let target = self.cells.nt.cell(row) - nt;
             let Some(last_factor) = last.factor(target - gains, rtt) else { continue };
@@ -114,7 +114,7 @@ impl<const M: usize> Map for Synchronous<M> {
                     ranges[i] = range;
                     extent = extent.and(part_extent);
                 }
-                // a range is empty if a flow cannot take part
+                // a range is empty if a flow cannot contribute
                 if !self.cells.runs(row, &ranges, accept) {
                     return Extent::Inside;
                 }
@@ -125,7 +125,7 @@ impl<const M: usize> Map for Synchronous<M> {
 }
 
 impl Extent {
-    /// Beyond if either is.
+    /// `Beyond` if either is.
     pub fn and(self, other: Self) -> Self {
         if self == Self::Inside { other } else { self }
     }

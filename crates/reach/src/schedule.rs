@@ -1,4 +1,4 @@
-//! Who updates when.
+//! Schedules of updates.
 
 use serde::{Deserialize, Serialize};
 

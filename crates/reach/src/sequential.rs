@@ -9,8 +9,8 @@ use std::ops::Range;
 
 /// One update at a time; each flow updates once a round, the adversary picks who is next.
 ///
-/// A state also says which flows have yet to update in the round, so cells come in one copy for each such set but the
-/// empty one: copy `k` has the flows whose bits are set in `k + 1`. The last copy is the start of a round.
+/// A state also contains which flows have yet to update in the round, so there is one copy of the cells for each such
+/// nonempty set: copy `k` has the flows whose bits are set in `k + 1`. The last copy is the start of a round.
 #[derive(Debug, Clone)]
 pub struct Sequential<const M: usize> {
     /// The states.

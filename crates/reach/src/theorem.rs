@@ -14,13 +14,13 @@ use crate::sequential::Sequential;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Which ratio of rates do `flows` flows keep in the long run, whatever the adversary does?
+/// The question: which ratio of rates do `flows` flows maintain in the long run against any adversary?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// Constants and errors.
     pub assumptions: Assumptions,
-    /// Who updates when.
+    /// Schedule of updates.
     pub schedule: Schedule,
     /// 2 or 3.
     pub flows: usize,
@@ -32,26 +32,26 @@ pub struct Question {
     pub nt_step: Ratio,
 }
 
-/// What is proved.
+/// The proved bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// From some round on, no flow has more than this many times another's rate.
+    /// From some round on, every rate is at most this many times any other.
     pub worst_ratio: f64,
-    /// The same by hand: for any number of flows, without cells.
+    /// The same derived by hand: for any number of flows, without cells.
     pub hand_worst_ratio: f64,
-    /// From some round on, `N_T` is at least and at most this much.
+    /// From some round on, `N_T` is within these bounds.
     pub nt: (f64, f64),
-    /// From some round on, every flow's cwnd is at least this, in C theta (by hand).
+    /// From some round on, every flow's cwnd is at least this, in C theta (derived by hand).
     pub cwnd_floor: f64,
-    /// So many rounds (updates, if flows update one after another) lead from the bounds by hand into the attractor.
+    /// Number of rounds (updates, if flows update one after another) from the bounds by hand to the attractor.
     pub rounds: u32,
-    /// Cells of the region that the bounds by hand leave.
+    /// Cells of the region within the bounds by hand.
     pub region_cells: usize,
     /// Cells of the attractor.
     pub attractor_cells: usize,
 }
 
-/// What anyone needs to check an answer cell by cell.
+/// Data needed to check an answer cell by cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
     /// Borders of the cells' odds.
@@ -62,21 +62,21 @@ pub struct Certificate {
     pub rank: Vec<u32>,
 }
 
-/// Why a question has no answer.
+/// Reasons why a question has no answer.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum Refusal {
-    /// The question is not one.
+    /// Invalid question.
     #[error("{key} {reason}")]
     BadQuestion {
         /// Field of the question.
         key: &'static str,
-        /// Value and what was expected.
+        /// The value and what was expected.
         reason: String,
     },
-    /// A lemma by hand needs more.
+    /// A lemma by hand requires more.
     #[error(transparent)]
     Unbounded(#[from] Unbounded),
-    /// The search found none.
+    /// The search found no attractor.
     #[error(transparent)]
     NoAttraction(#[from] NoAttraction),
 }
@@ -182,7 +182,7 @@ impl Question {
     }
 }
 
-/// Cells with a state in which every flow has its least cwnd.
+/// Cells with a state in which every flow has at least the minimum cwnd.
 fn region<const M: usize>(count: usize, cells: &Cells<M>, bounds: &Bounds, rtprop: Interval) -> Bits {
     let mut region = Bits::empty(count);
     for number in 0..cells.count() {

@@ -1,4 +1,4 @@
-//! What the main update does to one flow's cwnd in a round, over all choices of the adversary.
+//! Effect of the main update on one flow's cwnd in a round, over all choices of the adversary.
 //!
 //! A flow holds the share `f` of the link, the queueing delay is `N_T` (in theta), and the adversary picks the flow's
 //! estimates (thesis D.3.4.1): `T = N^_T`, `h = r^/r`, and the excess delay's error `e` in units of D. Then
@@ -8,14 +8,14 @@
 //! s    = (R + N^_C) / (R + T), kept in [slowest, fastest];  fastest if T = 0    (line 7, the kernel's clamps)
 //! ```
 //!
-//! with R in units of theta. Where the extremes of `s` lie, for a fixed share:
+//! with R in units of theta. Extremes of `s`, for a fixed share:
 //!
-//! - `s` decreases in `x`, so its maximum has the least `h` and `e`. There `T / x` decreases in `T` if it is finite, and
-//!   so does `s`: the maximum has the least `T`.
+//! - `s` decreases in `x`, so its maximum is at the minimum `h` and `e`. There `T / x` decreases in `T` if it is
+//!   finite, and so does `s`: the maximum is at the minimum `T`.
 //! - The minimum has the greatest `h` and `e`. With those `T / x` increases in `T`. Until it passes 1, at the *dip*
 //!   `T (1 - h f) = e / gamma`, `s = (R + 1) / (R + T)` decreases. Beyond, `R + T / x` is concave and positive and
 //!   `R + T` affine, so `s` is quasi-concave. The minimum is thus at the dip or at an end.
-//! - The minimum over shares has the greatest share, the maximum the least.
+//! - The minimum over shares is at the maximum share, and vice versa.
 
 use crate::assumptions::Enclosed;
 use crate::interval::Interval;
@@ -27,13 +27,13 @@ const ONE: Interval = Interval::point(1.0);
 pub struct Step {
     /// cwnd' / cwnd.
     pub factor: Interval,
-    /// `(R + N_T) (factor - 1)`: what `N_T` would gain if all flows moved alike.
+    /// `(R + N_T) (factor - 1)`: the change of `N_T` if all flows changed by this factor.
     pub change: Interval,
     /// The clamp that every factor is at, whatever the adversary does.
     pub pinned: Option<Clamp>,
 }
 
-/// Which limit of cwnd' / cwnd.
+/// A limit of cwnd' / cwnd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clamp {
     /// The lower.
@@ -49,7 +49,7 @@ struct End {
     change: f64,
 }
 
-/// All steps of a flow whose share is in `f`, while `N_T` is in `nt`, positive, and R/theta in `rtprop`.
+/// All possible steps of a flow with share in `f`, `N_T` in `nt`, positive, and R/theta in `rtprop`.
 pub fn step(assumed: &Enclosed, f: Interval, nt: Interval, rtprop: Interval) -> Step {
     let Enclosed { slowest, fastest, .. } = *assumed;
     let least = (slowest - ONE) * (rtprop + nt);
@@ -69,7 +69,7 @@ pub fn step(assumed: &Enclosed, f: Interval, nt: Interval, rtprop: Interval) -> 
     }
 }
 
-/// None if `N^_C` may be infinite.
+/// `None` if `N^_C` may be infinite.
 fn upper_end(assumed: &Enclosed, f: f64, nt: f64, rtprop: Interval) -> Option<End> {
     let t = (Interval::point(nt) - assumed.nt_under).lo;
     if t <= 0.0 {
@@ -144,7 +144,7 @@ mod tests {
         ((rtprop + count) / (rtprop + t)).clamp(0.8, 1.3)
     }
 
-    /// Estimates of `N_T` from the least to the greatest.
+    /// Estimates of `N_T` from the minimum to the maximum.
     fn estimates(nt: f64) -> impl Iterator<Item = f64> {
         (0..=1000).map(move |k| (nt - 0.25 + 0.75 * f64::from(k) / 1000.0).max(0.0))
     }
@@ -166,7 +166,7 @@ mod tests {
             let found = step(&TWO_SIDED.enclosed(), Interval::point(f), Interval::point(nt), Interval::point(rtprop));
             let (lo, hi) = extremes(f, nt, rtprop);
             prop_assert!(found.factor.lo <= lo + 1e-12 && hi - 1e-12 <= found.factor.hi);
-            // and no more than that; the search's estimates lie a thousandth apart
+            // and no wider than that; the search's estimates have steps of a thousandth
             prop_assert!(found.factor.lo >= lo - 2e-3 && found.factor.hi <= hi + 1e-9, "{found:?} {lo} {hi}");
             let change = |s: f64| (rtprop + nt) * (s - 1.0);
             prop_assert!(found.change.lo <= change(lo) + 1e-9 && change(hi) - 1e-9 <= found.change.hi);

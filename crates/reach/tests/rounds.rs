@@ -102,7 +102,7 @@ proptest! {
         prop_assert!(is_covered(&cells, &map, (left - 1) * cells.count() + from, copy, &cwnd));
     }
 
-    /// The lemmas by hand: from any start, runs come to the bounds and keep them.
+    /// The lemmas by hand: from any start, runs reach the bounds and stay within them.
     #[test]
     fn runs_come_to_the_bounds_and_stay(
         start in prop::collection::vec(0.001..50.0_f64, 2..5),
@@ -112,7 +112,7 @@ proptest! {
         let schedule = if is_sequential { Schedule::Sequential } else { Schedule::Synchronous };
         let bounds = Bounds::new(&ASSUMED.enclosed(), schedule, start.len(), Interval::point(RTPROP)).expect("bounds");
         let mut cwnd = start;
-        // 0.001 grows by more than 1.06 a round until it is past the floor; so does a sum too small
+        // 0.001 grows by more than 1.06 per round until it is above the floor; so does a sum that is too small
         for round in 0..400 {
             let mut sum: f64 = cwnd.iter().sum();
             for (w, choice) in cwnd.iter_mut().zip(&choices[round % choices.len()]) {

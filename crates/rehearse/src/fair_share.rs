@@ -1,5 +1,5 @@
-//! A classifier that need not guess: it knows the link's rate and how many flows there are (CMU-CS-24-129, equation 1).
-//! What FlowPolicy does with it is the most that its training could give.
+//! A classifier with perfect information: the link's rate and the number of flows (CMU-CS-24-129, equation 1).
+//! FlowPolicy with it is an upper bound for any training.
 
 use fairweir_guard::Feature;
 use fairweir_guard::policy::{Class, Classify};
@@ -8,7 +8,7 @@ use fairweir_units::Rate;
 /// Compares each flow's throughput over 8 minimum RTTs with rate / flows.
 #[derive(Clone, Copy, Debug)]
 pub struct FairShare {
-    /// The bottleneck's.
+    /// Rate of the bottleneck.
     pub rate: Rate,
 }
 

@@ -1,5 +1,5 @@
-//! The window that a host advertises by itself: Linux's receive autotuning, `tcp_rcv_space_adjust`: twice what arrived in
-//! an RTT and 16 segments, growing only, up to the limit of `tcp_rmem`.
+//! The window that a host advertises without a guard: Linux's receive autotuning, `tcp_rcv_space_adjust`, twice the
+//! data of an RTT plus 16 segments, never shrinking, up to the limit of `tcp_rmem`.
 
 use fairweir_guard::RttMeter;
 use fairweir_tap::EPOCH;
@@ -7,13 +7,13 @@ use fairweir_units::Time;
 
 /// Bytes that Linux advertises first.
 const FIRST: u64 = 64 << 10;
-/// What a `tcp_rmem` of 32 MiB leaves for data.
+/// Data bytes for a `tcp_rmem` of 32 MiB.
 const MOST: u64 = 16 << 20;
 /// The window scale of a `tcp_rmem` of 32 MiB: units of 1 KiB.
 pub(crate) const WSCALE: u8 = 10;
 const SPARE_SEGMENTS: u64 = 16;
 
-/// One connection's.
+/// State of one connection.
 #[derive(Debug)]
 pub(crate) struct HostWindow {
     bytes: u64,

@@ -1,8 +1,8 @@
-//! What a receiver could have known of its flows, beside what it could not: examples to learn from.
+//! Training examples: features that a receiver can observe, with labels that it cannot.
 //!
-//! **Source**: CMU-CS-24-129 §5.1, §5.2 and A.3: a flow's throughput over 8 minimum RTTs, and how many flows had any in that
-//! time. With the link's rate B and N flows the share is B/N, as the report has it; its prototype takes what arrives for B,
-//! which tells nobody that a link is idle.
+//! **Source**: CMU-CS-24-129 §5.1, §5.2 and A.3: a flow's throughput over 8 minimum RTTs, and how many flows had any in
+//! that time. With the link's rate B and N flows the share is B/N, as the report has it; its prototype uses the arrival
+//! rate as B, which hides that a link is idle.
 
 use crate::packet::guard_packet;
 use crate::receiver::Receiver;
@@ -20,25 +20,25 @@ use std::ops::ControlFlow;
 /// The window of a label, minimum RTTs.
 const WINDOW: u64 = 8;
 
-/// Which arrivals become examples.
+/// Selection of arrivals that become examples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// None before this time of the run.
+    /// No examples before this time of the run.
     pub from: Time,
-    /// One in so many of those after it, at random.
+    /// One in this many later arrivals, at random.
     pub one_in: u32,
-    /// Of the choice.
+    /// Seed of the selection.
     pub seed: u64,
 }
 
-/// Examples: a row each.
+/// Examples, one per row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
     /// The values of all features in the catalogue's order, row after row; NaN where unknown.
     pub values: Vec<f64>,
     /// Index of the flow in the scenario.
     pub flow: Vec<u32>,
-    /// When, ns since the start of the run.
+    /// Time, ns since the start of the run.
     pub t_ns: Vec<u64>,
     /// The flow's throughput, Mbit/s of IP packets.
     pub mbps: Vec<f64>,
@@ -46,7 +46,7 @@ pub struct Rows {
     pub active: Vec<u32>,
 }
 
-/// A flow's arrivals within the longest window, each with the bytes before it.
+/// A flow's arrivals within the maximum window, each with the bytes before it.
 #[derive(Debug, Default)]
 struct History {
     arrivals: VecDeque<(Time, u64)>,
@@ -67,12 +67,12 @@ impl History {
     }
 }
 
-/// Whose packets are seen.
+/// Observed packets.
 #[derive(Debug)]
 enum Parties {
     /// A simulation's: one receiver, a sender a flow.
     Simulated,
-    /// A capture's: a receiver a flow.
+    /// Those of a capture: one receiver per flow.
     Captured(Vec<IpAddr>),
 }
 
@@ -84,7 +84,7 @@ impl Parties {
         }
     }
 
-    /// The flow whose data `segment` has.
+    /// The flow to whose data `segment` belongs.
     fn flow(&self, segment: &Segment) -> Option<usize> {
         match self {
             Parties::Simulated if segment.dst.address == receiver_address() => flow_of(segment.src.address),
@@ -94,7 +94,7 @@ impl Parties {
     }
 }
 
-/// Keeps examples of a run's flows as their receiver sees them.
+/// Records examples of a run's flows from their receiver's view.
 #[derive(Debug)]
 pub struct Lessons {
     sampling: Sampling,
@@ -110,15 +110,15 @@ pub struct Lessons {
 }
 
 impl Lessons {
-    /// An observer of a run of `config` that keeps examples.
+    /// Creates an observer of a run of `config` that records examples.
     pub fn watch(config: &Config, sampling: Sampling) -> Wire<Lessons> {
         let mss = (config.packet.0 as u32).saturating_sub(HEADERS);
         let lessons = Lessons::new(Parties::Simulated, config.flows.len(), mss, sampling);
         Wire::new(config, Side::Receiver, Lessons { start: Some(EPOCH), ..lessons })
     }
 
-    /// A reader of a capture, from the side of `receivers`, one a flow; full segments have `mss` bytes, and time begins
-    /// with the first of them.
+    /// Creates a reader of a capture, from the side of `receivers`, one per flow; full segments have `mss` bytes, and
+    /// time starts with the first segment.
     pub fn of_capture(receivers: Vec<IpAddr>, mss: u32, sampling: Sampling) -> Lessons {
         let flows = receivers.len();
         Lessons::new(Parties::Captured(receivers), flows, mss, sampling)
@@ -142,7 +142,7 @@ impl Lessons {
         }
     }
 
-    /// The examples.
+    /// Returns the examples.
     pub fn rows(self) -> Rows {
         self.rows
     }
@@ -158,7 +158,7 @@ impl Lessons {
         }
     }
 
-    /// Keeps an example of `now`, `at` after the start, whose label is of the time since `window` ago.
+    /// Records an example of `now`, `at` after the start, whose label covers the time since `window` ago.
     fn keep(&mut self, id: FlowId, flow: usize, at: Dur, now: Time, window: Dur) {
         let from = back(now, window);
         let is_young = self.table.get(id).is_none_or(|flow| back(now, flow.monitor().age()) > from);
@@ -196,9 +196,9 @@ impl Taker for Lessons {
 /// Examples of flows that a guard holds.
 #[derive(Debug)]
 pub struct HeldLessons {
-    /// Who holds them.
+    /// Applies the policies.
     pub receiver: Receiver,
-    /// Who keeps the examples.
+    /// Records the examples.
     pub lessons: Wire<Lessons>,
 }
 

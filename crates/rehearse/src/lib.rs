@@ -1,8 +1,7 @@
-//! The guard in the simulator: [`Receiver`] lets policies set the windows that its ACKs carry, [`FairShare`] knows what a
-//! classifier would have to learn, [`Lessons`] keeps rows of features with the truth that a receiver cannot know,
-//! [`Replay`] shows policies a capture.
+//! The guard in the simulator: [`Receiver`] lets policies set the windows in its ACKs, [`FairShare`] is a classifier
+//! with perfect information, [`Lessons`] records features with true labels, [`Replay`] applies policies to a capture.
 //!
-//! [`guard_packet`] is the door from any [`fairweir_capture::Segment`] to the receiver's side.
+//! [`guard_packet`] converts any [`fairweir_capture::Segment`] for the receiver's side.
 #![forbid(unsafe_code)]
 
 mod fair_share;

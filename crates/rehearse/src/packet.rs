@@ -1,11 +1,11 @@
-//! From a captured segment to what the receiver's side learns of a packet.
+//! Converts a captured segment to the receiver's view of a packet.
 
 use fairweir_capture::Segment;
 use fairweir_guard::{Direction, Flags, FlowKey, Packet, Timestamps};
 use std::net::{IpAddr, SocketAddr};
 
-/// `segment` as a managed host's guard sees it; `None` if neither end is managed. `is_managed` tells which addresses are;
-/// `mss` is the payload of a full segment, bytes: super-packets count as so many.
+/// `segment` as seen by a managed host's guard; `None` if neither end is managed. `is_managed` says which addresses
+/// are; `mss` is the payload of a full segment, bytes: a super-packet counts as several.
 pub fn guard_packet(segment: &Segment, is_managed: impl Fn(IpAddr) -> bool, mss: u32) -> Option<Packet> {
     let end = |endpoint: fairweir_capture::Endpoint| SocketAddr::new(endpoint.address, endpoint.port);
     let (direction, local, remote) = if is_managed(segment.dst.address) {

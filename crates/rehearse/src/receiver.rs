@@ -1,4 +1,4 @@
-//! A receiver whose policies set the windows that its ACKs carry.
+//! A receiver whose policies set the windows in its ACKs.
 
 use crate::host_window::{HostWindow, WSCALE};
 use crate::packet::guard_packet;
@@ -11,7 +11,7 @@ use fairweir_units::Time;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Flows are told apart by port: those of one sender are one service.
+/// Flows differ by port: those of one sender form one service.
 const FIRST_PORT: u16 = 10_000;
 
 /// Watches a run and governs the windows of its flows.
@@ -35,7 +35,7 @@ struct Flow {
     guard: Option<Guarded>,
 }
 
-/// What the guard does to a flow that it sees.
+/// The guard's state for a flow.
 #[derive(Debug)]
 struct Guarded {
     promise: Promise,
@@ -65,12 +65,12 @@ impl Flow {
 }
 
 impl Receiver {
-    /// For a run of `config`; `senders` has who sends each flow, none where the flow's receiver has no guard: its host
-    /// chooses the window, and nothing of it is seen.
+    /// Creates the receiver for a run of `config`; `senders` has the sender of each flow, none where the flow's
+    /// receiver has no guard: its host then chooses the window.
     ///
     /// # Panics
     ///
-    /// If there are not as many senders as flows.
+    /// # Panics If there are not as many senders as flows.
     pub fn new(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) -> Receiver {
         assert_eq!(senders.len(), config.flows.len(), "a sender a flow");
         let flows = config.flows.iter().zip(FIRST_PORT..).zip(senders);
@@ -86,7 +86,7 @@ impl Receiver {
         }
     }
 
-    /// Decisions so far, one a flow and 100 ms.
+    /// Returns the number of decisions so far, one per flow and 100 ms.
     pub fn decisions(&self) -> u64 {
         self.decisions
     }
@@ -110,7 +110,7 @@ impl Observer for Receiver {
         let mss = flow.dialogue.payload();
         let Some(segment) = flow.dialogue.observe(event) else { return };
         let Some(timestamps) = segment.options.timestamps else { return };
-        // A delayed ACK is told after later data; the interface's clock does not go back.
+        // Delayed ACKs are reported after later data; the interface's clock never goes back.
         self.now = self.now.max(segment.time);
         if let Some(guard) = &mut flow.guard {
             let packet = guard_packet(segment, |address| address == self.address, mss);

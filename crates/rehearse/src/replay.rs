@@ -1,4 +1,4 @@
-//! What a guard would have made of a capture: the same table and policies, and nobody who obeys.
+//! Replays a capture: the guard's table and policies compute decisions that have no effect.
 
 use crate::packet::guard_packet;
 use fairweir_capture::Segment;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Payload of a full segment on Ethernet, with timestamps: super-packets count as so many.
+/// Payload of a full segment on Ethernet, with timestamps; super-packets count as several.
 const MSS: u32 = 1448;
 
 /// Watches a capture as the guard of `managed` hosts.
@@ -25,7 +25,7 @@ pub struct Replay {
     ended: Vec<FlowReport>,
 }
 
-/// What is remembered of a flow that lives.
+/// State of a live flow.
 #[derive(Debug)]
 struct Notes {
     key: FlowKey,
@@ -35,7 +35,7 @@ struct Notes {
     seen: Seen,
 }
 
-/// What a flow's monitor said last.
+/// The last values of a flow's monitor.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     at: Time,
@@ -60,12 +60,12 @@ impl Seen {
     }
 }
 
-/// A change of mind.
+/// A changed decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// Seconds since the capture's first packet.
     pub t_s: f64,
-    /// Most bytes that the sender may have in flight; none if the host's own window stays.
+    /// Maximum bytes that the sender may have in flight; `None` if the host's own window stays.
     pub window_bytes: Option<u64>,
     /// The rate behind it, Mbit/s.
     pub target_mbps: Option<f64>,
@@ -73,22 +73,22 @@ pub struct Change {
     pub why: String,
 }
 
-/// What would have become of one flow.
+/// The decisions for one flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowReport {
-    /// The service that it counts to.
+    /// The service to which it belongs.
     pub service: String,
-    /// Who sends the data.
+    /// Source of the data.
     pub remote: String,
     /// The managed end.
     pub local: String,
-    /// When its data came, seconds since the capture's first packet.
+    /// Time of its first data, seconds since the capture's first packet.
     pub first_s: f64,
-    /// And when the last did.
+    /// Time of its last data.
     pub last_s: f64,
     /// Payload.
     pub bytes: u64,
-    /// Payload over its life, Mbit/s.
+    /// Payload divided by its duration, Mbit/s.
     pub mbps: f64,
     /// Segments.
     pub lost_pkts: u64,
@@ -96,9 +96,9 @@ pub struct FlowReport {
     pub rtt_ms: Option<f64>,
     /// Least.
     pub min_rtt_ms: Option<f64>,
-    /// For so long its window would have been the guard's.
+    /// Time during which the guard would have set its window, s.
     pub held_s: f64,
-    /// The least window that it would have been given.
+    /// Minimum window that the guard would have set.
     pub least_window_bytes: Option<u64>,
     /// Kinds of decision, each with the time from which it held and its latest values.
     pub history: Vec<Change>,
@@ -120,7 +120,7 @@ impl Replay {
         }
     }
 
-    /// A packet passes.
+    /// Processes a packet.
     pub fn take(&mut self, segment: &Segment) {
         let managed = &self.managed;
         let Some(packet) = guard_packet(segment, |address| managed.contains(&address), MSS) else { return };
@@ -151,7 +151,7 @@ impl Replay {
     }
 
     fn end(&mut self, id: FlowId) {
-        // One that sent no data had nothing to be held back.
+        // A flow that sent no data could not have been limited.
         if let Some(notes) = self.notes.remove(&id).filter(|notes| notes.seen.payload > 0) {
             let service = self.group.service(&notes.key, &Labels::default()).to_string();
             self.ended.push(notes.report(service, self.start.unwrap_or_default()));
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// What the host answers to `segment`.
+    /// The host's response to `segment`.
     fn answer(segment: &Segment, seq: u32, flags: fairweir_capture::Flags) -> Segment {
         let ends = u32::from(segment.flags.syn) + u32::from(segment.flags.fin);
         Segment {
@@ -267,7 +267,7 @@ mod tests {
             exchange(segment(20 * u64::from(i), 1001 + 1000 * i, 1000, none), 1, none);
         }
         exchange(segment(200, 11_001, 0, fin), 1, fin);
-        // Then its last segments come again and again.
+        // Then its last segments are retransmitted repeatedly.
         for ms in [400, 1500, 3000, 4500] {
             exchange(segment(ms, 10_001, 1000, none), 2, none);
             exchange(segment(ms + 100, 11_001, 0, fin), 2, none);

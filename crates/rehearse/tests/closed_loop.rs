@@ -130,13 +130,13 @@ fn a_flow_whose_receiver_has_no_guard_is_neither_held_nor_seen() {
     assert!(rates.iter().all(|rate| *rate < 6.0), "{rates:?}");
     let (rates, utilization, one) = play([senders[0], None]);
     assert!(rates[0] < 6.0 && rates[1] > 40.0, "{rates:?}");
-    // The window that a host chooses by itself holds nobody back.
+    // A host's own window does not limit the flow.
     assert!(utilization > 0.99, "{utilization}");
     let (_, _, none) = play([None, None]);
     assert!(both / 2 - 10 <= one && one <= both / 2 + 10 && none == 0, "{both} {one} {none}");
 }
 
-/// Counts what arrives in each 100 ms.
+/// Counts arrivals in each 100 ms.
 struct Metered {
     receiver: Receiver,
     packets: Vec<u64>,
@@ -157,8 +157,8 @@ impl Observer for Metered {
     }
 }
 
-/// What arrives in each 100 ms of a minute, Mbit/s, under a cap of 10; flow 0 never stops, the others come on together for
-/// 3 s of every 10.
+/// Arrivals in each 100 ms of a minute, Mbit/s, under a cap of 10; flow 0 never stops, the others are active together
+/// for 3 s of every 10.
 fn woken(others: usize) -> Vec<f64> {
     let link = Link { mbps: 200, rtt_ms: 40, queue_pkts: 1000 };
     let (mut config, senders) = scenario(&link, &vec![("cubic", 1, 0); 1 + others]);
@@ -180,12 +180,12 @@ fn idle_flows_leave_the_cap_to_others_and_do_not_break_it_by_waking_up() {
     for others in [1, 8] {
         let rates = woken(others);
         let mean = |from: usize, to: usize| rates[from..to].iter().sum::<f64>() / (to - from) as f64;
-        // Off from 4 to 11, 14 to 21 s: idle a second later, and the one that sends has all of it.
+        // Off from 4 to 11, 14 to 21 s: idle a second later, and the remaining sender gets all of it.
         for from in [60, 160, 260, 360, 460] {
             let alone = mean(from, from + 45);
             assert!((alone / 10.0 - 1.0).abs() < 0.1, "{others} others idle: {alone} of 10 Mbit/s at {from}");
         }
-        // On: the targets of all are twice the cap at most, until the next decision.
+        // On: the targets add up to at most twice the cap, until the next decision.
         for from in [210, 310, 410, 510] {
             let most = rates[from..from + 30].iter().copied().fold(0.0, f64::max);
             let (at_once, all) = (mean(from, from + 5), mean(from, from + 30));

@@ -1,4 +1,4 @@
-//! What the receiver's side learns of simulated flows.
+//! The receiver's view of simulated flows.
 
 use fairweir_capture::Segment;
 use fairweir_guard::policy::{Class, Classify, Config as Policy, FlowConfig, Policies};
@@ -66,7 +66,7 @@ fn lessons(config: &Config) -> Rows {
     wire.finish().rows()
 }
 
-/// The mean throughput that a flow's examples know of.
+/// Mean throughput in a flow's examples.
 fn mean_mbps(rows: &Rows, flow: u32) -> f64 {
     let mbps: Vec<f64> = (0..rows.flow.len()).filter(|&i| rows.flow[i] == flow).map(|i| rows.mbps[i]).collect();
     assert!(mbps.len() > 3, "{mbps:?}");
@@ -94,7 +94,7 @@ fn lessons_of_held_flows_show_that_the_link_is_idle() {
     let mut held = HeldLessons { receiver, lessons: Lessons::watch(&config, sampling) };
     watch(&config, &mut held);
     let rows = held.lessons.finish().rows();
-    // Two segments, with what the window's unit rounds away, in an RTT of 40 ms.
+    // Two segments, plus rounding to the window's unit, per RTT of 40 ms.
     assert!(mean_mbps(&rows, 0) < 1.0, "{}", mean_mbps(&rows, 0));
 }
 
@@ -122,7 +122,7 @@ fn a_capture_teaches_what_its_run_does() {
 
 #[test]
 fn lessons_know_the_truth() {
-    // Cubic fills a buffer in which Vegas keeps to a few packets.
+    // Cubic fills a buffer in which Vegas holds only a few packets.
     let unlike = lessons(&scenario(&["cubic", "vegas"], 100, 20));
     assert!(mean_mbps(&unlike, 0) > 9.0 && mean_mbps(&unlike, 1) < 3.0);
     assert!(unlike.active.iter().all(|&flows| (1..=2).contains(&flows)) && unlike.active.contains(&2));

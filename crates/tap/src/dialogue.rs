@@ -1,10 +1,12 @@
 //! One flow's packets as TCP would write them.
 //!
-//! The simulator counts packets; here they become bytes: sequence numbers from 1, 52 bytes of headers in each data packet,
-//! timestamps in ms (RFC 7323 §4.3 for what is echoed), SACK blocks with the youngest first (RFC 2018 §4).
+//! The simulator counts packets; here they are converted to bytes: sequence numbers from 1, 52 bytes of headers in each
+//! data packet, timestamps in ms (echoed according to RFC 7323 §4.3), SACK blocks with the most recent first (RFC 2018
+//! §4).
 //!
-//! **Fiction**: the simulator has no handshake. One is added before the flow starts, on an empty path, so that readers learn
-//! MSS, window scale and SACK. ACKs are as long as their options make them, whatever the scenario charges for them.
+//! **Synthetic**: the simulator has no handshake. One is added before the flow starts, on an empty path, so that
+//! readers know MSS, window scale and SACK. The size of an ACK follows from its options, not from the scenario's `ack`
+//! size.
 
 use fairweir_capture::{Ecn, Endpoint, Flags, Options, SackBlocks, Segment, TimestampOption};
 use fairweir_sim::{Config, FlowSpec, PacketEvent};
@@ -12,25 +14,25 @@ use fairweir_units::{NANOS_PER_SEC, Time};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// What the run's start is called in captures, ns since 1970: handshakes come before the start, and no time is negative.
+/// Time of the run's start in captures, ns since 1970: handshakes are before the start, and no time is negative.
 pub const EPOCH: Time = Time::from_nanos(1_000_000_000 * NANOS_PER_SEC);
 /// IP's and TCP's headers with timestamps, bytes; a simulated packet's size includes them.
 pub const HEADERS: u32 = 52;
-/// What a SYN's headers take: 40 and 20 of options (MSS, SACK permitted, timestamps, window scale, padding).
+/// Bytes of a SYN's headers: 40 and 20 of options (MSS, SACK permitted, timestamps, window scale, padding).
 const SYN_BYTES: u32 = 60;
-/// A SACK option with its padding takes so many bytes and 8 a block; beside timestamps three blocks fit.
+/// A SACK option with its padding takes this many bytes plus 8 per block; with timestamps three blocks fit.
 const SACK_BYTES: u32 = 4;
 const SACK_BLOCKS: usize = 3;
 const RECEIVER_PORT: u16 = 5001;
 /// RFC 7323 §2.3.
 const MAX_SCALE: u8 = 14;
 
-/// Where a packet can be seen.
+/// Position of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// With the data's sender.
+    /// At the sender of the data.
     Sender,
-    /// With the data's receiver.
+    /// At the receiver of the data.
     Receiver,
 }
 
@@ -39,7 +41,7 @@ pub fn receiver_address() -> IpAddr {
     Ipv4Addr::new(10, 128, 0, 1).into()
 }
 
-/// The two ends' state, as far as headers show it, and what one side sees.
+/// The two ends' state, as far as headers show it, and the view from one side.
 #[derive(Debug)]
 pub struct Dialogue {
     side: Side,
@@ -47,7 +49,7 @@ pub struct Dialogue {
     ecn: Ecn,
     has_sack: bool,
     scale: u8,
-    /// The latest segment of either end; most of the next one is the same.
+    /// The latest segment of either end, from which the next one is derived.
     of_sender: Segment,
     of_receiver: Segment,
     /// When the SYN leaves and when it has arrived, in the capture's time.
@@ -64,14 +66,14 @@ pub struct Dialogue {
     inbox: Inbox,
 }
 
-/// A data packet on its way.
+/// A data packet in transit.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     seq: u64,
     timestamps: TimestampOption,
 }
 
-/// An ACK on its way.
+/// An ACK in transit.
 #[derive(Clone, Copy, Debug)]
 struct Ack {
     number: u64,
@@ -81,12 +83,12 @@ struct Ack {
     sack: SackBlocks,
 }
 
-/// What the receiver has.
+/// The receiver's state.
 #[derive(Debug, Default)]
 struct Inbox {
     /// Next packet expected.
     next: u64,
-    /// Runs of packets beyond it, each with the one behind its last; the youngest first.
+    /// Out-of-order ranges [first, end), most recent first.
     beyond: Vec<(u64, u64)>,
     /// The last cumulative ACK, packets.
     acked: u64,
@@ -124,13 +126,13 @@ pub(crate) fn stamp(at: Time) -> Time {
     EPOCH + at.since(Time::ZERO)
 }
 
-/// TCP's clock: ms.
+/// TCP's timestamp clock: ms.
 fn ticks(at: Time) -> u32 {
     (at.as_nanos() / (NANOS_PER_SEC / 1000)) as u32
 }
 
 impl Dialogue {
-    /// Nothing is on its way yet from `sender`, whose data are those of `flow`; `side` looks on.
+    /// Creates the dialogue of `flow`'s data from `sender`, captured at `side`.
     pub fn new(config: &Config, flow: &FlowSpec, sender: Endpoint, side: Side) -> Dialogue {
         let payload = (config.packet.0 as u32).saturating_sub(HEADERS).max(1);
         let most = u64::from(u16::MAX) << MAX_SCALE;
@@ -161,7 +163,7 @@ impl Dialogue {
         }
     }
 
-    /// Bytes of data in a packet.
+    /// Returns the bytes of data in a packet.
     pub fn payload(&self) -> u32 {
         self.payload
     }
@@ -196,7 +198,8 @@ impl Dialogue {
         [syn, syn_ack, ack]
     }
 
-    /// What happens to one of the flow's packets, in the run's time; gives the segment that its side now sees, in the capture's.
+    /// Processes an event of one of the flow's packets, in the run's time; returns the segment that is now visible at
+    /// its side, in the capture's time.
     pub fn observe(&mut self, event: PacketEvent) -> Option<&Segment> {
         match event {
             PacketEvent::Sent { seq, at, .. } => {
@@ -224,7 +227,7 @@ impl Dialogue {
         }
     }
 
-    /// Packet `seq` leaves the sender.
+    /// The sender sends packet `seq`.
     fn send(&mut self, seq: u64, at: Time) -> Sent {
         while let Some((_, tsval)) = self.echoes.pop_front_if(|(arrival, _)| *arrival <= at) {
             self.echo = tsval;
@@ -309,7 +312,7 @@ impl Dialogue {
     }
 }
 
-/// An ACK of nothing yet.
+/// An ACK without content.
 fn bare(src: Endpoint, dst: Endpoint, window: u16) -> Segment {
     Segment {
         frame: 0,

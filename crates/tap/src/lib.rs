@@ -1,7 +1,7 @@
 //! The simulator's packets as TCP segments: the same view for captures and for the receiver's side.
 //!
-//! A [`Dialogue`] writes one flow's packets as TCP would; [`Wire`] watches a run and hands on, in the order of time, what
-//! a capture at one [`Side`] would show.
+//! A [`Dialogue`] converts one flow's packets to TCP segments; [`Wire`] observes a run and passes on, in time order,
+//! what a capture at one [`Side`] would contain.
 #![forbid(unsafe_code)]
 
 mod dialogue;

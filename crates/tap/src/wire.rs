@@ -11,18 +11,18 @@ use std::ops::ControlFlow;
 
 const SENDER_PORT: u16 = 40_000;
 
-/// The host that sends flow number `flow`'s data: one a flow.
+/// Address of the host that sends flow number `flow`'s data: one per flow.
 fn sender_address(flow: usize) -> IpAddr {
     Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + (flow as u32 & 0x003f_ffff)).into()
 }
 
-/// The index of the flow whose data come from `address`.
+/// Index of the flow whose data comes from `address`.
 pub fn flow_of(address: IpAddr) -> Option<usize> {
     let IpAddr::V4(address) = address else { return None };
     address.to_bits().checked_sub(Ipv4Addr::new(10, 0, 0, 1).to_bits()).map(|flow| flow as usize)
 }
 
-/// Takes segments.
+/// A sink of segments.
 pub trait Taker {
     /// A segment passes; `Break` ends the run soon.
     fn take(&mut self, segment: &Segment) -> ControlFlow<()>;
@@ -34,15 +34,15 @@ impl<F: FnMut(&Segment) -> ControlFlow<()>> Taker for F {
     }
 }
 
-/// Watches a run, and hands on the segments that pass one side, in the order of time.
+/// Observes a run, and passes on the segments at one side, in time order.
 ///
-/// It holds what is on its way, and what an observer is told ahead of its time.
+/// Holds segments in transit, and those observed ahead of their time.
 #[derive(Debug)]
 pub struct Wire<T> {
     until: Time,
     lag: Dur,
     flows: Vec<Dialogue>,
-    /// By time and, within an instant, in the order in which they were told.
+    /// Ordered by time and, within an instant, by order of observation.
     pending: BTreeMap<(Time, Reverse<u8>, u64), Segment>,
     told: u64,
     frames: u64,
@@ -74,18 +74,18 @@ impl<T: Taker> Wire<T> {
         wire
     }
 
-    /// The run is over: hands on what is left, and gives back who took it.
+    /// Ends the run: passes on the remaining segments and returns the sink.
     pub fn finish(mut self) -> T {
         self.hand_on(Time::NEVER);
         self.taker
     }
 
-    /// Has whoever takes the segments seen enough?
+    /// Whether the sink needs no more segments.
     pub fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Of equal times the larger `urgency` goes first.
+    /// Adds a segment; of equal times the larger `urgency` goes first.
     fn note(&mut self, segment: Segment, urgency: u8) {
         if segment.time < self.until {
             self.told += 1;

@@ -1,4 +1,4 @@
-//! What a simulated capture shows: in order, complete, and true to the path.
+//! A simulated capture is ordered, complete and consistent with the path.
 
 use fairweir_capture::{Reader, Segment, Writer};
 use fairweir_sim::{Config, FlowSpec, Outcome, run_observed};
@@ -78,7 +78,7 @@ fn the_receiver_sees_arrivals_and_gaps() {
     let drops = outcome.summary.links[0].drops;
     let [sent, came] = [&at_sender, &at_receiver].map(|all| all.iter().filter(|s| is_data(s)).count() as u64);
     assert_eq!(sent, outcome.summary.flows[0].sent_pkts);
-    // at most a window is on its way at the end
+    // at most a window is in transit at the end
     assert!(drops > 0 && (sent - drops - 80..=sent - drops).contains(&came), "{sent} {came} {drops}");
     let sacks: Vec<&Segment> = at_sender.iter().filter(|s| !s.options.sack.is_empty()).collect();
     assert!(!sacks.is_empty());

@@ -62,7 +62,7 @@ proptest! {
         prop_assert!(belief.buffer_bytes.admits(path.buffer, 1e-3), "{belief:?} {}", path.buffer);
     }
 
-    /// What explains with CBR-delay explains with CCAC, which has more behaviours.
+    /// Packets that CBR-delay explains are explained by CCAC, which has more behaviours.
     #[test]
     fn it_holds_the_cbr_delay_set(path in paths(), factor in 0.5f64..2.0) {
         let Some(at) = slice(&path.packets, path.rate * factor) else { return Ok(()) };

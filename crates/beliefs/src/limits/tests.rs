@@ -49,7 +49,7 @@ impl Record {
     }
 }
 
-/// Each limit's share of the time.
+/// Each limit's fraction of the time.
 fn share(periods: &[Period], limit: Limit) -> f64 {
     let length = |p: &Period| (p.to_ns - p.from_ns) as f64;
     periods.iter().filter(|p| p.limit == limit).map(length).sum::<f64>() / periods.iter().map(length).sum::<f64>()
@@ -82,8 +82,8 @@ fn packets_that_follow_acks_are_held_by_the_window() {
     }
 }
 
-/// A sender with a window of packets, whose ACKs a path holds and lets go together each 5 ms; it takes a host's time to
-/// answer the first, and the rest follow as fast as it writes them.
+/// A sender with a window of packets, whose ACKs the path releases together every 5 ms; it responds to the first after
+/// a host's response time, and to the rest as fast as it writes.
 #[test]
 fn a_bursty_path_is_no_clock_of_the_senders() {
     const HOLD: u64 = 5_000_000;
@@ -96,7 +96,7 @@ fn a_bursty_path_is_no_clock_of_the_senders() {
         let held = (free + RTT).next_multiple_of(HOLD);
         let place = sends.len() as u64 % 17;
         record.ack(held + place * 12_000, start + i64::from(MSS), WIDE);
-        // 60 to 400 us behind its ACK, and never before the packet before
+        // 60 to 400 us after its ACK, and never before the previous packet
         let answer = held + 60_000 + place * 20_000;
         sends.push(answer.max(sends[sends.len() - 1] + 15_000));
     }
@@ -107,7 +107,7 @@ fn a_bursty_path_is_no_clock_of_the_senders() {
 
 #[test]
 fn a_full_receive_window_is_told_from_a_full_congestion_window() {
-    // 20 packets of room, and 20 packets of window; once there is more room by one, it is not what limits
+    // 20 packets of receive window, and 20 packets of cwnd; with one more the receive window is not the limit
     let room = |packets: u16| (packets * MSS as u16).div_ceil(1 << SHIFT);
     let periods = windowed(20, 20_000, room(20)).periods(0);
     assert!(share(&periods, Limit::ReceiverWindow) > 0.95, "{periods:?}");
@@ -135,7 +135,7 @@ fn a_closed_window_is_the_receivers_until_it_opens() {
     );
 }
 
-/// A sender that sends each `gap` whatever comes back, packets pushed as `is_pushed` says.
+/// A sender that sends every `gap` independent of ACKs; `is_pushed` says which packets are pushed.
 fn clocked(gap: u64, bytes: u32, segments: u64, is_pushed: impl Fn(u64) -> bool) -> Record {
     let mut record = Record::default();
     for n in 0..2000 {
@@ -149,7 +149,7 @@ fn clocked(gap: u64, bytes: u32, segments: u64, is_pushed: impl Fn(u64) -> bool)
 
 #[test]
 fn a_clock_of_its_own_is_pacing_unless_each_packet_is_the_last_there_is() {
-    // 1.7 ms do not divide the RTT: ACKs come in the middle of waits
+    // 1.7 ms does not divide the RTT: ACKs arrive in the middle of waits
     let gap = 1_700_000;
     let pacing = clocked(gap, MSS, 1, |_| false).periods(0);
     assert!(share(&pacing, Limit::Pacing) > 0.95, "{pacing:?}");
@@ -237,7 +237,7 @@ fn recoveries_wherever_they_begin_leave_the_ack_clock_seen() {
 
 #[test]
 fn at_the_receiver_only_what_needs_no_ack_clock_is_told() {
-    // what the receiver sees of a sender whose window is its own: data a round trip after the ACKs that let it go
+    // the receiver's view of a cwnd-limited sender: data one round trip after the ACKs that trigger it
     let flip = |record: Record| {
         let mut seen = Record::default();
         for (at, event) in record.events {
@@ -259,7 +259,7 @@ fn at_the_receiver_only_what_needs_no_ack_clock_is_told() {
 
 #[test]
 fn packets_that_follow_acks_later_than_the_host_answers_are_not_held_by_the_window() {
-    // as of `iperf3 --fq-rate 8M`: pairs each 2.9 ms, each 0.36 ms behind the ACK of the pair of a round trip before
+    // as of `iperf3 --fq-rate 8M`: pairs every 2.9 ms, each 0.36 ms after the ACK of the pair one round trip earlier
     let at_host = |answer_ns| Terms { mss: MSS, window_shift: Some(SHIFT), lag_ns: 0, answer_ns };
     let mut record = Record::default();
     let (gap, after) = (2_900_000, 360_000);

@@ -29,14 +29,14 @@ impl Number {
     }
 }
 
-/// What all events of a trace share.
+/// Fields common to all events of a trace.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Common {
     pub(super) time_format: Option<String>,
     reference_time: Option<Box<RawValue>>,
 }
 
-/// An event as it was logged.
+/// An event as logged.
 #[derive(Debug, Deserialize)]
 pub(super) struct Logged {
     time: Option<Number>,
@@ -45,12 +45,12 @@ pub(super) struct Logged {
     data: Option<Box<RawValue>>,
 }
 
-/// How a trace counts its times.
+/// Reference of a trace's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counting {
-    /// From a reference.
+    /// A reference time.
     Reference,
-    /// From the event before.
+    /// The previous event.
     Before,
 }
 
@@ -64,14 +64,14 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// `None` if the format of times is not known.
+    /// `None` if the time format is unknown.
     pub(super) fn new(common: &Common) -> Option<Clock> {
         let counting = match common.time_format.as_deref() {
             None | Some("absolute" | "relative" | "relative_to_epoch") => Counting::Reference,
             Some("delta" | "relative_to_previous_event") => Counting::Before,
             Some(_) => return None,
         };
-        // newer drafts have an object here, whose epoch is a date: times then count from the trace's own beginning
+        // newer drafts have an object here, whose epoch is a date: times then count from the start of the trace
         let reference = common.reference_time.as_ref().and_then(|raw| serde_json::from_str::<Number>(raw.get()).ok());
         let reference_ms = reference.and_then(|number| number.value()).unwrap_or(0.0);
         let reference_ms = if common.time_format.as_deref() == Some("absolute") { 0.0 } else { reference_ms };
@@ -87,7 +87,7 @@ impl Clock {
         };
         self.went_back = ms < self.last_ms;
         self.last_ms = ms;
-        // apart, so that a date does not take the digits of what comes after it
+        // separately, so that a date does not cost the digits after it
         let ns = (self.reference_ms * NS).round() + (ms * NS).round();
         (0.0..1.8e19).contains(&ns).then_some(ns as u64)
     }
@@ -134,13 +134,13 @@ struct MetricsData {
     bytes_in_flight: Option<Number>,
 }
 
-/// What an event says.
+/// Content of an event.
 pub(super) enum What {
-    /// This of the path.
+    /// Events that concern the path.
     Path(Vec<QuicWhat>),
-    /// Nothing of it.
+    /// Other events.
     Other,
-    /// It has not what its name promises.
+    /// An event without the fields that its name requires.
     Malformed,
 }
 

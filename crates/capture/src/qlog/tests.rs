@@ -1,4 +1,4 @@
-//! qlogs made here: forms, times, and what is wrong with them.
+//! Synthetic qlogs: formats, times, and errors.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Captures made here byte by byte: containers, link layers, and what is wrong with them.
+//! Synthetic captures, byte by byte: containers, link layers, and errors.
 
 use super::*;
 use crate::segment::Ecn;
