@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * What the ACKs of a flow allow to be true of its path: bounds on the link's rate and on queueing delay, under the CCAC
- * model, in which ACKs may be late by up to D beside propagation R and queueing (thesis 4.1.1, A.2).
+ * model, in which ACKs may be late by up to D in addition to propagation R and queueing (thesis 4.1.1, A.2).
  *
  *	qdel_L = max(0, RTT - R - D)
  *	C_L    = max over intervals T of acked / (T + D)
  *	C_U    = min over intervals T > D of acked / (T - D), where the link was busy throughout
  *
- * R is the smallest RTT, or the oracle's. ACKs are counted in slots of length R; the intervals that are looked at after
- * each slot are those that end with it and have whole slots, ten at most. A slot was busy if every RTT in it had
- * qdel_L > 0, or if losses were seen in it.
+ * R is the minimum RTT, or the oracle's. ACKs are counted in slots of length R; the intervals examined after each slot
+ * are those of one to ten whole slots that end with it. A slot was busy if every RTT in it had qdel_L > 0, or if losses
+ * were seen in it.
  *
- * Links change, so beliefs grow old. If C_U < C_L they are void: what the newest slots agree on takes their place, and
- * the slots before are forgotten; a single step lowers C_L by half at most. After ten slots in which neither bound moved
- * and C_U <= 2 C_L, C_L is what these slots say, and C_U too, but expands by 1.5 at most.
+ * Links change, so beliefs expire. If C_U < C_L they are inconsistent: the beliefs from the newest slots replace them,
+ * and older slots are dropped; a single step at most halves C_L. After ten slots in which neither bound moved and C_U
+ * <= 2 C_L, C_L and C_U are recomputed from these slots; C_U grows by a factor of 1.5 at most.
  */
 #ifndef FAIRWEIR_BELIEFS_H
 #define FAIRWEIR_BELIEFS_H
 
 #include "tcp.h"
 
-/* Loops over a flow's state are unrolled: the verifier wants constant offsets into it. */
+/* Loops over a flow's state are unrolled: the verifier requires constant offsets into it. */
 #ifdef __clang__
 #define CC_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -43,7 +43,7 @@ struct beliefs {
 	u32 lost; /* at the start of this slot */
 	u32 qdel_l_us; /* qdel_L of the newest RTT */
 	u16 busy; /* a bit for each of the last slots, the newest lowest */
-	u8 slots; /* how many of them count */
+	u8 slots; /* number of valid slots */
 	u8 quiet_slots; /* since a bound moved or timed out */
 	bool is_idle; /* qdel_L was 0 in this slot */
 	bool is_app_limited; /* in this period */
@@ -61,7 +61,7 @@ static __always_inline u32 belief_jitter_us(u32 rtprop_us, u64 d_fp)
 	return rtprop_us * d_fp >> CC_FP_SHIFT;
 }
 
-/* What the newest slots say, as far back as they agree. */
+/* Beliefs from the newest slots, as far back as they are consistent. */
 static __always_inline struct belief_bounds belief_look_back(const struct beliefs *b, u32 jitter_us, u32 mss)
 {
 	struct belief_bounds bounds = {.c_l = 0, .c_u = BELIEF_NO_BOUND, .slots = 0};
@@ -137,7 +137,7 @@ static __always_inline void belief_restart_slots(struct beliefs *b, const struct
 	b->is_idle = false;
 }
 
-/* Ends the slots that lie before this ACK; those without ACKs are all alike. */
+/* Ends the slots before this ACK; those without ACKs are identical. */
 static __always_inline void belief_end_slots(struct beliefs *b, const struct tcp_sock *tp, const struct rate_sample *rs,
 					     u32 jitter_us, u32 now_us)
 {
@@ -161,7 +161,7 @@ static __always_inline void belief_end_slots(struct beliefs *b, const struct tcp
 	b->is_idle = false;
 }
 
-/* Takes an ACK in; false as long as there is no RTT. */
+/* Processes an ACK; returns false while there is no RTT. */
 static __always_inline bool belief_update(struct sock *sk, struct beliefs *b, const struct rate_sample *rs, u64 d_fp)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -173,7 +173,7 @@ static __always_inline bool belief_update(struct sock *sk, struct beliefs *b, co
 	if (!b->rtprop_us) {
 		if (!rtt_us)
 			return false;
-		/* nothing is known but the window that is on its way: as if it had been acknowledged */
+		/* nothing is known except the window in flight: treated as acknowledged */
 		b->rtprop_us = oracle_us ? oracle_us : rtt_us;
 		b->c_l = (u64)tp->snd_cwnd * tp->mss_cache * USEC_PER_SEC /
 			 max(b->rtprop_us + belief_jitter_us(b->rtprop_us, d_fp), 1U);
@@ -195,7 +195,7 @@ static __always_inline bool belief_update(struct sock *sk, struct beliefs *b, co
 	return true;
 }
 
-/* ACKs that fail to come for so long are not in the model: the link is not what it was believed to be. */
+/* A timeout contradicts the model: the link is not as believed. */
 static __always_inline void belief_doubt(struct beliefs *b)
 {
 	b->c_l /= 2;
@@ -207,7 +207,7 @@ static __always_inline u64 belief_packet_rate(u64 us, u32 mss)
 	return max(mss * USEC_PER_SEC / max(us, 1ULL), 1ULL);
 }
 
-/* Packets of 2 C_U (R + D): what may be in flight if ACKs fail to come. A distant C_U says no more than 4 C_L. */
+/* Packets of 2 C_U (R + D): maximum inflight if ACKs stop. C_U counts as at most 4 C_L. */
 static __always_inline u64 belief_cwnd(const struct beliefs *b, u64 d_fp, u32 mss)
 {
 	u64 rate = min(b->c_u, 4 * b->c_l);

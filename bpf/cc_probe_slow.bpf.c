@@ -17,8 +17,8 @@
  * This is cc_probe_slow_k of section 4.2.2.1. The listing's rule, rules/cc_probe_slow.toml, is its case k = d = 1.
  *
  * Deviations: the next probe waits for the last one's outcome. C_Ll starts from C_L of the ACKs, which by C_L <= C
- * satisfies the inequality above for any buffer. A probe that the application could not fill tells nothing. A
- * retransmission timeout counts as a probe that lost too much. loss_share, the thesis's f(C) (4.2.2), is 0 there.
+ * satisfies the inequality above for any buffer. An application-limited probe gives no information. A retransmission
+ * timeout counts as a probe that lost too much. loss_share, the thesis's f(C) (4.2.2), is 0 there.
  */
 #include "probes.h"
 

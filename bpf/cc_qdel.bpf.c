@@ -11,12 +11,12 @@
  *
  * qdel_L > 0 only if the queue is not empty, so the link is used; and then the queue is drained, so it is bounded.
  * Proved (thesis, lemma B.4.7) for one flow on a CCAC link, D = R, buffer at least 3 C (R + D): utilisation 83 % (89 %
- * in the text), RTT at most 4.4 (R + D), at most 3 packets lost in R; C_L and C_U converge exponentially. Of several
- * flows nothing is promised, and they are unfair.
+ * in the text), RTT at most 4.4 (R + D), at most 3 packets lost in R; C_L and C_U converge exponentially. Nothing is
+ * proved for several flows, and they are unfair.
  *
  * Deviations: bounds come from whole slots of length R, as in the proofs, while the rate follows each RTT. Time-outs
  * are those of the synthesis code without its margins of 10 %. The cap on cwnd is the prototype's; it takes a C_U that
- * is not known for 4 C_L. A retransmission timeout halves C_L: ACKs that fail to come are not in the model.
+ * is not known for 4 C_L. A retransmission timeout halves C_L: missing ACKs are not in the model.
  *
  * Source: thesis listing 4.2 (CCA1, from query G1), 4.2.3, 4.2.4, B.4 to B.6; docs/formal/models.md.
  */
@@ -62,7 +62,7 @@ CC_CONG_CONTROL(cc_qdel_cong_control, sk, rs)
 	tp->snd_cwnd = min(belief_cwnd(b, d_fp, tp->mss_cache), (u64)tp->snd_cwnd_clamp);
 }
 
-/* Losses tell that the link is busy; the window does not react to them. */
+/* Losses show that the link is busy; the window does not respond to them. */
 SEC("struct_ops/cc_qdel_ssthresh")
 u32 BPF_PROG(cc_qdel_ssthresh, struct sock *sk)
 {

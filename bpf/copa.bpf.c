@@ -17,11 +17,11 @@
  *
  * Source: Copa paper sections 2 and 2.2 (velocity, modes); starvation paper section 5.1.
  *
- * Deviations: integer microseconds, so q is known to 1 us. Where the published user-space code differs from the paper it
- * is a parameter, `code_velocity`: the direction of an RTT is that of most of its updates, and v doubles from the first
- * RTT in the same direction on. v never exceeds delta cwnd, as in that code: no more than a doubling per RTT. RTTmin
- * counts 10 s (paper) by default; the code takes max(10 s, 20 RTTmin). Neither reacts to single losses in default mode.
- * After a timeout slow start resumes. An oracle, where the scenario grants one, replaces RTTmin.
+ * Deviations: integer microseconds, so q has a resolution of 1 us. Where the published user-space code differs from the
+ * paper it is a parameter, `code_velocity`: the direction of an RTT is that of most of its updates, and v doubles from
+ * the first RTT in the same direction on. v never exceeds delta cwnd, as in that code: no more than a doubling per RTT.
+ * RTTmin counts 10 s (paper) by default; the code takes max(10 s, 20 RTTmin). Neither responds to single losses in
+ * default mode. After a timeout slow start resumes. An oracle, where the scenario grants one, replaces RTTmin.
  */
 #include "tcp.h"
 #include "window_min.h"
@@ -57,7 +57,7 @@ struct copa {
 	u32 mode_start_us;
 	u32 mode_min_rtt_us;
 	u32 mode_max_rtt_us;
-	u8 same_rounds; /* rounds so far in the same direction */
+	u8 same_rounds; /* consecutive rounds in the same direction */
 	bool is_up;
 	bool is_slow_start;
 	bool is_competitive;
@@ -198,7 +198,7 @@ CC_CONG_CONTROL(copa_cong_control, sk, rs)
 	sk->sk_pacing_rate = 2ULL * tp->snd_cwnd * tp->mss_cache * USEC_PER_SEC / max(standing_us, 1U);
 }
 
-/* The kernel asks once per loss episode; the window itself does not react. */
+/* The kernel calls this once per loss episode; the window does not respond. */
 SEC("struct_ops/copa_ssthresh")
 u32 BPF_PROG(copa_ssthresh, struct sock *sk)
 {

@@ -210,7 +210,7 @@ static __always_inline u32 cc_rand(struct sock *sk)
 	return bpf_get_prandom_u32();
 }
 
-/* Where record.h stands when hooks are recorded. */
+/* Hook of record.h where calls are recorded. */
 #define CC_CONTROL_ENTER(sk, rs)
 #define CC_CONTROL_LEAVE(sk)
 #define CC_NOTE_PARAMS(sk, p)
@@ -241,12 +241,12 @@ extern int LINUX_KERNEL_VERSION __kconfig;
 	}                                                                                                              \
 	static __always_inline void prog##_body(struct sock *sk, const struct rate_sample *rs)
 
-/* What the kernel wants to know before it lets a program call its GPL functions. */
+/* License required by the kernel for programs that call its GPL functions. */
 #define CC_LICENSE(text) char _license[] SEC("license") = text
 
 #define CC_SK_STORAGE 24 /* BPF_MAP_TYPE_SK_STORAGE */
 #define CC_NO_PREALLOC 1 /* BPF_F_NO_PREALLOC */
-#define CC_CLONE (1 << 9) /* BPF_F_CLONE: accepted connections take what their listener has */
+#define CC_CLONE (1 << 9) /* BPF_F_CLONE: accepted connections inherit from their listener */
 
 /* The defaults are data, not constants: the loader may change them at any time, for all flows without their own. */
 #define CC_PARAMS(cc, LIST)                                                                                            \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * frcc: counts the flows by probing the link's capacity, and keeps theta of delay per flow (NSDI 2026)
+ * frcc: estimates the number of flows by probing the link's capacity, and targets theta of delay per flow (NSDI 2026)
  *
  * Model, R = smallest RTT ever, rRTT and rtput = smallest RTT and largest cwnd/RTT of this round:
  *
@@ -38,8 +38,8 @@
  *
  * The clamps are the kernel's since the published figures are: on N_C a flow with R = 5 theta moves by 5 to 9 % a round.
  *
- * While a hole keeps snd_una back, the kernel takes the RTTs of packets sent in the drain for the probe's: it sees no
- * excess delay, and 1 % of random loss is enough for a queue of 0.2 s.
+ * While a hole keeps snd_una back, the kernel attributes the RTTs of packets sent in the drain to the probe: it
+ * measures no excess delay, and 1 % of random loss is enough for a queue of 0.2 s.
  *
  * Deviations: arithmetic is finer than the kernel's 1/256 (N_T in 2^-16 flows, below 1/256 still counts as none; rates
  * in 2^-24 packets per us); the drain is exact, not a step rounded to 1/256 of a packet. An oracle, where the scenario
@@ -71,7 +71,7 @@ CC_PARAMS(frcc, FRCC_PARAMS);
 #define FRCC_NO_RTT 0xffffffffU
 /* Rates in packets per us, fixed point: 2^-24 of one is 0.06 packets per second. */
 #define FRCC_RATE_SHIFT 24
-/* Packets of the largest probe; keeps E << 40 within 64 bits. */
+/* Maximum packets of a probe; keeps E << 40 within 64 bits. */
 #define FRCC_MAX_EXTRA (1U << 23)
 /* N_C beyond this is infinity: the clamps act long before. */
 #define FRCC_MAX_FLOWS_FP (1ULL << 40)
@@ -90,7 +90,7 @@ struct frcc {
 	u32 probe_start_us;
 	u32 measure_start_us;
 	u32 probe_base_rtt_us; /* smallest RTT of the slot before the probe */
-	s32 probe_excess_us; /* smallest excess delay so far */
+	s32 probe_excess_us; /* minimum excess delay so far */
 	u32 probe_extra; /* E, packets */
 	u32 saved_cwnd; /* before the probe */
 	u32 mark_seq; /* end of slow start, or of the ramp */
@@ -98,13 +98,13 @@ struct frcc {
 	u32 last_seq; /* ... and end */
 	u32 drain_cwnd; /* at the start of the drain */
 	u32 drain_acked; /* packets delivered since */
-	u32 rtprop_epoch; /* which interval the last rtprop probe was for */
+	u32 rtprop_epoch; /* interval of the last rtprop probe */
 	u32 rtprop_start_us;
 	u32 rtprop_saved_cwnd;
 	u8 start; /* enum frcc_start */
 	u8 probe; /* enum frcc_probe */
 	u8 rtprop; /* enum frcc_rtprop */
-	u8 slots; /* of this round so far */
+	u8 slots; /* slots of this round so far */
 	u8 probe_slot; /* which of them probes */
 	bool has_probed; /* in this round */
 	bool has_excess; /* of this probe */
@@ -160,7 +160,7 @@ static __always_inline void frcc_pace(struct sock *sk, u64 bytes, u32 in_us)
 	sk->sk_pacing_rate = bytes * USEC_PER_SEC / max(in_us, 1U);
 }
 
-/* Twice the window per R: the window, not pacing, is what limits. */
+/* Twice the window per R: the window, not pacing, is the limit. */
 static __always_inline void frcc_pace_loosely(struct sock *sk, const struct frcc *ca)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -236,7 +236,7 @@ static __always_inline void frcc_drain(struct tcp_sock *tp, struct frcc *ca, u32
 	frcc_set_cwnd(tp, ca->drain_cwnd - min(drained, (u64)min(ca->probe_extra, ca->drain_cwnd)));
 }
 
-/* One step of the probe at most for each ACK; the drain is advanced by frcc_drain(). */
+/* At most one step of the probe per ACK; the drain is advanced by frcc_drain(). */
 static __always_inline void frcc_step_probe(struct sock *sk, struct frcc *ca, u32 now_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -427,7 +427,7 @@ CC_CONG_CONTROL(frcc_cong_control, sk, rs)
 		frcc_pace_loosely(sk, ca);
 }
 
-/* FRCC does not react to loss. */
+/* FRCC does not respond to loss. */
 SEC("struct_ops/frcc_ssthresh")
 u32 BPF_PROG(frcc_ssthresh, struct sock *sk)
 {

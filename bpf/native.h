@@ -30,7 +30,7 @@ typedef s64 __s64;
 
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline, unused))
-/* Sections by the names that libbpf knows: the door finds a CCA's ops in `.struct_ops`. */
+/* Sections with libbpf's names: the native interface finds a CCA's ops in `.struct_ops`. */
 #define SEC(name) __attribute__((section(name), used))
 #define BPF_PROG(prog, args...) prog(args)
 
@@ -38,7 +38,7 @@ struct sock {
 	unsigned long sk_pacing_rate; /* bytes/s; all ones: not paced */
 	unsigned long sk_max_pacing_rate;
 	u32 sk_pacing_status;
-	/* from here on not in the kernel: what stands behind cc_params() and the cc_*() functions */
+	/* not in the kernel from here on: state behind cc_params() and the cc_*() functions */
 	u32 cc_oracle_us;
 	u64 cc_now;
 	u64 cc_wall;
@@ -216,10 +216,10 @@ static __always_inline u32 cc_oracle_rtprop_us(const struct sock *sk)
 	}                                                                                                              \
 	static __always_inline void prog##_body(struct sock *sk, const struct rate_sample *rs)
 
-/* The simulator asks for none. */
+/* The simulator does not need it. */
 #define CC_LICENSE(text) _Static_assert(sizeof(text) > 1, "no license")
 
-/* A row of a parameter table; the door finds the table in section `cc_params`. */
+/* A row of a parameter table; the native interface finds the table in section `cc_params`. */
 struct cc_param {
 	const char *name;
 	const char *doc;

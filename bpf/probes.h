@@ -10,17 +10,17 @@
  *	PROBE   more than C_Ll (T* + D) bytes, paced over T*
  *	DRAIN   a rate, decided once every R, a packet per R at least
  *
- * What a probe tells, when all of it is acknowledged:
+ * Result of a probe when all of it is acknowledged:
  *
  *	no loss, no RTT > R + D                            C_Ll = sent / (T* + D)
  *	as much lost as beliefs allow, or RTT > R + D      nothing: the link's rate and buffer are as believed
  *	more lost, or RTT > R + D when q_U said that the   C_Ll / 2, q_U = inflight: the link is not as believed
  *	queue was shorter
  *
- * The kernel calls a CCA on ACKs alone (thesis B.5), which may be D late, so nothing is left to the next ACK that must not
- * be late: cwnd is what is in flight and what may still be sent, so that a probe ends and a drain begins in time. Sending
- * more must wait for an ACK. A drain that sends a packet per R does so by cwnd too: the time of the next packet is set
- * when a packet leaves, and at so low a pacing rate the probe would start late.
+ * The kernel calls a CCA only on ACKs (thesis B.5), which may be D late, so nothing time-critical depends on the next
+ * ACK: cwnd is inflight plus what may still be sent, so that a probe ends and a drain begins in time. Sending more must
+ * wait for an ACK. A drain that sends a packet per R is limited by cwnd too: the time of the next packet is set when a
+ * packet leaves, and at so low a pacing rate the probe would start late.
  */
 #ifndef FAIRWEIR_PROBES_H
 #define FAIRWEIR_PROBES_H
@@ -30,13 +30,13 @@
 
 enum probe_phase { PROBE_START, PROBE_PROBE, PROBE_DRAIN };
 
-/* After the start. */
+/* State after START. */
 struct probing {
 	u64 rate; /* C_Ll, bytes/s */
 	u64 queue; /* q_U, bytes */
 	u64 drain_rate; /* of this step, bytes/s */
 	u64 queue_bound; /* when the probe began, bytes */
-	u64 loss_bound; /* of what the probe may lose if beliefs are true, bytes */
+	u64 loss_bound; /* bound on the loss of a probe if beliefs are true, bytes */
 	u32 rtprop_us;
 	u32 seen_us; /* the last ACK */
 	u32 seen_sent; /* packets sent until then */
@@ -46,11 +46,11 @@ struct probing {
 	u32 probe_sent; /* packets sent before it */
 	u32 probe_pkts;
 	u32 probe_lost; /* packets lost before it */
-	u32 first_seq; /* what it sent: first ... */
+	u32 first_seq; /* packets sent by the probe: first ... */
 	u32 last_seq; /* ... and end */
 	bool is_judged; /* its outcome is known */
 	bool has_qdelay; /* an RTT of it was above R + D */
-	bool was_queue; /* ... its first packet's, when q_U said that there is none */
+	bool was_queue; /* ... the first packet's, when q_U implied no queue */
 	bool is_app_limited;
 };
 
@@ -70,11 +70,11 @@ struct probe_lengths {
 	u64 d_fp;
 };
 
-/* What an algorithm makes of its beliefs. */
+/* An algorithm's decision from its beliefs. */
 struct probe_choice {
-	u64 bytes; /* of a probe, now; 0: none */
-	u64 queue_bound; /* when it begins, bytes */
-	u64 loss_bound; /* of what it may lose if beliefs are true, bytes */
+	u64 bytes; /* of the next probe; 0: none */
+	u64 queue_bound; /* at its start, bytes */
+	u64 loss_bound; /* bound on its loss if beliefs are true, bytes */
 	u64 rate; /* else, until the next step, bytes/s */
 };
 
@@ -90,7 +90,7 @@ static __always_inline u32 probe_interval_us(u32 rtprop_us, struct probe_lengths
 	return max(rtprop_us * lengths.k_fp >> CC_FP_SHIFT, 1ULL);
 }
 
-/* C_Ll (T* + D): what surely fits. */
+/* C_Ll (T* + D): the bytes that certainly fit. */
 static __always_inline u64 probe_sure_bytes(const struct probing *s, struct probe_lengths lengths)
 {
 	u32 length_us = probe_interval_us(s->rtprop_us, lengths) + belief_jitter_us(s->rtprop_us, lengths.d_fp);
@@ -197,7 +197,7 @@ static __always_inline void probe_begin(struct sock *sk, struct prober *ca, stru
 	probe_set_cwnd(tp, (u64)tcp_packets_in_flight(tp) + s->probe_pkts);
 }
 
-/* The probe's end is where cwnd stops it; an ACK tells of it. */
+/* The probe ends where cwnd stops it; an ACK shows that. */
 static __always_inline void probe_go_on(struct tcp_sock *tp, struct prober *ca, u32 now_us)
 {
 	struct probing *s = &ca->probing;
@@ -232,11 +232,11 @@ static __always_inline void probe_drain(struct sock *sk, struct probing *s, u64 
 		return;
 	}
 	sk->sk_pacing_rate = s->drain_rate;
-	/* an ACK comes every R + D at least */
+	/* an ACK comes at least every R + D */
 	probe_set_cwnd(tp, inflight + 1 + s->drain_rate * 2 * rtprop_us / USEC_PER_SEC / mss);
 }
 
-/* What is done after each ACK that leaves a choice. The next probe waits for the last one's outcome. */
+/* Takes the next decision after each ACK. The next probe waits for the last one's outcome. */
 static __always_inline void probe_act(struct sock *sk, struct prober *ca, struct probe_lengths lengths,
 				      struct probe_choice choice)
 {
@@ -296,7 +296,7 @@ static __always_inline bool probe_update(struct sock *sk, struct prober *ca, str
 	return ca->phase == PROBE_DRAIN;
 }
 
-/* A retransmission timeout: ACKs that fail to come are not in the model. */
+/* A retransmission timeout: missing ACKs are not in the model. */
 static __always_inline void probe_doubt(struct prober *ca)
 {
 	if (ca->phase == PROBE_START)

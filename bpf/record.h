@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Records of a CCA's hooks in the kernel: what each call read, what it was handed, what it decided. With CC_RECORD
- * defined, core.h's BPF_PROG, CC_CONG_CONTROL and cc_*() functions write them to a ring buffer, without the algorithm's
- * source knowing; the native build of the same source replays them (crates/cca/src/native/replay.rs).
+ * Records of a CCA's hooks in the kernel: what each call read, its arguments, its decisions. With CC_RECORD defined,
+ * core.h's BPF_PROG, CC_CONG_CONTROL and cc_*() functions write them to a ring buffer, without the algorithm's source
+ * knowing; the native build of the same source replays them (crates/cca/src/native/replay.rs).
  *
- * While recording, the clocks stand still during a hook, and its random numbers come from a state that the kernel's
- * generator seeds: that makes the call a function of its record.
+ * While recording, the clocks stand still during a hook, and its random numbers come from a state seeded by the
+ * kernel's generator, so that the call is a function of its record.
  */
 #ifndef FAIRWEIR_RECORD_H
 #define FAIRWEIR_RECORD_H
@@ -57,7 +57,7 @@ struct cc_record_sample {
 	u32 pad;
 };
 
-/* What a hook may change. */
+/* Fields that a hook may change. */
 struct cc_record_decision {
 	u64 sk_pacing_rate;
 	u32 sk_pacing_status;
@@ -69,7 +69,7 @@ struct cc_record_decision {
 	u64 icsk_ca_priv[CC_RECORD_PRIV_WORDS];
 };
 
-/* What else it may read. */
+/* Other fields that it may read. */
 struct cc_record_socket {
 	u64 sk_max_pacing_rate;
 	u64 tcp_mstamp;
@@ -112,9 +112,9 @@ struct cc_record {
 	u32 remote_port;
 	u64 now_ns; /* cc_now_ns() in this hook */
 	u64 wall_ns;
-	u64 rand_state; /* behind cc_rand(), at the start */
+	u64 rand_state; /* of cc_rand(), at the start */
 	u64 returned;
-	u32 args[2]; /* of hooks that take numbers */
+	u32 args[2]; /* of hooks with numeric arguments */
 	struct cc_record_sample sample;
 	struct cc_record_socket socket;
 	struct cc_record_decision before;
@@ -133,8 +133,8 @@ struct cc_record_params {
 #define CC_NO_WAKEUP 1 /* BPF_RB_NO_WAKEUP: the reader polls */
 #define CC_STORAGE_CREATE 1 /* BPF_SK_STORAGE_GET_F_CREATE */
 
-/* A flow's record in the making. A socket is locked in its hooks, so nothing else writes here; one per CPU would not do,
- * since a hook in process context is interrupted by another flow's. */
+/* A flow's record in progress. A socket is locked in its hooks, so nothing else writes here; one per CPU would not
+ * suffice, since another flow's hook may interrupt one in process context. */
 struct cc_recorder {
 	struct cc_record record;
 	struct cc_record_params params;
@@ -176,7 +176,7 @@ static __always_inline u64 cc_wall_ns(const struct sock *sk)
 	return r ? r->record.wall_ns : bpf_ktime_get_tai_ns();
 }
 
-/* SplitMix64, as native.h has it. */
+/* SplitMix64, as in native.h. */
 static __always_inline u32 cc_rand(struct sock *sk)
 {
 	struct cc_recorder *r = cc_recorder_of(sk, 0);
@@ -330,7 +330,7 @@ static __always_inline void cc_record_leave(struct cc_recorder *r, struct sock *
 	cc_record_send(r, &r->record, sizeof(r->record));
 }
 
-/* The flow's parameters, if they are not those of its last record. */
+/* The flow's parameters, if they differ from those of its last record. */
 static __always_inline void cc_record_params(struct sock *sk, const volatile u64 *values, u32 words)
 {
 	struct cc_recorder *r = cc_recorder_of(sk, 0);
@@ -361,8 +361,8 @@ static __always_inline void cc_record_params(struct sock *sk, const volatile u64
 	cc_record_rate_sample(&recorder->record.sample, rs)
 #define CC_CONTROL_LEAVE(sk) cc_record_leave(recorder, sk, 0)
 
-/* Which hook a program is for only the loader knows: it sets cc_kind_<prog>, and the verifier prunes what that rules
- * out. Both sides of __builtin_choose_expr are checked, one is taken: void has no value to keep. */
+/* Only the loader knows which hook a program is for: it sets cc_kind_<prog>, and the verifier prunes the other
+ * branches. Both sides of __builtin_choose_expr are checked, one is taken: void has no value to keep. */
 #pragma GCC diagnostic ignored "-Wint-conversion" /* as libbpf's BPF_PROG: words of the context are cast to void * */
 #define CC_IS_VOID(prog) __builtin_types_compatible_p(typeof(prog(0)), void)
 #undef BPF_PROG

@@ -8,7 +8,7 @@
 
 #include "tcp.h"
 
-/* A belief that is larger says no more (2 Pbit/s): sums of 2^15 of them fit. */
+/* Upper bound on beliefs (2 Pbit/s): sums of 2^15 of them fit. */
 #define RULE_MOST (1ULL << 48)
 
 static __always_inline s64 rule_quantity(u64 x)
@@ -22,7 +22,7 @@ static __always_inline s64 rule_rate(u64 bytes, u32 us)
 	return rule_quantity(min(bytes, RULE_MOST >> 5) * USEC_PER_SEC / max(us, 1U));
 }
 
-/* What a rate brings in `us`. */
+/* Data at a rate in `us`. */
 static __always_inline s64 rule_data(s64 rate, u32 us)
 {
 	return rule_quantity((u64)rate / USEC_PER_SEC * us + (u64)rate % USEC_PER_SEC * us / USEC_PER_SEC);

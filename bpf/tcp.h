@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * What a CCA written as the kernel wants it may use, in both of its homes.
+ * Interface available to a CCA in kernel C, in the kernel and in the simulator.
  *
  * With `clang -target bpf` this is a small hand-written CO-RE view of the kernel: only the fields that CCAs use, in any
  * order; the loader relocates them against the running kernel's BTF. With the host's compiler it is native.h: the same
- * names as plain structs that the simulator fills. Below both stands what is the same text for both.
+ * names as plain structs that the simulator fills. The code shared by both follows below.
  *
- * Rules: integers only, no signed division, no division by zero (the kernel answers 0, a host CPU traps), state of one
+ * Rules: integers only, no signed division, no division by zero (the kernel returns 0, a host CPU traps), state of one
  * flow in one struct of at most 104 bytes at inet_csk_ca(sk), no mutable globals, bounded loops.
  */
 #ifndef FAIRWEIR_TCP_H
@@ -47,7 +47,7 @@ enum sk_pacing {
 #include "native.h"
 #endif
 
-/* What a flow's private state may take: sizeof(icsk_ca_priv), 13 words since Linux 5.7. */
+/* Size of a flow's private state: sizeof(icsk_ca_priv), 13 words since Linux 5.7. */
 #define CC_STATE_BYTES 104
 #define CC_STATE_FITS(type) _Static_assert(sizeof(type) <= CC_STATE_BYTES, "state of a flow exceeds 104 bytes")
 
@@ -126,7 +126,7 @@ static __always_inline u32 tcp_packets_in_flight(const struct tcp_sock *tp)
 	return tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
 }
 
-/* A window that is not used does not grow (RFC 7661); slow start may still double what was in flight. */
+/* An unused window does not grow (RFC 7661); slow start may still double inflight. */
 static __always_inline bool tcp_is_cwnd_limited(const struct sock *sk)
 {
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
@@ -151,7 +151,7 @@ static __always_inline void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 ac
 {
 	if (w == 0)
 		w = 1;
-	/* credit that was earned at a larger w counts for one packet at most */
+	/* credit earned at a larger w counts for at most one packet */
 	if (tp->snd_cwnd_cnt >= w) {
 		tp->snd_cwnd_cnt = 0;
 		tp->snd_cwnd++;
@@ -198,11 +198,12 @@ static __always_inline u32 tcp_reno_undo_cwnd(struct sock *sk)
 }
 
 /*
- * Must snd_ssthresh be what ssthresh() says of `prior_cwnd`, the window at the last episode's start? A kernel may skip
- * a BPF program, and then takes what stood on the stack for its answer (docs/kernel-world.md). It skips all programs
- * of that ACK, so set_state() and the ACKs that follow say again what ssthresh() was to say. The kernel sets both fields
- * before the state, and neither again before the episode ends; in Loss without a prior_ssthresh a path's MTU has
- * shrunk, and nobody was asked. Outside of episodes only what no ssthresh can be gives a skipped answer away.
+ * Whether snd_ssthresh must be ssthresh() of `prior_cwnd`, the window at the last episode's start. A kernel may skip a
+ * BPF program, and then uses whatever was on the stack as its return value (docs/kernel-world.md). It skips all
+ * programs of that ACK, so set_state() and the following ACKs repeat the calculation of ssthresh(). The kernel sets
+ * both fields before the state, and neither again before the episode ends; in Loss without a prior_ssthresh the path's
+ * MTU has shrunk, and ssthresh() was not called. Outside of episodes a skipped call is only detected by an impossible
+ * ssthresh.
  */
 static __always_inline bool cc_ssthresh_is_of_prior_cwnd(const struct tcp_sock *tp, u8 state)
 {
@@ -213,7 +214,7 @@ static __always_inline bool cc_ssthresh_is_of_prior_cwnd(const struct tcp_sock *
 	return state == TCP_CA_CWR || state == TCP_CA_Recovery;
 }
 
-/* The ssthresh to keep when slow start is entered again. */
+/* The ssthresh to use when slow start is entered again. */
 static __always_inline u32 tcp_current_ssthresh(const struct sock *sk)
 {
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;

@@ -110,7 +110,7 @@ void BPF_PROG(vegas_pkts_acked, struct sock *sk, const struct ack_sample *sample
 	ca->samples++;
 }
 
-/* What slow start may return to: never above what Vegas has just chosen. */
+/* The ssthresh for slow start: never above the window that Vegas has just chosen. */
 static __always_inline u32 vegas_capped_ssthresh(const struct tcp_sock *tp)
 {
 	return min(tp->snd_ssthresh, tp->snd_cwnd - 1);

@@ -16,7 +16,7 @@
  * Source: WCC paper sections II and III.A.
  *
  * Deviations: weights may have fractions (the papers use whole ones). wcc_md and multcp need weight > 1/2, or their
- * decrease leaves nothing: the window then falls to 2 packets.
+ * decrease reaches zero: the window then falls to 2 packets.
  */
 #include "tcp.h"
 

@@ -24,7 +24,7 @@ static __always_inline void window_min_reset(struct window_min *w, u32 t, u32 v)
 	w->s[0] = w->s[1] = w->s[2] = (struct window_sample){.t = t, .v = v};
 }
 
-/* Takes in `v` at `t` and gives the smallest of the last `window`. */
+/* Adds `v` at `t` and returns the minimum of the last `window`. */
 static __always_inline u32 window_min_update(struct window_min *w, u32 window, u32 t, u32 v)
 {
 	struct window_sample sample = {.t = t, .v = v};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * For sources that were written against the kernel's own headers: what they find in vmlinux.h, libbpf's headers and the
- * kernel's BPF self-tests, as far as a CCA needs it. libbpf's headers are for the native door; clang takes the true ones.
- * Maps and helpers beyond these are not there, and the linker says so.
+ * For sources written against the kernel's own headers: the parts of vmlinux.h, libbpf's headers and the kernel's BPF
+ * self-tests that a CCA needs. libbpf's headers are for the native build; clang uses the real ones. Other maps and
+ * helpers are missing, which the linker reports.
  */
 #ifndef FAIRWEIR_COMPAT_VMLINUX_H
 #define FAIRWEIR_COMPAT_VMLINUX_H
@@ -11,7 +11,7 @@
 
 #ifdef __bpf__
 
-/* clang brings libbpf's true headers; of the kernel there is what core.h has, and its functions are tcp.h's. */
+/* clang uses libbpf's real headers; the kernel's types are those of core.h, its functions those of tcp.h. */
 #ifdef CC_RECORD
 #error "hooks are recorded of sources that include tcp.h, whose clocks and random numbers can be"
 #endif
@@ -34,7 +34,8 @@
 #define bpf_core_field_exists(field) 1
 #define bpf_printk(...) 0
 
-/* Helpers that take no socket mean the flow whose hook is running on this thread; the door tells which. */
+/* Helpers without a socket argument refer to the flow whose hook is running on this thread, set by the native
+ * interface. */
 static __thread struct sock *cc_current;
 
 __attribute__((used)) void cc_enter(struct sock *sk);

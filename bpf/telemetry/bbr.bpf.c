@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * The kernel's own BBR, called from BPF: what it decides is Linux's, what it costs is told as for ours. Since Linux 6.10,
+ * The kernel's own BBR, called from BPF: its decisions are Linux's, its cost is measured as for ours. Since Linux 6.10,
  * whose cong_control has four arguments.
  */
 #include "tcp.h"

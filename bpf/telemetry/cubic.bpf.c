@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * The kernel's own CUBIC, called from BPF: what it decides is Linux's, what it costs is told as for ours, and its hooks can
- * be recorded.
+ * The kernel's own CUBIC, called from BPF: its decisions are Linux's, its cost is measured as for ours, and its hooks
+ * can be recorded.
  */
 #include "tcp.h"
 
