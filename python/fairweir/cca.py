@@ -13,11 +13,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from fairweir import _core, class_objects, shipped
 from fairweir.errors import CcaError, describe_exception
 from fairweir.suggestions import did_you_mean
+
+#: Hint of errors about controller files in the kernel world.
+WHY_NOT_ON_THE_KERNEL: Final = (
+    "its beliefs need floating point, which BPF programs do not have; leave out `--on kernel` (docs/writing-a-cca.md)"
+)
 
 
 class Cca:
@@ -131,18 +136,33 @@ def is_rule(name: str) -> bool:
     return name.endswith(".toml") or (name not in algorithms() and name in shipped.by_name("rules"))
 
 
+def is_controller_file(name: str) -> bool:
+    """Return whether `name` is the path of a controller file of decision synthesis, or the name of a shipped one."""
+    if name.endswith(".json"):
+        return True
+    return name in shipped.by_name("controllers") and name not in algorithms() and not is_rule(name)
+
+
+@cache
+def rate_controllers() -> dict[str, Path]:
+    """Return the shipped controller files that decide on a rate alone, by name; the others are for video."""
+    files = shipped.by_name("controllers")
+    return {name: file for name, file in files.items() if json.loads(file.read_bytes())["kind"] == "rate"}
+
+
 def check(name: str, *, base: Path | None = None) -> None:
     """Make sure that `name` is a controller that can be run.
 
     Parameters
     ----------
-    name : str; a built-in's name, ``file.py:Class``, ``module:Class``, ``path.bpf.c`` or ``rule.toml``
+    name : str; a built-in's name, ``file.py:Class``, ``module:Class``, ``path.bpf.c``, ``rule.toml`` or
+        ``controller.json``
     base : Path; where relative files are looked up after the working directory (the scenario's folder)
 
     Raises
     ------
-    CcaError : no such controller
-    ConfigError : a rule file that is not a rule
+    CcaError : no such controller, or one that decides on video frames
+    ConfigError : a rule file that is not a rule, or a controller file that is not one
     """
     if is_python(name):
         _refuse_class_of_no_module(name)
@@ -151,13 +171,26 @@ def check(name: str, *, base: Path | None = None) -> None:
         locate(name, base=base)
     elif is_rule(name):
         kernel_c(name, base=base)
+    elif is_controller_file(name):
+        _check_controller_file(name, locate(name, base=base))
     elif name not in algorithms():
-        known = sorted({*algorithms(), *shipped.by_name("rules")})
+        known = sorted({*algorithms(), *shipped.by_name("rules"), *rate_controllers()})
         otherwise = f"known are {', '.join(known)}; or name a class as `mine.py:MyCca`"
         hint = did_you_mean(name, known, otherwise=otherwise)
         if name.endswith(".py"):
             hint = f"name the class too: `{name}:MyCca`"
         raise CcaError(f"no congestion controller `{name}`", hint=hint, cca=name)
+
+
+def _check_controller_file(name: str, path: Path) -> None:
+    from fairweir.game.controller import Controller, Kind
+
+    if Controller.load(path).kind is not Kind.RATE:
+        raise CcaError(
+            f"`{name}` decides on video frames; a congestion controller decides on a rate alone",
+            hint=f'a congestion controller has "kind": "rate"; `fairweir video run --sender {path}` plays this one',
+            cca=name,
+        )
 
 
 def _refuse_class_of_no_module(name: str) -> None:
@@ -168,6 +201,8 @@ def _refuse_class_of_no_module(name: str) -> None:
         hint = f"kernel C has no classes: write `{where}`"
     elif where.endswith(".toml"):
         hint = f"a rule has no classes: write `{where}`"
+    elif where.endswith(".json"):
+        hint = f"a controller file has no classes: write `{where}`"
     elif "=" in attribute:
         hint = f"parameters go in braces: `{where}{{{attribute}}}`"
     elif where in algorithms():
@@ -183,7 +218,8 @@ def locate(file: str, *, base: Path | None = None) -> Path:
     ------
     CcaError : there is no such file
     """
-    if (named := shipped.by_name("rules").get(file)) is not None:
+    named = {**shipped.by_name("controllers"), **shipped.by_name("rules")}.get(file)
+    if named is not None:
         return named
     candidates = [Path(file)] + ([base / file] if base else [])
     for candidate in candidates:
@@ -220,7 +256,7 @@ def source_digest(name: str, *, base: Path | None = None) -> str | None:
     if is_python(name) and (known := class_objects.digest(name)) is not None:
         return known
     where = name.rpartition(":")[0] if is_python(name) else name
-    if where.endswith(".py") or is_bpf_source(where) or is_rule(where):
+    if where.endswith(".py") or is_bpf_source(where) or is_rule(where) or is_controller_file(where):
         file: str | Path | None = locate(where, base=base)
     else:
         file = getattr(_load_module(where), "__file__", None) if is_python(name) else None

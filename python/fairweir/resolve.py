@@ -112,7 +112,9 @@ def _cca_name(scenario: Scenario, index: int) -> str:
     except CcaError as error:
         error.source, error.key = error.source or scenario.source, error.key or f"flow.{index}.cca"
         raise
-    return str(cca.kernel_c(name, base=scenario.base)) if cca.is_bpf_source(name) or cca.is_rule(name) else name
+    if cca.is_bpf_source(name) or cca.is_rule(name):
+        return str(cca.kernel_c(name, base=scenario.base))
+    return str(cca.locate(name, base=scenario.base)) if cca.is_controller_file(name) else name
 
 
 def _ingress(flow: Flow, cx: Surroundings) -> list[dict[str, Any]]:

@@ -304,6 +304,13 @@ def _play_on_kernel(
                 cca=flow["cca"],
                 flow=flow["id"],
             )
+        if cca.is_controller_file(flow["cca"]):
+            raise CcaError(
+                f"the kernel cannot run a controller file: `{flow['cca']}`",
+                hint=cca.WHY_NOT_ON_THE_KERNEL,
+                cca=flow["cca"],
+                flow=flow["id"],
+            )
     return world_kernel.play(config, options=options, capture=capture, on_progress=on_progress)
 
 

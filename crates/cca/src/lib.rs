@@ -32,6 +32,7 @@ pub mod swift;
 #[cfg(test)]
 mod testing;
 pub mod tfrc;
+pub mod tree;
 
 pub use controller::{
     Ack, CaState, Cause, Context, Controller, Decision, Fault, Interests, Loss, LostPacket, RateSample, Sender, Sent,

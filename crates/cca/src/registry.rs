@@ -2,7 +2,7 @@
 
 use crate::{
     Controller, aimd_delay, bbr, bbr3, contract, cubic, dctcp, fast, ledbat, native, pcc_allegro, pcc_vivace, poseidon,
-    reno, swift, tfrc,
+    reno, swift, tfrc, tree,
 };
 use fairweir_units::{Bytes, Dur, Hint};
 use serde::Serialize;
@@ -111,12 +111,15 @@ pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
 }
 
 /// Builds the controller `name` with `params` (an object, or null for the defaults). A name that ends in `.bpf.c` is the
-/// path of a source in kernel C, which is compiled first.
+/// path of a source in kernel C, which is compiled first; one that ends in `.json` is that of a controller file.
 ///
 /// # Errors If there is no such controller, its source is invalid, or a parameter is rejected.
 pub fn build(name: &str, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
     if name.ends_with(native::SUFFIX) {
         return native::load(Path::new(name))?.build(params, start);
+    }
+    if name.ends_with(tree::SUFFIX) {
+        return tree::load(name, params, start);
     }
     let algorithm = algorithms().find(|a| a.name == name).ok_or_else(|| BuildError::UnknownName(name.to_owned()))?;
     (algorithm.build)(params, start)

@@ -13,6 +13,7 @@ from fairweir import cca as ccas
 from fairweir import world_kernel
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
+from fairweir.errors import CcaError
 from fairweir.overrides import parse_setting
 
 kernel_app = typer.Typer(no_args_is_help=True, help="Load BPF controllers into this kernel for use by any program.")
@@ -42,6 +43,8 @@ def load(
     as_json: AsJson = False,
 ) -> None:
     """Load a controller until it is unloaded or the machine restarts; any program can then use it by name."""
+    if ccas.is_controller_file(name):
+        raise CcaError(f"the kernel cannot run a controller file: `{name}`", hint=ccas.WHY_NOT_ON_THE_KERNEL, cca=name)
     source = str(ccas.kernel_c(name)) if ccas.is_bpf_source(name) or ccas.is_rule(name) else name
     words = ["load", source, *(["--name", called] if called else []), *(["--default"] if default else [])]
     loaded = _ask("loading a controller", [*words, "--params", json.dumps(_params(settings))])

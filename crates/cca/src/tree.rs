@@ -1,0 +1,262 @@
+//! A controller file of decision synthesis (docs/formal/game.md) as a congestion controller: a tree decides the rate of each
+//! step from what the last steps allow to believe of the link.
+//!
+//! Model, R the smallest RTT, T = max(R, `min_step`) a step, amounts in packets:
+//!
+//! - every T: a window of six points T apart, with A(t - R) sent, S(t) delivered, and L(t - R) lost where that is known;
+//! - the belief of the window: exact bounds of C, B and q on a link of constant rate with a finite buffer, that delays
+//!   service by up to a step; max C and min B are held (docs/formal/game.md);
+//! - the file's tree, and the shield in front of it, choose the rate r of the step from the belief;
+//! - r is paced over the step: at least a packet in each.
+//!
+//! ```text
+//!             first RTT + T
+//!   initial window ---------> a decision every T
+//! ```
+//!
+//! **Source**: thesis section 4.5, the game of congestion control alone; the file says which query it was made from.
+//!
+//! **Deviations**: decisions fall on ACKs and departures, so a step lasts until the first of these after T. The last pacing
+//! interval is not cut short by a new decision: below M the window, not the pacer, bounds what is sent. Points of a window
+//! are T apart however late the decisions were. What retransmissions carry counts like other packets.
+
+mod observations;
+
+use crate::range::Checks;
+use crate::registry::{BuildError, Start, typed};
+use crate::{Ack, Cause, Context, Controller, Interests, Loss, LostPacket, Sent};
+use fairweir_game::controller::{Controller as Tree, Kind};
+use fairweir_game::frames::Frames;
+use fairweir_game::state::{Situation, State};
+use fairweir_game::{HeldCapacity, LinkModel, Range};
+use fairweir_units::{Bytes, Dur, Hint, NANOS_PER_SEC, Rate, Time};
+use observations::Observations;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+
+/// How the path of a controller file ends.
+pub const SUFFIX: &str = ".json";
+
+/// A controller file has some kB.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Between two decisions a path that falls silent can swallow this many steps' rate.
+const SILENT_STEPS: f64 = 2.0;
+
+/// No rate is larger, packets per step: far from overflow.
+const MAX_RATE_PKTS: f64 = 1e9;
+
+/// What can be set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// A step is no shorter, so that a step of a slow link has packets to count.
+    #[serde(with = "crate::quantity")]
+    pub min_step: Dur,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { min_step: Dur::from_millis(10) }
+    }
+}
+
+/// Read a controller file and build a controller of it.
+///
+/// # Errors
+/// If the file cannot be read, is not a controller, decides more than a rate, or refuses its parameters.
+pub fn load(path: &str, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
+    let tree = read(path)?;
+    let params: Params = typed(path, params)?;
+    Checks { algorithm: SUFFIX }.some_time("min_step", params.min_step).map_err(|e| match e {
+        BuildError::BadParams { reason, .. } => BuildError::BadParams { name: path.to_owned(), reason },
+        other => other,
+    })?;
+    Ok(Box::new(TreeControl::new(tree, start, &params)))
+}
+
+fn read(path: &str) -> Result<Tree, BuildError> {
+    let refuse =
+        |reason: String, hint: &str| BuildError::BadSource { path: path.to_owned(), reason, hint: hint.to_owned() };
+    let size = Path::new(path).metadata().map(|file| file.len());
+    if size.as_ref().is_ok_and(|&bytes| bytes > MAX_BYTES) {
+        return Err(refuse(format!("larger than {} MiB", MAX_BYTES >> 20), "a controller file has some kB"));
+    }
+    let text = size.and_then(|_| std::fs::read_to_string(path));
+    let text =
+        text.map_err(|e| refuse(format!("cannot be read: {e}"), "name a controller file (docs/formal/game.md)"))?;
+    let tree = Tree::from_json(&text).map_err(|e| refuse(e.to_string(), e.hint().as_deref().unwrap_or_default()))?;
+    match tree.kind {
+        Kind::Rate => Ok(tree),
+        Kind::Video => Err(refuse(
+            "decides on video frames, not on a rate alone".to_owned(),
+            "`fairweir video run` plays it; a congestion controller has \"kind\": \"rate\"",
+        )),
+    }
+}
+
+/// What a decision allows until the next one.
+#[derive(Clone, Copy, Debug)]
+struct Grant {
+    /// Rate of the step, packets.
+    rate: f64,
+    /// Rate of the pacer, packets per step.
+    pace: f64,
+    /// Packets that may still leave.
+    left: u64,
+    /// The step's length when it was given.
+    step: Dur,
+    /// When the next decision is due.
+    until: Time,
+}
+
+/// What a trace shows of the last decision.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    min_c: f64,
+    max_c: f64,
+    max_q: f64,
+    safe_rate: f64,
+    leaf: usize,
+}
+
+/// A controller file that runs.
+#[derive(Debug)]
+pub struct TreeControl {
+    tree: Tree,
+    model: LinkModel,
+    mss: Bytes,
+    initial_cwnd: Bytes,
+    min_step: Dur,
+    seen: Observations,
+    held: HeldCapacity,
+    /// The first decision is due; [`Time::NEVER`] before the first RTT sample.
+    first: Time,
+    grant: Option<Grant>,
+    inflight: u64,
+    shown: Option<Shown>,
+}
+
+impl TreeControl {
+    fn new(tree: Tree, start: &Start, params: &Params) -> TreeControl {
+        let [c, b] = [tree.model.c, tree.model.b].map(Range::from);
+        TreeControl {
+            model: LinkModel { c, b, ..LinkModel::default() },
+            held: HeldCapacity::new(tree.probe_period),
+            tree,
+            mss: start.mss,
+            initial_cwnd: start.initial_cwnd,
+            min_step: params.min_step,
+            seen: Observations::default(),
+            first: Time::NEVER,
+            grant: None,
+            inflight: 0,
+            shown: None,
+        }
+    }
+
+    /// Decide if a decision is due. `rtprop` is the smallest RTT.
+    fn step(&mut self, now: Time, rtprop: Dur, inflight: u64) {
+        self.inflight = inflight;
+        if rtprop == Dur::MAX {
+            return;
+        }
+        let step = rtprop.max(self.min_step);
+        let due = match &self.grant {
+            Some(grant) => grant.until.min(now.after(step)),
+            None if self.first.is_set() => self.first,
+            None => {
+                self.first = now.after(step);
+                self.first
+            }
+        };
+        if now >= due {
+            self.decide(now, step, rtprop);
+        }
+    }
+
+    #[cold]
+    fn decide(&mut self, now: Time, step: Dur, rtprop: Dur) {
+        let window = self.seen.window(now, step, rtprop);
+        self.seen.forget(now, step, rtprop);
+        let state = State { window, frames: Frames::new() };
+        let situation = Situation::new(state, &self.model, self.tree.points, &mut self.held);
+        let view = situation.view();
+        let decided = self.tree.decide(&view);
+        let rate = decided.action.rate.clamp(0.0, MAX_RATE_PKTS);
+        let min_c = view.amounts.min_c;
+        let packets = if rate < min_c { rate.round() } else { (SILENT_STEPS * rate).ceil() };
+        let left = (packets as u64).max(1);
+        self.grant = Some(Grant { rate, pace: rate.max(min_c), left, step, until: now.after(step) });
+        self.shown = Some(Shown {
+            min_c,
+            max_c: view.max_c,
+            max_q: view.amounts.max_q,
+            safe_rate: view.amounts.safe_rate,
+            leaf: decided.leaf,
+        });
+    }
+}
+
+impl Controller for TreeControl {
+    fn on_ack(&mut self, ack: &Ack<'_>, cx: &mut Context<'_>) {
+        self.seen.on_ack(cx.now, ack.acked);
+        self.step(cx.now, ack.sender.min_rtt, ack.sender.inflight());
+    }
+
+    fn on_loss(&mut self, loss: &Loss<'_>, _cx: &mut Context<'_>) {
+        self.inflight = loss.sender.inflight();
+        if loss.cause == Cause::Timeout
+            && let Some(grant) = &mut self.grant
+        {
+            // Whatever was granted was granted to a path that answered.
+            grant.left = grant.left.min(1);
+        }
+    }
+
+    fn on_send(&mut self, sent: &Sent<'_>, cx: &mut Context<'_>) {
+        self.seen.on_send(cx.now);
+        if let Some(grant) = &mut self.grant {
+            grant.left = grant.left.saturating_sub(1);
+        }
+        self.step(cx.now, sent.sender.min_rtt, sent.sender.inflight());
+    }
+
+    fn on_packet_lost(&mut self, lost: &LostPacket, _cx: &mut Context<'_>) {
+        self.seen.on_packet_lost(lost.sent);
+    }
+
+    #[inline]
+    fn cwnd(&self) -> Bytes {
+        match &self.grant {
+            Some(grant) => self.mss * (self.inflight + grant.left).max(1),
+            None => self.initial_cwnd.max(self.mss),
+        }
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        let grant = self.grant.as_ref()?;
+        let bytes_per_s = grant.pace * self.mss.0 as f64 * NANOS_PER_SEC as f64 / grant.step.as_nanos() as f64;
+        Some(Rate::from_bytes_per_sec((bytes_per_s as u64).max(1)))
+    }
+
+    fn interests(&self) -> Interests {
+        Interests { sent: true, lost: true, own_recovery: true, ..Interests::default() }
+    }
+
+    fn telemetry(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        let shown = self.shown;
+        let of = |value: fn(&Shown) -> f64| shown.as_ref().map_or(f64::NAN, value);
+        emit("rate_pkts", self.grant.as_ref().map_or(f64::NAN, |grant| grant.rate));
+        emit("min_c_pkts", of(|s| s.min_c));
+        emit("max_c_pkts", of(|s| s.max_c));
+        emit("max_q_pkts", of(|s| s.max_q));
+        emit("safe_rate_pkts", of(|s| s.safe_rate));
+        emit("leaf", of(|s| s.leaf as f64));
+    }
+}
+
+#[cfg(test)]
+mod tests;

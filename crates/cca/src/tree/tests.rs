@@ -1,0 +1,105 @@
+use super::*;
+use crate::testing::{Bench, Path as Route};
+use serde_json::json;
+
+/// Fills the link with at most half a step of queue: probes while there is less, drains when there is more.
+fn file(kind: &str, edit: impl Fn(&mut Value)) -> tempfile::NamedTempFile {
+    let mut document = json!({
+        "format": "fairweir-tree-1", "name": "small", "kind": kind, "query": "by hand", "query_sha256": "00",
+        "version": "0.1.0", "step": "50ms", "points": 6, "model": {"c": [1, 4000], "b": [1, 4000]},
+        "nodes": [
+            {"feature": {"q": 1.0, "packet": -2.0}, "at_most": 0.5, "then": 1, "else": 2},
+            {"leaf": {"name": "probe", "rate": {"M": 1.25, "packet": 1}}},
+            {"leaf": {"name": "drain", "rate": {"M": 1, "Q": -1}}},
+        ],
+        "shield": [{"cap": "rate", "at": {"R0": 1, "M": 0.25, "packet": 1}}],
+    });
+    edit(&mut document);
+    let file = tempfile::Builder::new().suffix(SUFFIX).tempfile().expect("a file");
+    std::fs::write(file.path(), document.to_string()).expect("written");
+    file
+}
+
+fn bench(path: Route) -> (tempfile::NamedTempFile, Bench) {
+    let file = file("rate", |_| ());
+    let bench = Bench::of(&file.path().to_string_lossy(), &Value::Null, path);
+    (file, bench)
+}
+
+fn secs(s: u64) -> Time {
+    Time::from_nanos(s * NANOS_PER_SEC)
+}
+
+#[test]
+fn links_of_all_rates_are_filled_with_a_bounded_queue() {
+    for (mbps, rtprop_ms, buffer_bdp) in [(2, 40, 4), (10, 50, 1), (24, 10, 8), (100, 50, 1), (100, 100, 8)] {
+        let (_file, mut bench) = bench(Route::droptail(mbps, rtprop_ms, buffer_bdp));
+        bench.run_until(secs(20), |_| ());
+        let mut longest = Dur::ZERO;
+        let (start, delivered) = (bench.now, bench.sender.delivered);
+        bench.run_until(secs(40), |b| longest = longest.max(b.rtt));
+        let could = bench.path.rate * bench.now.since(start);
+        let used = (bench.sender.mss * (bench.sender.delivered - delivered)).0 as f64 / could.0 as f64;
+        assert!(used > 0.8, "{mbps} Mbps: {used}");
+        assert!(longest < Dur::from_millis(4 * rtprop_ms), "{mbps} Mbps: {longest}");
+        assert_eq!(bench.episodes.2, 0, "timeouts at {mbps} Mbps");
+    }
+}
+
+#[test]
+fn the_capacity_is_believed_as_it_is() {
+    let (_file, mut bench) = bench(Route::droptail(24, 50, 2));
+    bench.run_until(secs(10), |_| ());
+    bench.run_until(secs(12), |b| {
+        let (min_c, max_q) = (b.telemetry("min_c_pkts"), b.telemetry("max_q_pkts"));
+        // 24 Mbps in an RTprop and a packet's transmission.
+        assert!((80.0..=101.5).contains(&min_c) && max_q >= 0.0, "{min_c}, {max_q}");
+    });
+}
+
+#[test]
+fn a_change_of_the_rate_is_followed() {
+    let (_file, mut bench) = bench(Route::droptail(24, 40, 4));
+    bench.run_until(secs(10), |_| ());
+    bench.path.rate = Rate::from_mbps(6);
+    bench.run_until(secs(20), |_| ());
+    let mut longest = Dur::ZERO;
+    bench.run_until(secs(25), |b| longest = longest.max(b.rtt));
+    assert!(longest < Dur::from_millis(160), "{longest}");
+    bench.path.rate = Rate::from_mbps(48);
+    bench.run_until(secs(35), |_| ());
+    assert!(bench.utilization_for(Dur::from_secs(10)) > 0.8);
+}
+
+#[test]
+fn silence_stops_it_and_it_comes_back() {
+    let (_file, mut bench) = bench(Route::droptail(24, 40, 4));
+    bench.run_until(secs(5), |_| ());
+    bench.path.lose_every = Some(1);
+    let sent = bench.sender.snd_nxt;
+    bench.run_until(secs(10), |_| ());
+    assert!(bench.episodes.2 > 3);
+    assert!(bench.sender.snd_nxt - sent < 1000, "{}", bench.sender.snd_nxt - sent);
+    bench.path.lose_every = None;
+    bench.run_until(secs(20), |_| ());
+    assert!(bench.utilization_for(Dur::from_secs(10)) > 0.8);
+}
+
+#[test]
+fn what_is_no_controller_of_a_rate_is_refused() {
+    let start = Start { mss: Bytes(1500), initial_cwnd: Bytes(15_000), oracle_rtprop: None, first_packet: 0, seed: 1 };
+    let refusal = |path: &str, params: &Value| load(path, params, &start).expect_err("refused");
+    let video = file("video", |_| ());
+    let error = refusal(&video.path().to_string_lossy(), &Value::Null);
+    assert!(error.to_string().contains("video frames"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("fairweir video run")));
+    let broken = file("rate", |document| document["nodes"][0]["at_most"] = json!("much"));
+    assert!(refusal(&broken.path().to_string_lossy(), &Value::Null).to_string().contains("nodes"));
+    assert!(refusal("/nowhere/x.json", &Value::Null).to_string().contains("cannot be read"));
+    let good = file("rate", |_| ());
+    let path = good.path().to_string_lossy();
+    for (params, word) in [(json!({"min_step": "0ms"}), "min_step"), (json!({"theta": 1}), "theta")] {
+        let text = refusal(&path, &params).to_string();
+        assert!(text.contains(word) && text.contains(&*path), "{text}");
+    }
+}
