@@ -19,13 +19,13 @@ from fairweir.process import describe_exit, die_with_parent, user_code
 from fairweir.units import Duration
 from fairweir.world_sim import NOBODY, Played, Watching, is_users, simulate
 
-#: s of wall time without a sign of life after which a controller is taken to loop. Signs come every 32,768 events (tens
-#: of milliseconds); before the first one the C is compiled.
+#: s of wall time without progress after which a controller is assumed to loop. Progress comes every 32,768 events (tens
+#: of milliseconds); before the first report the C is compiled.
 PATIENCE_S = 30
-#: How many times longer it may take where a Python class, which is slow and may think for long, shares the run.
+#: Factor on that time if a Python class, which is slow and may compute for long, is in the run.
 PYTHON_PATIENCE = 10
 
-#: Flows that a message names.
+#: Number of flows named in a message.
 SHOWN_FLOWS = 3
 
 _HINTS: dict[int, str] = {
@@ -34,17 +34,17 @@ _HINTS: dict[int, str] = {
     "indices",
 }
 _HINTS[signal.SIGBUS] = _HINTS[signal.SIGSEGV]
-# Where the compiler sees that a divisor is 0 it puts in a trap instead of the division.
+# If the compiler sees that a divisor is 0, it emits a trap instead of the division.
 _HINTS[signal.SIGILL] = _HINTS[signal.SIGFPE]
 
 
-#: What the child is to play: a configuration, where its files are, what it records of packets, classes of this process.
+#: Input of the child: a configuration, the folder of its files, what it records of packets, classes of this process.
 _Work = tuple[dict[str, Any], Path | None, Watching, class_objects.Parcel]
 
 
 @dataclass(frozen=True)
 class _Tidings:
-    """What the child sends: where it is, ns of simulated time; then how it ended."""
+    """Messages of the child: its simulated time in ns; then its result."""
 
     kind: Literal["at", "done", "failed"]
     value: Any
@@ -56,14 +56,14 @@ def play(
     on_progress: Callable[[int], object] | None,
     watching: Watching = NOBODY,
 ) -> Played:
-    """Play `config` as :func:`fairweir.world_sim.simulate` does, in a child process.
+    """Run `config` like :func:`fairweir.world_sim.simulate`, in a child process.
 
     Parameters
     ----------
     config : dict, ``fairweir_sim::Config``
-    base : Path; where the files of Python controllers are looked up after the working directory
-    on_progress : called now and then with the simulated time reached, ns
-    watching : what is recorded of its packets
+    base : Path; folder of Python controllers' files, after the working directory
+    on_progress : called periodically with the simulated time reached, ns
+    watching : what to record of its packets
 
     Raises
     ------
@@ -75,7 +75,7 @@ def play(
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-P", "-c", code],
         stdin=subprocess.DEVNULL,
-        stdout=2,  # what a user's code prints is no part of the result
+        stdout=2,  # output of a user's code is not part of the result
         pass_fds=[theirs.fileno()],
         process_group=0,  # so that Ctrl-C does not reach it, and the compiler that it calls ends with it
         preexec_fn=die_with_parent(),  # noqa: PLW1509 - one system call, and its library is loaded already
@@ -104,7 +104,7 @@ def play(
 
 
 def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> Played:
-    """Return the child its work, and what it finds.
+    """Send the child its input, and return its result.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> 
 
 
 def _death(code: int, config: dict[str, Any]) -> tuple[str, str | None]:
-    """Return what a process died of, and what to do about it; the hints are for C, which has pointers."""
+    """Return why a process ended, with a hint; the hints are for C, which has pointers."""
     has_c = any(cca.is_bpf_source(flow["cca"]) for flow in config["flows"])
     return f"crashed ({describe_exit(code)})", _HINTS.get(-code) if has_c else None
 
@@ -158,7 +158,7 @@ def _fault(config: dict[str, Any], reached_ns: int, what: str, hint: str | None)
 
 
 def serve(fd: int) -> None:
-    """Be the child: take the work from the connection `fd`, tell how far it is, and give the result."""
+    """Act as the child: read the input from the connection `fd`, report progress, and send the result."""
     parent = Connection(fd)
     config, base, watching, parcel = parent.recv()
     class_objects.receive(parcel)

@@ -1,4 +1,4 @@
-"""Arguments of public functions: words are checked where they come in, not where they are used minutes later."""
+"""Arguments of public functions: words are checked on entry, not where they are used minutes later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def member(kind: type[E], value: Any, name: str) -> E:
 
     Raises
     ------
-    ConfigError : there is none; names the argument and the nearest member
+    ConfigError : invalid value; names the argument and the nearest member
     """
     try:
         return kind(value)
@@ -34,18 +34,18 @@ def member(kind: type[E], value: Any, name: str) -> E:
 
 
 def one_of(known: Iterable[str], value: object, name: str) -> None:
-    """Raise a ConfigError that names the argument if `value` is none of the words `known`."""
+    """Raise a ConfigError that names the argument unless `value` is one of the words `known`."""
     words = list(known)
     if value not in words:
         raise ConfigError(f"{name} cannot be `{value}`", hint=did_you_mean(str(value), words))
 
 
 def text_with_unit(value: object, name: str, example: str) -> str:
-    """Return `value` if it is a text.
+    """Return `value` if it is a string.
 
     Raises
     ------
-    ConfigError : it is a bare number, say; names the argument, and shows `example`
+    ConfigError : not a string, such as a bare number; names the argument, and shows `example`
     """
     if not isinstance(value, str):
         raise ConfigError(f"{name} must be a text with a unit: `{value}`", hint=f'write "{example}"')
@@ -53,10 +53,10 @@ def text_with_unit(value: object, name: str, example: str) -> str:
 
 
 def words_for_enums(function: Callable[P, R]) -> Callable[P, R]:
-    """Let `function` take the texts of its StrEnum parameters (single ones, and sequences) instead of their members.
+    """Let `function` accept the texts of its StrEnum parameters (single ones, and sequences) instead of their members.
 
-    StrEnums compare equal to their texts but are not identical to them, and texts lack ``value`` and methods: a text
-    that is let in unchecked does half of what it should, and fails late.
+    StrEnum members equal their texts but are not identical to them, and texts lack ``value`` and methods: an unchecked
+    text would fail late, with half of the work done.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _members(kind: type[StrEnum], value: Any, name: str, *, is_many: bool) -> An
 
 
 def enum_parameters(function: Callable[..., Any]) -> dict[str, tuple[type[StrEnum], bool]]:
-    """Return the parameters of `function` whose annotation names a StrEnum: the enum, and whether several are taken."""
+    """Return the parameters of `function` annotated with a StrEnum: the enum, and whether several are accepted."""
     space: Mapping[str, Any] = inspect.unwrap(function).__globals__
     found = {}
     for name, annotation in function.__annotations__.items():

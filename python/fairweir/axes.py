@@ -14,12 +14,12 @@ from typing import Any, Final
 from fairweir.errors import ConfigError
 from fairweir.overrides import parse_value
 
-#: Most points of one grid: beyond this a slipped range is likelier than a wish.
+#: Maximum points of a grid: more are probably a mistake in a range.
 MAX_POINTS: Final = 1_000_000
 
 _QUANTITY: Final = r"([+-]?(?:\d+\.?\d*|\.\d+))\s*([A-Za-zµ%]*(?:/s)?)"
 _RANGE: Final = re.compile(rf"{_QUANTITY}\s*\.\.\s*{_QUANTITY}(?:\s*/\s*{_QUANTITY})?")
-#: One end of what is meant as a range, even if the rest is none.
+#: One end of an intended range, even if the rest is invalid.
 _END: Final = re.compile(rf"{_QUANTITY}(?:\s*/\s*{_QUANTITY})?")
 
 _OPENING, _CLOSING = "[{", "]}"
@@ -45,7 +45,7 @@ def parse_axis(text: str) -> tuple[str, list[Any]]:
 
 
 def _parts(values: str) -> Iterator[str]:
-    """Split at the commas that stand outside of brackets and quotes."""
+    """Split at commas outside of brackets and quotes."""
     depth, quote, start = 0, "", 0
     for i, letter in enumerate(values):
         if quote:

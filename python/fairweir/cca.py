@@ -37,17 +37,17 @@ class Cca:
 
     Attributes
     ----------
-    cwnd_bytes : float or int, bytes; the most that may be in flight, at least one packet is always allowed
+    cwnd_bytes : float or int, bytes; maximum inflight, at least one packet is always allowed
     pacing_rate_mbps : float or None, Mbit/s; the rate at which packets may leave, None sends as ACKs allow.
         1 Mbit/s for 1 ms is 125 bytes.
     mss_bytes : int, bytes; size of a packet as cwnd counts it
-    rng : random.Random, seeded by the scenario: the only randomness that keeps runs repeatable
+    rng : random.Random, seeded by the scenario: other random sources make runs irreproducible
     own_recovery : class attribute; True leaves the window in recovery to ``cwnd_bytes`` alone instead of RFC 6937's
         proportional rate reduction
 
     Notes
     -----
-    The event objects are reused: take the numbers, do not keep the object.
+    The event objects are reused: copy the numbers, do not store the object.
     """
 
     own_recovery: bool = False
@@ -74,10 +74,10 @@ class Cca:
         """Handle the end of an episode: everything sent before it began is acknowledged."""
 
     def on_send(self, sent: _core.Sent) -> None:
-        """Handle a packet's departure; costs nothing unless overridden."""
+        """Handle a sent packet; no overhead unless overridden."""
 
     def on_packet_lost(self, lost: _core.LostPacket) -> None:
-        """Handle one packet's loss, each one unlike ``on_loss``; costs nothing unless overridden."""
+        """Handle the loss of a packet, every one unlike ``on_loss``; no overhead unless overridden."""
 
     @property
     def cwnd(self) -> NoReturn:
@@ -132,7 +132,7 @@ def is_bpf_source(name: str) -> bool:
 
 
 def is_rule(name: str) -> bool:
-    """Is `name` the path of a rule file, or the name of a rule that comes with fairweir and is no built-in?"""
+    """Return whether `name` is the path of a rule, or the name of a shipped rule that is no built-in controller."""
     return name.endswith(".toml") or (name not in algorithms() and name in shipped.by_name("rules"))
 
 
@@ -151,13 +151,13 @@ def rate_controllers() -> dict[str, Path]:
 
 
 def check(name: str, *, base: Path | None = None) -> None:
-    """Make sure that `name` is a controller that can be run.
+    """Check that `name` is a controller that can be run.
 
     Parameters
     ----------
     name : str; a built-in's name, ``file.py:Class``, ``module:Class``, ``path.bpf.c``, ``rule.toml`` or
         ``controller.json``
-    base : Path; where relative files are looked up after the working directory (the scenario's folder)
+    base : Path; folder of relative files, after the working directory (the scenario's folder)
 
     Raises
     ------
@@ -194,7 +194,7 @@ def _check_controller_file(name: str, path: Path) -> None:
 
 
 def _refuse_class_of_no_module(name: str) -> None:
-    """Raise a CcaError for what has a colon and yet cannot be a Python class."""
+    """Raise a CcaError for a name with a colon that cannot be a Python class."""
     where, _, attribute = name.rpartition(":")
     hint = None
     if is_bpf_source(where):
@@ -212,11 +212,11 @@ def _refuse_class_of_no_module(name: str) -> None:
 
 
 def locate(file: str, *, base: Path | None = None) -> Path:
-    """Return the path of `file`, looked up in the working directory and then beside the scenario.
+    """Return the path of `file`, looked up in the working directory and then in the scenario's folder.
 
     Raises
     ------
-    CcaError : there is no such file
+    CcaError : the file does not exist
     """
     named = {**shipped.by_name("controllers"), **shipped.by_name("rules")}.get(file)
     if named is not None:
@@ -314,7 +314,7 @@ def _load_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[key] = module
     try:
-        # What a user's module prints is no part of a command's result, which may be JSON.
+        # Output of a user's module is not part of a command's result, which may be JSON.
         with redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:

@@ -44,7 +44,7 @@ def table_of(cca: object) -> dict[str, Any]:
 
 
 def as_written(cca: object) -> str | dict[str, Any]:
-    """Return `cca` as documents of scenarios hold it: a text as it is, anything else as a table.
+    """Return `cca` in the form used in scenario documents: a text as it is, anything else as a table.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Controllers given as class objects: the name that stands for each, and how it reaches other processes.
+"""Controllers given as class objects: their names, and how they are sent to other processes.
 
 A class that any process can import is named by its module (``package.module:Mine``) or its file (``mine.py:Mine``). A
 class of a notebook, a script or a function cannot; it gets a numbered name (``__main__:Mine#1``) that means this very
@@ -19,10 +19,10 @@ _HINT = "put it into a file and name it by that: `mine.py:Mine`"
 
 #: Classes of this process by name.
 _known: dict[str, type[Any]] = {}
-#: Classes that came from another process: pickled code, or the reason why there is none.
+#: Classes received from another process: pickled code, or the reason why there is none.
 _received: dict[str, bytes | str] = {}
 
-#: What travels: a class as pickled code, or the reason why it cannot.
+#: Data sent: a class as pickled code, or the reason why it cannot be pickled.
 Parcel = dict[str, bytes | str]
 
 
@@ -48,7 +48,7 @@ def name_of(cls: type[Any]) -> str:
 
 
 def offer(name: str) -> None:
-    """Make ``__main__:Mine``, written as text, known to workers too; other names are left alone."""
+    """Register ``__main__:Mine``, given as text, for workers too; ignore other names."""
     where, _, attribute = name.rpartition(":")
     if where == "__main__" and "#" not in attribute:
         found = _attribute(sys.modules["__main__"], attribute)
@@ -57,7 +57,7 @@ def offer(name: str) -> None:
 
 
 def find(name: str) -> type[Any] | None:
-    """Return the class object of that name; None if the name means none.
+    """Return the class object of that name; None if there is none.
 
     Raises
     ------
@@ -84,22 +84,22 @@ def parcel() -> Parcel:
 
 
 def receive(sent: Parcel) -> None:
-    """Make known here what :func:`parcel` returned in another process."""
+    """Register classes that :func:`parcel` returned in another process."""
     _received.update(sent)
 
 
 def digest(name: str) -> str | None:
-    """Return a hash of the code of a class that travels by value; None if `name` means none of these."""
+    """Return a hash of the code of a class that is sent by value; None if `name` is not one."""
     cls = find(name)
     if cls is None:
         return None
     code = _pickled(cls)
-    # What cannot be pickled has no lasting name: it is never taken for something played before.
+    # A class that cannot be pickled has no stable name: its runs are never reused.
     return hashlib.sha256(code).hexdigest() if isinstance(code, bytes) else f"{code} {id(cls)}"
 
 
 def _importable_name(cls: type[Any]) -> str | None:
-    """Return a name that means `cls` in every process: by its file, if it came from one, or by its module."""
+    """Return a name that refers to `cls` in every process: by its file, if it came from one, or by its module."""
     module = sys.modules.get(cls.__module__)
     if module is None or cls.__module__ == "__main__" or _attribute(module, cls.__qualname__) is not cls:
         return None
@@ -109,7 +109,7 @@ def _importable_name(cls: type[Any]) -> str | None:
 
 
 def _is_on_path(module: str) -> bool:
-    """Would an interpreter with this one's path find `module`, if it were not loaded already?"""
+    """Return whether an interpreter with the same path would find `module` if it were not loaded."""
     path: list[str] | None = None
     parts = module.split(".")
     for i in range(len(parts)):

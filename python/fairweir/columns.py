@@ -1,4 +1,4 @@
-"""Tables of a run: what their columns are called and measured in, and raw numbers as Arrow tables."""
+"""Tables of a run: names and units of their columns, and conversion of raw numbers to Arrow tables."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Column:
     ----------
     name : str; ends in the unit, if there is one
     kind : str; numpy's type of the raw numbers
-    unit : str; "" if there is none
-    null : int; stands for what did not happen
+    unit : str; "" if none
+    null : int; stands for an event that did not happen
     is_flag : the numbers are 0 and 1
     """
 
@@ -32,7 +32,7 @@ class Column:
     is_flag: bool = False
 
 
-#: Beyond all times and indices.
+#: Larger than all times and indices.
 _NEVER, _NOWHERE = 2**64 - 1, 2**32 - 1
 
 FLOW_COLUMNS = (
@@ -73,13 +73,13 @@ ACK_COLUMNS = (
 
 
 def table(raw: Columns, columns: tuple[Column, ...], index: str, label: str, labels: list[str]) -> pa.Table:
-    """Make an Arrow table of raw columns; units stand in the fields' metadata (``unit``).
+    """Make an Arrow table of raw columns; units are in the fields' metadata (``unit``).
 
     Parameters
     ----------
     raw : dict of bytes, one entry a column
-    columns : what the table has
-    index : str; the column of indices that gets one of names, `label`, behind it
+    columns : the table's columns
+    index : str; the column of indices after which a column of names, `label`, is inserted
     labels : list of str; the name of each index
     """
     import numpy as np

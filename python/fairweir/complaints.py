@@ -1,4 +1,4 @@
-"""From what pydantic found to errors a person can act on: what, value, file and key, hint."""
+"""Convert pydantic's errors to errors with message, value, file, key and hint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairweir.errors import ConfigError
 from fairweir.quantities import show
 from fairweir.suggestions import did_you_mean
 
-#: pydantic's error types, as what a TOML value must be.
+#: pydantic's error types, as the required kind of TOML value.
 _KINDS = {
     "model_type": "a table",
     "model_attributes_type": "a table",
@@ -32,17 +32,17 @@ _KINDS = {
 
 
 def explain(error: ValidationError, model: type[BaseModel], raw: Any, source: str | None) -> ConfigError:
-    """Return the first of pydantic's complaints as an error, with the others attached.
+    """Return the first of pydantic's errors, with the others attached.
 
     Parameters
     ----------
     error : ValidationError
     model : the model that `raw` was validated against
-    raw : the document; its keys tell which parts of pydantic's locations are the user's
+    raw : the document; its keys show which parts of pydantic's locations are the user's
     source : str, the file's name
     """
     errors = error.errors(include_url=False)
-    # A misspelt key explains why the right one is missing: say it first.
+    # A misspelt key explains why the right one is missing: report it first.
     errors.sort(key=lambda e: e["type"] != "extra_forbidden")
     problems = [_problem(e, model, raw, source) for e in errors]
     first = problems[0]
@@ -94,7 +94,7 @@ def noun_of(path: Sequence[str | int]) -> str:
 
 
 def _user_path(loc: Sequence[str | int], raw: Any, *, names_absent: bool) -> list[str | int]:
-    """Leave out what pydantic adds to a location: union tags, and the list around a table that stands alone."""
+    """Remove pydantic's additions to a location: union tags, and the list around a single table."""
     path: list[str | int] = []
     here: Any = raw
     for i, part in enumerate(loc):
@@ -123,7 +123,7 @@ def _example(loc: Sequence[str | int], model: type[BaseModel]) -> str | None:
 
 
 def _example_table(loc: Sequence[str | int], model: type[BaseModel]) -> str | None:
-    """Return a hint with a table that may stand at `loc`: its kind, if there are several, and what it needs."""
+    """Return a hint with an example table for `loc`: its kind, if there are several, and its required keys."""
     end = max((i for i, part in enumerate(loc) if isinstance(part, str)), default=0)
     key = str(loc[end])
     owner = _model_at(loc[:end], model)

@@ -1,4 +1,4 @@
-"""Numbers in sentences and tables: a few digits, and no exponent where a person would write none."""
+"""Numbers in sentences and tables: few digits, and no exponent unless necessary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸�
 
 
 def plain(value: float, digits: int = 6) -> str:
-    """Return a number with so many significant digits: ``5.6``, ``1,000,000``, ``0.00002``, ``3·10²⁰``.
+    """Return a number with that many significant digits: ``5.6``, ``1,000,000``, ``0.00002``, ``3·10²⁰``.
 
     Equal to the format ``g`` wherever that has no exponent. Texts that are parsed again keep ``g``: a comma would break
     them.

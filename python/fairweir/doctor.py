@@ -1,4 +1,4 @@
-"""What this machine can do."""
+"""Report what works on this machine."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from fairweir.guard import daemon as guard_daemon
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """Result of one check.
 
     Attributes
     ----------
     name : str
     status : "ok", "missing" (something optional cannot be done) or "broken" (the simulator cannot be trusted)
-    detail : str, what was found
-    serves : str, what needs it
+    detail : str, the finding
+    serves : str, what depends on it
     hint : str, how to get it
     """
 
@@ -38,7 +38,7 @@ class Check:
 
 
 def examine() -> list[Check]:
-    """Look at everything that some part of fairweir needs."""
+    """Check everything that some part of fairweir needs."""
     return [
         Check("fairweir", "ok", f"{__version__}, Python {platform.python_version()}", "everything"),
         Check("machine", "ok", f"{_cores()}, {_memory()}, Linux {platform.release()}", "speed"),
@@ -60,7 +60,7 @@ def clean() -> dict[str, Any]:
 
     Raises
     ------
-    KernelError : no helper, no root, or something that the kernel keeps
+    KernelError : no helper, no root, or something that the kernel does not release
     """
     world_kernel.find_helper()
     world_kernel.need_root("unloading controllers")
@@ -80,7 +80,7 @@ def _memory() -> str:
 
 
 def _simulator() -> Check:
-    """Play a link of 96 Mbit/s twice: it must be full, and both runs the same."""
+    """Run a link of 96 Mbit/s twice: it must be full, and both runs identical."""
     from fairweir.run import run
     from fairweir.scenario import dumbbell
 
@@ -116,7 +116,7 @@ def _compiler() -> Check:
     return _program(("cc", "gcc", "clang"), "C compiler", "your own .bpf.c in the simulator", "apt-get install gcc")
 
 
-#: How to get what the helper finds missing, by the name of its check.
+#: How to install what the helper finds missing, by the name of its check.
 _HINTS = {
     "root": "use sudo for those commands",
     "Linux 6.1 or later": "a newer kernel",
@@ -125,7 +125,7 @@ _HINTS = {
     "BPF struct_ops": "a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT",
     "TUN devices": "modprobe tun",
 }
-#: What needs each of them; everything else is for ``--on kernel``.
+#: What needs each of them; all others are for ``--on kernel``.
 _SERVES = {
     "root": "--on kernel, kernel load",
     "Linux 6.1 or later": "BPF controllers",
@@ -136,7 +136,7 @@ _SERVES = {
 
 
 def _kernel_world() -> list[Check]:
-    """Let the helper try everything; without it, say so."""
+    """Let the helper check everything; without it, report that."""
     name, serves = "kernel world", "--on kernel, agree, kernel load"
     try:
         helper = world_kernel.find_helper()

@@ -18,11 +18,10 @@ START_SPREAD = Duration.from_s(2)
 """Flows start at random within it: simultaneous starts would synchronise them, and ties are not evidence."""
 
 PACKET = Bytes(1500)
-"""Of scenarios that say nothing else."""
+"""Default packet size of scenarios."""
 
 EARLY_SPREAD = Duration.from_ms(100)
-"""The same where all flows must see an empty queue first (what a late-comer gets is another question), and phases must
-still be random."""
+"""The same for flows that must all observe an empty queue first, with random phases."""
 
 _US = Duration.from_us(1)
 

@@ -38,7 +38,7 @@ class Table(BaseModel):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What sizes and defaults of an element depend on.
+    """Context on which sizes and defaults of an element depend.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Surroundings:
     rate : int, bytes/s; of the flow's bottleneck
     rtprop_ns : int
     base_ns : int; propagation from the sender to the element
-    side : "data" or "acks"; what passes the element
+    side : "data" or "acks"; the packets that pass the element
     """
 
     packet_bytes: int
@@ -58,20 +58,20 @@ class Surroundings:
     side: Side = "data"
 
     def size(self, text: str) -> int | None:
-        """Bytes, at least one, for a small part of a small BDP is still some room; None means no limit."""
+        """Bytes, at least one, so that a small fraction of a small BDP is not zero; None means unlimited."""
         size = _core.resolve_size(text, self.packet_bytes, self.bdp_bytes)
         return size if size is None else max(size, 1)
 
     @property
     def counts_as(self) -> int | None:
-        """Bytes that a packet counts for where an element measures data: an ACK stands for a packet; None: its own."""
+        """Bytes counted per packet where an element measures data: an ACK stands for a packet; None: its own size."""
         return self.packet_bytes if self.side == "acks" else None
 
 
 class Element(Table):
     """One flow's own part of the path."""
 
-    #: Where ``jitter`` puts it: after the bottleneck on the data's way, or on the ACKs' way.
+    #: Position of ``jitter``: after the bottleneck on the data path, or on the ACK path.
     side: ClassVar[Side] = "data"
 
     def base(self, cx: Surroundings) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class ConstantDelay(Element):
 
 
 class UniformDelay(Element):
-    """Holds each packet for a random time, uniform from none to `max`; never reorders."""
+    """Holds each packet for a random time, uniform in [0, `max`]; never reorders."""
 
     kind: Literal["uniform"]
     max: PositiveTime = Field(examples=['"20ms"'])
@@ -103,9 +103,9 @@ class UniformDelay(Element):
 class AckAggregation(Element):
     """Holds ACKs and lets them go in a burst, periodically; on the ACKs' way.
 
-    In each period of length `hold` nothing passes for ``hold (1 - rate / burst_rate)``. Until `smooth`, by default
-    twice the rtprop, nothing is held; `rate` is by default the bottleneck's. `burst_rate` is by default the FRCC
-    paper's, 32 packets a millisecond, or ten times `rate` if that is more.
+    In each period of length `hold` no packet passes for ``hold (1 - rate / burst_rate)``. Until `smooth`, by default
+    twice the rtprop, packets are not held; `rate` is by default the bottleneck's. `burst_rate` is by default the FRCC
+    paper's, 32 packets per millisecond, or ten times `rate` if that is larger.
     """
 
     side: ClassVar[Side] = "acks"
@@ -128,7 +128,7 @@ class AckAggregation(Element):
 
 
 class RandomAggregation(Element):
-    """Holds for a random time, uniform from none to `max`, then lets that time's worth of data go (thesis B.6)."""
+    """Holds for a random time, uniform in [0, `max`], then releases that time's worth of data (thesis B.6)."""
 
     kind: Literal["random-aggregation"]
     max: PositiveTime = Field(examples=['"40ms"'])
@@ -141,7 +141,7 @@ class RandomAggregation(Element):
 
 
 class PeriodicRelease(Element):
-    """Lets packets go only at multiples of `period`; on the ACKs' way."""
+    """Releases packets only at multiples of `period`; on the ACK path."""
 
     side: ClassVar[Side] = "acks"
     kind: Literal["periodic"]
@@ -184,7 +184,7 @@ class EarlyPacket(Element):
 
 
 class Trajectory(Element):
-    """Holds packets as a list of [time, delay] says, constant between the times or linear; again after `repeat`."""
+    """Delays packets by a list of [time, delay], piecewise constant or linear; repeated after `repeat`."""
 
     kind: Literal["trajectory"]
     points: list[Annotated[tuple[Time, Time], BeforeValidator(as_pair)]] = Field(
@@ -213,7 +213,7 @@ class Trajectory(Element):
 
 
 class VirtualLink(Element):
-    """Holds packets so that the flow sees an ideal link of `rate`, for at most `bound` (docs/derivations.md).
+    """Holds packets so that the flow observes an ideal link of `rate`, for at most `bound` (docs/derivations.md).
 
     Until `after`, packets are held for as long as it takes: flows converge on their virtual links first.
     """
@@ -305,7 +305,7 @@ AnyLoss = Annotated[
 
 
 class Policer(Element):
-    """A token bucket that drops what does not conform; full at the start."""
+    """A token bucket that drops packets that do not conform; full at the start."""
 
     rate: Rate = Field(examples=['"12Mbps"'])
     burst: Data = Field(examples=['"64KiB"'])
@@ -339,5 +339,5 @@ class Access(Element):
 
 
 def as_list(value: Any) -> Any:
-    """Take a table that stands alone for a list of one."""
+    """Return a single table as a list of one."""
     return value if isinstance(value, list) else [value]

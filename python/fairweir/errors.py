@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions whose text a person can act on."""
+"""Errors as exceptions with message, value, location and hint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INSTALLED = tuple(f"{path}/" for path in {*map(sysconfig.get_path, ("stdlib", "
 
 
 class FairweirError(Exception):
-    """Something failed; the text says what, the value, where, and what was expected.
+    """A failure; the text contains what failed, the value, where, and what was expected.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class FairweirError(Exception):
     hint : str, what to write or do instead
     source : str, the file (or other origin) of the value
     key : str, the key in it, as ``link.bottleneck.rate``
-    details : further facts, kept as attributes
+    details : further facts, stored as attributes
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class FairweirError(Exception):
         return f"{self.message} ({where})" if where else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Keep every detail across processes."""
+        """Pickle with all details."""
         facts = {"hint": self.hint, "source": self.source, "key": self.key, **self._details}
         return _rebuild, (type(self), self.message, facts)
 
@@ -82,9 +82,9 @@ class CcaError(ConfigError):
 
 
 class ControllerError(FairweirError):
-    """A congestion controller misbehaved while it ran: raised, returned NaN, or asked for an absurd window.
+    """A congestion controller misbehaved during a run: raised, returned NaN, or set an excessive window.
 
-    ``flow`` is the flow's id, ``at_s`` the simulated time in seconds, ``reason`` what it did.
+    ``flow`` is the flow's id, ``at_s`` the simulated time in seconds, ``reason`` the misbehaviour.
     """
 
     flow: str
@@ -111,7 +111,7 @@ class MissingExtraError(FairweirError):
 def describe_exception(error: BaseException) -> str:
     """Return an exception in one line: its type, its text, and the user's innermost line of code, if there is one.
 
-    A line of fairweir, of an installed package or of Python itself is named only if there is none of the user's.
+    A line of fairweir, of an installed package or of Python itself is named only if there is no line of the user's.
     """
     text = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen ")]

@@ -1,9 +1,8 @@
-"""Intervals over seeds.
+"""Confidence intervals over seeds.
 
-A run is one draw of everything that a scenario leaves to chance: start times, phases, random jitter, loss, the CCA's
-own dice. The mean over n seeds lies in Student's t-interval; for ratios, whose errors multiply, in that of the
-logarithms. With the handful of seeds that an audit affords, a bootstrap would be too narrow (three values have ten
-resamples).
+A run is one sample of everything random in a scenario: start times, phases, random jitter, loss, the CCA's random
+numbers. The interval of the mean over n seeds is Student's t-interval; for ratios, whose errors multiply, that of the
+logarithms. With the few seeds of an audit, a bootstrap would be too narrow (three values have ten resamples).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Scale(StrEnum):
 @lru_cache(maxsize=64)
 def student_t(degrees: int) -> float:
     """Two-sided 95 % quantile of Student's t."""
-    # scipy.stats would say the same, after a second or more of importing.
+    # scipy.stats has the same function, but takes a second or more to import.
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, 0.5 + CONFIDENCE / 2))
@@ -52,7 +51,7 @@ def interval(samples: Sequence[float], scale: Scale) -> Interval:
 
     Parameters
     ----------
-    samples : one finite value a seed, at least one
+    samples : one finite value per seed, at least one
     scale : decides whether the mean is geometric (ratios and factors), and where the interval is cut off
 
     Returns
@@ -88,7 +87,7 @@ def _mean_and_half_width(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def _ratio_end(logarithm: float) -> float:
-    """Return the upper end of a ratio: no wider than ratios go, unless nothing is known about it."""
+    """Return the upper end of a ratio: at most the ceiling, unless nothing is known about it."""
     if math.isinf(logarithm):
         return math.inf
     return math.exp(min(logarithm, math.log(RATIO_CEILING)))

@@ -25,26 +25,26 @@ from fairweir.quantities import (
 )
 from fairweir.units import NS_PER_S
 
-#: What one line of a mahimahi trace lets pass.
+#: Bytes that one line of a mahimahi trace lets pass.
 TRACE_PACKET_BYTES = 1504
 
 
 class Droptail(Table):
-    """Refuses what does not fit into `buffer`."""
+    """Drops packets that do not fit into `buffer`."""
 
     kind: Literal["droptail"]
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
-        """Return the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
+        """Return the discipline in base units; `limit` is the link's buffer in bytes, None if unlimited."""
         return {"kind": "droptail", "limit": limit}
 
 
 class Red(Table):
-    """Random early detection (Floyd and Jacobson 1993): drops, or marks flows that speak ECN if `ecn`.
+    """Random early detection (Floyd and Jacobson 1993): drops packets, or marks ECN-capable ones if `ecn`.
 
-    Below an average backlog of `min` nothing happens; up to `max` the chance rises to `probability`; above it
-    everything is hit, or, if `gentle`, the chance rises to one at twice `max`. `weight` is the share of a new sample in
-    the average.
+    Below an average backlog of `min` no packet is dropped; up to `max` the probability rises to `probability`; above it
+    all packets are dropped or, if `gentle`, the probability rises to one at twice `max`. `weight` is the weight of a
+    new sample in the average.
     """
 
     kind: Literal["red"]
@@ -65,7 +65,7 @@ class Red(Table):
         return self
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
-        """Return the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
+        """Return the discipline in base units; `limit` is the link's buffer in bytes, None if unlimited."""
         return {
             "kind": "red",
             "limit": limit,
@@ -80,19 +80,19 @@ class Red(Table):
 
 
 class EcnThreshold(Table):
-    """Marks every packet that finds more than `threshold` queued (DCTCP); drops what does not fit into `buffer`."""
+    """Marks packets that arrive with more than `threshold` queued (DCTCP); drops what does not fit `buffer`."""
 
     kind: Literal["ecn-threshold"]
     threshold: FiniteSize = Field(examples=['"60pkts"'])
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
-        """Return the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
+        """Return the discipline in base units; `limit` is the link's buffer in bytes, None if unlimited."""
         mark = _core.resolve_size(self.threshold, packet_bytes, bdp_bytes)
         return {"kind": "ecn-threshold", "limit": limit, "mark_above": mark}
 
 
 class CoDel(Table):
-    """Controlled delay (RFC 8289): drops, or marks flows that speak ECN if `ecn`."""
+    """Controlled delay (RFC 8289): drops packets, or marks ECN-capable ones if `ecn`."""
 
     kind: Literal["codel"]
     target: PositiveTime = "5ms"
@@ -100,7 +100,7 @@ class CoDel(Table):
     ecn: bool = False
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
-        """Return the discipline in base units; `limit` is the link's buffer, bytes, None for no limit."""
+        """Return the discipline in base units; `limit` is the link's buffer in bytes, None if unlimited."""
         target, interval = _core.parse_time(self.target), _core.parse_time(self.interval)
         return {
             "kind": "codel",
@@ -122,7 +122,7 @@ AnyAqm = Annotated[
 
 
 class Shaper(Table):
-    """A token bucket that delays what does not conform; full at the start."""
+    """A token bucket that delays packets that do not conform; full at the start."""
 
     rate: Rate = Field(examples=['"12Mbps"'])
     burst: Data = Field(examples=['"64KiB"'])
@@ -131,8 +131,8 @@ class Shaper(Table):
 class Link(Table):
     """A queue before a link, shared by flows.
 
-    One of `rate`, `trace`, `steps` and `shaper` says how fast it serves. `delay` is the propagation to the next link on
-    a path, one way, and part of the rtprop of the flows that pass.
+    One of `rate`, `trace`, `steps` and `shaper` sets its rate. `delay` is the propagation to the next link on a path,
+    one way, and part of the rtprop of the flows that pass.
     """
 
     rate: Rate | None = Field(default=None, examples=['"96Mbps"'])

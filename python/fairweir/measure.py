@@ -1,4 +1,4 @@
-"""Scenarios in, summaries out: the only door through which the hunt and the contract reach the simulator.
+"""Run scenarios and return their summaries: the only interface of the hunt and the contract to the simulator.
 
 Searches take a `Measure` as an argument, so that they can be tested on response functions and moved to other worlds.
 """
@@ -18,7 +18,7 @@ from fairweir.worker import play
 
 @dataclass(frozen=True)
 class RunFault:
-    """A run that did not end well.
+    """A failed run.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ Measure = Callable[[Sequence[ScenarioDict]], list[Measured]]
 
 
 def packets(rate: Rate, duration: Duration) -> int:
-    """Return how many data packets a full link carries: what a run costs, known before it is made."""
+    """Return how many data packets a full link carries: the cost of a run, known in advance."""
     return int(rate * duration / PACKET)
 
 
@@ -44,7 +44,7 @@ def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0) -> Meas
 
     Parameters
     ----------
-    workers : processes; default one a core
+    workers : processes; default one per core
     timeout_s : seconds of wall time a run may take
     """
 
@@ -56,14 +56,14 @@ def on_all_cores(*, workers: int | None = None, timeout_s: float = 60.0) -> Meas
 
 
 def _fault(failed: pool.Failed[ScenarioDict]) -> RunFault:
-    """Return what a search goes on with; a scenario that cannot be played at all is no finding, and ends it."""
+    """Return the result with which a search continues; a scenario that cannot be run at all ends the search."""
     if isinstance(failed.error, ConfigError):
         raise failed.error
     return RunFault(failed.kind, failed.reason)
 
 
 def here(scenarios: Sequence[ScenarioDict]) -> list[Measured]:
-    """Measure one after the other in this process, for callers that are a job of a pool themselves.
+    """Measure sequentially in this process, for callers that are themselves jobs of a pool.
 
     A run that loops or crashes takes the caller with it.
     """

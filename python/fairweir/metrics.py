@@ -1,4 +1,4 @@
-"""What an audit reads off a run's summary (the dict that ``run --json`` prints)."""
+"""Metrics of an audit, computed from a run's summary (the dict that ``run --json`` prints)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairweir.errors import FairweirError
 Summary = Mapping[str, Any]
 
 RATIO_CEILING = 1e6
-"""A flow that moved nothing has no ratio; this stands for it: beyond any that a run of 10^8 packets can show."""
+"""Stands for the ratio of a flow that delivered nothing: larger than a run of 10^8 packets can show."""
 
 
 def throughputs_mbps(summary: Summary) -> list[float]:
@@ -21,7 +21,7 @@ def throughputs_mbps(summary: Summary) -> list[float]:
 
 
 def max_min_ratio(rates: Sequence[float]) -> float:
-    """Largest rate by smallest, at least 1 and at most `RATIO_CEILING`."""
+    """Largest rate divided by the smallest, at least 1 and at most `RATIO_CEILING`."""
     largest, smallest = max(rates), min(rates)
     if largest <= 0.0:
         return RATIO_CEILING
@@ -31,13 +31,13 @@ def max_min_ratio(rates: Sequence[float]) -> float:
 
 
 def jain(rates: Sequence[float]) -> float:
-    """Return Jain's fairness index: 1 if all are equal, 1/n if one has all; 0 if nothing moved (null in a summary)."""
+    """Return Jain's fairness index: 1 if all are equal, 1/n if one has all; 0 if all are 0 (null in a summary)."""
     squares = sum(r * r for r in rates)
     return sum(rates) ** 2 / (len(rates) * squares) if squares > 0.0 else 0.0
 
 
 def exponent(xs: Sequence[float], ys: Sequence[float]) -> float:
-    """Return the power of x that y grows with: the least squares slope of ln y against ln x.
+    """Return the exponent with which y grows with x: the least squares slope of ln y against ln x.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def exponent(xs: Sequence[float], ys: Sequence[float]) -> float:
 
 
 def ratio(summary: Summary) -> float:
-    """Largest throughput by smallest."""
+    """Largest throughput divided by the smallest."""
     return max_min_ratio(throughputs_mbps(summary))
 
 
@@ -57,7 +57,7 @@ def fairness_index(summary: Summary) -> float:
 
 
 def utilization(summary: Summary) -> float:
-    """Of the first link, which is the bottleneck in all dumbbells here; at most 1."""
+    """Utilisation of the first link, which is the bottleneck in all dumbbells here; at most 1."""
     return min(1.0, float(summary["links"][0]["utilization"]))
 
 

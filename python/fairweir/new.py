@@ -1,4 +1,4 @@
-"""Skeletons that already run."""
+"""Runnable skeletons."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from fairweir import shipped
 from fairweir.cca import algorithms
 from fairweir.errors import ConfigError
 
-#: What the kernel allows, TCP_CA_NAME_MAX without the closing zero.
+#: Maximum in the kernel: TCP_CA_NAME_MAX without the terminating zero.
 MAX_KERNEL_NAME = 15
 
 
 @dataclass(frozen=True)
 class Skeleton:
-    """What was written, and what to type next.
+    """The files written, and the next commands.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Skeleton:
 
 
 def write_cca(name: str, directory: Path, *, is_c: bool = False) -> Skeleton:
-    """Write the skeleton of a congestion controller and a scenario that plays it.
+    """Write the skeleton of a congestion controller and a scenario that runs it.
 
     Parameters
     ----------

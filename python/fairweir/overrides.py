@@ -48,7 +48,7 @@ def _reach(here: Any, parts: list[str], key: str) -> Iterator[Any]:
         here[part] = {}
     for name in _entries(here, part, key):
         if part == "cca" and isinstance(here[name], str):
-            # A controller is a text or a table; with the name alone it is written as a text.
+            # A controller is a text or a table; a name without parameters is written as a text.
             here[name] = table_of(here[name])
         yield from _reach(here[name], rest, key)
 
@@ -86,7 +86,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def parse_value(text: str) -> Any:
-    """Return a TOML value, or the text itself where it is none."""
+    """Return a TOML value, or the text itself if it is not TOML."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError):

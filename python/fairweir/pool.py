@@ -1,4 +1,4 @@
-"""Many jobs on all cores, each in a process of its own kind: one that loops or crashes costs only itself."""
+"""Run many jobs on all cores, each in its own process: one that loops or crashes does not affect the others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Done(Generic[Job, Result]):
 
 @dataclass(frozen=True)
 class Failed(Generic[Job]):
-    """A job that did not.
+    """A job that failed.
 
     Attributes
     ----------
@@ -75,8 +75,8 @@ def map_jobs(
     Parameters
     ----------
     fn : a function of a module (it is pickled by name)
-    jobs : picklable; started in the order given, so give the longest first
-    workers : int; processes, default one a core
+    jobs : picklable; started in the order given, so pass the longest first
+    workers : int; processes, default one per core
     timeout_s : float, seconds of wall time each job may take before its process is killed
     on_done : called in this process with each outcome as it comes
 
@@ -86,7 +86,7 @@ def map_jobs(
 
     Raises
     ------
-    InterruptedJobs : Ctrl-C; its ``outcomes`` holds what had finished
+    InterruptedJobs : Ctrl-C; its ``outcomes`` holds the finished ones
     """
     jobs = list(jobs)
     outcomes: dict[int, Done[Job, Result] | Failed[Job]] = {}
@@ -102,7 +102,7 @@ def map_jobs(
 
 
 class InterruptedJobs(KeyboardInterrupt):
-    """Ctrl-C came while jobs ran; ``outcomes`` has one entry a job, those not finished as Failed("cancelled")."""
+    """Ctrl-C came during the jobs; ``outcomes`` has one entry per job, unfinished ones as Failed("cancelled")."""
 
     def __init__(self, outcomes: list[Any]) -> None:
         super().__init__("interrupted")
@@ -116,7 +116,7 @@ def iter_jobs(
     workers: int | None = None,
     timeout_s: float | None = None,
 ) -> Iterator[Done[Job, Result] | Failed[Job]]:
-    """Apply `fn` to every job, in processes, and give the outcomes as they come; otherwise as :func:`map_jobs`.
+    """Apply `fn` to every job, in processes, and yield the outcomes as they come; otherwise as :func:`map_jobs`.
 
     Raises
     ------
@@ -130,7 +130,8 @@ def iter_jobs(
     _track_resources()
     server = fork_server() if fn.__module__ != "__main__" else context.ForkServerContext()
     server.set_forkserver_preload(["fairweir.run"])
-    # No worker outlives the jobs: each waits for the end of this pipe, which comes with theirs or with this process's.
+    # No worker outlives the jobs: each waits for the end of this pipe, which is closed with the jobs or with this
+    # process.
     tether, held = server.Pipe(duplex=False)
     pool = ProcessPool(
         max_workers=min(workers or default_workers(), len(jobs)),
@@ -177,15 +178,16 @@ class _ForkServer(context.ForkServerContext):
 
 
 def fork_server() -> context.ForkServerContext:
-    """Return where workers come from that do not run the user's main script again."""
+    """Return the context of worker processes that do not run the user's main script again."""
     return _ForkServer()
 
 
 def _track_resources() -> None:
-    """Start CPython's resource tracker so that a hang-up does not end it: it ignores SIGINT and SIGTERM by itself.
+    """Start CPython's resource tracker so that a hang-up does not end it: by default it ignores only SIGINT and
+    SIGTERM.
 
-    A terminal that closes sends SIGHUP to the whole group. A tracker that dies of it is started again by the next lock
-    that is released, knows of none, and fills stderr with tracebacks.
+    A terminal that closes sends SIGHUP to the whole group. A tracker killed by it is restarted by the next lock that is
+    released, without its records, and fills stderr with tracebacks.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -200,20 +202,20 @@ _is_worker = _is_guarded = False
 
 
 def is_worker() -> bool:
-    """Whether this process is a worker, which nothing but jobs runs in."""
+    """Return whether this process is a worker, in which only jobs run."""
     return _is_worker
 
 
 def is_guarded() -> bool:
-    """Is this a worker whose job may crash, and loop until its time is up, without harm to others?"""
+    """Return whether this is a worker whose job may crash, or loop until its time limit, without effect on others."""
     return _is_guarded
 
 
 def _become_worker(tether: Connection, has_time_limit: bool, parcel: class_objects.Parcel) -> None:
     """Leave Ctrl-C to the parent, which ends its workers, and stdout to its result.
 
-    A worker that takes a dead one's place while the pool closes is missed by it, and would wait for jobs for ever, with
-    the command's output open.
+    A worker that replaces a dead one while the pool closes is missed by it, and would wait for jobs for ever, with the
+    command's output open.
     """
     global _is_worker, _is_guarded
     _is_worker, _is_guarded = True, has_time_limit

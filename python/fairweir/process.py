@@ -1,4 +1,4 @@
-"""Child processes: none outlives this one, what one may do that runs a user's code, and how to say what it died of."""
+"""Child processes: none outlives this one; limits for those that run a user's code; and how to report their end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PR_SET_PDEATHSIG = 1
 MIN_USER_MEMORY = 1 << 30
 """Bytes: a user's code always gets this much, however small the machine."""
 
-#: What a signal means for code that brought it upon itself.
+#: Meaning of a signal for the code that caused it.
 _CAUSES = {
     signal.SIGABRT: "abort",
     signal.SIGBUS: "invalid memory access",
@@ -28,7 +28,7 @@ _CAUSES = {
 
 
 def die_with_parent() -> Callable[[], None]:
-    """Return what makes a child end when this process is killed: it must not outlive the one who asked for it."""
+    """Return a function that ends a child when this process is killed, so that it does not outlive its parent."""
     libc = ctypes.CDLL(None, use_errno=True)
     parent = os.getpid()
 
@@ -41,7 +41,7 @@ def die_with_parent() -> Callable[[], None]:
 
 
 def contain_output() -> None:
-    """Send what this process and a user's code print to stderr: stdout has the command's result, which may be JSON."""
+    """Redirect output of this process and of a user's code to stderr: stdout has only the command's result."""
     sys.stdout.flush()
     os.dup2(2, 1)
 
@@ -50,9 +50,9 @@ def contain_output() -> None:
 def user_code() -> Iterator[None]:
     """Make this process safe to run a user's code in: its memory is limited, and a copy that it forks ends at once.
 
-    Beyond the limit, half of the machine's memory divided by its cores (as many such processes may run at once), an
-    allocation fails, which is a MemoryError in Python; the limit stays. A copy would play the run again, and go on in a
-    pool as a worker that nobody ends.
+    Above the limit, half of the machine's memory divided by its cores (as many such processes may run at once), an
+    allocation fails, which is a MemoryError in Python; the limit stays. A forked copy would run the scenario again, and
+    continue in a pool as a worker that is never ended.
     """
     global _runs_user_code  # noqa: PLW0603 - of the whole process
     _contain()

@@ -1,7 +1,7 @@
 """Quantities in scenario files, as pydantic types: text with a unit stays text, checked once, at the edge.
 
 A field of type :data:`Time` holds ``"40ms"``; :func:`fairweir._core.parse_time` turns it into ns where base units are
-needed. Bounds here refuse what no network has, so that a slipped unit is told before an hour of simulation.
+needed. Bounds here reject values that no network has, so that a wrong unit is reported before an hour of simulation.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from fairweir import _core
 from fairweir.errors import ConfigError
 from fairweir.units import NS_PER_S
 
-#: Longest time a scenario may name: 30 days.
+#: Maximum time in a scenario: 30 days.
 MAX_TIME_NS = 30 * 24 * 3600 * NS_PER_S
-#: Longest two-way propagation delay: an hour, light to Jupiter and back is less.
+#: Maximum two-way propagation delay: an hour, more than light to Jupiter and back.
 MAX_RTPROP_NS = 3600 * NS_PER_S
 #: 1 kbit/s to 100 Tbit/s.
 MIN_RATE, MAX_RATE = 125, 12_500_000_000_000
-#: Largest IP packet, bytes.
+#: Maximum IP packet, bytes.
 MAX_PACKET_BYTES = 65_535
 
 PARTS_PER_BILLION = 1_000_000_000
@@ -33,8 +33,8 @@ def complain(problem: str, value: Any = None, hint: str = "", key: str = "") -> 
 
     Parameters
     ----------
-    problem : str; the message, where ``{noun}`` stands for the key in words
-    value : what was found, shown in backquotes after the problem; None shows nothing
+    problem : str; the message, where ``{noun}`` is replaced by the key in words
+    value : the value found, shown in backquotes after the problem; None shows none
     hint : str, what to write instead
     key : str, dotted; the key at fault, if it is not the validated one
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def resolve(scenario: Scenario) -> dict[str, Any]:
     """Return `scenario` as ``fairweir_sim::Config`` reads it: ns, bytes, bytes/s.
 
-    A size in BDPs at a link is the link's nominal rate times the largest rtprop of the flows that pass it (data or
+    A size in BDPs at a link is the link's nominal rate times the largest rtprop of the flows that cross it (data or
     ACKs); at a flow it is the smallest nominal rate on its path times its own rtprop.
 
     Raises
@@ -127,7 +127,7 @@ def _ingress(flow: Flow, cx: Surroundings) -> list[dict[str, Any]]:
 
 
 def _packets(size: str, cx: Surroundings) -> int:
-    """Whole packets, at least one."""
+    """A number of whole packets, at least one."""
     return max(1, (cx.size(size) or 0) // cx.packet_bytes)
 
 
@@ -149,7 +149,7 @@ class Propagation:
     ----------
     there : all of it on the data's way
     after_path : the part of `there` after the last link's queue
-    before_acks : on the ACKs' way before the first link of `ack_path`, or all of it if there is none
+    before_acks : on the ACK path before the first link of `ack_path`, or all of it if that is empty
     """
 
     there: int

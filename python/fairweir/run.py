@@ -1,4 +1,4 @@
-"""Play a scenario in a world and keep the record."""
+"""Run a scenario in a world and return the record."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ World = Literal["sim", "kernel"]
 
 #: Flows that the text of a record shows.
 SHOWN_FLOWS = 6
-#: Data packets that a record has room for unless told: 1 GB of memory while it is made, a second at 60 Gbit/s.
+#: Maximum data packets of a record by default: 1 GB of memory during the run, a second at 60 Gbit/s.
 MOST_PACKETS = 5_000_000
 
 
 @dataclass(frozen=True)
 class Run:
-    """The record of a scenario.
+    """The record of a scenario run.
 
     Attributes
     ----------
     scenario : Scenario
-    summary : dict; what ``fairweir run --json`` prints: scenario, world, seed, flows, links, fairness, packets, wall_s;
-        of the kernel world also ``emulator``
+    summary : dict; the output of ``fairweir run --json``: scenario, world, seed, flows, links, fairness, packets,
+        wall_s; of the kernel world also ``emulator``
     """
 
     scenario: Scenario = field(repr=False)
@@ -52,7 +52,7 @@ class Run:
     _packets: tuple[Columns, Columns] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
-        """Return one line: what was played, and what each flow got; the first few, if there are many."""
+        """Return one line: the scenario, and the throughput of each flow (the first few, if there are many)."""
         shown = [f"{flow['id']} {plain(flow['throughput_mbps'], 3)}" for flow in self.summary["flows"][:SHOWN_FLOWS]]
         left = len(self.summary["flows"]) - len(shown)
         flows = ", ".join(shown) + (f", and {left} more" if left else "")
@@ -68,13 +68,13 @@ class Run:
 
     @property
     def is_judged(self) -> bool:
-        """May conclusions be drawn? Not if the kernel world's emulator was later than its budget allows."""
+        """Return whether the run can be judged: not if the kernel world's emulator exceeded its lateness budget."""
         emulator = self.summary.get("emulator")
         return emulator is None or bool(emulator["judged"])
 
     @property
     def flows(self) -> pa.Table:
-        """One row per interval and flow; units stand in the fields' metadata (``unit``).
+        """One row per interval and flow; units are in the fields' metadata (``unit``).
 
         Columns: t_ns (end of the interval), flow (index), id, throughput_mbps, cwnd_bytes, inflight_bytes,
         pacing_rate_mbps (NaN where the controller does not pace), rtt_ms (NaN without a sample), lost_pkts.
@@ -108,7 +108,7 @@ class Run:
         Columns: flow (index), id, seq (number of the packet from 0; all have the scenario's size), is_retransmission,
         sent_ns, dropped_ns, dropped_link (index; null where one of the flow's own elements lost it), arrived_ns (at the
         receiver), is_marked (ECN), acked_ns (when the first ACK that left after its arrival reached the sender; with
-        SACK that ACK reports the packet). Times since the start of the run; null is what did not happen within it.
+        SACK that ACK reports the packet). Times since the start of the run; null if the event did not happen within it.
         Per flow each column of times is ascending.
 
         Raises
@@ -143,9 +143,9 @@ class Run:
         return self._series
 
     def save(self, directory: str | Path) -> Path:
-        """Write scenario.toml, summary.json and what was recorded: {flows,links,packets,acks}.parquet.
+        """Write scenario.toml, summary.json and the recorded tables: {flows,links,packets,acks}.parquet.
 
-        The directory appears whole or not at all; an older one of the same name is replaced.
+        The directory is written completely or not at all; an older one of the same name is replaced.
 
         Parameters
         ----------
@@ -197,22 +197,22 @@ def run(
     isolates_python: bool = False,
     on_progress: Callable[[float], object] | None = None,
 ) -> Run:
-    """Play `scenario`.
+    """Run `scenario`.
 
     Parameters
     ----------
-    scenario : Scenario, or what :meth:`Scenario.of` makes one of: a path, a name, a document
+    scenario : Scenario, or an argument of :meth:`Scenario.of`: a path, a name, a document
     seed : int; replaces the scenario's
-    interval : str, time with unit; of the time series, none are recorded without it
+    interval : str, time with unit; of the time series, which are not recorded without it
     on : "sim" or "kernel"; the world
-    options : how the kernel world plays
-    record_packets : int; the simulator records all packets and ACKs if there are no more data packets than that, for
-        about 200 bytes of memory each (:data:`MOST_PACKETS` is 1 GB); None records none
-    capture : a pcap file of all packets, headers only, which appears whole or not at all; in the simulator each flow
+    options : options of the kernel world
+    record_packets : int; the simulator records all packets and ACKs if there are at most this many data packets, about
+        200 bytes of memory each (:data:`MOST_PACKETS` is 1 GB); None records none
+    capture : a pcap file of all packets, headers only, written completely or not at all; in the simulator each flow
         gets a handshake before it starts, and TCP's numbers
-    isolates_python : play Python classes in a process of their own, as a user's C always is: one that exits, prints or
-        takes all memory costs an error message, but no debugger reaches it
-    on_progress : called now and then with the fraction of the scenario's time that is done, 0 to 1
+    isolates_python : run Python classes in a child process, as a user's C always is: one that exits, prints or takes
+        all memory causes an error message only, but no debugger reaches it
+    on_progress : called periodically with the completed fraction of the scenario's time, 0 to 1
 
     Returns
     -------
@@ -220,10 +220,10 @@ def run(
 
     Raises
     ------
-    ConfigError : the scenario cannot be played in this world, or has more packets than may be recorded
-    KernelError : the kernel world is not to be had here (helper, root, BPF)
+    ConfigError : the scenario cannot be run in this world, or has more packets than may be recorded
+    KernelError : the kernel world is not available here (helper, root, BPF)
     CcaError : a controller does not exist or refuses its parameters
-    ControllerError : a controller misbehaved; names the flow, the simulated time and what it did
+    ControllerError : a controller misbehaved; names the flow, the simulated time and the reason
     InvariantError : a bug of the simulator
     KeyboardInterrupt : Ctrl-C, at once even in the middle of a run
     """
@@ -314,7 +314,7 @@ def _play_on_kernel(
     return world_kernel.play(config, options=options, capture=capture, on_progress=on_progress)
 
 
-#: What the simulator's configuration calls some keys of a flow.
+#: Keys of a flow that have another name in the simulator's configuration.
 _KEYS_IN_FILE = {
     "params": "cca",
     "receiver.ack_every": "delayed_ack",
@@ -391,7 +391,7 @@ def fairness(throughputs_mbps: list[float]) -> dict[str, float | None]:
 
     Parameters
     ----------
-    throughputs_mbps : list of float, Mbit/s, one a flow
+    throughputs_mbps : list of float, Mbit/s, one per flow
 
     Returns
     -------

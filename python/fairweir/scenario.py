@@ -1,7 +1,7 @@
-"""A scenario: who sends over what, for how long, with which seed.
+"""Scenarios: flows, path, duration, seed.
 
-People write TOML (docs/scenarios.md lists every key); :class:`Scenario` checks it and hands it to the simulator in base
-units. Nothing here knows a unit: texts are parsed by ``fairweir._core``.
+Users write TOML (docs/scenarios.md lists every key); :class:`Scenario` checks it and converts it to the simulator's
+base units. Units are parsed by ``fairweir._core`` only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from fairweir.links import Link
 from fairweir.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, complain, show
 from fairweir.suggestions import nearest
 
-#: Most flows of one scenario: an absurd count is a slip, told before memory is.
+#: Maximum flows of a scenario: an excessive count is a mistake, reported before memory is exhausted.
 MAX_FLOWS = 100_000
 
 #: Largest file that is read, bytes: room for a hundred thousand flows with a table each.
@@ -43,7 +43,7 @@ MAX_FILE_BYTES = 4 << 20
 #: Maximum depth of tables and lists in each other; scenarios and queries use six.
 MAX_NESTING = 32
 
-#: A dotted key of so many parts that a parser takes long for it, the time being quadratic in their number.
+#: A dotted key with so many parts that a parser, whose time is quadratic in their number, takes long.
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){256}""", re.ASCII)
 
 
@@ -56,7 +56,7 @@ class CcaSpec(BaseModel):
 
     @property
     def params(self) -> dict[str, Any]:
-        """Everything but the name."""
+        """All parameters except the name."""
         return dict(self.model_extra or {})
 
     @property
@@ -93,7 +93,7 @@ def _delayed_ack(value: Any) -> Any:
 
 
 class OnOff(Table):
-    """As much as may be sent for `on`, then nothing for `off`, and again."""
+    """Unlimited data for `on`, then no data for `off`, repeatedly."""
 
     on: PositiveTime = Field(examples=['"1s"'])
     off: PositiveTime = Field(examples=['"1s"'])
@@ -141,7 +141,7 @@ class Flow(Table):
         return self
 
     def last_start_ns(self) -> int:
-        """Return the time, ns, at which the last of the flows that this one counts for starts."""
+        """Return the start time, ns, of the last of the flows that this one represents."""
         return _core.parse_time(self.start) + (self.count - 1) * _core.parse_time(self.stagger)
 
 
@@ -171,7 +171,7 @@ class Scenario(BaseModel):
 
     @property
     def source(self) -> str | None:
-        """The file it came from, as errors name it."""
+        """The file it came from, for errors."""
         return self._source
 
     @property
@@ -181,7 +181,7 @@ class Scenario(BaseModel):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a TOML file, or a scenario that comes with fairweir by its name (``fairweir list scenarios``).
+        """Read a TOML file, or a shipped scenario by its name (``fairweir list scenarios``).
 
         Raises
         ------
@@ -192,7 +192,7 @@ class Scenario(BaseModel):
 
     @classmethod
     def from_toml(cls, text: str, *, source: str | None = None, base: Path | None = None) -> Self:
-        """Read TOML text; `source` is what errors call it, `base` the folder that its files are relative to.
+        """Parse TOML text; `source` is its name in errors, `base` the folder to which its files are relative.
 
         Raises
         ------
@@ -214,13 +214,13 @@ class Scenario(BaseModel):
         Parameters
         ----------
         document : dict, list and texts with units, as in the file
-        source : str, what errors call it
+        source : str, its name in errors
         base : Path, the folder that its files are relative to
-        name : str, the scenario's name if the document gives none
+        name : str, the scenario's name if the document has none
 
         Raises
         ------
-        ConfigError : not a scenario; every error found is told, the first one first
+        ConfigError : not a scenario; all errors found are reported
         """
         if name is not None:
             document = {"name": name, **document}
@@ -239,11 +239,11 @@ class Scenario(BaseModel):
 
     @classmethod
     def of(cls, given: object) -> Scenario:
-        """Return a scenario given as one, as a path, as the name of one that comes with fairweir, or as a document.
+        """Return a scenario given as one, as a path, as the name of a shipped one, or as a document.
 
         Raises
         ------
-        ConfigError : as :meth:`load` and :meth:`from_dict`, or it is none of these
+        ConfigError : as :meth:`load` and :meth:`from_dict`, or none of these
         """
         if isinstance(given, Scenario):
             return given
@@ -255,7 +255,7 @@ class Scenario(BaseModel):
         raise ConfigError(f"scenario cannot be `{show(given)}`", hint=hint)
 
     def to_dict(self, *, compact: bool = False) -> dict[str, Any]:
-        """Return the scenario as a document that :meth:`from_dict` takes; `compact` leaves out what is by default."""
+        """Return the scenario as a document for :meth:`from_dict`; `compact` omits default values."""
         document = self.model_dump(exclude_none=True, exclude_unset=compact, exclude_defaults=compact)
         for table in document["flow"]:
             for key in ("jitter", "ack_jitter", "loss", "ack_loss"):
@@ -291,7 +291,7 @@ class Scenario(BaseModel):
 
         Raises
         ------
-        ConfigError : what only the whole shows: a trace that cannot be read, delays that exceed an rtprop
+        ConfigError : an error of the whole scenario: a trace that cannot be read, delays that exceed an rtprop
         """
         from fairweir.resolve import resolve
 
@@ -352,7 +352,7 @@ def flow_ids(flows: Sequence[Flow]) -> list[list[str]]:
 
 
 def read_document(path: Path, *, noun: str = "scenario") -> dict[str, Any]:
-    """Read a TOML file; `noun` is what errors call what is in it.
+    """Read a TOML file; `noun` is the name of its content in errors.
 
     Raises
     ------
@@ -372,7 +372,7 @@ def read_document(path: Path, *, noun: str = "scenario") -> dict[str, Any]:
 
 
 def _file_meant(path: Path, noun: str) -> str | None:
-    """Return a hint to the file whose name is nearest, or to what a controller's name would be good for."""
+    """Return a hint to the file with the nearest name, or to the use of a controller's name."""
     if path.exists():
         return None
     if noun == "scenario" and str(path) in algorithms():
@@ -384,7 +384,7 @@ def _file_meant(path: Path, noun: str) -> str | None:
     kind = next((kind for kind, one in shipped.KINDS.items() if one.noun == noun), None)
     if kind is None:
         return None
-    # `scenarios/NAME.toml` away from the repository means the one that comes with fairweir.
+    # `scenarios/NAME.toml` outside of the repository means the shipped scenario.
     near = nearest(path.name.removesuffix(".toml"), shipped.by_name(kind))
     return f"did you mean the shipped `{near}`?" if near else f"`fairweir list {kind}` lists them"
 
@@ -480,9 +480,9 @@ def dumbbell(
 
     Parameters
     ----------
-    ccas : one controller (name, ``cubic{beta=0.5}``, table with ``name`` and parameters, or class) or one a flow
+    ccas : one controller (name, ``cubic{beta=0.5}``, table with ``name`` and parameters, or class) or one per flow
     rate, buffer : str with units, of the link
-    rtprop : str with unit, one or one a flow
+    rtprop : str with unit, one or one per flow
     duration, warmup : str with units
     link : further keys of the link, such as ``{"aqm": "codel"}``
     flows : further keys of each flow, one mapping a flow
@@ -521,7 +521,7 @@ def dumbbell(
 
 
 def _column(name: str, given: object, single: tuple[type, ...], hint: str) -> list[Any]:
-    """Return an argument that is one value, or one a flow, as a list.
+    """Return an argument that is one value, or one per flow, as a list.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The files that come with fairweir: scenarios, rules, queries, policies, controllers, encoders and templates, by name.
+"""The files shipped with fairweir: scenarios, rules, queries, policies, controllers, encoders and templates, by name.
 
 They are package data: a wheel holds them in ``fairweir/data``. In the repository ``python/fairweir/data`` has links to
 the folders ``scenarios/``, ``rules/``, ``queries/``, ``policies/``, ``controllers/`` and ``encoders/`` at the top, so
@@ -19,7 +19,7 @@ _PATH_PREFIXES: Final = ("./", "../", "/", "~")
 
 @dataclass(frozen=True)
 class Kind:
-    """Files of one sort.
+    """A kind of files.
 
     Attributes
     ----------
@@ -68,10 +68,9 @@ def by_name(kind: str) -> dict[str, Path]:
 
 
 def find(kind: str, text: str | Path) -> Path:
-    """Return the file that `text` means: an existing file of that path, else the shipped one of that name.
+    """Return the file that `text` refers to: an existing file of that path, else the shipped one of that name.
 
-    A text that is neither is returned as a path, whose reader reports that there is no such file. ``./x`` is always a
-    path.
+    Any other text is returned as a path; opening it reports that there is no such file. ``./x`` is always a path.
     """
     path = Path(text)
     if _is_file(path) or str(text).startswith(_PATH_PREFIXES):
@@ -80,7 +79,7 @@ def find(kind: str, text: str | Path) -> Path:
 
 
 def hidden(kind: str, text: str | Path) -> Path | None:
-    """Return the shipped file that `text` would mean if there were no file of that path; None if it means no other."""
+    """Return the shipped file that is hidden by an existing file of path `text`; None if there is none."""
     named = by_name(kind).get(str(text))
     return named if named is not None and _is_file(Path(text)) else None
 

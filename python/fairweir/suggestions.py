@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-#: Similarity (difflib's ratio, 0 to 1) from which a known word counts as meant; at 0.5 `reno` still suggested `expo`.
+#: Minimum similarity (difflib's ratio, 0 to 1) of a suggestion; at 0.5 `reno` still suggested `expo`.
 CUTOFF = 0.6
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is most similar to `word`, or that alone begins with it; None if there is none."""
+    """Return the known word most similar to `word`, or the only one that begins with it; None if there is none."""
     words = list(known)
     folded = {one.lower(): one for one in reversed(words)}
     close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=CUTOFF)

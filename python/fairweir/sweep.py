@@ -1,8 +1,8 @@
-"""A grid of scenarios: every combination of values at dotted keys, played on all cores, resumable.
+"""A grid of scenarios: every combination of values at dotted keys, run on all cores, resumable.
 
-Each finished point is a file named after a hash of what was played (the resolved configuration, the sources of user
-controllers, the simulator's build), so that a sweep that was interrupted, or whose grid has grown, plays only what is
-missing.
+Each finished point is a file named after a hash of its input (the resolved configuration, the sources of user
+controllers, the simulator's build), so that a sweep that was interrupted, or whose grid has grown, runs only the
+missing points.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Point:
     ----------
     settings : dict, the value at each key of the grid
     scenario : Scenario with these values
-    key : str, a hash of what is played
+    key : str, a hash of its input
     """
 
     settings: dict[str, Any]
@@ -48,13 +48,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep left behind.
+    """Results of a sweep.
 
     Attributes
     ----------
     points : list of Point, the whole grid
     summaries : dict from a point's key to its run's summary
-    failures : dict from a point's key to why it has none
+    failures : dict from a point's key to the reason
     reused : int, points found finished
     """
 
@@ -65,7 +65,7 @@ class Sweep:
 
     @property
     def is_complete(self) -> bool:
-        """Has every point a summary?"""
+        """Return whether every point has a summary."""
         return all(point.key in self.summaries for point in self.points)
 
 
@@ -113,7 +113,7 @@ def expand(scenario: Scenario, grid: Grid) -> list[Point]:
 
     Raises
     ------
-    ConfigError : a value that the scenario cannot have; all are checked before any is played
+    ConfigError : an invalid value; all are checked before any is run
     """
     count = 1
     for values in grid.values():
@@ -149,7 +149,7 @@ def fingerprint(scenario: Scenario, world: World = "sim") -> str:
 
 
 def play(point: Point) -> dict[str, Any]:
-    """Play one point and give its summary, without the scenario (the point has it)."""
+    """Run one point and return its summary, without the scenario (the point has it)."""
     from fairweir.run import run
 
     summary = run(point.scenario).summary
@@ -157,7 +157,7 @@ def play(point: Point) -> dict[str, Any]:
 
 
 def _play_there(point: Point, parcel: class_objects.Parcel) -> dict[str, Any]:
-    """Play one point in a process that was not started here."""
+    """Run one point in a process that was not started here."""
     class_objects.receive(parcel)
     return play(point)
 
@@ -172,16 +172,16 @@ def sweep(
     cluster: str | None = None,
     on_done: Callable[[int, int, str | None], object] | None = None,
 ) -> Sweep:
-    """Play the grid, except for what `directory` has already, and keep each point there as it ends.
+    """Run the grid, except for points that `directory` already has, and store each point there as it ends.
 
     Parameters
     ----------
-    scenario : Scenario to be varied, or what :meth:`Scenario.of` makes one of
+    scenario : Scenario to be varied, or an argument of :meth:`Scenario.of`
     grid : dict from dotted keys to lists of values
     directory : str or Path; gets points/KEY.json, and flows.parquet and links.parquet of all finished points
-    workers : int, processes; default one a core
+    workers : int, processes; default one per core
     timeout_s : float, s of wall time a point may take; not on a cluster
-    cluster : str, address of a Dask scheduler that plays the points instead of this machine
+    cluster : str, address of a Dask scheduler whose workers run the points instead of this machine
     on_done : called with how many points are done, how many there are, and why the last one failed (or None)
 
     Returns
@@ -190,8 +190,8 @@ def sweep(
 
     Raises
     ------
-    ConfigError : a point that cannot be played, found before any is
-    KeyboardInterrupt : Ctrl-C; what had finished is kept, in the tables too
+    ConfigError : a point that cannot be run, found before any is run
+    KeyboardInterrupt : Ctrl-C; finished points are stored, in the tables too
     """
     directory = Path(directory)
     points = expand(Scenario.of(scenario), grid)
@@ -248,7 +248,7 @@ def _keep(store: Path, point: Point, summary: dict[str, Any]) -> None:
 def _play_on_cluster(
     points: list[Point], address: str, keep: Callable[[Done[Point, dict[str, Any]] | Failed[Point]], object]
 ) -> None:
-    """Play `points` on the workers of a Dask scheduler, which must have this version of fairweir."""
+    """Run `points` on the workers of a Dask scheduler, which must have this version of fairweir."""
     try:
         from distributed import Client, as_completed
     except ImportError as error:

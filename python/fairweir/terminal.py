@@ -2,7 +2,7 @@
 
 A terminal executes what it receives: ESC sequences set its title, move the cursor, or type for the user
 (CVE-2003-0063); C1 controls do the same in one character; bidirectional overrides reorder what a reader sees
-(CVE-2021-42574). Scenarios, captures, host names and process names are all written by others.
+(CVE-2021-42574). Scenarios, captures, host names and process names come from others.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ def escape(text: str, *, keep: str = "") -> str:
 
     Printable is what :meth:`str.isprintable` accepts: everything but Unicode's categories Other (C0 and C1 controls,
     bidirectional and other format characters, surrogates, unassigned code points) and Separator, with the exception of
-    the ASCII space. Backslashes are not doubled, so the result is for people and cannot be decoded again.
+    the ASCII space. Backslashes are not doubled, so the result is for display and cannot be decoded.
     ``crates/guardd/src/terminal.rs`` is the same function in Rust.
 
     Parameters

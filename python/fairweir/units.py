@@ -38,7 +38,7 @@ class _Quantity:
 
     _amount: float
 
-    #: Let NumPy's scalars leave ``2.0 * rate`` to this class.
+    #: Makes NumPy's scalars leave ``2.0 * rate`` to this class.
     __array_ufunc__ = None
 
     def __add__(self, other: Self) -> Self:

@@ -1,7 +1,7 @@
 """Outcomes of claims, thresholds with their reasons, and how an interval is judged by one.
 
 Audits and reproductions use these four words. Proofs (proved, refuted, vacuous, unknown), the starvation hunt and
-contracts have words of their own; an audit maps those of the hunt and of the contract to these.
+contracts have their own words; an audit maps those of the hunt and of the contract to these.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """What became of a claim."""
+    """Verdict on a claim."""
 
     HOLDS = "holds"
     FAILS = "fails"
@@ -34,7 +34,7 @@ class Outcome(StrEnum):
 
 
 class Direction(StrEnum):
-    """Which side of a threshold is the good one."""
+    """The side of a threshold that satisfies the claim."""
 
     AT_MOST = "at_most"
     AT_LEAST = "at_least"
@@ -60,7 +60,7 @@ class Threshold(BaseModel):
 
 
 class Interval(BaseModel):
-    """An estimate and the interval it lies in, over seeds."""
+    """An estimate and its confidence interval, over seeds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -69,7 +69,7 @@ class Interval(BaseModel):
     hi: float
 
     def outcome(self, threshold: Threshold) -> Outcome:
-        """Judge a whole interval: a side is taken only if all of it lies there.
+        """Judge a whole interval: the verdict is known only if all of it is on one side.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Interval(BaseModel):
 def combine(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the outcome of several claims together.
 
-    One failure fails the whole; else one unknown leaves it unknown; else it holds if anything was judged at all.
+    Return fails if any fails; else unknown if any is unknown; else holds if any was judged.
     """
     seen = set(outcomes)
     for outcome in (Outcome.FAILS, Outcome.UNKNOWN, Outcome.HOLDS):

@@ -1,4 +1,4 @@
-"""What a pool's worker does with a scenario. Its module loads nothing that a worker has not loaded already."""
+"""Run a scenario in a pool's worker. This module imports nothing that a worker has not loaded already."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The kernel world's door: the helper ``fairweir-kernel``, which alone needs root, libelf and BPF, as a subprocess.
+"""The kernel world: the helper ``fairweir-kernel``, the only part that needs root, libelf and BPF, as a subprocess.
 
 The helper gets ``fairweir_sim::Config`` as JSON on stdin and prints one JSON document on stdout: the same summary as
 the simulator's, ``series`` (columns as base64 of little-endian numbers) and ``emulator`` (how late packets were
-released, and whether the run may be judged). Progress and errors come as lines on stderr. Everything it makes hangs on
-its own file descriptors, so that ending it, in whatever way, undoes all of it.
+released, and whether the run may be judged). Progress and errors come as lines on stderr. All its resources are owned
+by its file descriptors, so that they are released however it ends.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from fairweir.units import Duration
 from fairweir.world_sim import Capture, Played
 
 HELPER = "fairweir-kernel"
-#: Names another helper than the one beside the interpreter.
+#: Environment variable with the path of the helper, if it is not in the interpreter's directory.
 HELPER_VARIABLE = "FAIRWEIR_KERNEL"
 INTERRUPTED = 130
 #: Seconds that compiling and loading controllers, and the end of a run, may take beyond its duration.
 SETUP_S = 60.0
-#: Seconds that the helper has to end by itself when it is asked to.
+#: Seconds that the helper has to end by itself after a request.
 PATIENCE_S = 5.0
 #: Lines of the helper's messages that an error without a better text shows.
 _LAST_LINES = 5
@@ -69,15 +69,15 @@ class Guarding:
 
 @dataclass(frozen=True)
 class Options:
-    """How the kernel world plays.
+    """Options of a kernel run.
 
     Attributes
     ----------
     mode : "mtu" (every packet of its own, accurate) or "tso" (super-packets: for Gbit/s; drops take 64 KB at once)
     traffic : "own" or "iperf3"
-    record : Path; every call of the BPF controllers is kept here and played again natively
-    cost : measure what the controllers' programs cost
-    windows : what receivers advertise where the scenario does not say: "unlimited", or "autotuned" as ordinary hosts
+    record : Path; every call of the BPF controllers is recorded here and replayed natively
+    cost : measure the cost of the controllers' programs
+    windows : receive windows that the scenario does not set: "unlimited", or "autotuned" as on ordinary hosts
     guarding : a guard at the receivers
     """
 
@@ -120,7 +120,7 @@ def find_helper() -> Path:
 
     Raises
     ------
-    KernelError : there is none
+    KernelError : not found
     """
     return find_program(HELPER, HELPER_VARIABLE, "the kernel world's helper")
 
@@ -132,11 +132,11 @@ def find_program(name: str, variable: str, role: str) -> Path:
     ----------
     name : str, of the file
     variable : str, of the environment; names another file
-    role : str, what the program is to us, for messages
+    role : str, the program's role, for messages
 
     Raises
     ------
-    KernelError : there is none
+    KernelError : not found
     """
     if named := os.environ.get(variable):
         if os.access(named, os.X_OK) and Path(named).is_file():
@@ -154,12 +154,12 @@ def find_program(name: str, variable: str, role: str) -> Path:
 
 
 def need_root(what: str, why: str = "it creates network namespaces, TUN devices and BPF programs") -> None:
-    """Refuse before anything is started what only root may do.
+    """Raise an error if root is needed and missing, before anything is started.
 
     Parameters
     ----------
-    what : str, what needs root
-    why : str, for the hint: what it does with it
+    what : str, the action that needs root
+    why : str, for the hint: the reason
 
     Raises
     ------
@@ -176,13 +176,13 @@ def play(
     capture: Capture | None = None,
     on_progress: Callable[[float], object] | None = None,
 ) -> Played:
-    """Play a resolved scenario on the kernel's TCP, in real time.
+    """Run a resolved scenario on the kernel's TCP, in real time.
 
     Parameters
     ----------
     config : dict, ``fairweir_sim::Config``
     options : Options
-    capture : where a pcap file of the packets' headers goes
+    capture : path of a pcap file with the packets' headers
     on_progress : called with the fraction of the duration that has passed, 0 to 1
 
     Returns
@@ -192,7 +192,7 @@ def play(
     Raises
     ------
     KernelError : no helper, no root, or something that this kernel cannot do
-    ConfigError : the scenario asks for what this world does not have; its ``key`` says where
+    ConfigError : the scenario needs something unsupported; its ``key`` says where
     KeyboardInterrupt : Ctrl-C; the helper has undone everything when this is raised
     """
     helper = find_helper()
@@ -206,7 +206,7 @@ def play(
 
 
 def ask(words: Sequence[str], *, limit_s: float = SETUP_S) -> Any:
-    """Return the JSON that another command of the helper prints, as ``ask(["list"])``.
+    """Return the JSON printed by another command of the helper, such as ``ask(["list"])``.
 
     Raises
     ------
@@ -263,7 +263,7 @@ def _call(words: Sequence[str], text: str, limit_s: float, on_progress: Callable
 
 
 def _talk(process: subprocess.Popen[str], text: str, on_progress: Callable[[float], object] | None) -> deque[str]:
-    """Hand over `text`, follow what the helper tells, and give its last lines that are not progress."""
+    """Send `text`, process the helper's progress, and return its last lines that are not progress."""
     assert process.stdin is not None and process.stderr is not None  # noqa: S101, PT018
     with suppress(BrokenPipeError):
         process.stdin.write(text)
@@ -291,7 +291,7 @@ def _fraction(line: str) -> float | None:
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """End the helper: politely first, so that it can say what it had."""
+    """End the helper: first with a signal that lets it report its result."""
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGINT)
     try:

@@ -23,8 +23,8 @@ class Capture:
 
     Attributes
     ----------
-    path : Path, where it goes
-    side : "sender" or "receiver" of the data: where it is taken
+    path : Path of the file
+    side : "sender" or "receiver" of the data: its position
     """
 
     path: Path
@@ -37,7 +37,7 @@ class Watching:
 
     Attributes
     ----------
-    most_packets : int; records so many data packets, and their ACKs; None records none
+    most_packets : int; maximum data packets recorded, with their ACKs; None records none
     capture : Capture
     """
 
@@ -50,19 +50,19 @@ NOBODY = Watching()
 
 @cache
 def build() -> str:
-    """A name for the compiled simulator: what another one played is not taken for its own."""
+    """Return an identifier of the compiled simulator: results of another build are not reused."""
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
 class Played:
-    """What is left of a run.
+    """Raw result of a run.
 
     Attributes
     ----------
-    summary : dict; flows, links and what else there is to tell
+    summary : dict; flows, links and further results
     series : columns of flows and of links, if the configuration has an interval
-    packets : columns of data packets and of ACKs, if they were to be recorded
+    packets : columns of data packets and of ACKs, if recorded
     """
 
     summary: dict[str, Any]
@@ -78,16 +78,16 @@ def play(
     *,
     isolates_python: bool = False,
 ) -> Played:
-    """Play `config`, in a process of its own if a user's C is in it.
+    """Run `config`, in a child process if it contains a user's C.
 
     Parameters
     ----------
     config : dict, ``fairweir_sim::Config``
-    base : Path; where the files of Python controllers are looked up after the working directory
-    on_progress : called now and then with the fraction of simulated time that is done, 0 to 1
-    watching : what is recorded of its packets
-    isolates_python : a Python class is played in a process of its own, too. A class that ends the process, prints or
-        takes all memory then costs an error message; but a debugger does not reach it
+    base : Path; folder of Python controllers' files, after the working directory
+    on_progress : called periodically with the completed fraction of simulated time, 0 to 1
+    watching : what to record of its packets
+    isolates_python : run a Python class in a child process, too. A class that ends the process, prints or takes all
+        memory then causes an error message only; but a debugger does not reach it
 
     Raises
     ------
@@ -123,12 +123,12 @@ def simulate(
     on_progress: Callable[[int], object] | None,
     watching: Watching = NOBODY,
 ) -> Played:
-    """Play `config` in this process.
+    """Run `config` in this process.
 
     Parameters
     ----------
     config, base, watching : as for :func:`play`
-    on_progress : called now and then with the simulated time reached, ns
+    on_progress : called periodically with the simulated time reached, ns
 
     Raises
     ------
@@ -142,7 +142,7 @@ def simulate(
             json.dumps(config), classes, on_progress, watching.most_packets, capture
         )
     except BaseException as error:
-        # Not an Exception, so that nobody takes it for an ordinary failure; but an audit must go on.
+        # Not an Exception, so that it is not handled as an ordinary failure; but an audit must continue.
         if type(error).__name__ == "PanicException":
             hint = "this is a bug of fairweir: please report it with the scenario"
             raise InvariantError(f"the simulator violated an invariant: {error}", hint=hint) from None

@@ -1,6 +1,6 @@
 """Many scenarios in both worlds: the simulator on all cores, the kernel one after another, resumable.
 
-A run on the kernel has the machine to itself, so it is never started while simulations run.
+A kernel run needs the machine to itself, so it is never started while simulations run.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from fairweir.scenario import Scenario
 from fairweir.sweep import fingerprint
 from fairweir.units import NS_PER_S, Duration
 
-#: How often a run on the kernel that was late is played again.
+#: How often a late run on the kernel is repeated.
 LATE_RETRIES = 1
 
 
 @dataclass(frozen=True)
 class Task:
-    """A scenario to be played.
+    """A scenario to be run.
 
     Attributes
     ----------
     scenario : Scenario, its seed included
     world : "sim" or "kernel"
     interval : str, time with unit; the outcome then has throughputs over time
-    picture : Path; a drawing of the run goes there
+    picture : Path for a figure of the run
     """
 
     scenario: Scenario
@@ -46,7 +46,7 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """A name for what is played; a run on another kernel is another one."""
+        """An identifier of the run's input; a run on another kernel has another one."""
         parts = [fingerprint(self.scenario, self.world), self.world]
         if self.world == "kernel":
             parts.append(platform.release())
@@ -55,13 +55,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task.
+    """Result of a task.
 
     Attributes
     ----------
     summary : dict, of the run without its scenario, None if it did not end; with an interval it has ``over_time``:
         ``t_s``, and ``throughput_mbps`` and ``lost_pkts``, a list a flow
-    failure : str, why there is none
+    failure : str, the reason if there is none
     """
 
     summary: dict[str, Any] | None
@@ -75,7 +75,7 @@ class Outcome:
 
 
 def play(task: Task) -> dict[str, Any]:
-    """Play one task and give its summary."""
+    """Run one task and return its summary."""
     record = run(task.scenario, interval=_interval(task), on=task.world)
     if task.picture is not None:
         from fairweir.drawing.plots import save_run_plot
@@ -85,7 +85,7 @@ def play(task: Task) -> dict[str, Any]:
     return {**summary, "over_time": _over_time(record)} if task.interval else summary
 
 
-#: A name of its own, so that tests can put something else in the kernel's place.
+#: A separate name, so that tests can replace the kernel.
 _play_kernel = play
 
 
@@ -108,12 +108,12 @@ def _over_time(record: Run) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Archive:
-    """Finished runs in a directory, one file each; without a directory nothing is kept."""
+    """Finished runs in a directory, one file each; without a directory nothing is stored."""
 
     directory: Path | None
 
     def get(self, task: Task) -> dict[str, Any] | None:
-        """Return the kept summary of a task, None if there is none or its picture is missing."""
+        """Return the stored summary of a task, None if there is none or its picture is missing."""
         if self.directory is None or (task.picture is not None and not task.picture.exists()):
             return None
         try:
@@ -123,7 +123,7 @@ class Archive:
         return kept
 
     def put(self, task: Task, summary: dict[str, Any]) -> None:
-        """Keep a summary; a file is whole or not there."""
+        """Store a summary; a file is written completely or not at all."""
         if self.directory is None:
             return
         file = self._file(task)
@@ -144,12 +144,12 @@ def play_all(
     timeout_s: float = 600.0,
     on_done: Callable[[Task, Outcome, float, float], object] | None = None,
 ) -> dict[str, Outcome]:
-    """Play tasks, except for those whose outcome is kept: first all simulations, then the kernel's.
+    """Run tasks, except for those whose outcome is stored: first all simulations, then kernel runs.
 
     Parameters
     ----------
-    archive : Archive; gets each run as it ends, unless it failed or may not be judged: those are played again
-    workers : int, processes for simulations; default one a core
+    archive : Archive; stores each run as it ends, unless it failed or cannot be judged: those are repeated
+    workers : int, processes for simulations; default one per core
     timeout_s : float, s of wall time that a simulation may take
     on_done : called with a task, its outcome, and the seconds of work done and in all (a simulation counts one)
 
@@ -159,8 +159,8 @@ def play_all(
 
     Raises
     ------
-    KernelError : a task is for the kernel, which cannot be had here; found before anything is played
-    KeyboardInterrupt : Ctrl-C; what had ended is in the archive
+    KernelError : a task needs the kernel world, which is not available here; found before anything is run
+    KeyboardInterrupt : Ctrl-C; finished runs are in the archive
     """
     unique = list({task.key: task for task in tasks}.values())
     if any(task.world == "kernel" for task in unique):
@@ -201,7 +201,7 @@ def play_all(
 
 
 def _on_kernel(task: Task) -> Outcome:
-    """Play on the kernel; a run that was late gets further chances, for what held it up may have passed."""
+    """Run on the kernel; a late run is repeated, because its cause may have passed."""
     for _ in range(1 + LATE_RETRIES):
         try:
             outcome = Outcome(_play_kernel(task))
@@ -213,12 +213,12 @@ def _on_kernel(task: Task) -> Outcome:
 
 
 def _work_s(task: Task) -> float:
-    """What a task costs, for progress: the kernel plays in real time."""
+    """Cost of a task, for progress: kernel runs take real time."""
     return Duration.parse(task.scenario.duration).s if task.world == "kernel" else 1.0
 
 
 def spread_starts(scenario: Scenario, seed: int) -> Scenario:
-    """Return the scenario with another seed and flows that start up to `EARLY_SPREAD` later or further apart.
+    """Return the scenario with another seed and start times increased by up to `EARLY_SPREAD`.
 
     Real flows never start on the nanosecond; without this, seeds of a scenario without randomness would differ only in
     the order of ties, and their spread would claim a certainty that no machine has.

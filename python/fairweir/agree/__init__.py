@@ -1,1 +1,1 @@
-"""Do the two worlds agree? A matrix of controllers and scenarios, played in the simulator and on the kernel."""
+"""Compare the simulator with the kernel: a matrix of controllers and scenarios, run in both worlds."""

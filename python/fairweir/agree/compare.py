@@ -1,9 +1,9 @@
 """One cell of the matrix: the same scenario in both worlds, flow by flow.
 
 A flow's throughput agrees if the worlds differ by at most 10 % of the larger of its fair share (the simulator's total
-by the number of flows) and what the simulator gives it; its mean RTT, by at most 10 % or 2 ms, whichever is more. What
-the scenario leaves to chance is no disagreement: a difference that another seed of the simulator would show as well
-(the 95 % prediction interval of a further run, over the seeds played) counts as agreement, and is told apart.
+divided by the number of flows) and its throughput in the simulator; its mean RTT, by at most 10 % or 2 ms, whichever is
+larger. Randomness of the scenario is not disagreement: a difference that another seed of the simulator would also show
+(the 95 % prediction interval of a further run, over the seeds run) counts as agreement, and is marked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Summary = Mapping[str, Any]
 
 
 class Standing(StrEnum):
-    """What a cell says."""
+    """Verdict of a cell."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
@@ -42,8 +42,8 @@ class Comparison(BaseModel):
     flow : str, id
     quantity : "throughput_mbps" or "rtt_ms"
     sim, kernel : float; means over the runs of each world
-    lo, hi : float; where 95 of 100 further simulations would fall
-    allowed : float; the largest difference that agrees by itself
+    lo, hi : float; interval that contains 95 of 100 further simulations
+    allowed : float; maximum difference that counts as agreement
     off : float; kernel less sim, by the scale of the tolerance: 0.1 is a tenth
     by : "tolerance", "seeds" (only chance explains it), or empty where they differ
     """
@@ -73,9 +73,9 @@ class Cell(BaseModel):
     ----------
     cca, scenario : str
     standing : Standing
-    why : str; the worst difference, or why there is no judgement
+    why : str; the largest difference, or the reason why it is not judged
     known : str; the reason for a difference, where one has been found
-    comparisons : list of Comparison; two a flow, empty if nothing was compared
+    comparisons : list of Comparison; two per flow, empty if nothing was compared
     release_p99_us : float; the emulator's lateness, the largest over the kernel's runs
     """
 
@@ -91,12 +91,12 @@ class Cell(BaseModel):
 
     @property
     def worst(self) -> Comparison | None:
-        """The comparison furthest off, those that differ before those that agree."""
+        """The comparison with the largest difference, disagreeing ones first."""
         return max(self.comparisons, key=lambda c: (not c.agrees, abs(c.off)), default=None)
 
     @property
     def only_by_seeds(self) -> bool:
-        """Does it agree only because chance explains some difference?"""
+        """Whether it agrees only because the seeds' spread explains a difference."""
         return self.standing is Standing.AGREES and any(c.by == "seeds" for c in self.comparisons)
 
 
@@ -194,9 +194,9 @@ def _judge(
 
 
 def prediction_half_width(samples: Sequence[float], further: int) -> float:
-    """Half of the interval in which the mean of `further` more runs falls with 95 %, by Student's t.
+    """Half of the 95 % prediction interval of the mean of `further` more runs, by Student's t.
 
-    A single sample predicts nothing but itself: zero, so that chance explains nothing it has not shown.
+    Zero for a single sample, which has no spread.
     """
     n = len(samples)
     if n < 2:

@@ -1,7 +1,7 @@
-"""Hosts that stall now and then, as real ones do: what a simulator without noise gets wrong is who learns what.
+"""Hosts that stall occasionally, as real ones do: without noise a simulator errs in which flow learns the rtprop.
 
-A stall lets queues drain that would stand for ever, and late flows learn the true rtprop (Vegas, FRCC); it also breaks
-the step of flows that lock one another out.
+A stall drains queues that would otherwise stand for ever, and late flows learn the true rtprop (Vegas, FRCC); it also
+breaks the synchronisation of flows that lock each other out.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from fairweir.errors import ConfigError
 from fairweir.scenario import Scenario
 from fairweir.units import Duration
 
-#: How long simulated hosts stall: what the emulator's packets are late by at most in a typical run is 2 to 5 ms.
+#: Length of simulated hosts' stalls: the maximum lateness of the emulator's packets in a typical run is 2 to 5 ms.
 STALL = "2ms"
-#: From stall to stall.
+#: Time between stalls.
 PERIOD = Duration.from_s(1)
-#: In which a stall begins and ends: a trajectory is a line between points.
+#: Time in which a stall begins and ends: a trajectory is linear between points.
 EDGE = Duration.from_us(10)
 #: With the latest begin the stall still ends within its period.
 LONGEST = Duration.from_ms(400)

@@ -1,4 +1,4 @@
-"""Differences between the worlds whose reason has been found: data, shown beside the cells that differ."""
+"""Differences between the worlds with a known reason: data, shown next to the cells that differ."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fairweir.agree.compare import Cell, Standing
 from fairweir.complaints import explain
 from fairweir.scenario import read_document
 
-#: Where they stand, in a directory of scenarios.
+#: Their file in a directory of scenarios.
 FILE = Path("known") / "differences.toml"
 
 
 class Difference(BaseModel):
-    """Why a controller differs in a scenario; ``*`` stands for anything in either name."""
+    """Why a controller differs in a scenario; ``*`` matches anything in either name."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -33,7 +33,7 @@ class _File(BaseModel):
 
 
 def load(directory: Path) -> list[Difference]:
-    """Read the known differences that belong to a directory of scenarios; none, if there is no such file.
+    """Read the known differences of a directory of scenarios; none, if there is no such file.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def load(directory: Path) -> list[Difference]:
 
 
 def annotate(cells: Iterable[Cell], known: Sequence[Difference]) -> None:
-    """Put the reason beside each cell that differs, where it is known."""
+    """Add the reason to each cell that differs, where it is known."""
     for cell in cells:
         if cell.standing is Standing.DIFFERS:
             matching = (d.why for d in known if fnmatchcase(cell.cca, d.cca) and fnmatchcase(cell.scenario, d.scenario))

@@ -1,4 +1,4 @@
-"""The matrix: which controllers in which scenarios, played and compared."""
+"""The matrix: controllers and scenarios, run and compared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairweir.scenario import Scenario
 from fairweir.worlds import Archive, Outcome, Task, play_all, spread_starts
 
 CCAS = ("reno", "cubic", "bbr", "vegas", "copa", "frcc")
-#: What a controller is in the simulator to be as the kernel has it, where our default is another on purpose.
+#: Simulator parameters with which a controller equals the kernel's, where our defaults differ on purpose.
 AS_IN_KERNEL: dict[str, dict[str, str | bool]] = {
     "bbr": {"name": "bbr", "send_quanta": True},
     "cubic": {"name": "cubic", "hystart": "linux"},
@@ -26,7 +26,7 @@ AS_IN_KERNEL: dict[str, dict[str, str | bool]] = {
 #: Share of the judged cells that must agree.
 BOUND = 0.80
 SEEDS, QUICK_SEEDS = 5, 3
-#: A quick matrix plays every fourth scenario.
+#: A quick matrix runs every fourth scenario.
 QUICK_STRIDE = 4
 
 
@@ -36,8 +36,8 @@ class Agreement(BaseModel):
     Attributes
     ----------
     cells : list of Cell, a row a scenario, in the order of `scenarios` and `ccas`
-    share : float; agreeing by judged cells, None if none was judged
-    holds : bool; is the share at least the bound?
+    share : float; agreeing cells divided by judged cells, None if none was judged
+    holds : bool; whether the share is at least the bound
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -54,23 +54,23 @@ class Agreement(BaseModel):
 
     @property
     def judged(self) -> list[Cell]:
-        """The cells that count."""
+        """The judged cells."""
         return [cell for cell in self.cells if cell.standing in (Standing.AGREES, Standing.DIFFERS)]
 
     @property
     def share(self) -> float | None:
-        """Agreeing cells by judged ones."""
+        """Agreeing cells divided by judged ones."""
         judged = self.judged
         return sum(cell.standing is Standing.AGREES for cell in judged) / len(judged) if judged else None
 
     @property
     def holds(self) -> bool:
-        """Do enough cells agree?"""
+        """Whether enough cells agree."""
         return self.share is not None and self.share >= self.bound
 
     @words_for_enums
     def count(self, standing: Standing) -> int:
-        """How many cells stand so."""
+        """Number of cells with this verdict."""
         return sum(cell.standing is standing for cell in self.cells)
 
     def cell(self, cca: str, scenario: str) -> Cell:
@@ -78,7 +78,7 @@ class Agreement(BaseModel):
         return next(c for c in self.cells if (c.cca, c.scenario) == (cca, scenario))
 
     def document(self) -> dict[str, Any]:
-        """Return what ``--json`` prints."""
+        """Return the output of ``--json``."""
         counts = {standing.value.replace(" ", "_"): self.count(standing) for standing in Standing}
         return {**self.model_dump(mode="json"), "share": self.share, "holds": self.holds, "counts": counts}
 
@@ -88,7 +88,7 @@ def load_scenarios(directory: Path) -> list[Scenario]:
 
     Raises
     ------
-    ConfigError : no such directory, none in it, or one that is wrong
+    ConfigError : the directory does not exist, is empty, or contains an invalid scenario
     """
     files = sorted(directory.glob("*.toml"))
     if not files:
@@ -110,22 +110,22 @@ def agree(
     workers: int | None = None,
     on_done: Callable[[Task, Outcome, float, float], object] | None = None,
 ) -> Agreement:
-    """Play every controller in every scenario in both worlds, and compare.
+    """Run every controller in every scenario in both worlds, and compare.
 
     Parameters
     ----------
     scenarios : each flow's controller is replaced by those of `ccas`
     seeds : of the simulator's runs
     kernel_runs : int; runs of each cell on the kernel
-    host_stall : text of a time; simulated hosts stall so long once a second
-    known : reasons for differences, to be told beside them
-    archive : finished runs found there are not repeated
+    host_stall : text of a time; simulated hosts stall for this time once per second
+    known : reasons for differences, reported with them
+    archive : finished runs found there are reused
     workers : int, processes for simulations
 
     Raises
     ------
     KernelError : the kernel world cannot be had here
-    KeyboardInterrupt : Ctrl-C; what had ended is in the archive
+    KeyboardInterrupt : Ctrl-C; finished runs are in the archive
     """
     import platform
 

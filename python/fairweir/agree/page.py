@@ -44,12 +44,12 @@ class View:
 
     @property
     def word(self) -> Word:
-        """Its standing as a verdict's word, for colours."""
+        """Its verdict as a word, for colours."""
         return Word(WORDS[self.cell.standing])
 
     @property
     def short(self) -> str:
-        """What stands in the matrix."""
+        """Text in the matrix."""
         worst = self.cell.worst
         if worst is None or self.cell.standing is Standing.NOT_JUDGED:
             return str(self.cell.standing)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fairweir.agree.matrix import Agreement
 
-#: What stands for a cell, and its style.
+#: Text and style of a cell.
 MARKS: Final = {
     Standing.AGREES: ("✓", "green"),
     Standing.DIFFERS: ("✗", "red"),

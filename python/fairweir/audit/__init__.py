@@ -12,7 +12,7 @@ __all__ = ["AuditResults", "Depth", "run_audit"]
 
 
 def __getattr__(name: str) -> object:
-    """Load what conducts audits only when it is asked for: workers of a pool import this package too."""
+    """Load the module that runs audits only when needed: workers of a pool import this package too."""
     if name == "run_audit":
         from fairweir.audit.conduct import run_audit
 

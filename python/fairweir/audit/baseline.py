@@ -20,9 +20,9 @@ the third digit is not a regression."""
 def compare(baseline: AuditResults, results: AuditResults, source: str = "") -> Comparison:
     """Compare `results` with `baseline`.
 
-    A claim worsens if it held and now fails, or if its whole interval moves to the bad side of the baseline's by more
-    than `RESOLUTION`; it improves if the same is true the other way round. Claims without a threshold have no bad side
-    and do not change; claims that only one of the two documents has are listed, not compared.
+    A claim worsens if it held and now fails, or if its whole interval is worse than the baseline's by more than
+    `RESOLUTION`; it improves in the opposite case. Claims without a threshold have no direction and do not change;
+    claims that are in only one of the documents are listed, not compared.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _change(old: ExhibitResult, new: ExhibitResult) -> tuple[Literal["worsened",
 
 
 def _is_beyond(good: ExhibitResult, bad: ExhibitResult, direction: Direction) -> bool:
-    """Whether the whole interval of `bad` lies on the bad side of that of `good`."""
+    """Whether the whole interval of `bad` is on the bad side of that of `good`."""
     good_lo, good_hi, bad_lo, bad_hi = (float(end) for end in (good.lo, good.hi, bad.lo, bad.hi) if end is not None)
     if direction is Direction.AT_MOST:
         return bad_lo > good_hi + RESOLUTION * abs(good_hi)

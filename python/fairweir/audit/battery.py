@@ -1,4 +1,4 @@
-"""How much each depth of the battery spends."""
+"""Effort of each depth of the battery."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PYTHON_MAX_PACKETS = 4_000_000
 
 @dataclass(frozen=True)
 class Budget:
-    """What a depth spends.
+    """Effort of a depth.
 
     Attributes
     ----------
     seeds : runs of every point
     refine_to : runs of points that are undecided after `seeds`
-    refine_packets : most data packets that the second pass may cost
+    refine_packets : maximum data packets of the second pass
     patience : factor on every duration
     timeout_s : s of wall time that a run may take
     """

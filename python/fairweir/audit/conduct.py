@@ -1,4 +1,4 @@
-"""Conducts an audit: every run of every exhibit on all cores, then the searches, then verdicts."""
+"""Run an audit: every run of every exhibit on all cores, then the searches, then verdicts."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ from fairweir.errors import CcaError, ConfigError, ControllerError
 from fairweir.verdict import Outcome, combine
 
 MOST_TIMEOUTS = 3
-"""Runs of one CCA that may exceed their time before the rest of it is not tried: a CCA that loops would take hours."""
+"""Runs of one CCA that may exceed their time limit before the remaining ones are skipped: a CCA that loops would
+take hours.
+"""
 CALIBRATION_TIMEOUT_S = 60.0
 SEARCH_SHARE = 0.12
 """Part of the progress bar that a search takes, for each CCA, of that CCA's battery."""
 
 Progress = Callable[[str, float], object]
-"""(what is being done, part of the audit that is done, 0 to 1)."""
+"""Called with (description, completed fraction of the audit, 0 to 1)."""
 
 
 class InterruptedAuditError(KeyboardInterrupt):
-    """Ctrl-C came during an audit; ``results`` holds what had finished, marked incomplete."""
+    """Ctrl-C came during an audit; ``results`` holds the finished part, marked incomplete."""
 
     def __init__(self, results: AuditResults) -> None:
         super().__init__("interrupted")
@@ -44,7 +46,7 @@ class InterruptedAuditError(KeyboardInterrupt):
 
 @dataclass
 class _Case:
-    """One CCA's runs so far."""
+    """The runs of one CCA so far."""
 
     subject: Subject
     samples: dict[str, dict[int, dict[int, dict[str, float]]]] = field(
@@ -71,7 +73,7 @@ class _Conductor:
         self.runs = self.packets = 0
 
     def jobs(self) -> list[Job]:
-        """Every run of the battery, longest first."""
+        """All runs of the battery, longest first."""
         found = []
         for case in self.cases.values():
             for name in self.names:
@@ -131,7 +133,7 @@ class _Conductor:
         return sorted(kept, key=lambda job: -job.packets())
 
     def play(self, jobs: list[Job], workers: int | None, on_done: Callable[[Job], object]) -> None:
-        """Make the runs; those of a CCA that keeps exceeding its time are given up, and count as faults."""
+        """Run the jobs; those of a CCA that repeatedly exceeds its time limit are skipped, and count as faults."""
         waiting = dict.fromkeys(jobs)
         while waiting:
             given_up: Job | None = None
@@ -158,7 +160,7 @@ class _Conductor:
             self._fault(job, "timeout", f"not run: another run did not end within {plain(self.budget.timeout_s)} s")
 
     def _absorb(self, outcome: pool.Done[Job, Measured] | pool.Failed[Job]) -> bool:
-        """Take in one run, and tell whether it ran out of time."""
+        """Add one run; return whether it exceeded its time limit."""
         job = outcome.job
         case = self.cases[job.subject.name]
         if outcome.ok:
@@ -193,7 +195,7 @@ class _Conductor:
         )
 
     def document(self, *, complete: bool, wall_s: float, command: str) -> AuditResults:
-        """Everything so far, judged."""
+        """Everything so far, with verdicts."""
         return AuditResults(
             version=_core.__version__,
             depth=self.depth.value,
@@ -282,21 +284,21 @@ def run_audit(
     ----------
     ccas : names, ``cubic{beta=0.5}``, ``mine.py:Class``, ``mine.bpf.c``, tables or classes; one, or several
     depth : which battery; "quick", "default" or "deep"
-    seeds : runs of every point, instead of the battery's own number; at least 2
+    seeds : runs per point, instead of the battery's number; at least 2
     only : exhibits to run (full names or their beginnings); all by default, the quick battery without searches
-    workers : processes, one a core by default
-    command : what was typed, for the record
+    workers : processes, one per core by default
+    command : the command line, for the record
     on_progress : called often
 
     Returns
     -------
-    AuditResults : nothing is written to disk
+    AuditResults; nothing is written to disk
 
     Raises
     ------
     ConfigError : no such exhibit, or a number of seeds that gives no interval
-    CcaError : no such CCA, or one that cannot be loaded
-    InterruptedAuditError : Ctrl-C; holds what had finished
+    CcaError : an unknown CCA, or one that cannot be loaded
+    InterruptedAuditError : Ctrl-C; holds the finished part
     """
     started = time.perf_counter()
     listed = [only] if isinstance(only, str) else list(only or ())
@@ -347,7 +349,7 @@ def _subjects(ccas: Sequence[str], workers: int | None) -> list[Subject]:
         if not outcome.ok and isinstance(outcome.error, ConfigError):
             error = outcome.error
             if error.source == CALIBRATION:
-                # The user wrote a CCA, no scenario: neither its name nor its keys are theirs.
+                # The user wrote a CCA, not a scenario: the scenario's name and keys mean nothing to them.
                 error.source, error.key = cca, None
             raise error
         fills = outcome.ok and outcome.value
@@ -396,7 +398,7 @@ def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: 
 
 
 def _weight(job: Job) -> float:
-    """Packets, and what a run costs besides."""
+    """Packets, plus the fixed cost of a run."""
     return job.packets() + 50_000.0
 
 

@@ -19,7 +19,7 @@ FOLDER = "failing"
 def write_evidence(results: AuditResults, out: Path) -> None:
     """Write ``failing/<cca>-<exhibit>.toml`` for every failing exhibit, and note path and command in `results`.
 
-    Files of an earlier audit in the same directory are removed: what is there belongs to these results.
+    Files of an earlier audit in the same directory are removed, so that all files belong to these results.
     """
     folder = out / FOLDER
     if folder.is_dir():

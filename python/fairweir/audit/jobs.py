@@ -34,11 +34,11 @@ class Job:
     is_traced: bool = False
 
     def place(self) -> Place:
-        """Where on the family's axis."""
+        """Point on the family's axis."""
         return FAMILIES[self.family].place(self.depth, self.index)
 
     def scenario_dict(self) -> ScenarioDict:
-        """The scenario as TOML has it."""
+        """The scenario as a TOML document."""
         return FAMILIES[self.family].scenario(self.subject, self.place(), self.seed, self.patience)
 
     def scenario(self) -> Scenario:
@@ -46,13 +46,13 @@ class Job:
         return Scenario.from_dict(self.scenario_dict(), source=f"exhibit {self.family}")
 
     def packets(self) -> int:
-        """Data packets that full links would carry: what the run costs, known before it is made."""
+        """Data packets of full links: the cost of a run, known in advance."""
         return packets_of(self.scenario_dict())
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run gave."""
+    """Measurements of a run."""
 
     values: dict[str, float]
     """Metric -> value, where it has one."""
@@ -61,7 +61,7 @@ class Measured:
 
 
 def packets_of(scenario: ScenarioDict) -> int:
-    """Data packets that the links of `scenario` carry when full.
+    """Data packets on the full links of `scenario`.
 
     Finite flows count with their bytes alone.
     """
@@ -162,7 +162,7 @@ def trace_of(record: Run, subject: Subject, place: Place, seed: int) -> Trace:
 
 @dataclass(frozen=True)
 class Showing:
-    """A scenario that a search found, to be played once more for its time series."""
+    """A scenario found by a search, to be run once more for its time series."""
 
     subject: Subject
     place: Place
@@ -170,7 +170,7 @@ class Showing:
 
 
 def show(found: Showing) -> Trace:
-    """Play a found scenario and keep its time series.
+    """Run a found scenario and record its time series.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def show(found: Showing) -> Trace:
 
 
 def _number(value: float) -> float | None:
-    """Four digits are what a figure shows; no sample is null."""
+    """Four digits, as shown in figures; null without samples."""
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
@@ -206,7 +206,7 @@ def calibration_scenario(cca: str) -> ScenarioDict:
 
 
 def fills_buffers(cca: str) -> bool:
-    """Return whether `cca`, alone, fills whatever buffer there is.
+    """Return whether `cca`, alone, fills any buffer.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def fills_buffers(cca: str) -> bool:
 
 
 def whole_path(cca: str) -> str:
-    """`cca` with the whole path of its file, if it is one: a scenario then replays from anywhere."""
+    """`cca` with the absolute path of its file, if it is one, so that a scenario can be replayed from anywhere."""
     whole, params = name_part(cca)
     path, colon, name = whole.rpartition(":")
     if colon and path.endswith(".py"):

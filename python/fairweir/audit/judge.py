@@ -23,7 +23,7 @@ Samples = Mapping[int, Mapping[int, Mapping[str, float]]]
 
 @words_for_enums
 def curves(family: Family, depth: Depth, cca: str, samples: Samples) -> list[Curve]:
-    """Every metric of `family` along its axis, with what theory expects of `cca`."""
+    """Every metric of `family` along its axis, with the theory for `cca`."""
     laws = family.laws(cca)
     found = []
     for metric in family.metrics:
@@ -181,7 +181,7 @@ def _against_law(curve: Curve) -> str:
 
 
 def _oddity(value: float, metric: Metric) -> float:
-    """How much a value wants to be shown: gains by their distance from 1, either way; others by their size."""
+    """Priority of a value for display: gains by their distance from 1 in either direction; others by their size."""
     is_gain = metric.scale is Scale.POSITIVE and not metric.unit
     return abs(math.log(max(value, 1e-12))) if is_gain else value
 
@@ -204,7 +204,7 @@ def _blame(result: ExhibitResult, faults: Sequence[Fault]) -> None:
 
 
 def threshold_text(threshold: Threshold | None) -> str:
-    """For tables."""
+    """Format for tables."""
     return str(threshold) if threshold else "-"
 
 

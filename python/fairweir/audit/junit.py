@@ -17,7 +17,7 @@ def write_junit(results: AuditResults, path: Path) -> None:
     """Write `results` to `path`.
 
     A failing claim is a failure and an unknown one is skipped, with its reason. With a baseline a failure is a claim
-    that worsened, as for the exit code: a claim that failed before and fails now passes, and says so.
+    that worsened, as for the exit code: a claim that failed before and still fails passes, with a remark.
     """
     root = ET.Element("testsuites", name="fairweir audit")
     for cca in results.ccas:

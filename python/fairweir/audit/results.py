@@ -1,4 +1,4 @@
-"""The shape of ``results.json``: what an audit leaves behind, for tables, figures, regression gates and people.
+"""The schema of ``results.json``: results of an audit, for tables, figures, regression gates and readers.
 
 An audit runs scenario *families* (one axis each: rate, rtprop, hold, ...) and measures several metrics at every point,
 over seeds: that is what figures draw. *Exhibits* are claims on those metrics: that is what tables list and exit codes
@@ -25,7 +25,7 @@ class _Model(BaseModel):
 
 
 class Axis(_Model):
-    """What a family varies."""
+    """Quantity that a family varies."""
 
     name: str
     unit: str = ""
@@ -40,14 +40,14 @@ class Point(_Model):
     label: str
     """The same for people: ``96 Mbps``, ``vs cubic``."""
     value: float | None = None
-    """Mean over seeds (geometric for ratios); none if every run failed."""
+    """Mean over seeds (geometric for ratios); None if every run failed."""
     lo: float | None = None
     hi: float | None = None
     samples: list[float] = Field(default_factory=list)
     """One per seed, in the order of `seeds`."""
     seeds: list[int] = Field(default_factory=list)
     theory: float | None = None
-    """What theory expects here for this CCA, where it expects something."""
+    """Theoretical value for this CCA, if known."""
 
 
 class Curve(_Model):
@@ -79,7 +79,7 @@ class TraceLink(_Model):
 
 
 class Trace(_Model):
-    """A representative run over time."""
+    """Time series of a representative run."""
 
     label: str
     x: float
@@ -106,7 +106,7 @@ class Fault(_Model):
 
 
 class FamilyResult(_Model):
-    """What one family of scenarios measured, for one CCA."""
+    """Results of one family of scenarios, for one CCA."""
 
     name: str
     title: str
@@ -118,7 +118,7 @@ class FamilyResult(_Model):
     traces: list[Trace] = Field(default_factory=list)
     faults: list[Fault] = Field(default_factory=list)
     runs: int = 0
-    """Runs that ended well."""
+    """Successful runs."""
     planned: int = 0
     left_out: list[str] = Field(default_factory=list)
     """Points that a Python class would take too long for."""
@@ -138,12 +138,12 @@ class ExhibitResult(_Model):
     hi: float | None
     unit: str
     at: str = ""
-    """Where on the axis the worst value was seen."""
+    """Point on the axis with the worst value."""
     threshold: Threshold | None = None
     verdict: Outcome
     why: str
     expectation: str = ""
-    """What theory or the literature expects of this CCA."""
+    """Theoretical or published value for this CCA."""
     scenario: str | None = None
     """Scenario at the worst point, relative to ``results.json``; written for failing exhibits."""
     scenario_toml: str | None = None
@@ -151,7 +151,7 @@ class ExhibitResult(_Model):
 
 
 class CcaResults(_Model):
-    """Everything about one CCA."""
+    """Results of one CCA."""
 
     cca: str
     verdict: Outcome
@@ -227,7 +227,7 @@ class Comparison(_Model):
 
     @property
     def worsened(self) -> list[Change]:
-        """Claims that are worse than in the baseline: what a regression gate counts."""
+        """Claims that are worse than in the baseline: the count for a regression gate."""
         return self.of("worsened")
 
     @property
@@ -251,7 +251,7 @@ class AuditResults(_Model):
 
     format: Literal["fairweir-audit/1"] = FORMAT
     version: str
-    """Of fairweir: a result is a scenario, a seed and a version."""
+    """Version of fairweir: a result is a scenario, a seed and a version."""
     depth: str
     command: str = ""
     seeds: list[int]

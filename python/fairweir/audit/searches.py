@@ -27,7 +27,7 @@ TABLE_5_1 = {
 
 
 def exhibit_of_hunt(result: HuntResult, subject: Subject) -> ExhibitResult:
-    """The claim that no jitter starves a flow, judged by what the hunt found."""
+    """The claim that no jitter starves a flow, judged by the hunt's result."""
     outcome, why = _verdict_of_hunt(result)
     at = ""
     if result.ratio is not None:
@@ -99,7 +99,7 @@ def exhibit_not_tried(name: str, reason: str) -> ExhibitResult:
 
 
 def exhibit_of_contract(result: ContractResult, subject: Subject) -> ExhibitResult:
-    """The claim that rates are a function of what flows see; the exponent is shown with it."""
+    """The claim that rates are a function of observations; the exponent is shown with it."""
     outcome = {"contract": Outcome.HOLDS, "none": Outcome.FAILS, "failed": Outcome.FAILS}[result.outcome]
     exponent = result.exponent if result.outcome == "contract" else None
     flags = f"; {'; '.join(result.flags)}" if result.flags and result.outcome == "contract" else ""

@@ -60,5 +60,5 @@ def _verdicts(cca: CcaResults) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Escape what Markdown would take for markup: names and messages come from users' code."""
+    """Escape Markdown's markup: names and messages come from users' code."""
     return text.translate(_MARKUP)

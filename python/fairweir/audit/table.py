@@ -21,16 +21,16 @@ STYLES = {Outcome.HOLDS: "green", Outcome.FAILS: "bold red", Outcome.UNKNOWN: "y
 WORDS_WIDTH = 100
 """Columns of a terminal that have room for verdicts in words."""
 REASONS_WIDTH = 120
-"""Columns that have room for reasons beside the numbers."""
+"""Width at which reasons fit next to the numbers."""
 
 
 def number(value: float) -> str:
-    """Three digits, without an exponent where none is needed."""
+    """Three digits, without an exponent where possible."""
     if value == 0:
         return "0"
     magnitude = abs(value)
     if magnitude >= 0.99 * RATIO_CEILING:
-        # As the report writes it: a flow that got nothing makes a ratio without end.
+        # As in the report: a flow that delivered nothing makes a ratio infinite.
         return "≥ 10⁶" if value > 0 else "≤ -10⁶"
     if magnitude >= 100:
         return f"{value:.0f}"

@@ -1,4 +1,4 @@
-"""``fairweir agree``: do the simulator and the kernel say the same?"""
+"""``fairweir agree``: compare the simulator with the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``fairweir contract``: by which function of what they see a CCA's flows share a link."""
+"""``fairweir contract``: the function of its observations by which a CCA's flows share a link."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def contract(
         return _derive(cca, replace(plan_for(cca), **changes), archive, workers)
 
     named: list[Cca] = [{**table_of(cca), **parameters} if parameters else cca for cca in dict.fromkeys(ccas)]
-    if not open_loop:  # which asks plain functions, too
+    if not open_loop:  # which is also used without --json
         for cca in named:
             require(cca)
     results = [derive(cca) for cca in named]
@@ -170,7 +170,7 @@ def _derive(cca: Cca, plan: Plan, archive: Archive, workers: int | None) -> Cont
 
 
 def show(results: list[ContractResult]) -> None:
-    """Print the contracts, and what is odd about each."""
+    """Print the contracts, and their unusual properties."""
     table = Table("CCA", "contract", "exponent", "R²", "repeats", "buffer", box=None, header_style="bold")
     for result in results:
         power = result.power_exponent

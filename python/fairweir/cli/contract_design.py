@@ -1,4 +1,4 @@
-"""``fairweir contract --design``: the contract that meets wishes, or why none does."""
+"""``fairweir contract --design``: the contract that meets requirements, or why none does."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ READERS: dict[str, tuple[str, Callable[[str], float]]] = {
     "growth": ("growth", _ratio),
     "longest": ("longest_ms", _ms),
 }
-"""Wish: attribute of :class:`Wishes`, and how its value is read."""
+"""Requirement: attribute of :class:`Wishes`, and the parser of its value."""
 
 
 def read_wishes(texts: list[str]) -> Wishes:
-    """Read ``KEY=VALUE`` wishes.
+    """Parse ``KEY=VALUE`` requirements.
 
     Parameters
     ----------
-    texts : keys of :data:`READERS`; hops is 3 and flows 4 if not said, least is the noise
+    texts : keys of :data:`READERS`; hops defaults to 3 and flows to 4; the minimum observation is the noise
 
     Raises
     ------
-    ConfigError : an unknown or a missing key, a value that is none, or wishes that contradict each other in words
+    ConfigError : an unknown or missing key, an invalid value, or contradictory requirements
     """
     values: dict[str, Any] = {"hops": 3, "flows": 4}
     for text in texts:
@@ -100,7 +100,7 @@ def read_wishes(texts: list[str]) -> Wishes:
 
 
 def scenario_of(design: Design, wishes: Wishes) -> Scenario:
-    """Return flows that follow the contract, with a fair share mid-range and twice the buffer that they need."""
+    """Return flows that follow the contract, with a fair share in mid-range and twice the buffer that they need."""
     tables = flows("", [RTPROP] * wishes.flows, seed=1)
     for table in tables:
         table |= {"cca": design.flow_keys, "oracle_rtprop": True}
@@ -119,7 +119,7 @@ def scenario_of(design: Design, wishes: Wishes) -> Scenario:
 
 
 def design_contract(texts: list[str], scenario: Path | None, *, as_json: bool) -> bool:
-    """Print the contract for wishes, and write its scenario if there is one; False if no contract is found."""
+    """Print the contract for requirements, and write its scenario; return False if no contract is found."""
     wishes = read_wishes(texts)
     reasons = impossible(wishes)
     found = [] if reasons else designs(wishes)

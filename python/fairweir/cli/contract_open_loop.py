@@ -1,4 +1,4 @@
-"""``fairweir contract --open-loop``: what CCAs and action maps ask for, with what they see held."""
+"""``fairweir contract --open-loop``: the rates that CCAs and action maps choose for fixed observations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES: dict[str, HeldStatistic] = dict(zip(("qdelay", "loss"), get_args(HeldStat
 
 
 def read_held(text: str) -> Held:
-    """Read what is held: ``qdelay=LOW..HIGH`` in times, or ``loss=LOW..HIGH`` in fractions.
+    """Parse fixed observations: ``qdelay=LOW..HIGH`` in times, or ``loss=LOW..HIGH`` in fractions.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""``fairweir doctor``: what this machine can do."""
+"""``fairweir doctor``: report what works on this machine."""
 
 from __future__ import annotations
 

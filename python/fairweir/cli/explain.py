@@ -1,4 +1,4 @@
-"""``fairweir explain``: what a capture lets one believe of each flow's path, and what limited the flow."""
+"""``fairweir explain``: beliefs about each flow's path from a capture, and what limited the flow."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def explain(
 
 
 def check_places(plot: Path | None, report: Path | None) -> None:
-    """Find out that there is no place for figures or report before a long capture is read.
+    """Check that the output folders can be written before a long capture is read.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def draw(flows: list[dict[str, Any]], directory: Path) -> None:
 
 
 def show(facts: dict[str, Any], document: dict[str, Any]) -> None:
-    """Print what limited a flow, its table, and what is worth saying of it; what a capture says is never markup."""
+    """Print what limited a flow, its table, and remarks; text from the capture is never interpreted as markup."""
     output.stdout.print(
         f"flow {facts['flow']}: {facts['src']} to {facts['dst']}", markup=False, soft_wrap=True, style="bold"
     )

@@ -1,4 +1,4 @@
-"""``fairweir fluid``: weighted AIMD as differential equations: who gets what, and how firmly."""
+"""``fairweir fluid``: weighted AIMD as differential equations: shares and stability."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fairweir.run import World
 
 CLAIM_FAILS = 1
-#: What the kernel adds of noise is its own.
+#: Kernel runs have the kernel's own noise.
 NO_NOISE = (0.0,)
 
 

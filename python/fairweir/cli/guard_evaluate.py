@@ -100,7 +100,7 @@ def evaluate_command(
 
 
 def _kept_on_kernel(plays: Mapping[str, Mapping[Case, Sequence[Play]]], kept: Kept) -> list[Outcome]:
-    """Sum up what is kept of the same configurations on real TCP, as far as that can play their treatments."""
+    """Summarise stored kernel runs of the same configurations, for the treatments that the kernel supports."""
     outcomes = []
     for name, cases in plays.items():
         real = {
@@ -150,7 +150,7 @@ def _known(names: list[str]) -> list[str]:
 
 
 def _learnt(policies: list[Policy]) -> frozenset[Network]:
-    """Return the networks that any of the policies has learnt from."""
+    """Return the networks on which any of the policies was trained."""
     avoid: frozenset[Network] = frozenset()
     for policy in policies:
         learnt = policy.trained_on()

@@ -1,4 +1,4 @@
-"""``fairweir guard replay``: what policies would have made of a capture."""
+"""``fairweir guard replay``: the decisions that policies would have taken for a capture."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def replay_command(
 ) -> None:
     """Show which flows of a capture a guard would have held, from when, and why; nothing is sent.
 
-    The senders of a capture obey nobody: a flow that is held from the start of real guarding may look different.
+    The senders of a capture do not respond: a flow that is limited from the start by a real guard may look different.
     """
     from fairweir.guard.replay import replay
     from fairweir.guard.treatments import Policy

@@ -97,7 +97,7 @@ def train(
 
 
 def show(trained: Trained) -> None:
-    """Print how right a forest is, and by what it decides."""
+    """Print the accuracy of a forest, and its most important features."""
     parts = Table("data", box=None, header_style="bold")
     parts.add_column("accuracy", justify="right")
     parts.add_column("examples", justify="right")

@@ -1,4 +1,4 @@
-"""``fairweir list``: what there is."""
+"""``fairweir list``: the available CCAs, scenarios, rules and policies."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _ccas() -> list[dict[str, Any]]:
 
 
 def _described(*kinds: str) -> list[dict[str, Any]]:
-    """Return the files of one or several kinds with what their `description` says."""
+    """Return the files of one or several kinds with their `description`."""
     return [
         {"name": name, "summary": _first_line(read_document(file, noun=shipped.KINDS[kind].noun)), "file": str(file)}
         for kind in kinds
@@ -135,7 +135,7 @@ def _exhibits() -> list[dict[str, Any]]:
     return [{"name": family.name, "summary": family.title} for family in FAMILIES.values()]
 
 
-#: Each kind with how its rows are found: name, summary, and what else there is (defaults, file).
+#: Rows of each kind: name, summary, and further fields (defaults, file).
 _SOURCES: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
     "ccas": _ccas,
     "rules": _rules,

@@ -1,4 +1,4 @@
-"""The program: commands, exit codes, and what becomes of errors.
+"""The program: commands, exit codes, and error handling.
 
 Data go to stdout, words and progress to stderr. Exit 0: all claims hold; 1: a claim fails; 2: bad input, or it could
 not run; 130: interrupted.
@@ -21,9 +21,9 @@ from fairweir.errors import FairweirError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
-#: What a shell adds to a signal's number for the exit code of a process that it ended.
+#: Shells add this to a signal's number for the exit code of a process that it ended.
 SIGNALLED = 128
-#: As a shell tells death by SIGPIPE.
+#: The shells' exit code for death by SIGPIPE.
 READER_LEFT = 141
 
 #: Where each command is, in the order of the help text: a module and the function (or group of commands) in it.
@@ -113,7 +113,7 @@ def main(args: Sequence[str] | None = None) -> int:
         command = getattr(getattr(error, "ctx", None), "command_path", "fairweir")
         return fail(f"error: {message[:1].lower()}{message[1:].rstrip('.')}\n\nhint: {command} --help")
     except SystemExit:
-        # Nothing here exits but typer, when the reader of our output has gone, as in `fairweir list | head -1`.
+        # Only typer exits here, when the reader of our output has gone, as in `fairweir list | head -1`.
         return READER_LEFT
     if result == INTERRUPTED:
         typer.echo("terminated" if _ended_by else "interrupted", err=True)
@@ -128,14 +128,14 @@ def fail(text: str) -> int:
     return BAD_INPUT
 
 
-#: The signal that asked this process to end, if one did.
+#: The signal that ended this process, if any.
 _ended_by: list[int] = []
 
 
 def _end(signum: int, frame: object) -> None:
-    """End as Ctrl-C does: children are stopped, finished work is kept, nothing is left behind."""
+    """End as on Ctrl-C: children are stopped and finished work is stored."""
     _ended_by.append(signum)
-    # `timeout` and service managers signal whole groups, some of them twice.
+    # `timeout` and service managers signal whole groups, sometimes twice.
     signal.signal(signum, signal.SIG_IGN)
     raise KeyboardInterrupt
 

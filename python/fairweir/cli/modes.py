@@ -1,8 +1,8 @@
-"""Which options a call uses: one that would be ignored is an error.
+"""Which options a call uses: an option that would be ignored is an error.
 
 A command whose options depend on one another has rules here; they are applied before it runs, to the options that were
-given, whether or not with their defaults. A rule with `takes` refuses all others, so an option that is added to the
-command is refused there until the rule says that it is used.
+given, whether or not with their defaults. A rule with `takes` rejects all others, so a new option of the command is
+rejected there until the rule includes it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Params = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Rule:
-    """What calls of one kind use.
+    """Parameters used by one kind of calls.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ def is_controller(word: object) -> bool:
 
 
 def is_game_query(path: object) -> bool:
-    """Return whether a file is a query of the game; what cannot be read is reported by the command itself."""
+    """Return whether a file is a query of the game; unreadable files are reported by the command itself."""
     # Imported here: every command reads these rules, and few of them need the readers.
     from fairweir.game.query import is_game
     from fairweir.scenario import read_document
@@ -154,7 +154,7 @@ class Command(TyperCommand):
 
 
 def command_name(ctx: typer.Context) -> str:
-    """Return the command as it is typed, without the program: ``guard evaluate``."""
+    """Return the command as typed, without the program: ``guard evaluate``."""
     return ctx.command_path.partition(" ")[2]
 
 

@@ -15,7 +15,7 @@ from fairweir.scenario import Scenario
 
 
 def file_of(*kinds: str) -> Callable[[str], Path]:
-    """Return a parser of command-line words: a path, or the name of a file that comes with fairweir.
+    """Return a parser of command-line words: a path, or the name of a shipped file.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ Settings = Annotated[
 
 
 def load(path: Path, settings: Sequence[str] | None, seed: int | None = None) -> Scenario:
-    """Read a scenario and change what the command line says."""
+    """Read a scenario and apply the command line's changes."""
     scenario = Scenario.load(path)
     changes: dict[str, Any] = dict(map(parse_setting, settings or ()))
     if seed is not None:

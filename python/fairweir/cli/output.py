@@ -1,7 +1,7 @@
-"""Where output goes: data to stdout, words and progress to stderr.
+"""Output: data to stdout, messages and progress to stderr.
 
-Names and messages come from scenarios, captures and users' code. Nothing of them is markup, and no character of them
-reaches a terminal that it would execute.
+Names and messages come from scenarios, captures and users' code. They are never interpreted as markup, and control
+characters in them are escaped for terminals.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 10_000
 """Columns when the reader is a file or a program: no cell of a table is cut. ``COLUMNS`` in the environment wins."""
-#: What our own texts have: line ends, tabs, no-break and thin spaces in numbers.
+#: Characters in our own texts: line ends, tabs, no-break and thin spaces in numbers.
 _KEPT = "\n\t\u00a0\u2009"
 _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
 class _Escaped:
-    """A renderable whose text is escaped after it was laid out; Rich's own control codes stay."""
+    """A renderable whose text is escaped after layout; Rich's own control codes stay."""
 
     def __init__(self, renderable: ConsoleRenderable) -> None:
         self.renderable = renderable
@@ -56,7 +56,7 @@ class Output(Console):
 
     @property
     def size(self) -> ConsoleDimensions:
-        """Columns and lines of the terminal; where there is none, room for everything."""
+        """Columns and lines of the terminal; unlimited if there is none."""
         found = super().size
         if self.is_terminal:
             return found
@@ -79,7 +79,7 @@ class Output(Console):
 
 #: Tables and other data; no colour when it is not a terminal.
 stdout = Output()
-#: Words and progress.
+#: Messages and progress.
 stderr = Output(stderr=True)
 
 

@@ -1,4 +1,4 @@
-"""Long work on the terminal: a bar on stderr, what went wrong on the way, and a word on what Ctrl-C left."""
+"""Long work on the terminal: a progress bar on stderr, failures, and a message after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
     from fairweir.worlds import Outcome, Task
 
-#: Characters of a description; longer ones would push the bar away.
+#: Maximum characters of a description; longer ones would displace the bar.
 _WORDS = 48
 
 
 @dataclass(frozen=True)
 class Meter:
-    """One bar; called with what is being done, and the part of the whole that is done if that is known."""
+    """A progress bar; called with a description, and the completed fraction if known."""
 
     bar: Progress
     task: TaskID
 
     def __call__(self, what: str, part: float | None = None) -> None:
-        """Show what is being done, and the fraction that is done."""
+        """Show the description and the completed fraction."""
         self.bar.update(self.task, description=f"{what[:_WORDS]:{_WORDS}}", completed=part)
 
     def count(self, done: float, total: float) -> None:
@@ -39,13 +39,13 @@ class Meter:
 def meter(
     what: str, *, kept_in: Path | None = None, kept: str = "finished runs", counts: bool = False
 ) -> Iterator[Meter]:
-    """Show a bar while the body runs; after Ctrl-C say where finished work is kept.
+    """Show a bar while the body runs; after Ctrl-C print where finished work is stored.
 
     Parameters
     ----------
     what : str, the first description
-    kept_in : Path, the directory of what is kept, if it is
-    kept : what that is
+    kept_in : Path, the directory of finished work, if stored
+    kept : description of the finished work
     counts : show "3/10" (jobs) rather than a percentage
     """
     try:
@@ -60,11 +60,12 @@ def meter(
 def on_played(
     report: Meter, *, start: float = 0.0, end: float = 1.0, name: Callable[[Task], str] | None = None
 ) -> Callable[[Task, Outcome, float, float], None]:
-    """Return what `worlds.play_all` calls after each run: it moves the bar from `start` to `end`, and tells failures.
+    """Return the callback of `worlds.play_all` for each run: it moves the bar from `start` to `end`, and reports
+    failures.
 
     Parameters
     ----------
-    name : what a failed run is called; default its scenario and world
+    name : names a failed run; default its scenario and world
     """
 
     def told(played: Task, outcome: Outcome, done: float, total: float) -> None:

@@ -1,4 +1,4 @@
-"""``fairweir prove``: published sets of lemmas, checked again, the published constants beside ours."""
+"""``fairweir prove``: published sets of lemmas, checked again, with the published constants and ours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairweir.suggestions import did_you_mean
 if TYPE_CHECKING:
     from rich.table import Table
 
-#: The shortest trace that says anything: a start, a step, an end.
+#: The shortest meaningful trace: a start, a step, an end.
 FEWEST_POINTS = 3
 EXIT_CODES = {Outcome.PROVED: 0, Outcome.REFUTED: 1, Outcome.UNKNOWN: 1, Outcome.VACUOUS: 2}
 
@@ -110,7 +110,7 @@ def _document(suite: Suite, results: list[LemmaResult], request: Request) -> dic
 
 
 def _keep(suite: Suite, results: list[LemmaResult], request: Request) -> None:
-    """Write ``SUITE.json``, or ``SUITE-MODEL.json``, to the folder, if there is one."""
+    """Write ``SUITE.json``, or ``SUITE-MODEL.json``, to the folder, if given."""
     if (out := request.out) is not None:
         elsewhere = "" if request.model is None else f"-{request.model}"
         document = json.dumps(output.finite(_document(suite, results, request)), indent=2, allow_nan=False)
@@ -145,7 +145,7 @@ def _show(suite: Suite, results: list[LemmaResult]) -> None:
 
 
 def _earlier(results: list[LemmaResult]) -> str:
-    """Return how many answers are of earlier runs, and how many of these nothing checked again."""
+    """Return how many answers are from earlier runs, and how many of these were not checked again."""
     old = [result for result in results if result.kept]
     unchecked = sum(result.kept.startswith("not ") for result in old)
     if not old:

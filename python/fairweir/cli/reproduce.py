@@ -1,4 +1,4 @@
-"""``fairweir reproduce``: published experiments, the published value beside ours."""
+"""``fairweir reproduce``: published experiments, the published value next to ours."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def reproduce(
 
 
 def choose(directory: Path | None, ids: Sequence[str], *, has_sim: bool) -> tuple[list[Experiment], list[Computed]]:
-    """Return the experiments of `ids` and, beside the shipped ones, what is computed; that needs no kernel.
+    """Return the experiments of `ids`, shipped and computed ones; the latter need no kernel.
 
     Raises
     ------

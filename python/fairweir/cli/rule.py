@@ -1,4 +1,4 @@
-"""``fairweir rule``: what a rule file says, and the kernel C that it becomes."""
+"""``fairweir rule``: the content of a rule file, and the kernel C generated from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairweir.formal.rule import Rule, find_rule
 
 
 class Form(StrEnum):
-    """How a rule is written."""
+    """Format of a rule."""
 
     TOML = "toml"
     C = "c"

@@ -23,9 +23,9 @@ from fairweir.world_sim import Capture, Side
 if TYPE_CHECKING:
     from fairweir.run import Run
 
-#: A recorded controller that decides otherwise when it is played again.
+#: A recorded controller that decides differently when replayed.
 CLAIM_FAILS = 1
-#: Intervals of the time series, unless told: enough for a figure, few enough for a file.
+#: Default number of intervals of the time series: enough for a figure, few enough for a file.
 DEFAULT_INTERVALS = 600
 
 
@@ -190,7 +190,7 @@ def _flow_cells(flow: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _ms(value: float | None) -> str:
-    """Write a delay; a dash where there is no sample."""
+    """Format a delay; a dash without sample."""
     return "-" if value is None else f"{value:.2f}"
 
 

@@ -1,4 +1,4 @@
-"""``fairweir starve``: the network that starves a CCA's flow, constructed and played."""
+"""``fairweir starve``: construct and run the network that starves a CCA's flow."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def starve(
 def _with_certificate(
     result: Starvation, pair: Pair, question: Question, directory: Path, on_progress: Callable[[str, float], object]
 ) -> Starvation:
-    """Make the certificate's file, if there is one to be made, and tell of it in the result."""
+    """Write the certificate's file, if there is one, and record it in the result."""
     try:
         certificate = certify(question, pair, on_progress)
     except (NoCertificateError, FairweirError) as reason:
@@ -118,7 +118,7 @@ def _with_certificate(
 
 
 def check_file(path: Path, *, replays: bool, as_json: bool) -> None:
-    """Check a certificate and show what is true of it.
+    """Check a certificate and print which of its statements are true.
 
     Raises
     ------

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NONE_HOLDS = 1
 UNFINISHED = 2
-#: Lines of kept findings that are not believed, shown one by one.
+#: Number of unconfirmed stored findings that are printed individually.
 MOST_DOUBTS = 5
 
 

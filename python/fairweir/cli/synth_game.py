@@ -1,4 +1,4 @@
-"""``fairweir synth`` of a query of the game: a decision tree, its shield, and what is proved of each leaf."""
+"""``fairweir synth`` of a query of the game: a decision tree, its shield, and the proofs of each leaf."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def synth_game(
     solvers: Sequence[SolverName],
     as_json: bool,
 ) -> None:
-    """Synthesise a controller, prove its leaves, and print what was found.
+    """Synthesise a controller, prove its leaves, and print the results.
 
     Parameters
     ----------
     path : Path of the query
-    document : what it holds, with overrides
+    document : its content, with overrides
 
     Raises
     ------
@@ -124,7 +124,7 @@ def _judged(found: Synthesis) -> Table:
     return table
 
 
-#: What a closed loop measures, with its unit.
+#: Quantities measured in a closed loop, with units.
 QUANTITIES = {
     "goodput": "goodput over capacity",
     "frames": "batches received in time per step",

@@ -17,7 +17,7 @@ def read(text: str, key: str, parse: Callable[[str], T], *, hint: str | None = N
 
     Parameters
     ----------
-    parse : reads a text, such as ``Rate.parse``; what it returns is false for zero
+    parse : parses a text, such as ``Rate.parse``; its result is false for zero
     hint : what to write instead, if the parser has none
 
     Raises
@@ -60,7 +60,7 @@ def read_range(text: str, key: str, parse: Callable[[str], Ordered], *, hint: st
 
 
 def count(text: str) -> int:
-    """Parse a number of things.
+    """Parse a count.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""``fairweir verify``: does a CCA keep a bound on every behaviour of a network model?"""
+"""``fairweir verify``: check a bound of a CCA on every behaviour of a network model."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _cases(
     timeouts: bool,
     given: list[str],
 ) -> list[Case]:
-    """Read the command line's words."""
+    """Parse the command line's words."""
     from fairweir.formal.beliefs import Expiry, Start
     from fairweir.formal.buffers import Buffer
     from fairweir.formal.claim_syntax import parse_assumption, parse_claim, parse_number
@@ -175,7 +175,7 @@ def _folder(case: Case) -> str:
 
 
 def show(evidence: Evidence, out: Path | None) -> None:
-    """Print a verdict, what it rests on, and its numbers."""
+    """Print a verdict, its basis, and its numbers."""
     found = evidence.found
     case, outcome = found.case, found.outcome.value
     claim = f"{case.subject.name} on {case.model}: {case.claim.text}"
@@ -224,14 +224,14 @@ def _lines(evidence: Evidence, found: Verification, out: Path | None) -> list[st
 
 
 def _numbers(claim: Claim, value: Fraction | None, shown: Mapping[str, Fraction]) -> str:
-    """Return the numbers that a claim is about, to be put behind what was done."""
+    """Return the numbers of a claim, for display after the description."""
     if shown:
         return ": " + ", ".join(f"{name} = {plain(float(number), 4)}" for name, number in shown.items())
     return "" if value is None else f": {plain(float(value), 4)} {claim.unit}".rstrip()
 
 
 def show_list(as_json: bool) -> None:
-    """Print what there is to verify, on what, and what may be claimed."""
+    """Print the CCAs, models and claims available for verification."""
     from fairweir.formal.buffers import Buffer
     from fairweir.formal.claim_syntax import DEMANDS
     from fairweir.formal.claims import INVARIANT, INVARIANT_MEANING

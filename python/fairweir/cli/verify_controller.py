@@ -1,4 +1,4 @@
-"""``fairweir verify CONTROLLER.json``: what is proved of each leaf of a decision tree; replays of refutations."""
+"""``fairweir verify CONTROLLER.json``: proofs of each leaf of a decision tree; replays of refutations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from fairweir.game.realise import Refutation
 
 CLAIM_FAILS = 1
-#: As for whatever could not be done: a claim says nothing about the CCA; a certificate was wanted, and there is none.
+#: Exit code of what could not be done: a claim says nothing about the CCA; a certificate was requested, and there is
+#: none.
 BAD_INPUT = 2
 SYMBOLS = {"proved": "✓", "refuted": "✗", "unknown": "?", "vacuous": "∅"}
 COLOURS = {"proved": "green", "refuted": "red", "unknown": "yellow", "vacuous": "yellow"}
@@ -115,7 +116,7 @@ def _all(verdicts: Sequence[Verdict], checked: Sequence[Checked]) -> list[Verdic
 
 
 def keep(verdicts: Sequence[Verdict], folder: Path) -> dict[tuple[int, str], Path]:
-    """Write certificates and refutations, each to files of its own; return where those of a leaf's claim are."""
+    """Write certificates and refutations, each to its own files; return the paths of those of a leaf's claim."""
     from fairweir.formal.certificate import save
     from fairweir.formal.kept import write_text
 
@@ -134,14 +135,14 @@ def keep(verdicts: Sequence[Verdict], folder: Path) -> dict[tuple[int, str], Pat
 
 
 def write_proofs(path: Path, controller: Controller, verdicts: Sequence[Verdict | Checked]) -> None:
-    """Replace the proofs in a controller's file, whole or not at all."""
+    """Replace the proofs in a controller's file, completely or not at all."""
     from fairweir.formal.kept import write_text
 
     proofs: list[dict[str, Any]] = []
     for verdict in verdicts:
         outcome, detail = verdict.outcome.value, verdict.reason
         if outcome == "vacuous":
-            # To those who read a controller's file only, a claim that says nothing is not known to hold.
+            # In a controller's file, a vacuous claim counts as not proved.
             outcome, detail = "unknown", f"vacuous: {detail}"
         row: dict[str, Any] = {"claim": verdict.claim.text, "status": outcome}
         if (leaf := getattr(verdict, "leaf", None)) is not None:
@@ -157,7 +158,7 @@ def show(
     kept: dict[tuple[int, str], Path],
     elapsed_s: float,
 ) -> None:
-    """Print a table of leaves and claims, then what breaks them."""
+    """Print a table of leaves and claims, then the counterexamples."""
     names = {index: leaf.name for index, leaf, _ in controller.leaves}
     table = Table("leaf", "claim", "outcome", "CPU ms", "action", box=None, header_style="bold")
     for verdict in verdicts:
@@ -180,7 +181,7 @@ def show(
 
 
 def show_lemmas(lemmas: Sequence[Proved]) -> None:
-    """Print what the verdicts take from the model: in a line if all of it is proved, else what is not."""
+    """Print the lemmas on the model used by the verdicts: one line if all are proved, else those that are not."""
     certified = sum(one.certificate is not None for one in lemmas)
     words = f", {certified} of them with a certificate" if certified else ""
     if all(one.answer.outcome.value == "proved" and not one.uncertified for one in lemmas):
@@ -194,7 +195,7 @@ def show_lemmas(lemmas: Sequence[Proved]) -> None:
 
 
 def _show_checked(found: Checked) -> None:
-    """Print what became of a claim about several steps."""
+    """Print the result of a claim about several steps."""
     outcome = found.outcome.value
     words = f"  {found.claim.text}: {found.claim.meaning} ({1000 * found.cpu_s:.0f} CPU ms)"
     output.stdout.print(Text.assemble((f"\n{SYMBOLS[outcome]} {outcome}", COLOURS[outcome]), words), soft_wrap=True)
@@ -207,7 +208,7 @@ def _show_checked(found: Checked) -> None:
 
 
 def details(verdict: Verdict, path: str, kept: dict[tuple[int, str], Path]) -> list[str]:
-    """Return lines on what is not proved: the conditions on the way to the leaf, why, and what breaks the claim."""
+    """Return lines on unproved claims: the conditions on the way to the leaf, the reason, and the counterexample."""
     if verdict.outcome.value == "proved" and not verdict.uncertified:
         return []
     lines = [f"\nleaf {verdict.leaf}, {verdict.claim.text}: {path or 'always'}"]
@@ -237,7 +238,7 @@ def _words(refutation: Refutation) -> list[str]:
 
 
 def show_replay(refutation: Refutation, *, as_json: bool) -> None:
-    """Print what a refutation shows when it is replayed; exit code 1, as the claim is broken.
+    """Print what a refutation shows when it is replayed; exit code 1, as the claim is refuted.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from fairweir.video.play import Session, play
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
 
-#: Decisions that ``--explain`` prints without ``--json``: the first ones; all are in JSON and on the page.
+#: Number of decisions that ``--explain`` prints without ``--json``: the first ones; all are in JSON and on the page.
 SHOWN_DECISIONS = 40
 
 VideoFile = Annotated[
@@ -75,11 +75,11 @@ def run(
 
 
 def prepare(scenario: Path | str, trace: Path | None, encoder: str | None, duration: str | None) -> VideoScenario:
-    """Read a scenario and change what the command line says.
+    """Read a scenario and apply the command line's changes.
 
     Raises
     ------
-    ConfigError : a file that cannot be used, or a duration that is none
+    ConfigError : a file that cannot be used, or an invalid duration
     """
     loaded = VideoScenario.load(scenario)
     if trace is not None:
@@ -93,7 +93,7 @@ def _without_records(session: Session) -> dict[str, Any]:
 
 
 def number(value: float | None, places: int = 1) -> str:
-    """Return a number for a table; a dash where there is none."""
+    """Format a number for a table; a dash without value."""
     return "-" if value is None else f"{value:.{places}f}"
 
 

@@ -1,4 +1,4 @@
-"""``fairweir video tables``: measure what encoders make of generated content."""
+"""``fairweir video tables``: measure encoders on generated content."""
 
 from __future__ import annotations
 

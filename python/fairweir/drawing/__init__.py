@@ -1,1 +1,1 @@
-"""How figures look and how numbers are written, wherever they are shown."""
+"""Style of figures and format of numbers."""

@@ -1,4 +1,4 @@
-"""An interactive figure as data: what plotly draws, and the same numbers as a table."""
+"""An interactive figure as data: plotly's specification, and the same numbers as a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 LOG_SPREAD: Final = 30.0
-"""An axis whose largest value exceeds its smallest by this factor is logarithmic."""
+"""Ratio of maximum to minimum from which an axis is logarithmic."""
 
 SERIES_DIGITS: Final = 5
 """Significant digits of a time series in the page; results.json has them all."""
@@ -33,8 +33,8 @@ class Figure:
     Attributes
     ----------
     id : str, unique in the page, usable as an HTML id
-    title : str, what is drawn, above the figure
-    caption : str, what to look at, below it
+    title : str, above the figure
+    caption : str, below the figure; what to look for
     data, layout : plotly's, JSON-able, without colours of text, paper and grid: those follow the page's theme
     height : int, pixels
     is_wide : bool, takes the page's full width
@@ -52,7 +52,7 @@ class Figure:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What the page's script hands to plotly."""
+        """Plotly's specification."""
         return {"data": self.data, "layout": {**self.layout, "height": self.height}}
 
 
@@ -63,7 +63,7 @@ def slug(*parts: str) -> str:
 
 
 def rounded(values: Iterable[float | None]) -> list[float | None]:
-    """Round to `SERIES_DIGITS` significant digits; a missing or infinite value is none, which plotly draws as a gap."""
+    """Round to `SERIES_DIGITS` significant digits; a missing or infinite value is None, which plotly draws as a gap."""
     return [None if v is None or not math.isfinite(v) else float(f"{v:.{SERIES_DIGITS}g}") for v in values]
 
 

@@ -13,7 +13,7 @@ SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸�
 
 
 def decimals(value: float) -> int:
-    """Decimals that leave `value` three significant digits, and none that are noise."""
+    """Decimals for three significant digits of `value`, without meaningless ones."""
     if value == 0 or not math.isfinite(value):
         return 0
     # Rounded first: 0.9996 has as many decimals as 1.00, which it prints as.
@@ -21,7 +21,7 @@ def decimals(value: float) -> int:
 
 
 def _is_ceiling(value: float) -> bool:
-    """Return whether `value` stands for a flow that got nothing; a geometric mean of such is off by an ulp."""
+    """Return whether `value` stands for a ratio without end; a geometric mean of such is off by an ulp."""
     return math.isclose(value, RATIO_CEILING, rel_tol=1e-9)
 
 
@@ -35,11 +35,11 @@ def _significant(value: float) -> float:
 
 
 def number(value: float | None, places: int | None = None) -> str:
-    """`value` with three significant digits, or with `places` decimals; thousands are set apart by a thin space.
+    """`value` with three significant digits, or with `places` decimals, with a thin space between thousands.
 
     Parameters
     ----------
-    value : float or None; none and NaN print as a dash
+    value : float or None; None and NaN are printed as a dash
     places : int, decimals
     """
     if value is None or math.isnan(value):
@@ -57,7 +57,7 @@ def number(value: float | None, places: int | None = None) -> str:
 
 
 def interval(lo: float | None, hi: float | None, value: float | None = None) -> str:
-    """``[lo, hi]`` with the decimals of `value`; empty where there is no interval."""
+    """``[lo, hi]`` with the decimals of `value`; empty without interval."""
     if lo is None or hi is None or (_is_ceiling(lo) and _is_ceiling(hi)):
         return ""
     reference = value if value is not None and math.isfinite(value) and value != 0 else hi

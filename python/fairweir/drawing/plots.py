@@ -1,4 +1,4 @@
-"""A run over time as a picture: what ``fairweir run --plot FILE`` writes."""
+"""Figures of a run over time, for ``fairweir run --plot FILE``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("png", "svg", "pdf")
 DASHES: Final = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
-"""Plotly's names to matplotlib's."""
+"""Plotly's dash names and matplotlib's."""
 
 LEGEND_ROWS: Final = 3
 LEGEND_COLUMNS: Final = 5

@@ -1,4 +1,4 @@
-"""How figures look: palette, markers, axis labels; shared by the report's interactive figures and by ``run --plot``."""
+"""Style of figures: palette, markers, axis labels; shared by the report's interactive figures and ``run --plot``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ PALETTE: Final = (
     "#8A6E3E",
     "#7F7F7F",
 )
-"""Okabe and Ito's colours, told apart with any common colour blindness; their yellow and black, which vanish on a white
-or a dark page, are replaced by an earth tone and a grey."""
+"""Okabe and Ito's colours, distinguishable with common colour blindness; their yellow and black, invisible on a
+white or a dark page, are replaced by an earth tone and a grey.
+"""
 
 MARKERS: Final = ("circle", "square", "diamond", "triangle-up", "x", "star", "hexagon", "triangle-down")
-"""Plotly's names, in the palette's order: a curve is known by its marker when it is printed in grey."""
+"""Plotly's names, in the palette's order: markers identify curves in greyscale."""
 
 GLYPHS: Final = ("●", "■", "◆", "▲", "✕", "★", "⬢", "▼")
 """The markers as characters, for legends in text."""
@@ -68,7 +69,7 @@ AXIS_LABELS: Final = {
 """Label of a quantity on an axis, unit included, by its column's or metric's name."""
 
 SERIES_PANELS: Final = ("throughput_mbps", "cwnd_pkts", "rtt_ms", "queue_pkts")
-"""What is drawn over time, from top to bottom."""
+"""Quantities drawn over time, from top to bottom."""
 
 
 def colour(index: int) -> str:

@@ -1,1 +1,1 @@
-"""A capture explained for people: its flows' paths, what limited them when, figures, a report."""
+"""Explanation of a capture: its flows' paths, what limited them over time, figures, a report."""

@@ -37,7 +37,7 @@ KEYS: Final = (
 
 
 def flow_figure(view: FlowView) -> Figure:
-    """Rate, RTT and inflight over a common time axis, and below what limited the flow."""
+    """Rate, RTT and inflight over a common time axis, and the limits of the flow below."""
     data = [
         *(_key(name, colour, dash) for name, colour, dash in KEYS),
         *_band(view, view.believed_rate_mbps, "y", "C believed, CBR-delay"),
@@ -86,7 +86,7 @@ def flow_figure(view: FlowView) -> Figure:
 
 
 def _key(name: str, colour: str, dash: str) -> dict[str, Any]:
-    """Return a line of the legend; it draws nothing."""
+    """Return an entry of the legend, without data."""
     line = {"color": colour, "width": 1.4, "dash": dash}
     return {"type": "scatter", "mode": "lines", "name": name, "x": [None], "y": [None], "line": line}
 
@@ -120,7 +120,7 @@ def _level(view: FlowView, value: float, axis: str, name: str) -> dict[str, Any]
 
 
 def _band(view: FlowView, band: Band | None, axis: str, name: str) -> list[dict[str, Any]]:
-    """Two edges and what lies between; without an upper end the lower edge alone."""
+    """Two edges with the area between; without an upper edge only the lower one."""
     if band is None:
         return []
     if band.hi is None:
@@ -175,7 +175,7 @@ def _largest(values: Iterable[float]) -> float:
 
 
 def top_of(values: Iterable[float], band: Band | None) -> float:
-    """Return what shows all values and the band, unless the band is far above them."""
+    """Return an axis limit that shows all values and the band, unless the band is far above them."""
     largest = _largest(values)
     believed = 0.0 if band is None else band.hi or band.lo
     return HEADROOM * max(largest, min(believed, 2 * largest))

@@ -1,4 +1,4 @@
-"""What is worth saying of a flow, in sentences with Wireshark's frame numbers."""
+"""Findings about a flow, in sentences with Wireshark's frame numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairweir.explain.words import KB, MBPS, MS, S, about, nearly
 
 #: A limit that held for less of the time is not worth a sentence.
 LEAST_SHARE: Final = 0.01
-#: Changes that are told one by one; more are told together.
+#: Changes that are reported individually; further ones are summarised.
 MOST_CHANGES: Final = 4
 PLACES: Final = {
     "sender": "at the sender",
@@ -33,7 +33,7 @@ class Finding:
     Attributes
     ----------
     text : str
-    frames : (first, last) in the capture where it can be seen, None if everywhere
+    frames : (first, last) in the capture where it is visible, None if everywhere
     """
 
     text: str
@@ -41,14 +41,14 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """The frames in words, empty if there are none."""
+        """The frames in words, empty if none."""
         return "" if self.frames is None else f"frames {self.frames[0]} to {self.frames[1]}"
 
 
 def findings(facts: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
-    """Return what a flow of `explain_file`'s document shows, what limited it first.
+    """Return the findings on a flow of `explain_file`'s document, its limit first.
 
-    What flows of one bottleneck show together is told of the one that delivered most.
+    Findings on a bottleneck are reported with the flow that delivered most.
     """
     link = link_of(facts, document)
     told = _limits(facts)
@@ -63,7 +63,7 @@ def findings(facts: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
 
 
 def link_of(facts: dict[str, Any], document: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the bottleneck of a flow, None where it says nothing of one."""
+    """Return the bottleneck of a flow, None if it has no evidence of one."""
     link: dict[str, Any] | None = None if facts["link"] is None else document["links"][facts["link"] - 1]
     return link
 
@@ -83,7 +83,7 @@ def duration_s(facts: dict[str, Any]) -> float:
 
 
 def rate_mbps(facts: dict[str, Any]) -> float:
-    """Return what a flow got on average, Mbit/s."""
+    """Return a flow's average throughput, Mbit/s."""
     seconds = duration_s(facts)
     return facts["delivered_bytes"] * MBPS / seconds if seconds > 0 else 0.0
 
@@ -102,7 +102,7 @@ def _limits(facts: dict[str, Any]) -> list[Finding]:
 
 
 def _use(facts: dict[str, Any], link: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
-    """Return how much of a link whose rate is known from both sides the flow used, and others did."""
+    """Return the fractions of a link, of known rate, used by the flow and by others."""
     if len(link["rates"]) != 1 or link["rates"][0]["rate_bytes_per_s"]["hi"] is None:
         return []
     whole = link["rates"][0]["rate_bytes_per_s"]
@@ -128,13 +128,13 @@ def _flows(numbers: list[int]) -> str:
 
 
 def is_within(verdict: dict[str, Any], spread_ns: int) -> bool:
-    """Whether a model needs no more jitter than what the flows' propagation delays leave unknown, ns."""
+    """Whether a model needs no more jitter than the uncertainty of the flows' propagation delays, ns."""
     least = verdict["jitter_least_ns"]
     return least is not None and 0 < least <= spread_ns
 
 
 def _models(facts: dict[str, Any], link: dict[str, Any] | None) -> list[Finding]:
-    """Return what contradicts the models that do not explain the flow (thesis section 8.3.2)."""
+    """Return the contradictions to models that do not explain the flow (thesis section 8.3.2)."""
     told = []
     spread = 0 if link is None else link["propagation_spread_ns"]
     if any(is_within(verdict, spread) and not verdict["explains"] for verdict in facts["models"]):
@@ -199,7 +199,7 @@ def _them(link: dict[str, Any]) -> str:
 
 
 def _bucket(link: dict[str, Any]) -> list[Finding]:
-    """Name a token bucket."""
+    """Describe a token bucket."""
     bucket = link["token_bucket"]
     if bucket is None:
         return []
@@ -214,7 +214,7 @@ def _bucket(link: dict[str, Any]) -> list[Finding]:
 
 
 def _bursts(facts: dict[str, Any]) -> list[Finding]:
-    """Name ACKs in bursts."""
+    """Describe ACKs in bursts."""
     bursts = facts["aggregation"]
     if bursts is None:
         return []

@@ -1,4 +1,4 @@
-"""What limited a flow, in words: `fairweir_beliefs::Limit` and its periods."""
+"""Limits of a flow, in words: `fairweir_beliefs::Limit` and its periods."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fairweir.drawing import style
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit as people see it.
+    """A limit in words.
 
     Attributes
     ----------
     name : str, in tables and legends
-    says : str, a sentence's end, behind "the flow"
+    says : str, the end of a sentence after "the flow"
     colour : str, in figures; the same as a curve's only where it means the same
     """
 
@@ -45,5 +45,5 @@ def shares(periods: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def longest(periods: list[dict[str, Any]], limit: str) -> dict[str, Any]:
-    """Return the longest period of a limit that is among them."""
+    """Return the longest period among those of the given limits."""
     return max((p for p in periods if p["limit"] == limit), key=lambda p: p["to_ns"] - p["from_ns"])

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from fairweir.drawing.figure import Figure
 
-#: Of more flows than that, only the ones that delivered most have figures: each weighs some 100 kB.
+#: Maximum number of flows with figures, those that delivered most: each takes about 100 kB.
 MOST_FIGURES = 40
 
 
 @dataclass(frozen=True)
 class Section:
-    """A flow as the page shows it."""
+    """A flow on the page."""
 
     number: int
     ends: str
@@ -41,7 +41,7 @@ class Section:
 
 
 def write_page(document: dict[str, Any], told: list[dict[str, Any]], capture: Path, path: Path) -> Path:
-    """Write the page of `explain_file`'s document with the flows that are told of one by one; never half of one."""
+    """Write the page of `explain_file`'s document with the individually reported flows, completely or not at all."""
     partial = path.with_name(path.name + ".partial")
     partial.write_text(render(document, told, capture.name), encoding="utf-8")
     partial.replace(path)

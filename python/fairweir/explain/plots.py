@@ -1,4 +1,4 @@
-"""A flow over time as a file: what ``fairweir explain --plot DIR`` writes."""
+"""Figure of a flow over time as a file, for ``fairweir explain --plot DIR``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def save_flow_plot(view: FlowView, directory: Path) -> Path:
 
 
 def flow_figure(view: FlowView) -> Figure:
-    """Rate, RTT and inflight over a common time axis, and below what limited the flow."""
+    """Rate, RTT and inflight over a common time axis, and the limits of the flow below."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=SIZE_INCHES, layout="constrained")

@@ -19,7 +19,7 @@ def explain_file(path: Path, on_progress: Callable[[int], object] | None = None)
     Parameters
     ----------
     path : Path of a pcap or pcapng file
-    on_progress : callable, told the number of frames read; what it raises ends the reading
+    on_progress : callable, called with the number of frames read; its exceptions end the reading
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A flow's numbers as rows of a table, and what of a capture was left out."""
+"""A flow's numbers as rows of a table, and the counts of unreported data."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, Final
 from fairweir.explain.findings import MODELS, PLACES, duration_s, is_within, limited_by, link_of, rate_mbps
 from fairweir.explain.words import KB, MBPS, MS, about, grade, size, span
 
-#: Flows with fewer packets than this, or than this share of the largest one's bytes, are told of in one line.
+#: Flows with fewer packets than this, or than this fraction of the largest one's bytes, are summarised in one line.
 SMALL_PACKETS: Final = 50
 SMALL_SHARE: Final = 0.001
-#: Small flows whose ends are named.
+#: Number of small flows whose endpoints are named.
 MOST_NAMED: Final = 3
 
 
 def split_small(flows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the flows that are told of one by one, and those that are small beside the first, which is the largest."""
+    """Return the flows reported individually, and those that are small compared with the first, the largest."""
     if not flows:
         return [], []
     least = SMALL_SHARE * flows[0]["delivered_bytes"]
@@ -35,7 +35,7 @@ def small_flows(small: list[dict[str, Any]]) -> str:
 
 
 def rows(facts: dict[str, Any], document: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return a flow's table: what it did, what limited it, what its path may be; the models' symbols last."""
+    """Return a flow's table: its measurements, limits and path; the models' symbols last."""
     link, lost = link_of(facts, document), facts["lost_packets"]
     table = [
         ("captured", PLACES[facts["view"]]),
@@ -62,14 +62,14 @@ def rows(facts: dict[str, Any], document: dict[str, Any]) -> list[tuple[str, str
     belief = facts["cbr_delay"]
     if belief is not None and link["token_bucket"] is None and is_stated(belief, link):
         buffer = belief["buffer_bytes"]
-        # a buffer of at least less than a packet is no information
+        # a lower bound of less than a packet is not informative
         if buffer["hi"] is not None or buffer["lo"] * KB >= 1:
             table.append(("buffer", span(buffer, KB, "kB")))
     return [*table, *_symbols(facts, link)]
 
 
 def is_stated(belief: dict[str, Any], link: dict[str, Any]) -> bool:
-    """Whether the CBR-delay model's set is what is said of the link; if not, something speaks against it."""
+    """Whether the CBR-delay model's set is reported for the link; if not, some evidence contradicts it."""
     return [part["rate_bytes_per_s"] for part in link["rates"]] == [belief["rate_bytes_per_s"]]
 
 

@@ -1,4 +1,4 @@
-"""One sentence that says what limited a flow."""
+"""One sentence on what limited a flow."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from fairweir.explain.findings import link_of, rate_mbps
 from fairweir.explain.limits import shares
 from fairweir.explain.words import KB, MBPS, MS, S, about, grade, nearly
 
-#: What held for this share of the time limited the flow.
+#: Fraction of the time for which a condition must hold to be the limit.
 MOST_OF_IT: Final = 0.5
-#: A queue that stands for less is none to speak of, ms.
+#: Minimum standing queue worth reporting, ms.
 STANDING_MS: Final = 1.0
-#: Who uses this much of a link is limited by it.
+#: Fraction of a link's use from which it is the limit.
 FILLS: Final = 0.7
 
 REFUSED: Final = {
@@ -24,7 +24,7 @@ REFUSED: Final = {
 
 
 def verdict(facts: dict[str, Any], document: dict[str, Any]) -> str:
-    """Return what limited a flow of `explain_file`'s document: a sentence without its full stop."""
+    """Return what limited a flow of `explain_file`'s document: a sentence without full stop."""
     link = link_of(facts, document)
     by_limit = shares(facts["limits"])
     top = next((word for word, share in by_limit.items() if share >= MOST_OF_IT), None)
@@ -71,7 +71,7 @@ def _by_path(facts: dict[str, Any], link: dict[str, Any], document: dict[str, An
 
 
 def _by_sender(facts: dict[str, Any], link: dict[str, Any], top: str | None, got: str) -> str:
-    """Return the verdict by what the sender waited for most of the time."""
+    """Return the verdict from what the sender waited for most of the time."""
     queue = _queue(facts)
     if top == "recovery":
         return f"Limited by losses: {facts['lost_packets'] / facts['packets']:.2%} of the packets, at {got}"
@@ -79,7 +79,7 @@ def _by_sender(facts: dict[str, Any], link: dict[str, Any], top: str | None, got
         return f"Paced by its sender, at {got}"
     if link["changes"]:
         return f"Limited by a path whose rate for {_them(link)} changed{_shared(link)}{queue}"
-    # a queue that stands is a bottleneck's: the window fills it, and is not what keeps the flow from more
+    # a standing queue is at a bottleneck: the window fills it, and is not the limit
     stands = facts["queue"] is not None and facts["queue"]["median_ns"] * MS >= STANDING_MS
     if top == "window" and stands:
         return f"Its congestion window is full, at {got}{queue}; the bottleneck's rate is not known"

@@ -18,7 +18,7 @@ RATES: Final = 100
 
 @dataclass(frozen=True)
 class Band:
-    """A range that was believed; `hi` is None where it has no end."""
+    """A range of beliefs; `hi` is None if unbounded."""
 
     lo: float
     hi: float | None
@@ -37,7 +37,7 @@ class Stay:
 
 @dataclass(frozen=True)
 class Shrinking:
-    """The CCAC model's bounds of C so far, which hold from each moment to the next.
+    """The CCAC model's bounds of C so far, valid from each moment to the next.
 
     Attributes
     ----------
@@ -57,10 +57,10 @@ class FlowView:
     Attributes
     ----------
     t_s : n times, the middles of bins, s since the flow's first packet
-    rate_mbps : n, IP packets acknowledged in a bin; NaN where `t_s` has nothing, as in all columns
+    rate_mbps : n, IP packets acknowledged in a bin; NaN without data, as in all columns
     rtt_least_ms, rtt_most_ms : n
     inflight_kb : n, the largest in a bin
-    window_kb : n, the least room that the receiver advertised in a bin
+    window_kb : n, the minimum free window that the receiver advertised in a bin
     believed_rate_mbps, believed_rtprop_ms : Band, None if no path explains the flow
     shrinking : Shrinking
     changes_s : list of float; when the rate that the flow got changed, by the link or by other traffic
@@ -83,12 +83,12 @@ class FlowView:
 
     @property
     def end_s(self) -> float:
-        """Where the time axis ends."""
+        """End of the time axis."""
         return float(self.t_s[-1] * 2 - self.t_s[-2]) if len(self.t_s) > 1 else 1.0
 
     @property
     def bdp_kb(self) -> float | None:
-        """Least BDP that is believed: it fills the path without a queue."""
+        """Minimum believed BDP: it fills the path without a queue."""
         if self.believed_rate_mbps is None or self.believed_rtprop_ms is None:
             return None
         return self.believed_rate_mbps.lo * self.believed_rtprop_ms.lo / 8
@@ -138,14 +138,14 @@ def _numbers(values: list[int | None]) -> Column:
 
 
 def _rate(delivered: Column, width_s: float, starts: NDArray[np.int64]) -> Column:
-    """Mean rate around each start, over so many bins that single packets do not show, Mbps."""
+    """Mean rate around each start, over enough bins to average out single packets, Mbps."""
     around = max(1, len(delivered) // RATES)
     smooth = np.convolve(np.nan_to_num(delivered), np.ones(around) / around, mode="same")
     return np.asarray(smooth[starts] * MBPS / width_s, dtype=np.float64)
 
 
 def _shrinking(moments: list[dict[str, Any]], origin: int, end_s: float) -> Shrinking:
-    """Return what was believed at each moment, and at the end what was believed last."""
+    """Return the beliefs at each moment, and the final ones at the end."""
     t_s = [(moment["time_ns"] - origin) * S for moment in moments]
     least = _numbers([moment["least_bytes_per_s"] for moment in moments]) * MBPS
     most = _numbers([moment["most_bytes_per_s"] for moment in moments]) * MBPS

@@ -1,4 +1,4 @@
-"""Ranges in words: as many digits as are known, rounded outwards so that what is printed holds."""
+"""Ranges in words: only known digits, rounded outwards so that the printed range holds."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any, Final
 
 from fairweir.units import BYTES_PER_KB, BYTES_PER_S_PER_MBPS, NS_PER_MS, NS_PER_S
 
-#: Digits of a number whose range is narrower than they show.
+#: Maximum digits of a number.
 MOST_DIGITS: Final = 4
-#: Digits of a bound that stands alone.
+#: Digits of a single bound.
 BOUND_DIGITS: Final = 3
 #: A us, a bit/s or a byte is enough.
 MOST_DECIMALS: Final = 3
-#: A range is printed in steps of a third of it at most.
+#: A range is printed in steps of at most a third of it.
 STEPS: Final = 3
-#: What the core's numbers are multiplied by: bytes per second for Mbit/s, ns for s and ms, bytes for kB.
+#: Factors for the core's numbers: bytes per second to Mbit/s, ns to s and ms, bytes to kB.
 MBPS: Final = 1 / BYTES_PER_S_PER_MBPS
 S: Final = 1 / NS_PER_S
 MS: Final = 1 / NS_PER_MS
 KB: Final = 1 / BYTES_PER_KB
-#: Added latency under load below which a connection has each grade, ms; above all of them it is F.
-#: Source: DSLReports, "Bufferbloat Grades" (dslreports.com/faq/17930), of the increase of the round trip delay when the
-#: connection is fully used.
+#: Added latency under load below which a connection has each grade, ms; F above all of them. Source: DSLReports,
+#: "Bufferbloat Grades" (dslreports.com/faq/17930), of the increase of the round trip delay when the connection is fully
+#: used.
 GRADES: Final = ((5.0, "A+"), (30.0, "A"), (60.0, "B"), (200.0, "C"), (400.0, "D"))
 
 
@@ -36,7 +36,7 @@ def span(ends: dict[str, Any], scale: float, unit: str) -> str:
 
     Parameters
     ----------
-    ends : dict, ``lo`` and ``hi``; None or 0 is no lower end, None no upper one
+    ends : dict, ``lo`` and ``hi``; None or 0 means no lower end, None no upper one
     scale : float, from the ends' unit to `unit`
     """
     lo, hi = (ends["lo"] or 0.0) * scale, ends["hi"]
@@ -57,13 +57,13 @@ def span(ends: dict[str, Any], scale: float, unit: str) -> str:
 
 
 def about(value: float, digits: int = 3) -> str:
-    """Return a number with so many digits at most, and no power of ten."""
+    """Return a number with at most that many digits, and no power of ten."""
     decimals = _decimals(value, digits)
     return _fixed(round(value, decimals), decimals)
 
 
 def nearly(ends: dict[str, Any], scale: float) -> str:
-    """Return the middle of a range with the digits that its width leaves, three at most; else its lower end."""
+    """Return the middle of a range with the digits that its width justifies, at most three; else its lower end."""
     lo, hi = (ends["lo"] or 0.0) * scale, ends["hi"]
     if hi is None:
         return down(lo, _decimals(lo, BOUND_DIGITS))
@@ -83,7 +83,7 @@ def size(count: float) -> str:
 
 
 def down(value: float, decimals: int) -> str:
-    """Return a number that is not above a value, with so many decimals; less than none are tens and hundreds."""
+    """Return a number rounded down to that many decimals; negative means tens and hundreds."""
     unit = 10.0**-decimals
     # a hair of rounding is no reason to go down by a whole digit
     return _fixed(math.floor(value / unit + 1e-6) * unit, decimals)
@@ -100,5 +100,5 @@ def _fixed(value: float, decimals: int) -> str:
 
 
 def _decimals(value: float, digits: int) -> int:
-    """Decimals that leave so many digits, three at most."""
+    """Decimals for that many digits, at most three."""
     return min(MOST_DECIMALS, digits - 1 - math.floor(math.log10(value))) if value > 0 else 0

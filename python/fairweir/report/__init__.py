@@ -1,4 +1,4 @@
-"""What people look at: the audit's ``report.html``, and a run's time series as a picture."""
+"""The audit's ``report.html``, and figures of a run's time series."""
 
 from fairweir.report.page import render_report, write_report
 

@@ -1,4 +1,4 @@
-"""Empirical contracts: each flow's rate against what it saw of congestion, with the fitted function."""
+"""Empirical contracts: each flow's rate against its observed congestion, with the fitted function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def contract_figure(result: ContractResult) -> Figure | None:
 
     Returns
     -------
-    Figure ; None if there are no points, or no statistic that all of them have
+    Figure ; None if there are no points, or no common statistic
     """
     statistic = result.best.statistic if result.best else "mean_qdelay_ms"
     output = result.best.output if result.best else "rate"

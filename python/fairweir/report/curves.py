@@ -81,7 +81,7 @@ def _metric_figure(
     references = REFERENCES.get((family.name, metric), ())
     unit = curves[0].curve.unit
     xs = sorted({p.x for c in curves for p in c.curve.points})
-    # A single place is drawn as a category: CCAs stand beside each other, not on top.
+    # A single point is drawn as a category: CCAs are next to each other, not on top.
     axis = family.axis if len(xs) > 1 else family.axis.model_copy(update={"scale": "category"})
     data = [trace for c in curves for trace in _curve_traces(axis, c)]
     data += [_reference_trace(reference, xs) for reference in references]
@@ -199,7 +199,7 @@ def _tick_texts(labels: dict[float, str]) -> list[str]:
 
 
 def _wrapped(label: str) -> str:
-    """Break a category's name into short lines, so that names fit beside each other."""
+    """Break a category's name into short lines, so that names fit next to each other."""
     lines = [""]
     for word in label.split():
         if lines[-1] and len(lines[-1]) + len(word) > TICK_CHARACTERS:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fairweir.audit.results import FamilyResult
 
 GRIDS: Final = {("coexistence", "new_by_incumbent")}
-"""Family and metric that are drawn so: 1 is even, and both sides of it matter alike."""
+"""Family and metric drawn as a heat map: 1 is even, and both directions matter equally."""
 
 COLOURS: Final = ((0.0, "#0072B2"), (0.25, "#8FC1DE"), (0.5, "#F4F4F2"), (0.75, "#F0B48C"), (1.0, "#D55E00"))
 """Blue where the incumbent gets more, white where both get the same, vermilion where the new flow gets more."""

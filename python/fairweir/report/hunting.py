@@ -1,4 +1,4 @@
-"""The starvation hunt: how much jitter of each kind starves, and whether the ratio keeps growing."""
+"""The starvation hunt: how much jitter of each kind starves a flow, and whether the ratio keeps growing."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ GROWTH_WORDS = {"rate_mbps": "rates", "duration_s": "durations"}
 GROWTH_AXES = {"rate_mbps": "link rate (Mbps)", "duration_s": "duration of the run (s)"}
 
 Hunts: TypeAlias = Sequence[tuple[int, HuntResult]]
-"""(column in the report, result), one a CCA."""
+"""(column in the report, result), one per CCA."""
 
 NONE_AT = 2.0
-"""Where "none" stands on the axis of D, by the largest D tried."""
+"""Position of "none" on the axis of D, relative to the largest D tried."""
 
 
 def hunt_figures(hunts: Hunts) -> list[Figure]:

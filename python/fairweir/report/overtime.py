@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fairweir.audit.results import Trace, TraceFlow
 
 FLOWS_DRAWN: Final = 12
-"""More lines than that cannot be told apart; flows are then picked evenly by mean throughput."""
+"""Maximum distinguishable lines; flows are then selected evenly by mean throughput."""
 
 TIME_SLACK_S: Final = 2e-4
 """Times in results are rounded to a tenth of a millisecond."""

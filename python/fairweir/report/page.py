@@ -1,4 +1,4 @@
-"""``report.html``: one file that shows an audit, opens without a network, and asks none for anything."""
+"""``report.html``: a self-contained page with an audit, usable without network access."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def render_page(template: str, *, package: str = "fairweir.report", **values: An
     Parameters
     ----------
     template : str, a file in the ``templates`` of `package`; the report's own parts can be imported in it
-    values : what the template shows, beside ``css``, ``js`` and ``plotly``
+    values : values for the template, besides ``css``, ``js`` and ``plotly``
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, "fairweir.report"))]),
@@ -67,12 +67,12 @@ def render_page(template: str, *, package: str = "fairweir.report", **values: An
 
 
 def _embed(value: Any) -> Markup:
-    """JSON that can stand in a script element."""
+    """JSON that can be embedded in a script element."""
     return htmlsafe_json_dumps(_finite(value), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
 
 
 def _finite(value: Any) -> Any:
-    """Put null, which plotly leaves out, where JSON has no number: an interval may be without end."""
+    """Replace infinities, which JSON lacks, by null, which plotly ignores."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -85,7 +85,7 @@ def _text(name: str) -> str:
 
 
 def _plotly() -> str:
-    """Return plotly's script, which must not contain what would end the element it stands in."""
+    """Return plotly's script, checked not to contain the end tag of its element."""
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs()).replace("</script", "<\\/script")

@@ -1,4 +1,4 @@
-"""Curves that belong to no CCA: what a notion of fairness, not an algorithm, would give."""
+"""Reference curves of a notion of fairness, independent of any CCA."""
 
 from __future__ import annotations
 

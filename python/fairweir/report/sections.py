@@ -1,4 +1,4 @@
-"""From results to the sections of the page."""
+"""Convert results to the sections of the page."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _family_section(
 def _split(
     curves: dict[str, Figure], exhibits: list[ExhibitResult], family: FamilyResult
 ) -> tuple[list[Figure], list[Figure]]:
-    """Figures that are shown at once, and those that are folded away."""
+    """Split figures into visible and collapsed ones."""
     claimed = {e.metric for e in exhibits}
     lawful = {c.metric for c in family.curves if c.law}
     chosen = [metric for metric in curves if metric in claimed | lawful]
@@ -93,7 +93,7 @@ def _split(
 
 
 def _runs(family: str, measured: list[tuple[int, str, FamilyResult]]) -> tuple[Figure, ...]:
-    """Time series: first each scenario that several CCAs played, side by side, then every run by itself."""
+    """Time series: first each scenario that several CCAs ran, side by side, then every run separately."""
     traces = [(cca, trace) for _, cca, f in measured for trace in f.traces]
     together = []
     for label in dict.fromkeys(trace.label for _, trace in traces):
@@ -104,7 +104,7 @@ def _runs(family: str, measured: list[tuple[int, str, FamilyResult]]) -> tuple[F
 
 
 def _evidence(rows: tuple[Row, ...], *, is_open: bool) -> tuple[Evidence, ...]:
-    """Claims that fail or are unknown, or those that do not; the worst first."""
+    """Claims that fail or are unknown, or the others; worst first."""
     found = [cell for row in rows for cell in row.cells if cell is not None and cell.is_open == is_open]
     return tuple(sorted(found, key=lambda item: ORDER.index(item.exhibit.verdict)))
 

@@ -1,4 +1,4 @@
-"""What the page shows, in its order: scores, the verdict matrix, and one section for each family of scenarios."""
+"""Content of the page, in its order: scores, the verdict matrix, and one section for each family of scenarios."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One claim about one CCA, with what it rests on; also a cell of the matrix."""
+    """One claim about one CCA, with its evidence; also a cell of the matrix."""
 
     cca: str
     exhibit: ExhibitResult
@@ -88,7 +88,7 @@ class Evidence:
 
     @property
     def why(self) -> str:
-        """Why the verdict is what it is."""
+        """The reason for the verdict."""
         return self.exhibit.why
 
     @property
@@ -99,12 +99,12 @@ class Evidence:
 
     @property
     def interval(self) -> str:
-        """The interval over seeds, or nothing."""
+        """The interval over seeds, or empty."""
         return formats.interval(self.exhibit.lo, self.exhibit.hi, self.exhibit.value)
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Where it was seen, the bound with reason and source, and what was expected."""
+        """Where it was measured, the bound with reason and source, and the expected value."""
         exhibit = self.exhibit
         facts = [("Worst at", exhibit.at)] if exhibit.at else []
         if exhibit.threshold is not None:
@@ -118,7 +118,7 @@ class Evidence:
 
     @property
     def replay(self) -> str | None:
-        """Command that plays the run at the worst point again."""
+        """Command that repeats the run at the worst point."""
         return self.exhibit.replay
 
     @property
@@ -134,7 +134,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class FaultView:
-    """A run that did not end."""
+    """A failed run."""
 
     cca: str
     fault: Fault
@@ -143,7 +143,7 @@ class FaultView:
 
     @property
     def kind(self) -> str:
-        """What went wrong, for people."""
+        """Kind of failure, in words."""
         return {
             "controller": "the controller misbehaved",
             "timeout": "out of time",
@@ -163,7 +163,7 @@ class FaultView:
 
     @property
     def message(self) -> str:
-        """What was said."""
+        """The error message."""
         return self.fault.message
 
     @property
@@ -218,22 +218,22 @@ class Page:
 
     @property
     def title(self) -> str:
-        """What was audited."""
+        """The audited CCAs."""
         return "Audit of " + ", ".join(c.cca for c in self.results.ccas)
 
     @property
     def outcome(self) -> Word:
-        """All CCAs together."""
+        """The verdict on all CCAs together."""
         return Word(self.results.verdict)
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the audit ended."""
+        """Return whether the audit was completed."""
         return self.results.complete
 
     @property
     def is_dense(self) -> bool:
-        """Return whether the matrix has so many columns that intervals must stand below their values."""
+        """Return whether the matrix has so many columns that intervals go below their values."""
         return len(self.results.ccas) > 2
 
     @property
@@ -242,7 +242,7 @@ class Page:
         return self.results.comparison
 
     def change(self, cell: Evidence | None) -> Change | None:
-        """Find how a claim differs from the baseline; None if it does not, or there is no baseline."""
+        """Return how a claim differs from the baseline; None if it does not, or there is no baseline."""
         if cell is None or self.comparison is None:
             return None
         return self.comparison.change(cell.cca, cell.exhibit.name)
@@ -258,12 +258,12 @@ class Page:
 
     @property
     def command(self) -> str:
-        """What was typed."""
+        """The command line."""
         return self.results.command
 
     @property
     def facts(self) -> str:
-        """How much evidence there is."""
+        """Amount of evidence."""
         r = self.results
         seeds = f"{len(r.seeds)} seeds" if len(r.seeds) != 1 else "1 seed"
         searches = sum(int(found["runs"]) for c in r.ccas for found in (c.hunt, c.contract) if found is not None)
@@ -296,7 +296,7 @@ class Page:
 
     @property
     def matrix(self) -> list[Section]:
-        """Sections that make claims."""
+        """Sections with claims."""
         return [section for section in self.sections if section.rows]
 
     @cached_property
@@ -334,12 +334,12 @@ def rows_of(ccas: list[CcaResults], family: str) -> tuple[Row, ...]:
 
 
 def outcome_of(rows: Iterable[Row]) -> Word:
-    """Several rows together."""
+    """The verdict on several rows together."""
     return Word(combine(c.exhibit.verdict for row in rows for c in row.cells if c is not None))
 
 
 def families_of(ccas: list[CcaResults]) -> list[tuple[FamilyResult, list[tuple[int, str, FamilyResult]]]]:
-    """Families in the order of their first appearance, each with what every CCA measured."""
+    """Families in the order of their first appearance, each with the results of every CCA."""
     names = list(dict.fromkeys(f.name for c in ccas for f in c.families))
     found = []
     for name in names:

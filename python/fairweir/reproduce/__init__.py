@@ -1,1 +1,1 @@
-"""Published experiments, with the published outcome beside ours."""
+"""Published experiments, with the published result next to ours."""

@@ -1,4 +1,4 @@
-"""What there is to compute: the entries of ``fairweir reproduce`` that no scenario plays."""
+"""The computed entries of ``fairweir reproduce``, without scenario."""
 
 from __future__ import annotations
 
@@ -314,4 +314,4 @@ COMPUTED: Final = (
         home="fairweir.game.elimination:figure",
     ),
 )
-"""What there is to compute, in the order of ``--list``."""
+"""The computed entries, in the order of ``--list``."""

@@ -1,9 +1,9 @@
-"""Published figures and theorems that are computed rather than played: no scenario, but a function of ours.
+"""Published figures and theorems that are computed by a function instead of a scenario.
 
-To add one: write ``compute(archive: Archive) -> Computation`` beside the theory it shows, and an entry in
-:data:`~fairweir.reproduce.catalogue.COMPUTED` that names it. It gives numbers, each with what was published and the
-bound that ours keeps, and a figure for ``--plot``.
-Packet-level runs that belong to it go through the archive (``play_all``), so that finished ones are not repeated.
+To add one: write ``compute(archive: Archive) -> Computation`` next to the theory that it shows, and an entry in
+:data:`~fairweir.reproduce.catalogue.COMPUTED` that names it. It returns numbers, each with the published value and the
+bound for ours, and a figure for ``--plot``. Its packet-level runs go through the archive (``play_all``), so that
+finished ones are reused.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Number:
-    """One number of ours beside the published one.
+    """One of our numbers with the published one.
 
     Attributes
     ----------
     case : str, the setting or the panel
-    claim : str, what was published, in words
-    reading : str, what `value` is, with its unit
-    value : float; None if it could not be computed: the check is then unknown, and `why` says why
+    claim : str, the published statement
+    reading : str, the meaning of `value`, with its unit
+    value : float; None if it could not be computed: the check is then unknown, and `why` has the reason
     bound : Bound; ``within`` needs a published number
     published : float, or words
-    why : str, why ours differs where that is known, or why there is no value
+    why : str, the known reason why ours differs, or why there is no value
     """
 
     case: str
@@ -50,12 +50,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Computation:
-    """What such a function gives.
+    """Result of such a function.
 
     Attributes
     ----------
     numbers : list of Number
-    draw : function that makes the figure, called only when it is wanted; None if there is nothing to draw
+    draw : function that draws the figure, called only if needed; None if there is none
     """
 
     numbers: Sequence[Number]
@@ -70,7 +70,7 @@ class Computed:
     ----------
     id : str, its name on the command line
     title, source, published, setup : str, as of an experiment
-    home : str, "module:function" of ``compute(archive) -> Computation``; imported when it is wanted
+    home : str, "module:function" of ``compute(archive) -> Computation``; imported when needed
     """
 
     id: str
@@ -85,7 +85,7 @@ class Computed:
 
         Parameters
         ----------
-        pictures : Path, a directory; its figure goes there as PNG
+        pictures : Path, a directory for its figure as PNG
         """
         module, _, function = self.home.partition(":")
         computation: Computation = getattr(importlib.import_module(module), function)(archive)
@@ -97,7 +97,7 @@ class Computed:
 
 
 def judge_number(experiment: str, number: Number) -> Finding:
-    """Hold a number to its bound."""
+    """Compare a number with its bound."""
     value, published = number.value, number.published
     is_relative = number.bound.within is not None
     if value is not None and is_relative:

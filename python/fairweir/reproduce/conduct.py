@@ -1,4 +1,4 @@
-"""Playing published experiments, and what came of them."""
+"""Running published experiments, and their results."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from fairweir.worlds import Outcome as Played
 
 
 class Reproduction(BaseModel):
-    """What came of the experiments.
+    """Results of the experiments.
 
     Attributes
     ----------
-    experiments : dict from id to title, source, what was published, and how our set-up differs
+    experiments : dict from id to title, source, published result, and differences of our set-up
     findings : list of Finding
-    is_quick : bool; fewer seeds, shorter runs: says less than a full one
+    is_quick : bool; fewer seeds, shorter runs: weaker evidence than a full one
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -40,7 +40,7 @@ class Reproduction(BaseModel):
 
     @words_for_enums
     def count(self, outcome: Outcome) -> int:
-        """How many checks came out so."""
+        """Number of checks with this verdict."""
         return sum(finding.outcome is outcome for finding in self.findings)
 
     @property
@@ -49,7 +49,7 @@ class Reproduction(BaseModel):
         return [f for f in self.findings if f.outcome is Outcome.FAILS and not f.is_known]
 
     def document(self) -> dict[str, Any]:
-        """Return what ``--json`` prints."""
+        """Return the output of ``--json``."""
         counts = {outcome.value: self.count(outcome) for outcome in Outcome if outcome is not Outcome.INFO}
         return {**self.model_dump(mode="json"), "counts": {**counts, "unexplained": len(self.unexplained)}}
 
@@ -66,13 +66,13 @@ def reproduce(
     on_done: Callable[[Task, Played, float, float], object] | None = None,
     on_compute: Callable[[Computed], object] | None = None,
 ) -> Reproduction:
-    """Play experiments and judge their checks; then what is computed.
+    """Run experiments and judge their checks; then the computed entries.
 
     Parameters
     ----------
-    worlds : where; cases that a world cannot play are left out of it
-    quick : bool; fewer seeds and shorter runs, as each experiment says
-    archive : finished runs found there are not repeated
+    worlds : worlds to run in; cases that a world does not support are skipped there
+    quick : bool; fewer seeds and shorter runs, as defined by each experiment
+    archive : finished runs found there are reused
     pictures : Path; every setting's first run is drawn there
     workers : int, processes for simulations
     on_compute : called before each of `computed`
@@ -80,7 +80,7 @@ def reproduce(
     Raises
     ------
     KernelError : the kernel world cannot be had here
-    KeyboardInterrupt : Ctrl-C; what had ended is in the archive
+    KeyboardInterrupt : Ctrl-C; finished runs are in the archive
     """
     if quick:
         experiments = [experiment.as_quick() for experiment in experiments]
@@ -120,7 +120,7 @@ def reproduce(
 
 
 def _tasks(experiment: Experiment, setting: Setting, pictures: Path | None) -> list[Task]:
-    """Return a setting's runs: one a seed, with starts a little apart, or as many as the kernel is asked for."""
+    """Return a setting's runs: one per seed with slightly different starts, or as many as the kernel needs."""
     seeds = range(1, 1 + (experiment.seeds if setting.world == "sim" else experiment.kernel.runs))
     name = slug("-".join(filter(None, [experiment.id, experiment.case[setting.case].name, setting.label])))
     drawn = pictures / f"{name}-{setting.world}.png" if pictures is not None else None

@@ -1,4 +1,4 @@
-"""A published experiment as a file: a scenario, the cases it is varied in, what was published, and what we check.
+"""A published experiment as a file: a scenario, its variations, the published result, and our checks.
 
 ``scenarios/published/ID.toml``; docs/reproduce.md describes the keys.
 """
@@ -61,17 +61,17 @@ class Axis(_Table):
         return self
 
     def changes(self, value: Any) -> dict[str, Any]:
-        """Return the overrides that put `value` in place."""
+        """Return the overrides that set `value`."""
         return dict.fromkeys([self.key] if isinstance(self.key, str) else self.key, value)
 
     def places(self, world: World) -> list[tuple[int, Any]]:
-        """Return index and value of every place that is played in `world`."""
+        """Return index and value of every point that is run in `world`."""
         values = self.kernel if world == "kernel" and self.kernel is not None else self.values
         return [(i, value) for i, value in enumerate(values) if value != ""]
 
 
 class Bound(_Table):
-    """What a value is held to: `within` is relative to the published number, the others are absolute."""
+    """Bounds on a value: `within` is relative to the published number, the others are absolute."""
 
     within: float | None = Field(default=None, gt=0)
     at_least: float | None = None
@@ -79,12 +79,11 @@ class Bound(_Table):
 
 
 class Check(Bound):
-    """A claim of the publication, and what we hold it to.
+    """A published claim, and the bound that we check.
 
-    `reading` of the flows `of` (all, unless given; ids, ``*`` stands for anything) is judged at each place of the axis,
-    the first, the last, or as growth from the first to the last. For ``gain``, `of` is compared with `by`. Where
-    numbers were published, `within` bounds our value relative to them; otherwise `at_least` and `at_most` do, and
-    `reason` says why there.
+    `reading` of the flows `of` (by default all; ids, ``*`` matches anything) is judged at each place of the axis, the
+    first, the last, or as growth from the first to the last. For ``gain``, `of` is compared with `by`. Where numbers
+    were published, `within` bounds our value relative to them; otherwise `at_least` and `at_most` do, with `reason`.
     """
 
     claim: str = Field(min_length=1)
@@ -108,7 +107,7 @@ class Check(Bound):
         return self
 
     def published_at(self, index: int) -> float | None:
-        """The published number at a place of the axis, if there is one."""
+        """The published number at a point of the axis, if any."""
         if isinstance(self.published, str):
             return None
         return self.published[index] if isinstance(self.published, list) else self.published
@@ -140,7 +139,7 @@ class Case(_Table):
 
 
 class InKernel(_Table):
-    """What differs in the kernel world, where time is real: shorter runs, rates that this machine holds."""
+    """Differences in the kernel world, which runs in real time: shorter runs, rates that this machine sustains."""
 
     set: dict[str, Any] = {}
     setup: str = ""
@@ -148,7 +147,7 @@ class InKernel(_Table):
 
 
 class Quick(_Table):
-    """What differs in a quick look at the simulator: shorter runs, and fewer seeds."""
+    """Differences of a quick run in the simulator: shorter runs, and fewer seeds."""
 
     set: dict[str, Any] = {}
     seeds: int = Field(default=3, ge=2, le=100)
@@ -173,12 +172,12 @@ class Experiment(_Table):
 
     @property
     def id(self) -> str:
-        """Its name on the command line: the file's."""
+        """Its name on the command line: that of the file."""
         return self._id
 
     @property
     def worlds(self) -> list[World]:
-        """Where some case of it is played."""
+        """Worlds in which some case of it is run."""
         return [world for world in ("sim", "kernel") if any(world in case.worlds for case in self.case)]
 
     @property
@@ -188,7 +187,7 @@ class Experiment(_Table):
         return sum(durations) * self.kernel.runs
 
     def as_quick(self) -> Experiment:
-        """Return it with fewer seeds and, where its file allows that, shorter; its set-up says so."""
+        """Return it with fewer seeds and, if its file allows that, shorter; its set-up says so."""
         seeds = min(self.seeds, self.quick.seeds)
         differs = [f"{seeds} seeds instead of {self.seeds}", *(f"{k} {v}" for k, v in self.quick.set.items())]
         cases = [case.model_copy(update={"set": {**case.set, **self.quick.set}}) for case in self.case]
@@ -197,7 +196,7 @@ class Experiment(_Table):
 
     @classmethod
     def load(cls, path: Path) -> Experiment:
-        """Read a file, and make sure that every scenario it stands for can be played.
+        """Read a file, and check that every scenario of it can be run.
 
         Raises
         ------
@@ -215,7 +214,7 @@ class Experiment(_Table):
         return found
 
     def settings(self, worlds: Sequence[World]) -> Iterator[Setting]:
-        """Yield every scenario that is played in `worlds`."""
+        """Yield every scenario that is run in `worlds`."""
         name = str(self._source)
         base = Scenario.from_dict(self.scenario, source=name, base=self._source.parent, name=self._id)
         for number, case in enumerate(self.case):
@@ -251,11 +250,11 @@ class Setting:
 
 
 def load_all(directory: Path, ids: Sequence[str] = ()) -> list[Experiment]:
-    """Read the experiments `ids` (all, if none is named; the start of a name means all that begin so).
+    """Read the experiments `ids` (all, if none is given; a prefix selects all that begin with it).
 
     Raises
     ------
-    ConfigError : none there, or none of that name
+    ConfigError : no experiments, or none of that name
     """
     return [
         Experiment.load(directory / f"{name}.toml") for name in named(known_ids(directory), ids, source=str(directory))
@@ -267,7 +266,7 @@ def known_ids(directory: Path) -> list[str]:
 
     Raises
     ------
-    ConfigError : none there
+    ConfigError : no experiments
     """
     files = sorted(directory.glob("*.toml"))
     if not files:
@@ -276,11 +275,11 @@ def known_ids(directory: Path) -> list[str]:
 
 
 def named(known: Sequence[str], wanted: Sequence[str], *, source: str | None = None) -> list[str]:
-    """Return the names that are wanted: exactly that one, else those that begin so; all, if none is wanted.
+    """Return the selected names: exactly that one, else those with that prefix; all, if none is given.
 
     Raises
     ------
-    ConfigError : nothing begins so
+    ConfigError : no name has this prefix
     """
     chosen: dict[str, None] = {}
     for word in wanted or [""]:

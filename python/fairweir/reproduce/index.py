@@ -1,6 +1,7 @@
-"""What becomes here of every figure, table and theorem of the papers: ``index.toml``, read and checked.
+"""Coverage of every figure, table and theorem of the papers: ``index.toml``, read and checked.
 
-A row names the experiment (``thesis-2.1``) or the command (``fairweir prove frcc``) that shows it, or says why not.
+A row names the experiment (``thesis-2.1``) or the command (``fairweir prove frcc``) that reproduces it, or the reason
+why not.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SAYS: dict[Verdict, str] = {
     "not reproducible": "nothing to run",
     "illustration": "drawn without data",
 }
-"""What each verdict means."""
+"""Meaning of each verdict."""
 
 
 class _Table(BaseModel):
@@ -33,7 +34,7 @@ class _Table(BaseModel):
 
 
 class Paper(_Table):
-    """A document and the numbers of what it contains, read by hand: kind of item to its numbers."""
+    """A document and the numbers of its items, collected by hand: kind of item to its numbers."""
 
     id: str
     title: str
@@ -48,7 +49,7 @@ class Row(_Table):
     paper : str, a Paper's id
     item : str, as printed: "figure 2.1"
     by : list of str, ids of experiments, or commands
-    why : str; why nothing shows it, or what is left out
+    why : str; why nothing reproduces it, or what is omitted
     """
 
     paper: str
@@ -75,7 +76,7 @@ class Index(_Table):
     row: list[Row]
 
     def counts(self) -> Counter[tuple[str, Verdict]]:
-        """How many rows of a paper have a verdict."""
+        """Number of rows of a paper with a verdict."""
         return Counter((row.paper, row.verdict) for row in self.row)
 
 
@@ -125,5 +126,5 @@ def page(index: Index) -> str:
 
 
 def _shown_by(name: str) -> str:
-    """Return a command, or an experiment with a link to what came out of it (headings lose their dots in anchors)."""
+    """Return a command, or an experiment with a link to its result (headings lose their dots in anchors)."""
     return f"`{name}`" if name.startswith("fairweir ") else f"[`{name}`](outcomes.md#{name.replace('.', '')})"

@@ -1,4 +1,4 @@
-"""From readings to verdicts: the published value, ours with its interval over seeds, and whether they go together."""
+"""From readings to verdicts: the published value, ours with its interval over seeds, and whether they agree."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from fairweir.verdict import Interval, Outcome
 
 
 class Finding(BaseModel):
-    """A check in one world, or of what is computed.
+    """A check in one world, or of a computed value.
 
     Attributes
     ----------
     experiment, case, claim : str
     world : "sim", "kernel" or "computed"
     reading : str; "growth of ..." where the growth along the axis is judged
-    at : str, the value on the axis that decided; empty without one
-    published : str, what was published, as printed
+    at : str, the value on the axis that decided; empty without axis
+    published : str, the published value, as printed
     value, lo, hi : float; ours with its interval over seeds. With `is_relative`, by the published value. One run alone
         has no interval: lo and hi are its value.
     bound : str
-    runs : int, that the value is made of; none for a computed one
+    runs : int, number of runs in the value; 0 for a computed one
     outcome : Outcome
-    why : str; why it is not judged, or the reason that is known for a difference
-    is_known : bool; it differs, and the experiment says why
+    why : str; why it is not judged, or the known reason for a difference
+    is_known : bool; it differs, for a reason given in the experiment
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -63,7 +63,7 @@ def judge(experiment: str, case: Case, check: Check, world: World, samples: Samp
 
     Parameters
     ----------
-    samples : dict from the index of a place on the axis to its label and readings, one a run
+    samples : dict from the index of a point on the axis to its label and readings, one per run
     trouble : str; why some run did not end or may not be judged: the check is then unknown
     """
     finding = Finding(
@@ -134,7 +134,7 @@ def limits(check: Bound) -> tuple[float, float]:
 
 
 def outcome_of(check: Bound, estimate: Interval) -> Outcome:
-    """Judge a whole interval: it holds if all of it is admitted, and fails if none of it is."""
+    """Judge a whole interval: it holds if all of it is within the bounds, and fails if none of it is."""
     low, high = limits(check)
     if low <= estimate.lo and estimate.hi <= high:
         return Outcome.HOLDS
@@ -144,7 +144,7 @@ def outcome_of(check: Bound, estimate: Interval) -> Outcome:
 
 
 def _distance(check: Check, value: float) -> float:
-    """How far beyond the nearer bound a value is; negative inside."""
+    """Distance of a value beyond the nearer bound; negative inside."""
     low, high = limits(check)
     return max(low - value, value - high)
 

@@ -1,4 +1,4 @@
-"""Published outcomes beside ours as a page of the documentation: ``fairweir reproduce --page FILE``."""
+"""Published results next to ours as a page of the documentation: ``fairweir reproduce --page FILE``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def outcomes_page(reproduction: Reproduction, command: str) -> str:
-    """Return Markdown: a section an experiment, with what was published, ours and the verdict of every check.
+    """Return Markdown: a section per experiment, with the published result, ours and the verdict of every check.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is read off a run: one number, of some of its flows."""
+"""Readings of a run: one number, from some of its flows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCALES: dict[Reading, Scale] = {
 """Where the values of readings end; the errors of the others multiply."""
 
 LARGE_LOSS_PKTS = 10
-"""More than so many packets lost per rtprop are a large loss: 2 alpha, with the 5 packets of thesis 4.2.4."""
+"""A loss of more than this many packets per rtprop is large: 2 alpha, with the 5 packets of thesis 4.2.4."""
 
 LATE = 1 / 3
 """Share of the time between two changes, at its end, in which flows should have settled."""
@@ -65,7 +65,7 @@ def read(check: Check, scenario: Scenario, summary: Mapping[str, Any]) -> float:
 
 
 def chosen(summary: Mapping[str, Any], names: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return the flows whose ids `names` match, each once."""
+    """Return the flows whose ids match `names`, each once."""
     flows = [flow for flow in summary["flows"] if any(fnmatchcase(flow["id"], name) for name in names)]
     if not flows:
         known = ", ".join(flow["id"] for flow in summary["flows"])
@@ -125,7 +125,7 @@ _OF_A_FLOW: dict[Reading, Callable[[Mapping[str, Any]], float | None]] = {
     "qdelay_ms": lambda flow: flow["qdelay_ms"]["mean"],
     "loss_rate": lambda flow: float(flow["loss_rate"]),
 }
-"""Readings that are the mean over flows of what each flow has; a flow without an RTT sample has none."""
+"""Readings that are the mean over flows; a flow without an RTT sample has none."""
 
 
 def _mean(values: Any) -> float:

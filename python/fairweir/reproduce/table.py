@@ -1,4 +1,4 @@
-"""Published outcomes beside ours, on the terminal."""
+"""Published results next to ours, on the terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLOURS = {Outcome.HOLDS: "green", Outcome.FAILS: "red", Outcome.UNKNOWN: "yello
 
 
 def show(reproduction: Reproduction, console: Console) -> None:
-    """Print every experiment: what was published, each check in each world, and why it differs where that is known."""
+    """Print every experiment: the published result, each check in each world, and the known reason for a difference."""
     for name, about in reproduction.experiments.items():
         console.print(
             Text.assemble((name, "bold"), f": {about['title']} ", (f"({about['source']})", "dim")), soft_wrap=True
@@ -71,7 +71,7 @@ def _interval(finding: Finding) -> str:
 
 
 def closing(reproduction: Reproduction) -> str:
-    """Return the outcome as one line."""
+    """Return the verdict as one line."""
     holds, fails = reproduction.count(Outcome.HOLDS), reproduction.count(Outcome.FAILS)
     known = fails - len(reproduction.unexplained)
     text = (
@@ -85,7 +85,7 @@ def closing(reproduction: Reproduction) -> str:
 
 
 def show_list(experiments: Sequence[Experiment], computed: Sequence[Computed], console: Console) -> None:
-    """Print what there is: id, title, source, worlds, and how long the kernel takes."""
+    """Print the experiments: id, title, source, worlds, and duration on the kernel."""
     table = Table(box=None, header_style="bold")
     for heading in ("id", "what", "published in", "worlds", "kernel"):
         table.add_column(heading, no_wrap=heading == "id")
@@ -96,7 +96,7 @@ def show_list(experiments: Sequence[Experiment], computed: Sequence[Computed], c
 
 
 def list_rows(experiments: Sequence[Experiment], computed: Sequence[Computed]) -> list[dict[str, Any]]:
-    """Return what ``--list --json`` prints."""
+    """Return the output of ``--list --json``."""
     played = [
         {
             "id": experiment.id,

@@ -1,1 +1,1 @@
-"""The battery: scenario families, what is measured on them, and what is claimed."""
+"""The battery: families of scenarios, their metrics and claims."""

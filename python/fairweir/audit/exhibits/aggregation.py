@@ -2,8 +2,8 @@
 
 The published set-up puts the first flow behind a box that holds its ACKs and also carries its data at the link's rate,
 with no limit to its queue, and starts the flows 5 s apart (docs/derivations.md). The box matters: a loss-based flow
-queues in it, reaches the bottleneck at exactly its rate, and leaves the losses to the others. `BARE` has the ACKs' part
-alone.
+queues in it, arrives at the bottleneck at exactly its rate, and the other flows take the losses. `BARE` has only the
+ACK aggregation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LONG_HOLD = Duration.from_ms(32)
 LINK_RATE = Rate.from_mbps(96)
 APART = Duration.from_s(5)
 SOCKET_BUFFER = "11000pkts"
-"""16 MB, the published limit: what the box can hold at most."""
+"""16 MB, the published limit: maximum data in the box."""
 
 EXPECTED = {
     "frcc": "close to 1, even at 128 ms (FRCC figure 21)",

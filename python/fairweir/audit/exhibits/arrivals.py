@@ -1,4 +1,4 @@
-"""Flows that arrive and leave one after the other (FRCC section 7, figure 23; thesis figure B.5)."""
+"""Flows that arrive and leave one after another (FRCC section 7, figure 23; thesis figure B.5)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RATE, RTPROP = Rate.from_mbps(96), Duration.from_ms(50)
 STAGGER = Duration.from_s(60)
 JITTER = Duration.from_s(2)
 WINDOW_S = 10
-"""Throughputs are averaged over so long before they are compared."""
+"""Throughputs are averaged over this time before they are compared."""
 SETTLED_JAIN = 0.9
 
 

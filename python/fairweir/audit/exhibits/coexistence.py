@@ -1,4 +1,4 @@
-"""Beside deployed algorithms: what it does to them, and they to it (RFC 9743 section 5.2.1)."""
+"""Coexistence with deployed algorithms: the effect in both directions (RFC 9743 section 5.2.1)."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def _new_by_incumbent(reading: Reading) -> float:
 
 
 def _harm_done(reading: Reading) -> float:
-    """Incumbent's loss: throughput of the new flow by its own, at least 1."""
+    """Harm to the incumbent: throughput of the new flow divided by the incumbent's, at least 1."""
     return max(1.0, _new_by_incumbent(reading))
 
 
 def _harm_taken(reading: Reading) -> float:
-    """The same the other way round."""
+    """The same in the opposite direction."""
     by = _new_by_incumbent(reading)
     return metrics.RATIO_CEILING if by <= 1.0 / metrics.RATIO_CEILING else max(1.0, 1.0 / by)
 

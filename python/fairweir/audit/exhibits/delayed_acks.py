@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 RATE, RTPROP, BUFFER = Rate.from_mbps(6), Duration.from_ms(120), "60pkts"
 TIMER = "200ms"
-"""Of ns-3, which the published numbers come from; with 40 ms (Linux) a slow flow hardly delays its ACKs."""
+"""Value of ns-3, the source of the published numbers; with 40 ms (Linux) a slow flow hardly delays its ACKs."""
 PUBLISHED_RATIO = {"reno": 2.7, "cubic": 3.2}
 
 

@@ -1,4 +1,4 @@
-"""What an exhibit family is made of: scenarios along an axis, what is measured on them, what is claimed."""
+"""Exhibit families: scenarios along an axis, their metrics and claims."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Depth(StrEnum):
-    """How much an audit spends."""
+    """Effort of an audit."""
 
     QUICK = "quick"
     DEFAULT = "default"
@@ -30,12 +30,13 @@ class Subject:
     """The CCA under audit."""
 
     name: str
-    """As the user wrote it."""
+    """Name given by the user."""
     cca: str
-    """As scenarios name it: files with their whole path, so that a scenario replays from anywhere."""
+    """Name in scenarios: files with their whole path, so that a scenario can be replayed from anywhere."""
     buffer: str
-    """Bottleneck buffer where a family does not vary it: 3 BDP for CCAs that fill any buffer, else one that never
-    overflows (FRCC section 7)."""
+    """Bottleneck buffer where a family does not vary it: 3 BDP for CCAs that fill any buffer, otherwise one that
+    never overflows (FRCC section 7).
+    """
 
     @property
     def stem(self) -> str:
@@ -66,29 +67,29 @@ class Series:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a metric is read from."""
+    """Input of a metric."""
 
     summary: Mapping[str, Any]
     place: Place
     measured_s: float
-    """Duration less warm-up."""
+    """Duration without warm-up."""
     series: Series | None = None
-    """For families that ask for it."""
+    """For families that request it."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number read off each run."""
+    """A number computed from each run."""
 
     name: str
     unit: str
     scale: Scale
     read: Callable[[Reading], float | None]
-    """None where the metric has no meaning at the place."""
+    """None where the metric is undefined."""
 
 
 class Reduction(StrEnum):
-    """How a curve becomes one number."""
+    """Reduction of a curve to one number."""
 
     WORST = "worst"
     """The point that is worst for the claim; a claim holds if it holds at every point."""
@@ -106,7 +107,7 @@ class Claim:
     threshold: Threshold | None = None
     reduction: Reduction = Reduction.WORST
     expectations: Mapping[str, str] = field(default_factory=dict)
-    """CCA's name -> what is published or follows from its equations."""
+    """CCA's name -> published value, or one that follows from its equations."""
 
     @property
     def key(self) -> str:
@@ -116,11 +117,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Law:
-    """What theory expects of a metric: a formula and its value along the axis."""
+    """Theoretical value of a metric: a formula and its value along the axis."""
 
     formula: str
     value: Callable[[float], float | None]
-    """None where the theory is silent."""
+    """None where theory has no value."""
 
 
 @dataclass(frozen=True)
@@ -140,11 +141,11 @@ class Family:
     laws: Callable[[str], Mapping[str, Law]] = lambda cca: {}
     """CCA's name -> metric -> law."""
     traced: Callable[[Depth], Sequence[float]] = lambda depth: ()
-    """Where on the axis a time series is kept, for figures."""
+    """Points of the axis for which a time series is recorded, for figures."""
     series_interval: str | None = None
     """Interval of the time series that metrics read, if they read one."""
     seeds: int | None = None
-    """Fixed number of seeds, where the depth's would cost too much or tell too little."""
+    """Fixed number of seeds, where the depth's number would cost too much or be too small."""
 
     @words_for_enums
     def place(self, depth: Depth, index: int) -> Place:

@@ -15,9 +15,9 @@ from fairweir.verdict import Direction, Threshold
 RATE, RTPROP = Rate.from_mbps(48), Duration.from_ms(40)
 INITIAL_CWND = 10
 SENDING = PACKET / RATE
-"""Time of a packet on the link."""
+"""Transmission time of a packet."""
 REPEATS = 5
-"""Transfers a run, one after the other."""
+"""Transfers per run, one after another."""
 GAP = Duration.from_s(12)
 
 COMPARABLE = Threshold(
@@ -68,7 +68,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
 
 
 def _slowdown(reading: Reading) -> float:
-    """Mean completion time by that of slow start; a transfer that did not end counts with the gap to the next."""
+    """Mean completion time divided by that of slow start; an unfinished transfer counts with the gap to the next."""
     return _mean_time(reading) / slow_start(int(reading.place.x))
 
 

@@ -1,4 +1,4 @@
-"""What theory expects of the mean RTT on an ideal link.
+"""Theoretical mean RTT on an ideal link.
 
 Sources: FRCC section 7 and its sources for BBR and Copa; docs/derivations.md.
 """
@@ -33,7 +33,7 @@ class IdealLink:
     n: int
 
     def packets_ms(self, packets: float) -> float:
-        """Time that the link takes for so many packets."""
+        """Time that the link takes for that many packets."""
         return (packets * PACKET / self.rate).ms
 
 

@@ -48,7 +48,7 @@ def _scenario(subject: Subject, place: Place, seed: int, patience: float) -> Sce
 
 
 def short_by_long(summary: Mapping[str, object]) -> float:
-    """Mean throughput of the short flows by that of the long one."""
+    """Mean throughput of the short flows divided by that of the long one."""
     long, *short = metrics.throughputs_mbps(summary)
     mean = sum(short) / len(short)
     return min(mean / long, metrics.RATIO_CEILING) if long > 0.0 else metrics.RATIO_CEILING

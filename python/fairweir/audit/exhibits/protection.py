@@ -1,4 +1,4 @@
-"""What RFC 9743 asks to protect the network against: collapse under heavy loss, and standing queues in deep buffers."""
+"""Conditions that RFC 9743 requires tests for: collapse under heavy loss, and standing queues in deep buffers."""
 
 from __future__ import annotations
 

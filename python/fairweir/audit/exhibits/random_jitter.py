@@ -24,8 +24,9 @@ DEFAULT_PATHS = _paths((24, 80), (48, 40), (96, 20), (96, 80))
 (FIRST_PATH,) = _paths((48, 40))
 DURATION, WARMUP = Duration.from_s(60), Duration.from_s(20)
 BATCH_SPEEDUP = 4.0
-"""The thesis aggregates in the link itself, so that its buffer is the one which overflows. Here the aggregator stands
-behind the link and has no buffer limit; batches of the link's own rate would make it a second bottleneck."""
+"""The thesis aggregates in the link itself, so that its buffer overflows. Here the aggregator is behind the link and
+has no buffer limit; batches of the link's own rate would make it a second bottleneck.
+"""
 
 
 def _label(buffer_bdp: float) -> str:

@@ -15,4 +15,4 @@ QUEUE_P95 = Metric("queue_p95_ms", "ms", Scale.POSITIVE, lambda r: metrics.p95_q
 LOSS = Metric("loss_rate", "", Scale.FRACTION, lambda r: metrics.loss_rate(r.summary))
 
 SWEEP = (RATIO, JAIN, UTILIZATION, RTT, QUEUE, LOSS)
-"""What every sweep of long flows over one bottleneck measures."""
+"""Metrics of every sweep of long flows over one bottleneck."""

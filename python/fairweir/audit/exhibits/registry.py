@@ -57,7 +57,7 @@ def names() -> list[str]:
 
 
 def select(only: Iterable[str] | None) -> list[str]:
-    """Names that `only` asks for: a full name, or the start of some (``ideal``, ``random-jitter``).
+    """Select families for `only`: a full name, or a prefix of some (``ideal``, ``random-jitter``).
 
     Raises
     ------

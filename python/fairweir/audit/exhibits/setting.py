@@ -1,4 +1,4 @@
-"""What families of an audit have in common: how long flows are given, and the points of the three batteries."""
+"""Settings common to families of an audit: durations, and the points of the three batteries."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ STEADY_SHARE = 0.4
 def steady_times(rate: Rate, patience: float) -> tuple[Duration, Duration]:
     """Return the duration and warm-up of a run of long flows.
 
-    Five minutes as in FRCC section 7; less on fast links, where a minute is millions of packets: what has not converged
-    by then is found not to have.
+    Five minutes as in FRCC section 7; less on fast links, where a minute is millions of packets: a flow that has not
+    converged by then counts as not converging.
     """
     if rate <= Rate.from_mbps(100):
         duration = Duration.from_s(300)

@@ -8,7 +8,7 @@ from fairweir.intervals import Scale
 
 
 def disturbed_gain(reading: Reading) -> float | None:
-    """Throughput of the first flow by the mean of the others; below 1 it is the victim, above 1 the others are."""
+    """Throughput of the first flow divided by the mean of the others; below 1 the first is the victim."""
     rates = metrics.throughputs_mbps(reading.summary)
     if len(rates) < 2:
         return None
@@ -17,7 +17,7 @@ def disturbed_gain(reading: Reading) -> float | None:
 
 
 def paired_ratio(reading: Reading) -> float | None:
-    """Largest by smallest throughput, where there is more than one flow."""
+    """Largest throughput divided by the smallest, if there is more than one flow."""
     return metrics.ratio(reading.summary) if len(reading.summary["flows"]) > 1 else None
 
 
