@@ -1,7 +1,8 @@
-"""Contracts from maps: a black box is asked what it would do at a rate and a statistic; it rests where that is nothing.
+"""Contracts from action maps: a black box returns its action at a rate and a statistic; its fixed points are where that
+is zero.
 
-An action is positive if the CCA increases its rate, negative where less. A contract is the line on which it is zero
-(thesis section 5.2.1, figures 5.5 and 5.6, for a learned CCA).
+An action is positive if the CCA increases its rate, negative if it decreases it. A contract is the line on which it is
+zero (thesis section 5.2.1, figures 5.5 and 5.6, for a learned CCA).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from fairweir.cca import load_module
 from fairweir.errors import CcaError, describe_exception
 
 Action = Callable[[float, float], float]
-"""(rate in Mbps, statistic: ms of qdelay, or a loss rate) -> what is done; only its sign matters."""
+"""(rate in Mbps, statistic: ms of qdelay, or a loss rate) -> action; only its sign matters."""
 
 SLOWEST_MBPS = 1e-3
 FASTEST_MBPS = 1e6
@@ -31,7 +32,7 @@ HeldStatistic = Literal["p50_qdelay_ms", "loss_rate"]
 
 @dataclass(frozen=True)
 class Held:
-    """What is held, at which values.
+    """The fixed statistic, and its values.
 
     Attributes
     ----------
@@ -47,7 +48,7 @@ class Held:
 
     @property
     def values(self) -> list[float]:
-        """Where the CCA is asked."""
+        """Points at which the CCA is evaluated."""
         return [float(value) for value in np.geomspace(self.low, self.high, self.count)]
 
 
@@ -72,7 +73,7 @@ def crossings(action: Action, held: Held) -> list[Crossing]:
 
     Raises
     ------
-    CcaError : the map raises, or gives what is no number
+    CcaError : the map raises, or does not return a number
     """
     return [_crossing(action, value) for value in held.values]
 
@@ -98,7 +99,7 @@ def _crossing(action: Action, statistic: float) -> Crossing:
     for i, j in pairwise(moves):
         if signs[i] == signs[j]:
             continue
-        # A plateau of zeros between them is a range in which the CCA does nothing: its middle stands for it.
+        # A plateau of zeros is a range in which the CCA does nothing: represented by its middle.
         if j > i + 1:
             rate = math.sqrt(grid[i + 1] * grid[j - 1])
         else:
@@ -113,7 +114,7 @@ def _bounded(value: float) -> float:
 
 
 def load_action(name: str) -> Action | None:
-    """Return the function that ``file.py:function`` or ``module:function`` names; None if it names a class.
+    """Return the function that ``file.py:function`` or ``module:function`` refers to; None if it is a class.
 
     Raises
     ------

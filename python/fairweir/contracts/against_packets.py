@@ -1,4 +1,4 @@
-"""Thesis figures 6.6 and C.1: robustness, unfairness and growth, as contracts say and packet by packet."""
+"""Thesis figures 6.6 and C.1: robustness, unfairness and growth, by contracts and packet by packet."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Curve:
     Attributes
     ----------
     exact : a value a place
-    bands, measured : dict from packet size in bytes to (least, largest), and to the values of all runs, a place each
+    bands, measured : dict from packet size in bytes to (minimum, maximum), and to the values of all runs, one per point
     """
 
     follower: Follower
@@ -69,14 +69,14 @@ class Curve:
 
 
 def against_packets(archive: Archive) -> Computation:
-    """Play the figure's curves and hold them against the fixed points."""
+    """Run the figure's curves and compare them with the fixed points."""
     curves = play_curves([*CANONICAL, *CCAS], archive)
     numbers = [number for curve in curves for number in _numbers(curve)]
     return Computation([*numbers, *_beside_canonical(curves), _undamped(archive)], lambda: draw(curves))
 
 
 def play_curves(followers: Sequence[Follower], archive: Archive) -> list[Curve]:
-    """Play every metric of `followers` at every place.
+    """Run every metric of `followers` at every point.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def _undamped(archive: Archive) -> Number:
 
 
 def draw(curves: Sequence[Curve]) -> Figure:
-    """Draw both figures: above with linear axes (6.6), below with logarithmic ones (C.1); a column a metric."""
+    """Draw both figures: above with linear axes (6.6), below with logarithmic ones (C.1); one column per metric."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13, 8), layout="constrained")

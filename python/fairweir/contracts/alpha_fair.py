@@ -1,4 +1,4 @@
-"""Thesis Table 6.1: what notions of fairness give on a parking lot of two hops, by algebra and packet by packet.
+"""Thesis Table 6.1: rates under notions of fairness on a parking lot of two hops, by algebra and packet by packet.
 
 Flows that maximise the sum of alpha-fair utilities follow s^(-1/alpha) (thesis equation 5.2.1).
 """
@@ -35,7 +35,7 @@ RENO_SEEDS: Final = range(1, 6)
 
 
 def table(archive: Archive) -> Computation:
-    """Compute the table's rates, and play them."""
+    """Compute the table's rates, and run them."""
     followers = {alpha: canonical(1.0 / alpha, gain=min(1.0, 1.0 / alpha)) for alpha in ALPHAS}
     tasks: dict[Any, list[Task]] = {key: [_in_data_centre(follower)] for key, follower in followers.items()}
     tasks["vegas"] = [_in_data_centre(vegas())]
@@ -69,7 +69,7 @@ def most_useful(alpha: float) -> float:
 
 
 def _shares(rates_mbps: Sequence[float]) -> tuple[float, float]:
-    """Return the long flow's rate and the short ones' mean, by the link's."""
+    """Return the long flow's rate and the short ones' mean, divided by the link's."""
     link_mbps = CAPACITY.mbps
     return rates_mbps[0] / link_mbps, fmean(rates_mbps[1:]) / link_mbps
 

@@ -1,7 +1,7 @@
 """Contracts by algebra: from the condition under which a CCA leaves its window or rate alone (thesis section 5.2.1).
 
-cwnd = rate RTT and RTT = R + q are substituted, and the condition solved for the rate. What there is to pay for each
-is worked out for one domain, so that CCAs can be compared (thesis Table 6.2).
+cwnd = rate RTT and RTT = R + q are substituted, and the condition solved for the rate. The costs of each are computed
+for one domain, so that CCAs can be compared (thesis Table 6.2).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WINDOW = RATE * RTT
 
 @dataclass(frozen=True)
 class Condition:
-    """When a CCA rests.
+    """The fixed-point condition of a CCA.
 
     Attributes
     ----------
@@ -33,10 +33,10 @@ class Condition:
     rests : zero where the window or rate does not change, in :data:`RATE`, :data:`S`, :data:`RTPROP` and constants
     fold : how the statistic adds up over hops
     source : of the condition
-    from_rtprop : congestion counts from so many rtprops on, below which the condition says nothing
-    least : smallest value of the statistic that it lets arise with a full link, ms; none but the setting's
-    starves : why the flow over several hops gets nothing whatever the curve says; empty if it does get something
-    note : what else is to be known; empty if nothing
+    from_rtprop : congestion counts from this many rtprops on; below, the condition does not apply
+    least : minimum value of the statistic that it allows with a full link, ms; None but for the setting's
+    starves : why the flow over several hops gets nothing for any curve; empty if it does not
+    note : a remark; empty if none
     """
 
     ccas: tuple[str, ...]
@@ -149,7 +149,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where contracts are compared.
+    """Setting in which contracts are compared.
 
     Attributes
     ----------

@@ -1,11 +1,11 @@
-"""What a contract costs: the four metrics that it fixes, for any decreasing function on a closed interval.
+"""Costs of a contract: the four metrics that it determines, for any decreasing function on a closed interval.
 
 Notation: f the contract, s the statistic in [S_min, S_max], C_max = f(S_min), C_min = f(S_max), ds noise.
 
 References
 ----------
 Thesis section 6.1 (equations 6.1.1 to 6.1.6) and appendix C.1. There the bounds are derived for whole steps of ds and
-whole hops; here they have the rounding that this needs: a contract that falls in steps breaks C.1.2 as printed.
+whole hops; here they include the necessary rounding: a step function violates C.1.2 as printed.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Fold(StrEnum):
     SUM = "sum"
     """Delays."""
     MAX = "max"
-    """The largest delay of a hop, which the network has to tell."""
+    """The maximum delay of a hop, which the network has to report."""
     MIN = "min"
     SURVIVAL = "1-prod"
     """Loss and mark rates: 1 - prod(1 - s)."""
 
     def over(self, s: float, hops: int) -> float:
-        """Return what a flow sees that crosses `hops` hops, each with `s`."""
+        """Return the statistic observed by a flow that crosses `hops` hops, each with `s`."""
         match self:
             case Fold.SUM:
                 return hops * s
@@ -45,7 +45,7 @@ class Fold(StrEnum):
 
 @dataclass(frozen=True)
 class Curve:
-    """A contract on the interval where it is used.
+    """A contract on the interval in which it is used.
 
     Attributes
     ----------
@@ -59,12 +59,12 @@ class Curve:
 
     @property
     def c_max(self) -> float:
-        """Largest rate."""
+        """Maximum rate."""
         return self.f(self.s_min)
 
     @property
     def c_min(self) -> float:
-        """Smallest rate."""
+        """Minimum rate."""
         return self.f(self.s_max)
 
     def statistic(self, rate: float) -> float:
@@ -77,7 +77,7 @@ class Curve:
 
 
 class Corner(StrEnum):
-    """A corner of the space of trade-offs: nothing is paid where it buys nothing (thesis section 6.1, appendix C.1)."""
+    """A corner of the trade-off space: no cost without benefit (thesis section 6.1, appendix C.1)."""
 
     NOISE = "noise"
     """The same noise costs the same factor at any rate: an exponential. The steepest curve for that robustness."""
@@ -90,7 +90,7 @@ EVEN = 1.02
 
 
 def corner(curve: Curve, noise: float, hops: int, fold: Fold) -> Corner | None:
-    """Return the corner that a contract stands in, by evenness over its domain: C.1's bounds are then equalities."""
+    """Return the corner of a contract, from its evenness over its domain: C.1's bounds are then equalities."""
     s_last = curve.s_max
     if _is_even(lambda s: curve.f(s) / curve.f(min(s + noise, s_last)), curve.s_min, s_last - noise):
         return Corner.NOISE
@@ -121,10 +121,10 @@ def robustness(curve: Curve, noise: float) -> float:
 
 
 def unfairness(curve: Curve, hops: int, fold: Fold) -> float:
-    """Largest throughput of a flow over one of `hops` hops by that of the flow over all of them.
+    """Maximum throughput of a flow over one of `hops` hops divided by that of the flow over all of them.
 
-    The largest over capacities is the largest over s, since C = f(s) + f(fold(s)) falls with s. Infinite if the domain
-    holds no such pair.
+    The maximum over capacities is the maximum over s, since C = f(s) + f(fold(s)) decreases with s. Infinite if the
+    domain contains no such pair.
     """
     if fold.over(curve.s_min, hops) > curve.s_max:
         return math.inf
@@ -133,7 +133,7 @@ def unfairness(curve: Curve, hops: int, fold: Fold) -> float:
 
 
 def _last_folded(curve: Curve, hops: int, fold: Fold) -> float:
-    """Return the largest s of which `hops` are still in the domain; s_min if none is."""
+    """Return the maximum s of which `hops` are still in the domain; s_min if none is."""
     if fold.over(curve.s_min, hops) >= curve.s_max:
         return curve.s_min
     if fold.over(curve.s_max, hops) <= curve.s_max:

@@ -1,7 +1,8 @@
 """The data centre in which the thesis holds contracts against packets (section 6.5): scenarios and fixed points.
 
 100 Gbps, rtprop 12 us, packets of 4 KB, unlimited buffers, flows told their rtprop; every contract passes through
-(S_min, C) = (1.2 us, 100 Gbps). A BDP is 37 packets, so whole packets show; with packets a sixteenth as large, less.
+(S_min, C) = (1.2 us, 100 Gbps). A BDP is 37 packets, so the granularity of packets is visible; with packets a sixteenth
+as large, less.
 
 Times are in us and rates in Gbps: a rate times a time is in thousands of bits.
 """
@@ -36,8 +37,9 @@ START_SPREAD_US = 200.0
 """Flows start within it, as a seed has it."""
 WARMUP_RTPROPS = 1000
 WARMUP_QDELAYS = 40
-"""So many of both are not counted, and as long again is: Vegas moves by a packet per round, and long queues turn over
-slowly."""
+"""This many of both are excluded as warm-up, and as many are measured: Vegas changes by a packet per round, and long
+queues change slowly.
+"""
 
 Metric = Literal["robustness", "unfairness", "growth"]
 PLACES: dict[Metric, tuple[float, ...]] = {
@@ -57,7 +59,7 @@ class Follower:
     name : as figures have it
     cca : packet size in bytes -> the flow's ``cca``
     f : qdelay in us -> Gbps
-    slowed : the run is played so many times slower, with a rate so many times smaller: the same in packets and round
+    slowed : the run is this many times slower, with a rate this many times smaller: the same in packets and round
         trips, for CCAs whose clock is too coarse
     """
 
@@ -77,7 +79,7 @@ def canonical(exponent: float, gain: float = 1.0) -> Follower:
 
 
 def vegas() -> Follower:
-    """Return Vegas with what 4 packets of 4 KB hold in the queue; its text counts in us, so it is played slower."""
+    """Return Vegas with 4 packets of 4 KB in the queue; its parameters are in us, so it is run slower."""
     held = 4 * PACKET
 
     def cca(packet: int) -> dict[str, Any]:
@@ -92,7 +94,7 @@ def swift() -> Follower:
     of_bytes = LEAST_US * math.sqrt(window)
 
     def cca(packet: int) -> dict[str, Any]:
-        # At fs_min_pkts a tenth, the target is the range.
+        # At fs_min_pkts of a tenth, the target is the range.
         in_range = of_bytes / math.sqrt(packet * 0.1)
         return {"name": "swift", "fs_range": _time(in_range), "fs_min_pkts": 0.1, "fs_max_pkts": 1e12}
 
@@ -104,11 +106,11 @@ def swift() -> Follower:
 
 @dataclass(frozen=True)
 class Place:
-    """A point on a curve: who shares a hop, and how they are played.
+    """A point on a curve: flows of a hop, and their settings.
 
     Attributes
     ----------
-    metric : whose curve it is
+    metric : the curve's metric
     at : noise in us, hops, or flows
     crowds : the flows of a hop
     """
@@ -122,14 +124,14 @@ class Place:
         return rest(follower.f, self.crowds, CAPACITY_GBPS)
 
     def reading(self, follower: Follower) -> Callable[[Rest], float]:
-        """Return the metric of a fixed point: a ratio of rates, or of qdelays by that of a flow alone."""
+        """Return the metric of a fixed point: a ratio of rates, or of qdelays divided by that of a single flow."""
         if self.metric != "growth":
             return lambda at: at.ratio
         least = _alone(follower)
         return lambda at: at.s / least
 
     def band(self, follower: Follower, packet: int) -> tuple[float, float]:
-        """Return the smallest and the largest reading that packets of so many bytes allow."""
+        """Return the minimum and maximum reading possible with packets of that many bytes."""
         data = packet * KILOBITS
         grain = Grain(data, RTPROP_US, data / CAPACITY_GBPS)
         return band(follower.f, self.crowds, CAPACITY_GBPS, grain, self.reading(follower))

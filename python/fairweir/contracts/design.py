@@ -1,15 +1,15 @@
-"""From wishes to a contract: its shape, its constants and what it costs, or why there is none.
+"""From requirements to a contract: its shape, constants and costs, or why there is none.
 
-Each of the two corner shapes is the best there is for one wish: the exponential for robustness, the power law for
-fairness. The other constants follow from the range of fair shares. If an error factor is wished for, the contract with
-the least queue is looked for; if not, the most robust one within the longest queueing delay.
+Each of the two corner shapes is optimal for one requirement: the exponential for robustness, the power law for
+fairness. The other constants follow from the range of fair shares. If an error factor is required, the result is the
+contract with the minimum queue; if not, the most robust one within the maximum queueing delay.
 
 Notation: as in :mod:`fairweir.contracts.costs`; p the exponent of the power law, 1/alpha of alpha-fairness.
 
 References
 ----------
-Thesis section 6.2 (shape, scale) and appendix C.1 (bounds). Deviation: with a floor under the queueing delay the most
-gradual power law is not always the best one, so p is searched within what fairness and growth leave.
+Thesis section 6.2 (shape, scale) and appendix C.1 (bounds). Deviation: with a minimum queueing delay the most gradual
+power law is not always the best one, so p is searched within the range allowed by fairness and growth.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from fairweir.errors import ConfigError
 from fairweir.units import Duration, Rate
 
 LEAST_EXPONENT, MOST_EXPONENT = 0.05, 20.0
-"""What the `contract` controller takes."""
+"""Range of the `contract` controller's exponent."""
 
 MOST_RATE_MBPS = 1e8
-"""What a scenario may name."""
+"""Maximum rate in a scenario."""
 
 SLACK = 1e-6
-"""Relative; a wish that is met with equality is met."""
+"""Relative tolerance: a requirement may be met with equality."""
 
 
 class Shape(StrEnum):
@@ -44,19 +44,19 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a contract is to be good for.
+    """Requirements on a contract.
 
     Attributes
     ----------
     noise_ms : of the queueing delay that flows see; positive
     slowest_mbps, fastest_mbps : range of fair shares, positive
-    hops : of the parking lot, at least 2
-    flows : of the dumbbell, at least 2
-    least_ms : queueing delay at the fastest share, at least; it keeps the link busy
-    error : largest ratio of rates that the noise may make, above 1; None is any
-    unfairness : largest ratio of a short flow's rate to the long one's, at least 1; None is any
-    growth : largest ratio of queueing delays of `flows` flows and of one, above 1; None is any
-    longest_ms : queueing delay at the slowest share, at most; None is any, if there is an `error`
+    hops : hops of the parking lot, at least 2
+    flows : flows of the dumbbell, at least 2
+    least_ms : minimum queueing delay, at the largest share; keeps the link busy
+    error : maximum ratio of rates caused by the noise, above 1; None is unlimited
+    unfairness : maximum ratio of a short flow's rate to the long one's, at least 1; None is unlimited
+    growth : maximum ratio of queueing delays of `flows` flows and of one, above 1; None is unlimited
+    longest_ms : maximum queueing delay, at the smallest share; None is unlimited, if there is an `error`
     """
 
     noise_ms: float
@@ -71,7 +71,7 @@ class Wishes:
     longest_ms: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse wishes that any queue, or any error, would meet."""
+        """Reject requirements that any queue, or any error, would meet."""
         if self.error is None and self.longest_ms is None:
             raise ConfigError(
                 "a design needs `error` or `longest`", hint="robustness costs queueing delay: set one of them"
@@ -79,25 +79,25 @@ class Wishes:
 
     @property
     def longest(self) -> float:
-        """The longest queueing delay, ms; infinite if any will do."""
+        """The maximum queueing delay, ms; infinite if unlimited."""
         return math.inf if self.longest_ms is None else self.longest_ms
 
     @property
     def range(self) -> float:
-        """C_max by C_min."""
+        """C_max divided by C_min."""
         return self.fastest_mbps / self.slowest_mbps
 
 
 @dataclass(frozen=True)
 class Design:
-    """A contract with its constants, and what it costs.
+    """A contract with its constants and costs.
 
     Attributes
     ----------
-    shape, c0_mbps, s0_ms, exponent : as the `contract` controller has them; the exponent is 1 if the shape has none
+    shape, c0_mbps, s0_ms, exponent : parameters of the `contract` controller; the exponent is 1 if the shape has none
     shortest_ms, longest_ms : queueing delay at the fastest and at the slowest share
     robustness, unfairness, growth, generality : see :mod:`fairweir.contracts.costs`
-    missed : the wishes that it does not meet, in words
+    missed : the violated requirements, in words
     """
 
     shape: Shape
@@ -114,7 +114,7 @@ class Design:
 
     @property
     def flow_keys(self) -> dict[str, str | float]:
-        """Name it as a flow's ``cca``."""
+        """Return it as a flow's ``cca``."""
         keys: dict[str, str | float] = {
             "name": "contract",
             "function": self.shape.value,
@@ -173,7 +173,8 @@ def _violations(w: Wishes) -> Iterator[str]:
 
 
 def designs(wishes: Wishes) -> list[Design]:
-    """Return both corner contracts, the better one first: one that meets the wishes, then less queue, then less error.
+    """Return both corner contracts, the better one first: one that meets the requirements, then less queue, then less
+    error.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ def _power(w: Wishes) -> Design:
         longest = math.log(shortest(p)) + math.log(w.range) / p
         if w.error is not None:
             return longest
-        # Too long a queue first, then the error: both fall in p until the floor of the queue is left.
+        # Excess queue first, then the error: both decrease in p until the minimum queue is reached.
         return max(0.0, longest - math.log(w.longest)) * 1e3 + p * math.log1p(w.noise_ms / shortest(p))
 
     p = high
@@ -223,7 +224,7 @@ def _power(w: Wishes) -> Design:
 
 
 def _priced(w: Wishes, shape: Shape, c0_mbps: float, s0_ms: float, exponent: float, shortest_ms: float) -> Design:
-    """Work out what a contract costs on the range of fair shares, and which wishes it misses."""
+    """Compute a contract's costs on the range of fair shares, and the requirements that it violates."""
     if shape is Shape.POWER:
         longest = shortest_ms * w.range ** (1 / exponent)
         curve = Curve(lambda s: c0_mbps * (s0_ms / s) ** exponent, shortest_ms, longest)

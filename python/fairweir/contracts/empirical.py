@@ -1,13 +1,13 @@
-"""The empirical contract: by which function of which statistic a CCA's flows share a link, or that there is none.
+"""The empirical contract: the function of a statistic by which a CCA's flows share a link, or that there is none.
 
 Flows of one CCA run on dumbbells of several capacities, flow counts and rtprops. Shapes are fitted to (statistic,
-rate), and the one that carries over best to a capacity it has not seen is reported, with its exponent and what is odd
-about it; unless flows that observe the same get different rates, for then no function describes the CCA.
+rate), and the one that generalises best to an unseen capacity is reported, with its exponent and unusual properties;
+unless flows with equal observations get different rates, for then no function describes the CCA.
 
 References
 ----------
-Thesis sections 5.2.1 (procedure, Table 5.1) and 6.1; deviations: a shape must carry over to unseen capacities and pay
-for its parameters, where the thesis takes the smallest error; the output may be a window or a share of the link
+Thesis sections 5.2.1 (procedure, Table 5.1) and 6.1; deviations: a shape must generalise to unseen capacities and its
+parameters are penalised, where the thesis takes the smallest error; the output may be a window or a share of the link
 besides a rate.
 """
 
@@ -36,7 +36,7 @@ QUEUE_GROWTH = 2.0
 
 
 class _Collector:
-    """Plays settings and keeps what their flows saw."""
+    """Runs settings and collects the flows' observations."""
 
     def __init__(self, cca: Cca, plan: Plan, measure: Measure, progress: Progress) -> None:
         self.cca, self.plan, self._measure, self._progress = cca, plan, measure, progress
@@ -71,13 +71,13 @@ def derive(
     Parameters
     ----------
     cca : name, path, or table with parameters, as scenarios have it
-    measure : plays scenarios; default the simulator on all cores, with turning points (`contracts/turnings.py`)
-    plan : which runs; default by what kind of CCA it is
+    measure : runs scenarios; default the simulator on all cores, with turning points (`contracts/turnings.py`)
+    plan : the runs to make; default by kind of CCA
     on_progress : called before each batch
 
     Returns
     -------
-    ContractResult : ``outcome`` is "contract", "none" (no function describes it), or "failed" (runs do not end well)
+    ContractResult : ``outcome`` is "contract", "none" (no function describes it), or "failed" (runs fail)
 
     Raises
     ------
@@ -123,7 +123,7 @@ def _derive(cca: Cca, plan: Plan, measure: Measure, progress: Progress) -> Contr
 def _pick_buffer(collector: _Collector, plan: Plan) -> str:
     """Return the deep buffer if it cuts off the delay of few flows; else a shallow or an ample one.
 
-    Shallow for CCAs that fill any buffer, ample for those whose queue stays what it is when the buffer grows.
+    Shallow for CCAs that fill any buffer, ample for those whose queue does not grow with the buffer.
     """
     base = plan.rtprops[:1]
     deep = collector.play("deep buffers", plan.corners(base, plan.deep_buffer), plan.seeds[:1])

@@ -31,10 +31,10 @@ STRONG_EVIDENCE = 6.0
 """Difference of BIC from which on it counts as strong (Kass and Raftery, 1995)."""
 
 RESOLVED = 0.01
-"""One per cent of a rate is below what a run of a minute resolves: no shape or statistic is refused for less."""
+"""One per cent of a rate is below the resolution of a run of a minute: no shape or statistic is rejected for less."""
 
 STEEPEST_AFFINE = -4.0
-"""Exponent of an affine power. Steeper, it is an exponential in disguise; no published contract is steeper than -2."""
+"""Exponent of an affine power. A steeper one is almost an exponential; no published contract is steeper than -2."""
 
 SEARCH_POINTS = 48
 """Grid points of the one-dimensional search before it is refined."""
@@ -42,12 +42,12 @@ SEARCH_POINTS = 48
 
 @dataclass(frozen=True)
 class Points:
-    """What was measured: one entry per flow of every run.
+    """Measurements: one entry per flow of every run.
 
     Attributes
     ----------
     statistic : positive; its unit is the caller's
-    rate : positive; Mbps, or what the caller made of it (share, window)
+    rate : positive; Mbps, or a quantity derived from it (share, window)
     group : the run each point belongs to
     capacity : capacity of that run's bottleneck, Mbps
     """
@@ -65,7 +65,7 @@ class Points:
 
     @property
     def runs(self) -> int:
-        """How many runs the points come from."""
+        """Number of runs of the points."""
         return int(np.unique(self.group).size)
 
     def where(self, keep: NDArray[np.bool_]) -> Points:
@@ -83,7 +83,7 @@ class Family:
     formula : in terms of the statistic ``s``
     parameters : names, in the order of a fit's values
     predict : (parameters, s) -> rate; may be non-positive or NaN outside the shape's domain
-    solve : (points, parameters nearby or None) -> parameters; only the shape that needs a start looks at the second
+    solve : (points, parameters nearby or None) -> parameters; only a shape that needs a start uses the second
     """
 
     name: str
@@ -129,7 +129,9 @@ class Fit:
 
     @property
     def unexplained(self) -> float:
-        """The error at unseen capacities by the spread: comparable between what varies much and what does little."""
+        """The error at unseen capacities divided by the spread: comparable between outputs of large and small
+        variation.
+        """
         return self.capacity_rmse / self.spread if self.spread > 0.0 else math.inf
 
     @property
@@ -169,7 +171,7 @@ def _solve_shifted(points: Points, near: Sequence[float] | None = None) -> tuple
     def line(gap: float) -> tuple[float, float, float]:
         return _weighted_line(np.log(points.statistic - (smallest - gap)), y, w)
 
-    # The gap between the shift and the smallest statistic: from nearly none (asymptote at the edge) to all of it (no
+    # The gap between the shift and the smallest statistic: from almost zero (asymptote at the edge) to all of it (no
     # shift).
     gap = _best_on(np.geomspace(1e-3 * smallest, smallest, SEARCH_POINTS), lambda g: line(g)[2])
     intercept, slope, _ = line(gap)
@@ -184,7 +186,7 @@ def _scale_to(shape: Array, points: Points) -> tuple[float, float]:
 
 
 def _solve_intercept(shape_of: Callable[[Array, float], Array], points: Points) -> tuple[float, ...]:
-    """Parameters of ``a shape(s, b)`` whose rate is zero at ``s = b``, beyond the largest statistic seen."""
+    """Parameters of ``a shape(s, b)`` whose rate is zero at ``s = b``, above the largest observed statistic."""
     largest = float(points.statistic.max())
     beyond = np.geomspace(1e-3, 1e3, SEARCH_POINTS)
     excess = _best_on(beyond, lambda e: _scale_to(shape_of(points.statistic, largest * (1.0 + e)), points)[1])
@@ -194,7 +196,7 @@ def _solve_intercept(shape_of: Callable[[Array, float], Array], points: Points) 
 
 def _solve_exponential(points: Points, near: Sequence[float] | None = None) -> tuple[float, ...]:
     intercept, slope, _ = _weighted_line(points.statistic, np.log(points.rate), points.weight)
-    # A flat or rising cloud has no decay length; an enormous one says the same with a finite number.
+    # A flat or increasing cloud has no decay length; a very large finite number stands for that.
     decay = -1.0 / slope if slope < 0.0 else 1e9 * float(points.statistic.max())
     return float(np.exp(intercept)), decay
 
@@ -285,9 +287,8 @@ def _mse(family: Family, values: Sequence[float], points: Points) -> float:
 def _capacity_rmse(family: Family, values: Sequence[float], points: Points) -> float:
     """Root mean square error of ln(rate) at each capacity, predicted from the other ones.
 
-    It asks whether the shape carries over to a link it has not seen, which is where a rich family that merely bends
-    itself around the points is found out. With a single capacity there is nothing to leave out: the plain error is
-    given.
+    It tests whether the shape generalises to an unseen link, which exposes overfitting by families with many
+    parameters. With a single capacity, none can be left out: the result is the plain error.
     """
     squared, total = 0.0, 0.0
     capacities = np.unique(points.capacity)
@@ -305,7 +306,7 @@ def _capacity_rmse(family: Family, values: Sequence[float], points: Points) -> f
 
 
 def fit(family: Family, points: Points) -> Fit:
-    """Return the least squares fit of `family` on ln(rate).
+    """Return the least squares fit of `family` to ln(rate).
 
     Parameters
     ----------
@@ -323,7 +324,8 @@ def fit(family: Family, points: Points) -> Fit:
     run_means = np.bincount(run, y) / np.bincount(run)
     run_errors = np.bincount(run, log_errors(family, values, points, _span(points))) / np.bincount(run)
     between = float(run_means.var())
-    # A perfect fit would have a criterion of minus infinity; what is not resolved is no reason for a parameter.
+    # A perfect fit would have a criterion of minus infinity; differences below the resolution do not justify a
+    # parameter.
     log_likelihood = n * float(np.log(max(error, RESOLVED**2)))
     return Fit(
         family=family,
@@ -342,13 +344,13 @@ def choose(fits: Sequence[Fit]) -> Fit:
     """Return the family to report.
 
     Those whose error at unseen capacities is within a tenth of the best one's are equally good; among them the simplest
-    one wins that is not clearly worse by BIC, so that a parameter has to earn its place. The thesis takes the
+    one that is not clearly worse by BIC is chosen, so that every parameter must be justified. The thesis takes the
     smallest mean squared error, which always prefers the richest family.
 
     Parameters
     ----------
-    fits : of the same points, from the simplest family to the richest; what ended at the edge of its search has not
-        been fitted, and is left out
+    fits : of the same points, from the simplest family to the richest; those at the edge of their search range are
+        excluded
     """
     fits = [f for f in fits if f.family is not AFFINE_POWER or f.parameters["c"] > 0.999 * STEEPEST_AFFINE]
     best = min(f.capacity_rmse for f in fits)

@@ -1,4 +1,4 @@
-"""From what flows saw and got to a contract, or to why there is none."""
+"""From flows' observations and rates to a contract, or to the reason why there is none."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ UNFAIR_RUNS = 1 / 3
 seed is not a property of the CCA, and a CCA that is fair in two runs of three only is not described by a function."""
 
 LEAST_R_SQUARED = 0.85
-"""Of the runs' means. A statistic that explains less of ln(rate) does not determine the fair share: in the simulator,
-CCAs with a known contract reach 0.89 to 0.99, PCC Allegro and Vivace, which have none, 0.4 to 0.8."""
+"""Minimum R² of the runs' means. A statistic that explains less of ln(rate) does not determine the fair share: in
+the simulator, CCAs with a known contract reach 0.89 to 0.99, PCC Allegro and Vivace, which have none, 0.4 to 0.8.
+"""
 
 GAINS = {"window": 0.7, "share": 0.7, "turning_rate": 0.8}
-"""Another output is reported instead of a rate only if it leaves unexplained this part of it at unseen capacities;
-turning points are nearer to what thesis section 5.2.1 asks for than windows and shares are."""
+"""Another output is reported instead of a rate only if its unexplained part at unseen capacities is at most this
+fraction of the rate's; turning points are closer to thesis section 5.2.1 than windows and shares are.
+"""
 
 RESAMPLES = 200
 BOOTSTRAP_SEED = 1
@@ -37,7 +39,7 @@ def judge(points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint] = 
     Parameters
     ----------
     points : of one rtprop
-    elsewhere : of other rtprops, for what depends on it
+    elsewhere : points of other rtprops, for biases that depend on it
 
     Returns
     -------

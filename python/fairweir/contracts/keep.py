@@ -1,4 +1,4 @@
-"""Runs of a derivation that are kept: interrupted, it goes on where it stopped."""
+"""Stored runs of a derivation: an interrupted one resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from fairweir.worlds import Archive, Task
 TRY_TIMEOUT_S = 30.0
 
 OnRun = Callable[[float, float], object]
-"""Called as runs end, with how many of the batch are done, and how many there are."""
+"""Called as runs end, with the number of finished runs of the batch, and their total number."""
 
 
 @dataclass(frozen=True)
 class _Watched(Task):
-    """A run whose turnings are kept too: not one that is played without."""
+    """A run stored with its turning points, separate from one without."""
 
     @cached_property
     def key(self) -> str:
@@ -39,7 +39,7 @@ def kept_in(
 
     Parameters
     ----------
-    workers : processes; default one a core
+    workers : processes; default one per core
     timeout_s : s of wall time that a run may take
 
     Raises
@@ -75,7 +75,7 @@ def kept_in(
 
 
 def _try(scenario: ScenarioDict) -> None:
-    """Play a moment of a scenario, in a process of its own: what is wrong with its CCA would fail every run."""
+    """Run a moment of a scenario in a child process: an error of its CCA would fail every run."""
     flows = [{key: value for key, value in flow.items() if key != "start"} for flow in scenario["flow"]]
     moment = {**scenario, "duration": "10ms", "warmup": "0s", "flow": flows}
     (outcome,) = map_jobs(play, [moment], workers=1, timeout_s=TRY_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""What is odd about a contract (thesis section 6.3): shifts, intercepts, asymptotes, clamps, biases."""
+"""Unusual properties of a contract (thesis section 6.3): shifts, intercepts, asymptotes, clamps, biases."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def flags_of(
 def _rtprop_bias(
     statistic: str, output: str, best: Fit, points: Sequence[ContractPoint], elsewhere: Sequence[ContractPoint]
 ) -> float | None:
-    """Exponent of rtprop in what the contract leaves unexplained; none without other rtprops inside its domain."""
+    """Exponent of rtprop in the contract's residuals; None without other rtprops inside its domain."""
     if not elsewhere:
         return None
     pairs = []

@@ -1,9 +1,9 @@
-"""Contracts with the loop cut: a flow alone on a link that it does not fill sees what it is told, and rests at a rate.
+"""Contracts in open loop: a single flow on an underused link observes a prescribed statistic and converges to a rate.
 
-Its delay, or the part of its packets that is lost, is held, whatever it sends. A CCA with a contract f goes to f(s),
-from below and from above; one that acts on something else runs away, falls to nothing, or ends where it began. No
-queue, no other flow, and no cycle of them comes between: where closed-loop runs (`contracts/empirical.py`) show what
-flows get, this shows what they ask for.
+Its delay or its loss rate is constant, whatever it sends. A CCA with a contract f converges to f(s), from below and
+from above; one that responds to another signal diverges, falls to zero, or ends where it began. There is no queue, no
+other flow and no cycle: closed-loop runs (`contracts/empirical.py`) show the rates that flows get, this shows the rates
+that they choose.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ STILL = 1.25
 """A flow rests if its rate changes by less than this factor between them: AIMD cycles, and losses are random."""
 
 SAME = 1.5
-"""Rests from below and from above that are further apart are the ends of a range in which the CCA does nothing; their
-geometric mean stands for it."""
+"""Fixed points from below and from above that differ by more are the ends of a range in which the CCA does nothing;
+their geometric mean represents it.
+"""
 
 NEAR_LINK = 0.9
 """A flow that has more of the link than this ran away."""
@@ -46,7 +47,7 @@ CLAMPED = 1.1
 """A window that differs by less over all values does not answer them: a floor, or a ceiling."""
 
 LEAST_POINTS = 5
-"""Of a fit."""
+"""Minimum points of a fit."""
 
 RESAMPLES = 40
 """Of the points, which hardly scatter."""
@@ -54,13 +55,13 @@ RESAMPLES = 40
 
 @dataclass(frozen=True)
 class Bench:
-    """How a flow is held.
+    """Settings of the open-loop link.
 
     Attributes
     ----------
     link : rate that no contract should reach
-    rtprop : told to the flow
-    duration : of a run with a held delay: half of it at twice or half of the value, half at the value
+    rtprop : propagation delay, known to the flow
+    duration : of a run with a fixed delay: half of it at twice or half of the value, half at the value
     loss_duration : of a run with a held loss rate, in which cycles are long
     seeds : of each
     """
@@ -72,7 +73,7 @@ class Bench:
     seeds: tuple[int, ...] = (1,)
 
     def scenarios(self, cca: Cca, held: Held, value: float) -> list[Scenario]:
-        """Return the runs for one value: a delay from below and from above, a loss rate twice."""
+        """Return the runs for one value: for a delay from below and from above, for a loss rate two."""
         if held.statistic == "loss_rate":
             loss = {"loss": f"{100.0 * value:.5f}%"}
             return [self._scenario(cca, self.loss_duration, loss, 2 * seed + i) for seed in self.seeds for i in (0, 1)]
@@ -201,7 +202,7 @@ def _rest_of(crossing: Crossing) -> Settled:
 
 
 def of_rests(name: str, held: Held, rests: Sequence[Settled], bench: Bench) -> ContractResult:
-    """Fit the rests, one point a value that was held; there is no contract if they are few, or do not fall."""
+    """Fit the fixed points, one per value; there is no contract if they are few or not decreasing."""
     good = [rest for rest in rests if not rest.why_not]
     flags = _flags(held, rests)
     result = ContractResult(cca=name, outcome="none", reason="", oracle=True, flags=flags, runs=len(rests))
@@ -243,7 +244,7 @@ def of_rests(name: str, held: Held, rests: Sequence[Settled], bench: Bench) -> C
 
 
 def _flags(held: Held, rests: Sequence[Settled]) -> list[str]:
-    """Return where there is no rest, and why, for each reason once."""
+    """Return where there is no fixed point, and why, once per reason."""
     reasons: dict[str, list[float]] = {}
     for rest in rests:
         if rest.why_not:

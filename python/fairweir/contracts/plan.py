@@ -1,4 +1,4 @@
-"""Which runs an empirical contract is derived from."""
+"""The runs from which an empirical contract is derived."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from fairweir.units import Duration, Rate
 
 @dataclass(frozen=True)
 class Plan:
-    """Which runs to make.
+    """The runs to make.
 
     Attributes
     ----------
     capacities, flows : all combinations, at the first rtprop
-    rtprops : the first for the fit; the others, at fewer settings, for what depends on rtprop
-    deep_buffer, ample_buffer, shallow_buffer : as scenarios write them; the ample one is for CCAs that overflow the
-        deep one now and then, the shallow one for those that fill any buffer: the thesis gives Cubic one BDP, the
+    rtprops : the first for the fit; the others, at fewer settings, for biases that depend on rtprop
+    deep_buffer, ample_buffer, shallow_buffer : in scenario notation; the ample one is for CCAs that occasionally
+        overflow the deep one, the shallow one for those that fill any buffer: the thesis gives Cubic one BDP, the
         others four
     duration, warmup : of each run
     seeds : of each setting
     ecn : may the bottleneck mark, and flows react?
-    oracle : are the flows told their rtprop from the start?
+    oracle : whether the flows know their rtprop from the start
     """
 
     capacities: tuple[Rate, ...] = (Rate.from_mbps(24), Rate.from_mbps(48), Rate.from_mbps(96))

@@ -1,4 +1,4 @@
-"""The runs a contract is derived from, and what each flow of them saw."""
+"""The runs from which a contract is derived, and each flow's observations."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ STATISTICS: dict[str, str] = {
     "mark_rate": "",
     "turning_qdelay_ms": "ms",
 }
-"""Aggregate statistics and their units: what a flow can see of congestion (thesis section 5.2.1, ECN, and of limit
-cycles the delay at which windows turn)."""
+"""Aggregate statistics and their units: a flow's observations of congestion (thesis section 5.2.1, ECN, and for
+limit cycles the delay at which windows turn).
+"""
 
 OUTPUTS: dict[str, str] = {
     "rate": "Mbps",
@@ -35,12 +36,13 @@ OUTPUTS: dict[str, str] = {
     "share": "of capacity",
     "turning_rate": "Mbps",
 }
-"""What a contract may yield: a rate; a window, which is a rate with an RTT bias (thesis section 5.2.2); a fraction
-of the link, the workaround that FRCC takes (thesis section 6.6); or the rate where a window turns. Ties go to the
-earlier one."""
+"""Outputs of a contract: a rate; a window, which is a rate with an RTT bias (thesis section 5.2.2); a fraction of
+the link, the workaround that FRCC takes (thesis section 6.6); or the rate where a window turns. Ties go to the
+earlier one.
+"""
 
 TURNING = ("turning_qdelay_ms", "turning_rate")
-"""The statistic and the output of turning points: each has a meaning with the other only."""
+"""The statistic and the output of turning points: each is meaningful with the other only."""
 
 PAIRS: tuple[tuple[str, str], ...] = (
     *((s, o) for s in STATISTICS for o in OUTPUTS if s != TURNING[0] and o != TURNING[1]),
@@ -57,7 +59,7 @@ class Setting:
     ----------
     capacity, rtprop, flows, buffer : of the dumbbell; the buffer as scenarios write it
     ecn : may the bottleneck mark?
-    oracle : are the flows told their rtprop?
+    oracle : whether the flows know their rtprop
     """
 
     capacity: Rate
@@ -93,12 +95,12 @@ class Setting:
         )
 
     def packets(self, duration: Duration) -> int:
-        """Return what a run costs."""
+        """Return the cost of a run in packets."""
         return packets(self.capacity, duration)
 
 
 class ContractPoint(BaseModel):
-    """One flow of one run: what it saw and what it got."""
+    """One flow of one run: its observations and its rate."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -111,14 +113,14 @@ class ContractPoint(BaseModel):
     window_pkts: float
     """Rate times mean RTT, in packets of 1500 bytes."""
     share: float
-    """Rate by capacity."""
+    """Rate divided by capacity."""
     p50_qdelay_ms: float
     mean_qdelay_ms: float
     loss_rate: float
     mark_rate: float
     turning_qdelay_ms: float = 0.0
     turning_rate_mbps: float = 0.0
-    """Of turning points (`contracts/turnings.py`); 0 if the window hardly turns, or they were not measured."""
+    """Rate of turning points (`contracts/turnings.py`); 0 if the window hardly turns, or they were not measured."""
 
     def statistic(self, name: str) -> float:
         """One of `STATISTICS`."""
@@ -161,11 +163,12 @@ def points_of(
 
     Parameters
     ----------
-    least_spread : smallest ratio of the statistic's 95th to its 5th percentile; below it, it tells no rates apart
+    least_spread : minimum ratio of the statistic's 95th to its 5th percentile; below it, the statistic does not
+      distinguish rates
 
     Returns
     -------
-    Points : without flows that saw none of the statistic or sent nothing; none if they are more than a fifth of all, or
+    Points; without flows for which the statistic is zero or that sent nothing; None if they are more than a fifth, or
         if the statistic hardly varies
     """
     use = [p for p in measured if p.statistic(statistic) > 0.0 and p.output(output) > 0.0]

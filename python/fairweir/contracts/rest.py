@@ -1,6 +1,7 @@
-"""Where flows that follow a contract rest: the exact fixed points of a hop, and how far whole packets may move them.
+"""Fixed points of flows that follow a contract: the exact ones of a hop, and how far the granularity of packets may
+shift them.
 
-Notation: f the contract, s the statistic of a hop, C its capacity. A flow that sees s_i sends f(s_i), and what is sent
+Notation: f the contract, s the statistic of a hop, C its capacity. A flow that observes s_i sends f(s_i), and the sum
 over the hop is C (thesis equations 6.1.2 to 6.1.4).
 """
 
@@ -14,7 +15,7 @@ from itertools import product
 from scipy.optimize import brentq
 
 FARTHEST = 1e12
-"""A fixed point is looked for up to so many units of the statistic, and down to its inverse."""
+"""A fixed point is searched up to this many units of the statistic, and down to the inverse."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,9 @@ class Crowd:
 
     Attributes
     ----------
-    flows : how many there are
-    hops : of a long flow, if all are alike: it sees the hop's statistic so many times
-    noise : what it sees in addition; unit of the statistic
+    flows : number of flows
+    hops : hops of a long flow, if all are alike: it observes the hop's statistic this many times
+    noise : additional observation; unit of the statistic
     """
 
     flows: int = 1
@@ -33,13 +34,13 @@ class Crowd:
     noise: float = 0.0
 
     def sees(self, s: float) -> float:
-        """Return what they see of a hop with `s`."""
+        """Return the observation of these flows at a hop with `s`."""
         return self.hops * s + self.noise
 
 
 @dataclass(frozen=True)
 class Grain:
-    """What comes in whole packets.
+    """Granularity in packets.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ class Rest:
 
     @property
     def ratio(self) -> float:
-        """Rate of a flow of the last crowd by one of the first; infinite if that sends nothing."""
+        """Rate of a flow of the last group divided by one of the first; infinite if the latter is zero."""
         return self.rates[-1] / self.rates[0] if self.rates[0] > 0.0 else math.inf
 
 
@@ -82,7 +83,7 @@ def rest(f: Callable[[float], float], crowds: Sequence[Crowd], capacity: float) 
 
     Raises
     ------
-    ValueError : there is none
+    ValueError : there is no fixed point
     """
     return _rest([_unhindered(f, crowd) for crowd in crowds], crowds, capacity)
 
@@ -96,8 +97,8 @@ def band(
 ) -> tuple[float, float]:
     """Return the smallest and the largest reading of fixed points that whole packets allow.
 
-    A flow has up to one packet more or less in flight than its contract asks for, since packets are whole and so are
-    steps; and the delay that it sees is off by up to the transmission of one, by where in it the flow's packets arrive.
+    A flow has up to one packet more or less in flight than its contract requires, since packets and steps are whole;
+    and its observed delay is off by up to the transmission of one, depending on the phase of its packets.
     """
     slips = list(product((-1.0, 0.0, 1.0), repeat=2))
     readings = []

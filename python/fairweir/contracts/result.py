@@ -1,4 +1,4 @@
-"""What deriving a contract comes back with."""
+"""Result of deriving a contract."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Candidate(_Model):
     """Mean squared error of ln(rate)."""
     r_squared: float
     between_r_squared: float
-    """R² of the runs' means: how well the statistic tells a run's fair share."""
+    """R² of the runs' means: how well the statistic determines a run's fair share."""
     aic: float
     bic: float
     capacity_rmse: float
@@ -51,19 +51,20 @@ class RtpropFit(_Model):
 
 
 class ContractResult(_Model):
-    """A contract or the reason why there is none; ``model_dump(mode="json")`` is its place in ``results.json``."""
+    """A contract or the reason why there is none; ``model_dump(mode="json")`` is its entry in ``results.json``."""
 
     cca: str
     outcome: Literal["contract", "none", "failed"]
     reason: str
-    """Why there is no contract, or why no runs could be had; how well it fits otherwise."""
+    """Why there is no contract, or why runs failed; otherwise the quality of the fit."""
     best: Candidate | None = None
-    """The contract; if there is none, the fit that comes closest."""
+    """The contract; if there is none, the best fit."""
     smallest_error: Candidate | None = None
-    """What the thesis's rule, the smallest mean squared error on the rate, would have chosen."""
+    """The choice by the thesis's rule, the minimum mean squared error of the rate."""
     exponent: Interval | None = None
-    """Of the shape if it is a power law, else of the plain power law fitted to the same points; 95 % bootstrap over
-    runs."""
+    """Exponent of the shape if it is a power law, else of the plain power law fitted to the same points; 95 %
+    bootstrap over runs.
+    """
     power_exponent: Interval | None = None
     """Of the plain power law on the same points, whatever the shape: comparable between CCAs and with Table 5.1."""
     exponent_of: str = ""
@@ -78,12 +79,12 @@ class ContractResult(_Model):
     candidates: list[Candidate] = Field(default_factory=list)
     rtprops: list[RtpropFit] = Field(default_factory=list)
     points: list[ContractPoint] = Field(default_factory=list)
-    """For the figure: the points of the fit, one a flow."""
+    """For the figure: the points of the fit, one per flow."""
     curve: list[tuple[float, float]] = Field(default_factory=list)
     """For the figure: (statistic, output) along the best fit over its domain."""
     buffer: str = ""
     oracle: bool = False
-    """Were the flows told their rtprop?"""
+    """Whether the flows knew their rtprop."""
     unfair_runs: float = 0.0
     """Part of the runs in which flows that observe the same get different rates."""
     repeat_ratio: float | None = None
@@ -94,17 +95,17 @@ class ContractResult(_Model):
 
     @property
     def has_contract(self) -> bool:
-        """Return whether one was found."""
+        """Return whether a contract was found."""
         return self.outcome == "contract"
 
     @property
     def statistic_unit(self) -> str:
-        """Of the best fit's statistic."""
+        """Unit of the best fit's statistic."""
         return STATISTICS[self.best.statistic] if self.best else ""
 
     @property
     def output_unit(self) -> str:
-        """Of the best fit's output."""
+        """Unit of the best fit's output."""
         return OUTPUTS[self.best.output] if self.best else ""
 
     @property

@@ -1,4 +1,4 @@
-"""Thesis figure 6.2: what noise costs by shape of a contract, and what a shift does to flows over two hops.
+"""Thesis figure 6.2: effect of noise by shape of a contract, and effect of a shift on flows over two hops.
 
 Without units, as the figure: rate(s) is 1/s, 1 - s, and 1/(s - b).
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fairweir.worlds import Archive
 
-#: How much later one flow sees the other's delay.
+#: Difference of one flow's observation from the other's delay.
 NOISE: Final = 0.05
 #: Of the contract 1/(s - b), to the right.
 SHIFTS: Final = (0.0, 0.5, 1.0, 2.0)

@@ -1,4 +1,4 @@
-"""Thesis Table 6.2: its closed forms beside what the definitions of the metrics give (`contracts/costs.py`)."""
+"""Thesis Table 6.2: its closed forms next to values from the metrics' definitions (`contracts/costs.py`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Row:
     name : of CCAs
     f, fold : contract, and how its statistic adds up
     robustness, unfairness, growth, generality : as printed
-    why : str, metric to the reason why the definition gives something else
+    why : str, metric to the reason why the definition has another value
     """
 
     name: str
@@ -98,7 +98,7 @@ def rows() -> list[Row]:
 
 
 def table(archive: Archive) -> Computation:
-    """Set the table beside the definitions; `archive` is not used."""
+    """Compare the table with the definitions; `archive` is not used."""
     numbers = []
     for row in rows():
         curve = Curve(row.f, S_MIN, S_MAX)

@@ -1,9 +1,9 @@
 """Where a flow's window turns: the delay at which it stops growing or shrinking, and its rate then.
 
-A CCA that compares the delay with what its contract asks for at its rate turns where the two are equal. If it moves by
-small steps it stays there, and its mean delay is as good; if it cycles widely about the contract, grows in other steps
-than it shrinks, or finds the queue empty for a part of the cycle, neither mean nor median of the delay is on the
-contract, but its turning points are (thesis section 5.2.1: steady states, limit cycles among them).
+A CCA that compares the delay with its contract's delay at its rate turns where the two are equal. With small steps it
+stays there, and its mean delay is equivalent; if it cycles widely about the contract, with different steps up and down,
+or with an empty queue for a part of the cycle, neither mean nor median of the delay is on the contract, but its turning
+points are (thesis section 5.2.1: steady states, limit cycles among them).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _numbered(record: Run) -> list[tuple[int, dict[str, Any]]]:
 
 
 def turning(record: Run, flow: int) -> dict[str, float] | None:
-    """Return where the window of a flow turns in the time that counts; None if it hardly ever does.
+    """Return where the window of a flow turns in the measured time; None if it rarely does.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def turning(record: Run, flow: int) -> dict[str, float] | None:
     here = (table["flow"].to_numpy() == flow) & (table["t_ns"].to_numpy() > config["warmup"])
     column = {name: table[name].to_numpy()[here].astype(float) for name in COLUMNS}
     qdelay_ms = column["rtt_ms"] - Duration.from_ns(config["flows"][flow]["rtprop"]).ms
-    # What the controller lets go: its pacing rate, or its window once an RTT, if that is less.
+    # Rate that the controller allows: its pacing rate, or its window per RTT, if that is less.
     by_window_mbps = column["cwnd_bytes"] / BYTES_PER_MBPS_MS / column["rtt_ms"]
     rate_mbps = np.fmin(column["pacing_rate_mbps"], by_window_mbps)
     up, down = (turns[(qdelay_ms[turns] > 0.0) & (rate_mbps[turns] > 0.0)] for turns in turns_of(column["cwnd_bytes"]))

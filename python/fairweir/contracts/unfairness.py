@@ -1,4 +1,4 @@
-"""Which runs are unfair, and whether a contract explains it: flows that see more congestion may get less."""
+"""Which runs are unfair, and whether a contract explains it: flows that observe more congestion may get less."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ differ 2.5-fold (Jain's index 0.84) when packets are counted whole (docs/derivat
 
 
 def unexplained_unfair(points: Sequence[ContractPoint], contract: tuple[str, str, Fit] | None) -> float:
-    """Part of the runs that are unfair, and stay so when each flow is compared with what the contract gives it.
+    """Fraction of the runs that are unfair, and remain so when each flow is compared with the contract's rate for it.
 
-    A flow that sees more congestion may get less: that is what a contract says. What counts is a rate that differs from
-    the contract's by different factors in one run.
+    By its contract a flow that observes more congestion gets less. A run is unfair if flows' rates differ from the
+    contract's by different factors.
     """
     runs: dict[int, list[ContractPoint]] = {}
     for point in points:
@@ -34,7 +34,7 @@ def unexplained_unfair(points: Sequence[ContractPoint], contract: tuple[str, str
 
 
 def _by_contract(point: ContractPoint, contract: tuple[str, str, Fit] | None) -> float:
-    """Return the flow's output by the contract's for what the flow saw; its rate if the contract has no say."""
+    """Return the flow's output divided by the contract's; its rate if the contract is undefined there."""
     if contract is None:
         return point.rate_mbps
     statistic, output, fitted = contract

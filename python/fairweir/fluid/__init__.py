@@ -1,1 +1,1 @@
-"""Weighted AIMD as delay-differential equations: what windows rest at or circle on, and how firmly (WCC paper)."""
+"""Weighted AIMD as delay-differential equations: fixed points, limit cycles and their stability (WCC paper)."""

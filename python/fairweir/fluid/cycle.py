@@ -1,4 +1,4 @@
-"""Where the fluid goes: the fixed point, or the limit cycle, and what each flow gets (WCC paper, section III.C)."""
+"""Long-run behaviour of the fluid: fixed point or limit cycle, and throughputs (WCC paper, section III.C)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from scipy.integrate import quad_vec
 from fairweir.fluid.model import Fluid, Vector
 from fairweir.fluid.orbit import Crossing, NoOrbitError, Orbit, Past, integrate
 
-#: Windows of two returns that differ by less, relative, are those of the cycle.
+#: Relative difference of windows at two returns below which they are the same.
 _SAME: Final = 1e-9
 _RETURNS: Final = 200
-#: A return takes 0.2 to 0.35 wbar; no cycle is sought beyond so many R*, and as many per packet of wbar.
+#: A return takes 0.2 to 0.35 wbar; cycles are searched up to this many R*, and as many per packet of wbar.
 _PATIENCE: Final = 50.0
 _PATIENCE_A_PACKET: Final = 5.0
-#: Where the past matters, crossings repeat after so many of them at most.
+#: Where the past matters, crossings repeat after at most this many.
 _MOST_RISES: Final = 6
 
 
@@ -30,9 +30,9 @@ class Cycle:
     ----------
     orbit : Orbit over the period
     period : float, in R*
-    downward : float; when q falls below 0 for the last time, in R*
+    downward : float; last time at which q falls below 0, in R*
     rises : int; how often q rises above 0 in a period
-    is_forgetful : bool; nothing was lost for a delay before it begins, so that windows alone decide
+    is_forgetful : bool; nothing was lost for a delay before it begins, so that windows alone determine it
     """
 
     orbit: Orbit
@@ -52,7 +52,7 @@ def limit_cycle(fluid: Fluid) -> Cycle:
 
     Raises
     ------
-    NoOrbitError : windows rest instead, or nothing repeats
+    NoOrbitError : windows converge instead, or nothing repeats
     """
     if fluid.has_fixed_point:
         raise NoOrbitError(f"windows are constant at wbar = {fluid.wbar:g}: it is at most {fluid.threshold:g}")
@@ -95,7 +95,7 @@ def _short_cycle(fluid: Fluid, windows: Vector) -> Cycle:
 
 
 def _repeats_after(orbit: Orbit, rises: Sequence[float]) -> int | None:
-    """Return after how many upward crossings windows are what they were, None if they are not yet."""
+    """Return after how many upward crossings windows repeat, None if they do not yet."""
     last = orbit.at(rises[-1])[:-1]
     for count in range(1, min(_MOST_RISES, len(rises) - 1) + 1):
         if np.max(np.abs(orbit.at(rises[-1 - count])[:-1] / last - 1)) < _SAME:
@@ -110,12 +110,12 @@ def _patience(fluid: Fluid) -> float:
 def next_return(fluid: Fluid, windows: Vector) -> Orbit:
     """Start at q = 0 upwards, nothing lost for one delay before, and end at the next such crossing.
 
-    With nothing lost before, the past is of no consequence: `windows` alone decide. So the return map acts on n
-    windows, although the equations have a delay. On the way q may rise above 0 more than once.
+    With nothing lost before, the past has no effect: `windows` alone determine the solution. So the return map acts on
+    n windows, although the equations have a delay. In between q may rise above 0 more than once.
 
     Raises
     ------
-    NoOrbitError : q does not come back so
+    NoOrbitError : q does not return in this way
     """
     orbit = integrate(fluid, np.append(windows, 0.0), until=_patience(fluid), stops_forgetful=True)
     if orbit.end >= _patience(fluid) - 1e-6:

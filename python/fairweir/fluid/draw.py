@@ -1,4 +1,4 @@
-"""Throughput ratios over wbar: the fluid's, and packets' beside them."""
+"""Throughput ratios over wbar: the fluid's and those of packets."""
 
 from __future__ import annotations
 

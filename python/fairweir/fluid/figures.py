@@ -25,9 +25,9 @@ PANELS: Final = ("wcc_ai", "wcc_md")
 WEIGHTS: Final = (1, 2, 3, 4, 5)
 #: Of figure 3.
 PUBLISHED_WBAR: Final = 5.0
-#: From 7 on all pairs circle: weights 5 and 5 rest up to 2 sqrt(10) = 6.32.
+#: From 7 on all pairs cycle: weights 5 and 5 have a fixed point up to 2 sqrt(10) = 6.32.
 RADIUS_WBARS: Final = (PUBLISHED_WBAR, 7.0, 10.0, 20.0)
-#: Of packets beside the fluid, and by how many packets' times their ACKs are late at most.
+#: wbar of the packet runs, and the maximum delay of their ACKs in packet times.
 PACKET_WBARS: Final = (20.0, 50.0, 100.0, 200.0, 500.0)
 NOISES: Final = (1.0, 4.0)
 _ONE_LOSS: Final = (
@@ -36,7 +36,7 @@ _ONE_LOSS: Final = (
     "1, 19/3 for 5 and 1"
 )
 DRAWN_WBARS: Final = (PUBLISHED_WBAR, 7.0)
-#: What figure 4 runs over; the threshold for weights 2 and 1 is 3.414.
+#: Range of figure 4; the threshold for weights 2 and 1 is 3.414.
 RATIO_WBARS: Final = (3.414, 3.5, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0)
 _NO_CYCLE: Final = (
     "for 10 pairs sqrt(2 a1) + sqrt(2 a2) is above 5 (up to 6.32): by the paper's own condition windows rest there, "
@@ -75,7 +75,7 @@ def spectral_radius(_: Archive) -> Computation:
 
 
 def _grid(scheme: str, wbar: float) -> list[list[Analysis]]:
-    """Analyse all pairs of weights; which of two flows comes first is of no consequence."""
+    """Analyse all pairs of weights; the order of the two flows does not matter."""
     pairs = {(a, b): analyse(weighted(scheme, [a, b], wbar)) for a in WEIGHTS for b in WEIGHTS if a >= b}
     return [[pairs[max(a, b), min(a, b)] for b in WEIGHTS] for a in WEIGHTS]
 

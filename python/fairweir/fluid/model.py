@@ -6,7 +6,8 @@ full buffer; windows in packets. Every packet that meets a full buffer is lost; 
     W_i'(t) = A_i/(1 + q(t)) - B_i W_i(t) W_i(t-1)/(1 + q(t-1)) [q(t-1) > 0]
     q'(t)   = (sum of W_i(t))/(wbar (1 + q(t))) - 1,     q >= -psi/(1 + psi)
 
-wbar = C d + K is what a full pipe holds, psi = K/(C d) the buffer by the BDP. 1 + q is the RTT by R*.
+wbar = C d + K is the content of a full pipe, psi = K/(C d) the buffer divided by the BDP. 1 + q is the RTT divided by
+R*.
 
 Source: WCC paper section III.B; docs/ccas/waimd.md has the schemes.
 """
@@ -28,13 +29,13 @@ Vector = Any
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way to give a flow a weight.
+    """A way to implement weights of flows.
 
     Attributes
     ----------
     increase : A of a weight; packets a window grows by in an RTT
     decrease : B of a weight; part of the window that a loss takes
-    least_weight : float; the weight must be larger, or a loss takes more than there is
+    least_weight : float; the weight must be larger, or a loss removes more than the window
     """
 
     increase: Callable[[float], float]
@@ -84,7 +85,7 @@ class Fluid:
 
     @property
     def has_fixed_point(self) -> bool:
-        """Do windows rest somewhere? Only if packets are lost there, q >= 0."""
+        """Whether windows have a fixed point: only if packets are lost there, q >= 0."""
         return self.wbar <= self.threshold
 
     @property
@@ -127,13 +128,13 @@ def weighted(scheme: str, weights: Sequence[float], wbar: float, psi: float = ma
     Parameters
     ----------
     scheme : str, of :data:`SCHEMES`
-    weights : list of float, one a flow
+    weights : list of float, one per flow
     wbar : float, packets
     psi : float, buffer by BDP
 
     Raises
     ------
-    ConfigError : no such scheme, or a number that means nothing
+    ConfigError : no such scheme, or an invalid number
     """
     if scheme not in SCHEMES:
         raise ConfigError(f"no fluid model of `{scheme}`", hint=f"models exist of {', '.join(SCHEMES)}")

@@ -1,7 +1,8 @@
-"""Integration of the fluid model: steps of at most the delay, cut where the right-hand side jumps.
+"""Integration of the fluid model: steps of at most the delay, split where the right-hand side is discontinuous.
 
-Losses begin and end one delay after q crosses 0, so every crossing is located and the next steps end where its echoes
-arrive: within a step the right-hand side is smooth, and an adaptive Runge-Kutta method (DOP853) keeps its order.
+Losses begin and end one delay after q crosses 0, so every crossing is located and the next steps end where its delayed
+effects arrive: within a step the right-hand side is smooth, and an adaptive Runge-Kutta method (DOP853) keeps its
+order.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from fairweir.fluid.model import Fluid, Vector
 #: Of the integration; relative and absolute (windows in packets).
 _RTOL: Final = 1e-10
 _ATOL: Final = 1e-12
-#: A jump in the first derivative becomes one in the second a delay later, and so on; later ones are too faint to see.
+#: A jump in the first derivative becomes one in the second a delay later, and so on; later ones are negligible.
 _ECHOES: Final = 3
-#: Times nearer than this are one.
+#: Times closer than this are equal.
 _INSTANT: Final = 1e-9
 
 
@@ -40,11 +41,11 @@ class Crossing:
 
 @dataclass
 class Past:
-    """What came before time 0.
+    """The state before time 0.
 
     Attributes
     ----------
-    at : function of t in [-1, 0], gives windows and q; None if no packet was lost then, so that nothing of it matters
+    at : function of t in [-1, 0], returns windows and q; None if no packet was lost then, so that it has no effect
     crossings : list of Crossing within [-1, 0], in order
     was_full : bool, q > 0 at time -1
     """
@@ -75,12 +76,12 @@ class Orbit:
         return self.pieces[bisect_right(self.starts, t) - 1](t)
 
     def is_losing(self, t: float) -> bool:
-        """Do senders learn of losses just after `t`: was q above 0 one delay ago?"""
+        """Whether senders learn of losses just after `t`: whether q was above 0 one delay ago."""
         last = [crossing for crossing in self.crossings if crossing.t <= t - 1 + _INSTANT]
         return last[-1].is_upward if last else self.past.was_full
 
     def past_of(self, t: float) -> Vector | None:
-        """Return what the right-hand side at `t` takes for the past: None while nothing was lost."""
+        """Return the past for the right-hand side at `t`: None while nothing was lost."""
         return self.at(t - 1) if self.is_losing(t) else None
 
     def slope(self, t: float) -> Vector:
@@ -94,7 +95,7 @@ class Orbit:
 def integrate(
     fluid: Fluid, state: Vector, past: Past | None = None, *, until: float, stops_forgetful: bool = False
 ) -> Orbit:
-    """Follow the fluid from time 0.
+    """Integrate the fluid from time 0.
 
     Parameters
     ----------
@@ -123,20 +124,20 @@ def integrate(
 
 
 def is_forgetful(orbit: Orbit, last: Crossing) -> bool:
-    """Is the past of no consequence at an upward crossing, for nothing was lost for a delay?"""
+    """Whether the past has no effect at an upward crossing, because nothing was lost for a delay."""
     earlier = [crossing.t for crossing in orbit.crossings if crossing.t < last.t]
     return last.is_upward and (not earlier or last.t - earlier[-1] > 1.0)
 
 
 def _step(orbit: Orbit, until: float, is_empty: bool) -> tuple[bool, Crossing | None]:
-    """Take a step to the next jump; tell whether the queue is then empty, and the crossing on the way."""
+    """Take a step to the next jump; return whether the queue is then empty, and the crossing in between."""
     fluid, start = orbit.fluid, orbit.end
     echoes = (crossing.t + k for crossing in orbit.crossings for k in range(1, 1 + _ECHOES))
     stop = min([until, start + 1.0, *(t for t in echoes if t > start + _INSTANT)])
     is_losing = orbit.is_losing(start)
 
     def slope(t: float, state: Vector) -> Vector:
-        # The solver's last stage may lie a rounding error behind what is known.
+        # The solver's last stage may be a rounding error beyond the known solution.
         found = fluid.slope(state, orbit.at(min(t - 1, start)) if is_losing else None)
         if is_empty:
             found[-1] = 0.0

@@ -1,12 +1,12 @@
-"""The fluid's link with packets on it: the same scheme, weights, wbar and psi, played in the simulator or the kernel.
+"""The fluid's link with packets: the same scheme, weights, wbar and psi, run in the simulator or on the kernel.
 
 The fluid has two parameters of the link, wbar = C d + K and psi = K/(C d); so has the scenario, for a packet's
 transmission is part of C d. Only the time of a packet is free: :data:`RATE`.
 
-Packets differ from the fluid in two ways that decide the ratio. A queue that overflows takes about one packet of each
-flow where the fluid takes all of an RTT; and with timing noise of a few packets it takes one of some flow only, so
-that flows lose at a common rate rather than at the same instants (docs/ccas/waimd.md). Hence noise is a parameter:
-ACKs late at random by up to so many packets' times.
+Packets differ from the fluid in two ways that decide the ratio. An overflow drops about one packet of each flow where
+the fluid drops all of an RTT; and with timing noise of a few packets it drops one of some flow only, so that flows lose
+at a common rate rather than at the same instants (docs/ccas/waimd.md). Therefore noise is a parameter: ACKs are delayed
+at random by up to that many packet times.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fairweir.worlds import Archive, Outcome, Task, play_all, spread_starts
 #: Of the link; with packets of 1500 bytes, 2000 a second. Slow enough for the kernel's noise to be far below a packet.
 RATE: Final = Rate.from_mbps(24)
 _SENDING: Final = PACKET / RATE
-#: A run lasts so many full RTTs R*, at least, and per packet of wbar: windows circle in about wbar/6 (AI) R*.
+#: Minimum length of a run in full RTTs R*, and per packet of wbar: windows cycle in about wbar/6 (AI) R*.
 _LEAST_RTTS: Final = 1000
 _RTTS_A_PACKET: Final = 10
 #: Part of a run that does not count.
@@ -40,12 +40,12 @@ _WARMUP: Final = 0.2
 
 @dataclass(frozen=True)
 class Link:
-    """What flows share, as the fluid names it.
+    """The shared link, in the fluid's terms.
 
     Attributes
     ----------
     scheme : str, of :data:`fairweir.fluid.model.SCHEMES`, and a controller's name
-    weights : list of float, one a flow
+    weights : list of float, one per flow
     psi : float, buffer by BDP
     """
 
@@ -55,13 +55,13 @@ class Link:
 
 
 class Beside(BaseModel):
-    """Packets at one wbar.
+    """Packet runs at one wbar.
 
     Attributes
     ----------
     wbar : float, packets
     world : "sim" or "kernel"
-    noise : float, packets' times by which ACKs are late at most; what the kernel adds is its own
+    noise : float, maximum delay of ACKs in packet times; kernel runs have their own noise
     ratios : list of Interval, each flow's throughput by the last one's; empty if no run ended
     utilization : float, of the link, mean over runs
     trouble : str, why a run did not end or may not be judged
@@ -119,13 +119,13 @@ def play_beside(
     workers: int | None = None,
     on_done: Callable[[Task, Outcome, float, float], object] | None = None,
 ) -> list[Beside]:
-    """Play packets at each wbar.
+    """Run packets at each wbar.
 
     Parameters
     ----------
     noises : packets' times, of each world that is wanted
     runs : of each setting in a world; starts vary by up to 100 ms
-    archive : finished runs found there are not repeated
+    archive : finished runs found there are reused
 
     Raises
     ------
@@ -161,7 +161,7 @@ def _beside(wbar: float, world: World, noise: float, outcomes: Sequence[Outcome]
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    """Return the mean of quotients and its 95 % interval over runs; their errors multiply. One run has none."""
+    """Return the mean of quotients and its 95 % interval over runs; None for the interval of a single run."""
     factors = [_quotient(a, b) for a, b in zip(ours, theirs, strict=True)]
     if len(factors) == 1:
         return Interval(value=factors[0], lo=factors[0], hi=factors[0])

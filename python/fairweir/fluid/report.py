@@ -1,4 +1,4 @@
-"""One setting of the fluid model, analysed: where it goes, who gets what, how firmly."""
+"""Analysis of one setting of the fluid model: long-run behaviour, throughputs, stability."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fairweir.fluid.stability import published_matrix, rest_multiplier, return_d
 
 
 class Analysis(BaseModel):
-    """What the fluid does at one wbar.
+    """Behaviour of the fluid at one wbar.
 
     Attributes
     ----------
     wbar, threshold : float, packets; windows rest up to the threshold
-    shares : list of float, throughput by C, one a flow
+    shares : list of float, throughput divided by C, one per flow
     period : float, in R*; None at a fixed point
     rises : int; how often q rises above 0 in a period
     multiplier : float; a disturbance shrinks by it, per period (at a fixed point: per R*), below 1 if it fades

@@ -1,9 +1,9 @@
 """How a disturbance of the limit cycle fades: multipliers, as published and sound (WCC paper, theorem 1).
 
-The published matrix takes delayed windows for given, and the exponential of the Jacobian's integral for the product of
-its steps, though Jacobians do not commute. Neither is needed: between an upward crossing of q = 0 and the next, the
-windows decide everything (:func:`fairweir.fluid.cycle.next_return`), so the multipliers are those of an n x n matrix.
-:func:`history_multipliers` gets them another way, from whole histories of one delay.
+The published matrix treats delayed windows as constants, and uses the exponential of the Jacobian's integral for the
+product of its steps, though Jacobians do not commute. Neither is needed: between an upward crossing of q = 0 and the
+next, the windows decide everything (:func:`fairweir.fluid.cycle.next_return`), so the multipliers are those of an n x n
+matrix. :func:`history_multipliers` computes them in another way, from whole histories of one delay.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fairweir.fluid.orbit import Crossing, NoOrbitError, Past, integrate
 #: Disturbances: of windows, relative; of a history, in the unit of its component.
 _NUDGE: Final = 1e-4
 _HISTORY_NUDGE: Final = 1e-5
-#: Packets; nearer to the cycle is within what its own start is known to.
+#: Packets; closer to the cycle, the error of its own start dominates.
 _VISIBLE: Final = 1e-6
 
 
@@ -62,8 +62,8 @@ def return_matrix(cycle: Cycle) -> Vector:
 def history_multipliers(cycle: Cycle, nodes: int = 10) -> Vector:
     """Return the largest multipliers of histories of one delay, the trivial one (along the cycle) first.
 
-    The history over [1, 2] after the upward crossing is smooth; it is disturbed by polynomials through `nodes`
-    Chebyshev points, and so is read a period later.
+    The history over [1, 2] after the upward crossing is smooth; it is perturbed by polynomials through `nodes`
+    Chebyshev points, and evaluated a period later.
 
     Parameters
     ----------
@@ -122,8 +122,8 @@ def decay(cycle: Cycle, returns: int = 3, nudge: float = 0.01) -> float:
 def return_decay(cycle: Cycle, returns: int = 24, nudge: float = 1e-3) -> float:
     """Return the factor by which a disturbance shrinks per period where the past matters too.
 
-    The first window is disturbed at the start and compared with the cycle's at each later start, until it is too near
-    to tell; the later half counts, when the slowest of disturbances is what is left.
+    The first window is perturbed at the start and compared with the cycle's at each later start, until the difference
+    is too small; the later half counts, in which the slowest perturbation remains.
     """
     fluid, start = cycle.orbit.fluid, cycle.start
     state = start.copy()

@@ -1,1 +1,1 @@
-"""The hunt for the smallest jitter that starves a flow: where it looks, how it searches, what it comes back with."""
+"""The hunt for the minimum jitter that starves a flow: search space, search, result."""

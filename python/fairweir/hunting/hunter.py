@@ -1,4 +1,4 @@
-"""What a hunt has asked the simulator so far, and what that cost."""
+"""Runs of a hunt so far, and their cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairweir.verdict import Interval
 
 Progress = Callable[[str, float], object]
-"""(what is being done, part of the budget spent)."""
+"""Called with (description, fraction of the budget spent)."""
 
 
 class BudgetSpentError(Exception):
@@ -23,7 +23,7 @@ class BudgetSpentError(Exception):
 
 
 class Hunter:
-    """One hunt: asks for ratios at spots, and counts what that costs."""
+    """One hunt: evaluates ratios at spots, and counts the cost."""
 
     def __init__(self, cca: Cca, space: Space, measure: Measure, bound: float, budget: int, progress: Progress) -> None:
         self.cca, self.space, self.bound, self.budget = cca, space, bound, budget
@@ -34,7 +34,7 @@ class Hunter:
         self.faults: list[str] = []
 
     def measure(self, what: str, spots: Sequence[Spot], seeds: Sequence[int]) -> None:
-        """Play every spot with every seed, unless it was played before; longest first, as pools like it."""
+        """Run every spot with every seed, unless it was run before; longest first, which pools handle best."""
         jobs = [(s, seed) for s in dict.fromkeys(spots) for seed in seeds if (s, seed) not in self._seen]
         jobs.sort(key=lambda job: -job[0].packets)
         cost = sum(spot.packets for spot, _ in jobs)
@@ -56,7 +56,7 @@ class Hunter:
         return [rates for seed in seeds if (rates := self._seen.get((spot, seed))) is not None]
 
     def ratios(self, spot: Spot, seeds: Sequence[int]) -> list[float]:
-        """Largest throughput by smallest at a measured spot, one a run."""
+        """Largest throughput divided by the smallest at a measured spot, one per run."""
         return [max_min_ratio(rates) for rates in self.rates(spot, seeds)]
 
     def exceeds(self, spot: Spot, seeds: Sequence[int]) -> bool:
@@ -65,6 +65,6 @@ class Hunter:
         return bool(ratios) and min(ratios) > self.bound
 
     def interval(self, spot: Spot, seeds: Sequence[int]) -> Interval | None:
-        """Return the ratio over seeds; none if any run did not end well."""
+        """Return the ratio over seeds; None if any run failed."""
         ratios = self.ratios(spot, seeds)
         return interval(ratios, Scale.RATIO) if len(ratios) == len(seeds) else None

@@ -1,4 +1,4 @@
-"""What a starvation hunt comes back with, and the scenario file that shows it."""
+"""Result of a starvation hunt, and the scenario file that shows it."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class Growth(_Model):
 
 
 class HuntResult(_Model):
-    """What the hunt came back with; ``model_dump(mode="json")`` is its place in ``results.json``."""
+    """Result of the hunt; ``model_dump(mode="json")`` is its entry in ``results.json``."""
 
     cca: str
     outcome: OutcomeWord
     bound: float
     bound_reason: str = BOUND_REASON
     kind: str | None = None
-    """Of the jitter, or "none" if the flows differ without any."""
+    """Kind of the jitter, or "none" if the flows differ without jitter."""
     kind_text: str = ""
     d_ms: float | None = None
     """Smallest D confirmed to exceed the bound."""
@@ -75,10 +75,11 @@ class HuntResult(_Model):
     winner_mbps: float | None = None
     growth: list[Growth] = Field(default_factory=list)
     smallest_d_ms: dict[str, float | None] = Field(default_factory=dict)
-    """Kind -> smallest D whose search runs exceeded the bound, at any rate and buffer; null: none did."""
+    """Kind -> minimum D whose search runs exceeded the bound, at any rate and buffer; null: none did."""
     left_out: list[str] = Field(default_factory=list)
-    """Links where flows differ by over half the bound without any jitter in the time of a run, so that none can be
-    blamed."""
+    """Links on which flows differ by over half the bound without jitter within the duration of a run, so that jitter
+    cannot be the cause.
+    """
     largest_ratio: float | None = None
     """Largest ratio that the coarse grid saw."""
     rtprop_ms: float
@@ -125,7 +126,7 @@ def save(result: HuntResult, path: Path) -> str:
 
     Raises
     ------
-    ValueError : nothing was found, so there is nothing to write
+    ValueError : no scenario was found
     """
     from fairweir.scenario import Scenario
 

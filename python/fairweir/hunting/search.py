@@ -2,8 +2,8 @@
 
 A coarse grid over kinds of jitter, hold D, link rate and buffer finds where the ratio of the largest to the smallest
 throughput exceeds the bound; bisection on ln D shrinks D; the best candidates are confirmed on new seeds, and on runs
-four times as long, since starvation is what no waiting cures; then rate and duration are cut while the claim survives.
-What remains is followed to higher rates: a ratio that keeps growing is starvation (no finite s will do, starvation
+four times as long, since starvation does not end with time; then rate and duration are reduced while the claim holds.
+The result is followed to higher rates: a ratio that keeps growing is starvation (no finite s suffices, starvation
 paper, definition 3), one that does not is *bounded unfairness*, however large.
 
 The search calls no clock: its budget is counted in packets, so the same question has the same answer on any machine.
@@ -36,8 +36,9 @@ PRECISION = 1.25
 """Bisection ends when D is known to within this factor: finer differences drown in the seeds'."""
 
 GROWTH_EXPONENT = 0.2
-"""A ratio that grows with at least this power of the rate is taken to grow without bound: eight times the rate then
-makes it half as large again, which is well outside the confirmed interval of a constant."""
+"""A ratio that grows with at least this power of the rate counts as unbounded: eight times the rate then increases
+it by half, which is well outside the confirmed interval of a constant.
+"""
 
 NONE = Duration.from_ns(0)
 SEARCH_SEEDS = (1, 2)
@@ -63,7 +64,7 @@ class _Candidate:
 
 
 def _affordable(space: Space, budget: int) -> tuple[Space, bool]:
-    """Drop the highest rates while the coarse grid costs over half the budget; tell whether any was dropped."""
+    """Drop the highest rates while the coarse grid costs over half the budget; return whether any was dropped."""
     rates, cut = space.rates, False
     while len(rates) > 1 and sum(s.packets for s in _grid(space, _links(space.but(rates=rates)))) > budget // 2:
         rates, cut = rates[:-1], True
@@ -139,7 +140,7 @@ def _unjittered(spot: Spot) -> Spot:
 
 
 def _stands(hunter: Hunter, spot: Spot) -> bool:
-    """Return whether the whole interval lies beyond the bound and beyond what flows do without jitter."""
+    """Return whether the whole interval is above the bound and above the ratio without jitter."""
     ratio, control = hunter.interval(spot, CONFIRM_SEEDS), hunter.interval(_unjittered(spot), CONFIRM_SEEDS)
     if ratio is None or control is None or ratio.lo <= hunter.bound:
         return False
@@ -156,7 +157,7 @@ def _persists(hunter: Hunter, spot: Spot) -> bool:
 def _first_surviving(hunter: Hunter, spots: Sequence[Spot]) -> Spot | None:
     """Return the first spot whose ratio exceeds the bound with confidence.
 
-    All of it on new seeds; a ratio that is there without jitter, or that runs four times as long do not show, is none.
+    All on new seeds; a ratio that exists without jitter, or not in runs four times as long, does not count.
     """
     hunter.measure("confirming", [*spots, *map(_unjittered, spots)], CONFIRM_SEEDS)
     for spot in spots:
@@ -180,7 +181,7 @@ def _confirm(hunter: Hunter, candidates: Sequence[_Candidate], largest: Duration
 
 
 def _halve(hunter: Hunter, spot: Spot, name: str, *, persists: bool) -> Spot:
-    """Halve one property of the spot, twice at most, while the claim stands (and `persists`, if that is asked for)."""
+    """Halve one property of the spot, at most twice, while the claim holds (and `persists`, if required)."""
     for _ in range(2):
         less = spot.at(**{name: getattr(spot, name) / 2})
         try:
@@ -196,7 +197,7 @@ def _halve(hunter: Hunter, spot: Spot, name: str, *, persists: bool) -> Spot:
 def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
     """Follow the ratio to higher rates and to longer runs.
 
-    As far as packets allow, and leaving out places where flows do not converge even without jitter.
+    As far as packets allow, without points where flows do not converge even without jitter.
     """
     curves: list[Growth] = []
     places: dict[str, Callable[[Spot], float]] = {
@@ -204,7 +205,7 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
         "duration_s": lambda s: s.duration.s,
     }
     for axis, spots in (
-        # What the victim is made to believe stays as it is, or the ratio could not grow.
+        # The rate that the victim believes stays the same, or the ratio could not grow.
         (
             "rate_mbps",
             [spot.at(rate=spot.rate * f, believed=believed(spot)) for f in RATE_FACTORS],
@@ -224,8 +225,7 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
             and (s.kind == "none" or control.value <= hunter.bound / 2)
         ]
         if len(points) >= 2:
-            # Below the spot a ratio may still be rising towards a bound: where there is something beyond, only that
-            # counts.
+            # Below the spot a ratio may still be rising towards a bound: if there are points above, only those count.
             beyond = [p for p in points if p.x >= places[axis](spot)]
             fitted = beyond if len(beyond) >= 2 else points
             power = exponent([p.x for p in fitted], [p.ratio.value for p in fitted])
@@ -234,7 +234,7 @@ def _grow(hunter: Hunter, spot: Spot) -> list[Growth]:
 
 
 def _victim(hunter: Hunter, spot: Spot) -> tuple[Victim, float, float]:
-    """Who loses over the confirming seeds, and the mean throughputs (Mbps) of the slowest and of the fastest flow."""
+    """The flow that loses over the confirming seeds, and mean throughputs (Mbps) of slowest and fastest flow."""
     runs = hunter.rates(spot, CONFIRM_SEEDS)
     slowest = {min(range(len(rates)), key=rates.__getitem__) for rates in runs}
     victim: Victim = "either" if spot.kind == "none" else "jittered" if slowest == {0} else "others"
@@ -261,16 +261,16 @@ def hunt(
     Parameters
     ----------
     cca : name, path, or table with parameters, as scenarios have it
-    measure : plays scenarios; default the simulator on all cores
-    space : where to look
+    measure : runs scenarios; default the simulator on all cores
+    space : search space
     bound : on the largest throughput by the smallest; see `BOUND_REASON`
-    packet_budget : data packets that may be simulated; default by what kind of CCA it is
+    packet_budget : data packets that may be simulated; default by kind of CCA
     on_progress : called before each batch
 
     Returns
     -------
     HuntResult : ``outcome`` is "starvation" (confirmed, and growing with the rate or with time), "bounded-unfairness"
-        (confirmed, not growing), "none" (nothing survived confirmation), or "failed" (the CCA's runs do not end well)
+        (confirmed, not growing), "none" (not confirmed), or "failed" (the CCA's runs fail)
 
     Raises
     ------

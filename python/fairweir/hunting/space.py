@@ -1,4 +1,4 @@
-"""Where the starvation hunt looks: kinds of jitter on one flow, links, and the scenario each combination stands for."""
+"""Search space of the starvation hunt: kinds of jitter on one flow, links, and the scenario of each combination."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Spot:
 
     @property
     def packets(self) -> int:
-        """What a run costs."""
+        """Cost of a run in packets."""
         return packets(self.rate, self.duration)
 
 
@@ -54,7 +54,7 @@ class Kind:
     Attributes
     ----------
     name : as results print it
-    text : what it does, for people
+    text : description of its effect
     keys : the spot -> the keys it adds to the flow's table
     """
 
@@ -66,8 +66,9 @@ class Kind:
 US = Duration.from_us(1)
 
 VIRTUAL_DIVISOR = 16.0
-"""A flow that believes in a link of this part of the rate leaves the other fifteen times as much: twice the bound of
-7."""
+"""A flow that believes in a link of this fraction of the rate leaves the other fifteen times as much: twice the
+bound of 7.
+"""
 
 
 def believed(spot: Spot) -> Rate:
@@ -136,8 +137,8 @@ class Space:
     ----------
     kinds : names of :data:`KINDS`
     rates : of the coarse grid; the growth of the ratio is followed beyond the last one
-    buffers : bottleneck buffers from deep to shallow, as scenarios write them; the shallow ones are for CCAs that lose
-        packets even in the deepest, since what a buffer too small for a standing queue does is another question
+    buffers : bottleneck buffers from deep to shallow, in scenario notation; the shallow ones are for CCAs that lose
+        packets even in the deepest, since a buffer too small for a standing queue is a separate question
     d : grid of D, ascending; up to one rtprop, as the network models have it (thesis, section 4.2.3 and appendix
         B.6)
     rtprop : of all flows, before jitter

@@ -1,4 +1,4 @@
-"""The certificate of starvation: two recorded trajectories, and the jitter that puts both on one link.
+"""The certificate of starvation: two recorded trajectories, and the jitter that makes both possible on one link.
 
 A Parquet file. One row a packet, the slow flow's first, each flow's in the order of sending:
 
@@ -9,8 +9,8 @@ A Parquet file. One row a packet, the slow flow's first, each flow's in the orde
 | ``arrived_ns`` | when it reached its receiver |
 | ``hold_ns`` | the jitter: how much of that the shared link does not account for |
 
-The schema's metadata has the :class:`Header` as JSON under ``certificate``. `fairweir.starvation.check` says what makes
-a file hold.
+The schema's metadata has the :class:`Header` as JSON under ``certificate``. `fairweir.starvation.check` defines when a
+file is valid.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ class Alone(_Model):
 
 
 class Header(_Model):
-    """What is claimed: on one FIFO link, jitter of at most D per packet lets both trajectories happen at once."""
+    """The claim: on one FIFO link, jitter of at most D per packet makes both trajectories possible at once."""
 
     format: Literal["fairweir starvation certificate, version 1"] = "fairweir starvation certificate, version 1"
     version: str
-    """Of fairweir."""
+    """Version of fairweir."""
     cca: str
     ratio: float = Field(ge=1.0)
-    """The fast flow has at least so many times the slow one's throughput."""
+    """Minimum ratio of the fast flow's throughput to the slow one's."""
     d_ns: int = Field(gt=0)
-    """No packet is held longer."""
+    """Maximum delay of a packet by jitter."""
     span_ns: int = Field(gt=0)
     """Length of the trajectories: all packets that were sent in it are in the file."""
     one_way_ns: int = Field(ge=0)
@@ -69,7 +69,7 @@ class Header(_Model):
     link_bytes_per_s: int = Field(gt=0)
     """Rate of the shared link."""
     backlog_bytes: int = Field(ge=0)
-    """What the shared link's queue holds at 0; the proof's initial queue."""
+    """Backlog of the shared link at time 0; the proof's initial queue."""
     slow: Alone
     fast: Alone
 
@@ -91,7 +91,7 @@ class Certificate:
 
 
 def write(certificate: Certificate, path: Path) -> Path:
-    """Write the file, whole or not at all."""
+    """Write the file, completely or not at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -114,7 +114,7 @@ def read(path: Path) -> Certificate:
 
     Raises
     ------
-    ConfigError : it is no such file, or its header or columns are not as they must be
+    ConfigError : not such a file, or its header or columns are invalid
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,4 +1,4 @@
-"""From two rates that look alike to a certificate: record each flow alone, merge, claim what the merge shows."""
+"""From two rates that look alike to a certificate: record each flow alone, merge, claim the merge's properties."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from fairweir.starvation.result import Pair
 
 CONVERGED = Duration.from_s(20)
-"""From then on a flow that started well has converged, at 40 ms and up to 1 Gbps."""
+"""Time by which a flow that started well has converged, at 40 ms and up to 1 Gbps."""
 BEGINNINGS = (0.0, 0.9, 0.5)
 """Shares of the BDP to start with, in the order tried. From ten packets on, Vegas takes a minute at 1 Gbps, for it
 grows by a packet an RTT; started with 0.9 BDP, Copa can stay at half the rate for as long."""
 AS_ALONE = 0.01
-"""A flow has converged if its throughput is that of the scan, to so much of it."""
+"""Relative tolerance between a converged flow's throughput and that of the scan."""
 MOST_ROWS = 400_000
 LONGEST = Duration.from_s(30)
 """Three of BBR's RTT probes."""
@@ -35,7 +35,7 @@ D_STEP_NS = Duration.from_us(1).ns
 
 
 class NoCertificateError(Exception):
-    """The trajectories do not show what was asked; the text says why."""
+    """The trajectories do not show the claim; the text has the reason."""
 
 
 def certify(question: Question, pair: Pair, on_progress: Callable[[str, float], object]) -> Certificate:
@@ -43,8 +43,8 @@ def certify(question: Question, pair: Pair, on_progress: Callable[[str, float], 
 
     Raises
     ------
-    NoCertificateError : the jitter that this takes is more than was asked for, or throughputs are not so far apart
-    ConfigError, ControllerError, CcaError : a flow alone cannot be played or recorded
+    NoCertificateError : the required jitter exceeds the bound, or throughputs do not differ enough
+    ConfigError, ControllerError, CcaError : a flow alone cannot be run or recorded
     """
     span = min(LONGEST, MOST_ROWS * PACKET / Rate.from_mbps(pair.slow_mbps + pair.fast_mbps))
     slow, fast = (
@@ -95,7 +95,7 @@ def _recorded(
 
 
 def summary(certificate: Certificate, path: Path) -> Certified:
-    """Return what to print of a certificate."""
+    """Return the text to print for a certificate."""
     header = certificate.header
     fast = int((certificate.flow == 1).sum())
     link = Rate.from_bytes_per_s(header.link_bytes_per_s)

@@ -1,4 +1,4 @@
-"""Checks a certificate of starvation, with nothing of what made it but the file's format.
+"""Checks a certificate of starvation, using only the file's format, none of the code that made it.
 
 Integers only: times are multiplied by the link's rate, so that the end of a transmission, a fraction of a nanosecond,
 is exact.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROUNDING_NS = 2
-"""Recorded times are whole nanoseconds: so much may a transmission seem to end early or late."""
+"""Recorded times are whole nanoseconds: a transmission may seem to end early or late by this much."""
 
 Packet = tuple[int, int, int]
 """(sent, arrived, held), ns."""
@@ -31,9 +31,9 @@ class Finding:
 
     Attributes
     ----------
-    name : str, what must be true
+    name : str, the condition
     is_true : bool
-    text : str, the numbers; where it is not true, the first packet that shows it
+    text : str, the numbers; if it does not hold, the first packet that shows it
     """
 
     name: str
@@ -42,10 +42,10 @@ class Finding:
 
 
 def check(certificate: Certificate) -> list[Finding]:
-    """Return whether the file shows what it claims.
+    """Return whether the file proves its claim.
 
-    That the CCA sends as recorded where it sees the recorded delays is not in the file's power to show: its scenarios
-    do, and `fairweir.starvation.replay` plays them.
+    The file cannot prove that the CCA sends as recorded when it observes the recorded delays: its scenarios do, and
+    `fairweir.starvation.replay` runs them.
 
     References
     ----------
@@ -78,11 +78,11 @@ def _in_order(name: str, packets: list[Packet], span_ns: int) -> Finding:
 
 
 def _on_its_link(name: str, packets: list[Packet], alone: Alone, certificate: Certificate) -> Finding:
-    """The delays are those of an ideal link of the flow's own, from the first packet's on."""
+    """The delays are those of an ideal private link, from the first packet on."""
     header, rate = certificate.header, alone.link_bytes_per_s
     what = f"{name} flow: delays of a link of {Rate.from_bytes_per_s(rate).mbps:g} Mbit/s of its own"
     transmission = header.packet_bytes * NS_PER_S
-    # What the flow had queued before is known by when its first packet left.
+    # The flow's earlier queue follows from the departure of its first packet.
     free = (packets[0][1] - header.one_way_ns) * rate - transmission
     early = packets[0][0] * rate - free
     if early > ROUNDING_NS * rate:
@@ -96,7 +96,7 @@ def _on_its_link(name: str, packets: list[Packet], alone: Alone, certificate: Ce
 
 
 def _on_the_shared_link(certificate: Certificate, flows: list[list[Packet]]) -> Iterator[Finding]:
-    """What one link leaves of both flows' delays is jitter from 0 to D, and is what the file says."""
+    """The difference between both flows' delays and those of one link is jitter from 0 to D, as stated in the file."""
     header, rate = certificate.header, certificate.header.link_bytes_per_s
     transmission = header.packet_bytes * NS_PER_S
     free = header.backlog_bytes * NS_PER_S
@@ -120,7 +120,7 @@ def _merged(flows: list[list[Packet]]) -> Iterator[Packet]:
 
 
 def _ratio(certificate: Certificate, slow: list[Packet], fast: list[Packet]) -> Finding:
-    """Throughputs over the span are as far apart as claimed."""
+    """The ratio of throughputs over the span is at least the claimed one."""
     header = certificate.header
     sent = [Bytes(len(packets) * header.packet_bytes) for packets in (slow, fast)]
     mbps = [(data / Duration.from_ns(header.span_ns)).mbps for data in sent]

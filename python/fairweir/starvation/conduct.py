@@ -22,19 +22,21 @@ from fairweir.units import Duration, Rate
 from fairweir.worlds import Archive, Outcome, Task, play_all
 
 PATIENCE = 4.0
-"""Links on which the RTT has not settled get a run so many times as long."""
+"""Links on which the RTT has not settled get a run this many times as long."""
 SLACK = 1.5
-"""D by what the converged flows need: a flow that starts too fast must see more delay than when it has converged, or it
-never learns that its virtual queue is longer."""
+"""D divided by the requirement of converged flows: a flow that starts too fast must observe more delay than after
+convergence, or it never learns that its virtual queue is longer.
+"""
 HEADROOMS = (1.0, 1.1, 1.25, 1.5, 2.0)
-"""Rates of the shared link by the sum of both flows' own, in the order tried. The proof's case 2 wants a link "large
-enough" for its queue never to outgrow a flow's own: at the sum of both, one flow's burst is in the other's way."""
+"""Rates of the shared link divided by the sum of both flows' own, in the order tried. The proof's case 2 requires a
+link "large enough" that its queue never exceeds a flow's own: at the sum of both, one flow's burst delays the other.
+"""
 UNDERUSED = 10.0
-"""How many times as fast as the fastest scanned link theorem 2's is."""
+"""Ratio of theorem 2's link rate to the fastest scanned link."""
 HUNT_PACKETS = 60_000_000
 
 Progress = Callable[[str, float], object]
-"""(what is being done, part of it done)."""
+"""Called with (description, completed fraction)."""
 
 
 def starve(
@@ -44,17 +46,17 @@ def starve(
     workers: int | None = None,
     on_progress: Progress | None = None,
 ) -> Starvation:
-    """Construct a network in which the CCA starves a flow of its own kind, and play it.
+    """Construct a network in which the CCA starves a flow of its own kind, and run it.
 
     Parameters
     ----------
     archive : gets finished runs, which are then not repeated
-    workers : processes; default one a core
+    workers : processes; default one per core
 
     Raises
     ------
     ConfigError, CcaError : the CCA does not exist, or its parameters are wrong
-    KeyboardInterrupt : Ctrl-C; what had ended is in the archive
+    KeyboardInterrupt : Ctrl-C; finished runs are in the archive
 
     References
     ----------
@@ -107,7 +109,7 @@ def starve(
 
 
 class Player:
-    """Plays scenarios, and keeps what has ended."""
+    """Runs scenarios, and stores finished ones."""
 
     def __init__(
         self, archive: Archive | None = None, workers: int | None = None, on_progress: Progress | None = None
@@ -117,7 +119,7 @@ class Player:
         self._on_progress = on_progress or (lambda what, part: None)
 
     def play(self, what: str, documents: Sequence[links.Document]) -> list[Outcome]:
-        """Play scenarios; `what` they are is for the progress."""
+        """Run scenarios; `what` describes them for the progress."""
         tasks = [Task(Scenario.from_dict(document, source="starve")) for document in documents]
         outcomes = play_all(
             tasks,
@@ -129,11 +131,12 @@ class Player:
 
 
 def scan(question: Question, player: Player) -> list[Point]:
-    """Play one flow on ideal links; those where the RTT does not settle once more, for longer."""
+    """Run one flow on ideal links; those where the RTT does not settle once more, for longer."""
     rates = scanned_rates(question.lowest, question.highest, question.ratio)
     points = _points(question, rates, links.SCAN, player)
     again = [Rate.from_mbps(p.rate_mbps) for p in points if not p.settles and not p.fault]
-    # A queue that fills on the slowest link never settles: waiting for it at higher rates costs, and shows nothing new.
+    # A queue that fills on the slowest link never settles: longer runs at higher rates are expensive and show nothing
+    # new.
     if not again or not points[0].settles:
         return points
     longer = {p.rate_mbps: p for p in _points(question, again, links.SCAN * PATIENCE, player)}
@@ -179,7 +182,7 @@ def _refusal(point: Point) -> str:
 def _hunt(
     question: Question, buffers: tuple[str, ...], workers: int | None, on_progress: Progress | None
 ) -> HuntResult:
-    """Search for starving jitter where the construction has none."""
+    """Search for starving jitter if the construction does not apply."""
     space = Space(rtprop=question.rtprop, buffers=buffers)
     # Equal steps on a logarithmic scale, the last at the bound itself.
     grid = tuple((question.d / 4**i).rounded(links.US) for i in (2, 1, 0))
@@ -194,7 +197,7 @@ def _hunt(
 
 
 def _by_hunt(hunted: HuntResult, word: Word, why: str) -> dict[str, Any]:
-    """The answer of a construction that shows nothing, unless the hunt shows starvation: then that."""
+    """The construction's result if inconclusive, unless the hunt shows starvation: then that."""
     if hunted.outcome != "starvation" or hunted.scenario is None:
         return {"word": word, "why": why, "scenarios": {}}
     name = f"{hunted.scenario['name']}-hunted"
@@ -202,7 +205,7 @@ def _by_hunt(hunted: HuntResult, word: Word, why: str) -> dict[str, Any]:
 
 
 def _confirm(question: Question, pair: Pair, d: Duration, player: Player) -> Confirmation | None:
-    """Play the shared link with every seed; none, if a run does not end well."""
+    """Run the shared link with every seed; None if a run fails."""
     best, best_ratio = Rate.from_mbps(0), 0.0
     for headroom in HEADROOMS:
         link = headroom * Rate.from_mbps(pair.slow_mbps + pair.fast_mbps)
@@ -238,7 +241,7 @@ def _shared(question: Question, pair: Pair, link: Rate, d: Duration, seed: int) 
 
 
 def _ratio(summary: dict[str, Any]) -> float:
-    """Throughput of the flow shown the fast link by the other's."""
+    """Throughput of the flow with the fast virtual link divided by the other's."""
     slow, fast = (flow["throughput_mbps"] for flow in summary["flows"][:2])
     return min(fast / slow, RATIO_CEILING) if slow > 0.0 else RATIO_CEILING
 
@@ -261,7 +264,7 @@ def _account(question: Question, pair: Pair, confirmation: Confirmation | None) 
 def _underuse(
     question: Question, points: Sequence[Point], player: Player
 ) -> tuple[Underuse | None, links.Document | None]:
-    """Play theorem 2: the slowest link that jitter within the bound can show, on one that is very much faster."""
+    """Run theorem 2: the slowest link that jitter within the bound can imitate, on one that is much faster."""
     shown = next((p for p in points if hold(p) <= question.d), None)
     if shown is None:
         return None, None

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 RTPROP: Final = Duration.from_ms(40)
 #: A rate that is exponential in delay: a tenth of the rate costs ln(10) s0, and the queue never empties.
 EXPONENTIAL: Final[dict[str, Any]] = {"name": "contract", "function": "exponential", "s0": "1ms", "c0": "1Tbps"}
-#: Pacing far above the link's rate, as jitter makes BBR believe, leaves the decision to cwnd. The smallest RTT is
-#: remembered: the paper lets the proof's CCA know it.
+#: Pacing far above the link's rate, as jitter makes BBR believe, makes cwnd decisive. The minimum RTT does not expire:
+#: in the paper the proof's CCA knows it.
 CWND_LIMITED: Final[dict[str, Any]] = {
     "name": "bbr",
     "cruise_gain": 1.5,
@@ -53,7 +53,7 @@ SHOWN: Final = Rate.from_mbps(9)
 
 
 def figure_3(archive: Archive) -> Computation:
-    """How CCAs map delay to rate: the range of the RTT of one flow alone, by the link's rate."""
+    """How CCAs map delay to rate: the range of the RTT of one flow alone, by link rate."""
     player = Player(archive)
     curves = [(name, scan(_question(cca, LOWEST), player)) for name, cca in CURVES]
     points = {name: next(p for p in scanned if p.rate_mbps == 30.0) for name, scanned in curves}
@@ -85,7 +85,7 @@ def figure_3(archive: Archive) -> Computation:
 
 
 def theorem_1(archive: Archive) -> Computation:
-    """Starvation constructed: played over seeds, and certified from the records of each flow alone."""
+    """Starvation constructed: run over seeds, and certified from the records of each flow alone."""
     numbers = []
     for cca, case in (("vegas", 2), ("copa", 2), ("bbr", 2), (EXPONENTIAL, 1)):
         question = _question(cca, SHOWN)

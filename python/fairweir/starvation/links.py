@@ -1,9 +1,9 @@
-"""The construction's three scenarios: an ideal link, a shared one, and one that a single flow leaves idle.
+"""The construction's three scenarios: an ideal link, a shared one, and one that a single flow underuses.
 
-A virtual link is jitter that holds each packet for as long as a link of the flow's own would: where it needs no more
-than D, and never less than nothing, the flow sees that link and no other, whatever the CCA does
-(docs/derivations.md). So no state has to be cloned: flows converge on their virtual links before the warm-up ends, and
-only then does D bind, as the theorem's flows begin in the states to which they have converged.
+A virtual link is jitter that holds each packet for as long as a private link would: if it needs between 0 and D, the
+flow observes exactly that link, whatever the CCA does (docs/derivations.md). So no state has to be cloned: flows
+converge on their virtual links before the warm-up ends, and D applies only afterwards, as the theorem's flows begin in
+their converged states.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from fairweir.units import Bytes, Duration, Rate
 Document = dict[str, Any]
 
 SCAN = Duration.from_s(100)
-"""At 40 ms and 1 Gbps the CCAs that converge at all do so in a third of it."""
+"""At 40 ms and 1 Gbps all CCAs that converge do so within a third of it."""
 SHARED = Duration.from_s(60)
 WARM_UP_RATES = 10.0
-"""How many times as fast the shared link is during the warm-up, so that no queue of it is left at its end: the flows
-would fill the link, and it would stand for ever."""
+"""Rate factor of the shared link during the warm-up, so that it has no queue at the end of it: the flows would fill
+the link, and a queue would stand for ever.
+"""
 US = Duration.from_us(1)
 LEAST_INITIAL_PKTS = 10
 BACKLOG_RTPROP = Duration.from_us(20)
@@ -35,7 +36,7 @@ def flow_of(cca: Cca, rtprop: Duration, start: Duration | None = None, **keys: A
 
 
 def _virtual(rate: Rate, d: Duration, rtprop: Duration) -> Document:
-    # What is on its way when the link is first shared has not met its queue.
+    # Packets in transit when the link is first shared have not met its queue.
     after = SHARED / 2 + rtprop
     return {"kind": "virtual-link", "rate": str(rate), "bound": str(d.rounded(US)), "after": str(after)}
 
@@ -73,16 +74,16 @@ def shared(
     seed: int,
     standing: Duration | None = None,
 ) -> Document:
-    """Theorem 1: both flows on one link, each shown its own by jitter of at most `d`.
+    """Theorem 1: both flows on one link, each with its own virtual link by jitter of at most `d`.
 
-    The link is shared from the end of the warm-up on, as the theorem's is from the times of convergence on; until then
+    The link is shared from the end of the warm-up on, corresponding to the theorem's times of convergence; until then
     it is so fast that there is no queue.
 
     Parameters
     ----------
     link : rate of the link; the sum of both, or more where bursts of one flow must not delay the other (the proof:
         "large enough")
-    standing : the queue that stands before both from the first (case 1), as a delay; a third flow leaves it
+    standing : the initial queue of case 1, as a delay; a third flow causes it
     """
     starts = start_times(seed, 2, EARLY_SPREAD)
     flows = [
@@ -108,7 +109,7 @@ def shared(
 
 
 def _backlog(size: Bytes) -> Document:
-    """A flow that comes once, when the link is first shared; so near that pacing does not spread it."""
+    """A flow that sends one burst when the link is first shared."""
     text = str(size)
     return {**flow("reno", BACKLOG_RTPROP, SHARED / 2), "id": "backlog", "bytes": text, "initial_cwnd": text}
 

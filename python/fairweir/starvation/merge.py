@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HEADROOMS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 """Rates of the shared link by the sum of both flows' own, in the order tried (the proof's case 2: "large enough")."""
 LOWERINGS = 50
-"""Attempts at the longest queue that leaves no packet late: one suffices where the queue never empties."""
+"""Attempts to find the maximum queue that makes no packet late: one suffices if the queue never empties."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Merge:
     ----------
     link_bytes_per_s : int, the shared link's rate
     backlog_bytes : int, its queue at time 0
-    slow_holds_ns, fast_holds_ns : arrays, n packets each: what the link leaves of each delay to jitter
+    slow_holds_ns, fast_holds_ns : arrays, n packets each: part of each delay not caused by the link, to be added by
+      jitter
     """
 
     link_bytes_per_s: int
@@ -39,7 +40,7 @@ class Merge:
 
     @property
     def least_ns(self) -> float:
-        """Negative if a packet comes through the shared link later than it did through its own."""
+        """Negative if a packet passes the shared link later than its own."""
         return float(min(self.slow_holds_ns.min(), self.fast_holds_ns.min()))
 
     @property
@@ -61,7 +62,8 @@ def merge(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int, backlog_byt
     order = np.argsort(sent, kind="stable")
     transmission_ns = slow.packet_bytes * NS_PER_S / link_bytes_per_s
     turn = np.arange(len(sent)) * transmission_ns
-    # A packet's transmission begins when it has come and all before it are through; each of those adds one turn.
+    # A packet's transmission begins when it has arrived and all earlier ones are transmitted; each of those adds one
+    # turn.
     begins = np.maximum(np.maximum.accumulate(sent[order] - turn), backlog_bytes * NS_PER_S / link_bytes_per_s) + turn
     through = np.empty(len(sent))
     through[order] = begins + transmission_ns
@@ -71,9 +73,9 @@ def merge(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int, backlog_byt
 
 
 def merges(slow: Trajectory, fast: Trajectory) -> Iterator[Merge]:
-    """Yield the links worth trying on which no packet is late, the one with least to spare first.
+    """Yield the candidate links on which no packet is late, the one with the smallest margin first.
 
-    A link of both rates with an empty queue; the same with the longest queue that leaves no packet late (case 1 of the
+    A link of both rates with an empty queue; the same with the maximum queue that makes no packet late (case 1 of the
     proof); faster ones (case 2).
     """
     both = slow.link_bytes_per_s + fast.link_bytes_per_s
@@ -90,7 +92,7 @@ def merges(slow: Trajectory, fast: Trajectory) -> Iterator[Merge]:
 
 
 def _standing(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int) -> Merge:
-    """The link with the longest initial queue, in whole packets, that leaves no packet late."""
+    """The link with the maximum initial queue, in whole packets, that makes no packet late."""
     longest_ns = max(int((t.arrived_ns - t.sent_ns).max()) - t.one_way_ns for t in (slow, fast))
     queued = longest_ns * link_bytes_per_s // (slow.packet_bytes * 10**9)
     for _ in range(LOWERINGS):
@@ -103,5 +105,5 @@ def _standing(slow: Trajectory, fast: Trajectory, link_bytes_per_s: int) -> Merg
 
 
 def closest(slow: Trajectory, fast: Trajectory) -> Merge | None:
-    """Return the link that needs the least jitter; none if on every one tried a packet would have to be early."""
+    """Return the link that needs the minimum jitter; None if on every one tried a packet would have to be early."""
     return min(merges(slow, fast), key=lambda found: found.d_ns, default=None)

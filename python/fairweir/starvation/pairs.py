@@ -1,4 +1,4 @@
-"""The pigeonhole argument of theorem 1 on measured points: which two rates look alike."""
+"""The pigeonhole argument of theorem 1 on measured points: finds two rates that look alike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairweir.starvation.result import Pair, Point
 from fairweir.units import Duration, Rate
 
 LEAST_EFFICIENCY = 0.9
-"""Rates are spaced as if CCAs had at least this f; one that has less gets a pair further apart."""
+"""Rates are spaced as if CCAs had at least this f; a CCA with less gets a pair further apart."""
 
 
 def scanned_rates(lowest: Rate, highest: Rate, ratio: float) -> list[Rate]:
@@ -40,12 +40,12 @@ def pairs(points: Sequence[Point], ratio: float) -> list[Pair]:
 
 
 def _pair(slow: Point, fast: Point) -> Pair:
-    """How two ideal links become one.
+    """How two ideal links are merged into one.
 
     Case 2 of the proof, the shared queue is empty: eta_i = dbar_i - Rm lies in [0, D] for D = d_max - Rm of either
-    link. Case 1, where neither flow ever sees an empty queue: the shared queue d* moves with the weighted mean of both
-    (equation 5), so that within delta_w, the weighted mean of the ranges, of where it starts. It starts so low that it
-    never exceeds d_min of either link, and D has to reach from its lowest to the largest d_max.
+    link. Case 1, where neither flow ever observes an empty queue: the shared queue d* moves with the weighted mean of
+    both (equation 5), so it stays within delta_w, the weighted mean of the ranges, of its start. It starts so low that
+    it never exceeds d_min of either link, and D must cover the range from its minimum to the larger d_max.
 
     References
     ----------

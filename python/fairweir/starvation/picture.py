@@ -19,7 +19,7 @@ def rate_delay(curves: Sequence[tuple[str, Sequence[Point]]]) -> Figure:
 
     Parameters
     ----------
-    curves : names and points; points whose RTT did not settle are left out
+    curves : names and points; points whose RTT did not settle are omitted
     """
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""What the construction is asked."""
+"""Parameters of the construction."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fairweir.units import Duration, Rate
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked.
+    """The requested construction.
 
     Attributes
     ----------
     cca : name or table, as scenarios have it
     ratio : float, throughput ratio s to be shown
-    jitter : maximum jitter D allowed; None: one rtprop, as the network models have it
+    jitter : maximum jitter D; None: one rtprop, as in the network models
     lowest, highest : rates scanned
     rtprop : of both flows
     seeds : of the confirming runs

@@ -1,7 +1,7 @@
-"""What the arithmetic of a certificate cannot show: that the CCA does send so.
+"""Replay of a certificate's flows: shows that the CCA does send as recorded.
 
-Each flow is played alone again. A CCA whose sends are a function of what it has seen, dice included (the scenario's
-seed), sends the same packets at the same nanoseconds.
+Each flow is run alone again. A CCA whose sends are a function of its observations and random numbers (the scenario's
+seed) sends the same packets at the same nanoseconds.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def replay(certificate: Certificate, on_progress: Callable[[str, float], object]) -> list[Finding]:
-    """Play both flows of a certificate alone and compare.
+    """Run both flows of a certificate alone and compare.
 
     Raises
     ------
-    ConfigError, ControllerError, CcaError : a scenario of the file cannot be played here
+    ConfigError, ControllerError, CcaError : a scenario of the file cannot be run here
     """
     alone = (("slow", certificate.header.slow), ("fast", certificate.header.fast))
     return [

@@ -1,4 +1,4 @@
-"""What the construction comes back with."""
+"""Result of the construction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTLED_SHARE = 0.05
 """Extremes of the last quarter and of the last half of a run that differ by less of the range are the same
 (docs/derivations.md)."""
 SETTLED_RTPROPS = 0.01
-"""The same in rtprops: the extremes of a CCA that draws dice keep creeping by a sample's noise."""
+"""The same in rtprops: the extremes of a randomised CCA keep growing by sampling noise."""
 
 
 class _Model(BaseModel):
@@ -41,7 +41,7 @@ class Point(_Model):
     late_dmin_ms: float = 0.0
     late_dmax_ms: float = 0.0
     fault: str = ""
-    """Why there are no numbers, if the run did not end well."""
+    """Why there are no numbers, if the run failed."""
 
     @property
     def delta_ms(self) -> float:
@@ -55,13 +55,13 @@ class Point(_Model):
 
     @property
     def settles(self) -> bool:
-        """Does the RTT stay in one range (definition 1), as far as the run can tell?"""
+        """Whether the RTT stays in one range (definition 1), as far as the run shows."""
         creep = max(abs(self.late_dmax_ms - self.dmax_ms), abs(self.late_dmin_ms - self.dmin_ms))
         return not self.fault and creep <= max(SETTLED_SHARE * self.delta_ms, SETTLED_RTPROPS * self.rtprop_ms)
 
 
 class Pair(_Model):
-    """Two rates whose ideal links look alike to within `d_ms`, and whose throughputs are far apart."""
+    """Two rates whose ideal links look alike to within `d_ms`, and whose throughputs differ widely."""
 
     slow_mbps: float
     fast_mbps: float
@@ -69,9 +69,9 @@ class Pair(_Model):
     """Of a flow alone on the slow link."""
     fast_throughput_mbps: float
     case: Literal[1, 2]
-    """Of the proof: 1 if the shared queue stands, 2 if it is empty."""
+    """Case of the proof: 1 if the shared queue stands, 2 if it is empty."""
     standing_ms: float
-    """What it holds at first, as a delay."""
+    """Its initial queue, as a delay."""
     d_ms: float
     """Jitter that shows either flow its own link."""
 
@@ -82,7 +82,7 @@ class Pair(_Model):
 
 
 class Confirmation(_Model):
-    """Both flows on one link, each behind jitter of at most `d_ms` that shows it a link of its own; a value a seed."""
+    """Both flows on one link, each behind jitter of at most `d_ms` that imitates its own link; one value per seed."""
 
     d_ms: float
     link_mbps: float
@@ -92,19 +92,19 @@ class Confirmation(_Model):
     slow_mbps: float
     fast_mbps: float
     violations: list[int]
-    """Packets after the warm-up whose jitter would have had to lie outside [0, d_ms] for the show to be perfect."""
+    """Packets after the warm-up whose jitter would have had to be outside [0, d_ms] for a perfect imitation."""
     starved: int
-    """Seeds whose ratio is at least the one asked for."""
+    """Number of seeds whose ratio is at least the requested one."""
 
 
 class Certified(_Model):
-    """The certificate's file, and what it claims."""
+    """The certificate's file, and its claim."""
 
     file: str
     packets: int
     span_s: float
     d_ms: float
-    """The least jitter bound with which both recorded trajectories fit on one link."""
+    """The minimum jitter bound with which both recorded trajectories fit one link."""
     link_mbps: float
     backlog_ms: float
     """The shared link's queue at first, as a delay."""
@@ -112,7 +112,9 @@ class Certified(_Model):
 
 
 class Underuse(_Model):
-    """Theorem 2: one flow on a link of `link_mbps`, shown a link of `shown_mbps` by jitter of at most `d_ms`."""
+    """Theorem 2: one flow on a link of `link_mbps` that looks like one of `shown_mbps` through jitter of at most
+    `d_ms`.
+    """
 
     d_ms: float
     shown_mbps: float
@@ -122,7 +124,7 @@ class Underuse(_Model):
 
 
 class Starvation(_Model):
-    """The answer for one CCA; ``model_dump(mode="json")`` is what ``--json`` prints."""
+    """The result for one CCA; ``model_dump(mode="json")`` is the output of ``--json``."""
 
     cca: str
     word: Word
@@ -140,7 +142,7 @@ class Starvation(_Model):
     """Why there is none, if one was tried."""
     underuse: Underuse | None = None
     hunt: HuntResult | None = None
-    """The search for starving jitter, where the construction has none to offer."""
+    """The search for starving jitter, if the construction does not apply."""
     scenarios: dict[str, dict[str, Any]] = {}
     """File stem -> scenario that shows it."""
 
@@ -157,7 +159,7 @@ class Starvation(_Model):
         }[self.word]
 
     def save(self, directory: Path) -> list[Path]:
-        """Write the scenarios, each whole or not at all, and give their paths."""
+        """Write the scenarios, each completely or not at all, and return their paths."""
         from fairweir.scenario import Scenario
 
         directory.mkdir(parents=True, exist_ok=True)

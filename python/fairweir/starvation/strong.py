@@ -1,17 +1,17 @@
 """Theorem 3: in the strong model, where the link's rate varies at will, no CCA that bounds delay escapes starvation.
 
-A link whose rate varies can put any queueing delay before every packet, the same for both flows, so long as none
-overtakes another. The adversary records the delay d_1(t) of a flow alone on an ideal link, and plays the CCA against
-d_2 = max(0, d_1 - D), d_3 = max(0, d_2 - D), ... until nothing is left. There the flow sees no queue and grows as far
-as the link allows; so the throughputs of two consecutive traces lie s apart somewhere. Those two are two flows of one
+A link whose rate varies can put any queueing delay before every packet, the same for both flows, as long as none
+overtakes another. The adversary records the delay d_1(t) of a flow alone on an ideal link, and runs the CCA against d_2
+= max(0, d_1 - D), d_3 = max(0, d_2 - D), ... until it is zero. There the flow observes no queue and grows as far as the
+link allows; so somewhere the throughputs of two consecutive traces differ by a factor s. Those two are two flows of one
 link: its queue delays both by d_(k+1), and jitter of d_k - d_(k+1), which is in [0, D], delays one of them.
 
 **Source**: starvation paper, section 6 and appendix B.
 
-**Deviations**: appendix B calls the largest d_1 D, and then steps down by D until nothing is left of it, in ceil(Q/D)
-steps. With D as printed that is one step; here the largest d_1 is Q, and D the bound on jitter. Runs are finite and the
-fast link is too: `ceiling` times the slow one, for "infinity". The delay is read off the record every `STEP`, and
-linear in between; CCAs that look at more than delay see another path.
+**Deviations**: appendix B calls the maximum d_1 D, and then steps down by D to zero, in ceil(Q/D) steps. With D as
+printed that is one step; here the maximum d_1 is Q, and D the bound on jitter. Runs are finite and the fast link is
+too: `ceiling` times the slow one, for "infinity". The delay is sampled from the record every `STEP`, and linear in
+between; CCAs that use more than delay observe another path.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STEP = Duration.from_ms(5)
 
 @dataclass(frozen=True)
 class Trace:
-    """The CCA against one delay.
+    """A run of the CCA against one delay.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Descent:
-    """The traces played, from the ideal link's delay downwards.
+    """The traces run, from the ideal link's delay downwards.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def descend(
     rtprop: Duration = Duration.from_ms(40),
     archive: Archive | None = None,
 ) -> Descent:
-    """Play the proof's traces until two lie far enough apart, or nothing is left of the delay.
+    """Run the proof's traces until two differ enough, or the delay is zero.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def descend(
 
 
 def delays_ms(cca: Cca, rate: Rate, rtprop: Duration) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Play one flow on an ideal link; give times, and the queueing delay at each, with a packet's transmission, ms.
+    """Run one flow on an ideal link; return times, and the queueing delay at each, with a packet's transmission, ms.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def delays_ms(cca: Cca, rate: Rate, rtprop: Duration) -> tuple[npt.NDArray[np.fl
     delay_ms = (played.arrived_ns - played.sent_ns)[arrived] / NS_PER_MS
     times_ms = np.arange(0.0, DURATION.ms, STEP.ms)
     last = np.maximum(np.searchsorted(sent_ms, times_ms, side="right") - 1, 0)
-    # Meanwhile the link works on: so no packet overtakes, and the link's queue can be what delays it.
+    # Meanwhile the link keeps serving: so no packet overtakes, and the link's queue can be the cause of the delay.
     queued_ms = delay_ms[last] - played.one_way_ns / NS_PER_MS - (times_ms - sent_ms[last])
     return times_ms, np.maximum(queued_ms, (PACKET / rate).ms)
 
@@ -142,7 +142,7 @@ def _against(
     link: Rate,
     rtprop: Duration,
 ) -> dict[str, Any]:
-    """One flow on a fast link, every packet delayed as told."""
+    """One flow on a fast link, with the given delay for every packet."""
     points = [
         [str(Duration.from_ms(at)), str(Duration.from_ms(delay))]
         for at, delay in zip(times_ms.tolist(), delay_ms.tolist(), strict=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 TAIL = Duration.from_s(2)
-"""How long a run goes on behind the span, for the span's last packets to arrive."""
+"""Time for which a run continues after the span, for the span's last packets to arrive."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,17 @@ def record(
     span: Duration,
     on_progress: Callable[[float], object] | None = None,
 ) -> Trajectory:
-    """Play one flow alone and cut the span out of the record of its packets.
+    """Run one flow alone and extract the span from the record of its packets.
 
     Parameters
     ----------
     origin, span : where the span begins in the run, and its length
-    document : a scenario of one flow and one link, as TOML has it, that ends well behind the span
-    on_progress : called now and then with the part played
+    document : a scenario of one flow and one link, as a TOML document, that ends well after the span
+    on_progress : called periodically with the completed fraction
 
     Raises
     ------
-    ConfigError : there are more packets than a record has room for
+    ConfigError : there are more packets than a record can hold
     ControllerError, CcaError : the CCA does not do
     """
     import numpy as np
