@@ -1,4 +1,4 @@
-"""scikit-learn's boosted trees with bins that every row counts for alike.
+"""scikit-learn's boosted trees with bins that weight all rows equally.
 
 Weighted bins sort a feature once for each of 254 percentiles (scikit-learn 1.9): minutes, for no better thresholds.
 """

@@ -1,4 +1,4 @@
-"""The challenges of cooperative rate control, as data: who meets whom, and what was published (CMU-CS-24-129 §6).
+"""The challenges of cooperative rate control, as data: competing flows, and the published result (CMU-CS-24-129 §6).
 
 Incumbents share a bottleneck with newcomers that their receiver's policy would not leave as they are. Table 1 gives the
 ranges of links and flows; :func:`draw` picks from them.
@@ -16,7 +16,7 @@ from fairweir.guard.configurations import BUFFERS_BDP, FLOWS, NEWCOMER_AT, RATES
 from fairweir.units import Duration, Rate
 
 SERVICE: Final = '[service]\ngroup = "name"\n'
-"""The policy for the first challenge; where names are not known senders stand for them."""
+"""The policy for the first challenge; where names are unknown, senders are used."""
 
 FAIR_SHARE: Final = '[flow]\nmodel = "fair-share"\n'
 """The policy for the others with a classifier that knows the link's rate and the number of flows."""
@@ -24,7 +24,7 @@ FAIR_SHARE: Final = '[flow]\nmodel = "fair-share"\n'
 DURATION: Final = Duration.from_s(100)
 #: Incumbents start within it, and newcomers within it after their time: simultaneous starts would synchronise them.
 START_SPREAD: Final = Duration.from_ms(500)
-#: Of its fair share, what an application-limited flow has to send; the report says only that it is less.
+#: Rate of an application-limited flow as a fraction of its fair share; the report says only that it is less.
 LIMITED_TO: Final = 0.5
 
 #: Senders as the policies see them: all incumbents are one host, all newcomers another.
@@ -32,15 +32,15 @@ INCUMBENT_HOST: Final = "192.0.2.1"
 NEWCOMER_HOST: Final = "192.0.2.2"
 
 Deployment = Literal["all", "receiver 1", "receiver 2"]
-"""Whose flows are guarded: receiver 1 has half of the incumbents, receiver 2 the others and the newcomers."""
+"""Guarded flows: receiver 1 has half of the incumbents, receiver 2 the others and the newcomers."""
 
 Claim = Literal["gains", "keeps"]
-"""What is claimed of policies: fairness gains; fairness and utilisation stay as they were."""
+"""The claim about policies: fairness gains; or fairness and utilisation are unchanged."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """What the report says of policies, and what we hold ours to.
+    """The report's claim about policies, and our bound.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Published:
 
     @property
     def words(self) -> str:
-        """As tables show it."""
+        """Text in tables."""
         medians = "" if self.jain is None else f"{self.jain[0]:.2f} > {self.jain[1]:.2f}"
         gain = "" if self.gain_percent is None else f"{self.gain_percent:+.1f} %"
         return " ".join(filter(None, (medians, gain))) or self.claim
@@ -64,15 +64,15 @@ class Published:
 
 @dataclass(frozen=True)
 class Challenge:
-    """Who meets whom, and whose shares ought to be equal.
+    """Competing flows whose shares should be equal.
 
     Attributes
     ----------
-    published : by whose flows are guarded; each such deployment is played
+    published : by deployment of guards; each such deployment is run
     several : who brings several flows: 1 to 10 incumbents and one newcomer, or one incumbent and 1 to 10 newcomers
     among : shares are compared between services (senders) or between flows
     policy : TOML; the challenge's own
-    limited : whose applications send less than their fair share
+    limited : flows whose applications send less than their fair share
     least_flows : of those who bring several
     """
 
@@ -138,7 +138,7 @@ CHALLENGES: Final = {
     )
 }
 
-#: What is played unless told otherwise.
+#: Challenges run by default.
 USUAL: Final = ("services", "reno-cubic", "vegas-cubic", "cubic-bbr")
 
 
@@ -214,7 +214,7 @@ class Case:
 def draw(
     challenge: str, count: int, seed: int, *, duration: Duration = DURATION, avoid: Collection[Network] = ()
 ) -> Iterator[Case]:
-    """Pick `count` configurations of `challenge` from table 1, uniformly; more of them begin with the same ones.
+    """Draw `count` configurations of `challenge` from table 1, uniformly; larger counts extend smaller ones.
 
     Parameters
     ----------

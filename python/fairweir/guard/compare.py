@@ -1,6 +1,6 @@
-"""A scenario on the kernel's TCP without and with a guard at the receivers: who gets what.
+"""Compare a scenario on the kernel's TCP without and with a guard at the receivers.
 
-Flows belong to the service that their id names: ``files-3`` to ``files``. The guard is told these names, so that a
+Flows belong to the service that their id names: ``files-3`` to ``files``. The guard receives these names, so that a
 policy can group by them (``group = "name"``).
 """
 
@@ -25,7 +25,7 @@ from fairweir.world_kernel import Guarding, Options, sender_address
 
 @dataclass(frozen=True)
 class Comparison:
-    """One scenario, played twice.
+    """One scenario, run twice.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Comparison:
     guarded: Run
 
     def table(self) -> dict[str, Any]:
-        """Return what ``fairweir guard compare --json`` prints.
+        """Return the output of ``fairweir guard compare --json``.
 
         Returns
         -------
@@ -73,7 +73,7 @@ def compare(
     log: Path | None = None,
     on_progress: Callable[[float], object] | None = None,
 ) -> Comparison:
-    """Play `scenario` on the kernel without and with a guard.
+    """Run `scenario` on the kernel without and with a guard.
 
     Parameters
     ----------

@@ -17,9 +17,9 @@ RTTS_MS = tuple(range(20, 201, 4))
 FLOWS = tuple(range(1, 11))
 """Table 1."""
 
-#: The newcomer starts after this part of a run, and only what comes after the other part is learnt from.
+#: The newcomer starts after the first fraction of a run, and examples are taken after the second.
 NEWCOMER_AT, LEARN_FROM = 0.2, 0.8
-#: What "high fair rate" means (the report gives no number): the link's rate over the flows, Mbit/s.
+#: Lower bound of a "high fair rate" (the report gives no number): the link's rate divided by the flows, Mbit/s.
 HIGH_FAIR_RATE_MBPS = 10.0
 #: Incumbents start within it, s: simultaneous starts would synchronise them.
 _SPREAD = Duration.from_ms(500)
@@ -28,7 +28,7 @@ _MS = Duration.from_ms(1)
 
 @dataclass(frozen=True)
 class Network:
-    """A dumbbell with so many incumbents and one newcomer."""
+    """A dumbbell with that many incumbents and one newcomer."""
 
     rate_mbps: int
     rtt_ms: int
@@ -37,7 +37,7 @@ class Network:
 
     @property
     def fair_rate_mbps(self) -> float:
-        """The link's rate over all flows."""
+        """The link's rate divided by the number of flows."""
         return self.rate_mbps / (self.incumbents + 1)
 
     def scenario(self, incumbent: str, newcomer: str, duration: Duration, seed: int) -> Scenario:
@@ -51,7 +51,7 @@ class Network:
             buffer=f"{self.buffer_bdp}bdp",
             duration=str(duration.rounded(_MS)),
             seed=seed,
-            # as Linux acknowledges
+            # as in Linux
             delayed_ack=2,
             flows=[{"start": start} for start in [*starts, str((NEWCOMER_AT * duration).rounded(_MS))]],
         )
@@ -63,7 +63,7 @@ def networks(seed: str, n: int, *, least_fair_rate_mbps: float = 0.0) -> list[Ne
     Parameters
     ----------
     seed : str; of the draw
-    n : int; all there are if there are fewer
+    n : int; all if there are fewer
     least_fair_rate_mbps : float, Mbit/s; of each
     """
     every = [Network(*values) for values in product(RATES_MBPS, RTTS_MS, BUFFERS_BDP, FLOWS)]
@@ -73,7 +73,7 @@ def networks(seed: str, n: int, *, least_fair_rate_mbps: float = 0.0) -> list[Ne
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a mix: who meets whom, in how many of the published runs.
+    """A part of a mix: competing flows, and the number of published runs.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Part:
 
     @property
     def name(self) -> str:
-        """As tables show it."""
+        """Name in tables."""
         return f"{self.incumbent} vs {self.newcomer}, {self.kind}"
 
 
@@ -115,7 +115,7 @@ MIXES = {
 
 @dataclass(frozen=True)
 class Lesson:
-    """A run to learn from, or to be examined on."""
+    """A run for training or examination."""
 
     part: Part
     network: Network
@@ -124,7 +124,7 @@ class Lesson:
 
     @property
     def scenario(self) -> Scenario:
-        """What is played."""
+        """The scenario to run."""
         return self.network.scenario(self.part.incumbent, self.part.newcomer, self.duration, self.seed)
 
 
@@ -139,11 +139,11 @@ def curriculum(parts: tuple[Part, ...], runs: int, duration: Duration, seed: int
 
 
 def learnt(origin: Mapping[str, Any]) -> frozenset[Network]:
-    """Return the networks of the runs that a forest has learnt from, drawn again from what its file says of them.
+    """Return the networks of the runs on which a forest was trained, drawn again from the record in its file.
 
     Raises
     ------
-    KeyError, TypeError : the file does not say it
+    KeyError, TypeError : the file has no such record
     """
     duration = Duration.from_s(origin["duration_s"])
     lessons = curriculum(MIXES[origin["mix"]], origin["runs"], duration, origin["seed"])

@@ -1,4 +1,4 @@
-"""The door to ``fairweir-guard``, the program that watches a network device and sets windows there; it needs root."""
+"""Interface to ``fairweir-guard``, the program that sets windows at a network device; it needs root."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairweir.errors import KernelError
 from fairweir.world_kernel import find_program
 
 DAEMON = "fairweir-guard"
-#: Names another daemon than the one beside the interpreter.
+#: Environment variable with the path of the daemon, if it is not in the interpreter's directory.
 DAEMON_VARIABLE = "FAIRWEIR_GUARD"
 #: Seconds that a question may take.
 _PATIENCE_S = 10.0
@@ -21,7 +21,7 @@ def find_daemon() -> Path:
 
     Raises
     ------
-    KernelError : there is none
+    KernelError : not found
     """
     return find_program(DAEMON, DAEMON_VARIABLE, "the receiver's daemon")
 

@@ -1,4 +1,4 @@
-"""What a receiver's policies do over many configurations, simulated or on real TCP: who gets what, with and without."""
+"""Effects of a receiver's policies over many configurations, simulated or on real TCP: throughputs with and without."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from fairweir.worlds import LATE_RETRIES
 
 TIMEOUT_S: Final = 600.0
 WINDOWS: Final = "autotuned"
-"""What the kernel's receivers advertise by themselves, as the simulated ones do.
+"""Default windows of the kernel's receivers, the same as the simulated ones'.
 
-A guard can take little back of windows that bind nobody: what was promised stays promised.
+A guard can hardly reduce unlimited windows: advertised windows cannot be withdrawn.
 """
 _HINT: Final = "policies/ has examples; docs/guard.md lists all keys"
 
 
 @dataclass(frozen=True)
 class Play:
-    """A configuration, what it is played with, and where."""
+    """A configuration, its treatment, and its world."""
 
     case: Case
     treatment: Treatment = field(default_factory=Treatment)
@@ -43,12 +43,12 @@ class Play:
 
     @cached_property
     def scenario(self) -> Scenario:
-        """What is played."""
+        """The scenario to run."""
         return Scenario.from_dict(self.case.scenario())
 
     @cached_property
     def key(self) -> str:
-        """A name for what is played; a run on another kernel is another one."""
+        """An identifier of the run's input; a run on another kernel has another one."""
         policy = self.treatment.policy
         held = [] if policy is None else [policy.digest, self.treatment.deployment]
         where = [platform.release(), WINDOWS] if self.world == "kernel" else []
@@ -58,15 +58,15 @@ class Play:
 
 @dataclass(frozen=True)
 class Shares:
-    """What became of one run after the newcomers came.
+    """Throughputs of one run after the newcomers came.
 
     Attributes
     ----------
-    jain : float, between services or flows as the challenge says
+    jain : float, between services or flows, depending on the challenge
     utilization : float, 0 to 1, of the bottleneck
     throughputs_mbps : list, a flow each, incumbents first
     mean_rtt_ms : float
-    guard : dict; of the kernel world's guard what it was told, what it lost, what it made smaller, its ``cpu_s``
+    guard : dict; counters of the kernel world's guard: packets reported, lost, windows reduced, ``cpu_s``
     """
 
     jain: float
@@ -81,7 +81,7 @@ class NotJudgedError(FairweirError):
 
 
 def play(one: Play) -> Shares:
-    """Play a configuration in the simulator."""
+    """Run a configuration in the simulator."""
     config = one.scenario.resolve()
     text, policy = json.dumps(config), one.treatment.policy
     if policy is None:
@@ -96,7 +96,7 @@ def play(one: Play) -> Shares:
 
 
 def play_on_kernel(one: Play, on_progress: Callable[[float], object] | None = None) -> Shares:
-    """Play a configuration on the kernel's TCP; a run that was late gets further chances.
+    """Run a configuration on the kernel's TCP; a late run is repeated.
 
     Raises
     ------
@@ -143,12 +143,12 @@ def _shares(case: Case, summary: dict[str, Any]) -> Shares:
 
 @dataclass(frozen=True)
 class Kept:
-    """Finished plays in a directory, a file each; without a directory nothing is kept."""
+    """Finished runs in a directory, one file each; without a directory nothing is stored."""
 
     directory: Path | None
 
     def get(self, one: Play) -> Shares | None:
-        """Return what is kept of a play."""
+        """Return the stored result of a run."""
         if self.directory is None:
             return None
         try:
@@ -157,7 +157,7 @@ class Kept:
             return None
 
     def put(self, one: Play, shares: Shares) -> None:
-        """Keep a result; a file is whole or not there."""
+        """Store a result; a file is written completely or not at all."""
         if self.directory is None:
             return
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -171,12 +171,12 @@ class Kept:
 
 @dataclass(frozen=True)
 class Results:
-    """What became of plays.
+    """Results of runs.
 
     Attributes
     ----------
-    shares : of those that ended and may be judged
-    late : those that may not, the emulator having been late
+    shares : of those that ended and can be judged
+    late : those that cannot be judged because the emulator was late
     failures : a line each
     """
 
@@ -193,19 +193,19 @@ def evaluate(
     on_done: Callable[[str], object] | None = None,
     on_progress: Callable[[float], object] | None = None,
 ) -> Results:
-    """Play what is not kept: simulations in parallel, then the kernel's one after another.
+    """Run what is not stored: simulations in parallel, then kernel runs one after another.
 
     Parameters
     ----------
-    workers : int, processes for simulations; default one a core
-    on_done : called after each play with what went wrong, empty if nothing
+    workers : int, processes for simulations; default one per core
+    on_done : called after each run with the failure, or an empty text
     on_progress : called with the fraction of a run on the kernel that has passed, 0 to 1
 
     Raises
     ------
     ConfigError : the policies are refused
-    KernelError : the kernel world cannot be had here; found before anything is played
-    KeyboardInterrupt : Ctrl-C; what had ended is kept
+    KernelError : the kernel world is not available here; found before anything is run
+    KeyboardInterrupt : Ctrl-C; finished runs are stored
     """
     every = list(dict.fromkeys(plays))
     if any(one.world == "kernel" for one in every):

@@ -1,4 +1,4 @@
-"""How right a forest is about runs that it has not learnt from, simulated or on real TCP."""
+"""Accuracy of a forest on runs not used for training, simulated or on real TCP."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sheet:
     Attributes
     ----------
     accuracy : float
-    of_guess : float; of always naming the class that is most frequent here
+    of_guess : float; accuracy of always naming the most frequent class
     by_part : accuracy and number of examples of each part of the mix
     confusion : 3 x 3 counts, a row for each true class
     late : int; runs on the kernel that may not be judged
@@ -40,7 +40,7 @@ class Sheet:
     late: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what ``fairweir guard examine --json`` prints."""
+        """Return the output of ``fairweir guard examine --json``."""
         return {
             "accuracy": self.accuracy,
             "most_frequent": self.of_guess,
@@ -51,11 +51,11 @@ class Sheet:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a forest that tells what it has learnt from.
+    """Read a forest that contains a record of its training.
 
     Raises
     ------
-    ConfigError : it cannot be read, or does not tell
+    ConfigError : it cannot be read, or has no such record
     """
     hint = "fairweir guard train --out FILE writes one"
     try:
@@ -71,7 +71,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def questions(document: dict[str, Any], runs: int, duration: Duration, seed: int) -> list[Lesson]:
-    """Draw about `runs` runs of the forest's mix whose networks it has not learnt from."""
+    """Draw about `runs` runs of the forest's mix whose networks it was not trained on."""
     origin = document["trained_on"]
     parts = MIXES[origin["mix"]]
     known = learnt(origin)
@@ -88,13 +88,13 @@ def examine(
     workers: int | None = None,
     on_done: Callable[[], object] | None = None,
 ) -> Sheet:
-    """Play `lessons` and ask the forest about their examples.
+    """Run `lessons` and apply the forest to their examples.
 
     Parameters
     ----------
     document : the forest
     rows : int; examples of each run
-    data : Path; a directory that keeps the examples of finished runs
+    data : Path; a directory that stores the examples of finished runs
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The flow policy's forest: grown by scikit-learn, pruned to few features, written for the receiver's side to walk.
+"""The flow policy's forest: trained by scikit-learn, reduced to few features, exported for the receiver's side.
 
 Source: CMU-CS-24-129, sections 5.2 and A.3. Rows are weighted so that rare classes count; one feature is taken from
-each of 20 clusters of like ones. Deviation: trees have tens of leaves, not thousands, so that a decision takes
+each of 20 clusters of similar ones. Deviation: trees have tens of leaves, not thousands, so that a decision takes
 microseconds.
 """
 
@@ -35,14 +35,14 @@ _RANKED_ROWS = 4000
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a forest may grow: trees of each class, and leaves of each tree."""
+    """Maximum size of a forest: trees of each class, and leaves of each tree."""
 
     iterations: int = 40
     leaves: int = 31
 
 
 def fit(examples: Examples, shape: Shape, seed: int) -> HistGradientBoostingClassifier:
-    """Grow a forest.
+    """Train a forest.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def fit(examples: Examples, shape: Shape, seed: int) -> HistGradientBoostingClas
 
 
 def accuracy(model: HistGradientBoostingClassifier, examples: Examples) -> float:
-    """Return the part of `examples` that the model is right about; NaN if there are none."""
+    """Return the fraction of `examples` that the model classifies correctly; NaN if there are none."""
     if not len(examples.labels):
         return float("nan")
     return float(np.mean(model.predict(examples.values) == examples.labels))
@@ -86,7 +86,7 @@ def importance(model: HistGradientBoostingClassifier, examples: Examples, seed: 
     values, labels = examples.values[rows], examples.labels[rows]
     whole = np.mean(model.predict(values) == labels)
     costs = np.zeros(values.shape[1])
-    # What no tree asks for costs nothing.
+    # Features that no tree uses cost nothing.
     for column in _asked(model):
         kept = values[:, column].copy()
         values[:, column] = dice.permutation(kept)
@@ -101,12 +101,12 @@ def _asked(model: HistGradientBoostingClassifier) -> list[int]:
 
 
 def clusters(values: Floats, n: int, seed: int) -> Labels:
-    """Group features by rank correlation; constant ones are in none (0), the others in 1 to `n`.
+    """Group features by rank correlation; constant ones are in no group (0), the others in 1 to `n`.
 
     Parameters
     ----------
     values : rows x features; NaN counts as the mean
-    n : int; groups at most
+    n : int; maximum number of groups
     """
     rows = np.random.default_rng(seed).permutation(len(values))[:_RANKED_ROWS]
     some = values[rows]
@@ -135,7 +135,7 @@ def document(
 ) -> dict[str, Any]:
     """Return the forest as the receiver's side reads it (``crates/guard/src/trees.rs``).
 
-    `trained_on`, which that side ignores, tells where the examples came from.
+    `trained_on`, which that side ignores, records the source of the examples.
     """
     trees = [{"class": kind, **_columns(tree.nodes)} for trees in model._predictors for kind, tree in enumerate(trees)]
     baseline = [float(x) for x in model._baseline_prediction[0]]
@@ -156,7 +156,7 @@ def _columns(nodes: Any) -> dict[str, list[Any]]:
 
 
 def write(forest: dict[str, Any], path: Path) -> None:
-    """Write a forest; the file appears whole or not at all."""
+    """Write a forest; the file is written completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
     partial.write_text(json.dumps(forest) + "\n", encoding="utf-8")

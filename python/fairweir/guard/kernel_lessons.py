@@ -24,23 +24,23 @@ def gather_on_kernel(
     *,
     on_done: Callable[[], object] | None = None,
 ) -> list[Examples | None]:
-    """Play runs on the kernel one after another, except for those whose examples are kept.
+    """Run lessons on the kernel one after another, except for those whose examples are stored.
 
     Parameters
     ----------
-    lessons : the runs; the last fifth of each is learnt from
-    rows : int; examples of each run, at most
+    lessons : the runs; examples are from the last fifth of each
+    rows : int; maximum examples of each run
     library : gets each run's examples as it ends
     on_done : called after each run
 
     Returns
     -------
-    list in the order of the lessons; None where packets left late, so that nothing may be concluded
+    list in the order of the lessons; None where packets were released late, so that the run cannot be judged
 
     Raises
     ------
     KernelError, ConfigError : as for :func:`fairweir.run.run`
-    KeyboardInterrupt : Ctrl-C; what had ended is kept
+    KeyboardInterrupt : Ctrl-C; finished runs are stored
     """
     found = []
     for lesson in lessons:

@@ -1,4 +1,4 @@
-"""Examples for the flow policy: what a receiver's features said, and what the flow's share truly was."""
+"""Examples for the flow policy: a receiver's features, and the flow's true share."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 #: Between these a flow is near its share (CMU-CS-24-129, section 5.2).
 NEAR = (0.9, 1.1)
 CLASSES = ("below", "near", "above")
-#: What tells when a flow began, and so who is the newcomer of a run: in service it tells nothing of the kind.
+#: Features that reveal when a flow began, and thus which flow is the newcomer of a run: leakage that does not exist in
+#: service.
 TELLTALES = frozenset({"age_us", "seq_bytes", "wire_bytes", "payload_bytes"})
-#: Arrivals are drawn so that about so many times the rows wanted are kept, of which the wanted ones are drawn again:
-#: on a busy link, and on one whose flows are held, perhaps to little.
+#: Arrivals are sampled so that about this many times the required rows remain, from which the required ones are drawn:
+#: on an unrestricted link, and on one whose flows are limited.
 _SURPLUS, _SURPLUS_HELD = 3, 30
 
 Floats = npt.NDArray[np.float64]
@@ -56,7 +57,7 @@ class Examples:
 
     @staticmethod
     def joined(many: Sequence[Examples]) -> Examples:
-        """Put examples one below the other."""
+        """Concatenate examples."""
         width = len(_core.guard_features())
         values = [one.values for one in many] or [np.empty((0, width))]
         labels = [one.labels for one in many] or [np.empty(0, np.uint8)]
@@ -78,9 +79,9 @@ class _Job:
 
 
 def _play(job: _Job) -> tuple[bytes, bytes]:
-    """Play a run; the values and shares of its rows, raw."""
+    """Run a lesson; return the values and shares of its rows, raw."""
     config = job.config
-    # A guard that is learnt from begins with its flows.
+    # A guard in training begins with its flows.
     from_ns = 0 if job.forest is not None else int(config["duration"] * LEARN_FROM)
     sampled = one_in(config, from_ns, job.rows, _SURPLUS if job.forest is None else _SURPLUS_HELD)
     columns = _core.guard_lessons(json.dumps(config), from_ns, sampled, job.seed, forest=job.forest)
@@ -89,7 +90,7 @@ def _play(job: _Job) -> tuple[bytes, bytes]:
 
 
 def one_in(config: Mapping[str, Any], from_ns: int, rows: int, surplus: int = _SURPLUS) -> int:
-    """Return which part of the arrivals since `from_ns` to look at, so that about `surplus` times `rows` are."""
+    """Return the fraction of the arrivals since `from_ns` to sample, so that about `surplus` times `rows` are."""
     rate = Rate.from_bytes_per_s(config["links"][0]["hop"]["link"]["rate"])
     arrivals = rate * Duration.from_ns(config["duration"] - from_ns) / Bytes(config["packet"])
     return max(1, int(arrivals / (surplus * rows)))
@@ -108,12 +109,12 @@ def draw_rows(columns: Mapping[str, bytes], config: Mapping[str, Any], rows: int
 
 @dataclass(frozen=True)
 class Library:
-    """Examples of finished runs in a directory, a file each; without a directory nothing is kept."""
+    """Examples of finished runs in a directory, one file each; without a directory nothing is stored."""
 
     directory: Path | None
 
     def get(self, key: str) -> Examples | None:
-        """Return the kept examples of a run, None if there are none."""
+        """Return the stored examples of a run, None if there are none."""
         if self.directory is None:
             return None
         try:
@@ -123,7 +124,7 @@ class Library:
             return None
 
     def put(self, key: str, values: Floats, share: Floats) -> Examples:
-        """Keep a run's examples; a file is whole or not there."""
+        """Store a run's examples; a file is written completely or not at all."""
         if self.directory is not None:
             self.directory.mkdir(parents=True, exist_ok=True)
             partial = self.directory / f"{key}.partial"
@@ -142,16 +143,16 @@ def gather(
     workers: int | None = None,
     on_done: Callable[[], object] | None = None,
 ) -> list[Examples]:
-    """Play runs, except for those whose examples are kept.
+    """Run lessons, except for those whose examples are stored.
 
     Parameters
     ----------
     lessons : the runs
-    rows : int; examples of each run, at most
+    rows : int; maximum examples of each run
     library : gets each run's examples as it ends
-    forest : JSON; a flow policy with it holds the flows, and examples come from the whole run; None: nobody does, and
+    forest : JSON; a flow policy with it limits the flows, and examples come from the whole run; None: no guard, and
         they come from the last fifth
-    workers : int; processes, default one a core
+    workers : int; processes, default one per core
     on_done : called after each run
 
     Returns

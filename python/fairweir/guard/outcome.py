@@ -1,4 +1,4 @@
-"""A challenge summed up over its configurations: fairness, utilisation, who gets what, and whether the claim holds."""
+"""Summary of a challenge over its configurations: fairness, utilisation, throughputs, and whether the claim holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairweir.guard.treatments import Treatment
 RESAMPLES: Final = 2_000
 """Of the bootstrap over configurations."""
 HARM_PERCENT: Final = 5.0
-"""By so much a median may fall where policies ought to change nothing."""
+"""Maximum decrease of a median, in percent, where policies should change nothing."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,7 +54,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Is what is claimed so, beyond doubt where a gain is claimed?"""
+        """Whether the claim holds, with statistical significance where a gain is claimed."""
         if self.published.claim == "gains":
             return self.gain_interval[0] > 0.0
         return min(self.gain_percent, self.utilization_percent) >= -HARM_PERCENT
@@ -62,7 +62,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One challenge.
+    """Results of one challenge.
 
     Attributes
     ----------
@@ -82,11 +82,11 @@ class Outcome:
 
     @property
     def holds(self) -> bool:
-        """Do all its claims?"""
+        """Whether all its claims hold."""
         return all(verdict.holds for verdict in self.verdicts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what ``fairweir guard evaluate --json`` prints of it."""
+        """Return the part of ``fairweir guard evaluate --json`` about it."""
         return {
             "challenge": self.challenge,
             "configurations": self.without.configurations,
@@ -98,12 +98,12 @@ class Outcome:
 
 
 def sum_up(challenge: str, plays: Mapping[Case, Sequence[Play]], shares: Mapping[Play, Shares]) -> Outcome | None:
-    """Sum up one challenge; None if no configuration has been played in full.
+    """Summarise one challenge; None if no configuration has been run completely.
 
     Parameters
     ----------
-    plays : of each configuration, a play each treatment, the first without policies
-    shares : of plays that ended and may be judged
+    plays : of each configuration, one run per treatment, the first without policies
+    shares : of runs that ended and can be judged
     """
     whole = {case: several for case, several in plays.items() if all(one in shares for one in several)}
     if not whole:

@@ -29,7 +29,7 @@ def save_distributions(outcomes: Sequence[Outcome], path: Path, beside: Sequence
 
     Raises
     ------
-    ConfigError : an ending that is none of a picture's
+    ConfigError : an unknown file name extension
     """
     kind = check_plot_path(path)
     import matplotlib as mpl
@@ -44,7 +44,7 @@ def distributions(outcomes: Sequence[Outcome], beside: Sequence[Outcome] = ()) -
 
     Parameters
     ----------
-    beside : outcomes of the same challenges on the kernel, drawn thinner
+    beside : results of the same challenges on the kernel, drawn thinner
     """
     from matplotlib.figure import Figure
 

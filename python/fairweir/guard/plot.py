@@ -17,7 +17,7 @@ SIZE_INCHES = (8.0, 5.5)
 
 
 def save(comparison: Comparison, path: Path) -> None:
-    """Write the picture to `path`.
+    """Write the figure to `path`.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Figures 7 to 12 and table 2 of CMU-CS-24-129, for ``fairweir reproduce``, with a classifier that knows.
+"""Figures 7 to 12 and table 2 of CMU-CS-24-129, for ``fairweir reproduce``, with a perfect classifier.
 
-``fairweir guard evaluate`` plays the same with policies and forests of one's own, and on real TCP.
+``fairweir guard evaluate`` runs the same with other policies and forests, and on real TCP.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SEED: Final = 1
 
 
 def play_challenges(names: tuple[str, ...], archive: Archive) -> list[Outcome]:
-    """Play challenges in the simulator, as far as they are not kept; of one that failed there is no outcome."""
+    """Run challenges in the simulator, except for stored ones; a failed one has no outcome."""
     plays = {
         name: {
             case: [Play(case, treatment) for treatment in treatments(name, [], "sim")]
@@ -55,7 +55,7 @@ def figure_9(archive: Archive) -> Computation:
 
 
 def figure_10(archive: Archive) -> Computation:
-    """Cubic and BBR, and what the newcomer gets."""
+    """Cubic and BBR, and the newcomer's throughput."""
     return _computation(("cubic-bbr",), archive, with_newcomers=True)
 
 
@@ -65,7 +65,7 @@ def figure_11(archive: Archive) -> Computation:
 
 
 def figure_12(archive: Archive) -> Computation:
-    """Cubic and HighSpeed, and what the newcomer gets."""
+    """Cubic and HighSpeed, and the newcomer's throughput."""
     return _computation(("cubic-highspeed",), archive, with_newcomers=True)
 
 

@@ -1,4 +1,4 @@
-"""A guard's policies on a capture: what would have been decided, with nobody who obeys."""
+"""Apply a guard's policies to a capture: the decisions that it would have taken, without effect."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def replay(
     ----------
     capture : Path, of a pcap or pcapng file that has the packets of both directions at the receiver's side
     policy : Policy, a file of policies
-    managed : addresses of the hosts that are guarded; none: the one that most payload comes to
+    managed : addresses of the guarded hosts; default the host that receives the most payload
     on_progress : called now and then with the number of frames read
 
     Returns
@@ -37,7 +37,7 @@ def replay(
 
     Raises
     ------
-    ConfigError : the capture cannot be read; policies, forest or addresses are none
+    ConfigError : the capture cannot be read; policies, forest or addresses are invalid
     """
     for address in managed:
         try:

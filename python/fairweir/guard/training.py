@@ -1,4 +1,4 @@
-"""From a mix of flows to a forest, and how well it tells flows it has not seen."""
+"""From a mix of flows to a forest, and its accuracy on unseen flows."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from fairweir.guard.lessons import CLASSES, TELLTALES, Examples, Library, gather
 from fairweir.run import World
 from fairweir.units import Duration
 
-#: Of any ten runs in a row so many are for examination only.
+#: Of any ten consecutive runs this many are for examination only.
 _EXAMINED_OF_TEN = 3
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to train on.
+    """Parameters of training.
 
     Attributes
     ----------
     mix : str, a key of :data:`~fairweir.guard.configurations.MIXES`
-    runs : int, played for the mix (the report: 800, 800 and 13,000)
+    runs : int, runs of the mix (the report: 800, 800 and 13,000)
     rows : int, examples of each run
-    duration : of each run; the newcomer comes after a fifth, the last fifth is learnt from
-    unseen : newcomers the forest is examined on besides
-    rounds : int; so many times all runs are played again with the forest so far holding their flows, and it is grown
-        anew from all examples: flows that are held look otherwise than any that are not
-    telltales : bool; are features that tell a run's schedule allowed, as in the report
+    duration : of each run; the newcomer comes after a fifth, examples are from the last fifth
+    unseen : newcomers for additional examination
+    rounds : int; this many times all runs are repeated with the current forest limiting their flows, and it is trained
+        again on all examples: limited flows have different features
+    telltales : bool; whether features that reveal a run's schedule are allowed, as in the report
     shape : of the forest
     seed : int; of all that is drawn
-    world : where the runs are played; on the kernel there are no rounds
+    world : world to run in; on the kernel there are no rounds
     """
 
     mix: str
@@ -54,7 +54,7 @@ class Plan:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What a forest's file tells of its runs, enough to draw them again."""
+        """The record of the runs in a forest's file, sufficient to draw them again."""
         of_runs = {"mix": self.mix, "runs": self.runs, "rows": self.rows, "duration_s": self.duration.s}
         how = {"rounds": self.rounds, "telltales": self.telltales, "seed": self.seed, "world": self.world}
         return {**of_runs, **how}
@@ -65,7 +65,7 @@ class Plan:
         return list(curriculum(MIXES[self.mix], self.runs, self.duration, self.seed))
 
     def unseen_lessons(self, newcomer: str) -> list[Lesson]:
-        """Runs of the mix's incumbent with a newcomer not learnt from, as many as are examined otherwise."""
+        """Runs of the mix's incumbent with a newcomer not used in training, as many as are examined otherwise."""
         part = Part(MIXES[self.mix][0].incumbent, newcomer, "random", 1)
         runs = max(2, self.runs * _EXAMINED_OF_TEN // 10)
         return list(curriculum((part,), runs, self.duration, self.seed + 1))
@@ -73,14 +73,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Trained:
-    """A forest and its examination; accuracies are parts of the examples of runs kept for examination.
+    """A forest and its examination; accuracies are fractions of the examples of runs reserved for examination.
 
     Attributes
     ----------
-    forest : dict; what the receiver's side reads
+    forest : dict; the format of the receiver's side
     of_all : float; accuracy with all 209 features
-    of_selected : float; with the selected ones
-    of_held : float; in the last round, where flows were held; None without rounds
+    of_selected : float; with the selected features
+    of_held : float; in the last round, with limited flows; None without rounds
     by_part : accuracy and number of examples of each part of the mix, and of each newcomer not seen
     of_guess : float; accuracy of always naming the class that is most frequent in training
     confusion : 3 x 3 counts, a row for each true class
@@ -99,7 +99,7 @@ class Trained:
     rows: tuple[int, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what ``fairweir guard train --json`` prints, without the trees."""
+        """Return the output of ``fairweir guard train --json``, without the trees."""
         return {
             "features": self.importance,
             "nodes": sum(len(tree["feature"]) for tree in self.forest["trees"]),
@@ -119,14 +119,14 @@ def train(
     workers: int | None = None,
     on_progress: Callable[[str, int, int], object] | None = None,
 ) -> Trained:
-    """Play the runs, choose features, grow the forest, examine it.
+    """Run the lessons, select features, train the forest, examine it.
 
     Parameters
     ----------
-    plan : what to train on
-    data : Path; a directory that keeps the examples of finished runs
-    workers : int; processes, default one a core
-    on_progress : called with what is being done, how much of it is done, and of how much
+    plan : parameters of training
+    data : Path; a directory that stores the examples of finished runs
+    workers : int; processes, default one per core
+    on_progress : called with a description, the completed work, and the total work
 
     Raises
     ------
@@ -152,7 +152,7 @@ def train(
         return books if plan.telltales else [book.without(TELLTALES) for book in books]
 
     lessons = plan.lessons
-    # Whole runs are: rows of one run are too alike.
+    # By whole runs: rows of one run are too similar.
     is_kept = [index * _EXAMINED_OF_TEN % 10 < _EXAMINED_OF_TEN for index in range(len(lessons))]
 
     def divided(books: list[Examples]) -> tuple[Examples, Examples]:

@@ -1,4 +1,4 @@
-"""What a configuration is played with: no guard, the challenge's own policy, a user's policies."""
+"""Treatments of a configuration: no guard, the challenge's own policy, a user's policies."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from fairweir.run import World
 
 WITHOUT: Final = "without"
 PERFECT: Final = "perfect classifier"
-"""The upper bound of what a trained one could do: it knows the link's rate and the number of flows."""
+"""An upper bound for trained classifiers: it knows the link's rate and the number of flows."""
 OWN: Final = "service policy"
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Policies (TOML) under a name, and the file that they come from."""
+    """Policies (TOML) with a name, and their file."""
 
     name: str
     text: str
@@ -49,7 +49,7 @@ class Policy:
 
     @cached_property
     def forest(self) -> Path | None:
-        """The file of the forest that the flow policy names, seen from that of the policies; None without one."""
+        """The file of the flow policy's forest, relative to that of the policies; None without one."""
         flow = tomllib.loads(self.text).get("flow", {})
         model = flow.get("model") if isinstance(flow, dict) else None
         return self.file.parent / model if self.file is not None and isinstance(model, str) else None
@@ -78,7 +78,7 @@ class Policy:
         return hashlib.sha256(json.dumps([self.text, self.trees]).encode()).hexdigest()
 
     def trained_on(self) -> frozenset[Network] | None:
-        """Return the networks that the forest has learnt from; None if its file does not tell."""
+        """Return the networks on which the forest was trained; None if its file has no record."""
         if self.trees is None:
             return frozenset()
         try:
@@ -89,11 +89,11 @@ class Policy:
 
 @dataclass(frozen=True)
 class Treatment:
-    """Policies and whose flows they hold.
+    """Policies and the flows to which they apply.
 
     Attributes
     ----------
-    policy : None: nobody has a guard
+    policy : None: no guard
     """
 
     policy: Policy | None = None
@@ -101,24 +101,24 @@ class Treatment:
 
     @property
     def name(self) -> str:
-        """As tables show it."""
+        """Name in tables."""
         if self.policy is None:
             return WITHOUT
         return self.policy.name if self.deployment == "all" else f"{self.policy.name}, {self.deployment} only"
 
     @property
     def is_real(self) -> bool:
-        """Can the kernel play it? A guard there knows no more than it sees, and one guards all receivers."""
+        """Whether the kernel supports it: a guard there has no additional information, and one guards all receivers."""
         is_told = self.policy is not None and self.policy.text == FAIR_SHARE
         return self.deployment == "all" and not is_told
 
     def published(self, challenge: Challenge) -> Published:
-        """Return what the report says of it."""
+        """Return the report's claim about it."""
         return challenge.published[self.deployment]
 
 
 def treatments(challenge: str, policies: Sequence[Policy], world: World) -> list[Treatment]:
-    """Return what `challenge` is played with, first without any guard.
+    """Return the treatments of `challenge`, the first without any guard.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def treatments(challenge: str, policies: Sequence[Policy], world: World) -> list
 
     Raises
     ------
-    ConfigError : the kernel world has nothing to play it with
+    ConfigError : no treatment that the kernel world supports
     """
     rules = CHALLENGES[challenge]
     own = Policy(PERFECT if rules.policy == FAIR_SHARE else OWN, rules.policy)

@@ -1,7 +1,7 @@
-"""A search on disk: one line for every candidate that was judged, so that the same command goes on where it stopped.
+"""A search on disk: one line for every candidate judged, so that the same command resumes where it stopped.
 
-A line is believed only as far as it can be checked (:mod:`fairweir.formal.kept`): counterexamples are judged again;
-that a candidate holds rests on the line's seal. Other candidates are asked again.
+A line is trusted only as far as it can be checked (:mod:`fairweir.formal.kept`): counterexamples are judged again; that
+a candidate holds is trusted if the line's seal is valid. Other candidates are checked again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FINDINGS = "findings.jsonl"
 
 @dataclass(frozen=True)
 class Archive:
-    """The findings of a search in a directory; without a directory nothing is kept.
+    """The findings of a search in a directory; without a directory nothing is stored.
 
     Attributes
     ----------
@@ -35,13 +35,13 @@ class Archive:
     directory: Path | None
 
     def begin(self, verifier: Verifier) -> tuple[list[Finding], list[str]]:
-        """Return the findings kept for a query that can be believed, in their order; a first time, make the directory.
+        """Return the stored and verified findings of a query, in their order; the first time, make the directory.
 
-        What cannot be believed is dropped from the file, so that it is asked again.
+        Findings that cannot be verified are removed from the file, so that they are checked again.
 
         Returns
         -------
-        findings, and why others are not believed
+        findings, and why others are rejected
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Archive:
         return _believed(self.directory / FINDINGS, verifier)
 
     def add(self, finding: Finding, verifier: Verifier) -> None:
-        """Keep one more finding, sealed."""
+        """Store one more finding, sealed."""
         if self.directory is None:
             return
         holds = finding.verdict is Satisfiable.UNSAT
@@ -99,7 +99,7 @@ def _believed(path: Path, verifier: Verifier) -> tuple[list[Finding], list[str]]
 
 
 def _finding(line: bytes, verifier: Verifier) -> Finding:
-    """Read a finding, and check what can be checked of it.
+    """Read a finding, and check it as far as possible.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def to_document(finding: Finding) -> dict[str, Any]:
 
 
 def from_document(document: Mapping[str, Any]) -> Finding:
-    """Read what :func:`to_document` wrote."""
+    """Parse the output of :func:`to_document`."""
     return Finding(
         tuple(document["candidate"]),
         Satisfiable(document["verdict"]),

@@ -25,20 +25,20 @@ from fairweir.synth.verifier import Finding, Stage, steps_of
 
 #: Where the order of proposals begins.
 SEED = 4
-#: Candidates are counted in spaces up to this size; in larger ones a bound is shown.
+#: Candidates are counted in spaces up to this size; in larger ones a bound is reported.
 COUNTED_SIZE = 1_000_000
-#: How often they are counted, s.
+#: Interval of counting, s.
 COUNT_EVERY_S = 2.0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a search stands.
+    """State of a search.
 
     Attributes
     ----------
     iterations : candidates judged
-    left : at most so many candidates may still be solutions
+    left : upper bound on the candidates that may still be solutions
     solutions : classes with a solution
     """
 
@@ -56,7 +56,7 @@ class Solution:
     key : ClassKey
     candidate : Candidate, the first in the class' order that holds
     size : members of the class
-    holding : members that hold; None if they were not all judged
+    holding : members that hold; None if not all were judged
     """
 
     key: ClassKey
@@ -67,17 +67,17 @@ class Solution:
 
 @dataclass
 class Search:
-    """What a search found.
+    """Result of a search.
 
     Attributes
     ----------
     query : Query
-    findings : in the order in which they came, those of earlier sittings first
+    findings : in order, those of earlier runs first
     solutions : in the order of their classes
     undecided : candidates on which every solver ran out of budget
     reused : findings of earlier sittings
-    unchecked : how many of them say that a candidate holds, and rest on their seal
-    doubts : why findings of earlier sittings were not believed, and asked again
+    unchecked : number of them that say that a candidate holds, verified by their seal only
+    doubts : why findings of earlier runs were rejected and checked again
     control_cpu_s : CPU seconds to see that some sender breaks the invariant
     """
 
@@ -97,7 +97,7 @@ class Search:
 
     @property
     def iterations(self) -> int:
-        """How many candidates were judged until none was left; those judged to choose who stands for a class apart."""
+        """Number of candidates judged until none was left, without those judged to choose a class's representative."""
         return sum(finding.stage is Stage.SEARCH for finding in self.findings)
 
     @property
@@ -126,10 +126,10 @@ def search(
 
     Parameters
     ----------
-    archive : Archive; gets each finding as it comes, and gives those of earlier sittings
+    archive : Archive; stores each finding, and returns those of earlier runs
     workers : int, candidates judged at a time
     budget : Budget, of each solver for each candidate
-    solvers : whom to ask, one after the other until one knows
+    solvers : solvers to try, one after another until one answers
     every_member : judge every member of the classes that have a solution
     on_progress : called after each finding
 
@@ -137,7 +137,7 @@ def search(
     ------
     VacuousError : no sender breaks the invariant, or no trace meets the assumptions
     SolverError : a solver is missing, does not understand, or two contradict each other
-    KeyboardInterrupt : Ctrl-C; what was found is in the archive
+    KeyboardInterrupt : Ctrl-C; findings are in the archive
     """
     found = Search(query)
     with checkers(query, workers, budget or Budget(), solvers) as pool:
@@ -171,7 +171,7 @@ class _Loop:
         self.settled: set[ClassKey] = set()
 
     def resume(self, findings: Sequence[Finding]) -> None:
-        """Take over what earlier sittings found; what they could not decide is asked again."""
+        """Take over findings of earlier runs; undecided ones are checked again."""
         for finding in findings:
             if finding.verdict is not Satisfiable.UNKNOWN:
                 self._apply(finding)

@@ -1,4 +1,4 @@
-"""Who judges candidates: this process, or several, each with the network encoded once."""
+"""Processes that judge candidates: this one, or several, each with the network encoded once."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from fairweir.synth.verifier import Finding, Verifier
 
 
 class Checkers(Protocol):
-    """Takes candidates and gives findings, in any order."""
+    """Accepts candidates and returns findings, in any order."""
 
     workers: int
 
     def submit(self, candidate: Candidate) -> None:
-        """Ask about a candidate."""
+        """Submit a candidate."""
 
     def next(self) -> Finding:
         """Wait for a finding."""
@@ -35,13 +35,13 @@ class Checkers(Protocol):
 
     @property
     def verifier(self) -> Verifier:
-        """The query's, in this process."""
+        """The query's verifier, in this process."""
 
 
 @words_for_enums
 @contextmanager
 def checkers(query: Query, workers: int, budget: Budget, solvers: Sequence[SolverName]) -> Iterator[Checkers]:
-    """Yield so many checkers, ended when the block ends.
+    """Yield that many checkers, ended when the block ends.
 
     Raises
     ------

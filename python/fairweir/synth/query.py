@@ -64,7 +64,7 @@ class _Table(BaseModel):
 
 
 class Template(_Table):
-    """The holes and what may stand in them."""
+    """The holes and their possible contents."""
 
     shape: Shape = Field(examples=['"chain"'])
     rates: int = Field(ge=2, examples=["2"])
@@ -73,7 +73,7 @@ class Template(_Table):
 
 
 class Beliefs(_Table):
-    """What the verifier may choose of the beliefs.
+    """The verifier's choices for the beliefs.
 
     Attributes
     ----------
@@ -92,8 +92,8 @@ class Objectives(_Table):
 
     Attributes
     ----------
-    utilization : least part of C that is served
-    queue : C (R + D), beside 3 MSS: most bytes queued
+    utilization : minimum fraction of C that is served
+    queue : C (R + D), in addition to 3 MSS: maximum bytes queued
     large_loss : when a large loss counts against a candidate although its beliefs shrink
     large_buffer : C (R + D); from there on a buffer is large. Thesis: 3, published code: 5
     """
@@ -105,7 +105,7 @@ class Objectives(_Table):
 
 
 class Published(_Table):
-    """What a paper reports of the query; shown beside our answer.
+    """A paper's result for the query; shown next to ours.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class Query(_Table):
 
     @cached_property
     def grid(self) -> Grid:
-        """The sample points: one a round trip; D = R, but 0 on an ideal link."""
+        """The sample points: one per round trip; D = R, but 0 on an ideal link."""
         grid = Grid(self.points)
         return grid.without_jitter() if self.model is Model.IDEAL else grid
 
@@ -194,7 +194,7 @@ class Query(_Table):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of what is asked; what was published does not change it."""
+        """A hash of the question; the published result does not change it."""
         asked = self.model_dump(mode="json", exclude={"name", "source", "description", "published"})
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -14,6 +14,6 @@ from fairweir.synth.query import Query
 
 
 def complaints(trace: Trace, rule: Rule, query: Query) -> list[str]:
-    """Return what speaks against a trace as a counterexample to a rule; empty if nothing does."""
+    """Return why a trace is not a counterexample to a rule; empty if it is one."""
     found = [str(violation) for violation in violations(trace, [rule.decide])]
     return [*found, "the invariant holds"] if keeps(trace, query.demands) else found

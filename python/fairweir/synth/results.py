@@ -1,4 +1,4 @@
-"""What a search leaves: its solutions as rule files, and one document with all of it."""
+"""Results of a search: its solutions as rule files, and one document with everything."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fairweir.formal import kept
 from fairweir.formal.rule import Rule
 from fairweir.synth.cegis import Search, Solution
 
-#: Solutions lie there, below the search's directory.
+#: Folder of solutions, in the search's directory.
 SOLUTIONS = "solutions"
-#: Longest stem of a rule's name: kernel names have 15 characters, and a number follows.
+#: Maximum stem of a rule's name: kernel names have 15 characters, and a number follows.
 _STEM = 11
 
 
@@ -32,7 +32,7 @@ def rules(search: Search) -> list[Rule]:
 
 
 def write_rules(search: Search, directory: Path) -> list[Path]:
-    """Write the solutions' rule files, and remove those of an earlier, shorter list."""
+    """Write the solutions' rule files, and remove those of an earlier, longer list."""
     folder = directory / SOLUTIONS
     folder.mkdir(parents=True, exist_ok=True)
     written = []

@@ -1,7 +1,7 @@
 """The space of a template: every way to fill its holes (thesis section 4.1.1, listing 4.1).
 
-A template is a tree of conditions with a rate at each leaf; a candidate says which condition and which rate stand
-where. The space is never listed: a candidate is a tuple of indices, its conditions first (from the root, a left branch
+A template is a tree of conditions with a rate at each leaf; a candidate selects a condition and a rate for each place.
+The space is never enumerated: a candidate is a tuple of indices, its conditions first (from the root, a left branch
 before a right one), then its rates from left to right.
 """
 
@@ -20,7 +20,7 @@ from fairweir.formal.rule import BeliefFamily, Branch, Comparison, Condition, Ru
 
 #: Indices of conditions, then of rates; see the module's text.
 Candidate = tuple[int, ...]
-#: What candidates of one class share: the coefficients of beliefs in each condition and rate.
+#: Common properties of a class: the coefficients of beliefs in each condition and rate.
 ClassKey = tuple[int, ...]
 
 #: Atoms that are no beliefs: a class leaves their coefficients open (thesis section 4.2.1, "Templates and solutions").
@@ -29,7 +29,7 @@ _CONSTANTS = ("alpha", "")
 
 @dataclass(frozen=True)
 class Node:
-    """A condition and what follows if it holds, and if not; None is a leaf.
+    """A condition with both branches; None is a leaf.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ def conditions_in(node: Node | None) -> int:
 
 
 class Shape(StrEnum):
-    """How conditions are nested."""
+    """Nesting of conditions."""
 
     CHAIN = "chain"
     """if, elif, ..., else."""
@@ -57,7 +57,7 @@ class Shape(StrEnum):
     """A condition in the first branch only: three rates."""
 
     def tree(self, rates: int) -> Node:
-        """Return the tree with so many leaves.
+        """Return the tree with that many leaves.
 
         Raises
         ------
@@ -94,17 +94,17 @@ class Space:
 
     @cached_property
     def n_conditions(self) -> int:
-        """How many conditions a candidate has."""
+        """Number of conditions of a candidate."""
         return conditions_in(self.tree)
 
     @property
     def size(self) -> int:
-        """How many candidates there are, equivalent ones counted apart."""
+        """Number of candidates, with equivalent ones counted separately."""
         return int(len(self.conditions) ** self.n_conditions * len(self.rates) ** (self.n_conditions + 1))
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many choices there are for each index of a candidate."""
+        """Number of choices for each index of a candidate."""
         return (len(self.conditions),) * self.n_conditions + (len(self.rates),) * (self.n_conditions + 1)
 
     @cached_property

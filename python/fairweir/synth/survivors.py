@@ -1,11 +1,11 @@
-"""Which candidates are left after some counterexamples: CEGIS' generator, by evaluation instead of a solver.
+"""Candidates left after some counterexamples: CEGIS' generator, by evaluation instead of a solver.
 
-A counterexample kills every candidate that would have sent as the trace has it at every step (thesis equation B.1.4).
-Whether a condition holds at a step, and whether a rate is the one sent, is worked out once for each condition and each
-rate of the template, exactly; a trace is then a bit pattern over its steps for each of them. Candidates are put
-together from these tables, one condition at the root at a time: a branch "repeats" a trace if all steps that come to it
-have the rate sent, and a candidate is dead if some trace is repeated by both branches. Branches that repeat the same
-traces are one, so that 10^11 candidates are told apart by a few thousand bit patterns.
+A counterexample eliminates every candidate that would have sent as in the trace at every step (thesis equation B.1.4).
+Whether a condition holds at a step, and whether a rate is the one sent, is computed once for each condition and each
+rate of the template, exactly; a trace is then a bit pattern over its steps for each of them. Candidates are composed
+from these tables, one condition at the root at a time: a branch "repeats" a trace if all steps that reach it have the
+rate sent, and a candidate is eliminated if some trace is repeated by both branches. Branches that repeat the same
+traces are merged, so that 10^11 candidates are distinguished by a few thousand bit patterns.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     Bits = NDArray[np.uint32]
     Flags = NDArray[np.bool_]
 
-#: Most steps of a trace: the bits of a table's entry.
+#: Maximum steps of a trace: the bits of a table's entry.
 MAX_STEPS = 32
-#: Most ways to fill one branch of the root; the table has so many rows, and a column a counterexample.
+#: Maximum ways to fill one branch of the root; the table has one row for each, and a column per counterexample.
 MAX_BRANCH_OPTIONS = 200_000
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a candidate sees at one step of a counterexample, and what was sent.
+    """A candidate's observations at one step of a counterexample, and the rate sent.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class _Table:
 
 
 class Survivors:
-    """The candidates that no counterexample has killed and no found solution stands for.
+    """The candidates that no counterexample has eliminated and that are in no class already settled.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Survivors:
 
     @property
     def traces(self) -> int:
-        """How many counterexamples there are."""
+        """Number of counterexamples."""
         return len(self._steps)
 
     def kill(self, trace: Sequence[Step]) -> None:
@@ -121,7 +121,7 @@ class Survivors:
         self._settled.add(key)
 
     def kills(self, candidate: Candidate) -> int | None:
-        """Return the number of the first counterexample that kills a candidate, None if it lives."""
+        """Return the number of the first counterexample that eliminates a candidate, None if none does."""
         n = self._space.n_conditions
         repeats = np.ones(self.traces, dtype=bool)
         for reached, leaf in _leaves(self._space.tree, self._holds, self._steps, candidate[:n]):
@@ -134,14 +134,14 @@ class Survivors:
         return sum(self._at_most)
 
     def count(self) -> int:
-        """Count the candidates left, those of settled classes not among them; takes time in large spaces."""
+        """Count the remaining candidates, without those of settled classes; slow in large spaces."""
         for root in range(len(self._at_most)):
             if self._at_most[root]:
                 self._at_most[root] = _Halves(self, root).alive()
         return self.at_most()
 
     def pick(self, taken: frozenset[Candidate], dice: np.random.Generator) -> Candidate | None:
-        """Return a candidate that is left and not among those taken, None if there is none.
+        """Return a remaining candidate that is not among those taken, None if there is none.
 
         A root's condition is drawn, then two branches that fit together.
         """
@@ -171,7 +171,7 @@ class _Halves:
         self._sides = (_Side(space, space.tree.then), _Side(space, space.tree.otherwise))
 
     def alive(self) -> int:
-        """Count the candidates left."""
+        """Count the remaining candidates."""
         both = int(self._then.counts @ self._fit.astype(np.int64) @ self._otherwise.counts)
         return both - sum(self._alive_in(key) for key in self._settled_keys())
 
@@ -205,7 +205,7 @@ class _Halves:
         return int(self._fit[np.ix_(self._then.group[left], self._otherwise.group[right])].sum())
 
     def _repeats(self, node: Node | None, reached: Bits) -> Flags:
-        """Return for each way to fill a subtree, and each trace, whether all steps that come there have the rate sent.
+        """Return for each way to fill a subtree, and each trace, whether all steps that reach it have the rate sent.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class _Halves:
 
 
 class _Half:
-    """The ways to fill one branch, those that repeat the same traces together.
+    """The ways to fill one branch, grouped by the traces that they repeat.
 
     Attributes
     ----------
@@ -254,7 +254,7 @@ class _Half:
 
 
 class _Side:
-    """How options of one branch are numbered: its conditions and rates as digits, a subtree's in its own order."""
+    """Numbering of a branch's options: its conditions and rates as digits, a subtree's in its own order."""
 
     def __init__(self, space: Space, node: Node | None) -> None:
         self._space, self._node = space, node
@@ -299,7 +299,7 @@ def _in_classes(node: Node | None, space: Space, conditions: ClassKey, rates: Cl
 def _leaves(
     node: Node | None, holds: Bits, reached: Bits, conditions: tuple[int, ...], leaf: int = 0
 ) -> Iterator[tuple[Bits, int]]:
-    """Yield the steps that come to each leaf of one candidate, and the leaf's number."""
+    """Yield the steps that reach each leaf of one candidate, and the leaf's number."""
     if node is None:
         yield reached, leaf
         return

@@ -29,22 +29,22 @@ from fairweir.synth.survivors import Step
 
 #: Bounds on rates; each only ever tightens while it does not time out.
 _RATE_BOUNDS = ("C_L", "C_U", "C_L_lambda")
-#: What decides between cases: a trace in any refutes; without one, all must be known to have none.
+#: Answers that decide between cases: a trace in any refutes; without one, all must be known to have none.
 _TELLING = (Satisfiable.SAT, Satisfiable.UNKNOWN, Satisfiable.UNSAT)
 
 
 class Stage(StrEnum):
-    """What a candidate was judged for."""
+    """Purpose for which a candidate was judged."""
 
     SEARCH = "search"
     """To find classes with a solution."""
     MEMBERS = "members"
-    """To see which members of such a class hold."""
+    """To find which members of such a class hold."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What the solvers say of a candidate.
+    """The solvers' result on a candidate.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Finding:
     solver : str, who answered
     cpu_s : float, CPU seconds of the solvers
     reason : str, why it is unknown
-    stage : what it was asked for
+    stage : its purpose
     """
 
     candidate: Candidate
@@ -73,7 +73,7 @@ class Verifier:
     ----------
     query : Query
     budget : Budget, of each solver for each candidate
-    solvers : whom to ask, one after the other until one knows; at least one
+    solvers : solvers to try, one after another until one answers; at least one
     """
 
     def __init__(self, query: Query, budget: Budget | None = None, solvers: Sequence[SolverName] = ALL_SOLVERS) -> None:
@@ -93,16 +93,16 @@ class Verifier:
 
     @cached_property
     def claim(self) -> z3.BoolRef:
-        """What a candidate must ensure on every trace."""
+        """The claim that a candidate must satisfy on every trace."""
         return invariant(self.system, self.query.demands)
 
     @cached_property
     def _cases(self) -> tuple[Prepared, ...]:
         """The network and the negated claim, by cases of which one applies to every trace.
 
-        Bounds on rates that never time out only ever tighten. On most counterexamples they stay as they are, as beliefs
-        that shrink excuse nearly everything; conditions that read them alone then take one branch throughout, and the
-        solver has far less to try.
+        Bounds on rates that never time out only ever tighten. On most counterexamples they do not change, as shrinking
+        beliefs count as progress; conditions that read them alone then take one branch throughout, and the solver has
+        far less to try.
         """
         broken = [*self.system.assertions(), z3.Not(self.claim)]
         variables = self._variables()
@@ -114,12 +114,12 @@ class Verifier:
         return Prepared([*broken, *still], variables), Prepared([*broken, z3.Not(z3.And(*still))], variables)
 
     def check(self, candidate: Candidate) -> Finding:
-        """Look for a trace on which a candidate breaks the invariant; it is judged again, exactly.
+        """Search for a trace on which a candidate violates the invariant; it is judged again, exactly.
 
         Raises
         ------
-        VacuousError : it has no trace at all, and so none that breaks the invariant
-        SolverError : a solver is missing, does not understand, or gave a counterexample that is none
+        VacuousError : it has no trace at all, and so none that violates the invariant
+        SolverError : a solver is missing, rejects the input, or returned an invalid counterexample
         """
         rule = self.query.space.rule(candidate, "candidate")
         check = self._ask_cases(encode(rule, self.system))
@@ -139,7 +139,7 @@ class Verifier:
 
         Raises
         ------
-        VacuousError : no sender breaks it, or the network has no trace at all
+        VacuousError : no sender violates it, or the network has no trace at all
         SolverError : a solver is missing or does not understand; or no answer within the budget
         """
         check = self._ask_cases([])
@@ -154,7 +154,7 @@ class Verifier:
         )
 
     def _has_trace(self, decisions: Sequence[z3.BoolRef], otherwise: str) -> float:
-        """Make sure that the network has a trace under these decisions, and return the solvers' CPU seconds."""
+        """Check that the network has a trace under these decisions, and return the solvers' CPU seconds."""
         check = self._ask(Prepared(self.system.assertions()), decisions)
         if check.verdict is Satisfiable.UNSAT:
             raise VacuousError(
@@ -168,20 +168,20 @@ class Verifier:
         return check.cpu_s
 
     def question(self, candidate: Candidate) -> str:
-        """Return the hash of what the solvers are asked about a candidate, in all cases."""
+        """Return the hash of the solvers' questions about a candidate, in all cases."""
         decisions = encode(self.query.space.rule(candidate, "candidate"), self.system)
         texts = (case.script(decisions) for case in self._cases)
         return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
     def doubt(self, finding: Finding, question: str, *, is_sealed: bool) -> str:
-        """Return why a finding of an earlier sitting cannot be believed; empty if it can.
+        """Return why a finding of an earlier run is rejected; empty if it is accepted.
 
-        A counterexample is judged again by definition; that none was found rests on the seal, and on the question
-        being the same.
+        A counterexample is judged again by definition; that none exists is trusted if the seal is valid and the
+        question is the same.
 
         Parameters
         ----------
-        question : str, the hash that is kept with it
+        question : str, the hash stored with it
         is_sealed : was the finding sealed by this installation, and not changed since?
         """
         if finding.verdict is Satisfiable.SAT:
@@ -197,7 +197,7 @@ class Verifier:
         return "" if question == self.question(finding.candidate) else "it answers another question"
 
     def _ask_cases(self, decisions: Sequence[z3.BoolRef]) -> Check:
-        """Ask about one case after the other until one has a trace; unknown if there is none but a case is unknown."""
+        """Check one case after another until one has a trace; unknown if there is none but a case is unknown."""
         checks: list[Check] = []
         for case in self._cases:
             checks.append(self._ask(case, decisions))
@@ -208,7 +208,7 @@ class Verifier:
         return replace(telling, cpu_s=sum(check.cpu_s for check in checks), reason=reasons)
 
     def _ask(self, prepared: Prepared, further: Sequence[z3.BoolRef]) -> Check:
-        """Ask one solver after the other until one knows: racing them would cost both their time on every candidate."""
+        """Try one solver after another until one answers: racing them would cost both their time on every candidate."""
         text = prepared.script(further)
         cpu_s, reasons = 0.0, []
         for solver in self._solvers:
@@ -220,7 +220,7 @@ class Verifier:
         return replace(check, cpu_s=cpu_s, reason="; ".join(reasons))
 
     def _variables(self) -> list[z3.ExprRef]:
-        """Return what a trace is read from, some of which the formulas may not mention."""
+        """Return the variables of a trace, some of which the formulas may not mention."""
         flow = self.system.flows[0]
         columns = [*flow.beliefs.values(), *flow.delay, flow.rate, flow.past, flow.A, flow.S, self.system.TA]
         return [self.system.alpha, *(term for column in columns for term in column if _is_variable(term))]
@@ -231,7 +231,7 @@ def _is_variable(term: z3.ExprRef) -> bool:
 
 
 def steps_of(trace: Trace, family: BeliefFamily) -> tuple[Step, ...]:
-    """Return what candidates would have seen and what was sent at each step of a trace."""
+    """Return a candidate's observations and the rate sent at each step of a trace."""
     flow, grid = trace.flows[0], trace.grid
     out = []
     for t in range(grid.r_steps, grid.points):
