@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import fairweir
+from fairweir import shipped
 from fairweir.agree.compare import compare
 from fairweir.agree.matrix import Agreement
 from fairweir.agree.page import render as render_agreement
@@ -20,9 +21,17 @@ from fairweir.audit.results import AuditResults
 from fairweir.explain.page import render as render_explained
 from fairweir.explain.read import explain_file
 from fairweir.explain.table import split_small
+from fairweir.game.page import render as render_synthesis
+from fairweir.game.query import GameQuery
+from fairweir.game.synthesis import Workshop
+from fairweir.overrides import apply
 from fairweir.report import render_report
 from fairweir.run import run
-from fairweir.scenario import dumbbell
+from fairweir.scenario import dumbbell, read_document
+from fairweir.video.page import write_session
+from fairweir.video.play import play
+from fairweir.video.scenario import VideoScenario
+from fairweir.video.senders import Sender
 from fairweir.world_sim import Capture
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -33,7 +42,12 @@ FLAGS = (
     *("--virtual-time-budget=20000", "--window-size=1200,20000"),
 )
 #: Pages of a kind are made by a template; what others take parts from is none.
-TEMPLATES = {path.name for path in Path(fairweir.__file__).parent.rglob("templates/*.html.j2")} - {"parts.html.j2"}
+TEMPLATES = {path.name for path in Path(fairweir.__file__).parent.rglob("templates/*.html.j2")} - {
+    "parts.html.j2",
+    "layout.html.j2",
+}
+#: Makes a synthesis quick.
+SMALL = {"depth": 2, "sampling": {"sessions": 2, "boxes": 20, "rounds": 0}, "tree": {"leaves": [6, 12], "trials": 2}}
 
 
 def agreement() -> str:
@@ -51,6 +65,18 @@ def explained(folder: Path) -> str:
     run(dumbbell(["cubic", "bbr"], duration="3s"), capture=Capture(path))
     document = explain_file(path)
     return render_explained(document, split_small(document["flows"])[0], "<script>alert(1)</script>.pcap")
+
+
+def synthesised(folder: Path) -> str:
+    path = shipped.find("game-queries", "conference")
+    query = GameQuery.load(path, apply(read_document(path), SMALL))
+    return render_synthesis(Workshop(query, folder, 1, lambda *_: None).synthesise(), folder)
+
+
+def video(folder: Path) -> str:
+    scenario = VideoScenario.load("fixed").override(duration="4s")
+    session = play(scenario, Sender.parse("rules"), seed=1, records=True)
+    return write_session(session, scenario, folder / "session.html").read_text(encoding="utf-8")
 
 
 def errors(log: str) -> list[str]:
@@ -78,10 +104,12 @@ def opened(tmp_path: Path) -> Callable[[str], tuple[str, list[str]]]:
 def test_a_page_opens_without_an_error_and_draws_its_figures(
     template: str, opened: Callable[[str], tuple[str, list[str]]], results: AuditResults, tmp_path: Path
 ) -> None:
-    make = {
+    make: dict[str, Callable[[], str]] = {
         "report.html.j2": lambda: render_report(results),
         "explain.html.j2": lambda: explained(tmp_path),
         "agreement.html.j2": agreement,
+        "synthesis.html.j2": lambda: synthesised(tmp_path),
+        "video.html.j2": lambda: video(tmp_path),
     }
     page = make[template]()
     dom, said = opened(page)
@@ -96,14 +124,19 @@ MEASURE = """<script>addEventListener("load", () => setTimeout(() => {
   parent.document.title = `${innerWidth} of ${document.documentElement.scrollWidth}`; }, 5000))</script>"""
 
 
-@pytest.mark.parametrize("kind", ["report", "explain"])
+@pytest.mark.parametrize("kind", ["report", "explain", "synthesis"])
 def test_a_page_is_no_wider_than_a_phone(
     kind: str, opened: Callable[[str], tuple[str, list[str]]], results: AuditResults, tmp_path: Path
 ) -> None:
     # As many sections as a whole battery has, so that the list of them is longer than its place.
     shown = results.ccas[0].exhibits[0]
     results.ccas[0].exhibits += [shown.model_copy(update={"family": f"another-{i}"}) for i in range(30)]
-    page = (render_report(results) if kind == "report" else explained(tmp_path)).replace("</body>", f"{MEASURE}</body>")
+    make: dict[str, Callable[[], str]] = {
+        "report": lambda: render_report(results),
+        "explain": lambda: explained(tmp_path),
+        "synthesis": lambda: synthesised(tmp_path),
+    }
+    page = make[kind]().replace("</body>", f"{MEASURE}</body>")
     # Windows of a browser have a minimum width, frames have none.
     dom, _ = opened(f'<title>none</title><iframe srcdoc="{html.escape(page)}" style="width: 400px; height: 900px">')
     inner, _, whole = re.findall("<title>(.*?)</title>", dom)[0].partition(" of ")

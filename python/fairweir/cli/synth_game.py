@@ -47,6 +47,7 @@ def synth_game(
     ConfigError : not a query of the game, or the directory holds labels of another one
     """
     from fairweir.formal.kept import write_text
+    from fairweir.game.page import write_page
     from fairweir.game.query import GameQuery
     from fairweir.game.synthesis import Workshop, documented, summary
 
@@ -62,6 +63,8 @@ def synth_game(
         found = Workshop(query, directory, workers, report, budget, solvers).synthesise()
     refuted = keep(found.verdicts, directory / REFUTATIONS)
     write_text(directory / "results.json", documented(found))
+    report_path = write_page(found, directory / "report.html")
+    output.stderr.print(f"written to {report_path}", soft_wrap=True)
     if as_json:
         output.print_json({**summary(found), "directory": str(directory)})
     else:
@@ -109,6 +112,8 @@ def _candidates(found: Synthesis) -> Table:
 
 def _judged(found: Synthesis) -> Table:
     """Return the chosen tree and the search on links that did not choose it."""
+    from fairweir.game.synthesis import QUANTITIES
+
     table = Table("links that did not choose", box=None, header_style="bold")
     tree, search = found.judged.document(), found.search.document()
     for heading in ("tree", "95 % interval", "search", "tree / search"):
@@ -122,12 +127,3 @@ def _judged(found: Synthesis) -> Table:
         shown = "" if ratio is None else f"{ratio:.1%}"
         table.add_row(words, f"{one['mean']:.3f}", ends, f"{search[key]['mean']:.3f}", shown)
     return table
-
-
-#: Quantities measured in a closed loop, with units.
-QUANTITIES = {
-    "goodput": "goodput over capacity",
-    "frames": "batches received in time per step",
-    "queue": "mean queue, steps of capacity",
-    "lost": "packets lost",
-}

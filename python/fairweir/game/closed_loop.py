@@ -7,6 +7,7 @@ closed loops on links that nobody sampled, and the search plays the same ones.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from fairweir import _core
+from fairweir.game.export import controller_text
 from fairweir.game.parallel import Progress, in_order
 from fairweir.game.query import GameQuery
 from fairweir.game.sampling import Floats, Policy
@@ -72,6 +74,16 @@ def score(query: GameQuery, played: Sequence[str], policy: Policy, *, workers: i
         column("mean_queue"),
         column("lost"),
     )
+
+
+def leaf_visits(query: GameQuery, played: Sequence[str], document: dict[str, Any]) -> dict[int, int]:
+    """Return how often a controller comes to each of its leaves in sessions, by the leaf's node."""
+    policy = _core.GameController(controller_text(document))
+    found: Counter[int] = Counter()
+    for session in played:
+        _, rows = _core.game_play(query.core, session, policy, rows=True)
+        found.update(rows["chosen"] if rows else [])
+    return dict(sorted(found.items()))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from fairweir import _core
 from fairweir.errors import ConfigError
 from fairweir.formal.kept import write_text
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, SolverName
-from fairweir.game.closed_loop import Comparison, Score, compare, score
+from fairweir.game.closed_loop import Comparison, Score, compare, leaf_visits, score
 from fairweir.game.controller import Condition, Controller
 from fairweir.game.distil import Regrets, Tree, candidates, fit, last_components, regrets
 from fairweir.game.export import controller_document, controller_text
@@ -37,6 +37,14 @@ JUDGING: Final = 901
 HELD_OUT_PART: Final = 5
 #: A tree that is this much worse than the best in its closed loop is not preferred for having fewer leaves.
 WORTH_A_LEAF: Final = 0.0005
+
+#: Quantities measured in a closed loop, with units.
+QUANTITIES: Final = {
+    "goodput": "goodput over capacity",
+    "frames": "batches received in time per step",
+    "queue": "mean queue, steps of capacity",
+    "lost": "packets lost",
+}
 
 Report = Callable[[str, int, int], None]
 
@@ -75,6 +83,7 @@ class Synthesis:
     judged, search : closed loops of the chosen tree and of the search on sessions that did not choose
     labelled : situations by their source
     document : the controller file
+    visits : how often the chosen tree came to each leaf in the closed loops that judge, by the leaf's node
     verdicts : a claim of a leaf each
     """
 
@@ -85,6 +94,7 @@ class Synthesis:
     search: Score
     labelled: dict[str, int]
     document: dict[str, Any]
+    visits: dict[int, int] = field(repr=False, default_factory=dict)
     verdicts: tuple[Verdict, ...] = field(repr=False, default=())
 
     @property
@@ -159,12 +169,13 @@ class Workshop:
         judging = list(sessions(query, query.trees.trials, sampling.seed + JUDGING))
         judged = self._score(document, judging, "closed loops of the tree")
         search = self._score(None, judging, "closed loops of the search")
+        visits = leaf_visits(query, judging, document)
         write_text(self.directory / "controller.json", controller_text(document))
         verdicts = tuple(self._prove(document))
         document["proofs"] = [_proof(verdict) for verdict in verdicts]
         write_text(self.directory / "controller.json", controller_text(document))
         labelled = {**{name: len(part) for name, part in parts.items()}, "held out": len(held_out)}
-        return Synthesis(query, tuple(tried), chosen, judged, search, labelled, document, verdicts)
+        return Synthesis(query, tuple(tried), chosen, judged, search, labelled, document, visits, verdicts)
 
     @cached_property
     def _labels(self) -> Labels:
