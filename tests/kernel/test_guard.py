@@ -273,7 +273,7 @@ def test_files_that_fail_let_no_flow_go(lab: Lab, cap: Path, tmp_path: Path) -> 
     connection = lab.connect("10.9.1.2")
     send_until(is_held, connection)
     assert child.stderr is not None
-    assert "goes on without this file: write /dev/full: No space left" in child.stderr.readline()
+    assert "continues without this file: write /dev/full: No space left" in child.stderr.readline()
     # More events, in decisions with none between them: it is still the same outage.
     for _ in range(3):
         child.send_signal(signal.SIGHUP)
@@ -282,7 +282,7 @@ def test_files_that_fail_let_no_flow_go(lab: Lab, cap: Path, tmp_path: Path) -> 
         other = lab.connect("10.9.1.2", 5002 + before)
         send_until(is_held, other)
     shutil.rmtree(directory)
-    assert f"goes on without this file: --metrics {directory}" in child.stderr.readline()
+    assert f"continues without this file: --metrics {directory}" in child.stderr.readline()
     send_until(is_held, connection)
     child.send_signal(signal.SIGTERM)
     assert child.wait(10) == 0
@@ -302,7 +302,7 @@ def test_a_full_disk_leaves_no_half_file_and_old_numbers_are_replaced(lab: Lab, 
             while True:
                 filler.write(bytes(4096))
         assert child.stderr is not None
-        assert f"goes on without this file: --metrics {metrics}: No space left" in child.stderr.readline()
+        assert f"continues without this file: --metrics {metrics}: No space left" in child.stderr.readline()
         assert not (disk / "guard.unfinished").exists()
         (disk / "filler").unlink()
         old = metrics.read_text()

@@ -115,7 +115,7 @@ def test_who_may_not_is_told_what_is_missing(lab: Lab) -> None:
     command = [*drop, str(find_daemon()), "run", "--interface", "lo", "--policy", "service"]
     done = lab.receiver.within(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
     assert done.returncode == 2
-    assert "guarding takes CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN, which this process lacks" in done.stderr
+    assert "the guard needs CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN, which this process lacks" in done.stderr
 
 
 def scraped(lab: Lab, path: str = "/metrics", method: str = "GET") -> str:

@@ -280,6 +280,6 @@ mod tests {
         assert_eq!(stream.read(&mut [0; 100]).unwrap(), 7);
         stream.write_all(b"{\"services\": [").unwrap();
         drop(stream);
-        assert_eq!(asking.join().unwrap(), "the reply of the guard of `test0` was cut off");
+        assert_eq!(asking.join().unwrap(), "the reply of the guard of `test0` was truncated");
     }
 }
