@@ -88,7 +88,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
         [DECIDE_EVERY, TIDY_EVERY, METRICS_EVERY].map(|every| Rhythm::starting(machine::now(), every));
     let mut rehearsal = Rehearsal::default();
     loop {
-        wait(decides.at, &guard, &door, &signals)?;
+        wait(decides.at, &mut guard, &door, &signals)?;
         guard.renew()?;
         guard.observe()?;
         door.answer(machine::now(), |question| answer(&guard, decides.counts, question));
@@ -181,7 +181,7 @@ impl Rhythm {
 }
 
 /// Sleeps until something is to be done: the time `until`, the end of a sender's wait, a signal, a question, a ring.
-fn wait(until: Time, guard: &Guard, door: &Door, signals: &Signals) -> Result<(), GuardError> {
+fn wait(until: Time, guard: &mut Guard, door: &Door, signals: &Signals) -> Result<(), GuardError> {
     let until = guard.renews_at().map_or(until, |renews| renews.min(until));
     let left = if door.is_waiting() { Dur::ZERO } else { until.since(machine::now()) };
     let programs = guard.tap().programs();

@@ -130,11 +130,11 @@ impl Guard {
         let waiting = self.tap.programs().waiting()?;
         self.waits.extend(waiting);
         let programs = self.tap.programs();
-        self.waits.due(machine::now()).try_for_each(|flow| programs.renew(&flow))
+        self.waits.due(machine::now()).iter().try_for_each(|flow| programs.renew(flow))
     }
 
     /// When that is to be done next.
-    pub fn renews_at(&self) -> Option<Time> {
+    pub fn renews_at(&mut self) -> Option<Time> {
         self.waits.first()
     }
 

@@ -3,11 +3,17 @@
 use fairweir_guard::FlowKey;
 use fairweir_units::Time;
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
-/// Those that wait; the kernel names each flow once at a time.
+/// Those that wait, each flow once: the latest time counts. The kernel names a flow again when it has forgotten the promise
+/// that it named it for (the host began another connection, or the flow was released and held again); were both kept, each
+/// would cause the next one, and reconnecting would make ever more of them.
 #[derive(Debug, Default)]
-pub(crate) struct Waits(BinaryHeap<Reverse<Wait>>);
+pub(crate) struct Waits {
+    until: HashMap<FlowKey, Time>,
+    /// With waits that have been replaced since.
+    order: BinaryHeap<Reverse<Wait>>,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wait {
@@ -29,20 +35,33 @@ impl PartialOrd for Wait {
 
 impl Waits {
     pub(crate) fn extend(&mut self, waiting: impl IntoIterator<Item = (FlowKey, Time)>) {
-        self.0.extend(waiting.into_iter().map(|(flow, until)| Reverse(Wait { until, flow })));
+        for (flow, until) in waiting {
+            if self.until.insert(flow, until) != Some(until) {
+                self.order.push(Reverse(Wait { until, flow }));
+            }
+        }
     }
 
     /// The earliest end of a wait.
-    pub(crate) fn first(&self) -> Option<Time> {
-        self.0.peek().map(|Reverse(wait)| wait.until)
+    pub(crate) fn first(&mut self) -> Option<Time> {
+        while let Some(Reverse(wait)) = self.order.peek() {
+            if self.until.get(&wait.flow) == Some(&wait.until) {
+                return Some(wait.until);
+            }
+            self.order.pop();
+        }
+        None
     }
 
     /// Takes those that have waited until `now`.
-    pub(crate) fn due(&mut self, now: Time) -> impl Iterator<Item = FlowKey> {
-        std::iter::from_fn(move || {
-            let is_due = self.first().is_some_and(|until| until <= now);
-            is_due.then(|| self.0.pop().map(|Reverse(wait)| wait.flow))?
-        })
+    pub(crate) fn due(&mut self, now: Time) -> Vec<FlowKey> {
+        let mut due = Vec::new();
+        while self.first().is_some_and(|until| until <= now) {
+            let Some(Reverse(Wait { flow, .. })) = self.order.pop() else { break };
+            self.until.remove(&flow);
+            due.push(flow);
+        }
+        due
     }
 }
 
@@ -60,9 +79,19 @@ mod tests {
             (flow(2), Time::from_nanos(20)),
         ]);
         assert_eq!(waits.first(), Some(Time::from_nanos(10)));
-        assert_eq!(waits.due(Time::from_nanos(9)).count(), 0);
-        assert_eq!(waits.due(Time::from_nanos(20)).collect::<Vec<_>>(), [flow(1), flow(2)]);
-        assert_eq!(waits.due(Time::from_nanos(99)).collect::<Vec<_>>(), [flow(3)]);
+        assert_eq!(waits.due(Time::from_nanos(9)), []);
+        assert_eq!(waits.due(Time::from_nanos(20)), [flow(1), flow(2)]);
+        assert_eq!(waits.due(Time::from_nanos(99)), [flow(3)]);
         assert_eq!(waits.first(), None);
+    }
+
+    #[test]
+    fn a_flow_waits_once_however_often_it_is_named() {
+        let flow = FlowKey::new(([10, 0, 0, 1], 1).into(), ([192, 0, 2, 7], 1).into(), 0);
+        let mut waits = Waits::default();
+        waits.extend([50, 20, 20, 40, 30].map(|at| (flow, Time::from_nanos(at))));
+        assert_eq!(waits.first(), Some(Time::from_nanos(30)));
+        assert_eq!(waits.due(Time::from_nanos(99)), [flow]);
+        assert_eq!((waits.first(), waits.until.len(), waits.order.len()), (None, 0, 0));
     }
 }
