@@ -251,7 +251,7 @@ static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_
 	struct guard_promise *promise;
 	u16 window, old, new;
 	u64 waits_until;
-	u32 scale, edge;
+	u32 scale, edge, acked = 0;
 
 	if (!wanted || (guard_clamps && !skb->sk && !is_renewal))
 		return true;
@@ -278,10 +278,12 @@ static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_
 	promise->at_ns = p->time_ns;
 	promise->scale = scale;
 	is_latest = (s32)(p->ack - promise->ack) >= 0;
-	if (is_latest)
+	if (is_latest) {
+		acked = p->ack - promise->ack;
 		promise->ack = p->ack;
+	}
 	edge = promise->edge;
-	window = advertise(promise, p->ack, p->window, scale, &target, p->time_ns, &waits_until);
+	window = advertise(promise, p->ack, acked, p->window, scale, &target, p->time_ns, &waits_until);
 	if (!waits_until)
 		promise->is_waiting = 0;
 	else if (is_latest)
@@ -433,6 +435,8 @@ int guard_egress(struct __sk_buff *skb)
 	if (skb->mark == RENEWAL) {
 		if (is_outdated(&p) || !hold_back(skb, &p, &at))
 			return DROP;
+		/* It is a guard's only here: another one may be at a device below. */
+		skb->mark = 0;
 		COUNT(renewed);
 		return NEXT_PROGRAM;
 	}

@@ -25,8 +25,8 @@ struct guard_target {
 /* For so long a wait may be held against a rate of before. */
 #define LOOK_EVERY_NS (NSEC_PER_SEC / 4)
 
-/* Headers of the latest ACK that could not promise what is wanted: Ethernet, two VLAN tags, IP, TCP with options. */
-#define ACK_BYTES 138
+/* Headers of the latest ACK that could not promise what is wanted: Ethernet, two VLAN tags, IPv4 and TCP with all options. */
+#define ACK_BYTES 142
 
 struct guard_ack {
 	u32 next_seq; /* of the host */
@@ -49,12 +49,6 @@ struct guard_promise {
 	u32 unused;
 	struct guard_ack last;
 };
-
-/* A unit is more than a segment: there ACKs acknowledge less than a unit each. */
-static __always_inline bool is_coarse(const struct guard_target *target, u32 scale)
-{
-	return (1U << scale) > target->least / 2;
-}
 
 /* Units of 2^scale bytes: rounded down, but not below two segments. */
 static __always_inline u32 target_units(const struct guard_target *target, u32 scale)
@@ -102,17 +96,27 @@ static __always_inline u32 grant(const struct guard_target *target, u32 scale, u
 }
 
 /*
+ * What is left of a promise, in units: rounded up, so that the right edge does not move back. An ACK of less than a unit
+ * (`acked` bytes) rounds down, as the windows of a sender whose segments are small would not shrink otherwise.
+ */
+static __always_inline u32 kept_units(u32 promised, u32 acked, u32 scale)
+{
+	u32 unit = 1U << scale;
+
+	return acked < unit ? promised >> scale : (promised + unit - 1) >> scale;
+}
+
+/*
  * Never above `window`, as the host has no more room; and the right edge never moves back (RFC 9293 §3.8.6.2.1), except
- * by less than a unit where a unit is more than a segment: there no smaller window could be told otherwise (RFC 7323 §2.4
- * asks senders to bear that). No faster than the pace: `waits_until` is when the sender has to be told more, as it has no
+ * by less than a unit in an ACK of less than a unit (RFC 7323 §2.4 requires senders to bear that). No faster than the pace: `waits_until` is when the sender has to be told more, as it has no
  * data left to send that would cause another ACK; 0: it need not.
  *
  * Other processors may take the same decision at the same time. Whoever comes second promises nothing new.
  */
-static __always_inline u16 advertise(struct guard_promise *promise, u32 ack, u16 window, u32 scale,
+static __always_inline u16 advertise(struct guard_promise *promise, u32 ack, u32 acked, u16 window, u32 scale,
 				     const struct guard_target *target, u64 now, u64 *waits_until)
 {
-	u32 unit = 1U << scale, edge = promise->edge, promised = 0, newly = 0, wanted, least, units;
+	u32 edge = promise->edge, promised = 0, newly = 0, wanted, units;
 	bool is_paced = target->bytes_per_s;
 	u64 paid = is_paced ? settled(target, scale, promise->paid_ns, now) : 0;
 
@@ -123,8 +127,7 @@ static __always_inline u16 advertise(struct guard_promise *promise, u32 ack, u16
 	units = wanted;
 	if (is_paced)
 		units = min((promised + grant(target, scale, missing(wanted << scale, promised), paid, now)) >> scale, wanted);
-	least = is_coarse(target, scale) ? promised >> scale : (promised + unit - 1) >> scale;
-	units = min(max(units, least), (u32)window);
+	units = min(max(units, kept_units(promised, acked, scale)), (u32)window);
 	if ((s32)(ack + (units << scale) - edge) > 0)
 		newly = ack + (units << scale) - edge;
 	if (newly && __sync_val_compare_and_swap(&promise->edge, edge, edge + newly) != edge) {
@@ -137,9 +140,8 @@ static __always_inline u16 advertise(struct guard_promise *promise, u32 ack, u16
 		paid = settled(target, scale, paid + time_for(target, newly), now);
 		promise->paid_ns = paid;
 	}
-	promised += newly;
-	if (promised < (wanted << scale) / 2) {
-		u64 next = min(quantum_of(target, scale), (u64)missing(wanted << scale, promised));
+	if (2 * units < wanted) {
+		u64 next = min(quantum_of(target, scale), (u64)missing(wanted << scale, promised + newly));
 
 		*waits_until = min(paid + time_for(target, next), now + LOOK_EVERY_NS);
 	}

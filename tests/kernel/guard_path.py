@@ -241,18 +241,28 @@ class Transfer:
     path: Path
     host: str = RECEIVER
     port: int = 5001
+    #: Bytes of a segment with its options at most; 0: as many as the device takes.
+    maxseg: int = 0
     received: int = 0
     sender: socket.socket = field(init=False)
 
     def __post_init__(self) -> None:
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         listener = self.path.receiver.within(lambda: socket.create_server((self.host, self.port), family=family))
-        self.sender = self.path.lab.sender.within(lambda: socket.create_connection((self.host, self.port), timeout=5))
+        self.sender = self.path.lab.sender.within(self._dial)
         connection, _ = listener.accept()
         listener.close()
         self.path.lab.sockets += [self.sender, connection]
         threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
         threading.Thread(target=self._send, daemon=True).start()
+
+    def _dial(self) -> socket.socket:
+        connection = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET)
+        if self.maxseg:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, self.maxseg)
+        connection.settimeout(5)
+        connection.connect((self.host, self.port))
+        return connection
 
     def _send(self) -> None:
         with suppress(OSError):

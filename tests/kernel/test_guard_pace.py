@@ -68,6 +68,14 @@ def test_a_fast_flow_keeps_its_cap_below_a_millisecond_with_losses() -> None:
         judge(mbps, 150.0, paths)
 
 
+@pytest.mark.parametrize("maxseg", [88, 400])
+def test_small_segments_lift_no_cap(maxseg: int) -> None:
+    """An ACK of less than a window's unit (1 KiB) was rounded up: 277 Mbit/s of a cap of 5 by segments of 388 bytes."""
+    with closing(Path(0.0)) as path:
+        path.lab.guard(path.guarded, "t0", "--policy", "cap", "--rate", "5Mbps")
+        judge([Transfer(path, maxseg=maxseg).mbps(2.0, after=1.5 * WARMUP_S)], 5.0, [path])
+
+
 @pytest.mark.parametrize("host", ["10.9.1.2", "fd01::2"], ids=["IPv4", "IPv6"])
 @pytest.mark.parametrize("place", ["receiver", "router"])
 def test_a_sender_that_waits_is_told_when_its_flow_is_released(lab: Lab, cap: FilePath, host: str, place: str) -> None:

@@ -1,9 +1,10 @@
 //! The window that a managed host may advertise, so that a sender's own flow control holds it back.
 //!
 //! All numbers are in host order. A promise once made is kept: the right edge never moves back (RFC 9293 §3.8.6.2.1),
-//! so a window shrinks by no more than has been acknowledged since. Windows come in units of 2^scale bytes; where a unit
-//! is more than a segment, ACKs acknowledge less than a unit each, and the edge moves back by less than a unit while it
-//! shrinks, which RFC 7323 §2.4 asks senders to bear: no smaller window could be told otherwise.
+//! so a window shrinks by no more than has been acknowledged since. Windows come in units of 2^scale bytes, and what is kept of
+//! a promise is rounded up to them. An ACK that acknowledges less than a unit rounds down instead, which moves the edge back by
+//! less than a unit (RFC 7323 §2.4 requires senders to bear that): rounded up, the windows of a sender whose segments are small
+//! would never shrink, whatever the policy.
 //!
 //! Where two segments an RTT are more than the rate, a window cannot hold it. A [`Pace`] then limits how fast the right edge
 //! moves: a token bucket (as a virtual clock: ITU-T I.371's GCRA) that fills at the rate and is spent by what is newly
@@ -70,11 +71,6 @@ impl WindowTarget {
     fn units(self, bytes: u64, scale: u8) -> u64 {
         (bytes >> scale).max(self.least.div_ceil(1 << scale))
     }
-
-    /// Does a unit of 2^scale bytes exceed a segment?
-    fn is_coarse(self, scale: u8) -> bool {
-        1 << scale > self.least / MIN_SEGMENTS
-    }
 }
 
 /// What a departing ACK says of a flow that has a pace.
@@ -86,12 +82,23 @@ pub struct Advertised {
     pub waits_until: Option<Time>,
 }
 
+/// What is left of a promise.
+struct Kept {
+    edge: u32,
+    /// Bytes up to the edge.
+    promised: u32,
+    /// The window that keeps it.
+    units: u64,
+}
+
 /// What one direction of a connection has been promised.
 #[derive(Clone, Copy, Debug)]
 pub struct Promise {
     scale: u8,
     /// Highest sequence number promised, exclusive.
     edge: Option<u32>,
+    /// The highest acknowledgment number so far.
+    ack: Option<u32>,
     /// When what was promised is paid for, at the flow's pace.
     paid: Time,
 }
@@ -99,16 +106,14 @@ pub struct Promise {
 impl Promise {
     /// Nothing seen yet, of a connection with this window scale.
     pub fn new(wscale: u8) -> Promise {
-        Promise { scale: wscale.min(MAX_SCALE), edge: None, paid: Time::ZERO }
+        Promise { scale: wscale.min(MAX_SCALE), edge: None, ack: None, paid: Time::ZERO }
     }
 
     /// The window for a departing ACK (neither SYN, whose window has no scale, nor RST) that had `window`: never above it,
     /// as the host has no more room; towards `target`, whatever its pace, or as it was if there is none.
     pub fn advertise(&mut self, ack: u32, window: u16, target: Option<WindowTarget>) -> u16 {
-        let (edge, promised) = self.kept(ack, window);
-        let units = target.map_or(u64::from(window), |target| {
-            target.units(target.bytes, self.scale).max(self.least_units(target, promised))
-        });
+        let Kept { edge, units: least, .. } = self.kept(ack, window);
+        let units = target.map_or(u64::from(window), |target| target.units(target.bytes, self.scale).max(least));
         self.promise(ack, edge, u16::try_from(units).unwrap_or(u16::MAX).min(window)).0
     }
 
@@ -121,33 +126,35 @@ impl Promise {
         let Some(pace) = target.pace else {
             return Advertised { window: self.advertise(ack, window, Some(target)), waits_until: None };
         };
-        let (edge, promised) = self.kept(ack, window);
+        let Kept { edge, promised, units: least } = self.kept(ack, window);
         let mut paid = pace.settled(self.paid, now, self.scale);
         let wanted = target.units(pace.room(), self.scale).min(u64::from(window));
         let room = wanted << self.scale;
         let missing = |promised: u32| room.saturating_sub(u64::from(promised));
         let granted = pace.grant(missing(promised), paid, now, self.scale);
-        let units = ((u64::from(promised) + granted) >> self.scale).min(wanted).max(self.least_units(target, promised));
+        let units = ((u64::from(promised) + granted) >> self.scale).min(wanted).max(least);
         let (window, newly) = self.promise(ack, edge, u16::try_from(units).unwrap_or(u16::MAX).min(window));
         if newly > 0 {
             paid = pace.settled(paid + pace.time_for(u64::from(newly)), now, self.scale);
             self.paid = paid;
         }
-        let (left, next) = (promised + newly, pace.quantum_of(self.scale).min(missing(promised + newly)));
-        let is_short = u64::from(left) < room / 2;
+        let next = pace.quantum_of(self.scale).min(missing(promised + newly));
+        let is_short = 2 * u64::from(window) < wanted;
         Advertised { window, waits_until: is_short.then(|| pace.wait_for(next, paid, now)) }
     }
 
-    /// The edge, and the bytes from `ack` up to it.
-    fn kept(&self, ack: u32, window: u16) -> (u32, u32) {
+    /// What an ACK of `ack` keeps of the promise.
+    fn kept(&mut self, ack: u32, window: u16) -> Kept {
         // What was promised before the first ACK that is seen is unknown: its own window is the least it can be.
         let edge = self.edge.unwrap_or(ack.wrapping_add(u32::from(window) << self.scale));
-        (edge, distance(ack, edge).max(0) as u32)
-    }
-
-    fn least_units(&self, target: WindowTarget, promised: u32) -> u64 {
+        let promised = distance(ack, edge).max(0) as u32;
+        let acked = distance(self.ack.unwrap_or(ack), ack).max(0);
+        if acked > 0 || self.ack.is_none() {
+            self.ack = Some(ack);
+        }
         let unit = 1 << self.scale;
-        u64::from(if target.is_coarse(self.scale) { promised / unit } else { promised.div_ceil(unit) })
+        let units = if acked < unit { promised >> self.scale } else { promised.div_ceil(unit as u32) };
+        Kept { edge, promised, units: u64::from(units) }
     }
 
     /// The window, and how far it moves the edge.
@@ -230,20 +237,29 @@ mod tests {
         assert_eq!(windows[199], 3);
     }
 
-    /// A sender that sends at once whatever it may, over a path without a delay: bytes that it is promised in `seconds`.
-    fn promised(scale: u8, mbps: f64, seconds: u64) -> u64 {
-        let target = WindowTarget::for_rate(mbps, Dur::from_micros(50), MSS).paced(mbps);
+    /// A sender that sends at once whatever it may, over a path of 50 us; each `segment` is acknowledged. Bytes that it sends in
+    /// `seconds`.
+    fn sent(scale: u8, mbps: f64, seconds: u64, segment: u32) -> u64 {
+        const RTT: Dur = Dur::from_micros(50);
+        let target = WindowTarget::for_rate(mbps, RTT, MSS).paced(mbps);
         let (mut promise, mut now, mut ack, mut total) = (Promise::new(scale), Time::ZERO, 7u32, 0u64);
         // What the first ACK promises was promised before.
         ack = ack.wrapping_add(u32::from(promise.advertise_at(ack, u16::MAX, target, now).window) << scale);
+        let mut told = promise.advertise_at(ack, u16::MAX, target, now);
         while now < Time::ZERO + Dur::from_secs(seconds) {
-            let Advertised { window, waits_until } = promise.advertise_at(ack, u16::MAX, target, now);
-            // All of it, or none: then it would wait for good if nobody told it more.
-            let sent = u32::from(window) << scale;
-            assert!(sent > 0 || waits_until.is_some(), "at {now:?}");
-            now = waits_until.map_or(now + Dur::from_micros(50), |until| until.max(now));
-            total += u64::from(sent);
-            ack = ack.wrapping_add(sent);
+            // No more in an RTT than the window that it begins with.
+            let mut left = u32::from(told.window) << scale;
+            while left > 0 && told.window > 0 {
+                let bytes = segment.min(left).min(u32::from(told.window) << scale);
+                (ack, left, total) = (ack.wrapping_add(bytes), left - bytes, total + u64::from(bytes));
+                told = promise.advertise_at(ack, u16::MAX, target, now);
+            }
+            now += RTT;
+            if told.window == 0 {
+                // It would wait for good if nobody told it more.
+                now = told.waits_until.expect("a window of zero ends").max(now);
+            }
+            told = promise.advertise_at(ack, u16::MAX, target, now);
         }
         total
     }
@@ -252,9 +268,26 @@ mod tests {
     fn a_pace_holds_its_rate_where_two_segments_an_rtt_exceed_it() {
         for scale in [0, 7, 10, 14] {
             for mbps in [1.0, 5.0, 20.0, 150.0, 400.0] {
-                let rate = promised(scale, mbps, 10) as f64 * 8e-6 / 10.0;
-                assert!((0.97..1.05).contains(&(rate / mbps)), "{rate} for {mbps}, units of 2^{scale}");
+                for segment in [40, 127, 255, 400, 1023, MSS, 2 * MSS, 65_536] {
+                    let rate = sent(scale, mbps, 4, segment) as f64 * 8e-6 / 4.0;
+                    assert!(
+                        (0.95..1.08).contains(&(rate / mbps)),
+                        "{rate} for {mbps}, units of 2^{scale}, segments of {segment}"
+                    );
+                }
             }
+        }
+    }
+
+    #[test]
+    fn a_window_shrinks_also_where_an_ack_is_less_than_a_unit() {
+        for bytes in [40u32, 127, 255, 400, 1023] {
+            let mut promise = Promise::new(10);
+            let target = Some(WindowTarget::from_bytes(25_600, MSS));
+            assert_eq!(promise.advertise(0, 1000, target), 1000);
+            let acks = 1_000_000 / bytes;
+            let last = (1..=acks).map(|i| promise.advertise(i * bytes, 1000, target)).last();
+            assert_eq!(last, Some(25), "ACKs of {bytes} bytes");
         }
     }
 
@@ -285,11 +318,12 @@ mod tests {
             let began = now;
             for (part, gap, is_due) in acks {
                 let left = distance(ack, edge).max(0) as u32;
-                ack = ack.wrapping_add((f64::from(left) * part) as u32);
+                let acked = (f64::from(left) * part) as u32;
+                ack = ack.wrapping_add(acked);
                 now += Dur::from_nanos(gap);
                 let Advertised { window, waits_until } = promise.advertise_at(ack, u16::MAX, target, now);
                 let reached = ack.wrapping_add(u32::from(window) << scale);
-                let slack = if 1 << scale > MSS { (1 << scale) - 1 } else { 0 };
+                let slack = if acked < 1 << scale { (1 << scale) - 1 } else { 0 };
                 prop_assert!(distance(edge, reached) >= -slack, "what was promised is taken back");
                 edge = if distance(edge, reached) > 0 { reached } else { edge };
                 moves += 1;
@@ -325,7 +359,7 @@ mod tests {
                 let target = bytes.map(|bytes| WindowTarget::from_bytes(bytes, MSS));
                 let advertised = promise.advertise(ack, window, target);
                 prop_assert!(advertised <= window);
-                let slack = if 1 << scale > MSS { (1 << scale) - 1 } else { 0 };
+                let slack = if step < 1 << scale { (1 << scale) - 1 } else { 0 };
                 let own = u64::from(window) << scale;
                 prop_assert!(u64::from(advertised) << scale >= own.min(2 * u64::from(MSS)));
                 let reached = ack.wrapping_add(u32::from(advertised) << scale);
