@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairweir import shipped
+from fairweir.atomic_write import write_text
 from fairweir.cca import algorithms
 from fairweir.errors import ConfigError
 
@@ -59,8 +60,8 @@ def write_cca(name: str, directory: Path, *, is_c: bool = False) -> Skeleton:
         if path.exists():
             raise ConfigError(f"the file `{path}` already exists", hint="choose another name or --dir")
     try:
-        source.write_text(_filled("cca.bpf.c.in" if is_c else "cca.py.in", words), encoding="utf-8")
-        scenario.write_text(_filled("cca.toml.in", words), encoding="utf-8")
+        write_text(source, _filled("cca.bpf.c.in" if is_c else "cca.py.in", words))
+        write_text(scenario, _filled("cca.toml.in", words))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError(f"skeleton cannot be written: {reason}", source=str(directory)) from error

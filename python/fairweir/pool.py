@@ -237,7 +237,7 @@ def _outcome(index: int, job: Job, future: Future[Result], timeout_s: float | No
     try:
         return Done(index, job, future.result())
     except JobTimeoutError:
-        return Failed(index, job, "timeout", f"did not end within {plain(timeout_s)} s")
+        return Failed(index, job, "timeout", f"did not end within {plain(timeout_s or 0.0)} s")
     except ProcessExpired as error:
         return Failed(index, job, "crash", f"its process died ({describe_exit(error.exitcode)})")
     except CancelledError:

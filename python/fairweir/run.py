@@ -8,13 +8,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fairweir import _core, cca, world_sim
 from fairweir.arguments import one_of, text_with_unit
+from fairweir.atomic_write import draft
 from fairweir.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
 from fairweir.digits import plain
 from fairweir.errors import CcaError, ConfigError, InvariantError
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 World = Literal["sim", "kernel"]
 
+#: What :meth:`Run.save` writes.
+RECORD_FILES = frozenset(
+    {"scenario.toml", "summary.json", *(f"{name}.parquet" for name in ("flows", "links", "packets", "acks"))}
+)
 #: Flows that the text of a record shows.
 SHOWN_FLOWS = 6
 #: Maximum data packets of a record by default: 1 GB of memory during the run, a second at 60 Gbit/s.
@@ -145,7 +150,8 @@ class Run:
     def save(self, directory: str | Path) -> Path:
         """Write scenario.toml, summary.json and the recorded tables: {flows,links,packets,acks}.parquet.
 
-        The directory is written completely or not at all; an older one of the same name is replaced.
+        The directory appears whole or not at all. An older record of the same name is replaced; a link of that name is
+        replaced, too, and its target is not touched.
 
         Parameters
         ----------
@@ -154,8 +160,13 @@ class Run:
         Returns
         -------
         Path, the directory
+
+        Raises
+        ------
+        ConfigError : there is a file of that name, or a directory that holds more than a record
         """
         target = Path(directory)
+        check_record_path(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
         try:
@@ -166,6 +177,8 @@ class Run:
 
                 pq.write_table(recorded, staging / f"{name}.parquet")
             staging.chmod(0o777 & ~_umask())
+            if target.is_symlink():
+                target.unlink()
             if target.is_dir():
                 old = staging.with_name(staging.name + ".old")
                 target.rename(old)
@@ -177,6 +190,28 @@ class Run:
             shutil.rmtree(staging, ignore_errors=True)
             raise
         return target
+
+
+def check_record_path(directory: Path) -> None:
+    """Refuse what a record cannot replace, so that it is found before a long run.
+
+    Raises
+    ------
+    ConfigError : there is a file of that name, or a directory that holds more than a record
+    """
+    if directory.is_symlink() or not directory.exists():
+        return
+    if not directory.is_dir():
+        raise ConfigError(
+            f"not a directory: `{directory}`", hint="a record is a directory: choose another name", key="--out"
+        )
+    foreign = sorted(path.name for path in directory.iterdir() if path.name not in RECORD_FILES)
+    if foreign:
+        raise ConfigError(
+            f"directory holds more than a record: `{directory / foreign[0]}`",
+            hint="a record replaces its whole directory: choose a new or an empty one",
+            key="--out",
+        )
 
 
 def _umask() -> int:
@@ -273,19 +308,16 @@ def _whole(capture: Capture | None) -> Iterator[Capture | None]:
     if capture is None:
         yield None
         return
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{capture.path.name}-", dir=capture.path.parent)
-    except OSError as error:
-        reason = f"cannot be written: {error.strerror}"
-        raise ConfigError(reason, hint="name a file in an existing directory", source=str(capture.path)) from None
-    os.close(handle)
-    partial = Path(name)
-    try:
-        yield replace(capture, path=partial)
-        partial.chmod(0o666 & ~_umask())
-        partial.replace(capture.path)
-    finally:
-        partial.unlink(missing_ok=True)
+    if not capture.path.parent.is_dir():
+        reason = "cannot be written: no such file or directory"
+        raise ConfigError(reason, hint="name a file in an existing directory", source=str(capture.path))
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(draft(capture.path))
+        except OSError as error:
+            reason = f"cannot be written: {(error.strerror or str(error)).lower()}"
+            raise ConfigError(reason, hint="name a file in a directory of yours", source=str(capture.path)) from None
+        yield replace(capture, path=Path(file.name))
 
 
 def _play_on_kernel(

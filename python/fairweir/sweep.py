@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweir import __version__, cca, class_objects
+from fairweir.atomic_write import draft, write_text
 from fairweir.axes import MAX_POINTS, parse_axis
 from fairweir.errors import ConfigError, MissingExtraError
 from fairweir.pool import Done, Failed, InterruptedJobs, map_jobs
@@ -240,9 +241,7 @@ def _kept(store: Path, key: str) -> dict[str, Any] | None:
 
 def _keep(store: Path, point: Point, summary: dict[str, Any]) -> None:
     document = {"settings": point.settings, "scenario": point.scenario.to_dict(), "summary": summary}
-    partial = store / f".{point.key}.partial"
-    partial.write_text(json.dumps(document), encoding="utf-8")
-    partial.replace(store / f"{point.key}.json")
+    write_text(store / f"{point.key}.json", json.dumps(document))
 
 
 def _play_on_cluster(
@@ -273,9 +272,8 @@ def _write_tables(directory: Path, points: list[Point], summaries: Mapping[str, 
     import pyarrow.parquet as pq
 
     for name in ("flows", "links"):
-        partial = directory / f".{name}.parquet.partial"
-        pq.write_table(table(name, points, summaries), partial)
-        partial.replace(directory / f"{name}.parquet")
+        with draft(directory / f"{name}.parquet") as file:
+            pq.write_table(table(name, points, summaries), file)
 
 
 def table(name: str, points: Sequence[Point], summaries: Mapping[str, dict[str, Any]]) -> pa.Table:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fairweir import _core, world_kernel
+from fairweir.atomic_write import write_text
 from fairweir.dumbbell import EARLY_SPREAD
 from fairweir.errors import FairweirError
 from fairweir.pool import Done, map_jobs
@@ -126,11 +127,7 @@ class Archive:
         """Store a summary; a file is written completely or not at all."""
         if self.directory is None:
             return
-        file = self._file(task)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        partial = file.with_suffix(".partial")
-        partial.write_text(json.dumps(summary), encoding="utf-8")
-        partial.replace(file)
+        write_text(self._file(task), json.dumps(summary))
 
     def _file(self, task: Task) -> Path:
         return (self.directory or Path()) / "runs" / f"{task.key}.json"

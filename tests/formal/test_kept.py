@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fairweir.atomic_write import write_text
 from fairweir.formal import kept
 from fairweir.formal.certificate import Certificate, save
 from fairweir.formal.kept import NotBelievedError
@@ -66,7 +67,7 @@ def test_links_in_a_prepared_folder_are_replaced_and_not_followed(tmp_path: Path
             (folder / link).symlink_to(victim if link == name else tmp_path / "made")
     victim.write_text("mine")
     save(Certificate(["r 1 0"], 1, 0, 0.0), "(check-sat)\n", folder)
-    kept.write_text(folder / "trace.json", "{}")
+    write_text(folder / "trace.json", "{}")
     assert victim.read_text() == "mine"
     assert not (tmp_path / "made").exists()
     for name, text in zip(names, ("(check-sat)\n", "r 1 0\n", "{}"), strict=True):
@@ -76,7 +77,7 @@ def test_links_in_a_prepared_folder_are_replaced_and_not_followed(tmp_path: Path
     (folder / "plain").write_text("")
     assert (folder / "trace.json").stat().st_mode == (folder / "plain").stat().st_mode
     with pytest.raises(IsADirectoryError):
-        kept.write_text(folder, "text")
+        write_text(folder, "text")
     assert not list(tmp_path.glob(".*.part"))
     assert not list(folder.glob(".*.part"))
 

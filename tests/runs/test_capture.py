@@ -62,7 +62,7 @@ def test_the_command_writes_it(side: str, tmp_path: Path, capsys: pytest.Capture
 
 
 def test_where_no_file_can_be(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be written: No such file or directory") as caught:
+    with pytest.raises(ConfigError, match="cannot be written: no such file or directory") as caught:
         run(reno(), capture=Capture(tmp_path / "not" / "there.pcap"))
     assert caught.value.hint
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fairweir.agree.compare import Cell, Comparison, Standing
 from fairweir.agree.table import closing
+from fairweir.atomic_write import write_text
 from fairweir.drawing import formats, style
 from fairweir.drawing.figure import Figure, rounded, slug
 from fairweir.report.page import render_page
@@ -63,10 +64,7 @@ class View:
 
 def write_page(agreement: Agreement, path: Path) -> Path:
     """Write the page; a reader never sees half of one."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(render(agreement), encoding="utf-8")
-    partial.replace(path)
-    return path
+    return write_text(path, render(agreement))
 
 
 def render(agreement: Agreement) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from fairweir.atomic_write import write_text
 from fairweir.filenames import slug
 from fairweir.verdict import Outcome
 
@@ -22,13 +23,14 @@ def write_evidence(results: AuditResults, out: Path) -> None:
     Files of an earlier audit in the same directory are removed, so that all files belong to these results.
     """
     folder = out / FOLDER
-    if folder.is_dir():
+    if folder.is_symlink():
+        folder.unlink()
+    elif folder.is_dir():
         for old in folder.glob("*.toml"):
             old.unlink()
     for cca in results.ccas:
         for exhibit in cca.exhibits:
             if exhibit.verdict is Outcome.FAILS and exhibit.scenario_toml is not None:
-                folder.mkdir(parents=True, exist_ok=True)
                 _write(cca, exhibit, out)
 
 
@@ -41,7 +43,7 @@ def _write(cca: CcaResults, exhibit: ExhibitResult, out: Path) -> None:
     )
     why = exhibit.why.replace("\n", " ")
     header = f"# {cca.cca} fails: {exhibit.claim}\n# {why}{value}\n# replay: {exhibit.replay}\n\n"
-    (out / name).write_text(header + (exhibit.scenario_toml or ""), encoding="utf-8")
+    write_text(out / name, header + (exhibit.scenario_toml or ""))
 
 
 def _unused(out: Path, stem: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
+from fairweir.atomic_write import write_bytes
 from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def write_junit(results: AuditResults, path: Path) -> None:
         for exhibit, outcome in zip(cca.exhibits, outcomes, strict=True):
             _add_case(suite, cca.cca, exhibit, outcome, results.comparison)
     ET.indent(root)
-    ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    write_bytes(path, ET.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
 def _judged(exhibit: ExhibitResult, cca: str, comparison: Comparison | None) -> Outcome:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fairweir.atomic_write import write_text
 from fairweir.digits import plain
 from fairweir.verdict import Outcome, Threshold, combine
 
@@ -293,9 +294,7 @@ class AuditResults(_Model):
 
     def save(self, path: Path) -> None:
         """Write the document; a reader never sees half of one."""
-        partial = path.with_name(path.name + ".partial")
-        partial.write_text(self.to_json(), encoding="utf-8")
-        partial.replace(path)
+        write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: Path) -> AuditResults:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweir.atomic_write import write_text
 from fairweir.audit.table import estimate, tally
 from fairweir.verdict import Outcome
 
@@ -19,7 +20,7 @@ _MARKUP = str.maketrans({character: f"\\{character}" for character in "\\`*_|<>[
 
 def write_summary(results: AuditResults, path: Path) -> None:
     """Write the summary of `results` to `path`, in GitHub-flavoured Markdown."""
-    path.write_text("\n".join(_lines(results)) + "\n", encoding="utf-8")
+    write_text(path, "\n".join(_lines(results)) + "\n")
 
 
 def _lines(results: AuditResults) -> Iterator[str]:

@@ -12,6 +12,7 @@ from fairweir.agree import hosts
 from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import CCAS, QUICK_SEEDS, QUICK_STRIDE, SEEDS, Agreement, load_scenarios
 from fairweir.agree.matrix import agree as play
+from fairweir.atomic_write import write_text
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter, on_played
@@ -93,7 +94,6 @@ def keep(agreement: Agreement, folder: Path) -> None:
 
     from fairweir.agree.page import write_page
 
-    folder.mkdir(parents=True, exist_ok=True)
     document = json.dumps(output.finite(agreement.document()), indent=2, allow_nan=False)
-    (folder / "agreement.json").write_text(document + "\n", encoding="utf-8")
+    write_text(folder / "agreement.json", document + "\n")
     write_page(agreement, folder / "agreement.html")

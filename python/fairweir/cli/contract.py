@@ -109,7 +109,7 @@ def contract(
         raise ConfigError("which CCA?", hint="fairweir contract vegas copa, or --table for analytical contracts")
     from fairweir.contracts.draw import contract_panels
     from fairweir.contracts.plan import plan_for
-    from fairweir.drawing.plots import check_plot_path
+    from fairweir.drawing.plots import check_plot_path, save_figure
 
     if plot is not None:
         check_plot_path(plot)
@@ -144,7 +144,7 @@ def contract(
             require(cca)
     results = [derive(cca) for cca in named]
     if plot is not None:
-        contract_panels(results).savefig(plot)
+        save_figure(contract_panels(results), plot)
     if as_json:
         output.print_json({"contracts": [result.model_dump(mode="json") for result in results]})
     else:

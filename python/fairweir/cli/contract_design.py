@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
+from fairweir.atomic_write import write_text
 from fairweir.cli import output
 from fairweir.contracts.design import Design, Wishes, designs, impossible
 from fairweir.dumbbell import dumbbell, flows
@@ -125,9 +126,7 @@ def design_contract(texts: list[str], scenario: Path | None, *, as_json: bool) -
     found = [] if reasons else designs(wishes)
     is_met = bool(found) and not found[0].missed
     if is_met and scenario is not None:
-        partial = scenario.with_name(f"{scenario.name}.partial")
-        partial.write_text(scenario_of(found[0], wishes).to_toml(), encoding="utf-8")
-        partial.replace(scenario)
+        write_text(scenario, scenario_of(found[0], wishes).to_toml())
     if as_json:
         document = [asdict(d) | {"flow": d.flow_keys} for d in found]
         output.print_json({"wishes": asdict(wishes), "met": is_met, "impossible": reasons, "contracts": document})

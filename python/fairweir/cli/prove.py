@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairweir.atomic_write import write_text
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
-from fairweir.formal import kept
 from fairweir.formal.lemmas.result import LemmaResult, Outcome, conclude
 from fairweir.formal.lemmas.suites import SUITES, Progress, Request, Suite, find
 from fairweir.suggestions import did_you_mean
@@ -114,7 +114,7 @@ def _keep(suite: Suite, results: list[LemmaResult], request: Request) -> None:
     if (out := request.out) is not None:
         elsewhere = "" if request.model is None else f"-{request.model}"
         document = json.dumps(output.finite(_document(suite, results, request)), indent=2, allow_nan=False)
-        kept.write_text(out / f"{suite.name}{elsewhere}.json", document + "\n")
+        write_text(out / f"{suite.name}{elsewhere}.json", document + "\n")
 
 
 def _show_list(as_json: bool) -> None:

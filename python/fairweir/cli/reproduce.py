@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fairweir import shipped
+from fairweir.atomic_write import write_text
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter, on_played
@@ -100,10 +101,7 @@ def reproduce(
     keep(result, out)
     if page is not None:
         words = ["fairweir reproduce", *(ids or ["--all"]), *(["--quick"] if quick else [])]
-        whole = outcomes_page(result, " ".join(words))
-        partial = page.with_suffix(".partial")
-        partial.write_text(whole, encoding="utf-8")
-        partial.replace(page)
+        write_text(page, outcomes_page(result, " ".join(words)))
     if as_json:
         output.print_json(result.document())
     else:
@@ -132,6 +130,5 @@ def keep(result: Reproduction, folder: Path) -> None:
     """Write ``reproduced.json`` to `folder`."""
     import json
 
-    folder.mkdir(parents=True, exist_ok=True)
     document = json.dumps(output.finite(result.document()), indent=2, allow_nan=False)
-    (folder / "reproduced.json").write_text(document + "\n", encoding="utf-8")
+    write_text(folder / "reproduced.json", document + "\n")

@@ -14,7 +14,7 @@ from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
 from fairweir.cli.progress import meter
 from fairweir.digits import plain
 from fairweir.errors import ConfigError
-from fairweir.run import MOST_PACKETS, World
+from fairweir.run import MOST_PACKETS, World, check_record_path
 from fairweir.run import run as play
 from fairweir.units import Duration
 from fairweir.world_kernel import Options
@@ -81,6 +81,8 @@ def run(
 
         for path in plot:
             check_plot_path(path)
+    if out is not None:
+        check_record_path(out)
     loaded = load(scenario, settings, seed)
     if interval is None and (out is not None or plot):
         interval = default_interval(Duration.parse(loaded.duration))

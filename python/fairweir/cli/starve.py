@@ -89,10 +89,10 @@ def starve(
             result = _with_certificate(result, result.pair, question, out, on_progress)
     written = result.save(out)
     if plot is not None:
-        from fairweir.drawing.plots import DOTS_PER_INCH
+        from fairweir.drawing.plots import save_figure
         from fairweir.starvation.picture import rate_delay
 
-        rate_delay([(result.cca, result.points)]).savefig(plot / "rate-delay.png", dpi=DOTS_PER_INCH)
+        save_figure(rate_delay([(result.cca, result.points)]), plot / "rate-delay.png")
     if as_json:
         output.print_json(result.model_dump(mode="json"))
     else:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table as Columns
 
+from fairweir.atomic_write import write_text
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
@@ -47,7 +48,7 @@ def tables(
 
         measured = measure(pairs, out / PIECES, seed=seed, frames=frames, workers=workers, on_progress=on_progress)
     for table in measured:
-        (out / f"{table.name}.json").write_text(table.text, encoding="utf-8")
+        write_text(out / f"{table.name}.json", table.text)
     figure = rates_figure(measured, out / "rates.png")
     rows: list[dict[str, Any]] = [
         {

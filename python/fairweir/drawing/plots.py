@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from fairweir.atomic_write import draft
 from fairweir.drawing import style
 from fairweir.errors import ConfigError
 from fairweir.units import NS_PER_S, Duration
@@ -62,8 +63,8 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
 
     # Ids and dates in the file would differ from one writing to the next.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
-    with mpl.rc_context({"svg.hashsalt": "fairweir", "pdf.fonttype": 42}):
-        figure.savefig(target, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+    with mpl.rc_context({"svg.hashsalt": "fairweir", "pdf.fonttype": 42}), draft(target) as file:
+        figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
     return target
 
 

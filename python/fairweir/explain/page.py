@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairweir import __version__
+from fairweir.atomic_write import write_text
 from fairweir.drawing import formats
 from fairweir.explain.figures import flow_figure
 from fairweir.explain.findings import Finding, findings
@@ -42,10 +43,7 @@ class Section:
 
 def write_page(document: dict[str, Any], told: list[dict[str, Any]], capture: Path, path: Path) -> Path:
     """Write the page of `explain_file`'s document with the individually reported flows, completely or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(render(document, told, capture.name), encoding="utf-8")
-    partial.replace(path)
-    return path
+    return write_text(path, render(document, told, capture.name))
 
 
 def render(document: dict[str, Any], told: list[dict[str, Any]], name: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairweir.drawing import style
+from fairweir.drawing.plots import save_figure
 from fairweir.explain.figures import BELIEVED, HEADROOM, MEASURED, RECEIVER, SO_FAR, top_of
 from fairweir.explain.limits import LIMITS
 
@@ -19,17 +20,12 @@ if TYPE_CHECKING:
     from fairweir.explain.view import Band, FlowView
 
 SIZE_INCHES = (8.0, 8.0)
-DOTS_PER_INCH = 150
 PANEL_HEIGHTS = (4, 4, 4, 0.5)
 
 
 def save_flow_plot(view: FlowView, directory: Path) -> Path:
     """Write ``flow-N.png`` into `directory`, which must exist; the same flow gives the same bytes."""
-    target = directory / f"flow-{view.number}.png"
-    partial = target.with_name(target.name + ".partial")
-    flow_figure(view).savefig(partial, format="png", dpi=DOTS_PER_INCH)
-    partial.replace(target)
-    return target
+    return save_figure(flow_figure(view), directory / f"flow-{view.number}.png")
 
 
 def flow_figure(view: FlowView) -> Figure:

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fairweir._core import check_certificate
+from fairweir.atomic_write import write_text
 from fairweir.errors import InvariantError, SolverError
-from fairweir.formal import checker, farkas, kept
+from fairweir.formal import checker, farkas
 from fairweir.formal.checker import ONE, TRUE, ZERO, Clause, Constraint, Problem, RejectedError, Sum, denied, read
 from fairweir.formal.propagation import Propagation
 
@@ -374,6 +375,6 @@ def _cpu_s() -> float:
 def save(certificate: Certificate, question: str, folder: Path) -> tuple[Path, Path]:
     """Write a question and its certificate, and return their paths; links of these names are replaced."""
     query, proof = folder / "question.smt2", folder / "certificate.txt"
-    kept.write_text(query, question)
-    kept.write_text(proof, "\n".join(certificate.lines) + "\n")
+    write_text(query, question)
+    write_text(proof, "\n".join(certificate.lines) + "\n")
     return query, proof

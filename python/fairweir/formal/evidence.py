@@ -22,8 +22,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from fairweir.atomic_write import write_text
 from fairweir.errors import SolverError
-from fairweir.formal import kept
 from fairweir.formal.certificate import Certificate, certify, save
 from fairweir.formal.claims import Bound, Claim
 from fairweir.formal.measure import Curves
@@ -161,7 +161,7 @@ def keep(evidence: Evidence, folder: Path) -> list[Path]:
     paths = []
     for name, text in files.items():
         paths.append(folder / name)
-        kept.write_text(paths[-1], text)
+        write_text(paths[-1], text)
     if found.trace is not None and evidence.played is not None:
         paths.append(evidence.played.run.save(folder / "run"))
         paths.append(_picture(evidence, evidence.played, found.trace, folder))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
 from math import lcm
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from fairweir import shipped
+from fairweir.atomic_write import write_text
 from fairweir.errors import ConfigError
 from fairweir.formal.linear import Atom, LinearForm
 from fairweir.formal.rule import BeliefFamily, Comparison, Condition, Rule
@@ -97,11 +97,8 @@ def write_controller(rule: Rule) -> Path:
     if file.is_file():
         return file
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         # Other processes may do the same: the file appears whole, or not at all.
-        with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", encoding="utf-8", delete=False) as part:
-            part.write(text)
-        Path(part.name).replace(file)
+        write_text(file, text)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = "set XDG_CACHE_HOME to use another directory"

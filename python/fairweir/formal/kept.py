@@ -22,6 +22,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from fairweir.atomic_write import write_text
+
 _KEY_BYTES: Final = 32
 #: Larger files are not read; a trace or an answer has some kB, FRCC's cells some MB.
 LARGEST_BYTES: Final = 1 << 28
@@ -50,28 +52,6 @@ def is_sealed(document: Mapping[str, Any]) -> bool:
 def write(path: Path, document: Mapping[str, Any]) -> None:
     """Write a sealed document whole or not at all."""
     write_text(path, json.dumps(sealed(document), indent=1) + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text as `write_bytes` does."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; a link of that name is replaced, and what it leads to stays as it is.
-
-    The folder may be somebody else's, or prepared by somebody else: the draft has a name that cannot be guessed, and is
-    not opened if it is there.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{secrets.token_hex(16)}.part")
-    try:
-        with draft.open("xb") as file:
-            file.write(content)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def read(path: Path) -> dict[str, Any]:

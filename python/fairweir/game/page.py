@@ -11,10 +11,10 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from fairweir import __version__
+from fairweir.atomic_write import write_text
 from fairweir.drawing import formats
 from fairweir.drawing.figure import Figure, rounded
 from fairweir.drawing.style import colour, marker
-from fairweir.formal.kept import write_text
 from fairweir.game.claims import SORTS
 from fairweir.game.controller import Controller
 from fairweir.game.export import controller_text

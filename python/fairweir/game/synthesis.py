@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from fairweir import _core
+from fairweir.atomic_write import write_text
 from fairweir.errors import ConfigError
-from fairweir.formal.kept import write_text
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, SolverName
 from fairweir.game.closed_loop import Comparison, Score, compare, leaf_visits, score
 from fairweir.game.controller import Condition, Controller

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairweir import _core, metrics, world_kernel
+from fairweir.atomic_write import write_text
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.guard.challenges import Case
 from fairweir.guard.compare import hosts
@@ -160,10 +161,7 @@ class Kept:
         """Store a result; a file is written completely or not at all."""
         if self.directory is None:
             return
-        self.directory.mkdir(parents=True, exist_ok=True)
-        partial = self._file(one).with_suffix(".partial")
-        partial.write_text(json.dumps(asdict(shares)), encoding="utf-8")
-        partial.replace(self._file(one))
+        write_text(self._file(one), json.dumps(asdict(shares)))
 
     def _file(self, one: Play) -> Path:
         return (self.directory or Path()) / f"{one.key}.json"

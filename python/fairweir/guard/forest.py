@@ -19,6 +19,7 @@ from scipy.spatial.distance import squareform
 from scipy.stats import rankdata
 
 from fairweir import _core
+from fairweir.atomic_write import write_text
 from fairweir.errors import ConfigError
 from fairweir.guard.lessons import CLASSES, Examples, Floats, Labels
 
@@ -157,10 +158,7 @@ def _columns(nodes: Any) -> dict[str, list[Any]]:
 
 def write(forest: dict[str, Any], path: Path) -> None:
     """Write a forest; the file is written completely or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(forest) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_text(path, json.dumps(forest) + "\n")
 
 
 def walk(forest: dict[str, Any], values: Floats) -> tuple[Floats, Labels]:

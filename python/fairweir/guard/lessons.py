@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairweir import _core
+from fairweir.atomic_write import draft
 from fairweir.errors import FairweirError
 from fairweir.guard.configurations import LEARN_FROM, Lesson
 from fairweir.pool import Done, map_jobs
@@ -126,11 +127,8 @@ class Library:
     def put(self, key: str, values: Floats, share: Floats) -> Examples:
         """Store a run's examples; a file is written completely or not at all."""
         if self.directory is not None:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            partial = self.directory / f"{key}.partial"
-            with partial.open("wb") as file:
+            with draft(self.directory / f"{key}.npz") as file:
                 np.savez(file, values=values, share=share)
-            partial.replace(self.directory / f"{key}.npz")
         return Examples(values, label(share))
 
 

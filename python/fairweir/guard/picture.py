@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fairweir.drawing import style
-from fairweir.drawing.plots import DOTS_PER_INCH, check_plot_path
+from fairweir.drawing.plots import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,12 +31,7 @@ def save_distributions(outcomes: Sequence[Outcome], path: Path, beside: Sequence
     ------
     ConfigError : an unknown file name extension
     """
-    kind = check_plot_path(path)
-    import matplotlib as mpl
-
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
-    with mpl.rc_context({"svg.hashsalt": "fairweir", "pdf.fonttype": 42}):
-        distributions(outcomes, beside).savefig(path, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+    save_figure(distributions(outcomes, beside), path)
 
 
 def distributions(outcomes: Sequence[Outcome], beside: Sequence[Outcome] = ()) -> Figure:

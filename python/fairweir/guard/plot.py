@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairweir.drawing import style
-from fairweir.drawing.plots import DOTS_PER_INCH, check_plot_path
+from fairweir.drawing.plots import save_figure
 from fairweir.guard.compare import Comparison, over_time
 from fairweir.units import Duration
 
@@ -23,8 +23,7 @@ def save(comparison: Comparison, path: Path) -> None:
     ------
     ConfigError : another ending than .png, .svg or .pdf, or no such directory
     """
-    kind = check_plot_path(path)
-    figure(comparison).savefig(path, format=kind, dpi=DOTS_PER_INCH)
+    save_figure(figure(comparison), path)
 
 
 def figure(comparison: Comparison) -> Figure:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fairweir.atomic_write import write_text
 from fairweir.digits import plain
 from fairweir.dumbbell import ScenarioDict
 from fairweir.verdict import Interval
@@ -132,5 +133,5 @@ def save(result: HuntResult, path: Path) -> str:
 
     if result.scenario is None:
         raise ValueError("the hunt found no scenario to store")
-    path.write_text(Scenario.from_dict(result.scenario).to_toml(), encoding="utf-8")
+    write_text(path, Scenario.from_dict(result.scenario).to_toml())
     return f"fairweir run {path}"

@@ -10,6 +10,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
+from fairweir.atomic_write import write_text
 from fairweir.report.sections import sections_of
 from fairweir.report.view import Page
 
@@ -31,10 +32,7 @@ def write_report(results: AuditResults, path: Path) -> Path:
     -------
     Path, as given
     """
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(render_report(results), encoding="utf-8")
-    partial.replace(path)
-    return path
+    return write_text(path, render_report(results))
 
 
 def render_report(results: AuditResults) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from fairweir.atomic_write import draft
 from fairweir.complaints import explain
 from fairweir.errors import ConfigError
 
@@ -95,18 +96,17 @@ def write(certificate: Certificate, path: Path) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     columns = {name: getattr(certificate, name) for name in COLUMNS}
     metadata = {METADATA_KEY: certificate.header.model_dump_json().encode()}
-    partial = path.with_suffix(".partial")
-    pq.write_table(
-        pa.table(columns).replace_schema_metadata(metadata),
-        partial,
-        compression="zstd",
-        use_dictionary=False,
-        column_encoding=dict.fromkeys(COLUMNS, "DELTA_BINARY_PACKED"),
-    )
-    return partial.replace(path)
+    with draft(path) as file:
+        pq.write_table(
+            pa.table(columns).replace_schema_metadata(metadata),
+            file,
+            compression="zstd",
+            use_dictionary=False,
+            column_encoding=dict.fromkeys(COLUMNS, "DELTA_BINARY_PACKED"),
+        )
+    return path
 
 
 def read(path: Path) -> Certificate:

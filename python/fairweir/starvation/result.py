@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from fairweir.atomic_write import write_text
 from fairweir.filenames import slug
 from fairweir.hunting.result import HuntResult
 from fairweir.verdict import Interval, Outcome
@@ -162,11 +163,7 @@ class Starvation(_Model):
         """Write the scenarios, each completely or not at all, and return their paths."""
         from fairweir.scenario import Scenario
 
-        directory.mkdir(parents=True, exist_ok=True)
-        written = []
-        for stem, document in self.scenarios.items():
-            path = directory / f"{slug(stem)}.toml"
-            partial = path.with_suffix(".partial")
-            partial.write_text(Scenario.from_dict(document, source=stem).to_toml(), encoding="utf-8")
-            written.append(partial.replace(path))
-        return written
+        return [
+            write_text(directory / f"{slug(stem)}.toml", Scenario.from_dict(document, source=stem).to_toml())
+            for stem, document in self.scenarios.items()
+        ]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairweir.atomic_write import append_text, write_bytes, write_text
 from fairweir.errors import ConfigError
 from fairweir.formal import kept
 from fairweir.formal.kept import NotBelievedError
@@ -54,7 +55,7 @@ class Archive:
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             if not head.exists():
-                kept.write_text(head, json.dumps({"query": query.name, "fingerprint": query.fingerprint}) + "\n")
+                write_text(head, json.dumps({"query": query.name, "fingerprint": query.fingerprint}) + "\n")
                 (self.directory / FINDINGS).unlink(missing_ok=True)
                 return [], []
             asked = kept.read(head)
@@ -76,8 +77,7 @@ class Archive:
             return
         holds = finding.verdict is Satisfiable.UNSAT
         document = {**to_document(finding), "question": verifier.question(finding.candidate) if holds else ""}
-        with (self.directory / FINDINGS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(kept.sealed(document)) + "\n")
+        append_text(self.directory / FINDINGS, json.dumps(kept.sealed(document)) + "\n")
 
 
 def _believed(path: Path, verifier: Verifier) -> tuple[list[Finding], list[str]]:
@@ -94,7 +94,7 @@ def _believed(path: Path, verifier: Verifier) -> tuple[list[Finding], list[str]]
         except NotBelievedError as error:
             doubts.append(f"{path}, line {number}: {error}")
     if len(whole) < len(text) or doubts:
-        kept.write_bytes(path, b"".join(lines))
+        write_bytes(path, b"".join(lines))
     return findings, doubts
 
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fairweir.formal import kept
+from fairweir.atomic_write import write_text
 from fairweir.formal.rule import Rule
 from fairweir.synth.cegis import Search, Solution
 
@@ -34,11 +34,13 @@ def rules(search: Search) -> list[Rule]:
 def write_rules(search: Search, directory: Path) -> list[Path]:
     """Write the solutions' rule files, and remove those of an earlier, longer list."""
     folder = directory / SOLUTIONS
+    if folder.is_symlink():
+        folder.unlink()
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for rule in rules(search):
         path = folder / f"{rule.name}.toml"
-        kept.write_text(path, rule.to_toml())
+        write_text(path, rule.to_toml())
         written.append(path)
     for old in set(folder.glob("*.toml")) - set(written):
         old.unlink()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairweir import __version__
+from fairweir.atomic_write import append_text
 from fairweir.intervals import Scale, interval
 from fairweir.pool import Done, Failed, map_jobs
 from fairweir.verdict import Interval
@@ -110,8 +111,7 @@ class Kept:
     def add(self, key: str, session: Session) -> None:
         """Store a finished session."""
         self._known[key] = session
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"key": key, **session.to_dict()}) + "\n")
+        append_text(self.path, json.dumps({"key": key, **session.to_dict()}) + "\n")
 
 
 @dataclass(frozen=True)

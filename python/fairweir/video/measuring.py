@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from fairweir.atomic_write import write_text
 from fairweir.errors import FairweirError
 from fairweir.pool import Done, Failed, map_jobs
 from fairweir.video import codec as codecs
@@ -178,6 +179,4 @@ def _kept(store: Path, piece: Piece) -> dict[str, Any] | None:
 
 
 def _keep(store: Path, piece: Piece, value: dict[str, Any]) -> None:
-    partial = store / f".{piece.key}.partial"
-    partial.write_text(json.dumps(value), encoding="utf-8")
-    partial.replace(store / f"{piece.key}.json")
+    write_text(store / f"{piece.key}.json", json.dumps(value))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairweir import __version__
+from fairweir.atomic_write import write_text
 from fairweir.drawing.figure import Figure, rounded, slug
 from fairweir.drawing.style import colour, marker
 from fairweir.report.page import render_page
@@ -76,11 +77,7 @@ def _write(path: Path, title: str, facts: str, sections: list[Section]) -> Path:
         figures=[figure for section in sections for figure in section.figures],
         version=__version__,
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(page, encoding="utf-8")
-    partial.replace(path)
-    return path
+    return write_text(path, page)
 
 
 def _text(value: float | None) -> str:

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Record of a permanently loaded controller.
@@ -127,6 +127,31 @@ impl State {
 /// So that a reader after a crash finds the old text or the new one.
 fn write_whole(path: &Path, text: &[u8]) -> std::io::Result<()> {
     let new = path.with_extension("new");
-    fs::write(&new, text)?;
+    // What a crash has left behind, or a link that somebody has planted: neither is written to.
+    match fs::remove_file(&new) {
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    OpenOptions::new().write(true).create_new(true).open(&new)?.write_all(text)?;
     fs::rename(new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::write_whole;
+    use std::fs;
+
+    #[test]
+    fn no_planted_link_is_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let [path, new, victim] = ["kernel.json", "kernel.new", "victim"].map(|name| directory.path().join(name));
+        fs::write(&victim, "theirs").unwrap();
+        for link in [&path, &new] {
+            std::os::unix::fs::symlink(&victim, link).unwrap();
+        }
+        write_whole(&path, b"ours").unwrap();
+        assert_eq!([&path, &victim].map(|path| fs::read_to_string(path).unwrap()), ["ours", "theirs"]);
+        assert!(!path.is_symlink());
+        assert!(!new.exists());
+    }
 }

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairweir import __version__, _core
+from fairweir.atomic_write import write_text
 from fairweir.formal import kept
 from fairweir.formal.frcc.main_check import escapes, play, sample
 from fairweir.formal.frcc.main_controls import controls
@@ -193,7 +194,7 @@ def _settled(request: Request, name: str, case: Case, effort: Effort) -> LemmaRe
     if found is not None and request.certificate:
         files.append(str(cells))
         text = json.dumps(_certificate(found), indent=1) + "\n"
-        kept.write_text(cells, text)
+        write_text(cells, text)
         cells_hash = hashlib.sha256(text.encode()).hexdigest()
     result = replace(result, files=tuple(files))
     kept.write(path, {"question": question, "cells": cells_hash, "case": case.document(), **result.document()})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fairweir.atomic_write import write_text
 from fairweir.filenames import slug
-from fairweir.formal import kept
 from fairweir.formal.frcc import published
 from fairweir.formal.frcc.algebra import (
     Identity,
@@ -102,7 +102,7 @@ def check(step: Lemma | Claim, budget_s: float = 60.0, out: Path | None = None) 
     files: tuple[str, ...] = ()
     if out is not None:
         file = out / f"frcc-{slug(step.name.replace('/', '-'))}.smt2"
-        kept.write_text(file, question.negated())
+        write_text(file, question.negated())
         files = (str(file),)
     return LemmaResult(
         step.name,

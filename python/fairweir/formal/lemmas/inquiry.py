@@ -16,6 +16,7 @@ from pathlib import Path
 
 import z3
 
+from fairweir.atomic_write import write_text
 from fairweir.errors import ConfigError, SolverError
 from fairweir.formal import kept
 from fairweir.formal.checker import RejectedError
@@ -131,7 +132,7 @@ def _asked(inquiry: Inquiry, request: Request, blank: LemmaResult, shelf: _Shelf
         return replace(result, outcome=Outcome.UNKNOWN, note=note)
     if shelf is None:
         return result
-    kept.write_text(shelf.trace, trace.to_json())
+    write_text(shelf.trace, trace.to_json())
     return replace(result, files=(str(shelf.trace),))
 
 

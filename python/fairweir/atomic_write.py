@@ -1,0 +1,89 @@
+"""Write a file whole or not at all, wherever it goes.
+
+The folder may belong to someone else, or hold links that someone else has planted. The draft has a name that cannot be
+guessed, and is never opened if that name exists; the finished draft takes the file's name in one step. A link of that
+name is replaced: its target is not touched.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from fairweir.errors import ConfigError
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a text as UTF-8; return `path`."""
+    return write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> Path:
+    """Write bytes; return `path`."""
+    with draft(path) as file:
+        file.write(content)
+    return path
+
+
+@contextmanager
+def draft(path: Path) -> Iterator[BinaryIO]:
+    """Yield a new file beside `path`, which takes its name when the block ends; after an exception nothing is left.
+
+    Parameters
+    ----------
+    path : Path; its folder is made if it is missing
+
+    Raises
+    ------
+    ConfigError : `path` is a device, a pipe or a socket, or leads to one, which a file cannot replace
+    """
+    _require_replaceable(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{secrets.token_hex(16)}.part")
+    try:
+        with unfinished.open("xb") as file:
+            yield file
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def append_text(path: Path, text: str) -> None:
+    """Add a text at the end of a file, which is made if it is missing.
+
+    Raises
+    ------
+    ConfigError : `path` is a link, or no file
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno not in {errno.ELOOP, errno.ENXIO}:
+            raise
+        raise _not_a_file(path) from None
+    with os.fdopen(descriptor, "wb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _not_a_file(path)
+        file.write(text.encode())
+
+
+def _require_replaceable(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        # Nothing is there, or a link that leads nowhere; what else is wrong shows when the draft is made.
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise _not_a_file(path)
+
+
+def _not_a_file(path: Path) -> ConfigError:
+    return ConfigError(f"not a regular file: `{path}`", hint="choose the name of a file, not of a link, device or pipe")
