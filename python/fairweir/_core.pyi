@@ -374,6 +374,9 @@ class GameController:
     def to_json(self) -> str:
         """Return the file's text; it is read again to the bit."""
 
+    def decide(self, state: GameState) -> tuple[int, str, float, float, float]:
+        """Return the index of the leaf's node, and what is done: batches, message, rate, next target (packets)."""
+
     def leaves(self, rows: bytes) -> bytes:
         """Evaluate the tree on rows of features (f64, in the order of `game_features`).
 
@@ -395,6 +398,14 @@ class GameState:
 
     @property
     def converged(self) -> bool: ...
+    @property
+    def belief_source(self) -> str:
+        """What the belief rests on: ``window``, ``fewer-points``, ``packet-slack``, ``larger-jitter``, ``delivered-rate``."""
+
+    @property
+    def min_b(self) -> float | None:
+        """The held min B (packets) that the belief rests on; None if none is held."""
+
     @property
     def bounds(self) -> tuple[float, float, float, float]:
         """M (packets per step), Q (packets), R0 and max C (packets per step)."""

@@ -125,8 +125,8 @@ def test_a_leaf_that_no_state_reaches_is_vacuous() -> None:
         (2, "queue<=2"): "vacuous", (2, "decodable"): "vacuous", (3, "queue<=2"): "proved", (3, "decodable"): "proved",
         (4, "queue<=2"): "proved", (4, "decodable"): "proved",
     }  # fmt: skip
-    # The facts about belief sets reach further than the tree's own text: R0 is at least M, since q <= B.
-    nodes[0] = {"feature": {"r0": 1}, "at_most": 0.5, "then": 1, "else": 4}
+    # The facts about belief sets reach further than the tree's own text: R0 is at least M less a packet, since q <= B.
+    nodes[0] = {"feature": {"r0": 1, "packet": 1}, "at_most": 0.5, "then": 1, "else": 4}
     found = judged(tree({"nodes": nodes}), "queue<=2")
     assert [one.outcome.value for one in found] == ["vacuous", "vacuous", "proved"]
 

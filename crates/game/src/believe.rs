@@ -33,6 +33,19 @@ pub enum BeliefSource {
     DeliveredRate,
 }
 
+impl BeliefSource {
+    /// Return the name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            BeliefSource::Window => "window",
+            BeliefSource::FewerPoints => "fewer-points",
+            BeliefSource::PacketSlack => "packet-slack",
+            BeliefSource::LargerJitter => "larger-jitter",
+            BeliefSource::DeliveredRate => "delivered-rate",
+        }
+    }
+}
+
 /// What to believe of the link, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Belief {

@@ -78,6 +78,13 @@ impl GameController {
         self.0.to_json()
     }
 
+    /// What is done in a state behind the shield: the index of the leaf's node, batches, message, rate, target (packets).
+    fn decide(&self, state: &GameState) -> (usize, &'static str, f64, f64, f64) {
+        let found = self.0.decide(&state.0.view());
+        let Action { send, message, rate, encode } = found.action;
+        (found.leaf, send.name(), message, rate, encode)
+    }
+
     /// The index of the leaf's node for each row of features, as u32.
     fn leaves<'py>(&self, py: Python<'py>, rows: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let width = COUNT * 8;
@@ -112,6 +119,18 @@ impl GameState {
     #[getter]
     fn converged(&self) -> bool {
         self.0.is_converged()
+    }
+
+    /// What the belief rests on.
+    #[getter]
+    fn belief_source(&self) -> &'static str {
+        self.0.belief.from.name()
+    }
+
+    /// The held min B that the belief rests on, packets.
+    #[getter]
+    fn min_b(&self) -> Option<f64> {
+        self.0.min_b
     }
 
     /// M, Q, R0 and max C, in packets.

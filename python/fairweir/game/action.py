@@ -72,18 +72,15 @@ def decided(state: State, leaf: Leaf, action: Action) -> list[z3.BoolRef]:
     rate = state.value(leaf.rate)
     if leaf.send is Send.NONE:
         return [*held, action.message == 0, is_maximum(action.rate, rate, z3.RealVal(0))]
-    # With nothing waiting the size is 0 (State._waiting), and what is left is a rate without a message.
+    # With nothing waiting the size is 0 (State.waits), and what is left is a rate without a message.
     held.append(action.message == sizes[leaf.send])
     if leaf.send is not Send.EACH:
         return [*held, is_maximum(action.rate, rate, action.message)]
     wanted, most = z3.Real(f"{action.rate}_wanted"), z3.Real(f"{action.rate}_most")
-    return [
-        *held,
-        is_maximum(wanted, rate, action.message),
-        is_maximum(most, f["r0"], action.message),
-        *(action.rate <= one for one in (wanted, most)),
-        z3.Or(action.rate == wanted, action.rate == most),
-    ]
+    capped = [is_maximum(most, f["r0"], action.message), *is_minimum_of(action.rate, wanted, most)]
+    # Without a batch there is no FEC frame to protect, and R0 does not cap the rate.
+    caps = z3.If(f["waiting"] == 0, action.rate == wanted, z3.And(*capped))
+    return [*held, is_maximum(wanted, rate, action.message), caps]
 
 
 def shielded(

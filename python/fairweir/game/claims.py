@@ -6,6 +6,9 @@ point and the one after it:
 
     loss = max(0, q + rate - (C + B))             what finds no room
     queue = max(0, min(q + rate, C + B) - C)      what waits afterwards
+
+Where whole packets in bursts contradict this, the belief is about links that may lose a packet early: up to one packet
+more is lost.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ class Step:
     @property
     def loss(self) -> z3.ArithRef:
         """Return what is lost, or a negative number if nothing is."""
-        return self.link.q + self.action.rate - (self.link.c + self.link.b)
+        return self.action.rate - self.link.room
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Controller files: a decision tree over beliefs, with a shield in front of its actions, read for proofs.
 
-``crates/game`` runs the same files; this reader refuses what that one refuses, constant comparisons, and numbers beyond
-:data:`MAX_NUMBER`, whose rounding proofs do not cover. Numbers are exact fractions of the
-doubles that the file means, so that a proof is about the thresholds that the program compares with.
+``crates/game`` runs the same files; this reader refuses what that one refuses, constant comparisons, and what proofs do
+not cover for its rounding: numbers beyond :data:`MAX_NUMBER`, rates below :data:`MIN_RATE`. Numbers are exact fractions
+of the doubles that the file means, so that a proof is about the thresholds that the program compares with.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ FEATURES: Final[Mapping[str, str]] = {
 MAX_BYTES: Final = 1 << 22
 MAX_NODES: Final = 10_000
 MAX_NUMBER: Final = 1e6
+#: Packets a step: bounds are off by amounts in packets, and proofs allow for them as parts of M.
+MIN_RATE: Final = 1
 _NEEDED: Final = ("format", "name", "kind", "query", "query_sha256", "version", "step", "points", "model", "nodes")
 _KEYS: Final = frozenset({*_NEEDED, "encoder", "probe_period", "shield", "proofs"})
 _COMPARISON: Final = re.compile(r"\s*(message|rate)\s*<=\s*(.+)", re.DOTALL)
@@ -327,6 +329,12 @@ class _Reader:
         kind = self.word(table["kind"], Kind, [*Kind], "kind")
         model = self.table(table["model"], "model", frozenset({"c", "b"}))
         ranges = [self.range(model.get(key), f"model.{key}") for key in ("c", "b")]
+        if ranges[0][0] < MIN_RATE:
+            self.fail(
+                f"minimum below {MIN_RATE} packet a step: `{_shown(model['c'])}`",
+                "model.c",
+                "bounds in doubles are off by a millionth of a packet, which proofs cover down to that rate",
+            )
         self.step(table["step"])
         points = table["points"]
         if isinstance(points, bool) or not isinstance(points, int) or not 3 <= points <= POINTS:

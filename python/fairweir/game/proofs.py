@@ -249,7 +249,7 @@ def _broken_by(claim: Claim, step: Step, margin: Fraction) -> z3.BoolRef:
 
 def _features(asked: Asked, found: Check) -> dict[str, Fraction]:
     """Return the features of a counterexample, the link, and what is sent; in M."""
-    names = [*asked.state.features, "C", "B", "q"]
+    names = [*asked.state.features, "C", "B", "queue"]
     last = len(asked.controller.shield)
     names += [f"{what}_{last}" for what in ("message", "rate", "encode")]
     shown = {name: found.values[name] for name in names if name in found.values}

@@ -146,7 +146,7 @@ class Realiser:
 
         held = [
             *state.waits(controller.kind), *on_path(state, path, Fraction(0)), *acted, z3.Not(claim.over(step, margin)),
-            state.truth.c >= 1, state.truth.q >= 0, state.truth.q <= state.truth.b,
+            state.truth.slack == 0, state.truth.c >= 1, state.truth.q >= 0, state.truth.q <= state.truth.b,
             state.truth.room >= state.features["r0"], state.truth.q <= state.features["q"],
         ]  # fmt: skip
         left = list(range(len(self.pool)))

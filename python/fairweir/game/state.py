@@ -31,23 +31,32 @@ MAX_WAITING: Final = 4
 
 @dataclass(frozen=True)
 class Point:
-    """A link of the belief set: rate, buffer, and the queue at the next point; in M."""
+    """A link of the belief set, in M.
+
+    Attributes
+    ----------
+    c, b : rate and buffer
+    q : queue at the next point
+    slack : how far from full the buffer may be when a packet is lost; None: not at all
+    """
 
     c: z3.ArithRef
     b: z3.ArithRef
     q: z3.ArithRef
+    slack: z3.ArithRef | None = None
 
     @classmethod
-    def named(cls, name: str) -> Point:
+    def named(cls, name: str, slack: z3.ArithRef | None = None) -> Point:
         """Return the unknowns of a link."""
         import z3
 
-        return cls(z3.Real(f"C{name}"), z3.Real(f"B{name}"), z3.Real(f"q{name}"))
+        return cls(z3.Real(f"C{name}"), z3.Real(f"B{name}"), z3.Real(f"queue{name}"), slack)
 
     @property
     def room(self) -> z3.ArithRef:
         """Return how much may arrive next without a loss."""
-        return self.c + self.b - self.q
+        room = self.c + self.b - self.q
+        return room if self.slack is None else room - self.slack
 
 
 @dataclass(frozen=True)
@@ -78,8 +87,10 @@ class State:
         )  # fmt: skip
         terms = {name: z3.Real(name) for name in free}
         one: z3.ArithRef = z3.RealVal(1)
-        witnesses = {name: Point.named(f"_{name}") for name in ("min_c", "max_q", "safe", "c_plus_b")}
-        return cls(one, with_differences(terms, one), Point.named(""), witnesses)
+        # One packet where bursts contradict the fluid model (docs/formal/game.md, "When nothing explains the window").
+        slack = z3.Real("slack")
+        witnesses = {name: Point.named(f"_{name}", slack) for name in ("min_c", "max_q", "safe", "c_plus_b")}
+        return cls(one, with_differences(terms, one), Point.named("", slack), witnesses)
 
     def value(self, form: Form) -> z3.ArithRef:
         """Return a leaf's form over M, Q, R0 and packet."""
@@ -95,9 +106,13 @@ class State:
         return [*self._beliefs(controller.links), *self.waits(controller.kind)]
 
     def _beliefs(self, links: LinkRange) -> list[z3.BoolRef]:
+        import z3
+
         f, tolerance = self.features, number(TOLERANCE)
         packet = f["packet"]
         held = [packet >= number(1 / links.c[1]), packet <= number(1 / links.c[0])]
+        if self.truth.slack is not None:
+            held.append(z3.Or(self.truth.slack == 0, self.truth.slack == packet))
         for point in (self.truth, *self.witnesses.values()):
             held += [
                 point.b >= number(links.b[0]) * packet, point.b <= number(links.b[1]) * packet,

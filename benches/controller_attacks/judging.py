@@ -1,0 +1,121 @@
+"""Steps against verdicts: what is proved and broken, and what the encoding excludes although it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from benches.controller_attacks.steps import EXACT, Taken
+
+from fairweir.formal.solve import Outcome
+from fairweir.game.action import on_path, shielded
+from fairweir.game.claims import SLACK, Claim
+from fairweir.game.controller import Controller
+from fairweir.game.model import number
+from fairweir.game.proofs import NOT_REACHED, Asked, Verdict
+from fairweir.game.state import TOLERANCE
+
+if TYPE_CHECKING:
+    import z3
+
+#: What sums of doubles may be off by beyond the slack of a claim, packets.
+ROUNDING = 2e-6
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A verdict that a step contradicts."""
+
+    verdict: Verdict
+    taken: Taken
+    excess: float
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"leaf {self.verdict.leaf}, {self.verdict.claim.text}: broken by {self.excess:.6g} in {self.taken}"
+
+
+def excess(claim: Claim, taken: Taken) -> float:
+    """Return by how many packets the worst link that is known to be possible breaks a claim.
+
+    R0 is attained by a link of the belief set, so ``rate - R0`` is the largest loss exactly. The queue is judged on the
+    link that was played.
+    """
+    bound = float(claim.bound) * taken.m
+    loss = max(0.0, taken.rate - taken.r0)
+    if claim.name == "decodable":
+        return max(loss - (taken.rate - taken.message), taken.message - taken.rate) - bound
+    if claim.name == "carries-message":
+        return taken.message - taken.rate
+    if claim.name == "loss":
+        return loss - bound
+    if claim.name == "encode":
+        return taken.encode - bound
+    link = taken.played
+    if link is None:
+        return float("-inf")
+    return link.queue_after - max(bound, link.queue - link.c)
+
+
+def broken(verdicts: Iterable[Verdict], steps: Iterable[Taken]) -> list[Broken]:
+    """Return the first contradiction of each verdict."""
+    of: dict[int, list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.outcome is Outcome.PROVED or (verdict.outcome is Outcome.VACUOUS and verdict.reason == NOT_REACHED):
+            of.setdefault(verdict.leaf, []).append(verdict)
+    found: list[Broken] = []
+    for taken in steps:
+        if taken.source not in EXACT:
+            continue
+        for verdict in list(of.get(taken.leaf, ())):
+            over = excess(verdict.claim, taken)
+            if verdict.outcome is Outcome.VACUOUS or over > float(SLACK) * taken.m + ROUNDING:
+                found.append(Broken(verdict, taken, over))
+                of[taken.leaf].remove(verdict)
+    return found
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The prover's encoding of a controller, asked whether it admits a step."""
+
+    controller: Controller
+
+    def excludes(self, taken: Taken) -> str:
+        """Return which part of the encoding excludes a step that was taken; nothing if all of it admits the step."""
+        index, leaf, path = next(one for one in self.controller.leaves if one[0] == taken.leaf)
+        asked = Asked(self.controller, index, leaf, path)
+        state = asked.state
+        free = [name for name in state.features if str(state.features[name]) == name]
+        known: list[z3.BoolRef] = []
+        for name in free:
+            value = Fraction(taken.feature(name))
+            is_count = name in ("converged", "waiting", "groups", "oldest_age", "group_age")
+            known += [state.features[name] == number(value)] if is_count else _near(state.features[name], value)
+        parts = {"facts": asked.facts, "path": on_path(state, path, TOLERANCE)}
+        if taken.played is not None:
+            m = Fraction(taken.m)
+            link = state.truth
+            pairs = ((link.c, taken.played.c), (link.b, taken.played.b), (link.q, taken.played.queue))
+            # The queue of a link is a difference of sums of doubles.
+            near = [one for term, value in pairs for one in _near(term, Fraction(value) / m)]
+            parts["facts"] = [*parts["facts"], *near]
+        action, held = shielded(state, self.controller, leaf, "", TOLERANCE)
+        done = ((action.message, taken.message), (action.rate, taken.rate), (action.encode, taken.encode))
+        parts["action"] = [*held, *(one for term, value in done for one in _near(term, Fraction(value / taken.m)))]
+        return next((name for name, assertions in parts.items() if not _is_possible([*known, *assertions])), "")
+
+
+def _near(term: z3.ArithRef, value: Fraction) -> list[z3.BoolRef]:
+    hair = Fraction(1, 10**8) * max(Fraction(1), abs(value))
+    return [term >= number(value - hair), term <= number(value + hair)]
+
+
+def _is_possible(assertions: Sequence[z3.BoolRef]) -> bool:
+    import z3
+
+    solver = z3.Solver()
+    solver.add(*assertions)
+    return bool(solver.check() == z3.sat)
