@@ -1,1 +1,1 @@
-"""Network models as linear arithmetic: questions to solvers, exact traces, and what is proved from them."""
+"""Network models as linear arithmetic: questions to solvers, exact traces, and proofs."""

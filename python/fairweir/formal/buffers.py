@@ -1,4 +1,4 @@
-"""Bottleneck buffers: what the model may choose beta to be (thesis section 4.2.1, "Environments")."""
+"""Bottleneck buffers: the model's choices of beta (thesis section 4.2.1, "Environments")."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Buffer(StrEnum):
     """The buffers of Table 4.1."""
 
     INFINITE = "infinite"
-    """Nothing is ever lost; loss variables do not exist."""
+    """Nothing is ever lost; there are no loss variables."""
     SMALL = "small"
     """beta = C (R + D) / 4, which is C D / 2 when D = R."""
     ARBITRARY = "arbitrary"
-    """Any beta above alpha: a buffer holds at least what is sent at the least rate."""
+    """Any beta above alpha: a buffer holds at least the data sent at the minimum rate."""
     LARGE = "large"
     """Any beta of at least 3 C (R + D)."""
 
@@ -34,13 +34,13 @@ class Buffer(StrEnum):
 
 @words_for_enums
 def fixed_size(buffer: Buffer, grid: Grid) -> Fraction | None:
-    """Return beta in C R if the buffer leaves no choice, else None."""
+    """Return beta in C R if the buffer determines it, else None."""
     return (1 + grid.jitter) / 4 if buffer is Buffer.SMALL else None
 
 
 @words_for_enums
 def least_size(buffer: Buffer, grid: Grid) -> Fraction:
-    """Return the smallest beta in C R that the buffer admits; it must also exceed alpha unless it is fixed."""
+    """Return the minimum beta in C R; it must also exceed alpha unless it is fixed."""
     return {
         Buffer.INFINITE: Fraction(0),
         Buffer.SMALL: (1 + grid.jitter) / 4,

@@ -1,8 +1,8 @@
-"""Certificates: what a solver found, as steps that two checkers accept on their own merits (`accept`).
+"""Certificates: a solver's result as steps that two independent checkers verify (`accept`).
 
-z3 is asked the question as the checker cut it into clauses, and says each clause that it derives. Those that follow by
-unit propagation become steps with the clauses they follow from; lemmas of arithmetic become steps with Farkas' factors,
-which are computed here. What the refutation does not rest on is left out.
+z3 gets the question in the checker's clauses, and reports each clause that it derives. Those that follow by unit
+propagation become steps with their premises; lemmas of arithmetic become steps with Farkas factors, which are computed
+here. Steps that the refutation does not use are omitted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fairweir.formal.propagation import Propagation
 if TYPE_CHECKING:
     import z3
 
-#: They share no code: the one in Python, which stands alone, and that of crates/checker.
+#: The two checkers, which share no code: the one in Python, which is self-contained, and that of crates/checker.
 CHECKERS: Final[Mapping[str, Callable[[str, str], int]]] = {
     "checker.py": checker.accept,
     "fairweir-checker": check_certificate,
@@ -36,7 +36,7 @@ CHECKERS: Final[Mapping[str, Callable[[str, str], int]]] = {
 
 @dataclass(frozen=True)
 class Step:
-    """A clause, and the clauses before it that it follows from; None: it is a lemma of arithmetic."""
+    """A clause, and the earlier clauses from which it follows; None: a lemma of arithmetic."""
 
     clause: Clause
     reasons: tuple[int, ...] | None = None
@@ -49,7 +49,7 @@ class Certificate:
     Attributes
     ----------
     lines : the text, line by line
-    propagations, lemmas : int, how many steps there are of each kind
+    propagations, lemmas : int, number of steps of each kind
     cpu_s : float, CPU seconds to find and write it
     """
 
@@ -89,12 +89,12 @@ def accept(question: str, lines: Iterable[str]) -> int:
 
     Returns
     -------
-    int, how many steps there are
+    int, number of steps
 
     Raises
     ------
     RejectedError : the certificate does not show that the question is unsatisfiable
-    InvariantError : the checkers contradict each other: one of them has a mistake, and nothing is proved
+    InvariantError : the checkers disagree: one of them is wrong, and nothing is proved
     """
     text = "".join(f"{line}\n" for line in lines)
     verdicts = {name: verdict(check, question, text) for name, check in CHECKERS.items()}
@@ -121,7 +121,7 @@ def verdict(check: Callable[[str, str], int], question: str, certificate: str) -
 
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
-    """Terms are nested as deep as they like; the limit is everybody's, so it is put back."""
+    """Terms may be nested deeply; the recursion limit is global, so it is restored."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, 100_000))
     try:
@@ -170,7 +170,7 @@ class _Proof:
         return self.propagation.refuted_by is not None
 
     def take(self, clause: Clause, *, is_theory: bool) -> None:
-        """Add a clause that the solver says, if it can be seen to follow."""
+        """Add a clause from the solver, if it can be verified."""
         if clause in self.seen or any(-literal in clause for literal in clause):
             return
         self.seen.add(clause)
@@ -179,14 +179,14 @@ class _Proof:
             return
         reasons = self.propagation.follows(clause)
         if reasons is None:
-            # Arithmetic said something in between that the solver kept to itself.
+            # The solver derived an arithmetic fact in between that it did not report.
             self._seek_lemma(clause)
             reasons = self.propagation.follows(clause)
         if reasons is not None:
             self._add(Step(clause, tuple(reasons)))
 
     def finish(self) -> None:
-        """Look for a contradiction in the arithmetic of what is true without assumptions."""
+        """Search for a contradiction in the arithmetic of facts without assumptions."""
         if not self.is_complete:
             self._seek_lemma(())
 
@@ -196,7 +196,7 @@ class _Proof:
         self.propagation.add(number, step.clause)
 
     def _seek_lemma(self, clause: Clause) -> None:
-        """Add the lemma by which what follows from a clause's negation is contradictory, if it is."""
+        """Add the lemma that refutes the consequences of a clause's negation, if there is one."""
         true = [literal for literal in self.propagation.consequences(clause) if abs(literal) in self.problem.atoms]
         found = farkas.factors([denied(self.problem, -literal) for literal in true]) if true else None
         if found is not None:
@@ -212,7 +212,7 @@ class _Proof:
         return [factors.get(literal, Fraction(0)) for literal in clause]
 
     def write(self, known: int) -> tuple[list[str], tuple[int, int]]:
-        """Return the lines, with those steps alone that the end rests on, and how many there are of each kind.
+        """Return the lines of the steps that the result depends on, and the number of each kind.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ def _derivation(problem: Problem, z3_steps: int | None) -> Iterator[tuple[Clause
 
     formulas = _Formulas(problem)
     solver = z3.SimpleSolver()
-    # Otherwise it keeps arithmetic consequences to itself, and what it derives from them follows from nothing told.
+    # Otherwise it does not report arithmetic consequences, and clauses derived from them cannot be verified.
     solver.set("arith.propagation_mode", 0)
     if z3_steps is not None:
         solver.set("rlimit", z3_steps)
@@ -301,7 +301,7 @@ class _Formulas:
         return formula if literal > 0 else z3.Not(formula)
 
     def read(self, clause: Sequence[z3.ExprRef]) -> list[Clause]:
-        """Return a clause of z3's as clauses of the checker's; none if it has something that was never asked."""
+        """Return a z3 clause as clauses of the checker; None if it contains a term that was not in the question."""
         clauses: list[list[int]] = [[]]
         for formula in clause:
             parts = self._parts(formula)
@@ -311,7 +311,7 @@ class _Formulas:
         return [tuple(sorted(set(literals) - {-TRUE})) for literals in clauses if TRUE not in literals]
 
     def _parts(self, formula: z3.ExprRef) -> list[list[int]] | None:
-        """Return a literal of z3's as a conjunction of clauses; kept, since z3 repeats itself."""
+        """Return a z3 literal as a conjunction of clauses; cached, since z3 repeats literals."""
         key = formula.get_id()
         if key not in self._known:
             self._known[key] = (formula, self._translate(formula))
@@ -331,7 +331,7 @@ class _Formulas:
         if kind in (z3.Z3_OP_TRUE, z3.Z3_OP_FALSE):
             return [[TRUE if kind == z3.Z3_OP_TRUE else -TRUE]]
         if kind == z3.Z3_OP_UNINTERPRETED and formula.num_args() == 0:
-            # z3 has truth values of its own, for what is switched off here.
+            # z3 has Booleans of its own, for features that are disabled here.
             name = formula.decl().name()
             return [[int(name[1:])]] if re.fullmatch(r"b\d+", name) else None
         relations = {
@@ -354,7 +354,7 @@ class _Formulas:
         return [[self.problem.atom(left, right, is_strict=is_strict)]]
 
     def _sum(self, term: z3.ExprRef) -> Sum:
-        """Read a linear term of z3's."""
+        """Parse a linear term of z3."""
         import z3
 
         if z3.is_rational_value(term):

@@ -1,10 +1,10 @@
 """An independent checker of proofs that linear constraints contradict each other.
 
-It needs Python alone: ``python checker.py QUESTION.smt2 CERTIFICATE``. No step is taken on trust.
+It needs only Python: ``python checker.py QUESTION.smt2 CERTIFICATE``. Every step is verified.
 
-The question is SMT-LIB 2: Booleans and linear arithmetic over the reals. It is cut into clauses here (Tseitin 1968), so
-that the certificate has nothing to say about what the question means. A literal is a number, negative when negated; an
-atom is ``vector <= bound`` or ``vector < bound`` with a leading coefficient of one, and an equality is two of them.
+The question is SMT-LIB 2: Booleans and linear arithmetic over the reals. It is converted to clauses here (Tseitin
+1968), so that the certificate cannot change the meaning of the question. A literal is a number, negative when negated;
+an atom is ``vector <= bound`` or ``vector < bound`` with a leading coefficient of one, and an equality is two of them.
 
 A certificate is text, a step a line, each adding a clause that follows from those before:
 
@@ -42,7 +42,7 @@ TRUE = 1
 MAX_QUESTION, MAX_CERTIFICATE, MAX_DEPTH, MAX_WORD = 1 << 24, 1 << 28, 200, 1000
 #: Bits of the numerator and of the denominator of each number that is computed.
 MAX_BITS = 4096
-#: Units of work that may be done: for each byte of both texts, and for any; what an operation costs beside its bits.
+#: Limits on work: units for each byte of both texts, and for any; cost of an operation besides its bits.
 WORK_PER_BYTE, WORK, OPERATION = 64, 1 << 22, 32
 ZERO, ONE, MINUS_ONE = Fraction(0), Fraction(1), Fraction(-1)
 
@@ -60,11 +60,11 @@ _RESERVED = re.compile(
 
 
 class RejectedError(Exception):
-    """The certificate, or the question, is not one that can be accepted."""
+    """The certificate, or the question, cannot be accepted."""
 
 
 def _shown(word: object) -> str:
-    """Quote what was read, for a message: nothing in it reaches a terminal as it is."""
+    """Quote input text for a message: escaped for terminals."""
     return ascii(word if isinstance(word, str) and len(word) <= 60 else str(word)[:60] + "...")
 
 
@@ -112,10 +112,10 @@ class Sum:
 
 @dataclass
 class Problem:
-    """A question as clauses: what is to be shown contradictory. The number of the first clause is 1."""
+    """A question as clauses: those to be shown contradictory. The number of the first clause is 1."""
 
     clauses: list[Clause] = field(default_factory=lambda: [(TRUE,)])
-    #: What literals say; those without an atom are Booleans.
+    #: Meaning of literals; those without an atom are Booleans.
     atoms: dict[int, Constraint] = field(default_factory=dict)
     #: Literals of the question's Booleans, and all variables: ``#n`` is the nth of them, a choice between numbers.
     names: dict[str, int] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Problem:
     _by_gate: dict[Clause, int] = field(default_factory=dict)
 
     def spend(self, units: int) -> None:
-        """Take units of work from those that are left."""
+        """Subtract units of work from the remaining ones."""
         self.work -= units
         if self.work < 0:
             raise RejectedError("more work than texts of this length may ask for")
@@ -148,12 +148,12 @@ class Problem:
         return Sum({name: coefficient for name, coefficient in terms.items() if coefficient}, constant)
 
     def fresh(self) -> int:
-        """Return a literal that nothing is known of."""
+        """Return a new unconstrained literal."""
         self.literals += 1
         return self.literals
 
     def atom(self, left: Sum, right: Sum, *, is_strict: bool) -> int:
-        """Return the literal that says ``left <= right``, or ``left < right``."""
+        """Return the literal of ``left <= right``, or ``left < right``."""
         form = self.sum([(ONE, left), (MINUS_ONE, right)])
         if not form.terms:
             return TRUE if form.constant < 0 or (form.constant == 0 and not is_strict) else -TRUE
@@ -189,11 +189,11 @@ class Problem:
         return -self.conjunction(-literal for literal in literals)
 
     def choice(self, condition: int, then: int, otherwise: int) -> int:
-        """Return a literal that says what `then` says where the condition holds, else what `otherwise` says."""
+        """Return a literal equal to `then` where the condition holds, else to `otherwise`."""
         return self.conjunction([self.disjunction([-condition, then]), self.disjunction([condition, otherwise])])
 
     def equality(self, left: Sum, right: Sum) -> int:
-        """Return a literal that says ``left = right``."""
+        """Return a literal of ``left = right``."""
         return self.conjunction([self.atom(left, right, is_strict=False), -self.atom(left, right, is_strict=True)])
 
 
@@ -233,11 +233,11 @@ def _trees(text: str) -> Iterator[Tree]:
 
 
 class _Reader:
-    """What names stand for, while a question is read."""
+    """Meaning of names while a question is parsed."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        #: What `let` binds; None: nothing, any more.
+        #: Bindings of `let`; None: out of scope.
         self.scope: dict[str, int | Sum | None] = {}
         self.commands = 0
         self.is_asked = False
@@ -280,7 +280,7 @@ class _Reader:
                 self.problem.clauses.append((self.literal(formula),))
 
     def within(self, bindings: list[Tree], body: Callable[[], Found]) -> Found:
-        """Bind names to values, all of them of the scope outside, for what `body` reads."""
+        """Bind names to values, all evaluated in the outer scope, while `body` is parsed."""
         new = dict[str, int | Sum | None]()
         for binding in bindings:
             match binding:
@@ -400,7 +400,7 @@ def _name(word: str) -> str:
 
 
 def accept(question: str, certificate: str) -> int:
-    """Check the text of a certificate against the text of a question, and return how many steps there are."""
+    """Check the text of a certificate against the text of a question, and return the number of steps."""
     for text, name, limit in ((question, "question", MAX_QUESTION), (certificate, "certificate", MAX_CERTIFICATE)):
         if len(text) > limit or not text.isascii():
             raise RejectedError(f"the {name} is longer than {limit} bytes, or is not ASCII")
@@ -412,7 +412,7 @@ def accept(question: str, certificate: str) -> int:
 
 
 def check(problem: Problem, certificate: Iterable[str]) -> int:
-    """Check every step of a certificate, and return how many there are; `problem` takes further atoms."""
+    """Check every step of a certificate, and return the number of steps; atoms are added to `problem`."""
     clauses, is_refuted, number = list(problem.clauses), False, 0
     for number, line in enumerate(certificate, start=1):
         try:
@@ -506,7 +506,7 @@ def check_propagation(clause: Clause, reasons: list[Clause]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Check a certificate against a question; 0: accepted, 1: rejected, 2: there is nothing to check."""
+    """Check a certificate against a question; 0: accepted, 1: rejected, 2: nothing could be checked."""
     texts = []
     try:
         for path, limit in zip(arguments, (MAX_QUESTION, MAX_CERTIFICATE), strict=True):

@@ -30,7 +30,7 @@ def parse_claim(text: str) -> Claim:
 
     Raises
     ------
-    ConfigError : no such property, a bound on the wrong side, no number, or what cannot be read
+    ConfigError : no such property, a bound on the wrong side, an invalid number, or a syntax error
     """
     for word in ("or", "and"):
         parts = _split(text, word)
@@ -52,7 +52,7 @@ def parse_claim(text: str) -> Claim:
 
 
 def _split(text: str, word: str) -> list[str]:
-    """Cut a text at a word that stands outside brackets."""
+    """Split a text at a word outside of brackets."""
     parts, depth, begin = [], 0, 0
     for found in re.finditer(rf"[()]|\s{word}\s", text):
         if found.group() in "()":
@@ -92,14 +92,14 @@ def _bound(found: re.Match[str], text: str) -> Claim:
     return Bound(name, bound)
 
 
-#: What stands between the brackets of an invariant: its sign, and how its value is put into the demands.
+#: Syntax of an invariant's options: the sign, and how the value is added to the demands.
 _DEMANDS: Final[Mapping[str, tuple[str, Callable[[Demands, Fraction], Demands]]]] = {
     "utilization": (">=", lambda asked, value: replace(asked, utilization=value)),
     "queue": ("<=", lambda asked, value: replace(asked, queue=value)),
     "large-buffer": ("=", lambda asked, value: replace(asked, large_buffer=value)),
     "large-size": ("=", lambda asked, value: replace(asked, large_size=value)),
 }
-#: As they are written, with what they mean.
+#: Their syntax, with their meaning.
 DEMANDS: Final[Mapping[str, str]] = {
     "utilization>=U": "minimum part of C",
     "queue<=Q": f"maximum queue, C (R + D), beyond {QUEUE_PACKETS} packets",
@@ -159,7 +159,7 @@ def parse_number(word: str, text: str, key: str) -> Fraction:
 
     Raises
     ------
-    ConfigError : it is none
+    ConfigError : not a number
     """
     try:
         if not _NUMBER.fullmatch(word.strip()):

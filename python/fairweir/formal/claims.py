@@ -1,4 +1,4 @@
-"""What may be claimed of every trace, and assumed of it; :mod:`fairweir.formal.claim_syntax` reads them from text.
+"""Claims about every trace, and assumptions; :mod:`fairweir.formal.claim_syntax` parses them.
 
 A claim is encoded for solvers, and judged by definition on a trace, or on packets where they show all that it reads.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fairweir.formal.system import System
 
 KEY: Final = "--property"
-#: What synthesis asks of candidates (:mod:`fairweir.formal.invariant`).
+#: The property that synthesis requires of candidates (:mod:`fairweir.formal.invariant`).
 INVARIANT: Final = "invariant"
 INVARIANT_MEANING: Final = (
     "what synthesis asks of candidates: at the end the beliefs admit the network, and they shrank, or the bounds on "
@@ -34,18 +34,18 @@ INVARIANT_MEANING: Final = (
 
 
 class Claim(Protocol):
-    """What is claimed of every trace."""
+    """A claim about every trace."""
 
     @property
     def text(self) -> str:
-        """The claim as one writes it."""
+        """The claim in its input syntax."""
 
     @property
     def unit(self) -> str:
         """The unit of the number that :meth:`value` returns."""
 
     def statement(self, system: System) -> str:
-        """Return the whole inequality that is asked, numbers filled in."""
+        """Return the whole inequality, with numbers."""
 
     def over(self, system: System) -> z3.BoolRef:
         """Return the claim as a formula.
@@ -56,16 +56,16 @@ class Claim(Protocol):
         """
 
     def value(self, seen: Trace | Curves) -> Fraction | None:
-        """Return the one number that the claim bounds, by definition; None if it bounds several, or none."""
+        """Return the one number that the claim bounds, by definition; None if it bounds several or none."""
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
         """Return the numbers that it reads at sample points, by name."""
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Does it hold, by definition? None if packets do not show all that it reads."""
+        """Return whether it holds, by definition; None if packets do not determine all its quantities."""
 
     def weaker(self, margin: Fraction) -> Claim | None:
-        """Return it with its bounds moved to the easy side by a part of them; None if there is none to move."""
+        """Return it with its bounds relaxed by a fraction; None if there is none to relax."""
 
 
 def _curves(seen: Trace | Curves) -> Curves:
@@ -86,7 +86,7 @@ class Bound:
 
     @property
     def text(self) -> str:
-        """The claim as one writes it."""
+        """The claim in its input syntax."""
         return f"{self.name} {'>=' if PROPERTIES[self.name].is_at_least else '<='} {self.bound} {self.unit}".strip()
 
     @property
@@ -95,7 +95,7 @@ class Bound:
         return PROPERTIES[self.name].constant.unit
 
     def statement(self, system: System) -> str:
-        """Return the whole inequality that is asked."""
+        """Return the whole inequality."""
         return PROPERTIES[self.name].statement(system.grid, self.bound)
 
     def over(self, system: System) -> z3.BoolRef:
@@ -103,24 +103,24 @@ class Bound:
         return PROPERTIES[self.name].claim(system, self.bound)
 
     def value(self, seen: Trace | Curves) -> Fraction | None:
-        """Return the number that the claim bounds; None for a utilization of no time, which is any."""
+        """Return the number that the claim bounds; None for the undefined utilization of an empty interval."""
         if self.name == "utilization" and seen.grid.span <= seen.grid.jitter:
             return None
         return MEASURES[self.name](_curves(seen))
 
     def shown(self, seen: Trace | Curves) -> Mapping[str, Fraction]:
-        """Return nothing: it reads no single points."""
+        """Return nothing: it has no single points."""
         return {}
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Is the number on the good side of the bound? A utilization of no time always is: no bytes are asked for."""
+        """Return whether the number satisfies the bound; the utilization of an empty interval always does."""
         value = self.value(seen)
         if value is None:
             return True
         return value >= self.bound if PROPERTIES[self.name].is_at_least else value <= self.bound
 
     def weaker(self, margin: Fraction) -> Bound | None:
-        """Return the claim with its bound moved to the easy side by a part of it; None for a bound of 0."""
+        """Return the claim with its bound relaxed by a fraction; None for a bound of 0."""
         if not self.bound:
             return None
         return Bound(self.name, self.bound * (1 - margin if PROPERTIES[self.name].is_at_least else 1 + margin))
@@ -157,7 +157,7 @@ class Invariant:
         return ""
 
     def statement(self, system: System) -> str:
-        """Return what is asked, part by part."""
+        """Return the parts of the invariant."""
         grid, asked = system.grid, self._of(system)
         names = [name for name in ("C_L", "C_U", "C_L_lambda", "q_U") if name in system.flows[0].beliefs]
         bounds = {name: PROPERTIES[name].statement for name in ("utilization", "queue", "loss-amount", "loss-events")}
@@ -216,17 +216,17 @@ class Invariant:
         return {f"{name}@{point}": curve[t] for name, curve in beliefs for point, t in (("0", 0), ("end", -1))}
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Does a trace keep it? Packets do not show beliefs."""
+        """Return whether a trace satisfies it; packets do not determine beliefs."""
         if not isinstance(seen, Trace):
             return None
         return keeps(seen, self._of(seen))
 
     def weaker(self, margin: Fraction) -> Claim | None:
-        """Return None: a part of it may be broken whatever the bounds are."""
+        """Return None: a part of it may be violated whatever the bounds are."""
         return None
 
     def _of(self, seen: System | Trace) -> Demands:
-        """Return the demands, on beliefs as they are attached: whether they may be stale is not the claim's to say."""
+        """Return the demands for the attached beliefs, whose staleness is not part of the claim."""
         starts = {terms.start for terms in seen.flows[0].attached.values()}
         return replace(self.demands, start=Start.ANY if Start.ANY in starts else Start.CONSISTENT)
 
@@ -268,7 +268,7 @@ class AtPoints:
         return self.comparison.values(seen) or {}
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Does it hold?"""
+        """Return whether it holds."""
         return self.comparison.holds(seen)
 
     def weaker(self, margin: Fraction) -> AtPoints | None:
@@ -279,7 +279,7 @@ class AtPoints:
 
 @dataclass(frozen=True)
 class Joined:
-    """Claims of which all hold (``and``), or at least one (``or``)."""
+    """Claims that must all hold (``and``), or at least one (``or``)."""
 
     word: str
     parts: tuple[Claim, ...]
@@ -295,7 +295,7 @@ class Joined:
         return ""
 
     def statement(self, system: System) -> str:
-        """Return what is asked, each part in brackets."""
+        """Return the parts, each in brackets."""
         return f" {self.word} ".join(f"[{part.statement(system)}]" for part in self.parts)
 
     def over(self, system: System) -> z3.BoolRef:
@@ -320,7 +320,7 @@ class Joined:
         return found
 
     def holds(self, seen: Trace | Curves) -> bool | None:
-        """Does it hold? What packets do not show counts only where the other parts leave it open."""
+        """Return whether it holds; quantities that packets do not determine matter only if others do not decide."""
         found = [part.holds(seen) for part in self.parts]
         decides = self.word == "or"
         if decides in found:
@@ -336,7 +336,7 @@ class Joined:
 
 
 def parts(claim: Claim) -> list[Claim]:
-    """Return the claims that a conjunction demands all of; none of a claim that is no conjunction."""
+    """Return the claims of a conjunction; none of another claim."""
     if not isinstance(claim, Joined) or claim.word != "and":
         return []
     return [inner for part in claim.parts for inner in (parts(part) or [part])]
@@ -344,7 +344,7 @@ def parts(claim: Claim) -> list[Claim]:
 
 @dataclass(frozen=True)
 class Assumption:
-    """A comparison that is assumed; a quantity without a point is meant at the first one."""
+    """A comparison that is assumed; a quantity without a point refers to the first one."""
 
     comparison: Comparison
     written: str

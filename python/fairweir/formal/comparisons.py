@@ -1,8 +1,8 @@
 """Comparisons of quantities at sample points: ``bq@end <= bq@0 - 1/2``, ``69/100 <= C_L@end <= 301/100``.
 
-Both claims (``verify --property``) and assumptions (``--given``) are written so. A quantity stands for its number with
-C = R = 1: data in C R, rates in C, times in R. ``@`` names the sample point, 0 .. T - 1 or ``end``; ``rate.1@end`` is
-the second flow's. A quantity of flows without a number is meant of every flow.
+Both claims (``verify --property``) and assumptions (``--given``) use this syntax. A quantity is a number with C = R =
+1: data in C R, rates in C, times in R. ``@`` names the sample point, 0 .. T - 1 or ``end``; ``rate.1@end`` is the
+second flow's. A quantity of flows without a number refers to every flow.
 
 The same text is encoded for solvers, evaluated exactly over a trace, and, where packets show all that it reads, over
 the curves of packets.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: The last sample point.
 END: Final = "end"
-#: Quantities of the path as a whole, with what they mean.
+#: Quantities of the whole path, with their meaning.
 PATH: Final[Mapping[str, str]] = {
     "queue": "A - L - S: all bytes that wait, C R",
     "bq": "A - L - TA: bytes that wait for the link's capacity, C R; also `bottleneck-queue`",
@@ -37,7 +37,7 @@ PATH: Final[Mapping[str, str]] = {
     "S": "bytes served, C R",
     "L": "bytes lost, C R",
 }
-#: Quantities of each flow, beside its beliefs or what it remembers.
+#: Quantities of each flow, besides its beliefs and the algorithm's state.
 FLOW: Final[Mapping[str, str]] = {
     "inflight": "A - Ld - S: bytes neither acknowledged nor known to be lost, C R",
     "rate": "sending rate, C",
@@ -53,7 +53,7 @@ _TOKEN = re.compile(
     re.ASCII,
 )
 _HINT: Final = "write it like `bq@end <= bq@0 - 1/2` or `69/100 <= C_L@end <= 3`; C = R = 1"
-#: A comparison that nobody types by hand is longer than this.
+#: Maximum length of a comparison; longer ones are not typed by hand.
 _LONGEST: Final = 2000
 
 
@@ -63,8 +63,8 @@ class At:
 
     Attributes
     ----------
-    flow : int, None for one of the path, or for every flow
-    point : int or `END`; None for what does not change
+    flow : int, None for a quantity of the path, or for every flow
+    point : int or `END`; None for a constant
     """
 
     name: str
@@ -72,7 +72,7 @@ class At:
     point: int | str | None
 
     def __str__(self) -> str:
-        """Return it as one writes it."""
+        """Return its input syntax."""
         flow = "" if self.flow is None else f".{self.flow}"
         return f"{self.name}{flow}" if self.point is None else f"{self.name}{flow}@{self.point}"
 
@@ -114,7 +114,7 @@ class Comparison:
 
     Attributes
     ----------
-    source : str, what was written
+    source : str, the input text
     key : str, the option that it was given with
     """
 
@@ -130,7 +130,7 @@ class Comparison:
         return str(self.sides[0]) + "".join(rest)
 
     def remarks(self, system: System) -> str:
-        """Return what the text leaves out of what is asked of this system: of which flows, and where numbers end."""
+        """Return remarks on the question for this system: the flows it refers to, and how numbers are truncated."""
         words = ["of every flow"] if len(self._flows(len(system.flows))) > 1 else []
         if any(at.name == "qdel_L" for at in self.quantities):
             longest = (system.grid.points - system.grid.d_steps) * system.grid.step
@@ -139,14 +139,14 @@ class Comparison:
 
     @property
     def quantities(self) -> list[At]:
-        """What it reads, each once, in the order of writing."""
+        """Its quantities, each once, in the order of writing."""
         return list(dict.fromkeys(at for side in self.sides for _, at in side.terms))
 
     def over(self, system: System, *, is_assumed: bool = False) -> list[z3.BoolRef]:
-        """Return the comparison as formulas, for every flow that is meant.
+        """Return the comparison as formulas, for every flow to which it refers.
 
-        Delays of T steps or more are one number in a trace. What is claimed holds however long they are; what is
-        assumed is met if some such length meets it.
+        Delays of T steps or more are one number in a trace. A claim must hold for every such length; an assumption is
+        satisfied if it is for some.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class Comparison:
         return [key for key, rise in rises.items() if rise * bad > 0 or (rise and not bad)]
 
     def values(self, seen: Trace | Curves) -> dict[str, Fraction] | None:
-        """Return the numbers that it reads, by name; None if packets do not show one of them."""
+        """Return its numbers, by name; None if packets do not determine one of them."""
         found: dict[str, Fraction] = {}
         for flow in self._flows(_count(seen)):
             for at in self.quantities:
@@ -200,7 +200,7 @@ class Comparison:
         return found
 
     def holds(self, seen: Trace | Curves, *, is_assumed: bool = False) -> bool | None:
-        """Does it hold, by definition? None if packets do not show all that it reads; delays as in :meth:`over`."""
+        """Return whether it holds, by definition; None if packets do not determine it; delays as in :meth:`over`."""
         for flow in self._flows(_count(seen)):
             values: list[Fraction] = []
             for side in self.sides:
@@ -221,7 +221,7 @@ class Comparison:
         return True
 
     def weaker(self, margin: Fraction) -> Comparison | None:
-        """Return it with each bound moved to the easy side by a part of its constant; None if there is none to move."""
+        """Return it with each bound relaxed by a fraction of its constant; None if there is none to relax."""
         sides, moved, last = list(self.sides), False, len(self.sides) - 1
         for i, sign in enumerate(self.signs):
             left, right = self.sides[i], self.sides[i + 1]
@@ -240,7 +240,7 @@ class Comparison:
         return {at.name for at in self.quantities if at.name not in PATH and at.name not in FIXED}
 
     def _flows(self, count: int) -> range:
-        """Return the flows for which it is asked: all, if a quantity of flows has no number; else it is asked once."""
+        """Return the flows to which it refers: all, if a quantity of flows has no number; else a single evaluation."""
         meant = any(at.flow is None and at.name in self._per_flow for at in self.quantities)
         return range(count if meant else 1)
 
@@ -314,7 +314,7 @@ def _count(seen: Trace | Curves) -> int:
 
 
 def _observed(seen: Trace | Curves, at: At, flow: int) -> Fraction | None:
-    """Return a quantity's number, by its definition; None if packets do not show it."""
+    """Return a quantity's number, by its definition; None if packets do not determine it."""
     if at.name == "alpha":
         return seen.alpha
     t = seen.grid.last if at.point == END or at.point is None else int(at.point)
@@ -355,12 +355,12 @@ def _in_trace(trace: Trace, at: At, t: int, index: int) -> Fraction | None:
 
 
 def parse_comparison(text: str, key: str = "--property", default_point: int | None = None) -> Comparison:
-    """Read a comparison.
+    """Parse a comparison.
 
     Parameters
     ----------
     key : str, the option it was given with
-    default_point : the point that a quantity without ``@`` is meant at; None: it must have one
+    default_point : the point of a quantity without ``@``; None: it must have one
 
     Raises
     ------

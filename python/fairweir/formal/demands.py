@@ -1,6 +1,6 @@
-"""The constants of claims, and what the synthesis invariant demands. Numbers alone: encodings and judges share them.
+"""Constants of claims, and demands of the synthesis invariant. Only numbers: encodings and judges share them.
 
-Source: thesis section 4.2.1 and the published code, which differ in places; each constant says whose it is.
+Source: thesis section 4.2.1 and the published code, which differ in places; each constant names its source.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fairweir.formal.grid import Grid
 UTILIZATION: Final = Fraction(1, 2)
 #: All waiting bytes, in C (R + D), beyond 3 alpha. Published code; the thesis has 5 for inflight.
 QUEUE: Final = Fraction(4)
-#: Bytes that may wait beyond `QUEUE`, in alpha: what cannot be expressed in C R on slow links.
+#: Bytes that may wait in addition to `QUEUE`, in alpha: not expressible in C R on slow links.
 QUEUE_PACKETS: Final = 3
 #: A step that loses more than this many MSS has a large loss. Thesis section 4.2.1: "more than 3MSS loss as large".
 LARGE_LOSS: Final = 3

@@ -78,7 +78,7 @@ def _condition(condition: Condition, system: System, flow: int, seen: int, looku
 
 
 def linear(form: LinearForm, lookup: Lookup) -> z3.ArithRef:
-    """Return a form over z3's reals; R is 1, so that a rate and what is sent at it in R are one number."""
+    """Return a form over z3's reals; R is 1, so that a rate and the data sent at it in R are the same number."""
     if not form.terms:
         return z3.RealVal(0)
     return z3.Sum([_scaled(lookup(atom.name) if atom.name else z3.RealVal(1), factor) for atom, factor in form.terms])

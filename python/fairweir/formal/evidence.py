@@ -1,4 +1,4 @@
-"""What is kept of a verdict: the question, the trace, its scenario, the run, a picture; and how packets agree.
+"""Evidence stored for a verdict: the question, the trace, its scenario, the run, a figure; and how packets agree.
 
 Files in the folder of a case::
 
@@ -40,12 +40,13 @@ LONGEST_STEM = 60
 
 @dataclass(frozen=True)
 class Played:
-    """A refutation in packets.
+    """A refutation run in packets.
 
     Attributes
     ----------
-    value : Fraction, the number that the claim bounds, as the packets have it; None if it bounds none alone
-    breaks : do the packets break the claim too? None if it speaks of what packets do not show, as beliefs
+    value : Fraction, the number that the claim bounds, from the packets; None if it does not bound a single one
+    breaks : whether the packets violate the claim too; None if it has quantities that packets do not determine, such as
+      beliefs
     shown : the numbers at sample points that the claim reads, as the packets have them
     """
 
@@ -58,11 +59,11 @@ class Played:
 
 
 def play(found: Verification, trace: Trace, name: str) -> Played:
-    """Play a refutation's trace in the simulator.
+    """Run a refutation's trace in the simulator.
 
     Raises
     ------
-    ConfigError : it cannot be played
+    ConfigError : it cannot be run
     """
     case = found.case
     words = f"{case.subject.name} on {case.model}: violates {case.claim.text}"
@@ -77,11 +78,11 @@ def play(found: Verification, trace: Trace, name: str) -> Played:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A verdict with what was made of it; None: not made.
+    """A verdict with its evidence; None: not made.
 
     Attributes
     ----------
-    uncertified : str, why there is no certificate although one was wanted
+    uncertified : str, why there is no certificate although one was requested
     """
 
     found: Verification
@@ -131,9 +132,9 @@ class Evidence:
 
 
 def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int | None = None) -> Evidence:
-    """Play a refutation, certify a proof.
+    """Run a refutation, certify a proof.
 
-    A proof without a certificate stays one; the evidence says why it has none.
+    A proof without certificate remains a proof; the evidence has the reason.
     """
     if found.trace is not None:
         return Evidence(found, played=play(found, found.trace, _stem(found)))
@@ -146,7 +147,7 @@ def gather(found: Verification, *, with_certificate: bool = False, z3_steps: int
 
 
 def keep(evidence: Evidence, folder: Path) -> list[Path]:
-    """Write all there is to a folder, and give the paths."""
+    """Write everything to a folder, and return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     found, case = evidence.found, evidence.found.case
     question = case.question(case.claim).negated()
@@ -184,7 +185,7 @@ def _stem(found: Verification) -> str:
 
 
 def claim_stem(claim: Claim) -> str:
-    """Return a claim as part of a file's name; long ones are cut and told apart by a hash."""
+    """Return a claim as part of a file's name; long ones are truncated and distinguished by a hash."""
     if isinstance(claim, Bound):
         return f"{claim.name}-{str(claim.bound).replace('/', 'of')}"
     stem = re.sub(r"[^A-Za-z0-9_.]+", "-", claim.text.replace("<", "below").replace(">", "above")).strip("-.")

@@ -14,7 +14,7 @@ from fairweir.formal.checker import Constraint
 
 
 def factors(constraints: Sequence[Constraint]) -> list[Fraction] | None:
-    """Return a factor for each constraint, zero where it is not needed; None if they do not contradict each other."""
+    """Return a factor for each constraint, zero where it is not needed; None if they are not contradictory."""
     import z3
 
     if pair := _opposite(constraints):
@@ -38,7 +38,7 @@ def factors(constraints: Sequence[Constraint]) -> list[Fraction] | None:
 
 
 def _opposite(constraints: Sequence[Constraint]) -> list[Fraction] | None:
-    """Return ones if there are just two constraints, on one vector, that leave nothing between them."""
+    """Return ones if there are just two constraints, on one vector, that exclude each other."""
     if len(constraints) != 2:
         return None
     one, other = constraints

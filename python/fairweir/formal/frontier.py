@@ -1,7 +1,7 @@
-"""Thesis figure 4.4, F^-1 for several loss allowances, and cc_probe_slow_k beside it in the simulator.
+"""Thesis figure 4.4, F^-1 for several loss allowances, compared with cc_probe_slow_k in the simulator.
 
-A flow is behind a slow gate until it has found the gate's rate; then the gate opens, and it must find the rate of the
-link behind. That link is the theorem's: its buffer is below C D, and delays of up to D hide it.
+A flow is limited by a slow link, the gate, until it has found its rate; then the gate opens, and the flow must find the
+rate of the next link. That link is the theorem's: its buffer is below C D, so that its delays look like jitter.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 #: R and D of the simulated links.
 RTPROP_MS: Final = 40
 PACKET_BYTES: Final = 1500
-#: beta_s and the gate's buffer, R: below D = R, as the theorem wants it.
+#: beta_s and the gate's buffer, R: below D = R, as required by the theorem.
 BUFFER: Final = 0.5
-#: C_0, the gate's rate; what is behind it, ascending.
+#: C_0, the gate's rate; rates of the next link, ascending.
 GATE_MBPS: Final = 12
 RATES_MBPS: Final = (24, 48, 96, 192)
 #: When the gate opens: the flow's start, and losses at the gate, are long over.
 OPENS_S: Final = 20
-#: What the gate dropped before it opened is known by then, R.
+#: Losses at the gate before it opened are known by then, R.
 GATE_LOSSES_R: Final = 5
-#: A flow has converged when it gets this part of what it gets in the end.
+#: Fraction of its final throughput from which a flow counts as converged.
 CONVERGED: Final = 0.9
 
 #: Figure 4.4's curves: from C = 1 packet per R, with a buffer of one R.
@@ -51,7 +51,7 @@ class Prober:
     ----------
     k : T* / R
     alpha : packets
-    loss_share : of a bandwidth-delay product, beside alpha
+    loss_share : of a bandwidth-delay product, in addition to alpha
     has_jitter : does the path use the delays of up to D that it may have?
     """
 
@@ -62,13 +62,13 @@ class Prober:
 
     @property
     def label(self) -> str:
-        """The parameters, short."""
+        """The parameters in short form."""
         share = f" + {self.loss_share:g} C" if self.loss_share else ""
         return f"k = {self.k:g}, f = {self.alpha}{share}{'' if self.has_jitter else ', no jitter'}"
 
     @property
     def allowance(self) -> Allowance:
-        """What a probe may lose: the alpha that may be queued before it, and its own."""
+        """Allowed loss of a probe: the alpha that may be queued before it, and its own."""
         return Allowance(f"2*({self.alpha} + {self.loss_share}*C)" if self.loss_share else f"{2 * self.alpha}")
 
     def duration_s(self, mbps: float) -> int:
@@ -80,7 +80,7 @@ class Prober:
         return math.ceil(1.6 * cycles * cycle_s) + 10
 
     def task(self, mbps: float) -> Task:
-        """Return the scenario in which it goes from the gate's rate to `mbps`."""
+        """Return the scenario in which the rate changes from the gate's to `mbps`."""
         flow = {
             "id": "flow",
             "cca": {"name": "cc_probe_slow", "k": self.k, "alpha": self.alpha, "loss_share": self.loss_share},
@@ -114,11 +114,11 @@ class Prober:
 
 @dataclass(frozen=True)
 class Climb:
-    """What came of one run.
+    """Result of one run.
 
     Attributes
     ----------
-    converged_s : time from the gate's opening until the flow gets 90 % of what it gets in the end
+    converged_s : time from the gate's opening until the flow gets 90 % of its final throughput
     bound_s : the theorem's, to the same part of the link's rate
     most_lost : packets in any R
     """
@@ -136,7 +136,7 @@ def packets_per_r(mbps: float) -> float:
 def read_climb(prober: Prober, mbps: float, over_time: dict[str, Any]) -> Climb:
     """Read a run's series, 10 ms each.
 
-    The throughput is a mean over two cycles of probe and drain; what the gate lost is left out.
+    The throughput is a mean over two cycles of probe and drain; losses at the gate are excluded.
     """
     t_s = np.asarray(over_time["t_s"]) - OPENS_S
     throughput = np.asarray(over_time["throughput_mbps"][0])
@@ -166,7 +166,7 @@ Climbs = dict[Prober, list[Climb | None]]
 
 
 def climb_all(archive: Archive, probers: Sequence[Prober] = (*CONSTANT, *IN_PROPORTION)) -> Climbs:
-    """Play each prober on each link; None for a run that failed."""
+    """Run each prober on each link; None for a run that failed."""
     tasks = {(prober, mbps): prober.task(mbps) for prober in probers for mbps in RATES_MBPS}
     outcomes: dict[str, Outcome] = play_all(tasks.values(), archive)
     found: Climbs = {}
@@ -177,13 +177,13 @@ def climb_all(archive: Archive, probers: Sequence[Prober] = (*CONSTANT, *IN_PROP
 
 
 def tradeoff(archive: Archive) -> Computation:
-    """Compute figure 4.4's curves, and place cc_probe_slow_k beside the theorem's bound."""
+    """Compute figure 4.4's curves, and compare cc_probe_slow_k with the theorem's bound."""
     climbs = climb_all(archive)
     return Computation(numbers=[*_curves(), *_placed(climbs)], draw=lambda: draw(climbs))
 
 
 def _curves() -> list[Number]:
-    """F^-1 where it has a closed form, and its growth where it has none."""
+    """F^-1 where it has a closed form, and its growth otherwise."""
     start, far, farther = 1.0, 5_000.0, 10_000.0
     rounds = {text: rounds_to([far, farther], Allowance(text), start, 1.0) for text in CURVES}
     doubling = {text: (b - 1) / (a - 1) for text, (a, b) in rounds.items()}
@@ -257,7 +257,7 @@ def _placed(climbs: Climbs) -> list[Number]:
 
 
 def draw(climbs: Climbs) -> Figure:
-    """Draw figure 4.4, and the measured times beside the bound."""
+    """Draw figure 4.4, and the measured times with the bound."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 4.2), layout="constrained")

@@ -1,10 +1,10 @@
 """A rule as kernel C: the decision, and a whole controller around it.
 
 The decision is exact integer arithmetic: sums over a common denominator are compared before anything is divided, and
-the rate is the rule's own, rounded down to a byte per second. What it reads are whole numbers already: C_L, C_U,
-C_L_lambda and alpha in bytes/s, qdel_L and R in us, q_U and MSS in bytes; data over R is rounded down first.
+the rate is the rule's own, rounded down to a byte per second. Its inputs are whole numbers: C_L, C_U, C_L_lambda and
+alpha in bytes/s, qdel_L and R in us, q_U and MSS in bytes; data over R is rounded down first.
 
-Beliefs are kept by bpf/beliefs.h (CCAC) and bpf/probes.h (CBR-delay); bpf/rule.h has the arithmetic.
+Beliefs are computed by bpf/beliefs.h (CCAC) and bpf/probes.h (CBR-delay); bpf/rule.h has the arithmetic.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_WEIGHT: Final = 1 << 15
 #: Columns of C, a tab counting 8.
 WIDTH: Final = 120
 
-#: The header that keeps the beliefs.
+#: The header that computes the beliefs.
 _BELIEFS: Final = {BeliefFamily.CCAC: "beliefs.h", BeliefFamily.CBR_DELAY: "probes.h"}
 #: The rate below which a flow never sends: a packet in R, whatever alpha a flow is given.
 _FLOOR: Final = {
@@ -97,7 +97,7 @@ def write_controller(rule: Rule) -> Path:
     if file.is_file():
         return file
     try:
-        # Other processes may do the same: the file appears whole, or not at all.
+        # Other processes may do the same: the file is written completely, or not at all.
         write_text(file, text)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -187,7 +187,7 @@ def _sum(terms: Sequence[tuple[Atom, int]], atoms: Mapping[Atom, tuple[str, str]
     if not terms:
         return "0"
     text = ""
-    # C has no unary sign here: what is added comes first
+    # C has no unary sign here: positive terms come first
     for atom, factor in sorted(terms, key=lambda term: term[1] < 0):
         name = atoms[atom][0]
         size = name if abs(factor) == 1 else f"{abs(factor)} * {name}"
@@ -214,7 +214,7 @@ def _header(rule: Rule) -> str:
 
 
 def _wrapped(line: str, indent: str) -> list[str]:
-    """Break a line of C at its `&&` where it is too long."""
+    """Break a line of C that is too long at its `&&`."""
     if len(line.expandtabs(8)) <= WIDTH:
         return [line]
     first, *rest = line.split(" && ")

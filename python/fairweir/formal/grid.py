@@ -1,4 +1,4 @@
-"""The sample points of a trace, and how many of them lie in a round trip and in the jitter.
+"""The sample points of a trace, and their number per round trip and jitter.
 
 Units of all formal models: the base round-trip time R is 1 and the link rate C is 1, so data comes in C R
 and rates in C.
@@ -24,7 +24,7 @@ class Grid:
 
     Raises
     ------
-    ConfigError : fewer than two points, no step in an R, or a jitter that falls between two points
+    ConfigError : fewer than two points, no step in an R, or a jitter between two points
     """
 
     points: int
@@ -55,7 +55,7 @@ class Grid:
 
     @property
     def step(self) -> Fraction:
-        """The time between two points, in R; also what the link can serve in it, in C R."""
+        """The time between two points, in R; also the data that the link serves in it, in C R."""
         return Fraction(1, self.per_r)
 
     @property
@@ -65,7 +65,7 @@ class Grid:
 
     @property
     def d_steps(self) -> int:
-        """The steps in the jitter D."""
+        """Number of steps in the jitter D."""
         return int(self.jitter * self.per_r)
 
     @property

@@ -1,7 +1,7 @@
-"""The synthesis invariant: what every candidate must do in a short trace (equation 4.1.3; published code's constants).
+"""The synthesis invariant: what every candidate must do in a short trace (equation 4.1.3; published constants).
 
 It is under-specified on purpose: "the rate went up" counts as progress towards utilization, so that a candidate that
-keeps the invariant still has to be proved (thesis section 4.1.2, "Post synthesis").
+satisfies the invariant still has to be proved (thesis section 4.1.2, "Post synthesis").
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fairweir.formal.system import Bit, System
 
 
 def invariant(system: System, demands: Demands) -> Bit:
-    """Return the invariant of a flow that is alone and whose beliefs are attached."""
+    """Return the invariant of a single flow with attached beliefs."""
     reads_cbr = "C_L_lambda" in system.flows[0].beliefs
     improves, consistent = (_improves_cbr, _consistent_cbr) if reads_cbr else (_improves, ccac.consistent)
     fine = z3.Or(improves(system), necessary(system, demands))
@@ -33,7 +33,7 @@ def invariant(system: System, demands: Demands) -> Bit:
 
 
 def necessary(system: System, demands: Demands) -> Bit:
-    """Each objective holds, or what would break it moves the right way."""
+    """Each objective holds, or the quantity that violates it moves in the right direction."""
     down = went_down(system)
     parts = [
         z3.Or(properties.utilization(system, demands.utilization), went_up(system)),

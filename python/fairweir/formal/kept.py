@@ -1,13 +1,13 @@
-"""Answers that are kept on disk, and what may be believed of them when they are read again.
+"""Answers stored on disk, and their verification when they are read again.
 
-A file may have been edited or damaged, or be somebody else's. What can be checked on its own merits is checked: a
-certificate by the checkers, a trace by the exact judge. For the rest there is a seal: a keyed hash over the answer and
-the question, with a key that only this user's installation has. A sealed answer was found here and has not been changed
-since; that is not a proof, so what rests on a seal alone is reported as "kept, not re-checked". An answer without
-either is not believed, and its question is asked again.
+A file may have been edited or damaged, or come from someone else. Answers that can be verified are: a certificate by
+the checkers, a trace by the exact judge. The others need a valid seal: a keyed hash over the answer and the question,
+with a key that only this user's installation has. A sealed answer was found here and has not been changed since; that
+is not a proof, so an answer verified by its seal only is reported as "kept, not re-checked". Other answers are
+rejected, and their question is asked again.
 
 The key is made at its first use: ``$XDG_STATE_HOME/fairweir/seal.key`` (default ``~/.local/state``), readable by its
-owner alone. Where it cannot be made nothing is sealed, and so nothing is believed without a check.
+owner alone. If it cannot be created, nothing is sealed, and answers without a certificate or trace are rejected.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ LARGEST_BYTES: Final = 1 << 28
 
 
 class NotBelievedError(Exception):
-    """A kept answer cannot be believed; the text says why."""
+    """A stored answer is rejected; the text has the reason."""
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with its seal; without a key, as it is."""
+    """Return a document with its seal; without a key, unchanged."""
     body = {name: value for name, value in document.items() if name != "seal"}
     key = _key(is_wanted=True)
     return body if key is None else {**body, "seal": _hash(key, body)}
@@ -50,12 +50,12 @@ def is_sealed(document: Mapping[str, Any]) -> bool:
 
 
 def write(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a sealed document whole or not at all."""
+    """Write a sealed document completely or not at all."""
     write_text(path, json.dumps(sealed(document), indent=1) + "\n")
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a document; its seal is not looked at.
+    """Read a document; its seal is not checked.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def read_text(path: Path) -> str:
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
             raise NotBelievedError(f"{path} is missing, too large, or not a file")
-        # As it is on disk: no line end is taken for another one, which a checker that reads the file itself would see.
+        # Bytes as on disk: line ends are not translated, since a checker that reads the file itself would see them.
         return path.read_bytes().decode("utf-8")
     except OSError as error:
         raise NotBelievedError(f"{path} cannot be read: {error.strerror}") from None
@@ -94,7 +94,7 @@ def _hash(key: bytes, body: Mapping[str, Any]) -> str:
 
 
 def _key(*, is_wanted: bool) -> bytes | None:
-    """Return this user's key; make it if it is wanted and there is none."""
+    """Return this user's key; optionally create it if it does not exist."""
     try:
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         path = Path(state) / "fairweir" / "seal.key"
@@ -104,7 +104,7 @@ def _key(*, is_wanted: bool) -> bytes | None:
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(secrets.token_bytes(_KEY_BYTES))
             try:
-                # Of two processes that make it at once, the first one's key stays.
+                # If two processes create it at once, the first one's key is used.
                 os.link(draft, path)
             except FileExistsError:
                 pass

@@ -31,7 +31,7 @@ from fairweir.suggestions import did_you_mean
 
 
 class Unit(Enum):
-    """What a form measures, as powers of data and time."""
+    """Unit of a form, as powers of data and time."""
 
     RATE = (1, -1)
     DATA = (1, 0)
@@ -43,7 +43,7 @@ class Unit(Enum):
         return {Unit.RATE: "a rate", Unit.DATA: "an amount of data", Unit.TIME: "a time"}[self]
 
 
-#: Names of quantities, with the powers of data and time in them. MSS is alpha times R and stands for that.
+#: Names of quantities, with their powers of data and time. MSS is alpha times R and is an abbreviation.
 QUANTITIES: Final[Mapping[str, Unit]] = {
     "C_L": Unit.RATE,
     "C_U": Unit.RATE,
@@ -52,14 +52,14 @@ QUANTITIES: Final[Mapping[str, Unit]] = {
     "qdel_L": Unit.TIME,
     "q_U": Unit.DATA,
 }
-#: All that may be written.
+#: All permitted names.
 NAMES: Final = (*QUANTITIES, "R", "MSS")
 
 _WORD = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[-+*/]))")
 
 
 class FormError(ValueError):
-    """A form that cannot be read; `hint` says what to write."""
+    """A form that cannot be parsed; `hint` says what to write."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)

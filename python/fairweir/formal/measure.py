@@ -1,7 +1,7 @@
-"""The number that a property is about, read off curves: those of a trace, or those of packets.
+"""The number bounded by a property, computed from curves: those of a trace, or those of packets.
 
-By definition and in Python's own numbers, so that neither the encoding nor a solver is trusted with what a refutation
-shows. :mod:`fairweir.formal.properties` has the encodings.
+By definition and in Python's own numbers, so that the result of a refutation depends on neither the encoding nor a
+solver. :mod:`fairweir.formal.properties` has the encodings.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from fairweir.formal.trace import Trace
 
 @dataclass(frozen=True)
 class Curves:
-    """What happened at the sample points, summed over flows: C R, with C = R = 1.
+    """Curves at the sample points, summed over flows: C R, with C = R = 1.
 
     Attributes
     ----------
     alpha : MSS, C R
     A, S, L : cumulative arrivals, service, losses
-    Ld : losses that senders know of
-    out : what has left the bottleneck's queue: min(TA, A - L)
+    Ld : losses known to senders
+    out : data that has left the bottleneck's queue: min(TA, A - L)
     TA : tokens (CCAC), else as `out`
     served : S of each flow
     blur : how exactly the curves are known, C R; no loss is counted that is not larger
@@ -43,7 +43,7 @@ class Curves:
 
     @classmethod
     def of(cls, trace: Trace) -> Curves:
-        """Take a trace's."""
+        """Return a trace's curves."""
         known = tuple(sum(column) for column in zip(*(flow.Ld for flow in trace.flows), strict=True))
         out = tuple(min(tokens, sent - lost) for tokens, sent, lost in zip(trace.TA, trace.A, trace.L, strict=True))
         served = [flow.S for flow in trace.flows]
@@ -54,7 +54,7 @@ class Curves:
         return self.A[t] - self.L[t] - self.S[t]
 
     def losses(self) -> list[Fraction]:
-        """Return what was lost in each step."""
+        """Return the losses of each step."""
         return [self.L[t] - self.L[t - 1] for t in range(1, self.grid.points)]
 
 
@@ -98,7 +98,7 @@ def loss_amount(curves: Curves) -> Fraction:
 
 
 def share(curves: Curves) -> Fraction:
-    """The least of what a flow was served, over the most."""
+    """The minimum of flows' service divided by the maximum."""
     served = [column[-1] - column[0] for column in curves.served]
     return min(served) / max(served) if max(served) else Fraction(1)
 

@@ -1,9 +1,9 @@
 """A trace as a packet-level scenario: the same arrivals through the same queue and the same delays, in the simulator.
 
-C R becomes a thousand packets, and R 100 ms. The bottleneck is a link whose rate in each step is what left the queue in
-it (on CBR-delay and ideal links C, whenever there is a queue); behind it a second link serves what S says, so that it
-holds packets for the jitter, at most D. Before the first point, the packets of the trace's initial queues are sent and
-held. Between sample points, curves are straight lines.
+C R becomes a thousand packets, and R 100 ms. The bottleneck is a link whose rate in each step is the queue's output (on
+CBR-delay and ideal links C, whenever there is a queue); after it a second link serves according to S, so that it delays
+packets by the jitter, at most D. Before the first point, the packets of the trace's initial queues are sent and held.
+Between sample points, curves are straight lines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 R_MS = 100
 #: Packets in C R; each is 0.1 % of it, which is how exactly curves can be followed.
 PACKETS_PER_CR = 1000
-#: A loss of so many packets may be rounding, and is not counted.
+#: A loss of at most this many packets may be rounding, and is not counted.
 BLUR_PACKETS = 3
 #: Bytes on the wire.
 PACKET_BYTES = 1500
@@ -67,7 +67,7 @@ def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
 
     Raises
     ------
-    ConfigError : the trace cannot be played: its steps are no whole number of ns
+    ConfigError : the trace cannot be run: its steps are not a whole number of ns
     """
     grid = trace.grid
     step_ms = R_MS * grid.step
@@ -104,7 +104,7 @@ def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
     document = {
         "name": name,
         "description": description,
-        # What is served at the last point is acknowledged an R later.
+        # Data served at the last point is acknowledged an R later.
         "duration": f"{int((times[-1] + R_MS) * 1_000_000)}ns",
         "warmup": f"{int(times[1] * 1_000_000)}ns",
         "packet": f"{PACKET_BYTES}B",
@@ -115,7 +115,7 @@ def scenario_of(trace: Trace, name: str, description: str = "") -> Replay:
 
 
 def _through(curve: Sequence[Fraction], origin: Fraction) -> list[Fraction]:
-    """Return a cumulative curve from the scenario's start on: nothing, then what there is at each point."""
+    """Return a cumulative curve from the scenario's start on: zero, then the value at each point."""
     return [Fraction(0), *(max(value - origin, Fraction(0)) for value in curve)]
 
 
@@ -126,7 +126,7 @@ def _rates(curve: Sequence[Fraction], times: Sequence[Fraction]) -> list[Fractio
 
 
 def _queue_rates(out: Sequence[Fraction], times: Sequence[Fraction]) -> list[Fraction]:
-    """Return what the initial queue needs until the first point, and C from then on."""
+    """Return the rate that serves the initial queue until the first point, and C from then on."""
     return [_rates(out, times)[0], *(Fraction(1) for _ in times[2:])]
 
 
@@ -146,7 +146,7 @@ def _schedule(times: Sequence[Fraction], curve: Sequence[Fraction]) -> list[list
 def curves_of(run: Run, replay: Replay, trace: Trace) -> Curves:
     """Read the curves of a run at the trace's points, C R from the first point on.
 
-    The bottleneck's series tell what it accepted and what it dropped; what is in transmission counts as served.
+    The bottleneck's series have the accepted and dropped data; data in transmission counts as served.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A refutation drawn: the trace's curves, and those of its packets beside them."""
+"""A refutation drawn: the trace's curves, and those of its packets."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def save_picture(trace: Curves, packets: Curves | None, title: str, path: Path) 
     Parameters
     ----------
     trace : of the solver's trace
-    packets : of its packet-level replay, drawn as points; None: it was not played
-    title : what is refuted, and by how much
+    packets : of its packet-level replay, drawn as points; None: not run
+    title : the refuted claim, and its margin
     path : ends in .png, .svg or .pdf; the same curves give the same bytes
 
     Raises

@@ -1,4 +1,4 @@
-"""Thesis table 4.2: a cycle of cc_probe_slow (probe, drain, drain) at rest, on two paths that look alike to it.
+"""Thesis table 4.2: a steady cycle of cc_probe_slow (probe, drain, drain), on two paths that it cannot distinguish.
 
 The CBR box has rate C and a buffer beta; within a phase the CCA sends at a constant rate. Amounts are exact fractions
 of C_L,lambda R = 1.
@@ -64,14 +64,14 @@ def cycle(rate: Fraction, buffer: Fraction) -> list[Phase]:
 
 
 def _sent(believed: Fraction, length: Fraction) -> Fraction:
-    """Return what the rule sends in a phase (listing 4.2): it probes once q_U is drained, and sends alpha at least."""
+    """Return the data sent in a phase (listing 4.2): a probe once q_U is drained, and at least alpha."""
     if believed == 0:
         return BELIEVED * (T_STAR + D) + ALPHA
     return max(ALPHA, BELIEVED * length - believed)
 
 
 def _serve(queue: Fraction, sent: Fraction, capacity: Fraction, buffer: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the queue at a phase's end, and what was served in it: rates are constant, so it only grows or shrinks."""
+    """Return the queue at a phase's end, and the data served: rates are constant, so the queue is monotone."""
     if sent >= capacity:
         return min(buffer, queue + sent - capacity), capacity
     return max(Fraction(0), queue + sent - capacity), min(capacity, queue + sent)

@@ -15,11 +15,11 @@ Clause = tuple[int, ...]
 
 @dataclass
 class Propagation:
-    """Clauses, what follows from them at once, and why.
+    """Clauses, their consequences by unit propagation, and the reasons.
 
     Attributes
     ----------
-    refuted_by : list of clause numbers that lead to a contradiction without any assumption, None as long as none do
+    refuted_by : list of clause numbers that imply a contradiction without any assumption, None if there is none so far
     """
 
     refuted_by: list[int] | None = None
@@ -31,7 +31,7 @@ class Propagation:
     _done: int = 0
 
     def add(self, number: int, clause: Iterable[int]) -> None:
-        """Add a clause under a number of its own, and what follows from it at once."""
+        """Add a clause with its own number, and its immediate consequences."""
         if self.refuted_by is not None:
             return
         literals = sorted(set(clause), key=lambda literal: -literal in self._reason)
@@ -51,7 +51,7 @@ class Propagation:
                 self.refuted_by = self._explain(conflict)
 
     def follows(self, clause: Iterable[int]) -> list[int] | None:
-        """Return the clauses, in the order of use, that show by propagation that `clause` follows; None if none do."""
+        """Return the clauses, in the order of use, by which `clause` follows by propagation; None if it does not."""
         if self.refuted_by is not None:
             return self.refuted_by
         before = len(self._trail)
@@ -69,7 +69,7 @@ class Propagation:
         return literals
 
     def _deny(self, clause: Iterable[int]) -> int:
-        """Make all literals of a clause false, and follow; give the clause that is contradicted, or 0."""
+        """Make all literals of a clause false, and propagate; return the contradicted clause, or 0."""
         for literal in clause:
             if literal in self._reason:
                 return self._reason[literal]
@@ -88,7 +88,7 @@ class Propagation:
         self._trail.append(literal)
 
     def _propagate(self) -> int:
-        """Follow what became true; give the clause that is contradicted, or 0."""
+        """Propagate true literals; return the contradicted clause, or 0."""
         true, clauses = self._reason, self._clauses
         while self._done < len(self._trail):
             false = -self._trail[self._done]
@@ -118,7 +118,7 @@ class Propagation:
         return 0
 
     def _explain(self, conflict: int) -> list[int]:
-        """Return the clauses behind a contradicted one, in the order in which they made literals true."""
+        """Return the clauses that lead to a contradicted one, in the order in which they made literals true."""
         wanted = {-literal for literal in self._clauses[conflict]}
         used = [conflict]
         for literal in reversed(self._trail):

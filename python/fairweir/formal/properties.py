@@ -1,4 +1,4 @@
-"""What one may claim of a trace, by name, with the constants of the published code and of the thesis.
+"""Properties of a trace, by name, with the constants of the published code and of the thesis.
 
 All take a system and give a truth value over the whole trace: from the first point to the last, C R for data.
 The thesis' asymptotic bounds are read off at fixed constants: 50 % utilization, inflight of 5 C (R + D) and so on
@@ -22,7 +22,7 @@ from fairweir.formal.system import Bit, System
 
 @dataclass(frozen=True)
 class Constant:
-    """A bound a property takes, with its value unless told otherwise, and why."""
+    """A property's bound, with its default and the reason."""
 
     default: Fraction
     unit: str
@@ -46,7 +46,7 @@ class Property:
     constant : Constant
     is_at_least : does a larger constant make a stronger claim?
     meaning : str, in plain words, for ``verify --list``
-    statement : the whole inequality that is asked, numbers filled in
+    statement : the whole inequality, with numbers
     """
 
     claim: Claim
@@ -79,7 +79,7 @@ def bottleneck_queue(system: System, bound: Fraction = Fraction(33, 10)) -> Bit:
 
 
 def loss_events(system: System, bound: Fraction | None = None) -> Bit:
-    """At most `bound` steps with losses; one in every second R, and one, unless told otherwise."""
+    """At most `bound` steps with losses; the default is one in every second R, plus one."""
     most = system.grid.span / 2 + 1 if bound is None else bound
     return count_at_most(_losses(system), int(most))
 
@@ -90,7 +90,7 @@ def large_losses(system: System, bound: Fraction = Fraction(0), packets: Fractio
 
 
 def loss_amount(system: System, bound: Fraction | None = None) -> Bit:
-    """All losses together at most `bound` C (R + D) + (T - 1) alpha; a buffer's worth per loss event by default."""
+    """All losses together are at most `bound` C (R + D) + (T - 1) alpha; the default is a buffer per loss event."""
     most = system.grid.span / 2 + 1 if bound is None else bound
     lost = system.L[system.grid.last] - system.L[0]
     return lost <= most * (1 + system.grid.jitter) + system.grid.last * system.alpha
@@ -226,12 +226,12 @@ def _losses(system: System, size: z3.ArithRef | None = None) -> list[Bit]:
 
 
 def count_at_most(bits: list[Bit], most: int) -> Bit:
-    """At most that many of the bits are true, in plain propositional logic, which every solver reads."""
+    """At most that many of the bits are true, in propositional logic, which every solver supports."""
     if len(bits) <= most:
         return z3.BoolVal(True)
     if most == 0:
         return z3.And(*(z3.Not(bit) for bit in bits))
-    # more[k]: more than k of the bits seen so far are true
+    # more[k]: more than k of the previous bits are true
     more = [z3.BoolVal(False)] * (most + 1)
     for bit in bits:
         more = [z3.Or(more[0], bit)] + [z3.Or(more[k], z3.And(bit, more[k - 1])) for k in range(1, most + 1)]

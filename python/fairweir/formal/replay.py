@@ -1,4 +1,4 @@
-"""A sender that sends at the times it is told: a trace's arrivals, packet by packet."""
+"""A sender with prescribed send times: a trace's arrivals, packet by packet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WINDOW_BYTES = 1e9
 
 
 class Scheduled(Cca):
-    """Sends along a curve of cumulative packets, retransmissions included, whatever the ACKs say.
+    """Sends along a curve of cumulative packets, retransmissions included, independent of ACKs.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Scheduled(Cca):
         self.points = points
         self.sent = 0
         self.cwnd_bytes = WINDOW_BYTES
-        # A packet's departure sets the gap behind the next one, so the first gap is known from the start.
+        # A packet's send time determines the gap to the next one, so the first gap is known from the start.
         self.gap_ns = max(self.due_ns(2) - self.due_ns(1), SHORTEST_GAP_NS)
         self._pace()
 
@@ -52,7 +52,7 @@ class Scheduled(Cca):
         return before_ns + (after_ns - before_ns) * (wanted - before) / (after - before)
 
     def on_send(self, sent: _core.Sent) -> None:
-        """Choose the gap behind the next packet so that the one after it leaves on time."""
+        """Choose the gap to the next packet so that the one after it is sent on time."""
         self.sent += 1
         following_ns = sent.now_ns + self.gap_ns
         self.gap_ns = max(self.due_ns(self.sent + 2) - following_ns, SHORTEST_GAP_NS)

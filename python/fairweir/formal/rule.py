@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
     from fairweir.formal.system import System
 
-#: What a kernel name may be: TCP_CA_NAME_MAX without the closing zero is 15.
+#: Syntax of a kernel name: TCP_CA_NAME_MAX without the terminating zero is 15.
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
 _COMPARISON = re.compile(r">=|<=|>|<")
-#: Where the rules that come with fairweir are.
+#: Folder of the shipped rules.
 RULES: Final = shipped.folder("rules")
 
 
 class BeliefFamily(Enum):
-    """Which network model the beliefs are about."""
+    """The network model of the beliefs."""
 
     CCAC = "ccac"
     CBR_DELAY = "cbr-delay"
@@ -59,13 +59,13 @@ class Comparison(Enum):
     AT_LEAST = ">="
 
     def holds(self, difference: Fraction) -> bool:
-        """Return whether the difference, left less right, is as the condition wants it."""
+        """Return whether the difference, left minus right, satisfies the condition."""
         return difference > 0 if self is Comparison.ABOVE else difference >= 0
 
 
 @dataclass(frozen=True)
 class Condition:
-    """``larger > smaller`` or ``larger >= smaller``; files may write it the other way round.
+    """``larger > smaller`` or ``larger >= smaller``; files may also write the opposite direction.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Branch:
-    """A rate, and the conditions under which it is taken."""
+    """A rate, and its conditions."""
 
     conditions: tuple[Condition, ...]
     rate: LinearForm
@@ -119,7 +119,7 @@ class Rule:
     beliefs : BeliefFamily
     branches : tuple of Branch; the last one has no conditions, all others have
     summary : str, one line
-    description : str, what the header of generated C says beside
+    description : str, added to the header of generated C
     source : str, where it was published
     jitter : float, R; the D that its beliefs allow for
     """
@@ -145,7 +145,7 @@ class Rule:
 
     @classmethod
     def from_toml(cls, text: str, *, source_name: str | None = None) -> Self:
-        """Read a rule from TOML text.
+        """Parse a rule from TOML text.
 
         Raises
         ------
@@ -250,7 +250,7 @@ class Rule:
 
         Parameters
         ----------
-        beliefs : the names that the rule reads, and ``alpha`` (a rate, MSS/R); ``R`` too unless it is 1
+        beliefs : the names used by the rule, and ``alpha`` (a rate, MSS/R); ``R`` too unless it is 1
 
         Returns
         -------
@@ -260,7 +260,7 @@ class Rule:
         return max(rate.value({"R": Fraction(1), **beliefs}), beliefs["alpha"])
 
     def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
-        """Make `flow` of `system` send as the rule decides; gives the constraints, which are the group ``rule FLOW``.
+        """Make `flow` of `system` send by the rule; return the constraints, which are the group ``rule FLOW``.
 
         The flow's beliefs must be attached before.
         """

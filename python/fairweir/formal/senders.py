@@ -1,14 +1,14 @@
-"""What bounds a flow's arrivals."""
+"""Constraints on a flow's arrivals."""
 
 from enum import StrEnum
 
 
 class Sender(StrEnum):
-    """What bounds a flow's arrivals."""
+    """Constraint on a flow's arrivals."""
 
     RATE = "rate"
     """A(t) = A(t-1) + rate(t), and the rate is at least alpha (template line 7)."""
     WINDOW = "window"
     """A(t) = max(A(t-1), S(t-R) + Ld(t) + cwnd(t)): all that the window allows is sent at once."""
     PACED_WINDOW = "paced-window"
-    """Both: what the window allows, but no more than the rate."""
+    """Both: as the window allows, but at most the rate."""

@@ -1,4 +1,4 @@
-"""SMT-LIB 2 text: what is asked of a solver, and exact numbers out of what it says.
+"""SMT-LIB 2 text: questions for solvers, and exact numbers from their answers.
 
 z3's own printer writes the formulas, so that one text goes to every solver; values come back as fractions.
 """
@@ -55,7 +55,7 @@ def words(text: str) -> Iterator[str]:
 
 
 def parse(text: str) -> list[Tree]:
-    """Read the expressions in `text`.
+    """Parse the expressions in `text`.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def number(tree: Tree) -> Fraction:
 
     Raises
     ------
-    SolverError : it is none, as an algebraic number
+    SolverError : not a rational number, such as an algebraic number
     """
     if isinstance(tree, str):
         try:
@@ -111,7 +111,7 @@ def values(text: str, names: Sequence[str]) -> dict[str, Value]:
     Parameters
     ----------
     text : as the solver wrote it
-    names : the constants asked for, in order; quotes of SMT-LIB are taken off
+    names : the constants requested, in order; quotes of SMT-LIB are removed
 
     Returns
     -------

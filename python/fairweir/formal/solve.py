@@ -1,9 +1,9 @@
 """A question to the solvers: do these assumptions imply this claim?
 
-``ask`` races z3 and yices over one SMT-LIB text; its answer is ``proved``, ``refuted`` with exact values,
-``vacuous`` or ``unknown`` with the reason. A claim is proved only if two controls are satisfiable: the assumptions
-alone (from contradictory ones everything follows), and, of a claim about a CCA, the same question with any sender in
-place of the CCA (what no sender can break says nothing about this one).
+``ask`` races z3 and yices over one SMT-LIB text; its answer is ``proved``, ``refuted`` with exact values, ``vacuous``
+or ``unknown`` with the reason. A claim is proved only if two controls are satisfiable: the assumptions alone
+(contradictory ones imply everything), and, for a claim about a CCA, the same question with any sender in place of the
+CCA (a claim that no sender can violate says nothing about this CCA).
 
 Every question is a process of its own. For questions of some milliseconds, as synthesis asks by the thousand,
 `Prepared` writes the assumptions they share only once; a solver kept alive with push and pop was no faster
@@ -30,7 +30,7 @@ from fairweir.formal.solvers import ALL_SOLVERS, Budget, Race, Reply, Satisfiabl
 if TYPE_CHECKING:
     import z3
 
-#: Where a question is kept on which solvers contradict each other, if nothing else is said.
+#: Default folder for a question on which solvers disagree.
 CONTRADICTIONS = Path("contradictions")
 
 
@@ -41,13 +41,13 @@ NO_SENDER = (
 
 
 class Outcome(StrEnum):
-    """What became of a claim about a model."""
+    """Result of a claim about a model."""
 
     PROVED = "proved"
     REFUTED = "refuted"
     UNKNOWN = "unknown"
     VACUOUS = "vacuous"
-    """It holds, but says nothing: no sender can break it, or the assumptions contradict each other."""
+    """It holds, but is empty: no sender can violate it, or the assumptions contradict each other."""
 
 
 class VacuousError(SolverError):
@@ -60,10 +60,10 @@ class Question:
 
     Attributes
     ----------
-    name : str, what it is called in tables and files
+    name : str, its name in tables and files
     assumptions : z3's Booleans
     claim : z3's Boolean
-    variables : z3's constants whose values a refutation gives beside those that the formulas mention
+    variables : z3's constants whose values a refutation includes besides those that the formulas mention
     logic : str, of SMT-LIB; "QF_LRA", or "QF_NRA" where products of variables occur
     anyone : the assumptions with an unconstrained sender in place of the CCA; None: the claim is not about a CCA
     """
@@ -89,7 +89,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a question.
+    """Result of a question.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Answer:
     values : dict from constant to exact value, of a refutation; else empty
     solver : str, who answered, with version
     cpu_s : float, CPU seconds of all solvers together, control included
-    reason : str, why it is unknown or vacuous; or what went wrong beside an answer, as a solver that was killed
+    reason : str, why it is unknown or vacuous; or a problem besides an answer, such as a solver that was killed
     fingerprint : str, of the question's text
     control_cpu_s : float, the part that the controls took
     """
@@ -113,7 +113,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether assertions can be met together.
+    """Whether assertions are satisfiable together.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class Check:
     values : dict from constant to exact value, if they can
     solver : str, who answered, with version
     cpu_s : float, CPU seconds of all solvers together
-    reason : str, why it is unknown, or what went wrong beside an answer
+    reason : str, why it is unknown, or a problem besides an answer
     """
 
     verdict: Satisfiable
@@ -137,7 +137,7 @@ class Prepared:
     Parameters
     ----------
     assertions : z3's Booleans
-    variables : z3's constants to give values for beside those that the assertions mention
+    variables : z3's constants whose values are requested besides those that the assertions mention
     logic : str, of SMT-LIB
     """
 
@@ -185,11 +185,11 @@ def check_text(
     solvers: Sequence[SolverName] = ALL_SOLVERS,
     until: Race = Race.FIRST,
 ) -> Check:
-    """Ask the solvers about a text of :meth:`Prepared.script`.
+    """Run the solvers on a text of :meth:`Prepared.script`.
 
     Raises
     ------
-    SolverError : a solver is missing, does not understand, or two contradict each other; then the files are kept in
+    SolverError : a solver is missing, rejects the input, or two disagree; then the files are stored in
         :data:`CONTRADICTIONS`
     """
     with _workplace() as folder:
@@ -217,12 +217,12 @@ def ask(
     ----------
     question : Question
     budget : Budget, of each solver, for the question and for each of its controls
-    solvers : whom to ask, in the order in which they start
+    solvers : solvers to run, in the order in which they start
     until : Race; ``Race.ALL`` lets all of them finish and compares
 
     Returns
     -------
-    Answer; proved only if the controls are satisfiable, refuted with exact values, vacuous if any sender keeps the
+    Answer; proved only if the controls are satisfiable, refuted with exact values, vacuous if any sender satisfies the
     claim, else unknown with the reason
 
     Raises
@@ -246,7 +246,7 @@ def ask(
 
 @words_for_enums
 def control(question: Question, budget: Budget | None = None, solvers: Sequence[SolverName] = ALL_SOLVERS) -> Answer:
-    """Ask the controls of a claim that holds.
+    """Check the controls of a claim that holds.
 
     Returns
     -------
@@ -274,7 +274,7 @@ def control(question: Question, budget: Budget | None = None, solvers: Sequence[
 
 
 def _controlled(controls: Sequence[Check]) -> tuple[Outcome, str]:
-    """Return what the controls leave of a claim that holds: that of the assumptions, then that of any sender."""
+    """Return the result of the controls of a claim that holds: the assumptions, then any sender."""
     last = controls[-1]
     if last.verdict is Satisfiable.SAT:
         return Outcome.PROVED, ""
@@ -294,7 +294,7 @@ def _values(reply: Reply, text: str) -> dict[str, Value]:
 
 @contextmanager
 def _workplace() -> Iterator[Path]:
-    """Yield a folder for one question; it goes when the question is answered, unless solvers contradict each other."""
+    """Yield a folder for one question; it is removed when the question is answered, unless solvers disagree."""
     folder = Path(tempfile.mkdtemp(prefix="fairweir-question-"))
     try:
         yield folder

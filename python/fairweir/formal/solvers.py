@@ -1,4 +1,4 @@
-"""The solvers as programs: where they are, what they may spend, and a race between them."""
+"""The solvers as programs: their paths, budgets, and a race between them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from fairweir.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.process import describe_exit, die_with_parent
 
-#: z3's own measure of work, deterministic; it does about so much in a CPU second on queries of the network models.
+#: z3's own deterministic measure of work; about this much per CPU second on queries of the network models.
 Z3_STEPS_PER_S = 25_000_000
-#: How long the first solver runs before the next one joins, s: most small questions need no second process.
+#: Time that the first solver runs before the next one starts, s: most small questions need no second process.
 HEAD_START_S = 0.25
 
 
 class SolverName(StrEnum):
-    """Whom to ask."""
+    """Solvers."""
 
     YICES = "yices"
     Z3 = "z3"
@@ -42,7 +42,7 @@ ALL_SOLVERS = (SolverName.YICES, SolverName.Z3)
 
 
 class Satisfiable(StrEnum):
-    """What a solver says of assertions."""
+    """A solver's verdict on assertions."""
 
     SAT = "sat"
     UNSAT = "unsat"
@@ -51,7 +51,7 @@ class Satisfiable(StrEnum):
 
 @dataclass(frozen=True)
 class Budget:
-    """What each solver may spend on one question.
+    """Budget of each solver for one question.
 
     Attributes
     ----------
@@ -70,9 +70,9 @@ class Budget:
 
     @words_for_enums
     def bind(self, solver: SolverName) -> Callable[[], None]:
-        """Return what a child does first: it takes on its limits, and ends with this process."""
+        """Return what a child does first: it sets its limits, and ends with this process."""
         tie = die_with_parent()
-        # Where z3 counts its own steps, the clock only stops it when these are slow.
+        # If z3 counts its own steps, the clock only stops it when these are slow.
         has_steps = solver is SolverName.Z3 and self.z3_steps is not None
         seconds = math.ceil(self.cpu_s * (2 if has_steps else 1))
 
@@ -86,7 +86,7 @@ class Budget:
 
 
 def _limit(what: int, most: int) -> None:
-    """Bound a resource; a limit that stands already (`ulimit`) is not raised."""
+    """Limit a resource; an existing lower limit (`ulimit`) is not raised."""
     _, hard = resource.getrlimit(what)
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(what, (most, most))
@@ -94,12 +94,12 @@ def _limit(what: int, most: int) -> None:
 
 @dataclass(frozen=True)
 class Reply:
-    """What one solver said.
+    """One solver's output.
 
     Attributes
     ----------
     verdict : sat, unsat or unknown
-    rest : str, what followed it: values
+    rest : str, the following output: values
     reason : str, why it is unknown
     cpu_s : float, CPU seconds
     """
@@ -117,7 +117,7 @@ def find_program(solver: SolverName) -> str:
 
     Raises
     ------
-    SolverError : it is not installed
+    SolverError : not installed
     """
     name = _PROGRAMS[solver]
     beside = Path(sysconfig.get_path("scripts")) / name
@@ -168,13 +168,13 @@ class _Runner:
         return self.query.with_suffix(f".{self.solver}.out")
 
     def stop(self) -> Reply:
-        """End it, if it has not ended, and give what it said and spent."""
+        """End it, if it has not ended, and return its output and cost."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.door, signal.SIGKILL)
         return self.collect(is_stopped=True)
 
     def collect(self, *, is_stopped: bool = False) -> Reply:
-        """Return what it said and spent."""
+        """Return its output and cost."""
         _, status, usage = os.wait4(self.process.pid, 0)
         os.close(self.door)
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -203,7 +203,7 @@ class _Runner:
 
 
 class Race(StrEnum):
-    """When a race is over."""
+    """When a race ends."""
 
     FIRST = "first"
     """The first answer ends it."""
@@ -215,11 +215,11 @@ class Race(StrEnum):
 def race(
     query: Path, budget: Budget, solvers: Sequence[SolverName] = ALL_SOLVERS, until: Race = Race.FIRST
 ) -> list[Reply]:
-    """Let solvers answer one question.
+    """Let solvers answer one question in parallel.
 
     Parameters
     ----------
-    query : file, SMT-LIB 2; each solver's output goes to a file beside it
+    query : file, SMT-LIB 2; each solver's output goes to a file next to it
     budget : Budget, of each
     solvers : in the order in which they start; each next one :data:`HEAD_START_S` later, or when all others ended
     until : Race
@@ -258,7 +258,7 @@ def race(
 
 
 def _wait(poll: select.poll, ends: float | None) -> set[int]:
-    """Wait until a solver has ended, at most until `ends`; give the doors of those that have."""
+    """Wait until a solver has ended, at most until `ends`; return the descriptors of those that have."""
     left_ms = None if ends is None else max(0.0, ends - time.monotonic()) * 1000
     return {door for door, _ in poll.poll(left_ms)}
 

@@ -1,4 +1,4 @@
-"""Whom a question is about: a CCA as what a flow of a system can be made to do, and be judged by afterwards."""
+"""The subject of a question: a CCA as constraints on a flow of a system, and as judge of its traces."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Subject:
     Attributes
     ----------
     name, summary : str
-    sender : what bounds its arrivals
+    sender : constraint on its arrivals
     encode : makes a flow of a system behave so, beliefs included
-    violations : gives where a flow of a trace does not do what the CCA does, by definition and without the encoding
-    assumes : str, what is assumed of its state when a trace begins
+    violations : returns where a flow of a trace does not behave as the CCA, by definition and without the encoding
+    assumes : str, assumptions on its state at the start of a trace
     """
 
     name: str
@@ -82,7 +82,7 @@ def of_handmade(cca: HandmadeCca) -> Subject:
 
 @words_for_enums
 def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Expiry.NEVER) -> Subject:
-    """Return the CCA of that name: a rule that comes with fairweir, one encoded by hand, or a rule file.
+    """Return the CCA of that name: a shipped rule, one encoded by hand, or a rule file.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def find_subject(name: str, start: Start = Start.CONSISTENT, expiry: Expiry = Ex
     return of_rule(Rule.load(find_rule(name)), start, expiry)
 
 
-#: What stands for CCAs of other names: the encoding that is nearest to what they do.
+#: Representatives of CCAs of other names: the encoding that is closest to their behaviour.
 STANDS_FOR = {
     "reno": "aimd",
     "newreno": "aimd",
@@ -115,7 +115,7 @@ STANDS_FOR = {
 
 
 def _meant(name: str) -> str:
-    """Return a hint for a name that is unknown here: what stands for it, a close one, or all there are."""
+    """Return a hint for an unknown name: its representative, a close name, or all names."""
     stand_in = STANDS_FOR.get(re.sub(r"[^a-z0-9]", "", name.lower()))
     if stand_in is not None:
         return f"use `{stand_in}` in its place: {HANDMADE[stand_in].source}"

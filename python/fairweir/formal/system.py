@@ -1,10 +1,10 @@
 """The variables of one question and the constraints that bind them, in named groups.
 
 Symbols are the thesis' (Table 2.1, Listing A.1); docs/formal/models.md has the table. Curves are cumulative, in C R,
-with the origin at what had been served and detected as lost at t = 0: S(0) = Ld(0) = 0. That costs nothing, as senders,
-beliefs and properties only see differences. With an infinite buffer L and Ld are the constant 0.
+with the origin at what had been served and detected as lost at t = 0: S(0) = Ld(0) = 0. This is no restriction, as
+senders, beliefs and properties only depend on differences. With an infinite buffer L and Ld are the constant 0.
 
-A delay is in order encoding: ``delay[t][k]`` says that the bytes served at t waited for k steps or more.
+Delays are order-encoded: ``delay[t][k]`` says that the bytes served at t waited for k steps or more.
 """
 
 from __future__ import annotations
@@ -29,23 +29,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Acks", "Bit", "Builder", "Curve", "Flow", "Sender", "System", "is_max", "is_min", "less", "rising"]
 
-#: alpha < C R / 5: a link carries at least five packets per R, otherwise whatever holds is about rounding.
+#: alpha < C R / 5: a link carries at least five packets per R, otherwise results are dominated by rounding.
 LARGEST_ALPHA = Fraction(1, 5)
 
 Curve: TypeAlias = Sequence[z3.ArithRef]
 Bit: TypeAlias = z3.BoolRef
-#: Finds where a trace does not do what a CCA decides, by definition.
+#: Finds where a trace differs from a CCA's decisions, by definition.
 Judge: TypeAlias = "Callable[[Trace], Iterable[Violation]]"
 
 
 class Acks(StrEnum):
-    """May acknowledgements rest for a step while bytes wait?"""
+    """Whether acknowledgements may pause for a step while bytes wait."""
 
     MAY_PAUSE = "may-pause"
     """Yes, as long as D allows: after a pause of n steps the delay seen may have grown by n + 1 steps."""
     STEADY = "steady"
-    """The published code's rule: the delay seen grows by at most one step per step. It forbids such pauses, although
-    D admits them, so what it proves is weaker; only for comparisons with published results."""
+    """The published code's rule: the observed delay grows by at most one step per step. It forbids such pauses,
+    although D admits them, so its proofs are weaker; only for comparisons with published results.
+    """
 
 
 @dataclass
@@ -55,11 +56,11 @@ class Flow:
     Attributes
     ----------
     A, S, L, Ld : cumulative arrivals, service, losses, detected losses at each point, C R
-    rate, cwnd : what the sender chose at each point, C and C R; the sender decides them from t = R on
+    rate, cwnd : the sender's choice at each point, C and C R; the sender decides them from t = R on
     delay : ``delay[t][k]`` for k = 0 .. T: its bytes served at t waited k steps or more; ``delay[t][0]`` is true
     waited : the same for the last byte served up to t, whether or not anything was served at t
     past : A - L at -1, -2, .. -T, C R
-    beliefs : what was attached (:mod:`fairweir.formal.beliefs`), a value at each point
+    beliefs : the attached beliefs (:mod:`fairweir.formal.beliefs`), a value at each point
     attached : the families of those beliefs, and how
     """
 
@@ -77,11 +78,11 @@ class Flow:
     attached: dict[Family, Terms] = field(default_factory=dict)
 
     def accepted(self, t: int) -> z3.ArithRef:
-        """Return A - L: the bytes that entered the queue up to t, which may lie before the trace."""
+        """Return A - L: the bytes that entered the queue up to t, which may be before the trace."""
         return self.past[-t - 1] if t < 0 else less(self.A[t], self.L[t])
 
     def inflight(self, t: int) -> z3.ArithRef:
-        """Return A - Ld - S: what is neither acknowledged nor known to be lost at t, C R."""
+        """Return A - Ld - S: data neither acknowledged nor known to be lost at t, C R."""
         return less(self.A[t], self.Ld[t]) - self.S[t]
 
 
@@ -93,19 +94,19 @@ class System:
     model : str, the model's name
     grid : Grid
     buffer : Buffer
-    senders : what bounds each flow's arrivals, one per flow
+    senders : constraint on each flow's arrivals, one per flow
     acks : may acknowledgements pause?
 
     Attributes
     ----------
     A, S, L, Ld : the sums over all flows; those of the flow itself if there is one
     TA : tokens admitted (CCAC), bytes that left the bottleneck's queue (CBR-delay), S (ideal); set by the model
-    left : per flow, what of it has left the bottleneck's queue (CBR-delay), else its S
+    left : per flow, its data that has left the bottleneck's queue (CBR-delay), else its S
     alpha : MSS, C R; free in (0, C R / 5), which is how a solver explores link rates
     beta : the buffer, C R, or None if infinite
     groups : the constraints by name
-    decided : the groups that say what CCAs decide, each with its definition: a trace's violations of it, found without
-        the encoding. Without these groups senders do as they like
+    decided : the groups that define CCAs' decisions, each with its definition: a trace's violations of it, found
+        without the encoding. Without these groups senders are arbitrary
     assumed : names of the groups that narrow the model for one question
     """
 
@@ -134,7 +135,7 @@ class System:
         self.groups.setdefault(group, []).extend(constraints)
 
     def decide(self, group: str, judge: Judge, *constraints: z3.BoolRef) -> None:
-        """Add a named group that says what a flow's CCA decides, with the definition that judges traces."""
+        """Add a named group that defines the decisions of a flow's CCA, with the definition that judges traces."""
         self.decided[group] = judge
         self.require(group, *constraints)
 
@@ -148,7 +149,7 @@ class System:
         return [constraint for group in self.groups.values() for constraint in group]
 
     def of_any_sender(self) -> list[z3.BoolRef]:
-        """Return the constraints without those that say what CCAs decide.
+        """Return the constraints without those that define CCAs' decisions.
 
         A flow then sends at any rate of at least alpha, or by any positive window; its beliefs are still computed.
         """
@@ -163,7 +164,7 @@ class System:
         return z3.Real(f"{self._stem(symbol, flow)}_{t}")
 
     def bits(self, symbol: str, t: int, count: int, flow: int | None = None) -> list[Bit]:
-        """Make truth values for one point, ``G_3_1 G_3_2 ...``, after a first one that is true."""
+        """Create Booleans for one point, ``G_3_1 G_3_2 ...``, after a first one that is true."""
         return [z3.BoolVal(True)] + [z3.Bool(f"{self._stem(symbol, flow)}_{t}_{k}") for k in range(1, count + 1)]
 
     def accepted(self, t: int) -> z3.ArithRef:
@@ -179,7 +180,7 @@ class System:
         return self.accepted(t) - self.TA[t]
 
     def qdel_l_above(self, t: int, bound: Fraction | int, flow: int = 0) -> Bit:
-        """Return whether qdel_L(t) > bound, in R: a single truth value, as delays come in whole steps."""
+        """Return whether qdel_L(t) > bound, in R: a single Boolean, as delays are in whole steps."""
         steps = Fraction(bound) * self.grid.per_r
         if steps < 0:
             return z3.BoolVal(True)
@@ -225,7 +226,7 @@ class System:
         return Flow(arrivals, served, lost, detected, paced, cwnd, sender)
 
     def _losses(self, flow: int | None) -> tuple[Curve, Curve]:
-        """Return L and Ld. Losses are known R later (an oracle, as with ECN); older ones at the verifier's choice."""
+        """Return L and Ld. Losses are known R later (an oracle, as with ECN); older ones are the verifier's choice."""
         zero = z3.RealVal(0)
         if not self.buffer.is_finite:
             return [zero] * self.grid.points, [zero] * self.grid.points
@@ -243,11 +244,11 @@ class System:
 def _sends(
     system: System, sender: Sender, arrivals: Curve, served: Curve, detected: Curve, rate: Curve, cwnd: Curve
 ) -> list[z3.BoolRef]:
-    """Return what bounds a flow's arrivals from t = 1 on; a window needs feedback and binds from t = R on."""
+    """Return the constraints on a flow's arrivals from t = 1 on; a window needs feedback and applies from t = R on."""
     grid, out = system.grid, []
     out += [c > 0 for c in cwnd]
     if sender is Sender.RATE:
-        # The rate at 0 is the sender's past: it only tells whether the rate went up.
+        # The rate at 0 is from the sender's past: it only shows whether the rate increased.
         out.append(rate[0] > 0)
         out += [r >= system.alpha for r in rate[1:]]
         out += [arrivals[t] == arrivals[t - 1] + grid.step * rate[t] for t in range(1, grid.points)]

@@ -1,6 +1,6 @@
-"""A trace: what a network did and what its flows did, as exact numbers, in memory and as JSON.
+"""A trace: the behaviour of a network and its flows, as exact numbers, in memory and as JSON.
 
-Curves and their origin are those of :mod:`fairweir.formal.system`. In a file a fraction is a text: ``"7/3"``.
+Curves and their origin are those of :mod:`fairweir.formal.system`. In a file a fraction is a string: ``"7/3"``.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ Column = tuple[Exact, ...]
 
 
 class FlowTrace(BaseModel):
-    """One flow's columns: a value at each point; :class:`fairweir.formal.system.Flow` says what they are.
+    """One flow's columns: a value at each point; :class:`fairweir.formal.system.Flow` defines them.
 
     Attributes
     ----------
     delay : whole steps that the bytes served last were seen to have waited, T meaning "or more"
-    left : what has left the bottleneck's queue of this flow (CBR-delay), else its S
+    left : data of this flow that has left the bottleneck's queue (CBR-delay), else its S
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -67,7 +67,7 @@ class FlowTrace(BaseModel):
     attached: dict[Family, Terms] = {}
 
     def accepted(self, t: int) -> Fraction:
-        """Return A - L at t, which may lie before the trace."""
+        """Return A - L at t, which may be before the trace."""
         return self.past[-t - 1] if t < 0 else self.A[t] - self.L[t]
 
     def inflight(self, t: int) -> Fraction:
@@ -164,8 +164,8 @@ class Trace(BaseModel):
     def is_of(self, system: System) -> bool:
         """Is this a trace of the system's network, with its senders and beliefs attached as there?
 
-        What a trace says of itself decides by which definitions it is judged, so a trace of another network may obey
-        all of them and still say nothing about this one.
+        The trace's own header selects the definitions that judge it, so a trace of another network may satisfy all of
+        them and still be irrelevant for this one.
         """
         own = (self.model, self.acks, self.grid, self.buffer)
         same = own == (system.model, system.acks, system.grid, system.buffer)

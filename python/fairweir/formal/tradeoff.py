@@ -1,9 +1,9 @@
-"""Theorem 4.2.1: how long a CCA must take to find a link's rate, given what it may lose (thesis 4.2.2, B.2).
+"""Theorem 4.2.1: minimum time for a CCA to find a link's rate, given its allowed loss (thesis 4.2.2, B.2).
 
-On a CBR-delay link whose buffer is at most C D, delays tell nothing, so a CCA must lose packets to find the rate. What
-it has sent without loss allows rates from some C_{L,lambda} on; a round trip later it may send f(C_{L,lambda}) more
-than surely fits, if f is what it may lose. With a buffer of beta_s seconds the best that can be known after k round
-trips is
+On a CBR-delay link whose buffer is at most C D, delays are not informative, so a CCA must lose packets to find the
+rate. Data sent without loss implies a rate of at least some C_{L,lambda}; a round trip later it may send
+f(C_{L,lambda}) more than certainly fits, if f is its allowed loss. With a buffer of beta_s seconds the best possible
+knowledge after k round trips is
 
     F(0) = C_0,   F(k) = F(k-1) + f(F(k-1)) / beta_s,
 
@@ -45,7 +45,7 @@ _HINT: Final = "write f with C, numbers, + - * / **, sqrt, log, log2, min, max: 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a CCA may lose when it probes, as a function of the rate that it surely has.
+    """Allowed loss of a CCA's probe, as a function of its certain rate.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Allowance:
 
 
 def _compile(node: ast.expr, text: str) -> Callable[[float], float]:
-    """Return the function of C that an expression means; nothing but arithmetic is known."""
+    """Return the function of C that an expression defines; only arithmetic is allowed."""
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return lambda _: value
@@ -104,7 +104,7 @@ def _compile(node: ast.expr, text: str) -> Callable[[float], float]:
 
 
 def ramp(allowance: Allowance, start: float, buffer: float) -> Iterator[float]:
-    """Yield F(0), F(1), ...: the most that can be known of the rate after so many round trips, packets per R.
+    """Yield F(0), F(1), ...: the maximum known rate after that many round trips, packets per R.
 
     Parameters
     ----------
@@ -155,8 +155,8 @@ def rounds_to(rates: list[float], allowance: Allowance, start: float, buffer: fl
 def least_time(rate: float, allowance: Allowance, start: float, buffer: float) -> float:
     """Return the theorem's bound on the time from `start` to `rate`, R.
 
-    A CCA may lose, and so learn the rate, once F(k + 1) > C (B.2.1, step 4): not before F^-1(C) - 1 round trips, each
-    of R + beta_s.
+    A CCA may lose packets, and so learn the rate, once F(k + 1) > C (B.2.1, step 4): not before F^-1(C) - 1 round
+    trips, each of R + beta_s.
     """
     rounds = rounds_to([rate], allowance, start, buffer)[0]
     return max(rounds - 1, 0) * (1 + buffer)

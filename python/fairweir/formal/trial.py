@@ -22,7 +22,7 @@ from fairweir.formal.trace import Trace
 
 @dataclass(frozen=True)
 class Finding:
-    """What was wrong with a random trace.
+    """A violation in a random trace.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Trial:
     ----------
     traces : int, how many were made
     pauses : int, in how many acknowledgements paused so that the delay seen grew by more than a step per step
-    findings : what was wrong, empty if nothing was
+    findings : violations, empty if there are none
     """
 
     traces: int

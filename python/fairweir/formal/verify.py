@@ -1,8 +1,8 @@
 """From a CCA, a model and a claim to a verdict with its evidence (``fairweir verify``).
 
 A refutation is a trace: it is judged again by :mod:`fairweir.formal.exact`, which shares nothing with the encoding, and
-then played packet by packet in the simulator (:mod:`fairweir.formal.packets`). Where the claim is broken by a margin,
-such a trace is shown, so that the size of packets does not blur what it shows.
+then run packet by packet in the simulator (:mod:`fairweir.formal.packets`). If the claim can be violated by a margin,
+such a trace is shown, so that the packet size does not obscure the violation.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ MARGINS = (Fraction(1, 2), Fraction(1, 5), Fraction(1, 20))
 MARGIN_BUDGET_S = 10.0
 
 
-#: Properties that speak of losses alone.
+#: Properties about losses only.
 LOSSES = ("loss-events", "large-losses", "loss-amount")
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is asked.
+    """Parameters of a verification.
 
     Attributes
     ----------
-    subject : whom about
+    subject : subject of the claim
     model : str, of `MODELS`
     claim : Claim
     grid, buffer : of the model
@@ -70,14 +70,14 @@ class Case:
         return system
 
     def question(self, claim: Claim) -> Question:
-        """Return what the solvers are asked."""
+        """Return the question for the solvers."""
         given = [formula for assumption in self.given for formula in assumption.over(self.system)]
         name = f"{self.subject.name} on {self.model}: {claim.text}"
         anyone = [*self.system.of_any_sender(), *given]
         return Question(name, [*self.system.assertions(), *given], claim.over(self.system), anyone=anyone)
 
     def why_empty(self) -> str:
-        """Return why no sender can break the claim, where that shows in the numbers alone; else nothing."""
+        """Return why no sender can violate the claim, if the numbers alone show that; else an empty text."""
         grid = self.system.grid
         if not isinstance(self.claim, Bound):
             return ""
@@ -113,15 +113,15 @@ class Case:
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of a case.
+    """Result of a verification.
 
     Attributes
     ----------
     answer : Answer, to the claim itself
-    trace : Trace, of a refutation; it breaks the claim, by a margin if there is such a trace
+    trace : Trace, of a refutation; it violates the claim, by a margin if there is such a trace
     value : Fraction, the number that the claim bounds, on that trace; None if it bounds several, or none
     shown : the numbers at sample points that the claim reads, on that trace
-    empty : tuple of Claim, parts of a proved conjunction that no sender can break: they say nothing about the CCA
+    empty : tuple of Claim, parts of a proved conjunction that no sender can violate: they say nothing about the CCA
     margin : Fraction, the part of its bound by which the claim was demanded to be broken
     cpu_s : float, CPU seconds of all solvers
     """
@@ -149,14 +149,14 @@ def verify(
     until: Race = Race.FIRST,
     on_step: Callable[[str], object] = lambda _: None,
 ) -> Verification:
-    """Answer a case; a refutation comes with a trace that was judged again in exact fractions.
+    """Verify a case; a refutation comes with a trace that was judged again in exact fractions.
 
     Parameters
     ----------
     case : Case
     budget : Budget, of each solver
     solvers, until : as for :func:`fairweir.formal.solve.ask`
-    on_step : called with what is being done
+    on_step : called with a description of the step
 
     Raises
     ------
@@ -208,7 +208,7 @@ def _proved(case: Case, answer: Answer, budget: Budget, solvers: Sequence[Solver
 
 
 def judge(case: Case, trace: Trace) -> Fraction | None:
-    """Replay a trace exactly, and give the number by which it breaks the claim; None if the claim bounds none alone.
+    """Replay a trace exactly, and return the number by which it violates the claim; None if there is no single one.
 
     Raises
     ------

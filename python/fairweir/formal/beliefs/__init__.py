@@ -1,7 +1,7 @@
-"""What a sender can know of the network, computed from what it sees: one file a family (thesis section 4.1.1).
+"""Beliefs: what a sender can infer about the network from its observations; one file per family (thesis section 4.1.1).
 
-Each family's ``attach`` makes a flow's beliefs at every point, binds them to its curves, and puts them into
-``flow.beliefs``. A belief is sound when no trace of the model leaves it; that is asked in
+Each family's ``attach`` creates a flow's beliefs at every point, constrains them by its curves, and adds them to
+``flow.beliefs``. A belief is sound when no trace of the model violates it; that is checked in
 :mod:`fairweir.formal.beliefs.soundness`.
 """
 

@@ -1,8 +1,9 @@
 """Bounds on the buffer: beta_L and beta_U, bytes in C R (thesis section 4.1.1 names beta_L, without a formula).
 
-Losses are known after R, so what waited R ago, q = A - L - S, is known now. Of it at most beta waits for capacity and
-at most C D for the jitter: beta >= q - C_U D. A byte that waited for qdel_L at the bottleneck found C qdel_L before it:
-beta >= C_L qdel_L. Where bytes were lost the buffer was full: beta <= q. Without jitter both meet at the first loss.
+Losses are known after R, so the data that waited R ago, q = A - L - S, is known now. Of it at most beta waits for
+capacity and at most C D for the jitter: beta >= q - C_U D. A byte that waited for qdel_L at the bottleneck had C qdel_L
+before it: beta >= C_L qdel_L. Where bytes were lost the buffer was full: beta <= q. Without jitter both meet at the
+first loss.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ def known_queue(system: System, t: int, flow: int = 0) -> z3.ArithRef:
 
 
 def shows_overflow(system: System, t: int, flow: int = 0) -> Bit:
-    """Return whether the loss of a step of the trace becomes known at t; when older ones happened is not known."""
+    """Return whether the loss of a step of the trace becomes known at t; the times of older losses are unknown."""
     own = system.flows[flow]
     return own.Ld[t] > own.Ld[t - 1] if t > system.grid.r_steps else z3.BoolVal(False)
 
 
 def _held(system: System, flow: int, t: int) -> list[Sample]:
-    """Return what the buffer held at least, from the delay seen at t and from the queue of R ago."""
+    """Return a lower bound on the buffer's content, from the delay at t and from the queue of R ago."""
     own, grid = system.flows[flow], system.grid
     out: list[Sample] = [
         (own.delay[t][k], own.beliefs["C_L"][t] * ((k - grid.d_steps) * grid.step))

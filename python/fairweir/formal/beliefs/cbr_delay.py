@@ -1,9 +1,9 @@
 """Beliefs of a sender that knows its link to be CBR-delay: C_L_lambda and q_U (thesis section 4.2.2.1).
 
-What was sent in an interval of length T* = R without delays above D or losses fits C T* + C D and C T* + beta
-(equations 4.2.2, 4.2.3): the thesis divides by T* + D, which is 2, and probes at twice the bound. The published code
-holds that a grid shows a delay to one step only, divides by T* + D + 1 step, which is 3, and so probes at three times
-it. docs/formal/models.md has what holds for each.
+Data sent in an interval of length T* = R without delays above D or losses is at most C T* + C D and C T* + beta
+(equations 4.2.2, 4.2.3): the thesis divides by T* + D, which is 2, and probes at twice the bound. In the published code
+a grid shows a delay to one step only, divides by T* + D + 1 step, which is 3, and so probes at three times it.
+docs/formal/models.md has the results for each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairweir.formal.grid import Grid
 from fairweir.formal.models.delay import first_byte_delays
 from fairweir.formal.system import Bit, System, is_max
 
-#: C_L_lambda falls to no less than this part of its first value at a time-out (published code).
+#: At a time-out C_L_lambda falls to no less than this fraction of its first value (published code).
 LARGEST_FALL = Fraction(1, 2)
 
 
@@ -41,7 +41,7 @@ def attach(
 ) -> None:
     """Add the beliefs ``C_L_lambda`` (C) and ``q_U`` (C R) to a flow.
 
-    ``q_U`` bounds the whole bottleneck queue, so it is only meant for a flow that is alone.
+    ``q_U`` bounds the whole bottleneck queue, so it is only meaningful for a single flow.
     """
     needs_rate(system.flows[flow].sender)
     stem = flow if len(system.flows) > 1 else None
@@ -77,7 +77,7 @@ def attach(
 
 
 def consistent_rate(system: System, t: int, flow: int = 0) -> Bit:
-    """Return whether C and beta are among those that C_L_lambda(t) leaves possible."""
+    """Return whether C and beta are among those that C_L_lambda(t) allows."""
     own = system.flows[flow]
     lower = own.beliefs["C_L_lambda"][t]
     if system.beta is None:
@@ -109,8 +109,8 @@ def _quiet_steps(system: System, flow: int) -> list[Bit]:
 def _samples(system: System, flow: int, t: int, quiet: list[Bit], room: Fraction) -> list[Sample]:
     """Return the intervals that end by t minus its delay, with the condition under which each counts, and its rate.
 
-    All losses in the interval must be known, which takes R. With one step per R they also are at its end itself: if all
-    that was sent by then is served, the queue is empty, and nothing was lost in that step.
+    All losses in the interval must be known, which takes R. With one step per R they are also known at its end itself:
+    if all data sent by then is served, the queue is empty, and no data was lost in that step.
     """
     own, length = system.flows[flow], system.grid.r_steps
     out = []
@@ -121,7 +121,7 @@ def _samples(system: System, flow: int, t: int, quiet: list[Bit], room: Fraction
 
 
 def _is_queue_bound(system: System, flow: int, t: int) -> list[z3.BoolRef]:
-    """Bind q_U(t) = min(inflight, max(0, q_U(t-1) + what was sent - C_L_lambda(t)))."""
+    """Define q_U(t) = min(inflight, max(0, q_U(t-1) + data sent - C_L_lambda(t)))."""
     own = system.flows[flow]
     lower, most = own.beliefs["C_L_lambda"], own.beliefs["q_U"]
     left = most[t - 1] + own.A[t] - own.A[t - 1] - lower[t] * system.grid.step
@@ -156,8 +156,8 @@ def _ends(system: System, flow: int, room: Fraction) -> Bit:
 def contradicted(system: System, flow: int = 0) -> Bit:
     """Return whether the trace shows that C_L_lambda is above C, or leaves no room for beta.
 
-    If neither, a step's service leaves at most what was sent in the step and q_U of before it, as the jitter is one
-    step; and a step loses at most what it sends and finds in the queue, less what surely fits, C T* + beta.
+    If neither, a step's service leaves at most the data sent in the step and the previous q_U, as the jitter is one
+    step; and a step loses at most the data that it sends and that is queued, less the guaranteed capacity, C T* + beta.
 
     Raises
     ------

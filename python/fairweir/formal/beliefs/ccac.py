@@ -1,7 +1,7 @@
 """Bounds on the link rate from acknowledgements: C_L and C_U (equation 4.1.2, section A.2.2).
 
-Sound on every model whose service stays within D of a rate-C server. C_U needs intervals over which the link was surely
-busy: delays above D, or losses.
+Sound on every model whose service stays within D of a rate-C server. C_U needs intervals over which the link was
+certainly busy: delays above D, or losses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairweir.formal.system import Bit, Curve, System, is_max
 
 #: C_U may grow by this factor at a time-out. Thesis: at most 2; published code: 1.5.
 LARGEST_EXPANSION = z3.Q(3, 2)
-#: Bounds further apart than this factor do not time out. Thesis: 1.1; published code: 2.
+#: Bounds whose ratio exceeds this do not time out. Thesis: 1.1; published code: 2.
 FAR_APART = 2
 #: A bound that moved by less than this factor in the trace has not moved.
 MOVED = z3.Q(11, 10)
@@ -57,7 +57,7 @@ def consistent_rates(lower: z3.ArithRef, upper: z3.ArithRef) -> Bit:
 def busy_steps(system: System, flow: int) -> list[Bit]:
     """Return per point whether the flow sees that the link was busy in the step before it.
 
-    That is a delay above D (and the flow always sends), or a loss. An ideal link's sender knows of a loss at once.
+    I.e. a delay above D (and the flow always sends), or a loss. An ideal link's sender knows of a loss at once.
     """
     own = system.flows[flow]
     known = own.L if system.model == "ideal" else own.Ld
@@ -83,14 +83,14 @@ def _least_rates(system: System, flow: int, t: int) -> list[z3.ArithRef]:
 def _is_upper(
     system: System, flow: int, value: z3.ArithRef, before: z3.ArithRef, t: int, busy: list[list[Bit]]
 ) -> list[z3.BoolRef]:
-    """Bind C_U(t): the least of what it was and of (S(t) - S(s)) / (t - s - D) over busy intervals above D."""
+    """Define C_U(t): the minimum of C_U(t-1) and (S(t) - S(s)) / (t - s - D) over busy intervals above D."""
     grid, served = system.grid, system.flows[flow].S
     spans = [(s, (t - s) * grid.step - grid.jitter) for s in range(t - grid.d_steps)]
     return is_least(value, before, [(busy[t][s], (served[t] - served[s]) * (1 / length)) for s, length in spans])
 
 
 def _time_outs(system: System, flow: int, kept_lower: z3.ArithRef, kept_upper: z3.ArithRef) -> list[z3.BoolRef]:
-    """Bind the bounds at the last point: what was kept, or what the trace alone says (published code's rules)."""
+    """Define the bounds at the last point: the previous ones, or from the trace alone (published code)."""
     lower, upper = system.flows[flow].beliefs["C_L"], system.flows[flow].beliefs["C_U"]
     last = system.grid.last
     near = kept_upper <= FAR_APART * kept_lower

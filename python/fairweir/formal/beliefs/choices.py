@@ -1,4 +1,4 @@
-"""What the verifier may choose of a flow's beliefs when a trace begins, and what happens to them when it ends."""
+"""The verifier's choices for a flow's beliefs at the start of a trace, and their time-outs at the end."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -40,7 +40,7 @@ class Family(StrEnum):
 
 
 class Resolution(StrEnum):
-    """How well a flow of the CBR-delay family knows its delays."""
+    """Resolution of a CBR-delay flow's delays."""
 
     STEP = "step"
     """To one step, as sample points show them: the bound is for a jitter of D + 1 step (published code)."""
@@ -50,7 +50,7 @@ class Resolution(StrEnum):
 
 @words_for_enums
 def needs_rate(sender: Sender) -> None:
-    """Refuse a sender that may pause: then a delay or a loss seen does not tell that the link was busy.
+    """Raise an error for a sender that may pause: then a delay or loss does not imply that the link was busy.
 
     Raises
     ------

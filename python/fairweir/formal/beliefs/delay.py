@@ -1,8 +1,8 @@
 """Bounds on queueing delay: qdel_L and qdel_U (equation 4.1.1), in R.
 
-The bits of the model's delays are the belief: a delay of k steps seen means qdel_L = max(0, k - D), and "the trace or
-longer" gives T - D. Rules compare qdel_L with multiples of R, for which :meth:`System.qdel_l_above` is one truth value;
-the number is only made for those who want it.
+The bits of the model's delays are the belief: an observed delay of k steps means qdel_L = max(0, k - D), and "the trace
+or longer" means T - D. Rules compare qdel_L with multiples of R, for which :meth:`System.qdel_l_above` is one Boolean;
+the number is only created on demand.
 """
 
 from __future__ import annotations

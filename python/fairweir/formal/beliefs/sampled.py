@@ -1,8 +1,8 @@
-"""Does what is proved at points R apart hold for time that runs finer? Beliefs of R-sampled traces of a finer grid.
+"""Whether proofs at points R apart hold for a finer grid: beliefs of R-sampled traces of a finer grid.
 
 A link that is resolved to half or a quarter of R can waste capacity, lose bytes and drain within an R in ways that no
 trace of the coarse grid shows; a flow that reads its beliefs once per R sees every second or fourth point. Each bound
-says that what it then believes still admits the network.
+claims that its beliefs then still admit the network.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from fairweir.formal.grid import Grid
 from fairweir.formal.models import MODELS
 from fairweir.formal.system import Bit, Curve, System
 
-#: Buffers that were found to tell cases apart: nothing lost, rarely, often.
+#: Buffers known to distinguish cases: no losses, rare ones, frequent ones.
 BUFFERS = (Buffer.INFINITE, Buffer.LARGE, Buffer.ARBITRARY)
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """What a flow sees of a finer system once per R; D = R."""
+    """A flow's observations of a finer system once per R; D = R."""
 
     system: System
     A: Curve
@@ -46,7 +46,7 @@ class Sampled:
         return len(self.A)
 
     def accepted(self, t: int) -> z3.ArithRef:
-        """Return A - L at a point R apart, which may lie before the trace."""
+        """Return A - L at a point R apart, which may be before the trace."""
         return self.system.flows[0].accepted(t * self.system.grid.per_r)
 
     def knows_loss(self, t: int) -> Bit:
@@ -55,7 +55,7 @@ class Sampled:
 
 
 def bounds(points: int, per_r: int) -> Iterator[Bound]:
-    """Yield each belief's bound, as meant to hold or known not to."""
+    """Yield each belief's bound, expected to hold or not."""
     for buffer in BUFFERS:
         seen = Sampled.of("ccac", points, per_r, buffer)
         yield _bound(seen, per_r, "C_L <= C", most_served(seen), is_sound=True)
@@ -87,7 +87,7 @@ def busy_served(seen: Sampled) -> Bit:
 
 
 def quiet_sent(seen: Sampled, wait: int) -> Bit:
-    """Return the constraint that what a quiet R sent is at most C (T* + D), 2, once it is all served.
+    """Return the constraint that data sent in a quiet R is at most C (T* + D), 2, once it is all served.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A belief that only ever moves one way: the best of what it was and of the samples that count."""
+"""A monotone belief: the best of its previous value and of the valid samples."""
 
 from __future__ import annotations
 

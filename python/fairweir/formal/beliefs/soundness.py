@@ -1,6 +1,7 @@
-"""Do beliefs hold? For every bound the question "does a trace of the model leave it?", and controls that must fail.
+"""Soundness of beliefs: for every bound the question "does a trace of the model violate it?", and controls that must
+fail.
 
-As in the thesis (sections 4.1.1.1 and A.2): the flow sends as it likes, its beliefs admit the network at first, and the
+As in the thesis (sections 4.1.1.1 and A.2): the flow sends arbitrarily, its beliefs admit the network at first, and the
 claim is that they still do at the last point.
 """
 
@@ -19,7 +20,7 @@ from fairweir.formal.grid import Grid
 from fairweir.formal.models import MODELS
 from fairweir.formal.system import Bit, System
 
-#: What a belief is called, and the claim that it admits the network at a point.
+#: Name of a belief, and the claim that it admits the network at a point.
 _CCAC: Mapping[str, Callable[[System, int], Bit]] = {
     "C_L <= C": lambda system, t: system.flows[0].beliefs["C_L"][t] <= 1,
     "C <= C_U": lambda system, t: system.flows[0].beliefs["C_U"][t] >= 1,
@@ -42,7 +43,7 @@ ATTACH: Mapping[Family, Callable[[System], None]] = {
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound and the system it is claimed over.
+    """A bound and the system to which it applies.
 
     Attributes
     ----------
@@ -50,7 +51,7 @@ class Bound:
     claim : str
     system : System
     holds : the claim in the solver's terms
-    is_sound : is it meant to hold, or a control that must fail?
+    is_sound : whether it is expected to hold, or a control that must fail
     """
 
     name: str
@@ -61,7 +62,7 @@ class Bound:
 
 
 def bounds(grid: Grid) -> Iterator[Bound]:
-    """Yield every belief's bound, for every model and buffer it is sound on; at the last point."""
+    """Yield every belief's bound, for every model and buffer for which it is sound; at the last point."""
     for model in ("ideal", "cbr-delay", "ccac"):
         for buffer in Buffer:
             system = believing(model, grid, buffer)

@@ -1,6 +1,6 @@
-"""The models once more, by definition and in exact fractions: judges traces and makes random ones, without a solver.
+"""The models by definition, in exact fractions: judges traces and generates random ones, without a solver.
 
-Nothing here calls z3 or shares code with the encodings, so that one can be held against the other.
+Nothing here calls z3 or shares code with the encodings, so that they can be compared.
 """
 
 from fairweir.formal.exact.judge import Decider, violations

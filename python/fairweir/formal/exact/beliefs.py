@@ -1,4 +1,4 @@
-"""Beliefs from what a flow saw, by their definitions (thesis section 4.1.1, 4.2.2.1)."""
+"""Beliefs from a flow's observations, by their definitions (thesis section 4.1.1, 4.2.2.1)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def belief_violations(trace: Trace, index: int) -> Iterator[Violation]:
 
 
 def is_consistent(trace: Trace, family: Family, terms: Terms, values: Mapping[str, Fraction], t: int) -> bool:
-    """Return whether the trace's network is among those that the values at t leave possible."""
+    """Return whether the trace's network is consistent with the values at t."""
     if family is Family.CCAC:
         return values["C_L"] <= 1 <= values["C_U"]
     if family is Family.BUFFER:
@@ -88,7 +88,7 @@ def cbr_delay(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str, F
 
 
 def buffer_size(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str, Fraction]) -> Columns:
-    """Return beta_L and beta_U from their first values and the flow's C_L and C_U on; they know no time-outs."""
+    """Return beta_L and beta_U from their first values and the flow's C_L and C_U; they have no time-outs."""
     grid, back = trace.grid, trace.grid.r_steps
     lower, upper = [first["beta_L"]], [first["beta_U"]]
     for t in range(1, grid.points):
@@ -102,13 +102,13 @@ def buffer_size(trace: Trace, flow: FlowTrace, terms: Terms, first: Mapping[str,
     return {"beta_L": lower, "beta_U": upper}
 
 
-#: How each family is computed.
+#: Computation of each family.
 FAMILIES: Mapping[Family, Callable[[Trace, FlowTrace, Terms, Mapping[str, Fraction]], Columns]] = {
     Family.CCAC: ccac,
     Family.CBR_DELAY: cbr_delay,
     Family.BUFFER: buffer_size,
 }
-#: What each family has.
+#: Beliefs of each family.
 NAMES: Mapping[Family, tuple[str, str]] = {
     Family.CCAC: ("C_L", "C_U"),
     Family.CBR_DELAY: ("C_L_lambda", "q_U"),
@@ -137,7 +137,7 @@ def _knows_loss(trace: Trace, flow: FlowTrace, t: int) -> bool:
 
 
 def _losses_are_known(end: int, t: int, delay: int) -> bool:
-    """Are losses up to `end` known at t? In steps of R an emptied queue says that there were none in the last one."""
+    """Return whether losses up to `end` are known at t; an empty queue after a step of R excludes losses in it."""
     return end + delay <= t or delay == 1
 
 
@@ -148,9 +148,9 @@ def _is_busy(trace: Trace, flow: FlowTrace, t: int) -> bool:
 
 
 def _is_loaded(trace: Trace, flow: FlowTrace, t: int, steps: int) -> bool:
-    """Had the first byte served in the step up to t waited more than so many steps, or was there a loss?"""
+    """Return whether the first byte served in the step up to t had waited longer than that, or there was a loss."""
     is_served, sends = flow.S[t] > flow.S[t - 1], flow.A[t] > flow.A[t - 1]
-    # The byte behind S(t-1) is older than that if it had come by t - steps - 1.
+    # The byte after S(t-1) is older than that if it had arrived by t - steps - 1.
     is_old = steps < trace.grid.points and flow.accepted(t - steps - 1) > flow.S[t - 1]
     return (is_served and sends and is_old) or _knows_loss(trace, flow, t)
 

@@ -1,4 +1,4 @@
-"""A network that runs forwards: what it does at each step is drawn among what its model allows."""
+"""A network simulated forwards: its behaviour at each step is drawn from those that its model allows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FlowHistory:
     delays: list[int] = field(default_factory=lambda: [0])
 
     def age(self, t: int) -> int:
-        """Return the steps that the last byte served had been there at t."""
+        """Return the age in steps, at t, of the last byte served."""
         return max(k for k in range(t + 1) if k == 0 or self.served[t] <= self.sent[t - k] - self.lost[t - k])
 
 
@@ -44,7 +44,7 @@ class History:
         self.tokens: list[Fraction] = [ZERO]
         self._random = random
         self._queue: deque[tuple[int, Fraction]] = deque()
-        #: CCAC only: does this network keep tokens for later bytes, waste them, or both?
+        #: CCAC only: whether this network stores tokens for later bytes, wastes them, or both.
         self._greed = random.choice([0, 1, 2])
 
     def by_rate(self, rate: Fraction) -> tuple[Fraction, Fraction, Fraction]:
@@ -113,13 +113,13 @@ class History:
         least = max(self.tokens[-1], come)
         if self._greed == 0 or not ahead:
             return least
-        # Bytes that the next D brings, if nothing is lost until then.
+        # Bytes that arrive in the next D, if nothing is lost until then.
         room = sum((max(rate, self.alpha) * self.grid.step for rates in ahead for rate in rates), ZERO)
         most = min(full, least + (room if self._greed == 2 else room / 2))
         return self._between(least, most)
 
     def _enqueue(self, sent: Sequence[Fraction], dropped: Fraction) -> None:
-        """Put a step's bytes into the queue, the flows' in turns, without those at the end that find it full."""
+        """Add a step's bytes to the queue, the flows' in turns, without those at the end that do not fit."""
         chunks = [(i, amount / PARTS) for _ in range(PARTS) for i, amount in enumerate(sent) if amount > 0]
         if self._random.random() < 0.5:
             chunks.sort(key=lambda chunk: chunk[0], reverse=self._random.random() < 0.5)
@@ -135,7 +135,7 @@ class History:
             own.lost.append(own.lost[-1] + loss)
 
     def _leave(self, amount: Fraction) -> None:
-        """Take bytes out of the queue, oldest first."""
+        """Remove bytes from the queue, oldest first."""
         left = [flow.left[-1] for flow in self.flows]
         while amount > 0:
             flow, size = self._queue.popleft()

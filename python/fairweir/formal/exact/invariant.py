@@ -1,4 +1,4 @@
-"""Does a trace keep the synthesis invariant? By definition over its columns (:mod:`fairweir.formal.invariant`)."""
+"""Check by definition whether a trace satisfies the synthesis invariant (:mod:`fairweir.formal.invariant`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairweir.formal.trace import Trace
 
 
 def keeps(trace: Trace, asked: Demands) -> bool:
-    """Does a trace of one flow keep the invariant?"""
+    """Return whether a trace of one flow satisfies the invariant."""
     flow, last = trace.flows[0], trace.grid.last
     own = flow.beliefs
     shrinks = _shrinks(trace)
@@ -74,7 +74,7 @@ def _is_utilized(trace: Trace, asked: Demands) -> bool:
 
 
 def _bounds(trace: Trace, asked: Demands) -> list[bool]:
-    """Return for each upper bound, on queue and losses, whether it is met."""
+    """Return for each upper bound, on queue and losses, whether it is satisfied."""
     most = asked.queue * _reach(trace) + QUEUE_PACKETS * trace.alpha
     met = [all(trace.accepted(t) - trace.S[t] <= most for t in range(1, trace.grid.points))]
     if trace.beta is None:
@@ -98,7 +98,7 @@ def _large_losses(trace: Trace, asked: Demands) -> int:
 
 
 def _goes(trace: Trace, sign: int) -> bool:
-    """Does rate, queue or bottleneck queue end above (1) or below (-1) where the CCA began to act?"""
+    """Return whether rate, queue or bottleneck queue ends above (1) or below (-1) its value at the first action."""
     first, last, rate = trace.grid.r_steps, trace.grid.last, trace.flows[0].rate
     queues = [trace.accepted(t) - trace.S[t] for t in (first, last)]
     changes = [rate[last] - rate[first], queues[1] - queues[0]]

@@ -1,4 +1,4 @@
-"""All that a trace must obey, in one list."""
+"""All conditions on a trace, in one list."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Decider", "violations"]
 
 
 def violations(trace: Trace, deciders: Sequence[Decider | None] = ()) -> list[Violation]:
-    """Check a trace against its model, its flows' beliefs and what decides their rates.
+    """Check a trace against its model, its flows' beliefs and its rules.
 
     Parameters
     ----------
-    deciders : per flow, its rule's ``decide``, or None for a flow that may send as it likes
+    deciders : per flow, its rule's ``decide``, or None for a flow that may send arbitrarily
 
     Returns
     -------

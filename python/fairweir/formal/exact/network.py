@@ -1,4 +1,4 @@
-"""Is this how the network may behave? Links, losses and whose bytes are served, by definition."""
+"""Check a network's behaviour: links, losses and the order of service, by definition."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def network_violations(trace: Trace) -> Iterator[Violation]:
 
 
 def path(trace: Trace) -> Iterator[Violation]:
-    """Check alpha and beta: 0 < alpha < C R / 5, and beta as the buffer says."""
+    """Check alpha and beta: 0 < alpha < C R / 5, and beta against the buffer."""
     alpha, beta, room = trace.alpha, trace.beta, 1 + trace.grid.jitter
     yield from _NETWORK.unless(0 < alpha < Fraction(1, 5), "alpha", 0, f"alpha is {alpha}")
     fits = {
@@ -87,7 +87,7 @@ LINKS: Mapping[str, Callable[[Trace], Iterator[Violation]]] = {"ideal": ideal, "
 
 
 def losses(trace: Trace, beta: Fraction) -> Iterator[Violation]:
-    """Check that exactly what would overfill the buffer is lost."""
+    """Check that exactly the overflow of the buffer is lost."""
     yield from _NETWORK.unless(trace.bottleneck_queue(0) <= beta, "buffer", 0, "the queue is longer than the buffer")
     if trace.grid.r_steps == 1:
         undetected = sum((flow.L[0] - flow.Ld[0] for flow in trace.flows), ZERO)
@@ -164,12 +164,12 @@ def delays(trace: Trace, flow: FlowTrace, report: Report) -> Iterator[Violation]
 
 
 def age(flow: FlowTrace, t: int, points: int) -> int:
-    """Return the whole steps, T at most, that the last byte served up to t had been there at t."""
+    """Return the age at t, in whole steps, at most T, of the last byte served."""
     return max(k for k in range(points + 1) if flow.S[t] <= flow.accepted(t - k) or k == 0)
 
 
 def possible(trace: Trace, steps: int) -> bool:
-    """Can a byte wait that long: at most beta / C + D, and a step more if its flow may pause?"""
+    """Return whether a byte can wait that long: at most beta / C + D, and a step more if its flow may pause."""
     if trace.beta is None:
         return True
     pauses = len(trace.flows) > 1 or trace.flows[0].sender != "rate"

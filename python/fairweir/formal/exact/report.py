@@ -1,4 +1,4 @@
-"""What is wrong with a trace."""
+"""Violations of a trace."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Violation:
-    """A rule that a trace breaks.
+    """A violated condition.
 
     Attributes
     ----------
     rule : str, of the model, the beliefs or the sender
     t : the point
     flow : the flow, or None for the network
-    text : str, what is there and what should be
+    text : str, the actual and the expected value
     """
 
     rule: str
@@ -32,7 +32,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Report:
-    """Finds what is wrong, for one flow or the network."""
+    """Collects violations, for one flow or the network."""
 
     flow: int | None = None
 

@@ -1,7 +1,7 @@
 """Random traces of the models, made forwards in time from an empty network, without the encodings.
 
-A trace begins long after the network did, so that queues, losses and delays at its first point are ones that can come
-about. Service of several flows is first in, first out to the byte.
+A trace begins long after the network did, so that queues, losses and delays at its first point are reachable. Service
+of several flows is first in, first out to the byte.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from fairweir.formal.grid import Grid
 from fairweir.formal.system import Acks, Sender
 from fairweir.formal.trace import FlowTrace, Trace
 
-#: Gives a flow's rates, C, for so many steps.
+#: Returns a flow's rates, C, for that many steps.
 Rates = Callable[[Random, int], Sequence[Fraction]]
 #: A network that has run this many traces' lengths is no longer empty by birth.
 WARM_UP = 3
-#: CCAC may take tokens for bytes that then do not come; such a beginning is thrown away, at most so often.
+#: CCAC may use tokens for bytes that then do not arrive; such a start is discarded, at most this often.
 ATTEMPTS = 200
 
 
@@ -37,7 +37,7 @@ def sample(
     Parameters
     ----------
     model : str, "ideal", "cbr-delay" or "ccac"
-    rates : what the flows send, or None for a mixture of bursts, pauses, steps and steady rates
+    rates : the flows' rates, or None for a mixture of bursts, pauses, steps and steady rates
 
     Raises
     ------
@@ -102,7 +102,7 @@ def _size(buffer: Buffer, grid: Grid, alpha: Fraction, random: Random) -> Fracti
 
 
 def _cut(history: History, model: str, grid: Grid, buffer: Buffer, senders: Sequence[Sender]) -> Trace:
-    """Keep the last points, and move the origin to what was served and detected at the first of them."""
+    """Keep only the last points, and move the origin to the service and losses at the first of them."""
     start, end = len(history.tokens) - grid.points, len(history.tokens)
     back = grid.r_steps
     flows = []

@@ -1,4 +1,4 @@
-"""Is this what the sender does? Arrivals by rate and window; rates by a rule."""
+"""Check a sender's behaviour: arrivals by rate and window; rates by a rule."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The ideal link's algebra, derived from the update rule by sympy: theorem 7.5.1, its lemmas, and colliding probes.
 
-Nothing here is copied from the paper but what it is held against. With x = 1/N_C, a flow's share, and C = 1, a flow has
-the window x (R + theta N_T); what a round makes of it is affine in x for both updates, so the sum over any number of
-flows whose shares add up to 1 is known without writing it out.
+Nothing here is copied from the paper except the statements that are checked. With x = 1/N_C, a flow's share, and C = 1,
+a flow has the window x (R + theta N_T); the result of a round is affine in x for both updates, so the sum over any
+number of flows whose shares add up to 1 is known without writing it out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairweir.formal.lemmas.result import About, LemmaResult, Outcome
 
 X, N_T, R, THETA, ALPHA, N_G, GAMMA_D = sp.symbols("x N_T R theta alpha N_G gamma_D", positive=True)
 SOLVER: Final = f"sympy {sp.__version__}"
-#: How often an identity is evaluated on fractions, beside being simplified.
+#: Number of evaluations of an identity on fractions, in addition to simplification.
 POINTS: Final = 25
 
 Update = Callable[[Any, Any], Any]
@@ -39,7 +39,7 @@ def alternate_update(n_c: Any, n_t: Any) -> Any:
 
 @dataclass(frozen=True)
 class Transition:
-    """A round on the ideal link without collisions: what becomes of a share x and of N_T."""
+    """A round on the ideal link without collisions: the next share x and N_T."""
 
     share: Any
     n_t: Any
@@ -57,7 +57,7 @@ def transition(update: Update) -> Transition:
 
 @dataclass(frozen=True)
 class Identity:
-    """Two expressions that are the same for all positive values of their symbols, or so it is claimed."""
+    """Two expressions that should be equal for all positive values of their symbols."""
 
     name: str
     claim: str
@@ -159,7 +159,7 @@ def alternate_identities() -> list[Identity]:
 
 
 def collision_identities() -> list[Identity]:
-    """What two flows' rounds do when probes overlap (thesis section 7.5.4), against the closed forms of ``maps.py``."""
+    """Two flows' rounds with overlapping probes (thesis section 7.5.4), against the closed forms of ``maps.py``."""
     from fairweir.formal.frcc import maps
 
     path = maps.Path(r=R, theta=THETA)
@@ -187,9 +187,9 @@ def collision_identities() -> list[Identity]:
 
 
 def fluid_identities() -> list[Identity]:
-    """Where flows with different rtprops rest on one link (thesis sections 7.5.5 and D.4, which have no closed form).
+    """Fixed points of flows with different rtprops (thesis sections 7.5.5 and D.4, without closed form).
 
-    At rest N_C = N_T, and N_C = N_T gamma D/excess delay, so each probe's excess delay is gamma D. It solves
+    At the fixed point N_C = N_T, and N_C = N_T gamma D/excess delay, so each probe's excess delay is gamma D. It solves
 
         sum over j of w_j/(RTT_j + gamma D) + E_i/(RTT_i + gamma D) = C,   w_j = rate_j RTT_j, E_i = N_T rate_i gamma D:
 

@@ -1,4 +1,4 @@
-"""One question about FRCC for the solvers, and what should come out."""
+"""One question about FRCC for the solvers, and the expected result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Claim:
 
     Attributes
     ----------
-    about : of `About.CCA`, the question says what any sender in the CCA's place may do
+    about : for `About.CCA`, the question also defines the behaviour of any sender in the CCA's place
     """
 
     name: str

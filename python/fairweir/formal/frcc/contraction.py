@@ -1,4 +1,4 @@
-"""The inequalities beside the algebra of theorem 7.5.1: its factors are contractions, asked of the solvers."""
+"""The inequalities used by theorem 7.5.1 besides its algebra: its factors are contractions, checked by solvers."""
 
 from __future__ import annotations
 

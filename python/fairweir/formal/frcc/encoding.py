@@ -1,7 +1,7 @@
 """All outcomes of a round of two FRCC flows on a jittery link, as polynomial constraints.
 
-Written in shares rather than in N_C, and without the estimates themselves: each flow's factor s (new cwnd by old) may
-lie anywhere between the two that the errors' ends give,
+Written in shares rather than in N_C, and without the estimates themselves: each flow's factor s (new cwnd divided by
+old) may be anywhere between the two for the extreme errors,
 
     1/s in [rate_low N_T share - e/gamma, rate_high (N_T + delay_error) share + e/gamma],   e = excess_error,
 
@@ -50,19 +50,19 @@ class Round:
         return (self.r + self.n_t) * self.growth - self.r
 
     def n_c_at_most(self, flow: int, bound: Any) -> Any:
-        """Is N_C of a flow at most this, before?"""
+        """Return the constraint that N_C of a flow is at most this, before."""
         return self.shares[flow] * bound >= 1
 
     def n_c_after_at_most(self, flow: int, bound: Any) -> Any:
-        """Is N_C of a flow at most this, after (eq. C.11)?"""
+        """Return the constraint that N_C of a flow is at most this, after (eq. C.11)."""
         return self.growth <= bound * self.factors[flow] * self.shares[flow]
 
     def n_c_after_at_least(self, flow: int, bound: Any) -> Any:
-        """Is N_C of a flow at least this, after?"""
+        """Return the constraint that N_C of a flow is at least this, after."""
         return self.growth >= bound * self.factors[flow] * self.shares[flow]
 
     def n_c_falls(self, flow: int, by: Any) -> Any:
-        """Does N_C of a flow shrink to at most one `by`-th?"""
+        """Return the constraint that N_C of a flow decreases to at most one `by`-th."""
         return by * self.growth <= self.factors[flow]
 
 
@@ -95,7 +95,7 @@ def factor_rule(jitter: Jitter, share: Any, n_t: Any, factor: Any) -> list[Any]:
 
 
 def unknowns() -> Round:
-    """Return a round whose numbers are the solver's to choose."""
+    """Return a round whose numbers are the solver's choice."""
     import z3
 
     share, n_t, r, first, second = (z3.Real(name) for name in ("share", "n_t", "r", "factor1", "factor2"))
@@ -103,7 +103,7 @@ def unknowns() -> Round:
 
 
 def seen(state: State, factors: tuple[Any, Any]) -> Round:
-    """Return a round that was played."""
+    """Return a round with given numbers."""
     return Round(state.shares, state.n_t, state.r, factors)
 
 

@@ -1,12 +1,12 @@
 """FRCC in the fluid model, on any network of links: no packets, no noise, each probe alone (thesis 7.5.5 and D.4).
 
-Windows are fixed between updates, so queues settle where every full link carries its rate. That is the minimum over
-queueing delays q >= 0 of the convex function
+Windows are fixed between updates, so queues converge to values at which every full link carries its rate. That is the
+minimum over queueing delays q >= 0 of the convex function
 
     sum over links of rate_l q_l  -  sum over flows of w_i log(R_i + delay of i's path),
 
-whose derivative by q_l is what link l lacks to be full. A flow's probe changes its own window alone; the excess delay
-it measures is what its own path gains, other links' losses included.
+whose derivative by q_l is link l's unused capacity. A flow's probe changes its own window only; the excess delay that
+it measures is the increase on its own path, including decreases on other links.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ THETA_MS: Final = 10.0
 GAMMA_D_MS: Final = 40.0
 _NEWTON_STEPS: Final = 200
 _ROUNDS: Final = 20_000
-#: What a full link may lack of its rate, 1, for rounding; and the delay, by theta, that counts as an empty queue.
+#: Tolerance for rounding of a full link's unused capacity, relative to its rate, and maximum delay divided by theta
+#: that counts as an empty queue.
 _FULL: Final = 2e-13
 _EMPTY: Final = 1e-12
 
 
 class NoFixedPointError(ArithmeticError):
-    """The windows did not come to rest."""
+    """The windows did not converge."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,11 @@ class Network:
     gamma_d: float = GAMMA_D_MS
 
     def settle(self, windows: Vector, start: Vector | None = None) -> Vector:
-        """Return the queueing delay of each link, by Newton's method on those that are not empty.
+        """Return the queueing delay of each link, by Newton's method on the nonempty ones.
 
         Parameters
         ----------
-        windows : array, one a flow, in units of rate times time
+        windows : array, one per flow, in units of rate times time
         start : array, a guess
         """
         q = np.full(self.routes.shape[1], self.theta) if start is None else start.copy()
@@ -67,7 +68,7 @@ class Network:
             curvature = (self.routes.T * (windows / rtts**2)) @ self.routes
             move = np.zeros_like(q)
             move[free] = np.linalg.solve(curvature[np.ix_(free, free)], -lack[free])
-            # Delays of a tenth at least of what they were: far out the quadratic guess overshoots.
+            # Delays at least a tenth of the previous ones: far from the solution the quadratic model overshoots.
             q = np.maximum(q + move, 0.1 * q)
             q[q < _EMPTY * self.theta] = 0.0
         raise NoFixedPointError("queues do not settle")
@@ -77,20 +78,20 @@ class Network:
         return windows / (self.rtprops + self.routes @ q)
 
     def excess_delay(self, windows: Vector, q: Vector, flow: int) -> float:
-        """Return what a flow's path gains in delay while it probes alone."""
+        """Return the increase of a flow's path delay while it probes alone."""
         n_t = self.routes[flow] @ q / self.theta
         probing = windows.copy()
         probing[flow] += n_t * self.rates(windows, q)[flow] * self.gamma_d
         return float(self.routes[flow] @ (self.settle(probing, q) - q))
 
     def flow_counts(self, windows: Vector, q: Vector) -> tuple[Vector, Vector]:
-        """Return what every flow takes N_C and N_T for."""
+        """Return every flow's estimates N_C and N_T."""
         n_t = self.routes @ q / self.theta
         excess = np.array([self.excess_delay(windows, q, flow) for flow in range(len(windows))])
         return n_t * self.gamma_d / excess, n_t
 
     def fixed_point(self, weight: float = 0.5) -> tuple[Vector, Vector]:
-        """Play rounds (main update, `weight` is its alpha) until windows rest; give throughputs and queueing delays.
+        """Run rounds (main update with alpha `weight`) until windows converge; return throughputs and queueing delays.
 
         Raises
         ------
@@ -125,9 +126,9 @@ def parking_lot(
 def shares_of_one_link(rtprops: list[float], theta: float = THETA_MS, gamma_d: float = GAMMA_D_MS) -> Vector:
     """Return the throughputs at the fixed point on one link in closed form: in proportion to RTT_i + gamma D.
 
-    At rest N_C = N_T for every flow, so each one's excess delay is gamma D, the same for all; the probe's equation then
-    gives throughput_i in proportion to RTT_i + gamma D, and the sum over flows N_T = N_G: RTT_i = R_i + N_G theta.
-    ``algebra.py`` derives it.
+    At the fixed point N_C = N_T for every flow, so each one's excess delay is gamma D, the same for all; the probe's
+    equation then gives throughput_i in proportion to RTT_i + gamma D, and the sum over flows N_T = N_G: RTT_i = R_i +
+    N_G theta. ``algebra.py`` derives it.
     """
     weights = np.array(rtprops, float) + len(rtprops) * theta + gamma_d
     return weights / weights.sum()

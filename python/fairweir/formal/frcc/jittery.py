@@ -1,9 +1,9 @@
 """A round of two FRCC flows on a jittery link, exactly: Algorithm 1 on estimates that the network may bend.
 
-States and windows are fractions; nothing here knows of solvers. The encoding (``encoding.py``) says which outcomes are
-possible, this says how one comes about, so each can be held against the other.
+States and windows are fractions, without solvers. The encoding (``encoding.py``) defines which outcomes are possible,
+this module how one arises, so that they can be compared.
 
-The paper writes R, theta and Delta_R apart; only R/theta and Delta_R/theta matter, so theta = 1 here, and C = 1.
+The paper has R, theta and Delta_R separately; only R/theta and Delta_R/theta matter, so theta = 1 here, and C = 1.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any, Final
 
 @dataclass(frozen=True)
 class Jitter:
-    """How far estimates may be off, and FRCC's own constants (thesis section D.3.4).
+    """Maximum errors of estimates, and FRCC's own constants (thesis section D.3.4).
 
     Attributes
     ----------
     gamma : size of a probe
-    decrease, increase : factors that a cwnd changes by at most in a round, 1/delta_L and delta_H
-    rate_low, rate_high : what a flow takes its throughput for, by its throughput
+    decrease, increase : maximum factors of cwnd per round, 1/delta_L and delta_H
+    rate_low, rate_high : measured divided by true throughput
     delay_error : largest error of N_T, that is Delta_R/(2 theta)
     excess_error : Delta_R/D; the excess delay of a probe is off by at most this times D
     r_below : R/theta is less than this; N_G = 2 with the published theta N_G > R
@@ -40,20 +40,20 @@ class Jitter:
 
 
 PROVED: Final = Jitter()
-"""What the published proof is about: theta at least Delta_R, and throughputs taken for more than they are (C.10)."""
+"""Assumptions of the published proof: theta at least Delta_R, and throughputs over-estimated (C.10)."""
 STATED: Final = Jitter(rate_low=Fraction(1, 2), rate_high=Fraction(1))
-"""What assumption 7 says: jitter makes RTTs longer, so throughputs are taken for less than they are."""
+"""Assumption 7 as written: jitter makes RTTs longer, so throughputs are under-estimated."""
 EITHER: Final = Jitter(rate_low=Fraction(1, 2), rate_high=Fraction(2))
 """Throughputs off in both directions."""
 AS_THE_TEXT_HAS_IT: Final = Jitter(delay_error=Fraction(1))
-"""theta > Delta_R/2, as the theorem's conditions say."""
+"""theta > Delta_R/2, as in the theorem's conditions."""
 KERNEL: Final = Jitter(decrease=Fraction(196, 256), increase=Fraction(332, 256))
 """The clamps of the published kernel module."""
 
 
 @dataclass(frozen=True)
 class State:
-    """Between two rounds.
+    """State between two rounds.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class State:
 
 @dataclass(frozen=True)
 class Bend:
-    """What the network does to one flow's estimates.
+    """The network's effect on one flow's estimates.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def factor(jitter: Jitter, share: Fraction, n_t: Fraction, bend: Bend) -> Fracti
     seen_n_t = n_t + bend.delay
     probe_by_d = jitter.gamma * seen_n_t * throughput
     excess_by_d = probe_by_d + bend.excess
-    # Line 4; an excess delay that is not positive stands for an infinite rate, which the clamp then cuts.
+    # Line 4; an excess delay that is not positive means an infinite rate, which the clamp then limits.
     seen_n_c = max(probe_by_d / excess_by_d / throughput, Fraction(1)) if excess_by_d > 0 else None
     highest = seen_n_t * jitter.increase
     clamped = highest if seen_n_c is None else min(max(seen_n_c, seen_n_t * jitter.decrease), highest)
@@ -111,10 +111,10 @@ def step(jitter: Jitter, state: State, bends: tuple[Bend, Bend]) -> State:
 
 
 def bend_for(jitter: Jitter, share: Fraction, n_t: Fraction, wanted: Fraction) -> Bend | None:
-    """Find estimates that give the factor `wanted`; None if none does.
+    """Find estimates with the factor `wanted`; None if there are none.
 
-    From the bend with the largest factor to that with the smallest one error after the other moves from end to end; on
-    the way the inverse factor is linear, so the place is found exactly.
+    From the errors with the largest factor to those with the smallest, one error after another moves between its
+    extremes; in between the inverse factor is linear, so the solution is exact.
     """
     corners = [
         Bend(jitter.rate_low, Fraction(0), -jitter.excess_error),

@@ -21,13 +21,13 @@ FLOWS: Final = (0, 1)
 
 @dataclass(frozen=True)
 class Range:
-    """Where states end up, and how fast.
+    """Final range of states, and speed of convergence.
 
     Attributes
     ----------
     n_t_low, n_t_high : N_T ends up between them
-    n_c_high : N_C of both flows ends up below; the throughput ratio then is at most ``n_c_high - 1``
-    band_low, band_high : while N_T is between them, N_C above its range falls
+    n_c_high : final upper bound on N_C of both flows; the throughput ratio then is at most ``n_c_high - 1``
+    band_low, band_high : while N_T is between them, N_C above its range decreases
     sigma : factor of progress in a round
     """
 
@@ -45,7 +45,7 @@ class Range:
 
     @property
     def ratio(self) -> Fraction:
-        """The largest throughput ratio."""
+        """The maximum throughput ratio."""
         return self.n_c_high - 1
 
 
@@ -57,16 +57,15 @@ PUBLISHED: Final = Range()
 class Lemma:
     """Whatever jitter does, does the conclusion follow from the premise?
 
-    Both are the same when the flows change places, so that only rounds are asked about in which the first flow has not
-    the larger share.
+    By symmetry, the questions only cover rounds in which the first flow does not have the larger share.
 
     Attributes
     ----------
     name, claim : str
     given, then : function from Round to a condition
     jitter : Jitter
-    expects : Outcome; refuted for controls and for what was printed wrongly
-    constants : those in it, ours beside the published
+    expects : Outcome; refuted for controls and for printed errors
+    constants : its constants, ours and the published ones
     note : str
     """
 
@@ -81,11 +80,11 @@ class Lemma:
 
     @property
     def about(self) -> About:
-        """What the update makes of a round; any sender in its place may change its window by any factor."""
+        """The update's effect on a round; another sender may change its window by any factor."""
         return About.CCA
 
     def question(self) -> Question:
-        """Return what is asked of the solvers."""
+        """Return the question for the solvers."""
         of = unknowns()
         start = [of.shares[0] <= of.shares[1], self.given(of)]
         unknown = (of.shares[0], of.n_t, of.r, *of.factors)
@@ -99,27 +98,27 @@ def unless(premise: Any, conclusion: Any) -> Any:
 
 
 def n_c_in(within: Range) -> Condition:
-    """Is N_C of both flows in its range?"""
+    """Return the constraint that N_C of both flows is in its range."""
     return lambda at: at.n_c_at_most(0, within.n_c_high) & at.n_c_at_most(1, within.n_c_high)
 
 
 def n_c_after_in(within: Range) -> Condition:
-    """Is it after the round?"""
+    """Return the same after the round."""
     return lambda at: at.n_c_after_at_most(0, within.n_c_high) & at.n_c_after_at_most(1, within.n_c_high)
 
 
 def n_t_in(within: Range) -> Condition:
-    """Is N_T in its range?"""
+    """Return the constraint that N_T is in its range."""
     return lambda at: (at.n_t >= within.n_t_low) & (at.n_t <= within.n_t_high)
 
 
 def n_t_after_in(within: Range) -> Condition:
-    """Is it after the round?"""
+    """Return the same after the round."""
     return lambda at: (at.n_t_after >= within.n_t_low) & (at.n_t_after <= within.n_t_high)
 
 
 def falls_to_range(within: Range) -> Condition:
-    """C.7 from above: N_T falls by sigma or into its range, and not below it."""
+    """C.7 from above: N_T decreases by sigma or into its range, and not below it."""
     return lambda at: (
         ((at.n_t_after * within.sigma <= at.n_t) | (at.n_t_after <= within.n_t_high)) & (at.n_t_after >= within.n_t_low)
     )
@@ -133,7 +132,7 @@ def rises_to_range(within: Range) -> Condition:
 
 
 def n_c_improves(within: Range) -> Condition:
-    """C.8: N_C of a flow that is above its range falls by sigma or into it, and not below it."""
+    """C.8: N_C of a flow that is above its range decreases by sigma or into it, and not below it."""
 
     def of(at: Round, flow: int) -> Any:
         return (
@@ -158,7 +157,7 @@ def n_t_improves(within: Range) -> Condition:
 
 
 def n_t_improves_as_the_paper_prints(within: Range) -> Condition:
-    """The same with the paper's second half, which asks for N_T' >= band_low where it should for N_T' <= band_high."""
+    """The same with the paper's second half: N_T' >= band_low where N_T' <= band_high is needed."""
     return lambda at: (
         _falls_to_band(within, at)
         | (
@@ -178,7 +177,7 @@ def _falls_to_band(within: Range, at: Round) -> Any:
 
 
 def none_degrades(within: Range) -> Condition:
-    """C.8: neither N_C nor N_T moves further from its range."""
+    """C.8: neither N_C nor N_T moves away from its range."""
 
     def n_c(at: Round, flow: int) -> Any:
         return unless(at.n_c_at_most(flow, within.n_c_high), at.n_c_falls(flow, 1))
@@ -192,12 +191,12 @@ def none_degrades(within: Range) -> Condition:
 
 
 def all_in(within: Range) -> Condition:
-    """Are N_C and N_T in their ranges?"""
+    """Return the constraint that N_C and N_T are in their ranges."""
     return lambda at: n_c_in(within)(at) & n_t_in(within)(at)
 
 
 def moves_on(within: Range, n_t_moves: Callable[[Range], Condition] = n_t_improves) -> Condition:
-    """C.8's conclusion: all is in range, or something that is not improves and nothing degrades."""
+    """C.8's conclusion: all is in range, or something outside improves and nothing degrades."""
     return lambda at: (
         (n_c_after_in(within)(at) & n_t_after_in(within)(at))
         | ((n_c_improves(within)(at) | n_t_moves(within)(at)) & none_degrades(within)(at))
@@ -205,7 +204,7 @@ def moves_on(within: Range, n_t_moves: Callable[[Range], Condition] = n_t_improv
 
 
 def outside(within: Range) -> Condition:
-    """Is N_C or N_T out of its range?"""
+    """Return the constraint that N_C or N_T is out of its range."""
     return lambda at: (
         (at.shares[0] * within.n_c_high < 1)
         | (at.shares[1] * within.n_c_high < 1)

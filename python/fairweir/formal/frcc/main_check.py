@@ -1,4 +1,4 @@
-"""Attractors held against rounds that are played: exactly from the corners of cells, and at random for long.
+"""Attractors checked against rounds: exact ones from the corners of cells, and long random runs.
 
 Nothing here shares code with the search, which encloses rounds in intervals.
 """
@@ -17,7 +17,7 @@ from fairweir.formal.frcc.main_update import Attractor, Case
 
 @dataclass(frozen=True)
 class Escape:
-    """A round that goes where the ranks say none goes.
+    """A round that contradicts the ranks.
 
     Attributes
     ----------
@@ -38,10 +38,10 @@ class Escape:
 
 
 def escapes(attractor: Attractor, assumed: Assumed, cells: list[int]) -> Iterator[Escape]:
-    """Play a round from every corner of the cells, with errors at the ends of their ranges, exactly.
+    """Run a round from every corner of the cells, with errors at the ends of their ranges, exactly.
 
-    Of rounds in which all flows update at once. From a cell of rank 0 it must end in one of rank 0; from others, in a
-    lower rank, unless it leaves the bounds that every run keeps.
+    For rounds in which all flows update at once. From a cell of rank 0 it must end in one of rank 0; from others, in a
+    lower rank, unless it leaves the bounds that every run satisfies.
     """
     for cell in cells:
         rank = attractor.rank[cell]
@@ -67,14 +67,14 @@ def sample(attractor: Attractor, number: int, dice: random.Random) -> list[int]:
 
 @dataclass(frozen=True)
 class Runs:
-    """What random runs showed.
+    """Results of random runs.
 
     Attributes
     ----------
-    rounds : played in all
+    rounds : total number of rounds
     worst_ratio : of two flows' rates, the largest after the attractor was reached
     strays : rounds that left the attractor
-    latest : the most rounds that a run took to reach it
+    latest : maximum rounds of a run to reach it
     """
 
     rounds: int
@@ -88,7 +88,7 @@ HAIR = 1e-9
 
 
 def play(attractor: Attractor, rounds: int, dice: random.Random, *, restart_every: int = 5_000) -> Runs:
-    """Play rounds from random states, some flows held down and some pushed up, for a few rounds at a time."""
+    """Run rounds from random states, with some flows' estimates biased down and some up for a few rounds at a time."""
     assumed = attractor.case.assumed
     case = attractor.case
     worst, strays, latest = 1.0, 0, 0

@@ -1,4 +1,4 @@
-"""What must fail: weaker assumptions, played exactly from the fair point until the claim is broken."""
+"""Controls that must fail: weaker assumptions, run exactly from the fair point until the claim is violated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairweir.formal.frcc.main_update import Case, attractor
 from fairweir.formal.lemmas.result import About, LemmaResult, Outcome
 
 Cwnd = list[Fraction]
-#: Rounds after which a control that still stands is given up.
+#: Rounds after which a control that still holds is abandoned.
 PATIENCE: Final = 200
 
 
@@ -26,8 +26,8 @@ class Control:
     Attributes
     ----------
     name, claim : str
-    note : str, what it shows
-    broken : function that looks for the run and describes it; None if there is none
+    note : str, its purpose
+    broken : function that searches the run and describes it; None if there is none
     """
 
     name: str
@@ -36,7 +36,7 @@ class Control:
     broken: Callable[[], str | None]
 
     def check(self) -> LemmaResult:
-        """Return what became of the claim: it is refuted by an exact run, or nothing is known."""
+        """Return the result of the claim: refuted by an exact run, or unknown."""
         how = self.broken()
         outcome = Outcome.UNKNOWN if how is None else Outcome.REFUTED
         note = f"{self.note}: {how}" if how else f"{self.note}; no run was found that breaks it"
@@ -87,7 +87,7 @@ def fair(r: Fraction, flows: int = 2) -> Cwnd:
 
 
 def lead(assumed: Assumed, cwnd: Cwnd, r: Fraction, score: Callable[[Cwnd], Fraction]) -> Iterator[Cwnd]:
-    """Play rounds exactly, each flow pushed up or held down, whichever makes `score` largest."""
+    """Run rounds exactly, each flow's estimate biased up or down, whichever maximises `score`."""
     push = Errors(Fraction(0), assumed.rate_under, -assumed.excess)
     hold = Errors(assumed.nt_over, assumed.rate_over, assumed.excess)
     for _ in range(PATIENCE):

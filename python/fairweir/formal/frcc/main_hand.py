@@ -1,4 +1,4 @@
-"""The lemmas by hand that bound every run, asked of the solvers (their proofs are in ``crates/reach/src/bounds.rs``).
+"""The lemmas by hand that bound every run, checked by solvers (proofs in ``crates/reach/src/bounds.rs``).
 
 Each is about one flow and its share, so they hold for any number of flows. theta = 1, C = 1.
 """
@@ -12,7 +12,7 @@ from fairweir.formal.frcc.main_rule import THESIS, Assumed
 from fairweir.formal.lemmas.result import About
 from fairweir.formal.solve import Question
 
-#: Of a probe's signal, kept in hand by persistence, as in the compiled part.
+#: Margin of a probe's signal reserved for persistence, as in the compiled part.
 MARGIN: Final = (1, 64)
 
 
@@ -59,7 +59,7 @@ def _exact(value: Any) -> Any:
 
 
 def _flow(assumed: Assumed) -> tuple[Any, ...]:
-    """A flow's estimates: R, N_T, share, N^_T, what it takes N_T / N_C for, and what holds of them."""
+    """A flow's estimates: R, N_T, share, N^_T, its estimate of N_T / N_C, and their constraints."""
     import z3
 
     r, n_t, share, seen, rate, excess = z3.Reals("R N_T share seen rate excess")
@@ -128,7 +128,7 @@ def _persistence(assumed: Assumed) -> Question:
 
     _, n_t, share, _, inverse, unknowns, assumptions = _flow(assumed)
     small = _exact(assumed.rate_over) * share * (n_t + _exact(assumed.nt_over)) <= _signal(assumed)
-    # N^_C = N^_T / inverse >= N^_T / (1 - margin), or no bound at all
+    # N^_C = N^_T / inverse >= N^_T / (1 - margin), or unbounded
     claim = z3.Or(inverse <= 0, inverse <= 1 - _exact_margin())
     return Question("persistence", [*assumptions, small], claim, unknowns, "QF_NRA")
 
@@ -142,7 +142,7 @@ def _cwnd_of_others(assumed: Assumed) -> Question:
 
 
 def _ceiling(assumed: Assumed) -> Question:
-    """With P for the least estimate, and a target s that is at least the lower clamp."""
+    """With P the minimum estimate, and a target s that is at least the lower clamp."""
     import z3
 
     r, n_t, share, seen, inverse, unknowns, assumptions = _flow(assumed)

@@ -17,15 +17,15 @@ Number = Any
 
 @dataclass(frozen=True)
 class Assumed:
-    """FRCC's constants, and how far estimates may be off (thesis section D.3.4.1; the errors are those of D.3.2, 7).
+    """FRCC's constants, and maximum errors of estimates (thesis section D.3.4.1; the errors are those of D.3.2, 7).
 
     Attributes
     ----------
     gamma : size of a probe
-    slowest, fastest : cwnd' by cwnd of a round, at least and at most: 1/delta_L and delta_H
-    nt_under, nt_over : N_T is seen too small by at most so much (never below 0), and too large: Delta_R/(2 theta)
-    rate_under, rate_over : throughput seen by the true one, at least and at most: 1/gamma_R and 1
-    excess : Delta_R/D; the excess delay of a probe is off by at most this times D, either way
+    slowest, fastest : minimum and maximum of cwnd' / cwnd per round: 1/delta_L and delta_H
+    nt_under, nt_over : maximum under- and over-estimate of N_T (never below 0): Delta_R/(2 theta)
+    rate_under, rate_over : minimum and maximum of measured divided by true throughput: 1/gamma_R and 1
+    excess : Delta_R/D; the error of a probe's excess delay is at most this times D, in either direction
     """
 
     gamma: Fraction = Fraction(4)
@@ -44,7 +44,7 @@ THESIS: Final = Assumed()
 
 @dataclass(frozen=True)
 class Errors:
-    """What the network does to one flow's estimates.
+    """The network's effect on one flow's estimates.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Errors:
 
 
 def wanted(assumed: Assumed, share: Number, n_t: Number, r: Number, errors: Errors) -> Number | None:
-    """Return target cwnd by cwnd before any clamp; None where the rule has no bound (N_T = 0, excess delay <= 0)."""
+    """Return target cwnd / cwnd before any clamp; None if unbounded (N_T = 0, excess delay <= 0)."""
     seen = n_t + errors.n_t
     if seen <= 0:
         return None

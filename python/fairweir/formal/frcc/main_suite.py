@@ -47,12 +47,12 @@ VARIED_AT: Final = ((Fraction(1), Fraction(11, 10)), (Fraction(5), Fraction(11, 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much each attractor is held against rounds that are played.
+    """Effort of comparing each attractor with rounds.
 
     Attributes
     ----------
-    cells : number, from whose corners rounds are played exactly
-    rounds : number, played at random
+    cells : number of cells from whose corners exact rounds are run
+    rounds : number of random rounds
     """
 
     cells: int
@@ -88,7 +88,7 @@ def two_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def three_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Prove ranges of R/theta from 1/2 to 4, for three flows; smaller ones want finer cells.
+    """Prove ranges of R/theta from 1/2 to 4, for three flows; smaller ones require finer cells.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def three_flows(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def _case(low: Fraction, high: Fraction) -> Case:
-    """Cells small enough for the range: what a round moves rates by falls with R/theta."""
+    """Cells small enough for the range: the change of rates per round decreases with R/theta."""
     step = Fraction(1, 100) if high <= 10 else Fraction(1, 200) if high <= 25 else Fraction(1, 400)
     return Case(low, high, odds_step=step if high <= 50 else Fraction(1, 800))
 
@@ -130,11 +130,11 @@ def run(
     variants: list[tuple[str, Case]],
     effort: Effort,
 ) -> list[LemmaResult]:
-    """Prove the lemmas by hand, the ranges, the variants; break the controls; conclude.
+    """Prove the lemmas by hand, the ranges, the variants; refute the controls; conclude.
 
     Parameters
     ----------
-    ranges : list of Case, which adjoin; what holds for all of them is the conclusion
+    ranges : list of adjoining Cases; the conclusion is what holds for all of them
     variants : list of (name, Case)
     effort : Effort, for each case
     """
@@ -177,7 +177,7 @@ RATIO: Final = "ratio"
 
 
 def _settled(request: Request, name: str, case: Case, effort: Effort) -> LemmaResult:
-    """Prove one case, or take what an earlier run with the same folder found, if it can be believed."""
+    """Prove one case, or use the result of an earlier run with the same folder if it can be verified."""
     if request.out is None:
         return _prove(name, case, effort)[0]
     question = _question(case, effort)
@@ -202,7 +202,7 @@ def _settled(request: Request, name: str, case: Case, effort: Effort) -> LemmaRe
 
 
 def _question(case: Case, effort: Effort) -> str:
-    """Return the hash of all that an answer depends on: the case, how it was played, and the compiled search."""
+    """Return the hash of all inputs of an answer: the case, its effort, and the compiled search."""
     asked = json.dumps([case.document(), asdict(effort), __version__, _program()])
     return hashlib.sha256(asked.encode()).hexdigest()
 
@@ -213,7 +213,7 @@ def _program() -> str:
 
 
 def _prove(name: str, case: Case, effort: Effort) -> tuple[LemmaResult, Attractor | None]:
-    """Search the attractor and hold it against rounds that are played."""
+    """Search the attractor and compare it with rounds."""
     started = time.process_time()
     unit = "rates stay within a ratio, N_T in a range, from some round on"
     found = attractor(case)
@@ -268,11 +268,11 @@ def _certificate(found: Attractor) -> dict[str, Any]:
 
 
 def _recalled(name: str, path: Path, question: str, cells: Path | None) -> LemmaResult:
-    """Read what was kept; a search has no certificate that could be checked, so it rests on the seal.
+    """Read a stored answer; a search has no certificate, so only its seal is verified.
 
     Raises
     ------
-    NotBelievedError : it cannot be believed, or the cells are missing that are wanted
+    NotBelievedError : it cannot be verified, or the required cells are missing
     """
     document = kept.read(path)
     if not kept.is_sealed(document):

@@ -1,6 +1,6 @@
-"""Beyond theorem 7.5.2: which ratio of rates the *main* cwnd update keeps, by the cells that all runs end in.
+"""Beyond theorem 7.5.2: the ratio of rates guaranteed by the *main* cwnd update, from the cells that all runs reach.
 
-The search is compiled (``crates/reach``); this asks it and holds what it finds. See ``docs/formal/frcc-main.md``.
+The search is compiled (``crates/reach``); this is its interface. See ``docs/formal/frcc-main.md``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNRANKED: Final = 2**32 - 1
 
 @dataclass(frozen=True)
 class Case:
-    """A range of R/theta and what is assumed there.
+    """A range of R/theta and its assumptions.
 
     Attributes
     ----------
@@ -56,15 +56,15 @@ class Case:
 
 @dataclass(frozen=True)
 class Found:
-    """What is proved for a case.
+    """Proved bounds of a case.
 
     Attributes
     ----------
     worst_ratio : from some round on no flow has more than this many times another's rate
     hand_worst_ratio : the same without cells, for this many flows
-    n_t : (least, greatest) N_T from some round on
-    cwnd_floor : from some round on every flow has at least this cwnd, C theta
-    rounds : lead from the bounds by hand to the attractor (updates, if sequential)
+    n_t : (minimum, maximum) N_T from some round on
+    cwnd_floor : minimum cwnd of every flow from some round on, C theta
+    rounds : number of rounds from the bounds by hand to the attractor (updates, if sequential)
     region_cells, attractor_cells : int
     """
 
@@ -80,8 +80,8 @@ class Found:
 class Attractor:
     """Cells of (rates of all flows by the last one's, N_T) and their ranks.
 
-    Rank 0 is the attractor; from another cell every run that keeps the bounds by hand goes to lower ranks. If flows
-    update one after another, each set of flows that are yet to update in a round has its own copy of the cells.
+    Rank 0 is the attractor; from another cell every run within the bounds by hand moves to lower ranks. If flows update
+    one after another, each set of flows that are yet to update in a round has its own copy of the cells.
     """
 
     def __init__(self, case: Case, found: Found, odds: list[float], n_t: list[float], rank: bytes) -> None:
@@ -99,7 +99,7 @@ class Attractor:
         return int(len(self.rank) - copy)
 
     def cells_at(self, cwnd: Sequence[Number], r: Number) -> Iterator[int]:
-        """Yield the cells that have this state at the start of a round; several on a border, none outside."""
+        """Yield the cells that contain this state at the start of a round; several on a border, none outside."""
         axes = [_cells(self.n_t, sum(cwnd) - r), *(_cells(self.odds, w / cwnd[-1]) for w in cwnd[:-1])]
         for indices in product(*axes):
             number = indices[0]
@@ -108,7 +108,7 @@ class Attractor:
             yield self.start + number
 
     def rank_at(self, cwnd: Sequence[Number], r: Number) -> int | None:
-        """Return the least rank of the cells that have this state; None if it is in no ranked cell."""
+        """Return the minimum rank of the cells that contain this state; None if it is in no ranked cell."""
         ranks = [rank for cell in self.cells_at(cwnd, r) if (rank := self.rank[cell]) != UNRANKED]
         return min(ranks, default=None)
 
@@ -140,7 +140,7 @@ class Attractor:
         return found
 
     def border(self) -> list[int]:
-        """Return the cells of the attractor beside one, in its row, that is not in it."""
+        """Return the cells of the attractor next to one, in its row, that is not in it."""
         last = len(self.rank) - 1
         return [
             cell
@@ -155,11 +155,11 @@ def _cells(borders: list[float], x: Number) -> range:
 
 
 def attractor(case: Case, on_progress: Callable[[int], object] | None = None) -> Attractor | str:
-    """Find the attractor of a case; the reason in words if there is none to be found.
+    """Find the attractor of a case; a text with the reason if there is none.
 
     Raises
     ------
-    ConfigError : the case is none, as R/theta that ends before it starts
+    ConfigError : the case is invalid, such as a range of R/theta that ends before it starts
     """
     answer, cells = _core.frcc_attractor(json.dumps(case.document()), on_progress)
     if cells is None:

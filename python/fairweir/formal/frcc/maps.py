@@ -1,7 +1,7 @@
-"""One round of two flows on the ideal link: where the first one's state (N_C, N_T) goes, for every overlap of probes.
+"""One round of two flows on the ideal link: the map of the first one's state (N_C, N_T), for every overlap of probes.
 
 Main cwnd update with alpha = 1 and no clamps, equal rtprops (thesis section 7.5.4, FRCC paper section 6.4). The closed
-forms are derived from the update rule in ``algebra.py``; here they stand to be evaluated, on floats and arrays.
+forms are derived from the update rule in ``algebra.py``; here they are evaluated, on floats and arrays.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Path:
-    """What the maps know of the network and of FRCC.
+    """Parameters of the network and of FRCC in the maps.
 
     Attributes
     ----------
@@ -45,8 +45,8 @@ def together(path: Path, n_c: Any, n_t: Any) -> State:
 def in_turn(path: Path, n_c: Any, n_t: Any) -> State:
     """No overlap, the first flow updates before the second measures (sequential): figure 7.12 (b).
 
-    The second keeps the largest throughput and the smallest RTT of its round, so it sees the first one's update only if
-    that shortened the queue.
+    The second uses the maximum throughput and the minimum RTT of its round, so it observes the first one's update only
+    if that shortened the queue.
     """
     n_c2 = other(n_c)
     window1 = (path.r + path.theta * n_c) / n_c
@@ -62,7 +62,7 @@ def both_see_both(path: Path, n_c: Any, n_t: Any) -> State:
 
 
 def first_sees_both(path: Path, n_c: Any, n_t: Any) -> State:
-    """The first measures both probes, the other its own alone, so the first yields: figure 7.12 (d)."""
+    """The first measures both probes, the other only its own, so the first yields: figure 7.12 (d)."""
     return n_c + path.theta / (path.r + path.theta), 1 + 1 / n_c + 0 * n_t
 
 

@@ -1,4 +1,4 @@
-"""Thesis figure 7.14, probes that overlap, packet by packet: what the maps of ``maps.py`` foretell.
+"""Thesis figure 7.14, overlapping probes, packet by packet, compared with the maps of ``maps.py``.
 
 The fewer slots a round has, the more often probes meet. Two slots: the first never probes, so both flows probe in every
 other one, and in step they always meet.
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from fairweir.worlds import Archive
 
 SLOTS: Final = (2, 3, 6, 20)
-#: None: FRCC's own choice, 2 N_T between 6 and 20.
+#: None: FRCC's own choice, 2 N_T, between 6 and 20.
 LOT_SLOTS: Final = (None, 20, 60, 240)
 HOPS: Final = 3
 
 
 def overlaps(archive: Archive) -> Computation:
-    """Play two flows, and a parking lot, with ever more slots a round."""
+    """Run two flows, and a parking lot, with increasing slots per round."""
     scenarios = {("pair", slots): on_one_link([50, 50], slots) for slots in SLOTS} | {
         ("lot", slots): on_parking_lot(HOPS, slots) for slots in LOT_SLOTS
     }

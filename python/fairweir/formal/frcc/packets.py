@@ -17,7 +17,7 @@ SEEDS = (1, 2, 3)
 
 @dataclass(frozen=True)
 class Played:
-    """What one run gave.
+    """Result of one run.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Played:
 
     @property
     def last_by_first(self) -> float:
-        """Throughput of the last flow by that of the first."""
+        """Throughput of the last flow divided by that of the first."""
         return self.throughputs_mbps[-1] / self.throughputs_mbps[0]
 
     @property
@@ -71,7 +71,7 @@ def _frcc(slots: int | None) -> Any:
 
 
 def play(scenarios: dict[Any, Scenario], archive: Archive) -> dict[Any, list[Played]]:
-    """Play each scenario once a seed.
+    """Run each scenario once per seed.
 
     Raises
     ------

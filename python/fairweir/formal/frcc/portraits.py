@@ -1,4 +1,4 @@
-"""Thesis figure 7.12: where FRCC's state goes on the ideal link, round after round; probes may collide."""
+"""Thesis figure 7.12: trajectories of FRCC's state on the ideal link over rounds; probes may collide."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def after(rounds: int, move: Map, path: Path = PATH) -> tuple[Any, Any]:
 
 
 def ideal_link(archive: Archive) -> Computation:
-    """Compute the portraits of figure 7.12 and what they show."""
+    """Compute the portraits of figure 7.12 and their properties."""
     return Computation(numbers=[*_alone(), *_full(), *_partial()], draw=draw)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import fairweir
 
-#: How long a start is paced.
+#: Duration of a paced start.
 START_MS = 1000.0
 
 
 class Prober(fairweir.Cca):
-    """Keeps `window_pkts` in flight, and `extra_pkts` more from `probe_ms` on, at once or over `ramp_ms`.
+    """Maintains `window_pkts` in flight, and `extra_pkts` more from `probe_ms` on, at once or over `ramp_ms`.
 
-    The first second is paced at `start_mbps`, if that is given, so that packets of several flows come in turns rather
-    than in bursts; ACKs keep them so.
+    The first second is paced at `start_mbps`, if that is given, so that packets of several flows alternate rather than
+    form bursts; ACK clocking preserves that.
     """
 
     def __init__(
@@ -40,4 +40,4 @@ class Prober(fairweir.Cca):
             self.cwnd_bytes = (self.window_pkts + part * self.extra_pkts) * self.mss_bytes
 
     def on_loss(self, loss: fairweir.Loss) -> None:
-        """Nothing: buffers are large enough."""
+        """No response: buffers are large enough."""

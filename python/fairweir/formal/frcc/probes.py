@@ -1,7 +1,7 @@
-"""Thesis figures 7.4 and 7.6 to 7.9: how large and how slow a probe must be, and over what to measure throughput.
+"""Thesis figures 7.4 and 7.6 to 7.9: the required size and duration of a probe, and of the throughput measurement.
 
-Windows are fixed but for the probe (:class:`fairweir.formal.frcc.prober.Prober`), so that what is seen is the network's
-doing. The thesis gives shapes without numbers; rates and windows are ours.
+Windows are fixed except for the probe (:class:`fairweir.formal.frcc.prober.Prober`), so that observations are effects
+of the network. The thesis gives shapes without numbers; rates and windows are ours.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def probe_sizes(_: Archive) -> Computation:
 
 @dataclass(frozen=True)
 class Probe:
-    """What a probe did to RTTs.
+    """A probe's effect on RTTs.
 
     Attributes
     ----------
     t_ms : array; time since the probe began
-    excess : array; RTT of the prober less that before, by what the extra packets take to transmit
+    excess : array; the prober's RTT minus that before, divided by the transmission time of the extra packets
     """
 
     t_ms: Series
@@ -109,9 +109,9 @@ class Probe:
 
 
 def trains(_: Archive) -> Computation:
-    """Figure 7.6: a probe sent at once queues twice where it passes another hop first."""
+    """Figure 7.6: a probe sent at once queues twice if it crosses another hop first."""
     near, far = _probe(_one_link([40, 40], 0)), _probe(_with_extra_hop())
-    # The first packets of the probe come back after an RTT, the last ones while those of the next RTT are sent.
+    # The first packets of the probe return after an RTT, the last ones while those of the next RTT are sent.
     first_ms = 1.5 * 2 * WINDOW_PKTS / _PACKETS_PER_MS
     numbers = [
         Number("bottleneck alone", "the excess delay is the probe's transmission", "maximum excess / (E/C)",
@@ -271,7 +271,7 @@ def _flow(name: str, rtprop_ms: int, extra_pkts: int, ramp_ms: float) -> dict[st
 
 
 def _probe(scenario: Scenario) -> Probe:
-    """Play a probe, and read the prober's RTT a millisecond at a time."""
+    """Run a probe, and read the prober's RTT every millisecond."""
     table = run(scenario, interval="1ms").flows
     is_prober = table["flow"].to_numpy() == 0
     t_ms, rtt_ms = table["t_ns"].to_numpy()[is_prober] / 1e6, table["rtt_ms"].to_numpy()[is_prober]

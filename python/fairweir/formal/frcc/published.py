@@ -1,6 +1,6 @@
-"""Theorem 7.5.2 as published, its faults, and the theorem put right: which lemmas, with which constants.
+"""Theorem 7.5.2 as published, its errors, and a corrected theorem: lemmas with their constants.
 
-Faults: specs of what the published proof does against what its text says; each is a lemma that must come out as told.
+Errors: differences of the published proof from its text; each is a lemma with an expected result.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairweir.formal.frcc.rounds import no_jump
 from fairweir.formal.lemmas.result import Constant
 from fairweir.formal.solve import Outcome
 
-#: What the published code uses for C.7, tighter than what is printed.
+#: Values in the published code for C.7, tighter than the printed ones.
 IN_THE_CODE: Final = replace(PUBLISHED, n_t_low=Fraction(45, 100), n_t_high=Fraction(266, 100))
 
 
@@ -55,7 +55,7 @@ def bounded(name: str, jitter: Jitter, within: Range, note: str = "") -> list[Le
 
 
 def converges(name: str, jitter: Jitter, within: Range) -> list[Lemma]:
-    """C.7: N_T outside its range goes to it by sigma a round, or into it, and not beyond."""
+    """C.7: N_T outside its range moves towards it by sigma per round, or into it, and not across."""
     low, high, sigma = number(within.n_t_low), number(within.n_t_high), number(within.sigma)
     return [
         Lemma(
@@ -89,7 +89,7 @@ def moves(name: str, jitter: Jitter, within: Range) -> Lemma:
 
 
 def theorem() -> list[Lemma]:
-    """Theorem 7.5.2 with the constants it is published with, under what its proof assumes."""
+    """Theorem 7.5.2 with its published constants, under the assumptions of its proof."""
     return [
         *bounded("C.6", PROVED, PUBLISHED, "the throughput ratio is N_C - 1: 5.6, not 6.6"),
         *converges("C.7", PROVED, PUBLISHED),
@@ -99,7 +99,7 @@ def theorem() -> list[Lemma]:
 
 
 def controls() -> list[Lemma]:
-    """Lemmas that are wrong by a little: a proof that accepts them proves nothing."""
+    """Lemmas that are wrong by a small amount: a proof that accepts them proves nothing."""
     small = replace(PUBLISHED, n_c_high=Fraction(65, 10))
     high = replace(PUBLISHED, n_t_low=Fraction(23, 10))
     wide = replace(PUBLISHED, band_low=Fraction(1))
@@ -117,7 +117,7 @@ def controls() -> list[Lemma]:
 
 
 def faults() -> list[Lemma]:
-    """What is printed but not so."""
+    """Errors in print."""
     paper = Lemma(
         "C.8 as the paper prints it",
         "as C.8, with N_T' >= 1.8 in the second half of 'bad N_T improves'",
@@ -153,7 +153,7 @@ def faults() -> list[Lemma]:
     ]
 
 
-#: Under assumption 7 as it is written.
+#: Under assumption 7 as written.
 IN_THE_STATED_DIRECTION: Final = Range(
     n_t_low=Fraction(1, 5),
     n_t_high=Fraction(591, 100),
@@ -171,7 +171,7 @@ FASTER: Final = replace(PUBLISHED, sigma=Fraction(105, 100))
 
 
 def put_right() -> list[Lemma]:
-    """What holds instead, and what holds beyond."""
+    """Corrected statements, and additional ones."""
     stated, either, kernel = IN_THE_STATED_DIRECTION, IN_EITHER_DIRECTION, WITH_THE_KERNELS_CLAMPS
     return [
         no_jump("C.8", PROVED, PUBLISHED),

@@ -1,7 +1,7 @@
 """Thesis figure 7.16: throughput ratios where FRCC rests, with different rtprops and over several bottlenecks.
 
-The figure's curves, from the equations it is made of (thesis section D.4) and in closed form; then the same from rounds
-of the fluid model, which find the queues by themselves, and from packets.
+The figure's curves, from its equations (thesis section D.4) and in closed form; then the same from rounds of the fluid
+model, which compute the queues, and from packets.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PROBES: Final = [2.0**power for power in range(-7, 9)]
 RTT_RATIOS: Final = [2.0**power for power in range(8)]
 HOPS: Final = [2, 3, 4, 5, 6, 8]
-#: Slots of a round so many that probes hardly ever meet.
+#: Slots per round so many that probes rarely collide.
 MANY_SLOTS: Final = 240
 BETWEEN_HOPS: Final = "between hops and hops²"
 BETWEEN_ONE_AND_RTTS: Final = "between 1 and the RTT ratio"
@@ -91,7 +91,7 @@ def ratio_at_rest(network: Network) -> float:
 
 
 def ratios(archive: Archive) -> Computation:
-    """Compute figure 7.16, and what packets make of it."""
+    """Compute figure 7.16, and the corresponding packet results."""
     rtprops = {(4, 8): 17 / 16, (4, 32): 23 / 16, (4, 256): 79 / 16, (10, 20, 30): 5 / 4}
     scenarios = {key: on_one_link(list(key)) for key in rtprops} | {
         hops: on_parking_lot(hops, MANY_SLOTS) for hops in (2, 3)

@@ -30,7 +30,7 @@ VARIANTS: Final = {
 def extremes(jitter: Jitter, share: Any, n_t: Any) -> tuple[Any, Any]:
     """Return the smallest and the largest factor of a flow's window; arrays of floats.
 
-    The smallest comes with the largest estimates of throughput, N_T and excess delay, the largest with the smallest.
+    The minimum is at the maximum estimates of throughput, N_T and excess delay, the maximum at the minimum ones.
     """
     low, high, error = float(jitter.decrease), float(jitter.increase), float(jitter.excess_error / jitter.gamma)
     seen_n_t = n_t + float(jitter.delay_error)
@@ -40,7 +40,7 @@ def extremes(jitter: Jitter, share: Any, n_t: Any) -> tuple[Any, Any]:
 
 
 def corners(jitter: Jitter, n_c: Any, n_t: Any, r: float = R) -> list[tuple[Any, Any]]:
-    """Return N_C and N_T after a round in which each flow's window goes as far as jitter lets it: four corners."""
+    """Return N_C and N_T after a round with each flow's window at the extremes allowed by jitter: four corners."""
     share = 1 / n_c
     firsts, seconds = extremes(jitter, share, n_t), extremes(jitter, 1 - share, n_t)
     found = []
@@ -95,7 +95,7 @@ def _stays(name: str, jitter: Jitter, within: Range) -> list[Number]:
 
 
 def draw() -> Figure:
-    """Draw, for both directions, the region, the band, and from some states the four corners of what may follow."""
+    """Draw, for both directions, the region, the band, and from some states the four corners of the successors."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 5), layout="constrained")

@@ -1,4 +1,4 @@
-"""Refutations played: from a solver's numbers to estimates that jitter allows, to the state they lead to, exactly."""
+"""Refutations run exactly: from a solver's numbers to estimates allowed by jitter, and the next state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Replay:
     Attributes
     ----------
     before, after : State
-    bends : what the network did to each flow's estimates
+    bends : the network's effect on each flow's estimates
     """
 
     before: State
@@ -44,7 +44,7 @@ def _short(value: Fraction) -> str:
 
 
 def replay(lemma: Lemma, values: Mapping[str, Value]) -> Replay | None:
-    """Play a refutation.
+    """Run a refutation.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def replay(lemma: Lemma, values: Mapping[str, Value]) -> Replay | None:
 
     Returns
     -------
-    Replay; None if the numbers are not what jitter can bring about, or if the lemma holds of them after all
+    Replay; None if jitter cannot cause the numbers, or if the lemma holds for them after all
     """
     share, n_t, r, *factors_found = (Fraction(values[name]) for name in ("share", "n_t", "r", "factor1", "factor2"))
     before, factors = State(share, n_t, r), (factors_found[0], factors_found[1])

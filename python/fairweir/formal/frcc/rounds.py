@@ -1,14 +1,15 @@
 """Do the lemmas of theorem 7.5.2 add up? The steps from C.6-C.8 to "every run ends in the region", for a solver.
 
-The published argument goes through states in prose. Here the lemmas' conclusions are taken as all that is known of a
-round, on abstract numbers: N_C of the flow that is out of range, and N_T. What must follow:
+The published argument treats states in prose. Here the lemmas' conclusions are the only knowledge about a round, on
+abstract numbers: N_C of the flow that is out of range, and N_T. They must imply:
 
-- N_T out of its range comes nearer by sigma, or into it; in its range it stays (so it comes in once, and for good);
-- from then on, as long as N_C is out of range, it never grows, and in each round falls by sigma, or comes in, or N_T
-  moves towards the band by sigma; in the band only the first two are left.
+- N_T out of its range moves towards it by sigma, or into it; in its range it stays (so it enters once, permanently);
+- from then on, as long as N_C is out of range, it never grows, and in each round decreases by sigma, or enters, or N_T
+  moves towards the band by sigma; in the band only the first two are possible.
 
-So N_C falls by sigma at least once in `rounds_to_band` + 1 rounds: the count is :func:`most_rounds`. That N_C cannot
-jump across its range, to leave the other flow out of range instead, is not in the published lemmas; it is ``no_jump``.
+So N_C decreases by sigma at least once in `rounds_to_band` + 1 rounds: the count is :func:`most_rounds`. That N_C
+cannot jump across its range, so that the other flow is out of range instead, is not in the published lemmas; it is
+``no_jump``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def no_jump(name: str, jitter: Jitter, within: Range) -> Lemma:
-    """N_C above its range does not fall below it in a round."""
+    """N_C above its range does not fall below it in one round."""
     return Lemma(
         f"{name}: no jump",
         f"N_C above {float(within.n_c_high):g} is at least {float(within.n_c_low):.4g} after a round",
@@ -98,7 +99,7 @@ class _Abstract:
         return (self.n_c_after * self.within.sigma <= self.n_c) | (self.n_c_after <= self.within.n_c_high)
 
     def nears(self, low: Any, high: Any) -> Any:
-        """N_T outside low..high comes nearer by sigma or in, and does not cross it."""
+        """N_T outside low..high moves towards it by sigma or into it, and does not cross it."""
         sigma = self.within.sigma
         falls = (self.n_t_after * sigma <= self.n_t) | (self.n_t_after <= high)
         rises = (self.n_t_after >= self.n_t * sigma) | (self.n_t_after >= low)
@@ -144,7 +145,7 @@ def _n_c_falls_in_band(within: Range, *, with_c8: bool = True) -> Question:
 
 
 def steps_of(sigma: Fraction, ratio: Fraction) -> int:
-    """Return how many steps by a factor of `sigma` it takes at most to pass `ratio`."""
+    """Return the maximum number of steps by a factor of `sigma` needed to pass `ratio`."""
     count = max(0, math.ceil(math.log(ratio) / math.log(sigma)) - 2)
     while sigma**count < ratio:
         count += 1
@@ -152,13 +153,13 @@ def steps_of(sigma: Fraction, ratio: Fraction) -> int:
 
 
 def rounds_to_band(within: Range) -> int:
-    """Return the most rounds in a row in which N_T moves towards the band and N_C stays."""
+    """Return the maximum number of consecutive rounds in which N_T moves towards the band and N_C stays."""
     farthest = max(within.band_low / within.n_t_low, within.n_t_high / within.band_high)
     return steps_of(within.sigma, farthest)
 
 
 def most_rounds(within: Range, n_c: Fraction, n_t: Fraction) -> int:
-    """Return the most rounds until all is in range, from N_C of the smaller flow and N_T."""
+    """Return the maximum number of rounds until all is in range, from N_C of the smaller flow and N_T."""
     apart = max(within.n_t_low / n_t, n_t / within.n_t_high, Fraction(1))
     falls = steps_of(within.sigma, max(n_c / within.n_c_high, Fraction(1)))
     return steps_of(within.sigma, apart) + falls * (rounds_to_band(within) + 1)

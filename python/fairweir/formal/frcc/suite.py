@@ -1,4 +1,4 @@
-"""``fairweir prove frcc``: theorem 7.5.1, theorem 7.5.2 as published, its faults, controls, and what holds instead."""
+"""``fairweir prove frcc``: theorem 7.5.1, theorem 7.5.2 as published, its errors, controls, and corrections."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def jittery_link() -> list[Step]:
 
 
 def faults() -> list[Step]:
-    """What is printed but not so."""
+    """Errors in print."""
     return [*published.faults()]
 
 
 def corrections() -> list[Step]:
-    """What holds instead."""
+    """Corrected statements."""
     return [*published.put_right()]
 
 
@@ -71,17 +71,17 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def settle(step: Step, budget_s: float = 60.0, out: Path | None = None) -> LemmaResult:
-    """Find out what becomes of a step: by algebra, or by the solvers."""
+    """Check a step: by algebra, or by the solvers."""
     return step.check() if isinstance(step, Identity) else check(step, budget_s, out)
 
 
 def check(step: Lemma | Claim, budget_s: float = 60.0, out: Path | None = None) -> LemmaResult:
-    """Ask the solvers about one step; a lemma's refutation counts only if it can be played.
+    """Check one step by solvers; a lemma's refutation counts only if it can be replayed.
 
     Parameters
     ----------
     budget_s : float, CPU seconds of each solver
-    out : Path, a folder; what was asked goes there as SMT-LIB, satisfiable if and only if the claim is wrong
+    out : Path, a folder for the questions as SMT-LIB, satisfiable if and only if the claim is wrong
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""FRCC's two theorems as ``fairweir reproduce`` shows them: how many steps came out as told, and the constants."""
+"""FRCC's two theorems in ``fairweir reproduce``: number of steps with the expected result, and the constants."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def theorem_7_5_1(archive: Archive) -> Computation:
 
 
 def theorem_7_5_2(archive: Archive) -> Computation:
-    """Check the lemmas of the jittery link, their faults, and what holds instead."""
+    """Check the lemmas of the jittery link, their errors, and the corrections."""
     stated = published.IN_THE_STATED_DIRECTION
     return Computation(
         [

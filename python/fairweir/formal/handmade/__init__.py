@@ -1,4 +1,4 @@
-"""Congestion control algorithms encoded by hand, as in CCAC: those whose state no rule over beliefs can express."""
+"""Congestion control algorithms encoded by hand, as in CCAC: their state is not expressible by rules."""
 
 from collections.abc import Mapping
 

@@ -4,8 +4,8 @@ On a loss that is not of the window in which one was answered already: cwnd = cw
 acknowledged since cwnd last changed: cwnd = cwnd + MSS.
 
 Source: CCAC (SIGCOMM 2021) section 5 and its published encoding. Deviations: losses are known after R (the models'
-oracle) rather than by three duplicate ACKs, hence no time-outs; cwnd never falls below one MSS; bytes are counted from
-where cwnd last changed, where the published encoding compares values of cwnd.
+oracle) rather than by three duplicate ACKs, so there are no time-outs; cwnd never falls below one MSS; bytes are
+counted from where cwnd last changed, where the published encoding compares values of cwnd.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from fairweir.formal.trace import Trace
 
 @dataclass(frozen=True)
 class Aimd:
-    """The algorithm; ``mark`` is S as seen when cwnd last changed, ``recover`` what was accepted when it was halved."""
+    """The algorithm; ``mark`` is S at the last change of cwnd, ``recover`` the data accepted when it was halved."""
 
     name: str = "aimd"
     source: str = "CCAC section 5; RFC 6582"
     sender: Sender = Sender.WINDOW
 
     def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
-        """Bind cwnd."""
+        """Define cwnd."""
         own, r = system.flows[flow], system.grid.r_steps
         mark, recover = remember(system, flow, "mark", "recover")
         out = [mark[r - 1] <= own.S[0], recover[r - 1] <= own.accepted(r - 1), own.cwnd[r - 1] >= system.alpha]
@@ -48,7 +48,7 @@ class Aimd:
         return bind(system, flow, self, out)
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
-        """Step through the trace."""
+        """Check the trace step by step."""
         own, report, r = trace.flows[flow], Report(flow), trace.grid.r_steps
         mark, recover, cwnd = own.beliefs["mark"][r - 1], own.beliefs["recover"][r - 1], own.cwnd[r - 1]
         yield from report.unless(mark <= own.S[0], "aimd's start", r - 1, f"mark is {mark}, above what was served")

@@ -3,8 +3,8 @@
 Gains are 5/4, 4/5, 1, 1 from a phase of the network's choice; cwnd = 2 R times the largest rate.
 
 Source: CCAC (SIGCOMM 2021) section 7, whose published encoding has a cycle and a memory of four R where BBR has eight
-and ten. Deviations: rates measured before the trace count for as long as they would (the published encoding forgets
-them), each at most what jitter can compress into one R, C (1 + D/R); neither rate nor cwnd fall below one MSS.
+and ten. Deviations: rates measured before the trace count until they expire (the published encoding drops them), each
+at most the rate that jitter can compress into one R, C (1 + D/R); neither rate nor cwnd fall below one MSS.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fairweir.formal.system import Curve, Sender, System, is_max
 from fairweir.formal.trace import Trace
 
 GAINS = (Fraction(5, 4), Fraction(4, 5), Fraction(1), Fraction(1))
-#: How many rates, one an R, the largest is taken of.
+#: Number of rates, one per R, of which the maximum is used.
 MEMORY = 4
 CWND_GAIN = 2
 _AGES = tuple(f"rate_{age}_ago" for age in range(MEMORY))
@@ -37,7 +37,7 @@ class BbrLike:
     sender: Sender = Sender.PACED_WINDOW
 
     def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
-        """Bind cwnd and rate."""
+        """Define cwnd and rate."""
         need_whole_steps(system, self.name)
         own, alpha = system.flows[flow], system.alpha
         *rates, peak, phase = remember(system, flow, *_AGES, "peak", "phase")
@@ -60,7 +60,7 @@ class BbrLike:
         return z3.And(*(phase[t] == (first + t) % len(GAINS) for t in range(len(phase))))
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
-        """Step through the trace."""
+        """Check the trace step by step."""
         own, report, most = trace.flows[flow], Report(flow), 1 + trace.grid.jitter
         memory = [own.beliefs[name][0] for name in _AGES]
         phase = own.beliefs["phase"][0]

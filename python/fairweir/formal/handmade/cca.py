@@ -1,4 +1,4 @@
-"""What a hand-encoded congestion control algorithm offers: constraints for solvers, and the same by definition."""
+"""Interface of a hand-encoded congestion control algorithm: constraints for solvers, and the same by definition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class HandmadeCca(Protocol):
     Attributes
     ----------
     name, source : str
-    sender : what bounds its arrivals
+    sender : constraint on its arrivals
     """
 
     @property
@@ -28,16 +28,16 @@ class HandmadeCca(Protocol):
 
     @property
     def source(self) -> str:
-        """Where the encoding is from."""
+        """Source of the encoding."""
 
     @property
     def sender(self) -> Sender:
-        """What bounds its arrivals."""
+        """Constraint on its arrivals."""
 
     def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
         """Bind a flow's window or rate from t = R on, add that to the system, and give it.
 
-        What it remembers becomes columns of ``flow.beliefs``; at the start they are as free as any past may leave them.
+        Its state becomes columns of ``flow.beliefs``; at the start it is any that some past may lead to.
 
         Raises
         ------
@@ -49,7 +49,7 @@ class HandmadeCca(Protocol):
 
 
 def remember(system: System, flow: int, *names: str) -> list[Curve]:
-    """Make columns for what an algorithm remembers, and put them with the flow's beliefs."""
+    """Create columns for an algorithm's state, and add them to the flow's beliefs."""
     index = flow if len(system.flows) > 1 else None
     columns: list[Curve] = [system.reals(name, index) for name in names]
     system.flows[flow].beliefs |= dict(zip(names, columns, strict=True))
@@ -67,7 +67,7 @@ def need_whole_steps(system: System, name: str, jitter: int | None = None) -> No
 
     Parameters
     ----------
-    jitter : the D in R that it needs, None for any
+    jitter : the required D in R, None for any
 
     Raises
     ------

@@ -1,11 +1,12 @@
 """A Copa-like algorithm: a packet more or less per R, towards a window of MSS (R + qdel) / qdel.
 
-Copa compares its window, on acknowledgements, with a target from the least delay of late. Which of the delays of the
-last D it was is not modelled: the window may grow if the delay seen R ago, less a step, allows it, and may shrink if
-the delay seen R + D ago does; where both do, the network chooses.
+Copa compares its window, on acknowledgements, with a target from the recent minimum delay. Which of the delays of the
+last D it was is not modelled: the window may grow if the delay observed R ago, less a step, allows it, and may shrink
+if the delay observed R + D ago does; where both do, the network chooses.
 
-Source: CCAC (SIGCOMM 2021) section 6 and its published encoding. Deviations: without acknowledgements the window rests,
-where the published encoding has no trace at all; the decision at t = R is bound as well, by any delay before the trace.
+Source: CCAC (SIGCOMM 2021) section 6 and its published encoding. Deviations: without acknowledgements the window is
+constant, whereas the published encoding then has no trace at all; the decision at t = R is constrained as well, by any
+delay before the trace.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class CopaLike:
             grows = z3.And(now == before + alpha, may_grow)
             less = z3.And(now >= alpha, now >= before - alpha, z3.Or(now <= alpha, now <= before - alpha))
             shrinks = less if t < 2 else z3.And(less, self._may_shrink(system, flow, t - 2, before))
-            # Without acknowledgements there is nothing to decide on; at t = 1 it is open whether there were any.
+            # Without acknowledgements there is no decision; at t = 1 it is open whether there were any.
             acked = z3.BoolVal(True) if t < 2 else own.S[t - 1] > own.S[t - 2]
             rests = z3.And(now == before, z3.BoolVal(True) if t < 2 else z3.Not(acked))
             out.append(z3.Or(z3.And(acked, grows), z3.And(acked, shrinks), rests))
@@ -58,7 +59,7 @@ class CopaLike:
         return z3.Or(*reached, bits[last])
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
-        """Check that each step is one that the delays seen allow."""
+        """Check that each step is allowed by the observed delays."""
         own, report = trace.flows[flow], Report(flow)
         for t in range(trace.grid.points):
             yield from report.equal("rate", own.rate[t], own.cwnd[t], "copa_like's pacing", t)

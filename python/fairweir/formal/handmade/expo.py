@@ -1,7 +1,7 @@
 """The algorithm with an exponential rate-delay curve: starvation paper (SIGCOMM 2022), Algorithm 1.
 
 Every R: below the curve the rate grows by a packet per R, otherwise it is halved. The curve falls by the factor 2 for
-each D of delay and lies above C at a delay of D, the least at which a link can be kept busy; without delay the rate
+each D of delay and lies above C at a delay of D, the minimum at which a link can be kept busy; without delay the rate
 grows.
 
 Deviations: delays are in whole steps, rounded down; the curve's height is the network's choice above C, as in CCAC's
@@ -35,7 +35,7 @@ class Expo:
     sender: Sender = Sender.RATE
 
     def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
-        """Bind the rate."""
+        """Define the rate."""
         need_whole_steps(system, self.name, jitter=1)
         own, alpha = system.flows[flow], system.alpha
         (top,) = remember(system, flow, "top")
@@ -43,7 +43,7 @@ class Expo:
         out += [] if flow == 0 else [top[0] == system.flows[0].beliefs["top"][0]]
         for t in range(1, system.grid.points):
             before, now, bits = own.rate[t - 1], own.rate[t], own.delay[t - 1]
-            # The curve falls with delay: the longest delay reached decides.
+            # The curve decreases with delay: the maximum delay reached decides.
             above = z3.Or(*(z3.And(bit, before * RATIO ** (k - 1) >= top[0]) for k, bit in enumerate(bits) if k))
             half = z3.Q(*BACKOFF.as_integer_ratio()) * before
             halves = z3.And(now >= half, z3.Or(now <= half, now <= alpha))
@@ -51,7 +51,7 @@ class Expo:
         return bind(system, flow, self, out)
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
-        """Step through the trace."""
+        """Check the trace step by step."""
         own, report = trace.flows[flow], Report(flow)
         top = own.beliefs["top"][0]
         yield from report.unless(top >= 1, "expo's start", 0, f"top is {top}, below C")

@@ -1,7 +1,7 @@
-"""A Vegas-like algorithm: keeps between two and four packets of its own in the queue, by the delay it sees.
+"""A Vegas-like algorithm: targets between two and four packets of its own in the queue, from its observed delay.
 
-With diff = cwnd qdel / (R + qdel), the bytes it believes to have queued: a packet more below 2 MSS, one less above
-4 MSS.
+With diff = cwnd qdel / (R + qdel), its estimate of its queued bytes: plus one packet below 2 MSS, minus one above 4
+MSS.
 
 Source: Vegas (SIGCOMM 1994); one of the delay-convergent algorithms of the starvation paper (SIGCOMM 2022, section 5).
 The delay seen is in whole steps, rounded down, R is known, and losses are ignored.
@@ -31,20 +31,20 @@ class VegasLike:
     sender: Sender = Sender.WINDOW
 
     def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
-        """Bind cwnd."""
+        """Define cwnd."""
         need_whole_steps(system, self.name)
         own, alpha = system.flows[flow], system.alpha
         out = [own.cwnd[0] >= FEWEST * alpha]
         for t in range(1, system.grid.points):
             before, now, bits = own.cwnd[t - 1], own.cwnd[t], own.delay[t - 1]
-            # cwnd k >= FEWEST alpha (1 + k) holds for larger k if it holds for k: the longest delay reached decides.
+            # cwnd k >= FEWEST alpha (1 + k) holds for larger k if it holds for k: the maximum delay reached decides.
             enough = z3.Or(*(z3.And(bit, before * k >= FEWEST * alpha * (1 + k)) for k, bit in enumerate(bits) if k))
             too_many = z3.Or(*(z3.And(bit, before * k > MOST * alpha * (1 + k)) for k, bit in enumerate(bits) if k))
             out += choose((too_many, now == before - alpha), (enough, now == before), (ELSE, now == before + alpha))
         return bind(system, flow, self, out)
 
     def violations(self, trace: Trace, flow: int = 0) -> Iterator[Violation]:
-        """Step through the trace."""
+        """Check the trace step by step."""
         own, report, alpha = trace.flows[flow], Report(flow), trace.alpha
         yield from report.unless(own.cwnd[0] >= FEWEST * alpha, "vegas_like's start", 0, f"cwnd is {own.cwnd[0]}")
         for t in range(1, trace.grid.points):

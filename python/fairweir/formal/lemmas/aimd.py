@@ -1,8 +1,8 @@
 """AIMD on a CCAC link: its window returns to C (R + D) + beta + MSS, and stays there; so do the losses in flight.
 
 CCAC (SIGCOMM 2021) section 5 and its published proofs, which are for a buffer of one BDP and have a third state, losses
-that three duplicate ACKs have not yet told of: with the models' oracle losses are known after R, and that state is
-gone. Here the buffer is any up to 4 BDP.
+not yet reported by three duplicate ACKs: with the models' oracle losses are known after R, and that state does not
+exist. Here the buffer is any up to 4 BDP.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fairweir.formal.solve import Outcome
 from fairweir.formal.system import System
 
 POINTS = 10
-#: The largest buffer for which the lemmas are asked, BDP; longer queues need longer traces.
+#: The maximum buffer in the lemmas, BDP; longer queues require longer traces.
 LARGEST_BUFFER = 4
 SOURCE = "CCAC section 5"
 
@@ -58,7 +58,7 @@ def build(points: int, model: str = "ccac") -> System:
 
 
 def bounded(system: System, packets: int = EXCESS) -> z3.BoolRef:
-    """The window never exceeds that of the steady state by more than so many packets."""
+    """The window never exceeds that of the steady state by more than that many packets."""
     most = 2 + z3.Real("beta") + (1 + packets) * system.alpha
     return z3.And(*(cwnd <= most for cwnd in system.flows[0].cwnd))
 

@@ -23,13 +23,13 @@ def inquire(
     expects: Outcome = Outcome.PROVED,
     note: str = "",
 ) -> Inquiry:
-    """Ask whether all traces of a system make a transition.
+    """Ask whether all traces of a system satisfy a transition.
 
     Parameters
     ----------
-    constants : those of the claim
-    objectives : what windows that "meet the objectives" meet
-    assumed : of the system, beside where the transition starts
+    constants : constants of the claim
+    objectives : definition of windows that "meet the objectives"
+    assumed : of the system, besides the start of the transition
     name : in place of the transition's own
     expects, note : as in :class:`fairweir.formal.lemmas.result.LemmaResult`
     """
@@ -52,7 +52,7 @@ def inquire_bound(
     note: str = "",
     about: About = About.CCA,
 ) -> Inquiry:
-    """Ask whether a bound holds throughout all traces that begin in a state; `words` says it."""
+    """Ask whether a bound holds throughout all traces that begin in a state; `words` describes it."""
     given = (*assumed, start.holds(snapshot(system, 0)))
     return Inquiry(name, f"{start.name} ⟹ {words}", system, given, bound, expects, constants, note, about)
 

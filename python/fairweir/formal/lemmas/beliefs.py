@@ -20,7 +20,7 @@ from fairweir.formal.solvers import Budget
 from fairweir.formal.trace import Trace
 from fairweir.formal.trial import Trial, families_of, try_out
 
-#: Points of a trace unless told otherwise: C_U needs intervals above D, and a probe is answered after two R.
+#: Default points of a trace: C_U needs intervals above D, and the result of a probe is known after two R.
 POINTS = 7
 #: Random traces per model and buffer; four buffers make 10,000 a model.
 TRACES = 2500
@@ -30,7 +30,7 @@ TRACES_TOGETHER = 500
 
 @dataclass(frozen=True)
 class Step:
-    """A lemma to be, with what settles it."""
+    """A lemma before its proof, with the function that settles it."""
 
     name: str
     settle: Callable[[], LemmaResult]
@@ -86,7 +86,7 @@ def _settled(bound: Bound, suffix: str, budget_s: float) -> Callable[[], LemmaRe
     return lambda: settle(named, budget_s)
 
 
-#: Flows that share a link: without beliefs, whose bounds are about a whole link.
+#: Flows that share a link: without beliefs, whose bounds refer to a whole link.
 _TOGETHER: tuple[tuple[Sender, ...], ...] = (
     (Sender.WINDOW,),
     (Sender.RATE, Sender.RATE),

@@ -1,9 +1,9 @@
 """cc_probe_slow on a CBR-delay link with any buffer: thesis section 4.2.3 and the published code's lemmas.
 
-The rule is the one that probes at 3 C_L_lambda + alpha, as the published code proves; its beliefs know delays to one
-step. The thesis omits when they time out. With the published code's reasons a stale bound need not fall, nor the queue
-that it makes, although the code assumes in addition that a trace has two probes or more: both are refuted here. The
-suite is proved for a reason of our own, :attr:`Expiry.ON_CONTRADICTION`, without that assumption.
+The rule is the one that probes at 3 C_L_lambda + alpha, as the published code proves; its beliefs have delays to one
+step. The thesis does not define when they time out. With the published code's reasons a stale bound need not fall, nor
+the queue that it causes, although the code assumes in addition that a trace has two probes or more: both are refuted
+here. The suite is proved for a reason of our own, :attr:`Expiry.ON_CONTRADICTION`, without that assumption.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ POINTS = 10
 SOURCE = "thesis 4.2.3"
 #: A quiet T* has room for three times the bound: T* + D + one step.
 REACH = 3
-#: Least C_L_lambda of the steady state; published for shorter traces: 0.23.
+#: Minimum C_L_lambda of the steady state; published for shorter traces: 0.23.
 LEAST = Fraction(1, 4)
-#: Least utilization of the steady state, and of windows that meet the objectives while the bound is stale.
+#: Minimum utilization of the steady state, and of windows that meet the objectives while the bound is stale.
 SERVED, STALE_SERVED = Fraction(3, 10), Fraction(1, 4)
-#: All waiting bytes of windows that meet the objectives while the bound is stale, C (R + D), beside 3 MSS.
+#: All waiting bytes of windows that meet the objectives while the bound is stale, C (R + D), in addition to 3 MSS.
 STALE_QUEUE = Fraction(5)
 #: The bottleneck queue below which a window's end counts as no further from the end, C R.
 LOW_QUEUE = Fraction(11, 2)
-#: How much queue, R, a stale bound on the rate is worth: what it sends too much before it falls.
+#: Excess queue, R, equivalent to a stale bound on the rate: the data sent in excess before it falls.
 WORTH = 30
-#: What the verdict rests on beside the model: the thesis leaves time-outs out.
+#: An assumption of the verdict besides the model: the thesis does not define time-outs.
 TIME_OUTS = "C_L_lambda times out if and only if a window contradicts it (ours; the published reasons do not suffice)"
 #: Largest q_U of the steady state, C R.
 MOST = Fraction(321, 100)
@@ -134,7 +134,7 @@ def build(points: int, expiry: Expiry = Expiry.ON_CONTRADICTION, model: str = "c
 
 
 def two_probes(system: System) -> z3.BoolRef:
-    """At least two steps send above three times the bound: what the published code assumes of stale beliefs."""
+    """At least two steps send above three times the bound: the published code's assumption on stale beliefs."""
     own = system.flows[0]
     lower = own.beliefs["C_L_lambda"]
     probes = [own.rate[t] > REACH * lower[t - 1] for t in range(1, system.grid.points)]
@@ -185,7 +185,7 @@ def ours(system: System) -> Iterator[Inquiry]:
 
 
 def as_published(system: System) -> Iterator[Inquiry]:
-    """Yield what becomes of a stale bound that times out for the published code's reasons."""
+    """Yield the results for a stale bound that times out for the published code's reasons."""
     factor = Constant("factor", Fraction(19, 10), Fraction(19, 10))
     probes, refuted = (two_probes(system),), Outcome.REFUTED
     on_the_way = z3.And(serves(system, STALE_SERVED), queue_below(system, STALE_QUEUE, 3))
@@ -196,5 +196,5 @@ def as_published(system: System) -> Iterator[Inquiry]:
 
 
 def serves(system: System, least: Fraction) -> z3.BoolRef:
-    """At least that utilization over a whole window."""
+    """The utilization over a whole window is at least this."""
     return system.S[system.grid.last] >= least * (system.grid.span - system.grid.jitter)

@@ -1,8 +1,8 @@
 """cc_qdel on a CCAC link with a buffer of at least 3 C (R + D): thesis section 4.2.3 and appendix B.4.
 
 The published lemmas are checked as printed, on the published model, in which acknowledgements never pause. On the model
-that lets them pause for as long as the jitter D allows, two of them are wrong; there the suite proves others that fit
-together: six states instead of four. docs/formal/lemmas.md tells what was found.
+that lets them pause for as long as the jitter D allows, two of them are wrong; there the suite proves others that
+compose: six states instead of four. docs/formal/lemmas.md has the results.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def ours(system: System) -> Iterator[Inquiry]:
 
 
 def loss_or_relief(system: System) -> z3.BoolRef:
-    """Large losses come only with a lower rate or a shorter queue at the end: B.4.8 as the published code has it."""
+    """Large losses occur only with a lower rate or a shorter queue at the end: B.4.8 in the published code."""
     last = system.grid.last
     return z3.Or(
         loss_below(system, last),
@@ -101,7 +101,7 @@ def loss_or_relief(system: System) -> z3.BoolRef:
 
 
 def as_printed(system: System, where: str, *, may_pause: bool) -> Iterator[Inquiry]:
-    """Yield the published lemmas with their own constants, and what becomes of them.
+    """Yield the published lemmas with their own constants, and their results.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def run(request: Request, on_progress: OnProgress) -> list[LemmaResult]:
 
 
 def search(system: System, request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Look for the best constants: proved on one side, refuted on the other, where both fit the budget."""
+    """Search the best constants: proved on one side, refuted on the other, if both fit the budget."""
     steady = with_history(Lemmas(OURS).stays_drained).start
     tenth, percent = Fraction(1, 10), Fraction(1, 100)
 
@@ -181,7 +181,7 @@ def search(system: System, request: Request, on_progress: OnProgress) -> list[Le
 
 
 def _upper_limit(system: System, least: Fraction) -> Sought:
-    """Look for the least upper limit of the converged range, given the lower one."""
+    """Search the minimum upper limit of the converged range, given the lower one."""
 
     def stays(most: Fraction) -> Inquiry:
         return inquire(system, Lemmas(replace(OURS, least=least, most=most)).stays_converged)

@@ -1,7 +1,7 @@
-"""States and transitions of cc_qdel: thesis appendix B.4, with what is needed for them to fit together.
+"""States and transitions of cc_qdel: thesis appendix B.4, with additions needed to compose them.
 
-To the thesis' four states we add one, in which the queue is longer than the delay seen tells: after the link rate
-fell, a flow may have sent much faster than C of late. And beliefs may be stale in two ways, one of which does not lead
+To the thesis' four states we add one, in which the queue is longer than the observed delay implies: after the link rate
+fell, a flow may recently have sent much faster than C. And beliefs may be stale in two ways, one of which does not lead
 back to the other.
 """
 
@@ -31,7 +31,7 @@ class Numbers:
     least, most : bounds on C_L and C_U when converged
     shrinks : factor by which consistent beliefs shrink in a window
     drained : bottleneck queue that counts as drained, C (R + D)
-    drains : by how much a longer one falls in a window, C R
+    drains : decrease of a longer one per window, C R
     under_way : utilization of windows that meet the objectives on the way
     steady : utilization in the last state
     queue : all waiting bytes of windows that meet the objectives, C (R + D)
@@ -102,7 +102,7 @@ class Lemmas:
 
     @property
     def sound(self) -> tuple[Transition, Transition]:
-        """A bound that is right stays right, whatever the other is; the thesis has both together, "for any CCA"."""
+        """A correct bound stays correct, whatever the other is; the thesis has both together, "for any CCA"."""
         return (
             Transition("B.4.1 C_L sound", SOURCE, LOW_SOUND, ends=(LOW_SOUND,), about=About.NETWORK),
             Transition("B.4.1 C_U sound", SOURCE, HIGH_SOUND, ends=(HIGH_SOUND,), about=About.NETWORK),
@@ -110,7 +110,7 @@ class Lemmas:
 
     @property
     def shown(self) -> Transition:
-        """A flow that sent at most 2 C sees its queue."""
+        """A flow that sent at most 2 C observes its queue."""
         return Transition("history", "ours", CONSISTENT, ends=(SHOWN,))
 
     @property
@@ -140,7 +140,7 @@ class Lemmas:
 
     @property
     def stays_drained(self) -> Transition:
-        """A short queue stays short."""
+        """A short queue remains short."""
         near, short = converged(self.numbers), drained(self.numbers)
         return Transition("B.4.5 queue stays", SOURCE, CONSISTENT & near & short, ends=(short,))
 

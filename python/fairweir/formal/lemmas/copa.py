@@ -1,7 +1,7 @@
 """A Copa-like algorithm on a CCAC link with an infinite buffer: window and queue are bounded; throughput is not.
 
 CCAC (SIGCOMM 2021) section 6 and its published proofs: a window above 4 BDP + MSS falls, a queue above 4 BDP + 2 MSS
-falls, a window below a BDP rises, and all that stays. The published encoding has no trace in which a step passes
+falls, a window below a BDP rises, and these bounds persist. The published encoding has no trace in which a step passes
 without acknowledgements, which D admits. With such steps the bounds are 5 BDP, from 15 points on, and the window need
 not rise, even if tokens are wasted only when the queue is empty.
 """
@@ -56,7 +56,7 @@ def build(points: int, *, composes: bool, model: str = "ccac") -> System:
 
     Parameters
     ----------
-    composes : tokens may be wasted when no bytes wait for one, so that two links in a row are one; otherwise only when
+    composes : tokens may be wasted when no bytes wait for one, so that two links in series are one; otherwise only when
         no bytes wait at all
     """
     cca = HANDMADE["copa_like"]

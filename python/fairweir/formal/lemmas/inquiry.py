@@ -1,7 +1,8 @@
 """A lemma as a question to the solvers, and its answer as a line of the suite's table.
 
-With a folder, settled answers are kept there by the fingerprint of their question, and read again by the same command:
-a proof with its certificate, a refutation with its trace. What is believed of them, :mod:`fairweir.formal.kept` says.
+With a folder, settled answers are stored there by the fingerprint of their question, and read again by the same
+command: a proof with its certificate, a refutation with its trace. :mod:`fairweir.formal.kept` defines their
+verification.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from fairweir.formal.solvers import Budget
 from fairweir.formal.system import System
 from fairweir.formal.trace import Trace
 
-#: z3's steps for a certificate: a few times what it takes to find the answer that is certified.
+#: z3's steps for a certificate: a few times those for the answer that is certified.
 CERTIFICATE_STEPS = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class Inquiry:
-    """What is claimed of all traces of a system.
+    """A claim about all traces of a system.
 
     Attributes
     ----------
     name, claim : str, as in :class:`LemmaResult`
     system : System, with beliefs and senders
     given : further assumptions, as the state in which a trace begins
-    then : what holds of each such trace
+    then : property of each such trace
     expects, constants, note, about : as in :class:`LemmaResult`
     """
 
@@ -59,7 +60,7 @@ class Inquiry:
 
     @cached_property
     def question(self) -> Question:
-        """The question to the solvers; what is about the network is asked of any sender, without the CCA."""
+        """The question for the solvers; a claim about the network is asked of any sender, without the CCA."""
         anyone = [*self.system.of_any_sender(), *self.given]
         if self.about is not About.CCA:
             return Question(self.name, anyone, self.then)
@@ -77,7 +78,7 @@ class Inquiry:
         return hashlib.sha256("\0".join([self.text, *controls]).encode()).hexdigest()
 
     def complaints(self, trace: Trace) -> list[str]:
-        """Return what speaks against a trace as a refutation, judged exactly; empty if nothing does."""
+        """Return why a trace is not a refutation, judged exactly; empty if it is one."""
         system = self.system
         found = [str(violation) for violation in violations(trace)]
         if self.about is About.CCA:
@@ -94,7 +95,7 @@ class Inquiry:
 
 
 def answer(inquiry: Inquiry, request: Request) -> LemmaResult:
-    """Ask, or take what the folder has and can be believed.
+    """Ask, or use the folder's answer if it can be verified.
 
     Raises
     ------
@@ -137,27 +138,27 @@ def _asked(inquiry: Inquiry, request: Request, blank: LemmaResult, shelf: _Shelf
 
 
 def elsewhere(inquiries: Iterable[Inquiry]) -> list[Inquiry]:
-    """Return the lemmas that a suite asks on another model than its own: those that it needs to be proved.
+    """Return the lemmas that a suite asks on a model other than its own: those that it needs to be proved.
 
-    Its controls, and published statements that are wrong on its own model, say nothing of another.
+    Its controls, and published statements that are wrong on its own model, are not relevant on another.
     """
     return [inquiry for inquiry in inquiries if inquiry.expects is Outcome.PROVED]
 
 
-#: How a kept answer was checked when it was read again.
+#: How a stored answer was verified when it was read again.
 CERTIFIED = "certificate checked again"
 JUDGED = "trace judged again"
 UNCHECKED = "not re-checked"
 
 
 def weakest_check(results: Iterable[LemmaResult]) -> str:
-    """Return how a conclusion's answers were checked: ``not re-checked`` if one was not; empty if none was kept."""
+    """Return how a conclusion's answers were verified: ``not re-checked`` if one was not; empty if none was stored."""
     found = {result.kept for result in results}
     return UNCHECKED if UNCHECKED in found else max(found, default="")
 
 
 class _Shelf:
-    """Where the answer to one question is kept."""
+    """Storage of the answer to one question."""
 
     def __init__(self, inquiry: Inquiry, out: Path) -> None:
         self.inquiry = inquiry
@@ -168,7 +169,7 @@ class _Shelf:
         self.certificate = out / "certificates" / stem
 
     def keep(self, result: LemmaResult) -> None:
-        """Keep a settled answer, sealed."""
+        """Store a settled answer, sealed."""
         if result.outcome not in (Outcome.PROVED, Outcome.REFUTED):
             return
         document = {
@@ -181,11 +182,11 @@ class _Shelf:
         kept.write(self.path, document)
 
     def recall(self, blank: LemmaResult, budget: Budget) -> LemmaResult:
-        """Return what is kept, as far as it can be checked.
+        """Return the stored answer, as far as it can be verified.
 
         Raises
         ------
-        NotBelievedError : it cannot be believed
+        NotBelievedError : it cannot be verified
         """
         document = kept.read(self.path)
         solver, cpu_s = document.get("solver"), document.get("cpu_s")
@@ -224,12 +225,12 @@ class _Shelf:
                 steps = accept(self.inquiry.text, kept.read_text(proof).removesuffix("\n").split("\n"))
             except RejectedError as error:
                 raise NotBelievedError(f"{proof} is rejected: {error}") from None
-            # It is named as what the certificate answers, for checkers that stand alone.
+            # The certificate names it as its question, for independent checkers.
             if kept.read_text(asked) != self.inquiry.text:
                 raise NotBelievedError(f"{asked} is not the question of {proof}")
             if not is_sealed:
-                # A certificate shows that the lemma holds, not that it says something: a seal or the controls do. Who
-                # found it, and at what cost, is hearsay.
+                # A certificate shows that the lemma holds, not that it is not vacuous: a seal or the controls do.
+                # Solver and cost cannot be verified.
                 if (found := control(self.inquiry.question, budget)).outcome is not Outcome.PROVED:
                     raise NotBelievedError(f"{self.path}: {found.reason}")
                 known = replace(known, solver="checkers", cpu_s=0.0)
@@ -249,7 +250,7 @@ QUESTION, PROOF = "question.smt2", "certificate.txt"
 def answer_all(
     inquiries: Sequence[Inquiry], request: Request, on_progress: OnProgress, more: int = 0
 ) -> list[LemmaResult]:
-    """Ask one after another; `more` is how many lines of the table come after these."""
+    """Ask one after another; `more` is the number of later lines of the table."""
     results = []
     total = len(inquiries) + more
     for i, inquiry in enumerate(inquiries):
@@ -264,7 +265,7 @@ def _stem(name: str) -> str:
 
 
 def _certified(result: LemmaResult, inquiry: Inquiry, shelf: _Shelf | None) -> LemmaResult:
-    """Look for a certificate; a proof without one stays proved, and the note says so."""
+    """Search a certificate; a proof without one remains proved, with a note."""
     from fairweir.formal.certificate import certify, save
 
     try:

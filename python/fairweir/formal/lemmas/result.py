@@ -1,4 +1,4 @@
-"""What came of a lemma, and of a suite of them."""
+"""Results of lemmas, and of suites."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["About", "Constant", "LemmaResult", "Outcome", "conclude"]
 
 @dataclass(frozen=True)
 class Constant:
-    """A number in a lemma: ours, and the published one if there is one.
+    """A number in a lemma: ours, and the published one if any.
 
     Attributes
     ----------
     name : str, as "utilization"
-    ours : Fraction or str (what is not one number, as "[69, 301]")
+    ours : Fraction or str (if it is not a single number, such as "[69, 301]")
     published : the same, or None
     unit : str, as "C", "C(R+D)", "mss"
     """
@@ -32,7 +32,7 @@ class Constant:
 
     @property
     def agrees(self) -> bool:
-        """Is nothing else published?"""
+        """Return whether no different value is published."""
         return self.published is None or self.published == self.ours
 
     def document(self) -> dict[str, Any]:
@@ -42,19 +42,19 @@ class Constant:
 
 
 class About(StrEnum):
-    """What a lemma is about, and so what could make it empty."""
+    """Subject of a lemma, and thus what could make it vacuous."""
 
     CCA = "cca"
-    """What a CCA does. Proved only if the same question with any sender in its place can be refuted."""
+    """The CCA's behaviour. Proved only if the same question with any sender in its place can be refuted."""
     NETWORK = "network"
-    """The network, and what can be known of it; asked of any sender, without the CCA."""
+    """The network, and inferences about it; asked of any sender, without the CCA."""
     LOGIC = "logic"
     """Arithmetic, or how lemmas add up: no sender occurs in it. Suites have controls that must fail for these."""
 
 
 @dataclass(frozen=True)
 class LemmaResult:
-    """A claim, and what became of it.
+    """A claim and its result.
 
     Attributes
     ----------
@@ -64,12 +64,12 @@ class LemmaResult:
     about : About
     expects : the outcome under which the suite stands; a negative control or a published statement known to be wrong
         expects ``refuted``
-    constants : those of the claim
+    constants : constants of the claim
     solver : str, who answered
-    cpu_s : float, CPU seconds of all solvers that were asked
-    note : str, an assumption, a reason for ``unknown``, a difference from what is published
-    files : paths of what was kept: questions, traces, certificates
-    kept : str, for an answer of an earlier run, how it was checked when it was read again; empty if it was asked now
+    cpu_s : float, CPU seconds of all solvers used
+    note : str, an assumption, a reason for ``unknown``, a difference from the published statement
+    files : paths of stored questions, traces, certificates
+    kept : str, for an answer of an earlier run, how it was verified when it was read again; empty if it is new
     """
 
     name: str
@@ -112,7 +112,7 @@ def conclude(results: Iterable[LemmaResult]) -> Outcome:
 
     Returns
     -------
-    Outcome : ``vacuous`` if a lemma is; else ``refuted`` if one came out against what the suite needs; else
+    Outcome : ``vacuous`` if a lemma is; else ``refuted`` if one has another result than the suite needs; else
         ``unknown`` if one was not settled, or if there is none; else ``proved``
     """
     found = list(results)

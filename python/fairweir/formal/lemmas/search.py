@@ -1,7 +1,7 @@
 """The best constant of a lemma: where proofs end and refutations begin, on a grid of values.
 
-A stronger claim must imply the weaker ones. The strongest and weakest values are asked first, then the interval between
-is cut; with two processes into three parts at a time.
+A stronger claim must imply the weaker ones. The strongest and weakest values are tried first, then the interval in
+between is divided; with two processes into three parts at a time.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from fairweir.formal.lemmas.result import About, Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.solve import Outcome
 
-#: Questions asked at a time; each is a race of two solvers already.
+#: Questions asked at the same time; each is already a race of two solvers.
 AT_ONCE = 1
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search came to.
+    """Result of a search.
 
     Attributes
     ----------
-    proved : the strongest value that was proved, None if not even the weakest
-    refuted : the weakest value that was refuted, None if not even the strongest
+    proved : the strongest value that was proved, None if not even the weakest was
+    refuted : the weakest value that was refuted, None if not even the strongest was
     """
 
     proved: Fraction | None
@@ -35,7 +35,7 @@ class Found:
 
     @property
     def is_tight(self) -> bool:
-        """Do both sides meet? Only if no value between them was left unknown."""
+        """Return whether both sides meet: no value between them is unknown."""
         return self.proved is not None and self.refuted is not None
 
 
@@ -46,13 +46,13 @@ def best(
 
     Parameters
     ----------
-    ask : what becomes of the claim with a value
+    ask : settles the claim with a value
     step : positive
     at_once : how many values are asked in parallel
 
     Returns
     -------
-    Found : an unknown value is taken for neither side, and the search goes on around it towards the weaker ones
+    Found : unknown values belong to neither side, and the search continues around them towards the weaker ones
     """
     count = int(abs(strongest - weakest) / step)
     sign = 1 if strongest >= weakest else -1
@@ -74,7 +74,7 @@ def best(
 
 
 def _cuts(low: int, high: int, parts: int) -> list[int]:
-    """Return up to `parts` values that cut what is open between two, both excluded."""
+    """Return up to `parts` values that divide the open interval between two."""
     if low < 0 or high - low <= 1:
         return []
     return sorted(
@@ -84,12 +84,12 @@ def _cuts(low: int, high: int, parts: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Sought:
-    """A lemma whose constant is looked for.
+    """A lemma whose constant is searched.
 
     Attributes
     ----------
     name, unit : str, of the constant
-    lemma : what is asked with a value
+    lemma : the lemma with a value
     weakest, strongest, step : as of :func:`best`
     published : the published value
     """
@@ -104,7 +104,7 @@ class Sought:
 
 
 def seek(sought: Sought, request: Request) -> LemmaResult:
-    """Look for one constant; ``proved`` if some value was, with the value next to it that was refuted in the note."""
+    """Search one constant; ``proved`` if some value was, with the next value that was refuted in the note."""
     spent: list[LemmaResult] = []
 
     def ask(value: Fraction) -> Outcome:
@@ -138,7 +138,7 @@ def seek(sought: Sought, request: Request) -> LemmaResult:
 
 
 def seek_all(lemmas: Sequence[Sought], request: Request, on_progress: OnProgress) -> list[LemmaResult]:
-    """Look for one constant after another; two that trade are a row of searches, one a value of the first."""
+    """Search one constant after another; two with a trade-off are a row of searches, one per value of the first."""
     results = []
     for i, sought in enumerate(lemmas):
         on_progress(Progress(sought.name, i, len(lemmas)), None)

@@ -1,8 +1,8 @@
-"""Two flows of one kind on one queue: how unfair may a behaviour be that can go on for ever?
+"""Two flows of one kind on one queue: bounds on the unfairness of behaviours that can continue for ever.
 
 A trace is periodic if it ends as it began: windows or rates, what each flow has in the network, losses in flight, what
-the algorithm remembers. What no such trace does, no behaviour does that repeats with that period. Starvation paper
-(SIGCOMM 2022), section 5.4 and appendix C: AIMD on 1 BDP of buffer, and the exponential curve of section 6.3, are
+the algorithm remembers. A property of all such traces holds for all behaviours that repeat with that period. Starvation
+paper (SIGCOMM 2022), section 5.4 and appendix C: AIMD on 1 BDP of buffer, and the exponential curve of section 6.3, are
 bounded over 10 R; delay-convergent algorithms, as the Vegas-like one, are starved by jitter.
 """
 
@@ -25,11 +25,11 @@ from fairweir.formal.system import Flow, System
 #: Points of the questions: AIMD's ten R of the paper, 11 points, are not settled within two CPU minutes.
 AIMD_POINTS = 7
 POINTS = 11
-#: Ratios of which it is known on which side they are.
+#: Ratios for which the result is known.
 AIMD_RATIO = 20
 EXPO_RATIO, EXPO_REACHED = 20, 10
 VEGAS_REACHED = (10, 100)
-#: Both flows together serve at least so much of the link: an idle link proves nothing.
+#: Minimum joint utilization of both flows: an idle link proves nothing.
 BUSY = Fraction(1, 2)
 
 
@@ -64,12 +64,12 @@ def _aimd_returns(flow: Flow, last: int) -> list[z3.BoolRef]:
 
 
 def busy(system: System) -> z3.BoolRef:
-    """The link serves at least :data:`BUSY` of what it could."""
+    """The link's utilization is at least :data:`BUSY`."""
     return system.S[system.grid.last] >= BUSY * (system.grid.span - system.grid.jitter)
 
 
 def fair(system: System, ratio: int) -> z3.BoolRef:
-    """The second flow gets less than `ratio` times what the first gets."""
+    """The second flow gets less than `ratio` times the first one's throughput."""
     first, second = (flow.S[system.grid.last] for flow in system.flows)
     return second < ratio * first
 

@@ -1,8 +1,8 @@
 """States of a flow on its path, and the transitions that a lemma claims between them (thesis section 4.1.2).
 
-A lemma speaks of one window of time, from a snapshot at its first point to one at its last. States are formulas over a
-snapshot, transitions over the two; so that a solver can check both that every trace of a model makes the transition,
-and that transitions fit together over any number of windows (:mod:`fairweir.formal.lemmas.stitch`).
+A lemma is about one window of time, from a snapshot at its first point to one at its last. States are formulas over a
+snapshot, transitions over the two; so that a solver can check both that every trace of a model satisfies the
+transition, and that transitions compose over any number of windows (:mod:`fairweir.formal.lemmas.stitch`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ANYWHERE = State("any", lambda _: z3.BoolVal(True))
 
 
 class Better(Enum):
-    """Which way a measure moves when things improve."""
+    """Direction in which a measure improves."""
 
     UP = "up"
     DOWN = "down"
@@ -62,7 +62,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Amount:
-    """A measure that improves moves by at least `by`, a form over the snapshot before; `name` says it in words."""
+    """A measure that improves moves by at least `by`, a form over the snapshot before; `name` describes it."""
 
     by: Callable[[Snapshot], z3.ArithRef]
     name: str
@@ -70,14 +70,14 @@ class Amount:
 
 @dataclass(frozen=True)
 class Measure:
-    """How far a state is from being left.
+    """Distance of a state from being left.
 
     Attributes
     ----------
     name : str
     value : form over a snapshot
     better : which way it moves towards the end
-    step : what counts as an improvement
+    step : minimum improvement
     limit : form over a snapshot: the value cannot be better than that as long as the state lasts; positive for a factor
     strict : an improvement moves by more than the step, not by it exactly
     """
@@ -90,7 +90,7 @@ class Measure:
     strict: bool = False
 
     def improves(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Does it move by its step towards the end?"""
+        """Return the constraint that it improves by its step."""
         old, new = self.value(before), self.value(after)
         if isinstance(self.step, Factor):
             by = z3.Q(self.step.by.numerator, self.step.by.denominator)
@@ -101,45 +101,45 @@ class Measure:
         return low < high if self.strict else low <= high
 
     def is_no_worse(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Does it not move away from the end?"""
+        """Return the constraint that it does not worsen."""
         old, new = self.value(before), self.value(after)
         return new >= old if self.better is Better.UP else new <= old
 
     def is_within(self, now: Snapshot) -> z3.BoolRef:
-        """Is it not beyond its limit?"""
+        """Return the constraint that it is within its limit."""
         value, limit = self.value(now), self.limit(now)
         return value <= limit if self.better is Better.UP else value >= limit
 
 
 @dataclass(frozen=True)
 class Progress:
-    """At least one measure improves by its step, and none is worse: what makes windows add up (thesis, Lemma B.4.2)."""
+    """At least one measure improves by its step, and none worsens, so that windows add up (thesis, Lemma B.4.2)."""
 
     measures: tuple[Measure, ...]
 
     def made(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Is there progress?"""
+        """Return the constraint that there is progress."""
         return z3.And(z3.Or(*(m.improves(before, after) for m in self.measures)), self.kept(before, after))
 
     def kept(self, before: Snapshot, after: Snapshot) -> z3.BoolRef:
-        """Is no progress lost?"""
+        """Return the constraint that no progress is lost."""
         return z3.And(*(m.is_no_worse(before, after) for m in self.measures))
 
 
 @dataclass(frozen=True)
 class Transition:
-    """What a window that begins in `start` leads to.
+    """Results of a window that begins in `start`.
 
     The window ends in one of `ends`, or makes `progress`; or, if `or_met`, meets the objectives and loses no progress.
-    All of `keeps` hold at its end in any case.
+    In any case all of `keeps` hold at its end.
 
     Attributes
     ----------
     name, source : str
     start : State at the first point
     ends : States at the last point
-    keeps : States at the last point, whatever else
-    progress : Progress, None if there is none to be made
+    keeps : States at the last point, in any case
+    progress : Progress, None if undefined
     or_met : a window in which the objectives hold need not progress
     loses_none : such a window does not lose progress either; the published lemmas leave this out
     meets : the objectives hold throughout every such window
@@ -158,7 +158,7 @@ class Transition:
     about: About = About.CCA
 
     def claim(self, before: Snapshot, after: Snapshot, met: z3.BoolRef) -> z3.BoolRef:
-        """Return what is claimed of a window that begins in `start`.
+        """Return the claim about a window that begins in `start`.
 
         Parameters
         ----------

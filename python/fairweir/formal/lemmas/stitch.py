@@ -10,7 +10,7 @@ Given phases in the order in which a flow passes them, each with the transition 
 - limit: in each phase every measure has a bound, so that progress is made in finitely many windows;
 - stay: the last phase is never left, and the objectives hold in it.
 
-What they give together: from any start, all windows but a bounded number (`windows_without_objectives`) meet the
+Together they imply: from any start, all windows but a bounded number (`windows_without_objectives`) meet the
 objectives, for ever.
 """
 
@@ -41,11 +41,11 @@ class Phase:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be stitched.
+    """Transitions to be composed.
 
     Attributes
     ----------
-    quantities : names of what a snapshot has; those in `fixed` do not change from window to window
+    quantities : names in a snapshot; those in `fixed` do not change between windows
     fixed : names of the path's own quantities, as alpha
     may_begin : State in which the lemmas let a window begin
     phases : in order; the last is where a flow stays
@@ -61,13 +61,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Check:
-    """One of the checks of one phase.
+    """One check of one phase.
 
     Attributes
     ----------
     name : str, which of the checks
     phase : str, where
-    gap : str, what escapes; empty if nothing does
+    gap : str, the counterexample; empty if there is none
     cpu_s : float
     """
 
@@ -88,7 +88,7 @@ _MEANINGS = {
 
 
 def summary(checks: Sequence[Check]) -> list[LemmaResult]:
-    """Return the checks as lines of the suite's table, one a kind; a gap leaves the suite unknown, and is named."""
+    """Return the checks as lines of the suite's table, one per kind; a gap makes the suite unknown, and is named."""
     results = []
     for name, meaning in _MEANINGS.items():
         own = [check for check in checks if check.name == name]
@@ -128,7 +128,7 @@ def stitch(plan: Plan) -> list[Check]:
 
 
 def _claims(plan: Plan, phase: Phase, before: Snapshot, after: Snapshot, met: z3.BoolRef) -> list[z3.BoolRef]:
-    """Return what is known of a window that begins in the phase."""
+    """Return the knowledge about a window that begins in the phase."""
     known = [phase.transition.claim(before, after, met)]
     return known + [z3.Implies(t.start.holds(before), t.claim(before, after, met)) for t in plan.standing]
 
@@ -153,7 +153,7 @@ def _snapshot(plan: Plan, mark: str) -> Snapshot:
 
 
 def _check(name: str, where: str, impossible: list[z3.BoolRef], *shown: Snapshot) -> Check:
-    """Ask for an instance of what must not be."""
+    """Search for a counterexample."""
     began = time.process_time()
     solver = z3.Solver()
     solver.set("rlimit", RLIMIT)
@@ -169,14 +169,14 @@ def _check(name: str, where: str, impossible: list[z3.BoolRef], *shown: Snapshot
 
 
 def windows_to_cover(measure: Measure, ratio: Fraction) -> int:
-    """Return the most windows in which a measure can improve, if it begins `ratio` away from its limit.
+    """Return the maximum number of windows in which a measure can improve, if it begins at `ratio` from its limit.
 
     Parameters
     ----------
-    ratio : for a factor, how many times its limit (or its inverse) it is; for an amount, the distance in units of it
+    ratio : for a factor, the ratio to its limit (or its inverse); for an amount, the distance in units of it
     """
     if isinstance(measure.step, Factor):
-        # Exact: floating logarithms only guess where to look.
+        # Exact: floating logarithms only provide the first guess.
         by = measure.step.by
         count = max(0, math.floor(math.log(ratio) / math.log(by)) - 2)
         while by ** (count + 1) <= ratio:
@@ -186,9 +186,9 @@ def windows_to_cover(measure: Measure, ratio: Fraction) -> int:
 
 
 def windows_without_objectives(measures: Iterable[tuple[Measure, Fraction]]) -> int:
-    """Return the most windows that a phase lasts, windows that meet the objectives not counted.
+    """Return the maximum length of a phase in windows, without windows that meet the objectives.
 
     Each such window improves at least one of the measures by its step and worsens none; the one that leaves the phase
-    comes on top.
+    is added.
     """
     return sum(windows_to_cover(measure, ratio) for measure, ratio in measures) + 1

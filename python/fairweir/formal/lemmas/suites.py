@@ -1,4 +1,4 @@
-"""The suites that ``fairweir prove`` knows: sets of lemmas that together say something.
+"""The suites of ``fairweir prove``: sets of lemmas that together imply a result.
 
 A suite is a function ``run(request, on_progress) -> list[LemmaResult]``, in a module that is imported only when the
 suite is run. To add one: write the function, add its line to `SUITES`.
@@ -18,15 +18,15 @@ from fairweir.suggestions import did_you_mean
 
 @dataclass(frozen=True)
 class Request:
-    """How a suite is to be run.
+    """Parameters of a suite's run.
 
     Attributes
     ----------
-    points : int, sample points of the traces; None: the suite's own
-    budget_s : float, CPU seconds for each question; what it does not settle is ``unknown``
-    search : bool, look for the best constants instead of checking the known ones
+    points : int, sample points of the traces; None: the suite's default
+    budget_s : float, CPU seconds for each question; unsettled ones are ``unknown``
+    search : bool, search the best constants instead of checking the known ones
     certificate : bool, write checkable proofs where that is possible
-    out : Path, folder for questions, traces and certificates; None: keep nothing
+    out : Path, folder for questions, traces and certificates; None: store nothing
     model : str, the network model instead of the suite's own, one of `Suite.models`; None: the suite's own
     """
 
@@ -40,7 +40,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a suite is: the lemma it is at, how many are done, how many there are."""
+    """Progress of a suite: the current lemma, the number of finished ones, and the total."""
 
     doing: str
     done: int
@@ -58,10 +58,10 @@ class Suite:
 
     Attributes
     ----------
-    name, shows, source : its name, what it shows, where that was published
+    name, shows, source : its name, its result, the publication
     where : its function, "module:function"
-    reads : what it reads of a :class:`Request`, besides `budget_s`, `out` and `model`
-    models : the network models it can be run on, its own first; empty if it is not about one model of that kind
+    reads : the fields of a :class:`Request` that it uses, besides `budget_s`, `out` and `model`
+    models : the network models for which it can be run, its own first; empty if it is not about one model of that kind
     """
 
     name: str
@@ -79,7 +79,7 @@ class Suite:
 
 
 _HERE = "fairweir.formal.lemmas"
-#: Models with a jitter of D = R, for which the lemmas' constants are; the ideal link has none.
+#: Models with a jitter of D = R, the case of the lemmas' constants; the ideal link has none.
 _JITTERY = ("ccac", "ccac-published", "cbr-delay", "cbr-delay-published")
 
 _ALL: tuple[Suite, ...] = (
@@ -157,7 +157,7 @@ def find(name: str) -> Suite:
 
     Raises
     ------
-    ConfigError : there is none
+    ConfigError : unknown name
     """
     if name in SUITES:
         return SUITES[name]

@@ -1,4 +1,4 @@
-"""What a lemma sees of a system at one point."""
+"""A lemma's view of a system at one point."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import z3
 from fairweir.formal.lemmas.states import Snapshot
 from fairweir.formal.system import System
 
-#: What of the path stays as it is from window to window.
+#: Quantities of the path that do not change between windows.
 FIXED = frozenset({"alpha", "beta"})
 
 
@@ -38,10 +38,11 @@ def snapshot(system: System, t: int, flow: int = 0) -> Snapshot:
 
 
 def delay_shows_queue(system: System, t: int, flow: int = 0) -> z3.BoolRef:
-    """Return whether a flow that sent at most 2 C of late sees its queue in its delay.
+    """Return whether a flow that recently sent at most 2 C observes its queue in its delay.
 
-    If the bytes served last waited less than k + 1 steps, then what is queued was sent in those steps, and in those of
-    D in which service may since have rested: queue <= 2 C (k + 1 + D). Delays of nearly the whole trace say nothing.
+    If the bytes served last waited less than k + 1 steps, then the queued data was sent in those steps, and in those of
+    D in which service may have paused since: queue <= 2 C (k + 1 + D). Delays of almost the whole trace are not
+    informative.
     """
     grid = system.grid
     bits = system.flows[flow].delay[t]

@@ -1,4 +1,4 @@
-"""Network models: relations between what is sent and what is served, lost and delayed. One file a model."""
+"""Network models: relations between data sent, served, lost and delayed. One file per model."""
 
 import inspect
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ MODELS: Mapping[str, Builder] = {
 
 
 def summary(name: str) -> str:
-    """Return one line on the model `name`: what its module's docstring begins with."""
+    """Return one line on the model `name`: the start of its module's docstring."""
     builder = MODELS[name]
     is_published = isinstance(builder, partial)
     module = inspect.getmodule(builder.func if isinstance(builder, partial) else builder)

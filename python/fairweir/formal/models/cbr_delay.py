@@ -1,8 +1,8 @@
 """The CBR-delay link: a queue served at a constant rate, then a delay of up to D (thesis section 2.3, figure 2.3).
 
-TA is what has left the queue. Unlike CCAC's tokens it is determined: TA(t) = min(TA(t-1) + C, A(t) - L(t)). With
-several flows each has a delay of its own (starvation paper, section 3): its bytes leave the queue in order of arrival,
-and its S_i lies between what left the queue D ago and what has left.
+TA is the data that has left the queue. Unlike CCAC's tokens it is determined: TA(t) = min(TA(t-1) + C, A(t) - L(t)).
+With several flows each has a delay of its own (starvation paper, section 3): its bytes leave the queue in order of
+arrival, and its S_i is between the data that had left the queue D ago and that which has left now.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def build(
 
 
 def queue(system: System) -> list[z3.BoolRef]:
-    """Return the constant-rate queue: its output is C a step while there is something to send."""
+    """Return the constant-rate queue: its output is C per step while it has data."""
     out = [system.TA[0] <= system.accepted(0)]
     for t in range(1, system.grid.points):
         out += is_min(system.TA[t], [system.TA[t - 1] + system.grid.step, system.accepted(t)])
@@ -49,9 +49,9 @@ def queue(system: System) -> list[z3.BoolRef]:
 
 
 def jitter(system: System, left: Curve, served: Curve) -> list[z3.BoolRef]:
-    """Return the delay: what left the queue is served at once or up to D later.
+    """Return the delay: data that left the queue is served at once or up to D later.
 
-    What a flow's bytes did before the trace is bounded by C per step.
+    The past of a flow's bytes before the trace is bounded by C per step.
     """
     steps, rate, out = system.grid.d_steps, system.grid.step, []
     for t in range(system.grid.points):

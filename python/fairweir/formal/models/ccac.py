@@ -45,7 +45,7 @@ def tokens(system: System) -> list[z3.BoolRef]:
 
 
 def service(system: System) -> list[z3.BoolRef]:
-    """Return the bounds of S: what arrived, tokens, and those of D ago (equations A.2.1 to A.2.3).
+    """Return the bounds of S: arrivals, tokens, and tokens of D ago (equations A.2.1 to A.2.3).
 
     The tokens of before the trace are bounded by C per step: TA(t - D) >= TA(0) - C (D - t).
     """

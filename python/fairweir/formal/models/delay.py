@@ -1,7 +1,7 @@
-"""How long the bytes that are served at a point have waited, in whole steps, rounded down.
+"""Waiting times of the bytes served at a point, in whole steps, rounded down.
 
-``waited[t][k]`` says S(t) <= A(t-k) - L(t-k): the last byte served up to t had arrived k steps before t. Where t - k
-lies before the trace it is compared with the flow's past, arrivals that the verifier is free to choose.
+``waited[t][k]`` says S(t) <= A(t-k) - L(t-k): the last byte served up to t had arrived k steps before t. If t - k is
+before the trace, the comparison is with the flow's past, arrivals that the verifier may choose.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from fairweir.formal.system import Acks, Bit, Flow, Sender, System, rising
 
 
 def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.BoolRef]:
-    """Make a flow's past and its delays, and give what binds them.
+    """Create a flow's past and its delays, and return their constraints.
 
-    When its service moves at t, the delay is how long the last byte served has waited; otherwise it is the last seen.
+    When its service moves at t, the delay is the waiting time of the last byte served; otherwise it is the previous
+    one.
     """
     points, jitter = system.grid.points, system.grid.d_steps
     flow.past = [system.real("past", t, index) for t in range(1, points + 1)]
@@ -37,7 +38,7 @@ def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.Bool
             out += [z3.Implies(shown[t][k + 1], shown[t - 1][k]) for k in range(1, points)]
         if system.acks is Acks.STEADY or len(system.flows) > 1:
             continue
-        # Alone, service that rests while bytes wait rests for D at most: the delay seen at 0 cannot be much shorter.
+        # For a single flow, service pauses for at most D while bytes wait: the delay at 0 cannot be much shorter.
         rested = z3.And(moved, flow.S[t - 1] <= flow.S[0])
         out += [
             z3.Implies(z3.And(rested, shown[t][k]), shown[0][k - 1 - jitter]) for k in range(jitter + 2, points + 1)
@@ -48,7 +49,7 @@ def delays(system: System, flow: Flow, index: int | None = None) -> list[z3.Bool
 def first_byte_delays(system: System, flow: Flow) -> list[list[Bit]]:
     """Return, per point, how long the first byte that is served in the step up to it has waited.
 
-    The byte behind S(t-1) had arrived k steps before t if S(t-1) < A(t-k) - L(t-k).
+    The byte after S(t-1) had arrived k steps before t if S(t-1) < A(t-k) - L(t-k).
     """
     points = system.grid.points
     none = [z3.BoolVal(True)] + [z3.BoolVal(False)] * points
@@ -61,7 +62,8 @@ def first_byte_delays(system: System, flow: Flow) -> list[list[Bit]]:
 def _possible(system: System, steps: int) -> z3.BoolRef:
     """Return the condition on beta under which a byte can wait that long: at most beta / C + D.
 
-    A flow whose accepted bytes may pause, for its window or as others fill the queue, can see a step more.
+    A flow whose accepted bytes may pause, because of its window or because others fill the queue, can observe a step
+    more.
     """
     if system.beta is None:
         return z3.BoolVal(True)

@@ -1,4 +1,4 @@
-"""Several flows in one first-in first-out queue: whose bytes are served (starvation paper, appendix C).
+"""Several flows in one first-in first-out queue: order of service (starvation paper, appendix C).
 
 Exactly, S_i(t) = A_i(t') for the t' with S(t) = A(t'), a product of unknowns. Between two sample points the order of
 arrivals is open instead: if the last byte served had arrived by t - k, then no flow has been served more than it had

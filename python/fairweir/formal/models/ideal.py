@@ -1,4 +1,4 @@
-"""The ideal link: a queue that is served at C and nothing else; no jitter (thesis section 2.3).
+"""The ideal link: a queue with rate C, without jitter (thesis section 2.3).
 
 S(t) = min(S(t-1) + C, A(t) - L(t-1)): bytes that arrive in a step can be served in it, before any is dropped.
 """
@@ -22,7 +22,7 @@ from fairweir.formal.system import Acks, Sender, System, is_min, less
 def build(
     grid: Grid, buffer: Buffer, senders: Sequence[Sender] = (Sender.RATE,), acks: Acks = Acks.MAY_PAUSE
 ) -> System:
-    """Build the model; D is 0 whatever the grid says."""
+    """Build the model; D is 0, independent of the grid."""
     system = System("ideal", grid.without_jitter(), buffer, senders)
     system.require("service", *service(system))
     system.require("loss", *tail_drop(system))
@@ -34,7 +34,7 @@ def build(
 
 
 def service(system: System) -> list[z3.BoolRef]:
-    """Return the service: all that there is, up to C a step."""
+    """Return the service: all queued data, up to C per step."""
     out = [system.S[0] <= system.accepted(0)]
     for t in range(1, system.grid.points):
         there = less(system.A[t], system.L[t - 1])

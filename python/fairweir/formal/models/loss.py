@@ -1,4 +1,4 @@
-"""Losses at a full buffer, and where the bottleneck's queue stands when the trace begins."""
+"""Losses at a full buffer, and the initial state of the bottleneck's queue."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fairweir.formal.system import System
 
 
 def tail_drop(system: System) -> list[z3.BoolRef]:
-    """Return the losses: what would overfill the buffer is lost, and nothing else.
+    """Return the losses: exactly the overflow of the buffer is lost.
 
     A(t) - L(t-1) > TA(t) + beta leaves A(t) - L(t) = TA(t) + beta; otherwise L(t) = L(t-1). Losses that are not yet
     detected at t = 0 happened in the last R, so the buffer is still full there (one step per R) or was (more of them).
