@@ -164,6 +164,20 @@ fn the_published_controller_plays_per_step_and_as_a_controller_file_per_frame() 
 }
 
 #[test]
+fn a_tree_meets_the_bars_of_delay_and_frame_rate_and_keeps_its_rate_where_acknowledgements_come_in_bursts() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../controllers/published.json");
+    let tree = json!({"kind": "tree", "controller": std::fs::read_to_string(file).unwrap()}).to_string();
+    for (spec, most_ms) in
+        [(LinkSpec::varying(), 120.0), (LinkSpec::aggregation(), 140.0), (LinkSpec::shallow(), 110.0)]
+    {
+        let out = outcome(&config(&spec, &tree, 120, 1));
+        assert!(out.metrics.delay_p95_ms <= most_ms && out.metrics.fps >= 29.0, "{} {:?}", spec.name, out.metrics);
+        // At min C alone the rate sinks with every window: 0.39 of the link that aggregates.
+        assert!(out.traffic.link_use > 0.85, "{} {:?}", spec.name, out.traffic);
+    }
+}
+
+#[test]
 fn a_controller_of_a_rate_alone_or_with_an_error_is_refused_with_its_key() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../controllers/published.json");
     let refused = |change: &dyn Fn(&mut Value)| {

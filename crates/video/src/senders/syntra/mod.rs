@@ -7,6 +7,7 @@
 pub(crate) mod beliefs;
 pub(crate) mod planned;
 pub(crate) mod published;
+mod rate;
 pub(crate) mod rules;
 
 use super::{Ack, Decision, Sender, Wish};
@@ -15,8 +16,6 @@ use crate::outgoing::Outgoing;
 use beliefs::{Beliefs, View};
 use fairweir_units::{Dur, Time};
 
-/// Steps over which the smallest RTT counts as the standing one.
-const STANDING_STEPS: u64 = 2;
 /// Between two probes of the tail without an acknowledgement.
 const PROBE_INTERVAL: Dur = Dur::from_millis(500);
 
@@ -29,7 +28,7 @@ pub(crate) struct Situation {
     pub(crate) backlog: f64,
     /// A frame interval in steps.
     pub(crate) frame_steps: f64,
-    /// How much longer than the RTprop all packets of the last steps took, steps.
+    /// How much longer than the RTprop all packets of the last step took, steps.
     pub(crate) standing: f64,
     /// Known to be lost in all, packets.
     pub(crate) lost: f64,
@@ -86,7 +85,7 @@ impl<D: Decide> PerFrame<D> {
         let (first, last) = (view.window.delivered[0], view.window.delivered_last());
         Situation {
             view,
-            standing: outgoing.standing_delay(step.mul_ratio(STANDING_STEPS, 1)).as_secs_f64() / step.as_secs_f64(),
+            standing: outgoing.standing_delay(step).as_secs_f64() / step.as_secs_f64(),
             delivered: (last - first) / (view.window.len - 1) as f64,
             backlog: outgoing.backlog(),
             lost: outgoing.ledger.lost(),

@@ -2,7 +2,12 @@
 //!
 //! They are made for steps: batches a step, rates a step. A frame is a batch of its share of a step, so that its size counts
 //! as that of the batch it would be part of; what they send and encode is scaled back.
+//!
+//! **M is the working rate R**, at least min C, so that jitter does not make it sink; Q and R0, on which a shield and the proofs
+//! of decodability rest, stay those of the belief. Steps are coarse against frames: what stands ahead of a frame makes it
+//! smaller or skips it, as with the rules, in place of the steps that a controller skips.
 
+use super::rate::{Growth, WorkingRate};
 use super::{Decide, Plan, Situation};
 use fairweir_game::action::{Action, Send};
 use fairweir_game::controller::Controller;
@@ -10,18 +15,22 @@ use fairweir_game::frames::{Batch, Frames};
 use fairweir_game::query::Query;
 use fairweir_game::state::{self, State};
 
-/// Frames are not made smaller than this, packets a step.
-const MIN_TARGET: f64 = 0.3;
-/// The pacer sends what a controller asks for within this share of a frame interval.
+/// The pacer sends what a controller asks for in less than a frame interval, by this factor; on a link that loses packets
+/// bursts are kept short.
 const PACE: f64 = 1.25;
+const LOSSY_PACE: f64 = 1.1;
+/// R grows by this while nothing stands in a queue: slowly, since controllers probe.
+const GROWTH: Growth = Growth { allowed: 0.1, per_step: 1.01 };
 
-/// The situation as the game knows it.
-fn in_steps(s: &Situation, encoding: f64) -> state::Situation {
+/// The situation as the game knows it, at the working rate.
+fn in_steps(s: &Situation, encoding: f64, rate: f64) -> state::Situation {
     let mut window = s.view.window;
     // What waits in the pacer is on its way, too.
     window.sent_next += s.backlog;
     let mut belief = s.view.belief;
     belief.bounds.q.max += s.backlog;
+    belief.bounds.c.min = belief.bounds.c.min.max(rate);
+    belief.bounds.c.max = belief.bounds.c.max.max(rate);
     let mut frames = Frames::new();
     frames.encoding = encoding;
     if s.newest > 0.0 {
@@ -30,11 +39,18 @@ fn in_steps(s: &Situation, encoding: f64) -> state::Situation {
     state::Situation { state: State { window, frames }, belief, max_c: s.view.held, min_b: s.view.min_b }
 }
 
+/// The size of a frame, packets, where a controller asks for `encode` packets a step; where it asks for none, R.
+fn budget(encode: f64, rate: &WorkingRate, s: &Situation) -> f64 {
+    let asked = if encode > 0.0 { encode } else { rate.get() };
+    rate.target(s, asked * s.frame_steps)
+}
+
 /// What a controller's action for a step is for a frame.
 fn plan(leaf: String, action: &Action, s: &Situation) -> Plan {
     // A frame is sent when it is coded: its packets are paced, and the next frame is smaller, where a controller would hold it.
     let total = if action.send == Send::None { s.newest } else { action.rate * s.frame_steps };
-    let pace = PACE * (total.max(s.newest) + s.backlog) / s.frame_steps;
+    let pace = if s.view.is_lossy { LOSSY_PACE } else { PACE };
+    let pace = pace * (total.max(s.newest) + s.backlog) / s.frame_steps;
     Plan { leaf, total, pace: pace.max(s.view.bounds.c.min) }
 }
 
@@ -42,26 +58,24 @@ fn plan(leaf: String, action: &Action, s: &Situation) -> Plan {
 #[derive(Debug)]
 pub(crate) struct TreeControl {
     controller: Controller,
+    rate: WorkingRate,
     encode: f64,
 }
 
 impl TreeControl {
     pub(crate) fn new(controller: Controller) -> TreeControl {
-        TreeControl { controller, encode: 1.0 }
+        TreeControl { controller, rate: WorkingRate::new(GROWTH), encode: 1.0 }
     }
 }
 
 impl Decide for TreeControl {
     fn encode(&mut self, s: &Situation) -> f64 {
-        if s.newest == 0.0 && self.encode <= 0.0 {
-            // A frame was skipped: no decision was taken since.
-            self.encode = self.controller.decide(&in_steps(s, 0.0).view()).action.encode;
-        }
-        if self.encode <= 0.0 { 0.0 } else { self.encode.max(MIN_TARGET) * s.frame_steps }
+        self.rate.update(s);
+        budget(self.encode, &self.rate, s)
     }
 
     fn send(&mut self, s: &Situation) -> Plan {
-        let decided = self.controller.decide(&in_steps(s, self.encode).view());
+        let decided = self.controller.decide(&in_steps(s, self.encode, self.rate.get()).view());
         self.encode = decided.action.encode;
         plan(format!("leaf {}", decided.leaf), &decided.action, s)
     }
@@ -71,17 +85,18 @@ impl Decide for TreeControl {
 #[derive(Debug)]
 pub(crate) struct SearchControl {
     query: Query,
+    rate: WorkingRate,
     encode: f64,
 }
 
 impl SearchControl {
     pub(crate) fn new(query: Query) -> SearchControl {
-        SearchControl { query, encode: 1.0 }
+        SearchControl { query, rate: WorkingRate::new(GROWTH), encode: 1.0 }
     }
 
     /// The best action and its name; `None`: no link of the model explains the window.
     fn best(&self, s: &Situation) -> Option<(String, Action)> {
-        let situation = in_steps(s, self.encode);
+        let situation = in_steps(s, self.encode, self.rate.get());
         let found = situation.search(&self.query)?.decide();
         Some((self.query.actions.0[found.template].name.clone(), found.action))
     }
@@ -89,23 +104,20 @@ impl SearchControl {
 
 impl Decide for SearchControl {
     fn encode(&mut self, s: &Situation) -> f64 {
-        if s.newest == 0.0 && self.encode <= 0.0 {
-            self.encode = self.best(s).map_or(s.view.bounds.c.min, |b| b.1.encode);
-        }
-        if self.encode <= 0.0 { 0.0 } else { self.encode.max(MIN_TARGET) * s.frame_steps }
+        self.rate.update(s);
+        budget(self.encode, &self.rate, s)
     }
 
     fn send(&mut self, s: &Situation) -> Plan {
-        let m = s.view.bounds.c.min;
         match self.best(s) {
             Some((name, action)) => {
                 self.encode = action.encode;
                 plan(name, &action, s)
             }
-            // The delivered rate is all that is known: what was asked for goes on at that rate.
             None => {
-                self.encode = (m - s.view.bounds.q.max / 3.0).max(MIN_TARGET);
-                Plan { leaf: "fallback".to_owned(), total: s.newest, pace: (PACE * m).max(s.newest / s.frame_steps) }
+                self.encode = self.rate.get();
+                let pace = (PACE * self.encode).max((s.newest + s.backlog) / s.frame_steps);
+                Plan::new("fallback".to_owned(), s.newest, pace)
             }
         }
     }
