@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from fairweir import _core
 from fairweir.cli.main import main
 from fairweir.game import labels, sampling
 from fairweir.game.controller import Controller
 from fairweir.game.parallel import in_order
+from fairweir.game.query import Sampling, Trees
 
 QUERY = """
 name = "small"
@@ -329,3 +332,13 @@ def test_threads_return_results_in_order_and_stop_at_an_error() -> None:
     with pytest.raises(RuntimeError, match="0"):
         in_order(work, range(10_000), workers=1, progress=lambda *_: None)
     assert len(begun) < 10_000
+
+
+@pytest.mark.parametrize(("table", "model"), [("sampling", Sampling), ("tree", Trees)])
+def test_the_page_lists_every_key_with_its_default(table: str, model: type[BaseModel]) -> None:
+    page = (Path(__file__).parents[2] / "docs/formal/game.md").read_text(encoding="utf-8")
+    rows = page.partition(f"| `[{table}]` | default | meaning |\n| --- | --- | --- |\n")[2].partition("\n\n")[0]
+    told = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", rows, re.MULTILINE))
+    assert told == {
+        key: "the query's" if field.default is None else str(field.default) for key, field in model.model_fields.items()
+    }
