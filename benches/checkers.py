@@ -15,7 +15,7 @@ from statistics import median
 from fairweir.formal.certificate import CHECKERS
 
 PAIRS = 7
-#: The faster one is timed over so many runs at once.
+#: The faster one is timed over this many runs at once.
 REPEATS = {"checker.py": 1, "fairweir-checker": 10}
 
 

@@ -5,7 +5,7 @@
 
 DIR keeps scenarios and captures; what is there is not played again. The table has a column for the half of the cases
 that thresholds were developed on and one for the half that was held out. `--design NAME` draws other cases, all of them
-held out: a name that nobody used before makes a blind measurement. Exit 0: all bars are met in each column.
+held out: an unused name makes a blind measurement. Exit 0: all bars are met in each column.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_FALSE: Final = 0.01
 LEAST_FOUND: Final = 0.9
 #: Captures whose stated rates all hold.
 LEAST_RIGHT: Final = 0.98
-#: A change is found if it is told within this of when it was, s: a queue may hide it for so long.
+#: A change is found if it is reported within this of its true time, s: a queue may hide it for as long.
 NEAR_S: Final = 1.0
 #: Rounding, and headers, of a rate.
 SLACK: Final = 0.002

@@ -2,7 +2,7 @@
 
     python benches/heavy.py
 
-Each runs in a process of its own: CPU seconds, and the largest memory beside what the process has before.
+Each runs in a process of its own: CPU seconds, and the maximum memory above that of the process at its start.
 """
 
 from __future__ import annotations

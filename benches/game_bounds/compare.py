@@ -1,4 +1,4 @@
-"""One window's bounds, by `fairweir._core.game_bounds`, beside those of a solver or of a grid of links."""
+"""One window's bounds, by `fairweir._core.game_bounds`, compared with those of a solver or of a grid of links."""
 
 from __future__ import annotations
 

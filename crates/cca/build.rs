@@ -18,7 +18,7 @@ const PARAM_ROW_BYTES: u64 = 48;
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    let bpf = manifest.join("../../bpf").canonicalize().expect("bpf/ stands beside crates/");
+    let bpf = manifest.join("../../bpf").canonicalize().expect("bpf/ is next to crates/");
     println!("cargo:rerun-if-changed={}", bpf.display());
     println!("cargo:rerun-if-changed=src/native/layout.c");
 

@@ -400,7 +400,7 @@ class GameState:
     def converged(self) -> bool: ...
     @property
     def belief_source(self) -> str:
-        """What the belief rests on: ``window``, ``fewer-points``, ``packet-slack``, ``larger-jitter``, ``delivered-rate``."""
+        """Basis of belief: ``window``, ``fewer-points``, ``packet-slack``, ``larger-jitter``, ``delivered-rate``."""
 
     @property
     def min_b(self) -> float | None:

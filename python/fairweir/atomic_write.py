@@ -33,7 +33,7 @@ def write_bytes(path: Path, content: bytes) -> Path:
 
 @contextmanager
 def draft(path: Path) -> Iterator[BinaryIO]:
-    """Yield a new file beside `path`, which takes its name when the block ends; after an exception nothing is left.
+    """Yield a new file next to `path`, which takes its name when the block ends; after an exception nothing is left.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def examine() -> list[Check]:
 
 
 def clean() -> dict[str, Any]:
-    """Unload every controller that was loaded for good, and restore defaults, also after a crash.
+    """Unload every controller that was loaded permanently, and restore defaults, also after a crash.
 
     Returns
     -------

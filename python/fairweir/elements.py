@@ -19,7 +19,7 @@ from fairweir.quantities import (
     Size,
     Time,
     as_pair,
-    complain,
+    invalid,
     parse_fraction,
 )
 from fairweir.units import Bytes, Duration
@@ -168,7 +168,7 @@ class EarlyPacket(Element):
     @model_validator(mode="after")
     def _is_early(self) -> EarlyPacket:
         if _core.parse_time(self.early) >= _core.parse_time(self.offset):
-            raise complain(
+            raise invalid(
                 f"{{noun}}'s early packet is not early: `{self.early}`", hint=f"hold it less than {self.offset}"
             )
         return self
@@ -198,9 +198,9 @@ class Trajectory(Element):
         times = [_core.parse_time(at) for at, _ in self.points]
         for i in range(1, len(times)):
             if times[i] <= times[i - 1]:
-                raise complain("{noun}'s points must be in order of time", self.points[i][0])
+                raise invalid("{noun}'s points must be in order of time", self.points[i][0])
         if self.repeat is not None and _core.parse_time(self.repeat) <= times[-1]:
-            raise complain("{noun} repeats before its last point", self.repeat, f"repeat after {self.points[-1][0]}")
+            raise invalid("{noun} repeats before its last point", self.repeat, f"repeat after {self.points[-1][0]}")
         return self
 
     def base(self, cx: Surroundings) -> dict[str, Any]:
@@ -272,7 +272,7 @@ class BurstLoss(Element):
     @model_validator(mode="after")
     def _ends(self) -> BurstLoss:
         if parse_fraction(self.leave) == 0:
-            raise complain("{noun}'s bursts never end: leave", self.leave, 'write leave = "30%"')
+            raise invalid("{noun}'s bursts never end: leave", self.leave, 'write leave = "30%"')
         return self
 
     def base(self, cx: Surroundings) -> dict[str, Any]:
@@ -324,7 +324,7 @@ class Access(Element):
     @model_validator(mode="after")
     def _does_something(self) -> Access:
         if self.rate is None and _core.parse_time(self.delay) == 0:
-            raise complain("{noun} needs a rate or a delay", hint='write access = { rate = "1Gbps", delay = "2ms" }')
+            raise invalid("{noun} needs a rate or a delay", hint='write access = { rate = "1Gbps", delay = "2ms" }')
         return self
 
     def elements(self, cx: Surroundings) -> list[dict[str, Any]]:

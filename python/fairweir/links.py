@@ -20,7 +20,7 @@ from fairweir.quantities import (
     StepRate,
     Time,
     as_pair,
-    complain,
+    invalid,
     parse_fraction,
 )
 from fairweir.units import NS_PER_S
@@ -59,9 +59,9 @@ class Red(Table):
     def _in_order(self) -> Red:
         low, high = _core.parse_size(self.min), _core.parse_size(self.max)
         if low[0] == high[0] and low[1] >= high[1]:
-            raise complain("{noun}'s min is not below its max", self.min, f"use a value below {self.max}")
+            raise invalid("{noun}'s min is not below its max", self.min, f"use a value below {self.max}")
         if parse_fraction(self.weight) == 0:
-            raise complain("{noun}'s weight must be positive", self.weight, 'write weight = "0.2%"')
+            raise invalid("{noun}'s weight must be positive", self.weight, 'write weight = "0.2%"')
         return self
 
     def base(self, limit: int | None, packet_bytes: int, bdp_bytes: int, rate: int) -> dict[str, Any]:
@@ -147,9 +147,9 @@ class Link(Table):
     def _one_speed(self) -> Link:
         given = [name for name in ("rate", "trace", "steps", "shaper") if getattr(self, name) is not None]
         if not given:
-            raise complain("{noun} has no rate", hint='write rate = "96Mbps" (or trace, steps, shaper)')
+            raise invalid("{noun} has no rate", hint='write rate = "96Mbps" (or trace, steps, shaper)')
         if len(given) > 1:
-            raise complain("{noun} has more than one speed: `" + "`, `".join(given) + "`", hint="keep one of them")
+            raise invalid("{noun} has more than one speed: `" + "`, `".join(given) + "`", hint="keep one of them")
         if self.steps is not None:
             _check_steps(self.steps)
         return self
@@ -192,17 +192,17 @@ class Link(Table):
 
 def _check_steps(steps: list[tuple[str, str]]) -> None:
     if not steps:
-        raise complain("{noun} has no steps", hint='write steps = [["0s", "24Mbps"], ["20s", "48Mbps"]]')
+        raise invalid("{noun} has no steps", hint='write steps = [["0s", "24Mbps"], ["20s", "48Mbps"]]')
     times = [_core.parse_time(at) for at, _ in steps]
     if times[0] != 0:
-        raise complain("{noun}'s first step must be at 0s", steps[0][0], 'write steps = [["0s", "24Mbps"], ...]')
+        raise invalid("{noun}'s first step must be at 0s", steps[0][0], 'write steps = [["0s", "24Mbps"], ...]')
     for i in range(1, len(times)):
         if times[i] <= times[i - 1]:
-            raise complain("{noun}'s steps must be in order of time", steps[i][0])
+            raise invalid("{noun}'s steps must be in order of time", steps[i][0])
     if all(_core.parse_rate(rate) == 0 for _, rate in steps):
-        raise complain("{noun} never sends a packet", hint="set a positive rate in one step")
+        raise invalid("{noun} never sends a packet", hint="set a positive rate in one step")
     if _core.parse_rate(steps[-1][1]) == 0:
-        raise complain("{noun}'s last step must have a positive rate", steps[-1][1])
+        raise invalid("{noun}'s last step must have a positive rate", steps[-1][1])
 
 
 def read_trace(path: Path, folder: Path | None) -> list[int]:

@@ -28,7 +28,7 @@ MAX_PACKET_BYTES = 65_535
 PARTS_PER_BILLION = 1_000_000_000
 
 
-def complain(problem: str, value: Any = None, hint: str = "", key: str = "") -> PydanticCustomError:
+def invalid(problem: str, value: Any = None, hint: str = "", key: str = "") -> PydanticCustomError:
     """Make the error that a pydantic validator raises.
 
     Parameters
@@ -55,13 +55,13 @@ def _quantity(
 ) -> Callable[[Any], str]:
     def validate(value: Any) -> str:
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise complain("{noun} must be a text with a unit", value, f'write "{example}"')
+            raise invalid("{noun} must be a text with a unit", value, f'write "{example}"')
         if not isinstance(value, str):
-            raise complain("{noun} has no unit", value, f'write it with its unit and in quotes: "{example}"')
+            raise invalid("{noun} has no unit", value, f'write it with its unit and in quotes: "{example}"')
         try:
             number = parse(value)
         except ConfigError as error:
-            raise complain(error.message, hint=error.hint or "") from None
+            raise invalid(error.message, hint=error.hint or "") from None
         if check is not None:
             check(number, value)
         return value.strip()
@@ -72,25 +72,25 @@ def _quantity(
 def _between(lowest: float, highest: float, low: str, high: str, hint: str) -> Callable[[Any, str], None]:
     def check(number: Any, text: str) -> None:
         if number <= 0 < lowest:
-            raise complain("{noun} must be positive", text, hint)
+            raise invalid("{noun} must be positive", text, hint)
         if number < lowest:
-            raise complain(f"{{noun}} must be at least {low}", text, hint)
+            raise invalid(f"{{noun}} must be at least {low}", text, hint)
         if number > highest:
-            raise complain(f"{{noun}} must be at most {high}", text, hint)
+            raise invalid(f"{{noun}} must be at most {high}", text, hint)
 
     return check
 
 
 def _positive_size(number: tuple[str, float], text: str) -> None:
     if number[1] <= 0:
-        raise complain("{noun} must be positive", text, 'write a size: "1bdp", "64KiB", "512pkts" or "infinite"')
+        raise invalid("{noun} must be positive", text, 'write a size: "1bdp", "64KiB", "512pkts" or "infinite"')
     if number[0] == "bdp" and number[1] > 1_000_000:
-        raise complain("{noun} must be at most 1000000bdp", text, 'for a buffer without limit write "infinite"')
+        raise invalid("{noun} must be at most 1000000bdp", text, 'for a buffer without limit write "infinite"')
 
 
 def _finite_size(number: tuple[str, float], text: str) -> None:
     if number[0] == "infinite":
-        raise complain("{noun} must be finite", text, 'write a size: "10pkts", "64KiB" or "0.5bdp"')
+        raise invalid("{noun} must be finite", text, 'write a size: "10pkts", "64KiB" or "0.5bdp"')
     _positive_size(number, text)
 
 
@@ -154,7 +154,7 @@ Fraction = Annotated[str, BeforeValidator(_quantity(parse_fraction, "2%"))]
 def as_pair(value: Any) -> Any:
     """Take a list of two for a pair, which TOML has not."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:
-        raise complain("{noun} must be pairs", value, 'write ["10s", ...]')
+        raise invalid("{noun} must be pairs", value, 'write ["10s", ...]')
     return tuple(value)
 
 
@@ -170,7 +170,7 @@ __all__ = [
     "StepRate",
     "Time",
     "as_pair",
-    "complain",
+    "invalid",
     "parse_fraction",
     "show",
 ]

@@ -27,12 +27,12 @@ from pydantic import (
 from fairweir import _core, shipped
 from fairweir.cca import algorithms
 from fairweir.cca_spec import AnyCca, table_of
-from fairweir.complaints import explain
 from fairweir.elements import Access, AnyJitter, AnyLoss, Policer, Table, as_list
 from fairweir.errors import CcaError, ConfigError
 from fairweir.links import Link
-from fairweir.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, complain, show
+from fairweir.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, invalid, show
 from fairweir.suggestions import nearest
+from fairweir.validation_errors import explain
 
 #: Maximum flows of a scenario: an excessive count is a mistake, reported before memory is exhausted.
 MAX_FLOWS = 100_000
@@ -78,7 +78,7 @@ def _cca(value: Any) -> Any:
     try:
         return table_of(value)
     except CcaError as error:
-        raise complain(error.message, hint=error.hint or "") from None
+        raise invalid(error.message, hint=error.hint or "") from None
 
 
 class DelayedAck(Table):
@@ -133,11 +133,11 @@ class Flow(Table):
     def _one_source(self) -> Flow:
         given = [name for name in ("bytes", "app_rate", "on_off") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise complain("{noun} has more than one source: `" + "`, `".join(given) + "`", hint="keep one of them")
+            raise invalid("{noun} has more than one source: `" + "`, `".join(given) + "`", hint="keep one of them")
         last_start = self.last_start_ns()
         if self.stop is not None and _core.parse_time(self.stop) <= last_start:
             hint = f"it starts at {_core.format_time(last_start)}"
-            raise complain("flow stops before it starts", self.stop, hint)
+            raise invalid("flow stops before it starts", self.stop, hint)
         return self
 
     def last_start_ns(self) -> int:
@@ -302,7 +302,7 @@ class Scenario(BaseModel):
         duration, warmup = _core.parse_time(self.duration), _core.parse_time(self.warmup)
         if warmup >= duration:
             hint = f"nothing would be measured: make it shorter than the duration, {self.duration}"
-            raise complain("warmup is not shorter than the duration", self.warmup, hint, key="warmup")
+            raise invalid("warmup is not shorter than the duration", self.warmup, hint, key="warmup")
         links = list(self.link)
         for i, flow in enumerate(self.flow):
             self._check_path(f"flow.{i}.path", flow.path, links)
@@ -312,30 +312,30 @@ class Scenario(BaseModel):
                 at = _core.format_time(last_start)
                 key = f"flow.{i}.start" if flow.count == 1 or flow.stagger == "0s" else f"flow.{i}.stagger"
                 hint = f"start it before the end, {self.duration}, or make the duration longer"
-                raise complain("flow never starts: it would at", at, hint, key=key)
+                raise invalid("flow never starts: it would at", at, hint, key=key)
         if sum(flow.count for flow in self.flow) > MAX_FLOWS:
-            raise complain(f"more than {MAX_FLOWS} flows", hint="use smaller counts", key="flow")
+            raise invalid(f"more than {MAX_FLOWS} flows", hint="use smaller counts", key="flow")
         ids = [flow_id for flow in flow_ids(self.flow) for flow_id in flow]
         twice = next((flow_id for flow_id in ids if ids.count(flow_id) > 1), None) if len(set(ids)) < len(ids) else None
         if twice is not None:
-            raise complain("two flows have one id", twice, "give each its own, or leave them out", key="flow")
+            raise invalid("two flows have one id", twice, "give each its own, or leave them out", key="flow")
         return self
 
     @staticmethod
     def _check_path(key: str, path: list[str] | None, links: list[str]) -> None:
         if path is None:
             if len(links) > 1:
-                raise complain(
+                raise invalid(
                     "flow path is missing", hint=f'with several links write path = ["{links[0]}", ...]', key=key
                 )
             return
         if not path and key.endswith(".path"):
-            raise complain("flow path is empty", hint=f'write path = ["{links[0]}"]', key=key)
+            raise invalid("flow path is empty", hint=f'write path = ["{links[0]}"]', key=key)
         for name in path:
             if name not in links:
-                raise complain("no link", name, f"links are {', '.join(links)}", key=key)
+                raise invalid("no link", name, f"links are {', '.join(links)}", key=key)
             if path.count(name) > 1:
-                raise complain("flow path passes a link twice", name, "name each link once", key=key)
+                raise invalid("flow path passes a link twice", name, "name each link once", key=key)
 
 
 def flow_ids(flows: Sequence[Flow]) -> list[list[str]]:

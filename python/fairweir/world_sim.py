@@ -103,9 +103,9 @@ def play(
         from fairweir import pool
 
         if not pool.is_guarded() and (isolates_python or any(cca.is_bpf_source(name) for name in names)):
-            from fairweir import apart
+            from fairweir import sandbox
 
-            return apart.play(config, base, report, watching)
+            return sandbox.play(config, base, report, watching)
         if pool.is_worker():
             with process.user_code():
                 return simulate(config, base, report, watching)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fairweir.audit import Depth, battery, run_audit
-from fairweir.audit.conduct import InterruptedAuditError
 from fairweir.audit.results import AuditResults
+from fairweir.audit.runner import InterruptedAuditError
 from fairweir.cli.main import main
 from fairweir.errors import CcaError, ConfigError
 from fairweir.scenario import Scenario
@@ -87,10 +87,10 @@ def test_a_cca_that_misbehaves_fails_its_exhibits_and_the_rest_goes_on(
 
 
 def test_a_cca_that_loops_is_given_up(python_cca: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairweir.audit.conduct.CALIBRATION_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("fairweir.audit.runner.CALIBRATION_TIMEOUT_S", 1.0)
     quick = battery.BUDGETS[Depth.QUICK]
     impatient = battery.Budget(quick.seeds, quick.refine_to, quick.refine_packets, quick.patience, timeout_s=1.0)
-    monkeypatch.setattr("fairweir.audit.conduct.BUDGETS", {**battery.BUDGETS, Depth.QUICK: impatient})
+    monkeypatch.setattr("fairweir.audit.runner.BUDGETS", {**battery.BUDGETS, Depth.QUICK: impatient})
     results = run_audit([f"{python_cca}:Loops"], depth=Depth.QUICK, only=ONE_EXHIBIT)
     (family,) = results.ccas[0].families
     assert {fault.kind for fault in family.faults} == {"timeout"}
@@ -99,7 +99,7 @@ def test_a_cca_that_loops_is_given_up(python_cca: Path, monkeypatch: pytest.Monk
 
 
 def test_points_too_long_for_python_are_left_out_and_named(python_cca: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairweir.audit.conduct.PYTHON_MAX_PACKETS", 50)
+    monkeypatch.setattr("fairweir.audit.runner.PYTHON_MAX_PACKETS", 50)
     results = run_audit([f"{python_cca}:Fixed"], depth=Depth.QUICK, only=ONE_EXHIBIT)
     assert results.ccas[0].families == []
     assert results.ccas[0].exhibits == []

@@ -40,7 +40,7 @@ def commands() -> dict[str, Any]:
 
 
 def options(command: Any) -> Iterator[tuple[str, Any]]:
-    """Give the parameters of a command by what they are called: ``--flows``, or an argument's name."""
+    """Return the parameters of a command by name: ``--flows``, or an argument's name."""
     for parameter in command.params:
         if parameter.name != "help":
             is_option = parameter.param_type_name == "option"
@@ -77,7 +77,7 @@ class Effect:
 
 
 def first_scenario(caught: Any) -> dict[str, Any]:
-    """Give the first of the runs to be made, in base units, as Rust gets it."""
+    """Return the first run to be made, in base units, as passed to Rust."""
     args, keywords = caught
     runs = next(list(a) for a in (*args, *keywords.values()) if isinstance(a, (list, tuple)) or hasattr(a, "__next__"))
     run = runs[0]
@@ -156,7 +156,7 @@ def contract(option: str, value: str, double: str, read: Reader) -> Effect:
     small = {"--capacities": "12Mbps", "--flows": "2", "--rtprops": "20ms", "--duration": "6s", "--seeds": "1"}
     words = " ".join(f"{key} {'{}' if key == option else text}" for key, text in small.items())
     call = f"contract vegas {words}" if option in small else f"contract vegas {words} {option} {{}}"
-    return Effect(call, value, double, "fairweir.contracts.keep.map_jobs", read)
+    return Effect(call, value, double, "fairweir.contracts.cached_runs.map_jobs", read)
 
 
 WISHES = "noise=1ms slowest=2Mbps fastest=100Mbps longest=50ms"
@@ -178,7 +178,7 @@ def held_loss(caught: Any) -> float:
     return float(first_scenario(caught)["flows"][0]["ingress"][0]["per_billion"])
 
 
-STARVE = "fairweir.starvation.conduct.play_all"
+STARVE = "fairweir.starvation.construction.play_all"
 QUESTION = "fairweir.cli.starve.construct"
 FLUID = "fairweir.fluid.packets.play_all"
 FLUID_CALL = "fluid wcc_ai --packets sim --wbar 10 --seeds 1"
@@ -343,7 +343,7 @@ OTHERS = {
     "guard run": "--interface --policy --config --hosts --dns --clamp --dry-run --log --metrics --metrics-listen"
                  " --json",
     "guard status": "--interface --json",
-    "guard train": "--model --out --unseen --on --telltales --data --seed --workers --json",
+    "guard train": "--model --out --unseen --on --leaky-features --data --seed --workers --json",
     "kernel list": "--json",
     "kernel load": "NAME --name --set --default --json",
     "kernel params": "NAME --set --json",
@@ -392,7 +392,7 @@ def test_doubling_an_option_doubles_what_the_record_says(
         caught.append((args, keywords))
         raise StopError
 
-    for quiet in ("fairweir.contracts.keep._try", "fairweir.world_kernel.need_root"):
+    for quiet in ("fairweir.contracts.cached_runs._try", "fairweir.world_kernel.need_root"):
         monkeypatch.setattr(quiet, lambda *args: None)
     monkeypatch.setattr("fairweir.cli.guard.find_daemon", lambda: "fairweir-guard")
     monkeypatch.setattr("fairweir.guard.examination.read", lambda path: json.loads(path.read_text(encoding="utf-8")))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairweir.cli.main import main
-from fairweir.contracts.turnings import watch
+from fairweir.contracts.turning_points import watch
 from fairweir.pool import map_jobs
 
 SMALL = [
@@ -42,14 +42,14 @@ def test_the_contract_that_is_followed_is_found_and_finished_runs_are_not_repeat
         again.extend(jobs if play is watch else [])
         return map_jobs(play, jobs, **options)
 
-    monkeypatch.setattr("fairweir.contracts.keep.map_jobs", spy)
+    monkeypatch.setattr("fairweir.contracts.cached_runs.map_jobs", spy)
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["contracts"] == [first]
     assert not again
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("words", "error"),
     [
         ([], "which CCA?"),
         (["nosuch"], "nosuch"),
@@ -60,10 +60,10 @@ def test_the_contract_that_is_followed_is_found_and_finished_runs_are_not_repeat
     ],
 )
 def test_bad_words_are_refused(
-    words: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["contract", *words, "--out", str(tmp_path)]) == 2
-    assert complaint in capsys.readouterr().err
+    assert error in capsys.readouterr().err
 
 
 def test_the_table_has_every_condition_of_rest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,7 +101,7 @@ def test_wishes_that_clash_end_with_a_reason(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    ("wishes", "complaint"),
+    ("wishes", "error"),
     [
         (["error=1.5", "speed=3"], "not a requirement: `speed=3`"),
         (["error=0.5"], "not a ratio above 1: `0.5`"),
@@ -112,6 +112,6 @@ def test_wishes_that_clash_end_with_a_reason(tmp_path: Path, capsys: pytest.Capt
         ([], "`error` or `longest`"),
     ],
 )
-def test_bad_wishes_are_refused(wishes: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_wishes_are_refused(wishes: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*WORDS, *wishes]) == 2
-    assert complaint in capsys.readouterr().err
+    assert error in capsys.readouterr().err

@@ -116,7 +116,7 @@ def test_run_means_are_explained_even_where_flows_of_a_run_differ() -> None:
 
 
 def test_a_shape_at_the_edge_of_its_search_is_not_chosen() -> None:
-    """An affine power that ran into its steepest exponent would win on errors that are none of its merit."""
+    """An affine power that ran into its steepest exponent would win without merit."""
     points = cloud("exponential", noise=0.05)
     exponential = fit(BY_NAME["exponential"], points)
     lucky = replace(fit(AFFINE_POWER, points), bic=exponential.bic - 100.0, capacity_rmse=0.0)

@@ -1,4 +1,4 @@
-"""What the documentation tells to type works as written."""
+"""Commands in the documentation work as written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHORTER = ["--only", "finite-flows", "--seeds", "2"]
 
 
 def commands(page: str) -> list[str]:
-    """Lines that a reader is told to type, without those for the shell (make, clang)."""
+    """Lines that a reader is to type, without those for the shell (make, clang)."""
     blocks = re.findall(r"```console\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
     return [line for line in lines if line.startswith("fairweir ")]

@@ -36,7 +36,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 def exists(reference: str, page: Path) -> bool:
-    """Whether a path is there, from the root or beside the text that names it; a placeholder if anything matches it."""
+    """Whether a path exists, from the root or next to the text that names it; a placeholder if anything matches it."""
     if PLACEHOLDER.search(reference):
         pattern = re.sub(r"<[^>]*>|\{[^}]*\}|\bfoo\b|\bmine\b|\bNAME\b|\bID\b|\.\.\.", "*", reference)
         return any(ROOT.glob(pattern))

@@ -1,4 +1,4 @@
-"""Packets beside the fluid: the same link, and what theory says of losses at the same instants."""
+"""Packets compared with the fluid: the same link, and what theory says of losses at the same instants."""
 
 from __future__ import annotations
 

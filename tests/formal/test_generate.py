@@ -68,7 +68,7 @@ def random_rule(rng: random.Random, name: str, family: BeliefFamily) -> Rule:
 
 @pytest.fixture(scope="module")
 def deciders(tmp_path_factory: pytest.TempPathFactory) -> dict[Rule, Callable[..., int]]:
-    """Give the compiled decision of the repository's rules and of random ones."""
+    """Return the compiled decision of the repository's rules and of random ones."""
     rng = random.Random(7)  # noqa: S311
     rules = [Rule.load(file) for file in FILES]
     rules += [random_rule(rng, f"drawn_{i}", rng.choice(list(BeliefFamily))) for i in range(60)]

@@ -231,8 +231,8 @@ def test_a_trace_of_another_network_refutes_nothing(tmp_path: Path) -> None:
 
     lemma, other = late(1), late(2)
     trace = Trace.from_values(other.system, ask(other.question, Budget(20.0)).values)
-    assert not other.complaints(trace)
-    assert any("of another network" in complaint for complaint in lemma.complaints(trace))
+    assert not other.objections(trace)
+    assert any("of another network" in objection for objection in lemma.objections(trace))
     changes: list[dict[str, Any]] = [{"model": "ideal"}, {"acks": Acks.STEADY}, {"buffer": Buffer.LARGE}]
     changes += [{"flows": (trace.flows[0].model_copy(update={"sender": Sender.WINDOW}),)}]
     assert not any(trace.model_copy(update=change).is_of(other.system) for change in changes)

@@ -65,7 +65,7 @@ def test_out_of_budget_is_unknown(solver: SolverName) -> None:
 
 
 def test_a_claim_whose_control_runs_out_of_budget_is_unknown() -> None:
-    # The claim follows at once; whether the assumptions can be met at all is what nobody can tell in time.
+    # The claim follows at once; whether the assumptions can be met at all cannot be decided in time.
     pigeons = _hard(14)
     answer = ask(Question("control", [z3.Or(on, *pigeons[:1]), *pigeons], z3.Or(pigeons[0], on)), Budget(cpu_s=0.5))
     assert answer.outcome is Outcome.UNKNOWN

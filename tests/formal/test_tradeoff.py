@@ -1,4 +1,4 @@
-"""Theorem 4.2.1: F and its inverse against closed forms, and cc_probe_slow_k beside them."""
+"""Theorem 4.2.1: F and its inverse against closed forms, and cc_probe_slow_k compared with them."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ import pytest
 
 import fairweir
 from fairweir.arguments import enum_parameters, words_for_enums
-from fairweir.audit.conduct import run_audit
 from fairweir.audit.exhibits.registry import FAMILIES
+from fairweir.audit.runner import run_audit
 from fairweir.cli.main import main
 from fairweir.errors import CcaError, ConfigError
 from fairweir.formal.beliefs import Expiry
@@ -56,7 +56,7 @@ PUBLIC = dict(_public())
 
 def test_the_functions_that_take_words_are_found() -> None:
     assert {
-        "fairweir.audit.conduct.run_audit",
+        "fairweir.audit.runner.run_audit",
         "fairweir.formal.subjects.find_subject",
         "fairweir.formal.solve.ask",
         "fairweir.formal.verify.verify",

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, and links that somebody has planted are never followed."""
+"""Files appear whole or not at all, and planted links are never followed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fairweir.cli import agree as agree_command
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.guard import forest
-from fairweir.guard.lessons import Library
+from fairweir.guard.examples import Library
 from fairweir.scenario import dumbbell
 from fairweir.starvation import certificate as certificate_file
 from fairweir.starvation.certify import certify

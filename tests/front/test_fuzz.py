@@ -37,7 +37,7 @@ def models(annotation: Any) -> list[type]:
 
 
 def tables(*annotations: Any) -> st.SearchStrategy[dict[str, Any]]:
-    """Tables with the keys of some model, good or bad values, and now and then a stray key."""
+    """Tables with the keys of some model, good or bad values, and occasionally a stray key."""
     choices = []
     for model in (model for annotation in annotations for model in models(annotation)):
         fields = model.model_fields  # type: ignore[attr-defined]

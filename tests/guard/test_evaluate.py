@@ -49,7 +49,7 @@ def test_every_challenge_is_a_scenario(name: str) -> None:
     rules = CHALLENGES[name]
     case = next(iter(draw(name, 1, 1, duration=Duration.from_s(10))))
     flows = Scenario.from_dict(case.scenario()).resolve()["flows"]
-    incumbents, newcomers = case.parties
+    incumbents, newcomers = case.counts
     assert [flow["cca"] for flow in flows] == [rules.incumbent] * incumbents + [rules.newcomer] * newcomers
     starts_s = [flow["start"] / 1e9 for flow in flows]
     assert max(starts_s[:incumbents]) < 0.5

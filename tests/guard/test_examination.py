@@ -11,11 +11,11 @@ import pytest
 from fairweir import run as running
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
-from fairweir.guard import kernel_lessons
+from fairweir.guard import kernel_examples
 from fairweir.guard.configurations import MIXES, Lesson, Network, curriculum
 from fairweir.guard.examination import examine, questions
-from fairweir.guard.kernel_lessons import gather_on_kernel
-from fairweir.guard.lessons import Library
+from fairweir.guard.examples import Library
+from fairweir.guard.kernel_examples import gather_on_kernel
 from fairweir.run import Run
 from fairweir.units import Duration
 
@@ -61,9 +61,9 @@ def test_runs_on_the_kernel_are_captured_and_late_ones_tried_again(
         is_judged = scenario.seed == 1
         return Run(record.scenario, {**record.summary, "emulator": {"judged": is_judged, "reason": ""}})
 
-    monkeypatch.setattr(kernel_lessons, "run", play)
+    monkeypatch.setattr(kernel_examples, "run", play)
     # Simulated captures have one receiver: what it gets is the link's.
-    monkeypatch.setattr(kernel_lessons, "receiver_address", lambda i: "10.128.0.1")
+    monkeypatch.setattr(kernel_examples, "receiver_address", lambda i: "10.128.0.1")
     first, second = gather_on_kernel(lessons(), 50, Library(tmp_path))
     assert played == [1, 2, 2]
     assert second is None

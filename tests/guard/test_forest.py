@@ -10,8 +10,8 @@ import pytest
 from fairweir import _core
 from fairweir.errors import ConfigError
 from fairweir.guard import forest
+from fairweir.guard.examples import Examples, label
 from fairweir.guard.forest import Shape
-from fairweir.guard.lessons import Examples, label
 
 NAMES = ["rtt_us", "loss_rate.window8", "throughput_mbps.window8", "interarrival_us"]
 
@@ -54,7 +54,7 @@ def test_like_features_are_in_one_cluster_and_the_best_of_each_is_chosen() -> No
     values[:100, 2] = np.nan
     groups = forest.clusters(values, 2, seed=1)
     assert groups[0] == groups[1] != groups[2] == groups[3]
-    assert groups[4] == 0, "what never varies tells nothing"
+    assert groups[4] == 0, "a constant feature is not informative"
     assert forest.select(groups, np.array([0.1, 0.2, 0.4, 0.3, 0.9])) == [2, 1]
 
 

@@ -37,7 +37,7 @@ def test_a_cap_would_have_held_both_flows(capture: Path, tmp_path: Path) -> None
     assert len(told["flows"]) == 2
     for flow in told["flows"]:
         assert flow["local"].startswith("10.128.0.1:")
-        assert 3 < flow["mbps"] < 9, "in the capture nobody held it"
+        assert 3 < flow["mbps"] < 9, "in the capture it was not limited"
         assert flow["held_s"] > 5
         last = flow["history"][-1]
         assert 0 < last["target_mbps"] < 4.001

@@ -12,7 +12,7 @@ from fairweir import _core
 from fairweir.cli.main import main
 from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, Lesson, Network
-from fairweir.guard.lessons import TELLTALES, Library, gather
+from fairweir.guard.examples import LEAKING_FEATURES, Library, gather
 from fairweir.guard.training import Plan
 from fairweir.units import Duration
 
@@ -86,6 +86,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert document["accuracy"]["selected"] > document["accuracy"]["most_frequent"]
     assert "vegas vs reno, random, unseen" in document["by_part"]
     assert 0 < document["held"] <= 1
-    assert not TELLTALES.intersection(written["features"])
+    assert not LEAKING_FEATURES.intersection(written["features"])
     row = np.full((1, len(written["features"])), np.nan)
     assert forest.walk(written, row)[1][0] in (0, 1, 2)

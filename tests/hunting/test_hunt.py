@@ -82,7 +82,7 @@ def vegas_like(kind: str, d_ms: float, rate: float, duration: float) -> float:
 
 
 def smallest_offset_ms(rate: float) -> float:
-    """Give the D at which `vegas_like` reaches the bound."""
+    """Return the D at which `vegas_like` reaches the bound."""
     share = 1.0 / (1.0 + BOUND)
     return 36.0 / rate * (1.0 / share - 1.0 / (1.0 - share))
 

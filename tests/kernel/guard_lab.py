@@ -25,7 +25,7 @@ CLONE_NEWNET = 0x40000000
 PATIENCE_S = 10.0
 #: The room of a slow pace (crates/guard/src/pace.rs): four quanta of two segments of Ethernet.
 HELD = 4 * 2 * 1460
-#: What nobody holds is far above.
+#: Flows without a limit are far above.
 OPEN = 20_000
 
 
@@ -199,7 +199,7 @@ def _sink(listener: socket.socket) -> None:
 
 
 def window(connection: socket.socket) -> int:
-    """Give the window that the peer has advertised last, bytes: tcpi_snd_wnd (Linux 5.4)."""
+    """Return the window that the peer has advertised last, bytes: tcpi_snd_wnd (Linux 5.4)."""
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     return int(struct.unpack_from("=I", info, 228)[0])
 

@@ -130,7 +130,7 @@ class Segment:
         return bytes(packet)
 
 
-#: What an attacker makes of a packet on its way: what is delivered instead, in order.
+#: What an attacker makes of a packet in transit: what is delivered instead, in order.
 Tamper = Callable[[bytes, float], list[bytes]]
 
 

@@ -24,7 +24,7 @@ NOBODY = 65534
 HOME = Path("/run/fairweir-guard")
 UNPRIVILEGED = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all"]
 
-#: Connects to the socket at a path and to the abstract one of old, as fast as it can; tells how often it has tried.
+#: Connects to the socket at a path and to the abstract one of old, as fast as it can; prints how often it has tried.
 _FLOOD = """
 import socket, sys
 names = [sys.argv[1], "\\0fairweir-guard/" + sys.argv[2]]
@@ -145,7 +145,7 @@ def test_a_killed_guards_socket_is_replaced_and_a_living_ones_is_not(lab: Lab, c
 
 
 def test_a_directory_that_others_could_have_made_is_refused(lab: Lab, cap: Path) -> None:
-    # A name that no other test has: the directory is shared with whoever runs tests here.
+    # A name that no other test has: the directory is shared with all who run tests here.
     name = f"s{os.getpid()}"
     lab.receiver.sh(f"ip link add {name} type veth peer name {name}p")
     directory = HOME / name

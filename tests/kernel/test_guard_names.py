@@ -35,7 +35,7 @@ def message(number: int, flags: int, name: str, address: str) -> bytes:
 
 
 class Resolver:
-    """A name server at the sender, and whoever asks it, at the receiver."""
+    """A name server at the sender, and its clients, at the receiver."""
 
     def __init__(self, lab: Lab, host: str) -> None:
         def bound(namespace: Namespace, to: tuple[str, int]) -> socket.socket:
@@ -61,7 +61,7 @@ class Resolver:
         _, self.who = self.server.recvfrom(1500)
 
     def forge(self, number: int, name: str, address: str) -> None:
-        """Answer what nobody has asked."""
+        """Send unsolicited answers."""
         self.server.sendto(message(number, REPLY, name, address), self.who)
         self.asker.recv(1500)
 

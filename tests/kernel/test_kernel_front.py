@@ -113,7 +113,7 @@ def test_nothing_outlives_an_end_that_comes_early(number: signal.Signals, tmp_pa
         wait_for(lambda: any(name.startswith("expo") for name in controllers() - before))
         [helper] = children(process.pid)
         process.send_signal(number)
-        # A process that a signal asks to end cleans up and says which; SIGKILL asks nobody.
+        # A process that a signal asks to end cleans up and says which; SIGKILL cannot be handled.
         assert process.wait(120) == (-number if number == signal.SIGKILL else 128 + number)
         wait_for(lambda: not Path(f"/proc/{helper}").exists())
         wait_for(lambda: not any(name.startswith("expo") for name in controllers() - before))

@@ -21,7 +21,7 @@ BIN = Path(sys.executable).parent
 DEPENDENCIES = Path(sysconfig.get_path("purelib"))
 TOPS = ("scenarios", "rules", "queries", "policies", "controllers", "encoders")
 
-#: Loaded by every process of the fresh environment: whoever looks into the clone fails.
+#: Loaded by every process of the fresh environment: a process that reads the clone fails.
 NO_CLONE = f"""
 import sys
 
@@ -73,7 +73,7 @@ class Installed:
 
     def run(self, words: str) -> subprocess.CompletedProcess[str]:
         command = [str(self.python.with_name("fairweir")), *shlex.split(words)]
-        # Solvers are programs beside the dependencies; the user's cache starts empty.
+        # Solvers are programs in addition to the dependencies; the user's cache starts empty.
         path = os.pathsep.join([str(self.python.parent), str(BIN), os.defpath])
         env = {"PATH": path, "HOME": str(self.work / "home"), "LANG": "C.UTF-8", "MPLBACKEND": "agg"}
         return subprocess.run(command, cwd=self.work, env=env, capture_output=True, text=True, timeout=250, check=False)

@@ -161,7 +161,7 @@ def test_every_number_in_a_figure_is_in_the_results(results: AuditResults) -> No
         known |= {number, float(f"{number:.{SERIES_DIGITS}g}")}
     for name, spec in read(results).specs.items():
         if name.startswith(("grid", "fig-coexistence", "fig-hunt-smallest")):
-            continue  # logarithms, and places beside each other, are derived from the numbers
+            continue  # logarithms, and places next to each other, are derived from the numbers
         for drawn in spec["data"]:
             strange = {y for y in drawn["y"] if y is not None} - known
             assert not strange, (name, drawn["name"], strange)

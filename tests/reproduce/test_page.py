@@ -1,4 +1,4 @@
-"""The page of published outcomes beside ours."""
+"""The page of published outcomes and ours."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 from fairweir import __version__
 from fairweir.cli.main import main
-from fairweir.reproduce.conduct import Reproduction
 from fairweir.reproduce.judge import Finding
 from fairweir.reproduce.page import outcomes_page
+from fairweir.reproduce.runner import Reproduction
 from fairweir.verdict import Outcome
 
 

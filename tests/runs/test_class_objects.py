@@ -12,7 +12,7 @@ import pytest
 
 import fairweir
 from fairweir import class_objects
-from fairweir.audit.conduct import run_audit
+from fairweir.audit.runner import run_audit
 from fairweir.cca import load_class
 from fairweir.errors import CcaError, ConfigError
 from fairweir.new import write_cca

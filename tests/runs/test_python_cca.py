@@ -1,4 +1,4 @@
-"""Controllers written in Python: that they control, and that their faults are told."""
+"""Controllers written in Python: that they control, and that their faults are reported."""
 
 from __future__ import annotations
 

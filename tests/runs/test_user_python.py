@@ -142,10 +142,10 @@ def test_a_signal_ends_a_sweep_quietly(scenario: Path, signum: signal.Signals) -
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # Whoever runs the tests may ignore hang-ups, as nohup does, and so would the command.
+        # The tests may be run with hang-ups ignored, as nohup does, and so would the command.
         preexec_fn=lambda: signal.signal(signum, signal.SIG_DFL),  # noqa: PLW1509 - one system call
     )
-    # Its workers stand beside it in the group: then it plays.
+    # Its workers are next to it in the group: then it runs.
     while len(members(process.pid)) < 4:
         time.sleep(0.05)
     # As `timeout` does: to the whole group.

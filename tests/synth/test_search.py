@@ -24,7 +24,7 @@ from fairweir.synth import verifier as verifier_module
 from fairweir.synth.archive import FINDINGS, Archive
 from fairweir.synth.cegis import Search, search
 from fairweir.synth.query import Query
-from fairweir.synth.replay import complaints
+from fairweir.synth.replay import objections
 from fairweir.synth.results import document, rules, write_rules
 from fairweir.synth.verifier import Stage, Verifier
 
@@ -92,11 +92,11 @@ def test_counterexamples_replay_and_a_changed_one_does_not(found: tuple[Search, 
     for finding in result.counterexamples:
         assert finding.trace is not None
         rule = result.query.space.rule(finding.candidate, "any")
-        assert complaints(finding.trace, rule, result.query) == []
+        assert objections(finding.trace, rule, result.query) == []
         assert not keeps(finding.trace, result.query.demands)
         own = finding.trace.flows[0]
         faster = own.model_copy(update={"rate": (*own.rate[:-1], own.rate[-1] + 1)})
-        assert complaints(finding.trace.model_copy(update={"flows": (faster,)}), rule, result.query)
+        assert objections(finding.trace.model_copy(update={"flows": (faster,)}), rule, result.query)
 
 
 @pytest.mark.parametrize("name", ["g1-5", "g2", "g5-small", "g6", "g7-any"])
@@ -253,7 +253,7 @@ def test_assumptions_that_contradict_each_other_are_no_success(monkeypatch: pyte
 
 
 def test_candidates_whose_solvers_are_killed_are_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """They are told, the search is not complete, and nothing is kept that would hide them from the next sitting."""
+    """They are reported, the search is not complete, and nothing is kept that would hide them from the next sitting."""
     real = find_program
     dying = tmp_path / "dying"
     first = tmp_path / "asked"

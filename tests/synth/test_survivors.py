@@ -40,7 +40,7 @@ def all_candidates(space: Space) -> list[Candidate]:
 
 
 def random_trace(space: Space, dice: random.Random, steps: int) -> list[Step]:
-    """Beliefs drawn anew at each step; sent is what one candidate would send, so that something dies."""
+    """Beliefs drawn again at each step; sent is what one candidate would send, so that something dies."""
     rule = space.rule(dice.choice(all_candidates(space)), "any")
     trace = []
     for _ in range(steps):

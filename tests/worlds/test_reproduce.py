@@ -14,10 +14,10 @@ from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.reproduce.catalogue import COMPUTED
 from fairweir.reproduce.computed import Number, judge_number
-from fairweir.reproduce.conduct import reproduce
 from fairweir.reproduce.experiment import Axis, Bound, Case, Check, Experiment, Reading, load_all
 from fairweir.reproduce.judge import judge
 from fairweir.reproduce.readings import read
+from fairweir.reproduce.runner import reproduce
 from fairweir.scenario import Scenario, dumbbell
 from fairweir.verdict import Outcome
 

@@ -102,7 +102,7 @@ def test_an_interrupt_reaches_the_helper(tmp_path: Path) -> None:
             time.sleep(0.01)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
-    # Whoever runs the tests in the background has SIGINT ignored, and children inherit that.
+    # In tests run in the background SIGINT is ignored, and children inherit that.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=interrupt).start()
     try:

@@ -108,7 +108,7 @@ mod tests {
         assert!((0.8 * 3.0 * MS..=3.0 * MS * 1.0002).contains(&least), "{least}");
     }
 
-    /// A link that now and then takes a burst at once builds no queue of it: CBR-delay must call the rest late.
+    /// A link that occasionally accepts a burst at once builds no queue for it: under CBR-delay the others are late.
     #[test]
     fn a_hidden_burst_needs_less_jitter_with_ccac() {
         let mut packets = play(RATE, RTPROP, 1, 1e9, &bursts(|_| 0)).packets;

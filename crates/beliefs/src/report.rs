@@ -221,7 +221,7 @@ fn rtprop(sets: &Sets, packets: &[Packet]) -> Option<Interval> {
 /// Reads a capture to its end and explains its flows; `None` if `on_progress` interrupted it.
 ///
 /// # Parameters
-/// `on_progress`: called now and then, and before each flow, with the number of frames read.
+/// `on_progress`: called periodically, and before each flow, with the number of frames read.
 ///
 /// # Errors
 /// If the capture is empty, foreign or damaged, or cannot be read on.

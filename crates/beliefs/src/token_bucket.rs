@@ -62,7 +62,7 @@ const WAITING_PACKETS: usize = 50;
 const WAITS_NS: f64 = 1_500_000.0;
 /// ... or by this many packets' time.
 const WAITS_PACKETS: f64 = 3.0;
-/// This part of packets may fit worse: hosts stall now and then.
+/// This part of packets may fit worse: hosts stall occasionally.
 const OUTLIERS: f64 = 0.02;
 /// Minimum fraction of the bucket that passed without waiting.
 const SPARED: f64 = 0.6;

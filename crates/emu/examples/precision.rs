@@ -84,7 +84,7 @@ fn bulk(trial: &Trial, seconds: u64) -> Result<EmulatorRecord, EmuError> {
                 let buffer = vec![0; 1 << 18];
                 while Instant::now() < end && stream.write(&buffer).is_ok() {}
                 // Unsent data may be discarded.
-                SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a socket can be told not to linger");
+                SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("SO_LINGER can be set");
             });
         }
     });

@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_told_what_there_is() {
-        let refusal = refused("nobody", Value::Null);
+        let refusal = refused("no_such_cca", Value::Null);
         assert_eq!(refusal.key.as_deref(), Some("flows.0.cca"));
         let hint = refusal.hint.unwrap();
         assert!(hint.contains("cubic") && hint.contains("frcc"), "{hint}");

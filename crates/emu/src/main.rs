@@ -45,7 +45,7 @@ enum Command {
     Run(RunArguments),
     /// Load a controller permanently: for every program on this machine, until it is unloaded
     Load(LoadArguments),
-    /// Unload a controller that was loaded for good
+    /// Unload a controller that was loaded permanently
     Unload {
         /// Name shown by `list`
         name: String,
@@ -53,7 +53,7 @@ enum Command {
         #[arg(long)]
         force: bool,
     },
-    /// Show the controllers that were loaded for good
+    /// Show the controllers that were loaded permanently
     List,
     /// Show, or change, the default parameters of flows
     Params {

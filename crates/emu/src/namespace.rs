@@ -29,7 +29,7 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Runs `work` on a thread of its own inside the namespace. Sockets that it opens stay inside for good.
+    /// Runs `work` on a new thread inside the namespace. Sockets that it opens belong to the namespace.
     ///
     /// # Errors
     /// If the namespace cannot be entered.
@@ -43,7 +43,7 @@ impl Namespace {
         })
     }
 
-    /// Moves the calling thread into the namespace, for good.
+    /// Moves the calling thread into the namespace, permanently.
     ///
     /// # Errors
     /// If the namespace cannot be entered.

@@ -150,5 +150,5 @@ fn iperf3_in_the_place_of_our_senders_sees_the_same_link() {
     let result = play(&scenario(20, 5, &[flow("bulk", "cubic"), limited]), &["--traffic", "iperf3"]);
     let [bulk, limited] = [0, 1].map(|i| number(&result, &format!("/flows/{i}/throughput_mbps")));
     assert!((16.0..19.0).contains(&bulk) && (1.5..2.2).contains(&limited), "{bulk} and {limited} Mbps");
-    assert!(number(&result, "/flows/0/lost_pkts") > 0.0, "the borrowed socket tells of losses: {result}");
+    assert!(number(&result, "/flows/0/lost_pkts") > 0.0, "the duplicated socket reports losses: {result}");
 }

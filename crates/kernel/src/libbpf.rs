@@ -71,7 +71,7 @@ mod tests {
             2
         });
         assert_eq!((answer, said.as_str()), (2, "libbpf: one\n"));
-        keep(PrintLevel::Warn, "nobody listens".to_owned());
+        keep(PrintLevel::Warn, "no listener".to_owned());
         assert_eq!(listening(|| ()).1, "");
     }
 

@@ -295,7 +295,7 @@ impl Bench {
                 }
                 bench.record(packet, *now, verdict)?;
             }
-            // Now and then only, so that the hop's own bookkeeping is seen to do without.
+            // Only occasionally, to show that the hop's own bookkeeping does not need it.
             if packet.seq % 16 == 0 {
                 bench.expect(hop, *now)?;
             }

@@ -9,7 +9,7 @@ use std::fs::File;
 
 /// Returns the beliefs about the paths of a capture's flows, as JSON.
 ///
-/// `on_progress` is called now and then with the number of frames read. Other Python threads go on meanwhile.
+/// `on_progress` is called periodically with the number of frames read. Other Python threads keep running.
 #[pyfunction]
 #[pyo3(signature = (path, on_progress=None))]
 pub fn explain(py: Python<'_>, path: &str, on_progress: Option<Py<PyAny>>) -> PyResult<String> {

@@ -12,7 +12,7 @@ type Cells<'py> = (Vec<f64>, Vec<f64>, Bound<'py, PyBytes>);
 
 /// Answers a question (JSON) about FRCC's main update: the answer as JSON and its cells, or an error.
 ///
-/// `on_progress` is called now and then with the number of cells settled. Other Python threads go on meanwhile.
+/// `on_progress` is called periodically with the number of cells settled. Other Python threads keep running.
 #[pyfunction]
 #[pyo3(signature = (question, on_progress=None))]
 pub fn frcc_attractor<'py>(

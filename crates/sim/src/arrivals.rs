@@ -24,7 +24,7 @@ pub(crate) struct Timing {
     pub(crate) patience: Dur,
 }
 
-/// A packet or an ACK on its way to a hop.
+/// A packet or an ACK in transit to a hop.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrival {
     pub(crate) item: Item,
@@ -126,7 +126,7 @@ impl Arrivals {
         is_first
     }
 
-    /// Arrival time of the first packet; [`Time::NEVER`] if none is on its way.
+    /// Arrival time of the first packet; [`Time::NEVER`] if none is in transit.
     #[inline]
     pub(crate) fn first_at(&self) -> Time {
         match &self.order {

@@ -19,7 +19,7 @@ pub(crate) struct Net<W> {
 }
 
 impl<W: Watch> Net<W> {
-    /// `item` is on its way to a `hop` that handles its arrivals in batches, from the stage with this `tag` and
+    /// `item` is in transit to a `hop` that handles its arrivals in batches, from the stage with this `tag` and
     /// tie-break id `name`.
     #[inline(always)]
     pub(crate) fn announce(&mut self, hop: usize, item: Item, tag: u32, name: u32) {

@@ -21,7 +21,7 @@ pub enum PacketEvent {
         /// Whether it was sent before.
         is_retransmission: bool,
     },
-    /// A data packet is lost on its way.
+    /// A data packet is lost.
     Dropped {
         /// Index of the flow.
         flow: u32,
@@ -54,7 +54,7 @@ pub enum PacketEvent {
         /// Next packet expected in order.
         cum: u64,
     },
-    /// An ACK is lost on its way.
+    /// An ACK is lost.
     AckDropped {
         /// Index of the flow.
         flow: u32,
@@ -106,7 +106,7 @@ pub trait Observer {
 pub(crate) trait Watch {
     /// Whether an observer is attached.
     const IS_WATCHED: bool;
-    /// Tells.
+    /// Reports an event.
     fn tell(&mut self, event: PacketEvent);
     /// [`Observer::is_done`]
     fn is_done(&self) -> bool;
@@ -114,7 +114,7 @@ pub(crate) trait Watch {
     fn edge(&mut self, flow: u32, cum: u64) -> Option<u64>;
 }
 
-/// Nobody watches.
+/// No observer.
 #[derive(Debug)]
 pub(crate) struct Unwatched;
 

@@ -99,7 +99,7 @@ fn mode_switch_holds_its_own_against_a_flow_that_fills_the_queue() {
         throughputs(&outcome)[0]
     };
     let (default, competitive) = (share(false), share(true));
-    println!("beside reno on 24 Mbps: {default:.1} Mbps, with mode switching {competitive:.1} Mbps");
+    println!("against reno on 24 Mbps: {default:.1} Mbps, with mode switching {competitive:.1} Mbps");
     assert!(competitive > 2.0 * default && competitive > 6.0);
 }
 

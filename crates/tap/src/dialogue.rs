@@ -237,7 +237,7 @@ impl Dialogue {
         sent
     }
 
-    /// The copy with this number is on its way no more.
+    /// The copy with this number is no longer in transit.
     fn take(&mut self, number: u64) -> Option<Sent> {
         if number != self.first_sent {
             return self.on_their_way.get_mut((number - self.first_sent) as usize)?.take();

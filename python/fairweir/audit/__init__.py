@@ -6,7 +6,7 @@ from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.results import AuditResults
 
 if TYPE_CHECKING:
-    from fairweir.audit.conduct import run_audit
+    from fairweir.audit.runner import run_audit
 
 __all__ = ["AuditResults", "Depth", "run_audit"]
 
@@ -14,7 +14,7 @@ __all__ = ["AuditResults", "Depth", "run_audit"]
 def __getattr__(name: str) -> object:
     """Load the module that runs audits only when needed: workers of a pool import this package too."""
     if name == "run_audit":
-        from fairweir.audit.conduct import run_audit
+        from fairweir.audit.runner import run_audit
 
         return run_audit
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 
 from fairweir.audit.baseline import compare
-from fairweir.audit.conduct import InterruptedAuditError, run_audit
 from fairweir.audit.evidence import write_evidence
 from fairweir.audit.exhibits.family import Depth
 from fairweir.audit.junit import write_junit
 from fairweir.audit.results import AuditResults
+from fairweir.audit.runner import InterruptedAuditError, run_audit
 from fairweir.audit.summary import write_summary
 from fairweir.audit.table import show, show_comparison
 from fairweir.cca_spec import require

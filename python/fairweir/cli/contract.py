@@ -156,15 +156,15 @@ def contract(
 
 
 def _derive(cca: Cca, plan: Plan, archive: Archive, workers: int | None) -> ContractResult:
+    from fairweir.contracts.cached_runs import cached
     from fairweir.contracts.empirical import derive
-    from fairweir.contracts.keep import kept_in
     from fairweir.dumbbell import cca_name
 
     with meter(cca_name(cca), kept_in=archive.directory, counts=True) as report:
         return derive(
             cca,
             plan=plan,
-            measure=kept_in(archive, workers=workers, on_run=report.count),
+            measure=cached(archive, workers=workers, on_run=report.count),
             on_progress=lambda what: report(f"{cca_name(cca)}: {what}"),
         )
 

@@ -78,5 +78,5 @@ def _show(document: dict[str, Any], *, with_history: bool) -> None:
             for change in flow["history"]:
                 window = "the host's own window" if change["window_bytes"] is None else f"{change['window_bytes']:,} B"
                 output.stdout.print(f"  {change['t_s']:8.1f} s  {window}: {change['why']}", soft_wrap=True)
-    managed = ", ".join(document["managed"]) or "nobody"
+    managed = ", ".join(document["managed"]) or "no host"
     output.stderr.print(f"{len(document['flows'])} flows to {managed}; --flow PART explains", soft_wrap=True)

@@ -44,9 +44,11 @@ def train(
         int, typer.Option(min=0, help="Repeat all runs N times with the current forest limiting their flows.")
     ] = 2,
     world: Annotated[World, typer.Option("--on", help="World to run in; the kernel needs --rounds 0.")] = "sim",
-    telltales: Annotated[
+    leaky_features: Annotated[
         bool,
-        typer.Option("--telltales", help="Also use age and byte count, features that leak which flow is the newcomer."),
+        typer.Option(
+            "--leaky-features", help="Also use age and byte count, features that leak which flow is the newcomer."
+        ),
     ] = False,
     iterations: Annotated[int, typer.Option(min=1, help="Maximum number of trees per class.")] = Shape.iterations,
     leaves: Annotated[int, typer.Option(min=2, help="Maximum number of leaves per tree.")] = Shape.leaves,
@@ -73,7 +75,7 @@ def train(
         read(duration, "--duration", Duration.parse),
         tuple(unseen or ()),
         rounds,
-        telltales,
+        leaky_features,
         shape,
         seed,
         world,

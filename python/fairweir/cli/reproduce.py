@@ -15,11 +15,11 @@ from fairweir.cli.progress import meter, on_played
 from fairweir.errors import ConfigError
 from fairweir.reproduce.catalogue import COMPUTED
 from fairweir.reproduce.computed import Computed
-from fairweir.reproduce.conduct import Reproduction
-from fairweir.reproduce.conduct import reproduce as play
 from fairweir.reproduce.experiment import Experiment, known_ids, load_all, named
 from fairweir.reproduce.index import load_index, tables
 from fairweir.reproduce.page import outcomes_page
+from fairweir.reproduce.runner import Reproduction
+from fairweir.reproduce.runner import reproduce as play
 from fairweir.reproduce.table import list_rows, show, show_list
 from fairweir.worlds import Archive
 

@@ -19,7 +19,7 @@ from fairweir.filenames import slug
 from fairweir.starvation.certificate import read, write
 from fairweir.starvation.certify import NoCertificateError, certify, summary
 from fairweir.starvation.check import check as verify
-from fairweir.starvation.conduct import starve as construct
+from fairweir.starvation.construction import starve as construct
 from fairweir.starvation.question import Question
 from fairweir.starvation.replay import replay as play_again
 from fairweir.units import Duration, Rate

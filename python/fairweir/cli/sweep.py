@@ -43,7 +43,7 @@ def sweep(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play every combination of values, on all cores; interrupted, it goes on where it stopped."""
+    """Run every combination of values, on all cores; an interrupted sweep resumes where it stopped."""
     loaded = load(scenario, settings, seed)
     axes = grid_of(loaded) | parse_grid(grid or [])
     if not axes:

@@ -163,7 +163,7 @@ def _of_ccas(rates: dict[Any, list[list[float]]]) -> list[Number]:
             None,
             Bound(within=0.05),
             0.5,
-            "no hop of the simulator tells its delay, without which Poseidon's delays add up",
+            "no hop of the simulator reports its delay, without which Poseidon's delays add up",
         ),
     ]
 

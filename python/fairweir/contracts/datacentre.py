@@ -17,7 +17,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any, Literal
 
-from fairweir.contracts.rest import Crowd, Grain, Rest, band, rest
+from fairweir.contracts.fixed_points import FixedPoint, FlowGroup, Grain, band, fixed_point
 from fairweir.metrics import sampled
 from fairweir.scenario import Scenario
 from fairweir.units import BYTES_PER_MBPS_MS, Duration, Rate
@@ -117,13 +117,13 @@ class Place:
 
     metric: Metric
     at: float
-    crowds: tuple[Crowd, ...]
+    crowds: tuple[FlowGroup, ...]
 
-    def exact(self, follower: Follower) -> Rest:
+    def exact(self, follower: Follower) -> FixedPoint:
         """Return where the flows rest if packets are no matter."""
-        return rest(follower.f, self.crowds, CAPACITY_GBPS)
+        return fixed_point(follower.f, self.crowds, CAPACITY_GBPS)
 
-    def reading(self, follower: Follower) -> Callable[[Rest], float]:
+    def reading(self, follower: Follower) -> Callable[[FixedPoint], float]:
         """Return the metric of a fixed point: a ratio of rates, or of qdelays divided by that of a single flow."""
         if self.metric != "growth":
             return lambda at: at.ratio
@@ -182,11 +182,11 @@ def place(metric: Metric, at: float) -> Place:
     """Return the place of a curve: two flows with noise for one, a parking lot, or n flows on a dumbbell."""
     match metric:
         case "robustness":
-            return Place(metric, at, (Crowd(noise=at), Crowd()))
+            return Place(metric, at, (FlowGroup(noise=at), FlowGroup()))
         case "unfairness":
-            return Place(metric, at, (Crowd(hops=int(at)), Crowd()))
+            return Place(metric, at, (FlowGroup(hops=int(at)), FlowGroup()))
         case "growth":
-            return Place(metric, at, (Crowd(flows=int(at)),))
+            return Place(metric, at, (FlowGroup(flows=int(at)),))
 
 
 def _time(us: float, slowed: float = 1.0) -> str:
@@ -195,4 +195,4 @@ def _time(us: float, slowed: float = 1.0) -> str:
 
 def _alone(follower: Follower) -> float:
     """Return the qdelay at which one flow rests, us."""
-    return rest(follower.f, (Crowd(),), CAPACITY_GBPS).s
+    return fixed_point(follower.f, (FlowGroup(),), CAPACITY_GBPS).s

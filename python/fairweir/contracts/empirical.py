@@ -19,9 +19,9 @@ from dataclasses import replace
 import numpy as np
 
 from fairweir.cca_spec import require
+from fairweir.contracts.cached_runs import cached
+from fairweir.contracts.flags import CLAMPED_FLOWS, overflowing
 from fairweir.contracts.judge import UNFAIR_RUNS, judge
-from fairweir.contracts.keep import kept_in
-from fairweir.contracts.oddities import CLAMPED_FLOWS, overflowing
 from fairweir.contracts.plan import Plan, plan_for
 from fairweir.contracts.points import ContractPoint, Setting, read
 from fairweir.contracts.result import ContractResult
@@ -71,7 +71,7 @@ def derive(
     Parameters
     ----------
     cca : name, path, or table with parameters, as scenarios have it
-    measure : runs scenarios; default the simulator on all cores, with turning points (`contracts/turnings.py`)
+    measure : runs scenarios; default the simulator on all cores, with turning points (`contracts/turning_points.py`)
     plan : the runs to make; default by kind of CCA
     on_progress : called before each batch
 
@@ -86,7 +86,7 @@ def derive(
     if measure is None:
         require(cca)
     plan = plan or plan_for(cca)
-    measure = measure or kept_in(Archive(None))
+    measure = measure or cached(Archive(None))
     progress = on_progress or (lambda what: None)
     result = _derive(cca, plan, measure, progress)
     if result.outcome == "none" and result.unfair_runs > UNFAIR_RUNS and not plan.oracle:

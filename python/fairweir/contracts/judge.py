@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairweir.contracts.fit import FAMILIES, POWER, RESOLVED, Fit, bootstrap, choose, fit
-from fairweir.contracts.oddities import flags_of
+from fairweir.contracts.flags import flags_of
 from fairweir.contracts.points import OUTPUTS, PAIRS, ContractPoint, points_of
 from fairweir.contracts.result import Candidate, RtpropFit
 from fairweir.contracts.unfairness import repeat_ratio, unexplained_unfair

@@ -120,7 +120,7 @@ class ContractPoint(BaseModel):
     mark_rate: float
     turning_qdelay_ms: float = 0.0
     turning_rate_mbps: float = 0.0
-    """Rate of turning points (`contracts/turnings.py`); 0 if the window hardly turns, or they were not measured."""
+    """Rate of turning points (`contracts/turning_points.py`); 0 if the window hardly turns, or not measured."""
 
     def statistic(self, name: str) -> float:
         """One of `STATISTICS`."""

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairweir import shipped
-from fairweir.complaints import explain
 from fairweir.errors import ConfigError
 from fairweir.formal.linear import FormError, LinearForm, Unit, parse_form
 from fairweir.scenario import parse_document, read_document
 from fairweir.suggestions import did_you_mean
+from fairweir.validation_errors import explain
 
 if TYPE_CHECKING:
     import z3

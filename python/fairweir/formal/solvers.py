@@ -145,7 +145,7 @@ class _Runner:
     query: Path
     budget: Budget
     process: subprocess.Popen[bytes] = field(init=False)
-    door: int = field(init=False)
+    pidfd: int = field(init=False)
 
     def __post_init__(self) -> None:
         has_steps = self.solver is SolverName.Z3 and self.budget.z3_steps is not None
@@ -161,7 +161,7 @@ class _Runner:
                 )
         except (OSError, subprocess.SubprocessError) as error:
             raise SolverError(f"could not start `{self.solver}`: {error}") from error
-        self.door = os.pidfd_open(self.process.pid)
+        self.pidfd = os.pidfd_open(self.process.pid)
 
     @property
     def _said(self) -> Path:
@@ -170,13 +170,13 @@ class _Runner:
     def stop(self) -> Reply:
         """End it, if it has not ended, and return its output and cost."""
         with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.door, signal.SIGKILL)
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         return self.collect(is_stopped=True)
 
     def collect(self, *, is_stopped: bool = False) -> Reply:
         """Return its output and cost."""
         _, status, usage = os.wait4(self.process.pid, 0)
-        os.close(self.door)
+        os.close(self.pidfd)
         self.process.returncode = os.waitstatus_to_exitcode(status)
         cpu_s = usage.ru_utime + usage.ru_stime
         text = self._said.read_text(encoding="utf-8", errors="replace")
@@ -240,12 +240,12 @@ def race(
         while waiting or running:
             if waiting:
                 runner = _Runner(waiting.pop(0), query, budget)
-                poll.register(runner.door, select.POLLIN)
+                poll.register(runner.pidfd, select.POLLIN)
                 running.append(runner)
             ends = time.monotonic() + HEAD_START_S if waiting else None
             ready = _wait(poll, ends)
-            for runner in [one for one in running if one.door in ready]:
-                poll.unregister(runner.door)
+            for runner in [one for one in running if one.pidfd in ready]:
+                poll.unregister(runner.pidfd)
                 running.remove(runner)
                 replies.append(runner.collect())
             if until is Race.FIRST and any(reply.verdict is not Satisfiable.UNKNOWN for reply in replies):
@@ -260,7 +260,7 @@ def race(
 def _wait(poll: select.poll, ends: float | None) -> set[int]:
     """Wait until a solver has ended, at most until `ends`; return the descriptors of those that have."""
     left_ms = None if ends is None else max(0.0, ends - time.monotonic()) * 1000
-    return {door for door, _ in poll.poll(left_ms)}
+    return {pidfd for pidfd, _ in poll.poll(left_ms)}
 
 
 def _compare(replies: Sequence[Reply], query: Path) -> None:

@@ -160,7 +160,7 @@ class Case:
         return CHALLENGES[self.challenge]
 
     @property
-    def parties(self) -> tuple[int, int]:
+    def counts(self) -> tuple[int, int]:
         """Numbers of incumbents and newcomers; incumbents come first in lists of flows."""
         return (1, self.flows) if self.rules.several == "newcomers" else (self.flows, 1)
 
@@ -171,7 +171,7 @@ class Case:
 
     def scenario(self) -> ScenarioDict:
         """Return the scenario: starts are spread over half a second, ACKs delayed as Linux does."""
-        rules, (incumbents, newcomers) = self.rules, self.parties
+        rules, (incumbents, newcomers) = self.rules, self.counts
         dice = random.Random(f"starts {self.seed}")  # noqa: S311
         rate, rtt = Rate.from_mbps(self.rate_mbps), Duration.from_ms(self.rtt_ms)
         limit = LIMITED_TO * rate / (incumbents + newcomers)
@@ -202,7 +202,7 @@ class Case:
 
     def senders(self, deployment: Deployment = "all") -> list[str | None]:
         """Return each flow's sender, None for flows whose receiver has no guard."""
-        incumbents, newcomers = self.parties
+        incumbents, newcomers = self.counts
         receivers = [1] * (incumbents // 2) + [2] * (incumbents - incumbents // 2 + newcomers)
         hosts = [INCUMBENT_HOST] * incumbents + [NEWCOMER_HOST] * newcomers
         return [

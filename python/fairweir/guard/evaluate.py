@@ -128,7 +128,7 @@ def _options(one: Play, directory: Path) -> world_kernel.Options:
 
 def _shares(case: Case, summary: dict[str, Any]) -> Shares:
     rates = metrics.throughputs_mbps(summary)
-    incumbents, _ = case.parties
+    incumbents, _ = case.counts
     services = [sum(rates[:incumbents]), sum(rates[incumbents:])]
     rtt = metrics.mean_rtt_ms(summary)
     status = summary.get("guard")

@@ -14,8 +14,8 @@ from fairweir import _core
 from fairweir.errors import ConfigError
 from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, Lesson, curriculum, learnt
-from fairweir.guard.kernel_lessons import gather_on_kernel
-from fairweir.guard.lessons import CLASSES, Examples, Library, gather
+from fairweir.guard.examples import CLASSES, Examples, Library, gather
+from fairweir.guard.kernel_examples import gather_on_kernel
 from fairweir.run import World
 from fairweir.units import Duration
 
@@ -102,15 +102,15 @@ def examine(
     FairweirError : a run failed
     """
     library = Library(data)
-    books: list[Examples | None] = (
+    collected: list[Examples | None] = (
         gather_on_kernel(lessons, rows, library, on_done=on_done)
         if world == "kernel"
         else [*gather(lessons, rows, library, workers=workers, on_done=on_done)]
     )
     parts: dict[str, list[Examples]] = {}
-    for lesson, book in zip(lessons, books, strict=True):
-        if book is not None:
-            parts.setdefault(lesson.part.name, []).append(book)
+    for lesson, examples in zip(lessons, collected, strict=True):
+        if examples is not None:
+            parts.setdefault(lesson.part.name, []).append(examples)
     if not parts:
         raise ConfigError("no run may be judged: packets left late", hint="run nothing else on this machine")
     names = _core.guard_features()
@@ -128,5 +128,5 @@ def examine(
         of_guess=float(np.bincount(labels).max() / len(labels)),
         by_part={name: (float(np.mean(truth == said)), len(truth)) for name, (truth, said) in answered.items()},
         confusion=confusion.tolist(),
-        late=sum(book is None for book in books),
+        late=sum(examples is None for examples in collected),
     )

@@ -21,7 +21,7 @@ from scipy.stats import rankdata
 from fairweir import _core
 from fairweir.atomic_write import write_text
 from fairweir.errors import ConfigError
-from fairweir.guard.lessons import CLASSES, Examples, Floats, Labels
+from fairweir.guard.examples import CLASSES, Examples, Floats, Labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -116,7 +116,7 @@ def sum_up(challenge: str, plays: Mapping[Case, Sequence[Play]], shares: Mapping
     measures = {treatment: _measure(cases, column) for treatment, column in columns.items()}
     (bare, without), *held = measures.items()
     is_by_flow = CHALLENGES[challenge].among == "flows"
-    flows = np.array([case.parties if is_by_flow else (1, 1) for case in cases], float)
+    flows = np.array([case.counts if is_by_flow else (1, 1) for case in cases], float)
     fair = np.median(flows / flows.sum(axis=1, keepdims=True), axis=0)
     return Outcome(
         challenge,
@@ -156,7 +156,7 @@ def _measure(cases: Sequence[Case], column: Sequence[Shares]) -> Measures:
 
 
 def _parts(case: Case, shares: Shares) -> tuple[float, float]:
-    incumbents, _ = case.parties
+    incumbents, _ = case.counts
     rates = shares.throughputs_mbps
     return sum(rates[:incumbents]) / case.rate_mbps, sum(rates[incumbents:]) / case.rate_mbps
 

@@ -27,7 +27,7 @@ def replay(
     capture : Path, of a pcap or pcapng file that has the packets of both directions at the receiver's side
     policy : Policy, a file of policies
     managed : addresses of the guarded hosts; default the host that receives the most payload
-    on_progress : called now and then with the number of frames read
+    on_progress : called periodically with the number of frames read
 
     Returns
     -------

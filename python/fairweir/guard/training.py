@@ -13,8 +13,8 @@ import numpy as np
 from fairweir import _core
 from fairweir.guard import forest
 from fairweir.guard.configurations import MIXES, Lesson, Part, curriculum
-from fairweir.guard.kernel_lessons import gather_on_kernel
-from fairweir.guard.lessons import CLASSES, TELLTALES, Examples, Library, gather
+from fairweir.guard.examples import CLASSES, LEAKING_FEATURES, Examples, Library, gather
+from fairweir.guard.kernel_examples import gather_on_kernel
 from fairweir.run import World
 from fairweir.units import Duration
 
@@ -35,7 +35,7 @@ class Plan:
     unseen : newcomers for additional examination
     rounds : int; this many times all runs are repeated with the current forest limiting their flows, and it is trained
         again on all examples: limited flows have different features
-    telltales : bool; whether features that reveal a run's schedule are allowed, as in the report
+    leaky_features : bool; whether features that reveal a run's schedule are allowed, as in the report
     shape : of the forest
     seed : int; of all that is drawn
     world : world to run in; on the kernel there are no rounds
@@ -47,7 +47,7 @@ class Plan:
     duration: Duration
     unseen: tuple[str, ...] = ()
     rounds: int = 0
-    telltales: bool = False
+    leaky_features: bool = False
     shape: forest.Shape = field(default_factory=forest.Shape)
     seed: int = 1
     world: World = "sim"
@@ -56,7 +56,7 @@ class Plan:
     def origin(self) -> dict[str, Any]:
         """The record of the runs in a forest's file, sufficient to draw them again."""
         of_runs = {"mix": self.mix, "runs": self.runs, "rows": self.rows, "duration_s": self.duration.s}
-        how = {"rounds": self.rounds, "telltales": self.telltales, "seed": self.seed, "world": self.world}
+        how = {"rounds": self.rounds, "telltales": self.leaky_features, "seed": self.seed, "world": self.world}
         return {**of_runs, **how}
 
     @property
@@ -146,25 +146,25 @@ def train(
 
         if plan.world == "kernel":
             found = gather_on_kernel(lessons, plan.rows, library, on_done=count)
-            books = [book or Examples.joined([]) for book in found]
+            collected = [examples or Examples.joined([]) for examples in found]
         else:
-            books = gather(lessons, plan.rows, library, forest=grown, workers=workers, on_done=count)
-        return books if plan.telltales else [book.without(TELLTALES) for book in books]
+            collected = gather(lessons, plan.rows, library, forest=grown, workers=workers, on_done=count)
+        return collected if plan.leaky_features else [examples.without(LEAKING_FEATURES) for examples in collected]
 
     lessons = plan.lessons
     # By whole runs: rows of one run are too similar.
     is_kept = [index * _EXAMINED_OF_TEN % 10 < _EXAMINED_OF_TEN for index in range(len(lessons))]
 
-    def divided(books: list[Examples]) -> tuple[Examples, Examples]:
-        pairs = list(zip(books, is_kept, strict=True))
+    def divided(collected: list[Examples]) -> tuple[Examples, Examples]:
+        pairs = list(zip(collected, is_kept, strict=True))
         return (
-            Examples.joined([book for book, kept in pairs if not kept]),
-            Examples.joined([book for book, kept in pairs if kept]),
+            Examples.joined([examples for examples, kept in pairs if not kept]),
+            Examples.joined([examples for examples, kept in pairs if kept]),
         )
 
     names = _core.guard_features()
-    books = collect("runs", lessons)
-    taught, asked = divided(books)
+    collected = collect("runs", lessons)
+    taught, asked = divided(collected)
     held: Examples | None = None
     for number in range(plan.rounds + 1):
         tell(f"trees, round {number}", 0, 2)
@@ -179,13 +179,13 @@ def train(
             more, held = divided(collect(f"runs, round {number + 1}", lessons, json.dumps(grown)))
             taught = Examples.joined([taught, more])
     parts: dict[str, list[Examples]] = {}
-    for lesson, book, kept in zip(lessons, books, is_kept, strict=True):
+    for lesson, examples, kept in zip(lessons, collected, is_kept, strict=True):
         if kept:
-            parts.setdefault(lesson.part.name, []).append(book)
+            parts.setdefault(lesson.part.name, []).append(examples)
     for newcomer in plan.unseen:
         unseen = plan.unseen_lessons(newcomer)
         parts[f"{unseen[0].part.name}, unseen"] = collect(newcomer, unseen)
-    examined = {name: _only(Examples.joined(books), chosen) for name, books in parts.items()}
+    examined = {name: _only(Examples.joined(collected), chosen) for name, collected in parts.items()}
     answers = model.predict(asked.values[:, chosen])
     confusion = np.zeros((len(CLASSES), len(CLASSES)), int)
     np.add.at(confusion, (asked.labels, answers), 1)

@@ -21,7 +21,7 @@ COMPUTED: Final = (
     ),
     Computed(
         id="thesis-4.4",
-        title="Loss buys convergence: F^-1, and cc_probe_slow_k beside it",
+        title="Loss buys convergence: F^-1, and cc_probe_slow_k compared with it",
         source="thesis figure 4.4, theorem 4.2.1, section 4.2.2.1",
         published="on a CBR-delay link with a buffer of at most C D no CCA finds the link's rate before F^-1(C) round "
         "trips: C - C_0 if it may lose a constant, log(C/C_0) if it may lose in proportion; cc_probe_slow shows that "

@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from fairweir.complaints import explain
 from fairweir.errors import ConfigError
-from fairweir.quantities import complain
+from fairweir.quantities import invalid
 from fairweir.run import World
 from fairweir.scenario import Scenario, read_document
 from fairweir.suggestions import did_you_mean
 from fairweir.units import Duration
+from fairweir.validation_errors import explain
 
 Reading = Literal[
     "ratio",
@@ -55,7 +55,7 @@ class Axis(_Table):
     @model_validator(mode="after")
     def _parallel(self) -> Axis:
         if self.kernel is not None and len(self.kernel) != len(self.values):
-            raise complain(
+            raise invalid(
                 "{noun} has a different number of values for the kernel", len(self.kernel), f"give {len(self.values)}"
             )
         return self
@@ -99,11 +99,11 @@ class Check(Bound):
     @model_validator(mode="after")
     def _is_bounded(self) -> Check:
         if self.within is None and self.at_least is None and self.at_most is None:
-            raise complain("{noun} has no bound", hint="set within, at_least or at_most")
+            raise invalid("{noun} has no bound", hint="set within, at_least or at_most")
         if self.within is not None and (isinstance(self.published, str) or self.at == "growth"):
-            raise complain("{noun} has no reference", hint="within needs a published number, and no growth")
+            raise invalid("{noun} has no reference", hint="within needs a published number, and no growth")
         if (self.reading == "gain") != bool(self.by):
-            raise complain("{noun} compares flows", hint='gain, and only gain, needs by = ["..."]')
+            raise invalid("{noun} compares flows", hint='gain, and only gain, needs by = ["..."]')
         return self
 
     def published_at(self, index: int) -> float | None:
@@ -126,11 +126,11 @@ class Case(_Table):
     @model_validator(mode="after")
     def _says_why_not(self) -> Case:
         if len(self.worlds) < 2 and not self.why_not:
-            raise complain("{noun} does not run in both worlds", hint="state the reason: why_not = ...")
+            raise invalid("{noun} does not run in both worlds", hint="state the reason: why_not = ...")
         for check in self.check:
             places = len(self.axis.values) if self.axis else 1
             if isinstance(check.published, list) and len(check.published) != places:
-                raise complain(
+                raise invalid(
                     "{noun} has a different number of published values than of settings",
                     len(check.published),
                     f"give {places}",

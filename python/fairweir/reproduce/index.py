@@ -13,9 +13,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from rich.table import Table
 
-from fairweir.complaints import explain
-from fairweir.quantities import complain
+from fairweir.quantities import invalid
 from fairweir.scenario import read_document
+from fairweir.validation_errors import explain
 
 Verdict = Literal["runs", "lacks", "missing", "not reproducible", "illustration"]
 
@@ -63,9 +63,9 @@ class Row(_Table):
     @model_validator(mode="after")
     def _has_a_reason(self) -> Row:
         if (self.verdict == "runs") != bool(self.by):
-            raise complain("{noun} needs `by` if it runs, and no `by` if it does not", self.item, "set by = [...]")
+            raise invalid("{noun} needs `by` if it runs, and no `by` if it does not", self.item, "set by = [...]")
         if self.verdict in ("lacks", "missing", "not reproducible") and not self.why:
-            raise complain("{noun} has no reason", self.item, "set why = ...")
+            raise invalid("{noun} has no reason", self.item, "set why = ...")
         return self
 
 

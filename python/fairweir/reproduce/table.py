@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fairweir.reproduce.computed import Computed
-    from fairweir.reproduce.conduct import Reproduction
     from fairweir.reproduce.experiment import Experiment
     from fairweir.reproduce.judge import Finding
+    from fairweir.reproduce.runner import Reproduction
 
 COLOURS = {Outcome.HOLDS: "green", Outcome.FAILS: "red", Outcome.UNKNOWN: "yellow"}
 

@@ -10,7 +10,7 @@ from fairweir.reproduce.experiment import Bound
 from fairweir.starvation import links
 from fairweir.starvation.certify import certify
 from fairweir.starvation.check import check
-from fairweir.starvation.conduct import SLACK, Player, scan, starve
+from fairweir.starvation.construction import SLACK, Player, scan, starve
 from fairweir.starvation.pairs import hold
 from fairweir.starvation.question import Question
 from fairweir.starvation.result import Starvation

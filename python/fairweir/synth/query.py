@@ -17,7 +17,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from fairweir.complaints import explain
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Resolution, Start
 from fairweir.formal.buffers import Buffer
@@ -27,10 +26,11 @@ from fairweir.formal.linear import Atom, FormError, LinearForm, Unit, parse_form
 from fairweir.formal.rule import BeliefFamily
 from fairweir.formal.system import Acks
 from fairweir.overrides import apply
-from fairweir.quantities import complain
+from fairweir.quantities import invalid
 from fairweir.scenario import read_document
 from fairweir.synth.space import Shape, Space, combinations, conditions_in
 from fairweir.synth.survivors import MAX_BRANCH_OPTIONS, MAX_STEPS
+from fairweir.validation_errors import explain
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _NUMBER = re.compile(r"-?\d+(/[1-9]\d*)?")
@@ -44,7 +44,7 @@ def _fraction(value: Any) -> Fraction:
         return Fraction(value)
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         return Fraction(value)
-    raise complain("{noun} must be a whole number or a fraction", value, 'write it as 2 or "1/2"')
+    raise invalid("{noun} must be a whole number or a fraction", value, 'write it as 2 or "1/2"')
 
 
 Exact = Annotated[Fraction, BeforeValidator(_fraction)]

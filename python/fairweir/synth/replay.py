@@ -13,7 +13,7 @@ from fairweir.formal.trace import Trace
 from fairweir.synth.query import Query
 
 
-def complaints(trace: Trace, rule: Rule, query: Query) -> list[str]:
+def objections(trace: Trace, rule: Rule, query: Query) -> list[str]:
     """Return why a trace is not a counterexample to a rule; empty if it is one."""
     found = [str(violation) for violation in violations(trace, [rule.decide])]
     return [*found, "the invariant holds"] if keeps(trace, query.demands) else found

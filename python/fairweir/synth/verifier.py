@@ -23,7 +23,7 @@ from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
 from fairweir.formal.system import System
 from fairweir.formal.trace import Trace
 from fairweir.synth.query import Query
-from fairweir.synth.replay import complaints
+from fairweir.synth.replay import objections
 from fairweir.synth.space import Candidate
 from fairweir.synth.survivors import Step
 
@@ -126,7 +126,7 @@ class Verifier:
         trace = None
         if check.verdict is Satisfiable.SAT:
             trace = Trace.from_values(self.system, check.values)
-            wrong = complaints(trace, rule, self.query)
+            wrong = objections(trace, rule, self.query)
             if wrong:
                 raise SolverError(f"a counterexample of {check.solver} does not replay: {'; '.join(wrong[:3])}")
         elif check.verdict is Satisfiable.UNSAT:
@@ -189,7 +189,7 @@ class Verifier:
                 return "a counterexample without its trace"
             rule = self.query.space.rule(finding.candidate, "candidate")
             wrong = (
-                complaints(finding.trace, rule, self.query) if finding.trace.is_of(self.system) else ["another network"]
+                objections(finding.trace, rule, self.query) if finding.trace.is_of(self.system) else ["another network"]
             )
             return f"its counterexample does not replay: {wrong[0]}" if wrong else ""
         if not is_sealed:

@@ -465,7 +465,7 @@ fn messages_of_the_compiler_show_the_users_own_lines() {
     assert!(reason.contains("int window = twelve;") && reason.contains("typo.bpf.c:2"), "{reason}");
     let with_own_header = source("own.bpf.c", &RECORDER.replace("#include \"tcp.h\"", "#include \"own.h\""));
     fs::write(with_own_header.path.with_file_name("own.h"), "#include \"tcp.h\"\n").expect("a file");
-    load(&with_own_header.path).expect("a header beside the source is included");
+    load(&with_own_header.path).expect("a header next to the source is included");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn a_connection_that_nobody_takes_is_told_not_fatal() {
 
 #[test]
 fn an_unknown_congestion_control_names_its_flow() {
-    let prepare = |_: usize, fd: BorrowedFd<'_>| socket2::SockRef::from(&fd).set_tcp_congestion(b"nobody-has-it");
+    let prepare = |_: usize, fd: BorrowedFd<'_>| socket2::SockRef::from(&fd).set_tcp_congestion(b"no-such-cca");
     let plans = vec![plan(free_address(), Source::Bulk)];
     let senders = Senders::new(plans, timeline(), Clock::starting_now(), &prepare).unwrap();
     let error = senders.run(&AtomicBool::new(false)).unwrap_err();

@@ -127,7 +127,7 @@ impl State {
 /// So that a reader after a crash finds the old text or the new one.
 fn write_whole(path: &Path, text: &[u8]) -> std::io::Result<()> {
     let new = path.with_extension("new");
-    // What a crash has left behind, or a link that somebody has planted: neither is written to.
+    // A file left by a crash, or a planted link: neither is written to.
     match fs::remove_file(&new) {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
         _ => {}

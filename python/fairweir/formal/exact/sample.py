@@ -53,7 +53,7 @@ def sample(
 
 
 def mixed(random: Random, steps: int) -> list[Fraction]:
-    """Return rates that change now and then, of one kind each time."""
+    """Return rates that change occasionally, of one kind each time."""
     out: list[Fraction] = []
     top = Fraction(random.choice([1, 2, 3, 6]))
     while len(out) < steps:

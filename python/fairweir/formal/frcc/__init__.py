@@ -4,7 +4,7 @@ Not on the network models of :mod:`fairweir.formal`: FRCC's analysis has its own
 
 =========  ==========================================================================================
 N_C        of a flow, the link rate by the flow's throughput: 1/N_C is its share of the link
-N_T        queueing delay by theta: the flow count that the delay tells
+N_T        queueing delay by theta: the flow count implied by the delay
 N_G        how many flows there are
 R          propagation delay (rtprop); theta: queueing delay a flow; both in the same unit of time
 gamma      size of a probe: it adds gamma N_T throughput D packets; D: jitter it should stand, a time

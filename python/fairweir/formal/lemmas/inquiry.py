@@ -77,7 +77,7 @@ class Inquiry:
         controls = self.question.controls()
         return hashlib.sha256("\0".join([self.text, *controls]).encode()).hexdigest()
 
-    def complaints(self, trace: Trace) -> list[str]:
+    def objections(self, trace: Trace) -> list[str]:
         """Return why a trace is not a refutation, judged exactly; empty if it is one."""
         system = self.system
         found = [str(violation) for violation in violations(trace)]
@@ -128,7 +128,7 @@ def _asked(inquiry: Inquiry, request: Request, blank: LemmaResult, shelf: _Shelf
     if found.outcome is not Outcome.REFUTED:
         return result
     trace = Trace.from_values(inquiry.system, found.values)
-    if wrong := inquiry.complaints(trace):
+    if wrong := inquiry.objections(trace):
         note = f"the solver's trace does not replay: {wrong[0]} ({len(wrong)} in all)"
         return replace(result, outcome=Outcome.UNKNOWN, note=note)
     if shelf is None:
@@ -208,7 +208,7 @@ class _Shelf:
     def _judge(self) -> None:
         try:
             trace = Trace.from_json(kept.read_text(self.trace), source=str(self.trace))
-            wrong = self.inquiry.complaints(trace)
+            wrong = self.inquiry.objections(trace)
         except ConfigError as error:
             raise NotBelievedError(f"{self.trace} is damaged: {error.message}") from None
         except (ValueError, KeyError, IndexError, TypeError, ZeroDivisionError) as error:

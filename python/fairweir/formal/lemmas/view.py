@@ -16,7 +16,7 @@ def snapshot(system: System, t: int, flow: int = 0) -> Snapshot:
 
     ``queue``: all waiting bytes; ``bq``: those that wait for the link; ``inflight``: those neither acknowledged nor
     known to be lost; ``undetected``: losses not yet known; ``cwnd``, ``rate``: the flow's; its beliefs under their own
-    names; ``shows``: 1 if its delay tells how long the queue is (:func:`delay_shows_queue`), else 0; ``alpha``;
+    names; ``shows``: 1 if its delay shows the queue (:func:`delay_shows_queue`), else 0; ``alpha``;
     ``beta``.
     """
     own = system.flows[flow]

@@ -358,13 +358,13 @@ def _subjects(ccas: Sequence[str], workers: int | None) -> list[Subject]:
 
 
 def _search(case: _Case, name: str, budget: Budget, workers: int | None, meter: _Meter) -> None:
-    from fairweir import measure as door
+    from fairweir.measure import on_all_cores
 
     subject = case.subject
     if case.timeouts >= MOST_TIMEOUTS:
         case.searches.append(exhibit_not_tried(name, f"not run: {case.timeouts} runs did not end in time"))
         return
-    plays = door.on_all_cores(workers=workers, timeout_s=budget.timeout_s)
+    plays = on_all_cores(workers=workers, timeout_s=budget.timeout_s)
     if name == HUNT:
         from fairweir.hunting.search import hunt
 

@@ -22,7 +22,7 @@ RTPROP_BIAS = 0.25
 
 
 def overflowing(points: Sequence[ContractPoint]) -> float:
-    """Part of the flows that lose more than now and then: the buffer cuts off their delay."""
+    """Fraction of flows with more than occasional losses: the buffer truncates their delay."""
     return sum(p.loss_rate > 1e-4 for p in points) / len(points) if points else 0.0
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from fairweir.contracts.judge import judge
 from fairweir.contracts.points import ContractPoint, Setting
-from fairweir.contracts.turnings import turns_of, watch
+from fairweir.contracts.turning_points import turns_of, watch
 from fairweir.units import Duration, Rate
 
 S0_MS = 10.0 / math.log(2.0)

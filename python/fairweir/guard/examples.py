@@ -28,7 +28,7 @@ NEAR = (0.9, 1.1)
 CLASSES = ("below", "near", "above")
 #: Features that reveal when a flow began, and thus which flow is the newcomer of a run: leakage that does not exist in
 #: service.
-TELLTALES = frozenset({"age_us", "seq_bytes", "wire_bytes", "payload_bytes"})
+LEAKING_FEATURES = frozenset({"age_us", "seq_bytes", "wire_bytes", "payload_bytes"})
 #: Arrivals are sampled so that about this many times the required rows remain, from which the required ones are drawn:
 #: on an unrestricted link, and on one whose flows are limited.
 _SURPLUS, _SURPLUS_HELD = 3, 30

@@ -71,7 +71,7 @@ def play(
     """
     ours, theirs = Pipe()
     # The child finds modules where this process does, and never runs the user's main script.
-    code = f"import sys; sys.path[:] = {sys.path!r}; from fairweir.apart import serve; serve({theirs.fileno()})"
+    code = f"import sys; sys.path[:] = {sys.path!r}; from fairweir.sandbox import serve; serve({theirs.fileno()})"
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-P", "-c", code],
         stdin=subprocess.DEVNULL,

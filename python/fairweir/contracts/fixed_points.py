@@ -19,7 +19,7 @@ FARTHEST = 1e12
 
 
 @dataclass(frozen=True)
-class Crowd:
+class FlowGroup:
     """Flows at one hop that see the same.
 
     Attributes
@@ -55,13 +55,13 @@ class Grain:
 
 
 @dataclass(frozen=True)
-class Rest:
+class FixedPoint:
     """A fixed point.
 
     Attributes
     ----------
     s : statistic of the hop
-    rates : of a flow of each crowd
+    rates : of a flow of each group
     """
 
     s: float
@@ -73,7 +73,7 @@ class Rest:
         return self.rates[-1] / self.rates[0] if self.rates[0] > 0.0 else math.inf
 
 
-def rest(f: Callable[[float], float], crowds: Sequence[Crowd], capacity: float) -> Rest:
+def fixed_point(f: Callable[[float], float], groups: Sequence[FlowGroup], capacity: float) -> FixedPoint:
     """Return the fixed point of flows that share a hop.
 
     Parameters
@@ -85,15 +85,15 @@ def rest(f: Callable[[float], float], crowds: Sequence[Crowd], capacity: float) 
     ------
     ValueError : there is no fixed point
     """
-    return _rest([_unhindered(f, crowd) for crowd in crowds], crowds, capacity)
+    return _fixed_point([_unhindered(f, group) for group in groups], groups, capacity)
 
 
 def band(
     f: Callable[[float], float],
-    crowds: Sequence[Crowd],
+    groups: Sequence[FlowGroup],
     capacity: float,
     grain: Grain,
-    reading: Callable[[Rest], float],
+    reading: Callable[[FixedPoint], float],
 ) -> tuple[float, float]:
     """Return the smallest and the largest reading of fixed points that whole packets allow.
 
@@ -102,30 +102,30 @@ def band(
     """
     slips = list(product((-1.0, 0.0, 1.0), repeat=2))
     readings = []
-    for corner in product(slips, repeat=len(crowds)):
-        sends = [_with_slip(f, crowd, grain, *slip) for crowd, slip in zip(crowds, corner, strict=True)]
-        readings.append(reading(_rest(sends, crowds, capacity)))
+    for corner in product(slips, repeat=len(groups)):
+        sends = [_with_slip(f, group, grain, *slip) for group, slip in zip(groups, corner, strict=True)]
+        readings.append(reading(_fixed_point(sends, groups, capacity)))
     return min(readings), max(readings)
 
 
-def _unhindered(f: Callable[[float], float], crowd: Crowd) -> Callable[[float], float]:
-    return lambda s: f(crowd.sees(s))
+def _unhindered(f: Callable[[float], float], group: FlowGroup) -> Callable[[float], float]:
+    return lambda s: f(group.sees(s))
 
 
 def _with_slip(
-    f: Callable[[float], float], crowd: Crowd, grain: Grain, packets: float, transmissions: float
+    f: Callable[[float], float], group: FlowGroup, grain: Grain, packets: float, transmissions: float
 ) -> Callable[[float], float]:
     def sends(s: float) -> float:
-        seen = crowd.sees(s)
+        seen = group.sees(s)
         asked = f(max(seen + transmissions * grain.transmission, 1.0 / FARTHEST))
         return max(asked - packets * grain.packet / (grain.rtprop + seen), 0.0)
 
     return sends
 
 
-def _rest(sends: Sequence[Callable[[float], float]], crowds: Sequence[Crowd], capacity: float) -> Rest:
+def _fixed_point(sends: Sequence[Callable[[float], float]], groups: Sequence[FlowGroup], capacity: float) -> FixedPoint:
     def excess(s: float) -> float:
-        return sum(crowd.flows * send(s) for crowd, send in zip(crowds, sends, strict=True)) - capacity
+        return sum(group.flows * send(s) for group, send in zip(groups, sends, strict=True)) - capacity
 
     low = high = 1.0
     while excess(low) <= 0.0 and low > 1.0 / FARTHEST:
@@ -135,4 +135,4 @@ def _rest(sends: Sequence[Callable[[float], float]], crowds: Sequence[Crowd], ca
     if excess(low) <= 0.0 or excess(high) >= 0.0:
         raise ValueError("no rates of the flows add up to the capacity")
     s = float(brentq(excess, low, high, xtol=1e-15, rtol=1e-13))
-    return Rest(s, tuple(send(s) for send in sends))
+    return FixedPoint(s, tuple(send(s) for send in sends))

@@ -7,8 +7,8 @@ import pytest
 
 from fairweir import _core
 from fairweir.guard.configurations import MIXES, Lesson, Network
-from fairweir.guard.kernel_lessons import gather_on_kernel
-from fairweir.guard.lessons import Library
+from fairweir.guard.examples import Library
+from fairweir.guard.kernel_examples import gather_on_kernel
 from fairweir.run import run
 from fairweir.units import Duration
 from fairweir.world_kernel import Options

@@ -1,4 +1,4 @@
-"""Fixed points of contracts, and packets beside them (thesis sections 6.1 and 6.5)."""
+"""Fixed points of contracts, compared with packets (thesis sections 6.1 and 6.5)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairweir.contracts.datacentre import CAPACITY_GBPS, FINE_PACKET, PACKET, canonical, place, swift, vegas
-from fairweir.contracts.rest import Crowd, Grain, band, rest
+from fairweir.contracts.fixed_points import FlowGroup, Grain, band, fixed_point
 from fairweir.run import run
 from fairweir.scenario import Scenario
 
@@ -20,21 +20,21 @@ exponents = st.floats(0.3, 4.0)
 
 @given(exponent=exponents, hops=st.integers(2, 12))
 def test_a_power_is_alpha_fair_on_the_parking_lot(exponent: float, hops: int) -> None:
-    found = rest(lambda s: s**-exponent, (Crowd(hops=hops), Crowd()), 1.0)
+    found = fixed_point(lambda s: s**-exponent, (FlowGroup(hops=hops), FlowGroup()), 1.0)
     assert found.ratio == pytest.approx(hops**exponent, rel=1e-9)
     assert sum(found.rates) == pytest.approx(1.0, rel=1e-9)
 
 
 @given(exponent=exponents, flows=st.integers(2, 64))
 def test_a_power_grows_by_its_inverse(exponent: float, flows: int) -> None:
-    assert rest(lambda s: s**-exponent, (Crowd(flows=flows),), 1.0).s == pytest.approx(
+    assert fixed_point(lambda s: s**-exponent, (FlowGroup(flows=flows),), 1.0).s == pytest.approx(
         flows ** (1 / exponent), rel=1e-9
     )
 
 
 @given(exponent=exponents, noise=st.floats(0.01, 10.0))
 def test_noise_leaves_both_flows_on_the_contract(exponent: float, noise: float) -> None:
-    found = rest(lambda s: s**-exponent, (Crowd(noise=noise), Crowd()), 1.0)
+    found = fixed_point(lambda s: s**-exponent, (FlowGroup(noise=noise), FlowGroup()), 1.0)
     assert found.ratio == pytest.approx(((found.s + noise) / found.s) ** exponent, rel=1e-9)
     assert sum(found.rates) == pytest.approx(1.0, rel=1e-9)
 
@@ -42,11 +42,11 @@ def test_noise_leaves_both_flows_on_the_contract(exponent: float, noise: float) 
 @settings(max_examples=20)
 @given(exponent=st.floats(0.5, 2.0), packet=st.floats(0.01, 0.1))
 def test_the_band_of_whole_packets_holds_the_fixed_point_and_narrows_with_them(exponent: float, packet: float) -> None:
-    crowds = (Crowd(hops=3), Crowd())
+    crowds = (FlowGroup(hops=3), FlowGroup())
 
     def width(data: float) -> float:
         low, high = band(lambda s: s**-exponent, crowds, 1.0, Grain(data, 10.0, data), lambda at: at.ratio)
-        assert low < rest(lambda s: s**-exponent, crowds, 1.0).ratio < high
+        assert low < fixed_point(lambda s: s**-exponent, crowds, 1.0).ratio < high
         return high - low
 
     assert width(packet / 4) < 0.5 * width(packet)
@@ -54,7 +54,7 @@ def test_the_band_of_whole_packets_holds_the_fixed_point_and_narrows_with_them(e
 
 def test_no_fixed_point_is_an_error() -> None:
     with pytest.raises(ValueError, match="no rates of the flows add up to the capacity"):
-        rest(lambda s: 2.0 + 1.0 / s, (Crowd(),), 1.0)
+        fixed_point(lambda s: 2.0 + 1.0 / s, (FlowGroup(),), 1.0)
 
 
 @pytest.mark.parametrize("follower", [canonical(1.0), vegas(), swift()], ids=lambda f: f.name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fairweir.contracts.turnings import watch
+from fairweir.contracts.turning_points import watch
 from fairweir.dumbbell import ScenarioDict
 from fairweir.errors import CcaError, ConfigError
 from fairweir.measure import Measure, Measured, RunFault
@@ -32,7 +32,7 @@ class _Watched(Task):
         return f"{super().key}-turnings"
 
 
-def kept_in(
+def cached(
     archive: Archive, *, workers: int | None = None, timeout_s: float = 60.0, on_run: OnRun | None = None
 ) -> Measure:
     """Measure on all cores, turnings too, with every finished run in `archive`.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fairweir import _core
 from fairweir.guard.configurations import LEARN_FROM, Lesson
-from fairweir.guard.lessons import Examples, Library, draw_rows, one_in
+from fairweir.guard.examples import Examples, Library, draw_rows, one_in
 from fairweir.run import run
 from fairweir.sweep import fingerprint
 from fairweir.world_kernel import Options, receiver_address
