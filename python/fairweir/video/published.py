@@ -1,0 +1,294 @@
+"""What was published of Syntra's video, next to ours: table 1 and figure 4.
+
+The paper's text is not at hand: its public abstract and artifact are. They state that the 95th percentile of delay is
+more than 6 times smaller, the median SSIM more than 2 dB higher, and the frame rate higher; not against which system on
+which link. Delay is compared with WebRTC's GCC, which lets queues grow, quality and frame rate with GCC and Salsify,
+the published system for short delays. Metrics are the receiver's for every system.
+
+Where no sender could meet a statement against our baseline, and ours is not far below it, that is the reason given: a
+sixth of the baseline's delay is less than the path's own, the baseline shows every frame, or the link's whole rate has
+too little quality.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fairweir.errors import ConfigError
+from fairweir.intervals import Scale, interval
+from fairweir.links import Link
+from fairweir.pool import Done, Failed, map_jobs
+from fairweir.reproduce.computed import Computation, Number
+from fairweir.reproduce.experiment import Bound
+from fairweir.verdict import Interval
+from fairweir.video.evaluate import GCC, SALSIFY, Job, Kept, play_job
+from fairweir.video.play import Session
+from fairweir.video.scenario import CODEC_NS, HEADER_BYTES, PAYLOAD_BYTES, VideoScenario
+from fairweir.video.senders import Sender
+from fairweir.video.tables import decibels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairweir.worlds import Archive
+
+#: Directory of mahimahi's cellular traces, which are not shipped.
+TRACES_VARIABLE: Final = "FAIRWEIR_MAHIMAHI"
+TRACES: Final = ("ATT-LTE-driving.up", "TMobile-UMTS-driving.up", "Verizon-LTE-short.up")
+SEEDS: Final = 3
+#: The published tree once per step, as published, and rules for every frame.
+OURS: Final = ("published", "rules")
+LINKS: Final = ("fixed", "varying", "aggregation", "shallow")
+#: Statements of the abstract.
+SMALLER, HIGHER_DB = 6.0, 2.0
+#: From capture to display at least, ms: one way, and coding and decoding.
+FLOOR_MS: Final = 25.0 + 2 * CODEC_NS / 1e6
+_SHORTER: Final = "p95 of delay more than 6 times smaller"
+_BETTER: Final = "median SSIM more than 2 dB higher"
+_FASTER: Final = "frame rate higher"
+#: Below these ours is worse than the baseline, whatever the baseline is at: a ratio, dB, frames a second.
+_NEAR: Final = {_SHORTER: 0.8, _BETTER: -1.0, _FASTER: -0.5}
+_KEY_MS: Final = "delay_p95_ms"
+
+
+@dataclass(frozen=True)
+class Cellular:
+    """A made-up link with the variation of a cellular one: a random walk of the rate's logarithm, with outages.
+
+    Attributes
+    ----------
+    name : str
+    mean_mbps, spread : of the rate, and the standard deviation of its logarithm
+    memory : share of the logarithm's deviation that is left after a second
+    outages : of a second, the chance that one begins
+    """
+
+    name: str
+    mean_mbps: float
+    spread: float
+    memory: float
+    outages: float
+
+    def scenario(self, seconds: int, step_ms: int = 200) -> VideoScenario:
+        """Return the scenario; the same steps on every machine."""
+        rng = random.Random(f"cellular/{self.name}")  # noqa: S311 (no secret)
+        keep = self.memory ** (step_ms / 1000)
+        level, out_ms, steps = 0.0, 0, []
+        for t_ms in range(0, 1000 * seconds, step_ms):
+            level = keep * level + math.sqrt(1 - keep * keep) * self.spread * rng.gauss(0.0, 1.0)
+            if out_ms <= 0 and rng.random() < self.outages * step_ms / 1000:
+                out_ms = rng.randrange(400, 2400, step_ms)
+            out_ms -= step_ms
+            # An outage leaves what a retransmitting radio still carries.
+            mbps = 0.05 if out_ms > 0 else max(0.1, self.mean_mbps * math.exp(level - self.spread**2 / 2))
+            steps.append((f"{t_ms}ms", f"{mbps:.2f}Mbps"))
+        link = Link.model_validate({"steps": steps, "buffer": "infinite"})
+        return VideoScenario.model_validate({"name": self.name, "duration": f"{seconds}s", "link": link})
+
+
+#: Means and variation of the order of the three traces'; which are of drives, and cannot be shipped.
+MADE_UP: Final = (
+    Cellular("lte-like", 2.5, 0.7, 0.7, 0.02),
+    Cellular("umts-like", 1.2, 0.9, 0.85, 0.05),
+    Cellular("lte-like, fast", 5.0, 0.5, 0.4, 0.005),
+)
+
+
+def table_1(archive: Archive) -> Computation:
+    """Play the four links of table 1, three minutes each."""
+    scenarios = [VideoScenario.load(name).override(duration="180s") for name in LINKS]
+    return compare(scenarios, archive)
+
+
+def figure_4(archive: Archive) -> Computation:
+    """Play cellular links, ten minutes each: mahimahi's traces where they are, else made-up ones."""
+    return compare(cellular(), archive)
+
+
+def cellular(seconds: int = 600) -> list[VideoScenario]:
+    """Return the links of figure 4.
+
+    Raises
+    ------
+    ConfigError : :data:`TRACES_VARIABLE` is set, and a trace is not there
+    """
+    folder = os.environ.get(TRACES_VARIABLE)
+    if not folder:
+        return [one.scenario(seconds) for one in MADE_UP]
+    base = VideoScenario.load("fixed").override(duration=f"{seconds}s")
+    found = []
+    for name in TRACES:
+        path = Path(folder) / name
+        if not path.is_file():
+            raise ConfigError(
+                "no such trace", source=str(path), hint=f"{TRACES_VARIABLE} names the directory of mahimahi's traces"
+            )
+        found.append(base.over_trace(path))
+    return found
+
+
+def compare(scenarios: Sequence[VideoScenario], archive: Archive) -> Computation:
+    """Play ours and the baselines on every link with every seed, and state the published claims of each."""
+    names = (*OURS, GCC, SALSIFY, "vegas")
+    sessions = sessions_of(scenarios, names, archive)
+    numbers = [
+        number
+        for scenario in scenarios
+        for ours in OURS
+        for number in _numbers(scenario, ours, sessions[scenario.name])
+    ]
+    numbers += [_overall(ours, sessions) for ours in OURS]
+    return Computation(numbers, lambda: _draw(sessions, names))
+
+
+Sessions = dict[str, dict[str, list[Session]]]
+
+
+def sessions_of(scenarios: Sequence[VideoScenario], names: Sequence[str], archive: Archive) -> Sessions:
+    """Return the sessions of every link and sender, in the order of seeds; finished ones are reused."""
+    kept = Kept(archive.directory / "video") if archive.directory is not None else None
+    jobs = [
+        Job(scenario, Sender.parse(name), seed)
+        for scenario in scenarios
+        for name in names
+        for seed in range(1, SEEDS + 1)
+    ]
+    found = {job.key: session for job in jobs if kept is not None and (session := kept.get(job.key)) is not None}
+    missing = [job for job in jobs if job.key not in found]
+
+    def finished(outcome: Done[Job, Session] | Failed[Job]) -> None:
+        if isinstance(outcome, Failed):
+            raise ConfigError(f"{outcome.job.scenario.name}, {outcome.job.sender}: {outcome.reason}")
+        found[outcome.job.key] = outcome.value
+        if kept is not None:
+            kept.add(outcome.job.key, outcome.value)
+
+    map_jobs(play_job, missing, timeout_s=600.0, on_done=finished)
+    sessions: Sessions = {}
+    for job in jobs:
+        sessions.setdefault(job.scenario.name, {}).setdefault(str(job.sender), []).append(found[job.key])
+    return sessions
+
+
+def _against(ours: Sequence[Session], theirs: Sequence[Session], key: str, by: Callable[[float, float], float],
+             scale: Scale) -> Interval | None:  # fmt: skip
+    """Return a metric of ours compared with theirs, seed by seed; None if nobody saw a frame."""
+    pairs = [(a.metrics[key], b.metrics[key]) for a, b in zip(ours, theirs, strict=True)]
+    if any(a is None or b is None for a, b in pairs):
+        return None
+    return interval([by(a, b) for a, b in pairs], scale)
+
+
+def _numbers(scenario: VideoScenario, ours: str, by_sender: Mapping[str, Sequence[Session]]) -> list[Number]:
+    mine, case = by_sender[ours], f"{scenario.name}, {ours}"
+
+    def number(claim: str, what: str, found: Interval | None, bound: float, published: str, why: str) -> Number:
+        reading = f"{what}; lower end of the 95 % interval over {SEEDS} seeds"
+        value = None if found is None else found.lo
+        # A reason why nobody can be better is none for being worse.
+        is_near = value is not None and value > _NEAR[claim]
+        return Number(case, claim, reading, value, Bound(at_least=bound), published, why if is_near else "")
+
+    delay = _against(mine, by_sender[GCC], _KEY_MS, lambda a, b: b / a, Scale.FACTOR)
+    found = [
+        number(
+            _SHORTER,
+            "GCC's over ours",
+            delay,
+            SMALLER,
+            "more than 6",
+            _no_shorter(by_sender[GCC]),
+        )
+    ]
+    for name, label in ((GCC, "GCC's"), (SALSIFY, "Salsify's")):
+        theirs = by_sender[name]
+        quality = _against(mine, theirs, "ssim_p50_db", lambda a, b: a - b, Scale.REAL)
+        what = f"ours less {label}, dB"
+        why = _no_better(scenario, theirs)
+        found.append(number(_BETTER, what, quality, HIGHER_DB, "more than 2", why))
+        frames = _against(mine, theirs, "fps", lambda a, b: a - b, Scale.REAL)
+        what = f"ours less {label}, frames a second"
+        found.append(number(_FASTER, what, frames, 0.0, "higher", _no_faster(scenario, theirs)))
+    return found
+
+
+def _mean(sessions: Sequence[Session], key: str) -> float:
+    values = [one.metrics[key] for one in sessions if one.metrics[key] is not None]
+    return sum(values) / len(values) if values else math.nan
+
+
+def _no_shorter(theirs: Sequence[Session]) -> str:
+    """Return why no sender has a delay 6 times smaller, if none can."""
+    delay_ms = _mean(theirs, _KEY_MS)
+    if not delay_ms / SMALLER < FLOOR_MS:
+        return ""
+    return f"a sixth of our GCC's {delay_ms:.0f} ms is less than the {FLOOR_MS:.0f} ms of path and codec"
+
+
+def _no_faster(scenario: VideoScenario, theirs: Sequence[Session]) -> str:
+    """Return why no sender shows more frames, if none can."""
+    fps = _mean(theirs, "fps")
+    return f"the baseline shows {fps:.2f} of {scenario.fps:g} frames a second" if fps > 0.995 * scenario.fps else ""
+
+
+def _no_better(scenario: VideoScenario, theirs: Sequence[Session]) -> str:
+    """Return why no sender has 2 dB more on a link of constant mean rate, if none can: its whole rate has less."""
+    import numpy as np
+
+    if scenario.link.steps is not None or scenario.name in {Path(name).stem for name in TRACES}:
+        return ""
+    table, base = scenario.table(), scenario.link.base(scenario._base)
+    bytes_a_frame = scenario.link.nominal_rate(base) / scenario.fps * PAYLOAD_BYTES / (PAYLOAD_BYTES + HEADER_BYTES)
+    sizes, quality = table.sizes[0].mean(axis=1), decibels(np.median(table.ssim[0], axis=1))
+    order = np.argsort(sizes)
+    ceiling = float(np.interp(math.log(bytes_a_frame), np.log(sizes[order]), quality[order]))
+    known = _mean(theirs, "ssim_p50_db")
+    if not ceiling < known + HIGHER_DB:
+        return ""
+    return f"all of the link's rate has {ceiling:.1f} dB with this encoder, the baseline {known:.1f} dB"
+
+
+def _overall(ours: str, sessions: Sessions) -> Number:
+    """Return the geometric mean over links of the ratio of delays: what one number for all of them can mean."""
+    ratios = []
+    for by_sender in sessions.values():
+        found = _against(by_sender[ours], by_sender[GCC], _KEY_MS, lambda a, b: b / a, Scale.FACTOR)
+        if found is not None:
+            ratios.append(found.value)
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if len(ratios) == len(sessions) else None
+    return Number(
+        f"all links, {ours}",
+        _SHORTER,
+        "GCC's over ours, geometric mean over the links",
+        mean,
+        Bound(at_least=SMALLER),
+        "more than 6",
+    )
+
+
+def _draw(sessions: Sessions, names: Sequence[str]) -> Figure:
+    from matplotlib.figure import Figure as Sheet
+
+    from fairweir.drawing import style
+
+    sheet = Sheet(figsize=(3.2 * len(sessions), 3.4), layout="constrained")
+    panels = sheet.subplots(1, len(sessions), squeeze=False)[0]
+    for panel, (link, by_sender) in zip(panels, sessions.items(), strict=True):
+        for place, name in enumerate(names):
+            shown = [one for one in by_sender[name] if one.metrics[_KEY_MS] is not None]
+            delays = [one.metrics[_KEY_MS] for one in shown]
+            qualities = [one.metrics["ssim_p50_db"] for one in shown]
+            panel.plot(delays, qualities, ".", markersize=9, color=style.colour(place), label=name)
+        panel.set_xscale("log")
+        panel.set_title(link)
+        panel.set_xlabel("p95 of delay (ms)")
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("median SSIM (dB)")
+    panels[0].legend(fontsize="x-small")
+    return sheet
