@@ -200,12 +200,12 @@ def test_the_command_shows_keeps_and_judges(
     assert "known:" not in shown
     (folder / "known").mkdir()
     file = folder / "known" / "differences.toml"
-    file.write_text('[[difference]]\ncca = "re*"\nscenario = "differs"\nwhy = "it was told to"\n')
+    file.write_text('[[difference]]\ncca = "re*"\nscenario = "differs"\nwhy = "it was meant to"\n')
     assert main(command(folder)) == 1
     shown = capsys.readouterr().out
-    assert shown.count("known: it was told to") == 1
+    assert shown.count("known: it was meant to") == 1
     assert "1 of the differences have a known reason" in shown
-    assert "it was told to" in (folder / "out" / "agreement.html").read_text()
+    assert "it was meant to" in (folder / "out" / "agreement.html").read_text()
     file.write_text('[[difference]]\ncca = "reno"\n')
     assert main(command(folder)) == 2
     assert "difference.0" in capsys.readouterr().err
