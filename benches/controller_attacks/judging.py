@@ -11,7 +11,7 @@ from benches.controller_attacks.steps import EXACT, Taken
 
 from fairweir.formal.solve import Outcome
 from fairweir.game.action import on_path, shielded
-from fairweir.game.claims import SLACK, Claim
+from fairweir.game.claims import ARRIVED, SLACK, Claim
 from fairweir.game.controller import Controller
 from fairweir.game.model import number
 from fairweir.game.proofs import NOT_REACHED, Asked, Verdict
@@ -56,6 +56,9 @@ def excess(claim: Claim, taken: Taken) -> float:
     link = taken.played
     if link is None:
         return float("-inf")
+    if claim.name == "latency":
+        drained = float(claim.bound - ARRIVED - 1) * link.c
+        return link.queue_after - drained if taken.message > 2 * float(SLACK) * taken.m else -drained
     return link.queue_after - max(bound, link.queue - link.c)
 
 
@@ -71,10 +74,15 @@ def broken(verdicts: Iterable[Verdict], steps: Iterable[Taken]) -> list[Broken]:
             continue
         for verdict in list(of.get(taken.leaf, ())):
             over = excess(verdict.claim, taken)
-            if verdict.outcome is Outcome.VACUOUS or over > float(SLACK) * taken.m + ROUNDING:
+            if verdict.outcome is Outcome.VACUOUS or over > _allowed(taken):
                 found.append(Broken(verdict, taken, over))
                 of[taken.leaf].remove(verdict)
     return found
+
+
+def _allowed(taken: Taken) -> float:
+    """Return by how much a proved claim may be exceeded, packets; that of a latency is a part of a step of C."""
+    return float(SLACK) * max(taken.m, taken.played.c if taken.played is not None else 0.0) + ROUNDING
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ EMPTY: Final[Document] = {
 CLAIMS: Final = {
     "video": (
         "decodable", "carries-message", "queue<=0", "queue<=1", "queue<=2", "queue<=3", "loss<=0", "loss<=1/2",
-        "loss<=1", "loss<=3", "encode<=1", "encode<=3/2",
+        "loss<=1", "loss<=3", "latency<=4", "latency<=5", "encode<=1", "encode<=3/2",
     ),
     "rate": ("queue<=0", "queue<=1", "queue<=2", "queue<=3", "loss<=0", "loss<=1/2", "loss<=1", "loss<=3"),
 }  # fmt: skip

@@ -112,6 +112,23 @@ def test_with_the_shield_every_leaf_is_proved_and_certified() -> None:
         accept(one.question, one.certificate.lines)  # by both checkers
 
 
+def test_frames_are_delivered_in_time_or_that_is_refuted() -> None:
+    """Two steps until they have arrived, two that drain the queue, one of jitter."""
+    leaf = {"leaf": {"send": "newest", "rate": {"M": 3, "Q": -1}, "encode": {"M": 1}}}
+    shielded = tree({"nodes": [leaf]}, shield=SHIELD)
+    assert outcomes(judged(shielded, "latency<=5", "latency<=6")) == {
+        (0, "latency<=5"): "proved", (0, "latency<=6"): "proved",
+    }  # fmt: skip
+    broken = judged(tree({"nodes": [leaf]}), "latency<=4", windows=15)[0]
+    assert broken.outcome is Outcome.REFUTED
+    assert broken.refutation is not None
+    assert broken.refutation.act.message > 0
+    assert broken.refutation.played.queue_after > broken.refutation.link.c
+    for text in ("latency<=3", "latency<=7", "latency<=9/2"):
+        with pytest.raises(ConfigError, match="latency"):
+            judged(shielded, text)
+
+
 def test_a_leaf_that_no_state_reaches_is_vacuous() -> None:
     nodes = [
         {"feature": {"q": 1}, "at_most": 1.0, "then": 1, "else": 4},
@@ -238,7 +255,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["verify", str(path), "--json", "--write", "--certificate", "--out", str(tmp_path / "out")]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {row["status"] for row in document["verdicts"]} == {"proved"}
-    assert len(document["verdicts"]) == 2 * 5
+    assert len(document["verdicts"]) == 2 * 6
     written = Controller.load(path)
     assert written.nodes == controller(tree()).nodes
     assert {row["status"] for row in written.document["proofs"]} == {"proved"}

@@ -57,12 +57,14 @@ class Sort:
     meaning : str
     formula : (step, bound) -> what holds
     kinds : of the controllers it can be asked of
+    is_time : bool, whether the bound is a number of steps
     """
 
     bound: Fraction | None
     meaning: str
     formula: Callable[[Step, z3.ArithRef], z3.BoolRef]
     kinds: tuple[Kind, ...] = (Kind.VIDEO, Kind.RATE)
+    is_time: bool = False
 
 
 def _queue(step: Step, bound: z3.ArithRef) -> z3.BoolRef:
@@ -79,6 +81,20 @@ def _decodable(step: Step, bound: z3.ArithRef) -> z3.BoolRef:
     spare = step.action.rate - step.action.message
     return z3.And(spare >= -bound, step.loss <= spare + bound)
 
+
+def _latency(step: Step, bound: z3.ArithRef) -> z3.BoolRef:
+    import z3
+
+    # What is sent has arrived two points after the decision. A queue of j C then is served j steps later, and delivered
+    # a step after that (game.lemmas, "drained").
+    drained = (bound - ARRIVED - 1) * step.link.c
+    waits = step.link.q + step.action.rate - step.link.c
+    return z3.Or(step.action.message <= number(SLACK), waits <= drained, step.link.b <= drained)
+
+
+#: Points from a decision until its packets are in the queue, and steps in which queues are shown to drain.
+ARRIVED: Final = 2
+DRAINS: Final = (1, 2, 3)
 
 SORTS: Final = {
     "decodable": Sort(
@@ -97,6 +113,12 @@ SORTS: Final = {
         Fraction(2), "the queue after the step is at most so many M, or what is left of it if nothing is sent", _queue
     ),
     "loss": Sort(Fraction(1), "the step loses at most so many M", lambda step, bound: step.loss <= bound),
+    "latency": Sort(
+        Fraction(5), "frames that are sent (more than rounding could be) have been delivered so many steps later",
+        _latency,
+        (Kind.VIDEO,),
+        is_time=True,
+    ),
     "encode": Sort(
         Fraction(3, 2), "the target size of new frames is at most so many M",
         lambda step, bound: step.action.encode <= bound,
@@ -124,6 +146,10 @@ class Claim:
         is_plain = SORTS[self.name].bound is None or (self.name == "decodable" and not self.bound)
         return self.name if is_plain else f"{self.name}<={self.bound}"
 
+    def in_packets(self, m: Fraction) -> Claim:
+        """Return the claim about a step whose amounts are packets, M of which are `m`."""
+        return self if SORTS[self.name].is_time else Claim(self.name, self.bound * m)
+
     def over(self, step: Step, slack: Fraction) -> z3.BoolRef:
         """Return the formula of the claim with a slack in its favour, M: what breaks it then breaks it by that much."""
         return SORTS[self.name].formula(step, number(self.bound + slack))
@@ -150,15 +176,21 @@ def parse_claim(text: str, kind: Kind) -> Claim:
     if bound is not None and default is None:
         raise ConfigError(f"`{name}` has no bound: `{text}`", hint=f"write `{name}`")
     try:
-        return Claim(name, Fraction(bound) if bound is not None else default or Fraction(0))
+        claim = Claim(name, Fraction(bound) if bound is not None else default or Fraction(0))
     except ZeroDivisionError:
         raise ConfigError(f"divides by 0: `{text}`") from None
+    known_steps = [ARRIVED + 1 + drains for drains in DRAINS]
+    if SORTS[name].is_time and claim.bound not in known_steps:
+        raise ConfigError(
+            f"not a latency that can be proved: `{text}`", hint=f"write {known_steps[0]} to {known_steps[-1]} steps"
+        )
+    return claim
 
 
 def default_claims(kind: Kind) -> Sequence[Claim]:
     """Return what is asked if nothing else is said."""
     texts = {
-        Kind.VIDEO: ("decodable", "carries-message", "queue<=2", "queue<=3", "encode<=3/2"),
+        Kind.VIDEO: ("decodable", "carries-message", "queue<=2", "queue<=3", "latency<=5", "encode<=3/2"),
         Kind.RATE: ("queue<=2", "queue<=3", "loss<=1"),
     }[kind]
     return [parse_claim(text, kind) for text in texts]

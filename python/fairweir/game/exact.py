@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from fairweir.errors import InvariantError
-from fairweir.game.claims import Claim
+from fairweir.game.claims import ARRIVED, SLACK, Claim
 from fairweir.game.controller import Cap, Controller, Form, Instead, Leaf, Send
 from fairweir.game.model import Bounds, Window
 
@@ -207,6 +207,9 @@ def excess(claim: Claim, act: Act, link: Link, played: Played, m: Fraction) -> F
         return act.message - act.rate
     if claim.name == "queue":
         return played.queue_after - max(bound, played.queue - link.c)
+    if claim.name == "latency":
+        drained = (claim.bound - ARRIVED - 1) * link.c
+        return played.queue_after - drained if act.message > SLACK * m else -drained
     if claim.name == "loss":
         return played.loss - bound
     return act.encode - bound

@@ -16,7 +16,7 @@ from fairweir.formal.certificate import Certificate, certify
 from fairweir.formal.solve import Answer, Outcome, Question, ask
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, SolverName
 from fairweir.game.action import Action, is_maximum
-from fairweir.game.claims import Step
+from fairweir.game.claims import DRAINS, Step
 from fairweir.game.model import POINTS, LinkRange, Path, Terms, explains, step
 from fairweir.game.state import Point
 
@@ -94,7 +94,7 @@ def lemmas() -> Iterator[Lemma]:
     yield Lemma(
         "a step", "loss = max(0, q + rate - (C + B)), and max(0, min(q + rate, C + B) - C) waits afterwards", _one_step
     )
-    for steps in (2, 3):
+    for steps in DRAINS:
         yield Lemma(
             f"drained in {steps} steps",
             f"a queue of at most {steps} C is served {steps} steps later, and delivered one step after that",

@@ -22,7 +22,7 @@ from fairweir.formal.smtlib import Value
 from fairweir.formal.solve import Prepared
 from fairweir.formal.solvers import Budget, Satisfiable
 from fairweir.game.action import Action, on_path, shielded
-from fairweir.game.claims import Claim, Step, parse_claim
+from fairweir.game.claims import SORTS, Claim, Step, parse_claim
 from fairweir.game.controller import Controller, parse_json, read
 from fairweir.game.exact import Act, Link, Played, Situation, decide, excess, play
 from fairweir.game.model import POINTS, LinkRange, Terms, Window, bounds, explains, number
@@ -203,7 +203,7 @@ class Realiser:
         latent = Latent.named("", window.points)
         sent = Action(number(act.message), number(act.rate), number(act.encode))
         step = Step(Point(latent.c, latent.b, latent.queue), sent)
-        broken = z3.Not(Claim(claim.name, claim.bound * m).over(step, margin * m / 2))
+        broken = z3.Not(claim.in_packets(m).over(step, margin / 2 if SORTS[claim.name].is_time else margin * m / 2))
         found = Prepared([*explains(latent, Terms.of(window), self.links), broken]).check((), self.budget)
         if found.verdict is not Satisfiable.SAT:
             return None
