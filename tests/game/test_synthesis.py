@@ -179,6 +179,9 @@ def test_from_a_query_to_a_proved_tree(query: Path, tmp_path: Path, capsys: pyte
     assert len(proofs) == 5 * len(found.leaves) == told["proofs"]["proved"]
     assert {(one["leaf"], one["status"]) for one in proofs} == {(index, "proved") for index, _, _ in found.leaves}
     assert len(found.leaves) == told["leaves"]
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert f"small: a tree of {told['leaves']} " in page
+    assert page.count("<svg class=") == 2
 
 
 def test_the_number_of_threads_changes_nothing(query: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from fairweir.drawing.style import colour, marker
 from fairweir.game.claims import SORTS
 from fairweir.game.controller import Controller
 from fairweir.game.export import controller_text
-from fairweir.game.picture import Mark, rows_of, tree_figure
+from fairweir.game.picture import Mark, rows_of, share_text, tree_figure
 from fairweir.game.proofs import Verdict
 from fairweir.game.synthesis import QUANTITIES, Synthesis
 from fairweir.game.words import path_texts
@@ -156,7 +156,7 @@ def _leaves(found: Synthesis, controller: Controller) -> list[LeafRow]:
         judged = [
             (WORDS[one.outcome.value], one.outcome.value, one.reason) for one in found.verdicts if one.leaf == index
         ]
-        share = _percent(found.visits.get(index, 0) / total)
+        share = share_text(found.visits.get(index, 0) / total)
         rows.append(LeafRow(index, leaf.name, "; ".join(path_texts(path)) or "always", share, judged))
     return rows
 

@@ -161,7 +161,7 @@ class _Layout:
     def texts(self, row: Row, names: Sequence[str], marks: Mapping[int, Mark]) -> list[str]:
         """Return what stands in a row."""
         x, y = self.indents[row.node] + 10, self.places[row.node] + 4.5
-        percent = f"{100 * row.share:.1f} %"
+        percent = escape(share_text(row.share))
         found = [f'<text x="{x:.1f}" y="{y:.1f}">{escape(row.text)}</text>']
         mark = marks.get(row.node)
         words = "" if mark is None else f'<tspan class="{mark.outcome}">{mark.symbol}</tspan> {escape(mark.text)}'
@@ -181,6 +181,11 @@ class _Layout:
             soft = f'<tspan class="soft">{percent}</tspan>'
             found.append(_action(x, y + 19, ink, f'<tspan class="name">{name}</tspan> {soft}{symbol}'))
         return found
+
+
+def share_text(share: float) -> str:
+    """Return a share in per cent; what never happened is told from what is rare."""
+    return "0 %" if share == 0 else f"{100 * share:.1f} %" if share >= 0.0005 else "< 0.1 %"
 
 
 def _action(x: float, y: float, ink: str, words: str) -> str:

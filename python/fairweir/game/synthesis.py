@@ -114,8 +114,8 @@ class Synthesis:
 
     @property
     def is_proved(self) -> bool:
-        """Is every claim of every leaf proved, or says nothing since nothing comes to the leaf?"""
-        return bool(self.verdicts) and all(v.outcome.value in {"proved", "vacuous"} for v in self.verdicts)
+        """Is every claim of every leaf proved?"""
+        return set(self.outcomes) == {"proved"}
 
 
 @dataclass(frozen=True)
