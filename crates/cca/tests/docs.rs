@@ -1,6 +1,8 @@
-//! Every algorithm has a page in `docs/ccas/` with all sections, and its table of parameters matches the code.
+//! Every algorithm, and every shipped controller file of a rate, has a page in `docs/ccas/` with all sections, and its table
+//! of parameters matches the code.
 
-use fairweir_cca::registry::algorithms;
+use fairweir_cca::registry::{algorithms, defaults};
+use fairweir_cca::tree;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,6 +27,18 @@ fn pages() -> BTreeMap<String, String> {
         .collect();
     assert!(!pages.is_empty(), "no page in {}", directory().display());
     pages
+}
+
+/// Name and default parameters of every algorithm and of every shipped controller file that decides on a rate.
+fn known() -> BTreeMap<String, Value> {
+    let entries = std::fs::read_dir(directory().join("../../controllers")).expect("the directory of controllers");
+    let files = entries.map(|entry| entry.expect("a directory entry").path()).filter(|path| {
+        let text = std::fs::read_to_string(path).expect("a readable controller");
+        serde_json::from_str::<Value>(&text).expect("JSON")["kind"] == "rate"
+    });
+    let stems = files.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned());
+    let trees = stems.map(|name| (name, defaults::<tree::Params>()));
+    algorithms().map(|a| (a.name.to_owned(), (a.defaults)())).chain(trees).collect()
 }
 
 /// The quoted spans (between backticks) of `text`.
@@ -69,12 +83,11 @@ fn is_same(ours: &Value, documented: &Value) -> bool {
 fn every_algorithm_has_one_page_and_a_line_in_the_index() {
     let pages = pages();
     let index = std::fs::read_to_string(directory().join("README.md")).expect("the index");
-    let mut known: Vec<&str> = algorithms().map(|a| a.name).collect();
+    let known = known();
     let mut described: Vec<&str> = pages.values().flat_map(|page| documented(page)).collect();
-    known.sort_unstable();
     described.sort_unstable();
-    assert_eq!(described, known);
-    for name in known {
+    assert_eq!(described, known.keys().map(String::as_str).collect::<Vec<_>>());
+    for name in known.keys() {
         assert!(index.contains(&format!("`{name}`")), "`{name}` is missing in docs/ccas/README.md");
     }
     for file in pages.keys() {
@@ -98,12 +111,11 @@ fn every_page_has_all_sections_in_order_and_none_is_empty() {
 
 #[test]
 fn tables_of_parameters_are_those_of_the_code() {
+    let known = known();
     for (file, page) in pages() {
         let table = table(&page);
         for name in documented(&page) {
-            let algorithm = algorithms().find(|a| a.name == name).expect("documented algorithms exist");
-            let defaults = (algorithm.defaults)();
-            let defaults = defaults.as_object().expect("defaults are an object");
+            let defaults = known[name].as_object().expect("defaults are an object");
             let undocumented: Vec<_> = defaults.keys().filter(|key| !table.contains_key(key.as_str())).collect();
             assert!(undocumented.is_empty(), "docs/ccas/{file}: no row for {undocumented:?}");
             for (key, documented) in &table {

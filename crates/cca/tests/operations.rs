@@ -19,6 +19,12 @@ const MAX_OUTSTANDING: usize = 4000;
 /// No window is as large as this after the few packets that a case sends, bytes.
 const ABSURD_CWND: Bytes = Bytes(1 << 45);
 
+/// Every controller in the list, and a controller file.
+fn names() -> impl Iterator<Item = &'static str> {
+    let files = [concat!(env!("CARGO_MANIFEST_DIR"), "/../../controllers/bulk.json")];
+    registry::algorithms().map(|algorithm| algorithm.name).chain(files)
+}
+
 /// Events at a sender.
 #[derive(Clone, Debug)]
 enum Op {
@@ -374,12 +380,12 @@ proptest! {
 
     #[test]
     fn every_controller_survives_every_network(ops in ops(), seed in any::<u64>()) {
-        for algorithm in registry::algorithms() {
-            let mut model = Model::new(algorithm.name, seed);
+        for name in names() {
+            let mut model = Model::new(name, seed);
             for (i, op) in ops.iter().enumerate() {
                 model.play(op);
                 model.check().map_err(|e| {
-                    TestCaseError::fail(format!("{} after operation {i}, {op:?}: {e}", algorithm.name))
+                    TestCaseError::fail(format!("{name} after operation {i}, {op:?}: {e}"))
                 })?;
             }
             model.controller.telemetry(&mut |_, _| ());
@@ -388,13 +394,13 @@ proptest! {
 
     #[test]
     fn the_same_operations_give_the_same_decisions(ops in ops(), seed in any::<u64>()) {
-        for algorithm in registry::algorithms() {
-            let (mut a, mut b) = (Model::new(algorithm.name, seed), Model::new(algorithm.name, seed));
+        for name in names() {
+            let (mut a, mut b) = (Model::new(name, seed), Model::new(name, seed));
             for op in &ops {
                 a.play(op);
                 b.play(op);
-                prop_assert_eq!(a.controller.cwnd(), b.controller.cwnd(), "{}", algorithm.name);
-                prop_assert_eq!(a.controller.pacing_rate(), b.controller.pacing_rate(), "{}", algorithm.name);
+                prop_assert_eq!(a.controller.cwnd(), b.controller.cwnd(), "{}", name);
+                prop_assert_eq!(a.controller.pacing_rate(), b.controller.pacing_rate(), "{}", name);
             }
         }
     }

@@ -10,6 +10,9 @@ use fairweir_sim::{Config, run};
 use fairweir_units::{Dur, Time};
 use std::fmt::Write;
 
+/// A controller file: a tree over beliefs.
+const BULK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../controllers/bulk.json");
+
 /// One flow on 24 Mbps, 40 ms and 1.5 BDPs; after 12 s a second one for 4 s.
 fn scenario(cca: &str) -> Config {
     let mut late = flow(cca, 40);
@@ -58,6 +61,7 @@ fn behaviour_is_as_recorded() {
     for algorithm in registry::algorithms() {
         insta::assert_snapshot!(algorithm.name, table(algorithm.name));
     }
+    insta::assert_snapshot!("controllers-bulk", table(BULK));
 }
 
 #[test]

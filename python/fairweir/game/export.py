@@ -6,13 +6,16 @@ import json
 from typing import Any, Final
 
 import fairweir
-from fairweir.game.controller import FORMAT
+from fairweir.game.controller import FORMAT, Kind
 from fairweir.game.distil import Tree
 from fairweir.game.query import GameQuery
 from fairweir.game.sampling import feature_names
 
 #: What a query may leave out, as ``crates/game`` has it.
 _DEFAULTS: Final[dict[str, Any]] = {"step": "50ms", "points": 6, "encoder": [1.0, 1.0], "probe_period": 200}
+
+#: Features that are equal where no batch waits: the name that a controller of a rate is written with.
+_WITHOUT_BATCHES: Final = {"spare_newest": "r0", "spare_sum": "r0", "room_newest": "room", "room_sum": "room"}
 
 
 def controller_document(query: GameQuery, tree: Tree, name: str | None = None) -> dict[str, Any]:
@@ -25,6 +28,8 @@ def controller_document(query: GameQuery, tree: Tree, name: str | None = None) -
     game = json.loads(query.core.to_json())
     leaves = json.loads(query.core.leaves())
     features = feature_names()
+    if query.kind is Kind.RATE:
+        features = [_WITHOUT_BATCHES.get(name, name) for name in features]
     nodes = [
         {"leaf": leaves[node.template]}
         if node.is_leaf

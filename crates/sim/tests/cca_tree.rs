@@ -1,0 +1,91 @@
+//! The shipped controller file of a rate, a tree over beliefs (docs/ccas/bulk.md), on whole paths.
+//!
+//! `cargo test -p fairweir-sim --test cca_tree -- --nocapture` prints the numbers.
+
+mod common;
+
+use common::{droptail, dumbbell, flow, link, max_min_ratio};
+use fairweir_path::LinkConfig;
+use fairweir_path::link::{RateStep, StepsConfig};
+use fairweir_sim::{Config, run};
+use fairweir_units::{Rate, Time};
+use serde_json::json;
+
+const BULK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../controllers/bulk.json");
+
+/// Packets of a bandwidth-delay product, times `factor`.
+fn bdp(mbps: u64, rtprop_ms: u64, factor: f64) -> u64 {
+    ((mbps * rtprop_ms * 125 / 1500) as f64 * factor) as u64
+}
+
+#[test]
+fn fixed_links_are_filled_with_half_an_rtprop_of_queue() {
+    for mbps in [2, 10, 100, 1000] {
+        for rtprop_ms in [10, 50, 100] {
+            for buffer in [0.25, 1.0, 8.0] {
+                if bdp(mbps, rtprop_ms, buffer) < 4 || mbps * rtprop_ms > 50_000 {
+                    continue;
+                }
+                let queue = droptail(bdp(mbps, rtprop_ms, buffer));
+                let outcome = run(&dumbbell(mbps, queue, vec![flow(BULK, rtprop_ms)], 40, 20, 1)).expect("a run");
+                let (used, flow) = (outcome.summary.links[0].utilization, &outcome.summary.flows[0]);
+                let queue = flow.qdelay_ms.p95 / rtprop_ms as f64;
+                println!(
+                    "{mbps:>4} Mbps {rtprop_ms:>3} ms {buffer:>4} BDP: {used:.3} used, p95 queue {queue:.2} R, loss {:.4}",
+                    flow.loss_rate
+                );
+                let packet_ms = 12.0 / mbps as f64;
+                assert!(used > 0.9 && flow.loss_rate < 0.03 && flow.timeouts == 0);
+                assert!(queue < 0.6 + 4.0 * packet_ms / rtprop_ms as f64);
+            }
+        }
+    }
+}
+
+/// 48 Mbps that become `then` after 20 s, for 20 s more; counted from `from` s on.
+fn changing(then: u64, seconds: u64, from: u64) -> Config {
+    let mut config = dumbbell(48, droptail(bdp(48, 40, 4.0)), vec![flow(BULK, 40)], seconds, from, 1);
+    let mut bottleneck = link("bottleneck", 48, droptail(bdp(48, 40, 4.0)));
+    let step = |(rate, at)| RateStep { at: Time::from_nanos(at), rate: Rate::from_mbps(rate) };
+    let steps = [(48, 0), (then, 20_000_000_000)].map(step).to_vec();
+    bottleneck.hop.link = LinkConfig::Steps(StepsConfig { steps });
+    config.links = vec![bottleneck];
+    config
+}
+
+#[test]
+fn a_change_of_capacity_is_followed_within_seconds() {
+    for then in [12, 24, 96, 192] {
+        let after = |from: u64| run(&changing(then, from + 1, from)).expect("a run").summary;
+        let settled = (20..30).find(|&from| {
+            let second = after(from);
+            second.links[0].utilization > 0.9 && second.flows[0].qdelay_ms.p95 < 30.0
+        });
+        println!("48 to {then} Mbps: 90 % with at most 30 ms of queue from {settled:?} s on, of 20 s");
+        assert!(settled.is_some_and(|from| from <= 23));
+    }
+}
+
+#[test]
+fn random_aggregation_costs_throughput_and_no_queue() {
+    for (mbps, rtprop_ms) in [(24, 20), (24, 80), (48, 40), (96, 20), (96, 80)] {
+        let mut flow = flow(BULK, rtprop_ms);
+        let element = json!({"kind": "random-aggregation", "max": rtprop_ms * 1_000_000, "rate": mbps * 125_000});
+        flow.egress = vec![serde_json::from_value(element).expect("an element")];
+        let outcome = run(&dumbbell(mbps, droptail(bdp(mbps, rtprop_ms, 2.0)), vec![flow], 60, 20, 1)).expect("a run");
+        let (used, flow) = (outcome.summary.links[0].utilization, &outcome.summary.flows[0]);
+        println!("{mbps} Mbps {rtprop_ms} ms with jitter: {used:.3} used, loss {:.4}", flow.loss_rate);
+        assert!(used > 0.3 && flow.loss_rate < 0.02);
+    }
+}
+
+#[test]
+fn flows_that_are_alike_share_and_others_do_not() {
+    for (rtprops, most) in [(vec![40, 40], 2.0), (vec![40; 4], 3.0), (vec![20, 80], f64::INFINITY)] {
+        let flows: Vec<_> = rtprops.iter().map(|&rtprop_ms| flow(BULK, rtprop_ms)).collect();
+        let outcome = run(&dumbbell(48, droptail(bdp(48, 40, 4.0)), flows, 90, 30, 1)).expect("a run");
+        let ratio = max_min_ratio(&outcome);
+        println!("RTprops of {rtprops:?} ms: throughputs differ by {ratio:.1}");
+        assert!(ratio <= most);
+    }
+}
