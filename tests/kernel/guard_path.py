@@ -25,6 +25,7 @@ from tests.kernel.guard_lab import Lab, Namespace
 TUNSETIFF, IFF_TUN_WITHOUT_INFO = 0x400454CA, 0x1001
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 TIMESTAMPS = 8
+WINDOW_SCALE = 3
 SENDER, RECEIVER = "10.8.0.1", "10.8.0.2"
 #: Behind a router.
 FORWARDED = "10.9.1.2"
@@ -78,6 +79,10 @@ class Segment:
     @property
     def flags(self) -> int:
         return int(self.packet[self.at + 13])
+
+    @property
+    def window(self) -> int:
+        return int(struct.unpack_from("!H", self.packet, self.at + 14)[0])
 
     @property
     def header(self) -> int:
@@ -147,6 +152,48 @@ class Lossy:
 
     def __call__(self, packet: bytes, _: float) -> list[bytes]:
         return [] if self.random.random() < self.rate else [packet]
+
+
+class Edges:
+    """Watch the windows that leave for the sender: how far their edges move back, bytes."""
+
+    def __init__(self, tamper: Tamper = honest) -> None:
+        self.tamper, self.scale = tamper, 0
+        self.ack, self.edge = -1, 0
+        #: The most that a right edge lay below one before.
+        self.right_back = 0
+        #: The same for ACKs of a unit of the window or more.
+        self.right_back_of_units = 0
+        #: ACKs, and those that a newer one has overtaken: their windows are not heeded (RFC 9293 §3.10.7.4).
+        self.acks = self.overtaken = 0
+
+    def __call__(self, packet: bytes, now: float) -> list[bytes]:
+        segment = Segment(packet)
+        if segment.flags & SYN:
+            at = segment.option(WINDOW_SCALE)
+            self.scale = packet[at + 2] if at else 0
+        elif segment.flags & ACK and not segment.flags & RST:
+            self._note(segment.ack, segment.window << self.scale)
+        return self.tamper(packet, now)
+
+    def _note(self, ack: int, window: int) -> None:
+        self.acks += 1
+        if self.ack >= 0:
+            acked = _distance(self.ack & 0xFFFFFFFF, ack)
+            if acked < 0:
+                self.overtaken += 1
+                return
+            back = self.edge - (self.ack + acked + window)
+            self.right_back = max(self.right_back, back)
+            if acked >= 1 << self.scale:
+                self.right_back_of_units = max(self.right_back_of_units, back)
+            ack = self.ack + acked
+        self.ack, self.edge = max(self.ack, ack), max(self.edge, ack + window)
+
+
+def _distance(a: int, b: int) -> int:
+    """Return how far sequence number `b` lies behind `a`."""
+    return (b - a + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 class Every:

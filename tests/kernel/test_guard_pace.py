@@ -12,7 +12,18 @@ from pathlib import Path as FilePath
 
 import pytest
 from tests.kernel.guard_lab import Lab, is_open, send_until
-from tests.kernel.guard_path import RECEIVER, Lossy, Path, Transfer, told
+from tests.kernel.guard_path import (
+    FORWARDED,
+    RECEIVER,
+    RECEIVER6,
+    SYN,
+    Edges,
+    Every,
+    Lossy,
+    Path,
+    Transfer,
+    told,
+)
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(90), pytest.mark.usefixtures("daemon")]
 
@@ -74,6 +85,41 @@ def test_small_segments_lift_no_cap(maxseg: int) -> None:
     with closing(Path(0.0)) as path:
         path.lab.guard(path.guarded, "t0", "--policy", "cap", "--rate", "5Mbps")
         judge([Transfer(path, maxseg=maxseg).mbps(2.0, after=1.5 * WARMUP_S)], 5.0, [path])
+
+
+@pytest.mark.parametrize("maxseg", [0, 400], ids=["full segments", "small segments"])
+@pytest.mark.parametrize("host", [RECEIVER, RECEIVER6, FORWARDED], ids=["IPv4", "IPv6", "forwarded"])
+def test_no_edge_moves_back(cap: FilePath, maxseg: int, host: str) -> None:
+    """Also where rates change and SYNs are forged; an ACK of less than a unit may do so by less than a unit."""
+    edges = Edges(Lossy(LOSS, 7))
+    forger = Every(50, lambda data: data.forge(SYN, skip=5000, options=b"\x03\x03\x0e\x01"))
+    cap.write_text("[[cap]]\nrate = '100Mbps'\n")
+    with closing(Path(0.0, forger, edges, is_forwarded=host == FORWARDED)) as path:
+        guard = path.lab.guard(path.guarded, "t0", "--config", str(cap))
+        transfer = Transfer(path, host, maxseg=maxseg)
+        for rate in ("100Mbps", "2Mbps", "100Mbps", "20Mbps", "500kbps", "50Mbps"):
+            cap.write_text(f"[[cap]]\nrate = '{rate}'\n")
+            guard.send_signal(signal.SIGHUP)
+            time.sleep(0.7)
+        assert transfer.received > 1_000_000
+        assert told(path)["kernel"]["rewritten"] > 1000
+    assert edges.acks > 1000
+    assert edges.overtaken < 0.01 * edges.acks, "a renewal and an ACK of the host may leave at the same time"
+    assert edges.right_back_of_units <= 0
+    assert edges.right_back < 1 << edges.scale
+
+
+def test_many_slow_connections_have_their_cap_together() -> None:
+    """A quantum takes each of them more than a second; as idle ones they left the others 1.2 to 1.5 times the rate."""
+    with closing(Path(0.0)) as path:
+        path.lab.guard(path.guarded, "t0", "--policy", "cap", "--rate", "1Mbps")
+        transfers = [Transfer(path, RECEIVER, port) for port in range(5001, 5051)]
+        time.sleep(6.0)
+        before, start = sum(transfer.received for transfer in transfers), time.monotonic()
+        time.sleep(8.0)
+        mbps = (sum(transfer.received for transfer in transfers) - before) * 8e-6 / (time.monotonic() - start)
+        judge([mbps], 1.0, [path])
+        assert mbps < 1.15, told(path)
 
 
 @pytest.mark.parametrize("host", ["10.9.1.2", "fd01::2"], ids=["IPv4", "IPv6"])

@@ -62,6 +62,11 @@ impl Pace {
         self.quantum
     }
 
+    /// The time that pays for a quantum.
+    pub(crate) fn between_quanta(self) -> Dur {
+        self.time_for(u64::from(self.quantum))
+    }
+
     /// Most bytes that are promised at a time.
     pub fn room(self) -> u64 {
         u64::from(self.room)

@@ -18,9 +18,17 @@
 use super::{Decision, View};
 use crate::features::{Feature, WindowStat};
 use crate::flow::FlowId;
-use fairweir_units::Time;
+use crate::pace::Pace;
+use crate::window::WindowTarget;
+use fairweir_units::{Dur, Time};
 use std::collections::HashMap;
 
+/// Quanta of its pace for which a silent flow may only be waiting.
+const PATIENCE: u64 = 2;
+/// A flow that waits longer than this for a quantum is measured over several: decisions may see it between two of them.
+const SLOW: Dur = Dur::from_millis(50);
+/// Quanta over which the rate of a flow is taken that waits long for each of them.
+const WINDOW: u64 = 6;
 /// A flow that fills so much of its window is held back by it: a Reno flow beneath it has 3/4 of it on average.
 const FILLED: f64 = 0.75;
 /// A flow that leaves its window open may double, so that it is held by nobody while it grows.
@@ -76,15 +84,49 @@ struct Known {
     mbps: f64,
     at: Time,
     payload: u64,
+    /// For a quantum of its pace; zero if it has none.
+    quantum: Dur,
+    is_idle: bool,
+    paced: Paced,
+}
+
+/// The rate of a flow over some quanta of its pace.
+#[derive(Clone, Copy, Debug)]
+struct Paced {
+    since: Time,
+    payload: u64,
+    /// Of the last window that is over, Mbit/s.
+    mbps: Option<f64>,
+}
+
+impl Paced {
+    fn advance(self, now: Time, payload: u64, quantum: Dur) -> Paced {
+        let span = now.since(self.since);
+        if span < quantum * WINDOW {
+            return self;
+        }
+        let mbps = payload.saturating_sub(self.payload) as f64 * 8e-6 / span.as_secs_f64();
+        Paced { since: now, payload, mbps: Some(mbps) }
+    }
 }
 
 impl Demands {
+    /// Does it take no share? A flow of which there are so many that a quantum of its pace takes seconds is silent in between;
+    /// if it counted as idle then, the others would get its share, and all together more than the rate.
+    fn is_idle(&self, view: &View<'_>, now: Time) -> bool {
+        let waits = |known: &Known| {
+            let silence = view.monitor.active_at().map(|at| now.since(at));
+            !known.is_idle && !view.is_ended && silence.is_some_and(|silence| silence < known.quantum * PATIENCE)
+        };
+        view.is_idle(now) && !self.0.get(&view.id).is_some_and(waits)
+    }
+
     /// The flow's demand. Its throughput is the first of its values.
     pub(crate) fn of(&self, view: &View<'_>, now: Time) -> Demand {
-        if view.is_idle(now) {
+        if self.is_idle(view, now) {
             return Demand::Idle;
         }
-        let Some(Known { granted: Some(granted), mbps, at, payload }) = self.0.get(&view.id) else {
+        let Some(Known { granted: Some(granted), mbps, at, payload, quantum, paced, .. }) = self.0.get(&view.id) else {
             return Demand::Greedy;
         };
         let Some(rtt) = view.rtt() else { return Demand::Greedy };
@@ -96,6 +138,12 @@ impl Demands {
                 view.monitor.payload().saturating_sub(*payload) as f64 * 8e-6 / span
             }
         };
+        // Between two quanta it seems to use less than it does.
+        let used = match paced.mbps {
+            Some(mbps) if *quantum > SLOW => used.max(mbps),
+            None if *quantum > SLOW => return Demand::Greedy,
+            _ => used,
+        };
         let inflight = used * rtt.as_secs_f64() * 1e6 / 8.0;
         let is_filled = inflight >= FILLED * *granted as f64 || used >= FILLED * mbps;
         if is_filled { Demand::Greedy } else { Demand::Limited(ROOM * used) }
@@ -104,12 +152,22 @@ impl Demands {
     /// Notes what was decided for `flows`; all others are forgotten.
     pub(crate) fn note(&mut self, now: Time, flows: &[View<'_>], decisions: &[Decision]) {
         let known = |(view, decision): (&View<'_>, &Decision)| {
-            let granted = decision.window.map(|window| window.bytes());
-            let mbps = decision.rate_mbps.unwrap_or(f64::INFINITY);
-            (view.id, Known { granted, mbps, at: now, payload: view.monitor.payload() })
+            let payload = view.monitor.payload();
+            let quantum = decision.window.and_then(WindowTarget::pace).map_or(Dur::ZERO, Pace::between_quanta);
+            let begun = Paced { since: now, payload, mbps: None };
+            let paced = self.0.get(&view.id).map_or(begun, |known| known.paced.advance(now, payload, quantum));
+            let known = Known {
+                granted: decision.window.map(|window| window.bytes()),
+                mbps: decision.rate_mbps.unwrap_or(f64::INFINITY),
+                at: now,
+                payload,
+                quantum,
+                is_idle: self.is_idle(view, now),
+                paced,
+            };
+            (view.id, known)
         };
-        self.0.clear();
-        self.0.extend(flows.iter().zip(decisions).map(known));
+        self.0 = flows.iter().zip(decisions).map(known).collect();
     }
 }
 
@@ -161,6 +219,21 @@ mod tests {
         assert_eq!(level(&[]), ALL);
         assert_eq!(max_min(9.0, [(2.0, ALL), (1.0, ALL)]), 3.0, "6 and 3");
         assert_eq!(max_min(9.0, [(2.0, 1.0), (1.0, ALL)]), 8.0);
+    }
+
+    #[test]
+    fn a_rate_over_some_quanta_is_that_of_the_last_window() {
+        let at = |ms| Time::ZERO + Dur::from_millis(ms);
+        let quantum = Dur::from_millis(1000);
+        let mut paced = Paced { since: at(0), payload: 0, mbps: None };
+        for ms in (100..6000).step_by(100) {
+            paced = paced.advance(at(ms), ms / 1000 * 2500, quantum);
+            assert_eq!(paced.mbps, None);
+        }
+        paced = paced.advance(at(6000), 15_000, quantum);
+        assert_eq!(paced.mbps, Some(0.02));
+        assert_eq!(paced.advance(at(11_900), 15_000, quantum).mbps, Some(0.02));
+        assert_eq!(paced.advance(at(12_000), 15_000, quantum).mbps, Some(0.0), "it has sent nothing since");
     }
 
     fn a_demand() -> impl Strategy<Value = Demand> {
