@@ -1,4 +1,4 @@
-"""Bounded model checking: a controller of a rate and the link, unrolled over some steps; does it find the link's rate?
+"""Bounded model checking: a controller and the link, unrolled over some steps; does it find the link's rate?
 
 Rate, buffer and jitter of the link are any; the tree decides at every step from the features of its belief set. Minima
 and maxima over belief sets are not linear, so features enter by facts that hold of the exact ones: they admit the true
@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, Final
 from fairweir.errors import ConfigError
 from fairweir.formal.solve import Outcome, Prepared
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
-from fairweir.game.action import on_path, shielded
+from fairweir.game.action import Action, on_path, shielded
+from fairweir.game.batches import MOST_STEPS, Waiting, follow
 from fairweir.game.claims import SLACK
 from fairweir.game.controller import FEATURES, Controller, Kind
-from fairweir.game.exact import Situation, decide
+from fairweir.game.exact import Situation, decide, left
 from fairweir.game.model import Path as Latent
 from fairweir.game.model import bounds, number, step
 from fairweir.game.state import TOLERANCE, Point, State, with_differences
@@ -96,6 +97,7 @@ class Run:
     hastes : which part of what was served and not delivered jitter delivers at each point
     min_c, max_c : of the belief set at each decision and at the end
     rates : decided
+    factors : of the encoder, by step; empty without frames
     """
 
     c: Fraction
@@ -104,10 +106,11 @@ class Run:
     min_c: tuple[Fraction, ...]
     max_c: tuple[Fraction, ...]
     rates: tuple[Fraction, ...]
+    factors: tuple[Fraction, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the run as JSON has it, exact."""
-        series = ("hastes", "min_c", "max_c", "rates")
+        series = ("hastes", "min_c", "max_c", "rates", "factors")
         return {"c": str(self.c), "b": str(self.b), **{key: [str(one) for one in getattr(self, key)] for key in series}}
 
     def breaks(self, claim: Progress, cap: Fraction) -> bool:
@@ -167,21 +170,16 @@ def check(
     budget: Budget | None = None,
     solvers: Sequence[SolverName] = ALL_SOLVERS,
 ) -> Checked:
-    """Ask whether a controller of a rate makes progress from an idle link, whichever link of its model it is.
+    """Ask whether a controller makes progress from an idle link, whichever link of its model and encoder it is.
 
     Raises
     ------
-    ConfigError : the controller has frames
+    ConfigError : the range of its encoder cannot be used
     SolverError : a solver is missing, does not understand, or two contradict each other
     """
-    if controller.kind is not Kind.RATE:
-        raise ConfigError(
-            "progress is checked of controllers of a rate alone",
-            source=controller.source,
-            key="kind",
-            hint="with frames, what is sent depends on what the encoder makes",
-        )
     budget = budget or Budget(60.0)
+    if controller.kind is Kind.VIDEO and claim.steps > MOST_STEPS:
+        return Checked(claim, Outcome.UNKNOWN, reason=f"with frames, up to {MOST_STEPS} steps are unrolled")
     run, held = unrolled(controller, claim.steps)
     negated = _negated(controller, claim, run)
     found = Prepared([*held, *negated]).check((), budget, solvers)
@@ -193,7 +191,7 @@ def check(
             return Checked(claim, Outcome.VACUOUS, found.cpu_s, found.solver, "no run obeys the assumptions")
         return Checked(claim, Outcome.PROVED, found.cpu_s + possible.cpu_s, found.solver)
     values = {name: value for name, value in found.values.items() if not isinstance(value, bool)}
-    played = play(controller, values["C"], values["B"], _hastes(values, claim.steps))
+    played = play(controller, values["C"], values["B"], _hastes(values, claim.steps), factors=_factors(values, claim))
     checked = Checked(claim, Outcome.UNKNOWN, found.cpu_s, found.solver)
     if played is not None and played.breaks(claim, controller.links.c[1]):
         return replace(checked, outcome=Outcome.REFUTED, run=played)
@@ -201,7 +199,12 @@ def check(
 
 
 def play(
-    controller: Controller, c: Fraction, b: Fraction, hastes: Sequence[Fraction], steps: int | None = None
+    controller: Controller,
+    c: Fraction,
+    b: Fraction,
+    hastes: Sequence[Fraction],
+    steps: int | None = None,
+    factors: Sequence[Fraction] = (),
 ) -> Run | None:
     """Play a controller from an idle link with exact bounds; None if nothing explains what it observes.
 
@@ -209,24 +212,47 @@ def play(
     ----------
     c, b : of the link, packets a step and packets
     hastes : jitter at each point, as of :meth:`RunningLink.step`
+    factors : of a batch's size over its target, by the step in which it is encoded; 1 where there are none
     """
-    link, arriving = RunningLink(c, b), Fraction(0)
+    link, arriving, links = RunningLink(c, b), Fraction(0), controller.links
+    waiting, ages, encoding = tuple[Fraction, ...](), tuple[int, ...](), Fraction(0)
     min_c, max_c, rates = list[Fraction](), list[Fraction](), list[Fraction]()
     steps = len(hastes) if steps is None else steps
     for haste in (*hastes[:steps], None):
         window = link.window(controller.points, arriving)
-        known = bounds(window, controller.links)
+        # Min B is held (docs/formal/game.md, "Objective"), longer than any run here.
+        known = bounds(window, links)
         if known is None:
             return None
+        links = replace(links, b=(known.b[0], links.b[1]))
         min_c.append(known.c[0])
         max_c.append(known.c[1])
         if haste is None:
             break
-        _, act = decide(controller, Situation(known, window, max_c=known.c[1]))
+        oldest = Fraction(ages[0]) if ages else Fraction(0)
+        found = Situation(known, window, waiting, max_c=known.c[1], encoding=encoding, oldest_age=oldest)
+        _, act = decide(controller, found)
+        waiting = left(waiting, act.send)
+        ages = tuple(age + 1 for age in ages[len(ages) - len(waiting) :])
+        if encoding > 0:
+            factor = factors[len(rates)] if len(rates) < len(factors) else Fraction(1)
+            waiting, ages = (*waiting, encoding * factor), (*ages, 1)
+        encoding = act.encode
         rates.append(act.rate)
         link.step(arriving, haste)
         arriving = act.rate
-    return Run(c, b, tuple(hastes[:steps]), tuple(min_c), tuple(max_c), tuple(rates))
+    return Run(c, b, tuple(hastes[:steps]), tuple(min_c), tuple(max_c), tuple(rates), tuple(factors))
+
+
+def _factors(values: Mapping[str, Fraction], claim: Progress) -> list[Fraction]:
+    """Return how large a solver's batches are compared with their targets; nothing of a controller without frames."""
+    found = []
+    for t in range(claim.steps):
+        size, target = values.get(f"encoded_{t}"), values.get(f"target_{t - 1}")
+        if size is None:
+            return []
+        found.append(size / target if target else Fraction(1))
+    return found
 
 
 def _hastes(values: Mapping[str, Fraction], steps: int) -> list[Fraction]:
@@ -259,14 +285,23 @@ def unrolled(controller: Controller, steps: int) -> tuple[_Unrolled, list[z3.Boo
         held += step(c, b, before, after, sent[t] - sent[t - 1])
         if t <= steps:
             held += [served[t - 1] <= delivered[t], delivered[t] <= served[t], delivered[t - 1] <= delivered[t]]
+    targets = [z3.Real(f"target_{t}") for t in range(steps)]
     states: list[Mapping[str, z3.ArithRef]] = []
     run = _Unrolled(Point(c, b, zero), sent, accepted, served, delivered, states, rates)
     for t in range(steps + 1):
         features, facts = _facts(controller, run, t)
-        states.append(features)
         held += facts
+        encoding, waiting = targets[t - 1] if t else zero, Waiting.at(t)
+        if controller.kind is Kind.VIDEO:
+            found, facts = waiting.features(features["M"], encoding, t)
+            features |= found
+            held += facts
+        states.append(features)
         if t < steps:
-            held += _decision(controller, features, t, rates[t])
+            act = Action(z3.Real(f"message_{t}"), rates[t], targets[t])
+            held += _decision(controller, features, t, act)
+            if controller.kind is Kind.VIDEO:
+                held += follow(controller, t, waiting, Waiting.at(t + 1), act, encoding)
     return run, held
 
 
@@ -400,10 +435,8 @@ def _explaining(controller: Controller, run: _Unrolled, now: int, name: str) -> 
     return path, held
 
 
-def _decision(
-    controller: Controller, features: Mapping[str, z3.ArithRef], now: int, rate: z3.ArithRef
-) -> list[z3.BoolRef]:
-    """Return that the tree decides a rate, packets: the constraints of each leaf, of which one is taken."""
+def _decision(controller: Controller, features: Mapping[str, z3.ArithRef], now: int, act: Action) -> list[z3.BoolRef]:
+    """Return that the tree decides an action, packets: the constraints of each leaf, of which one is taken."""
     import z3
 
     # Amounts are packets here: thresholds are multiplied by M, which keeps them linear.
@@ -411,16 +444,17 @@ def _decision(
     ways = []
     for index, leaf, path in controller.leaves:
         action, held = shielded(state, controller, leaf, f"_{now}_{index}", TOLERANCE)
-        ways.append(z3.And(*on_path(state, path, TOLERANCE), *held, rate == action.rate))
+        same = [act.rate == action.rate, act.message == action.message, act.encode == action.encode]
+        ways.append(z3.And(*on_path(state, path, TOLERANCE), *held, *same))
     return [z3.Or(*ways)]
 
 
 def _in_packets(features: Mapping[str, z3.ArithRef]) -> dict[str, z3.ArithRef]:
-    """Return the features that a tree reads, packets, of a controller without frames that has not found max C."""
+    """Return the features that a tree reads, packets, of a controller that has not found max C."""
     import z3
 
     none: z3.ArithRef = z3.RealVal(0)
     terms = dict.fromkeys(FEATURES, none)
     terms |= {"q": features["Q"], "r0": features["R0"], "packet": z3.RealVal(1)}
-    terms |= {name: features[name] for name in ("max_c", "c_plus_b", "in_flight", "last_rate", "delivered_last")}
+    terms |= {name: features[name] for name in features if name in FEATURES}
     return with_differences(terms, features["M"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -71,11 +71,12 @@ class Situation:
 
 @dataclass(frozen=True)
 class Act:
-    """What is sent in a step, packets."""
+    """What is sent in a step, packets; which of the batches, and the target of the next one."""
 
     message: Fraction
     rate: Fraction
     encode: Fraction
+    send: Send = Send.NONE
 
 
 def decide(controller: Controller, situation: Situation) -> tuple[int, Act]:
@@ -94,19 +95,27 @@ def decide(controller: Controller, situation: Situation) -> tuple[int, Act]:
     rate = max(_sum(node.rate, amounts), _ZERO)
     if node.send is Send.EACH and waiting:
         rate = min(rate, amounts["R0"])
-    act = Act(message, max(rate, message), max(_sum(node.encode, amounts), _ZERO))
+    send = node.send if waiting else Send.NONE
+    act = Act(message, max(rate, message), max(_sum(node.encode, amounts), _ZERO), send)
     for rule in controller.shield:
         limit = _sum(rule.at, amounts)
         if isinstance(rule, Cap):
             most = max(limit, _ZERO)
-            act = Act(act.message, min(act.rate, most), act.encode) if act.message <= most else _held(act)
+            act = replace(act, rate=min(act.rate, most)) if act.message <= most else _held(act)
         elif (act.message if rule.subject == "message" else act.rate) > limit:
             if rule.instead in (Instead.NEWEST, Instead.OLDEST):
-                size = sizes[Send(rule.instead.value)]
-                act = Act(size, size, act.encode)
+                send = Send(rule.instead.value)
+                act = Act(sizes[send], sizes[send], act.encode, send if waiting else Send.NONE)
             else:
                 act = Act(_ZERO, _ZERO, _ZERO if rule.instead is Instead.SKIP else act.encode)
     return index, act
+
+
+def left(waiting: tuple[Fraction, ...], send: Send) -> tuple[Fraction, ...]:
+    """Return the batches that go on waiting once some were sent; sizes, oldest first."""
+    if send is Send.NONE:
+        return waiting
+    return waiting[1:] if send is Send.OLDEST else ()
 
 
 def _held(act: Act) -> Act:

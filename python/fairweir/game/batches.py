@@ -1,0 +1,106 @@
+"""Batches of an unrolled run: what waits at each decision, any encoder considered. Amounts are packets.
+
+What is decided at t sends some of the batches that wait, and sets the target of the next one. That is encoded until
+t + 1, waits from t + 2 on, and is any factor of the encoder's range times its target.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from fairweir.errors import ConfigError
+from fairweir.game.action import Action
+from fairweir.game.controller import Controller
+from fairweir.game.model import number
+
+if TYPE_CHECKING:
+    import z3
+
+#: Decisions up to which no batch waits so long, and not so many wait, that one would be dropped (`stale_steps` of 3).
+MOST_STEPS: Final = 5
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The batches that wait at a decision, oldest first; those from `count` on mean nothing."""
+
+    count: z3.ArithRef
+    sizes: Sequence[z3.ArithRef]
+
+    @classmethod
+    def at(cls, now: int) -> Waiting:
+        """Return the unknowns of a decision: the first batch waits at decision 2."""
+        import z3
+
+        return cls(z3.Real(f"waiting_{now}"), [z3.Real(f"batch_{now}_{i}") for i in range(max(0, now - 1))])
+
+    def features(
+        self, m: z3.ArithRef, encoding: z3.ArithRef, now: int
+    ) -> tuple[dict[str, z3.ArithRef], list[z3.BoolRef]]:
+        """Return the features that say what waits, and what holds of them.
+
+        Counts and ages are multiplied by M, as thresholds are. Ages, and what is in flight, may be anything.
+        """
+        import z3
+
+        zero: z3.ArithRef = z3.RealVal(0)
+        newest, oldest, whole, times = (z3.Real(f"{what}_{now}") for what in ("newest", "oldest", "sum", "times"))
+        ways = []
+        for n in range(len(self.sizes) + 1):
+            some = self.sizes[:n]
+            ends = (newest == some[-1], oldest == some[0]) if some else (newest == 0, oldest == 0)
+            ways.append(z3.And(self.count == n, times == n * m, whole == sum(some, zero), *ends))
+        free = {name: z3.Real(f"{name}_{now}") for name in ("oldest_age", "group_age", "groups")}
+        held = [z3.Or(*ways), *(one >= 0 for one in free.values())]
+        terms = {"waiting": times, "newest": newest, "oldest": oldest, "sum": whole, "encoding": encoding}
+        return {**terms, **free}, held
+
+
+def encoder(controller: Controller) -> tuple[Fraction, Fraction]:
+    """Return the range of a batch's size over its target.
+
+    Raises
+    ------
+    ConfigError : the file has another thing there
+    """
+    found = controller.document.get("encoder", [1, 1])
+    is_pair = isinstance(found, list) and len(found) == 2 and all(isinstance(one, int | float) for one in found)
+    if not is_pair or not 0 < found[0] <= found[1]:
+        raise ConfigError(f"not a positive range: `{found}`", source=controller.source, key="encoder")
+    return Fraction(found[0]), Fraction(found[1])
+
+
+def follow(
+    controller: Controller, now: int, before: Waiting, after: Waiting, act: Action, encoding: z3.ArithRef
+) -> list[z3.BoolRef]:
+    """Return how what waits at a decision becomes what waits at the next one.
+
+    Which batches were sent is told by the size of the message: another choice of the same size is admitted as well.
+
+    Parameters
+    ----------
+    encoding : target of the batch that is encoded meanwhile; 0 if none is
+    """
+    import z3
+
+    low, high = encoder(controller)
+    size = z3.Real(f"encoded_{now}")
+    zero: z3.ArithRef = z3.RealVal(0)
+    ways = []
+    for n in range(len(before.sizes) + 1):
+        some = list(before.sizes[:n])
+        sent = [(zero, some)]
+        if some:
+            sent += [(some[-1], []), (some[0], some[1:]), (sum(some, zero), [])]
+        for (message, rest), is_new in itertools.product(sent, (False, True)):
+            batches = [*rest, size] if is_new else rest
+            if len(batches) > len(after.sizes):
+                continue
+            is_next = [mine == theirs for mine, theirs in zip(after.sizes, batches, strict=False)]
+            made = encoding > 0 if is_new else encoding <= 0
+            ways.append(z3.And(before.count == n, act.message == message, made, after.count == len(batches), *is_next))
+    return [size >= number(low) * encoding, size <= number(high) * encoding, z3.Or(*ways)]
