@@ -6,15 +6,15 @@
 //! receiving TCP before the write returns, so its response is read at once.
 
 use crate::accuracy::{Lateness, default_budget};
-use crate::bell::{Rhythm, Stop, Woken, sleep};
+use crate::capture::{Capture, CaptureTo, Passage};
 use crate::clock::thread_cpu_time;
 use crate::error::During;
 use crate::frames::Frames;
-use crate::realtime::{EmulatorCpu, Post};
+use crate::realtime::{EmulatorCpu, Placement};
 use crate::recorder::Recorder;
 use crate::relay::{Direction, Item, Relay, Release, packet};
-use crate::tape::{CaptureTo, Passage, Tape};
 use crate::tun::Tun;
+use crate::wakeup::{Rhythm, Stop, Woken, sleep};
 use crate::wire::{View, mark_ce};
 use crate::{Clock, EmuError, EmulatorRecord, Network};
 use fairweir_sim::Config;
@@ -58,8 +58,8 @@ impl Emulator {
     pub fn start(config: &Config, network: &Network, options: EmulatorOptions) -> Result<Running, EmuError> {
         fairweir_sim::check(config)?;
         let stop = Arc::new(Stop::new()?);
-        let post = Post::find().during(|| "look for a CPU".into())?;
-        let cpu = post.cpu;
+        let placement = Placement::find().during(|| "look for a CPU".into())?;
+        let cpu = placement.cpu;
         if let Some(others) = cpu.others() {
             // Only precision is lost where the system does not grant it, and the release error shows that.
             let _ = network.steer(&others);
@@ -74,11 +74,11 @@ impl Emulator {
             lateness: Lateness::new(),
             clock: Clock::starting_at(u64::MAX),
             rhythm: Rhythm::new(),
-            post,
+            placement,
             stop: stop.clone(),
             budget: options.budget.unwrap_or_else(|| default_budget(config)),
             mode: network.mode.name(),
-            tape: options.capture.as_ref().map(Tape::start).transpose()?,
+            capture: options.capture.as_ref().map(Capture::start).transpose()?,
         };
         let (go, gone) = channel();
         let thread = Builder::new()
@@ -146,20 +146,20 @@ struct Worker {
     lateness: Lateness,
     clock: Clock,
     rhythm: Rhythm,
-    post: Post,
+    placement: Placement,
     stop: Arc<Stop>,
     budget: Dur,
     mode: &'static str,
-    tape: Option<Tape>,
+    capture: Option<Capture>,
 }
 
 impl Worker {
     fn run(mut self, go: &Receiver<Clock>) -> Result<EmulatorRecord, EmuError> {
-        let not_granted = self.post.take();
+        let not_granted = self.placement.take();
         // The sender is gone only if the emulator was dropped before the start.
         self.clock = go.recv().unwrap_or_else(|_| Clock::starting_now());
-        if let Some(tape) = &mut self.tape {
-            tape.go();
+        if let Some(capture) = &mut self.capture {
+            capture.go();
         }
         let cpu = thread_cpu_time();
         self.relay_until_stopped().during(|| "move packets between the TUN devices".into())?;
@@ -167,7 +167,7 @@ impl Worker {
         let cpu_time = thread_cpu_time().saturating_sub(cpu);
         let cpu_fraction = cpu_time.as_secs_f64() / end.as_secs_f64().max(f64::MIN_POSITIVE);
         let recorded = self.recorder.finish(end, &self.relay);
-        self.tape.map(Tape::finish).transpose()?;
+        self.capture.map(Capture::finish).transpose()?;
         Ok(EmulatorRecord {
             accuracy: self.lateness.judge(self.budget, self.mode, cpu_fraction, &not_granted),
             flows: recorded.flows,
@@ -259,8 +259,8 @@ impl Worker {
                 }
             }
         }
-        if let Some(tape) = &mut self.tape {
-            tape.note(now, Passage::Delivered(item.direction), &frame[header_bytes..]);
+        if let Some(capture) = &mut self.capture {
+            capture.note(now, Passage::Delivered(item.direction), &frame[header_bytes..]);
         }
         if tun.write(frame).is_err() {
             self.lateness.strays += 1;
@@ -282,10 +282,10 @@ impl Worker {
             self.frames.keep(frame, length);
             let now = self.clock.now();
             self.catch_up(now);
-            if let Some(tape) = &mut self.tape {
+            if let Some(capture) = &mut self.capture {
                 let header_bytes = self.senders.header_bytes();
                 let packet = self.frames.get_mut(frame).get(header_bytes..).unwrap_or_default();
-                tape.note(now, Passage::Sent(direction), packet);
+                capture.note(now, Passage::Sent(direction), packet);
             }
             let Some(view) = View::new(self.frames.get_mut(frame), self.senders.header_bytes()) else {
                 self.lateness.strays += 1;

@@ -44,7 +44,7 @@ impl EmulatorCpu {
 
 /// CPU placement of a real-time thread.
 #[derive(Debug)]
-pub(crate) struct Post {
+pub(crate) struct Placement {
     pub(crate) cpu: EmulatorCpu,
     /// Reserves the CPU among all emulators of this machine; `None` if all are reserved.
     _claim: Option<UnixListener>,
@@ -52,12 +52,12 @@ pub(crate) struct Post {
     _wakefulness: Option<File>,
 }
 
-impl Post {
+impl Placement {
     /// Chooses the last CPU that no other emulator has reserved: interrupts and daemons tend to use the first ones. If
     /// all are reserved, chooses the last one.
     ///
     /// # Errors If the set of CPUs cannot be read.
-    pub(crate) fn find() -> Result<Post, Errno> {
+    pub(crate) fn find() -> Result<Placement, Errno> {
         let allowed = sched_getaffinity(this_thread())?;
         let cpus: Vec<usize> = (0..CpuSet::count()).rev().filter(|&cpu| allowed.is_set(cpu) == Ok(true)).collect();
         let claimed = cpus.iter().find_map(|&cpu| Some((cpu, claim(cpu)?)));
@@ -65,7 +65,7 @@ impl Post {
             Some((cpu, claim)) => (cpu, Some(claim)),
             None => (*cpus.first().ok_or(Errno::EINVAL)?, None),
         };
-        Ok(Post { cpu: EmulatorCpu { cpu, allowed }, _claim: claim, _wakefulness: stay_awake().ok() })
+        Ok(Placement { cpu: EmulatorCpu { cpu, allowed }, _claim: claim, _wakefulness: stay_awake().ok() })
     }
 
     /// Pins the calling thread, makes it real-time and locks its memory; returns what the system did not grant, or an
@@ -121,15 +121,16 @@ mod tests {
 
     #[test]
     fn who_avoids_the_emulators_cpu_runs_on_the_others() {
-        let post = Post::find().unwrap();
+        let placement = Placement::find().unwrap();
         std::thread::spawn(move || {
-            let has_others =
-                |cpus: &CpuSet| (0..CpuSet::count()).any(|cpu| cpu != post.cpu.cpu && cpus.is_set(cpu) == Ok(true));
-            let is_alone = !has_others(&post.cpu.allowed);
-            post.cpu.avoid();
+            let has_others = |cpus: &CpuSet| {
+                (0..CpuSet::count()).any(|cpu| cpu != placement.cpu.cpu && cpus.is_set(cpu) == Ok(true))
+            };
+            let is_alone = !has_others(&placement.cpu.allowed);
+            placement.cpu.avoid();
             let cpus = sched_getaffinity(this_thread()).unwrap();
             // On a machine with one CPU there is no other.
-            assert_eq!((cpus.is_set(post.cpu.cpu), has_others(&cpus)), (Ok(is_alone), !is_alone));
+            assert_eq!((cpus.is_set(placement.cpu.cpu), has_others(&cpus)), (Ok(is_alone), !is_alone));
         })
         .join()
         .unwrap();

@@ -19,10 +19,10 @@
 //! network, in the same way for all controllers; cwnd, inflight, pacing rate, losses and timeouts by `TCP_INFO`.
 
 use crate::cca::Choice;
+use crate::endpoints::Endpoints;
+pub use crate::endpoints::Traffic;
 use crate::guarding::Guarding;
 use crate::limits;
-use crate::parties::Parties;
-pub use crate::parties::Traffic;
 use crate::refusal::Refusal;
 use crate::report::{Document, SeriesTo};
 use crate::traffic::SenderRecord;
@@ -118,7 +118,7 @@ pub fn play(
 
     let stop = AtomicBool::new(false);
     let emulator_cpu = emulator.cpu();
-    let parties = Parties {
+    let endpoints = Endpoints {
         config,
         network: &network,
         choice: &choice,
@@ -130,7 +130,7 @@ pub fn play(
     let (sent, received, is_interrupted) = thread::scope(|scope| {
         let (is_ready, ready) = mpsc::channel();
         let receiving = scope.spawn(move || {
-            parties.receive(move || {
+            endpoints.receive(move || {
                 // The one who waits is there as long as this thread is.
                 let _ = is_ready.send(());
             })
@@ -140,7 +140,7 @@ pub fn play(
             return (Ok(SenderRecord::default()), join(receiving), Ok(false));
         }
         let clock = emulator.go();
-        let sending = scope.spawn(move || parties.send(clock));
+        let sending = scope.spawn(move || endpoints.send(clock));
         let mut is_interrupted = Ok(false);
         while !(sending.is_finished() || receiving.is_finished() || !matches!(is_interrupted, Ok(false))) {
             thread::sleep(CHECK);

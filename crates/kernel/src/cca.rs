@@ -95,7 +95,7 @@ impl Cca {
     /// If the algorithm refuses them, or `fd` is no TCP socket.
     pub fn set_params(&self, fd: BorrowedFd<'_>, params: &Value) -> Result<(), KernelError> {
         let words = self.compiled.source.param_words(params)?;
-        let Some(map) = self.compiled.anatomy.of_flow.as_ref().and_then(|name| self.map(name)) else { return Ok(()) };
+        let Some(map) = self.compiled.layout.of_flow.as_ref().and_then(|name| self.map(name)) else { return Ok(()) };
         let what = || format!("parameters of a flow of `{}`", self.compiled.source.cca);
         map.update(&fd.as_raw_fd().to_ne_bytes(), &bytes_of(&words), MapFlags::ANY).map_err(KernelError::bpf(what()))
     }
@@ -117,7 +117,7 @@ impl Cca {
     /// Records that were lost since it was loaded: the reader was too slow.
     pub fn lost_records(&self) -> u64 {
         let count = || {
-            let range = self.compiled.anatomy.lost.clone()?;
+            let range = self.compiled.layout.lost.clone()?;
             let counters =
                 self.object.maps().find(|m| ends_with(m.name(), ".bss"))?.lookup(&[0; 4], MapFlags::ANY).ok()??;
             counters.get(range)?.try_into().ok().map(u64::from_ne_bytes)
@@ -135,7 +135,7 @@ impl Cca {
             .filter(|program| program.autoload())
             .map(|program| Ok((program.name().to_string_lossy().into_owned(), cost::of(program.as_fd())?)))
             .collect::<Result<_, KernelError>>()?;
-        let hooks = &self.compiled.anatomy.hooks;
+        let hooks = &self.compiled.layout.hooks;
         Ok(hooks.iter().filter_map(|(hook, program)| Some((hook.name().to_owned(), *programs.get(program)?))).collect())
     }
 
@@ -192,7 +192,7 @@ fn register(compiled: &Compiled, name: &str, defaults: &[u64]) -> Result<(Link, 
         ObjectBuilder::default().name("fairweir").and_then(|b| b.open_memory(&compiled.object)).map_err(text)?;
     prepare(&mut object, compiled, name, defaults)?;
     let mut object = object.load().map_err(text)?;
-    let ops = OsStr::new(&compiled.anatomy.ops);
+    let ops = OsStr::new(&compiled.layout.ops);
     let link =
         object.maps_mut().find(|m| m.name() == ops).ok_or("its ops are gone")?.attach_struct_ops().map_err(text)?;
     Ok((link, object))
@@ -204,20 +204,20 @@ fn text(e: libbpf_rs::Error) -> String {
 
 /// All that is decided between reading an object and loading it.
 fn prepare(object: &mut OpenObject, compiled: &Compiled, name: &str, defaults: &[u64]) -> Result<(), String> {
-    let anatomy = &compiled.anatomy;
-    let kinds = if compiled.is_recording { anatomy.kinds()? } else { Vec::new() };
+    let layout = &compiled.layout;
+    let kinds = if compiled.is_recording { layout.kinds()? } else { Vec::new() };
     for mut map in object.maps_mut() {
         let map_name = map.name().to_string_lossy().into_owned();
-        if anatomy.other_ops.contains(&map_name) {
+        if layout.other_ops.contains(&map_name) {
             map.set_autocreate(false).map_err(text)?;
-        } else if map_name == anatomy.ops {
+        } else if map_name == layout.ops {
             // Overrides the source: older kernels do not support links.
             let flags = if has_links() { map.map_flags() | BY_LINK } else { map.map_flags() & !BY_LINK };
             map.set_map_flags(flags).map_err(text)?;
             let mut field = [0; NAME_MAX + 1];
             field[..name.len()].copy_from_slice(name.as_bytes());
-            patch(&mut map, anatomy.name.clone(), &field)?;
-            if let Some(flags) = anatomy.flags.clone() {
+            patch(&mut map, layout.name.clone(), &field)?;
+            if let Some(flags) = layout.flags.clone() {
                 let given = map
                     .initial_value()
                     .and_then(|v| v.get(flags.clone())?.try_into().ok())
@@ -225,7 +225,7 @@ fn prepare(object: &mut OpenObject, compiled: &Compiled, name: &str, defaults: &
                 patch(&mut map, flags, &(given | NON_RESTRICTED).to_ne_bytes())?;
             }
         } else if map_name.ends_with(".data") {
-            if let Some(range) = anatomy.defaults.clone() {
+            if let Some(range) = layout.defaults.clone() {
                 patch(&mut map, range, &bytes_of(defaults))?;
             }
         } else if map_name.ends_with(".rodata") {

@@ -1,7 +1,7 @@
 //! Compiles C to BPF, with clang, `bpf/`'s headers and libbpf's, which are embedded in this crate.
 
-use crate::anatomy::Anatomy;
 use crate::error::KernelError;
+use crate::layout::ObjectLayout;
 use crate::source::Source;
 use fairweir_cca::native::{self, HEADERS, Includes};
 use libbpf_rs::libbpf_sys::API_HEADERS;
@@ -16,7 +16,7 @@ use std::{env, fs};
 pub struct Compiled {
     pub(crate) source: Source,
     pub(crate) object: Vec<u8>,
-    pub(crate) anatomy: Anatomy,
+    pub(crate) layout: ObjectLayout,
     pub(crate) is_recording: bool,
 }
 
@@ -30,12 +30,12 @@ impl Compiled {
 pub(crate) fn compile(source: &Source, record: bool) -> Result<Compiled, KernelError> {
     let object = object_of(&source.file, &source.text, record)?;
     let wrong = |reason: String, hint| KernelError::Source { path: source.file.clone(), reason, hint };
-    let anatomy = Anatomy::of(&object, &source.cca)
+    let layout = ObjectLayout::of(&object, &source.cca)
         .map_err(|reason| wrong(reason, "write `SEC(\".struct_ops\") struct tcp_congestion_ops mine = {...};`"))?;
-    if record && !anatomy.can_record() {
+    if record && !layout.can_record() {
         return Err(wrong("its hooks cannot be recorded".to_owned(), "write them with bpf/tcp.h's BPF_PROG"));
     }
-    Ok(Compiled { source: source.clone(), object, anatomy, is_recording: record })
+    Ok(Compiled { source: source.clone(), object, layout, is_recording: record })
 }
 
 /// Returns the object file that clang compiles from `text`; `file` is the name shown in messages.

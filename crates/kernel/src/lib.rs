@@ -9,12 +9,12 @@
 //! (`fairweir_cca::native::replay`), and a [`Probe`] of any TCP flow. Needs root.
 #![warn(missing_docs)]
 
-mod anatomy;
 mod cca;
 mod compile;
 pub mod cost;
 pub mod doctor;
 mod error;
+mod layout;
 pub mod libbpf;
 pub mod permanent;
 mod probe;

@@ -5,9 +5,9 @@ use crate::run::{play_observed, raw, table};
 use fairweir_capture::{CaptureError, Reader};
 use fairweir_guard::policy::{Class, Classify, Config as PolicyConfig, FlowConfig, Policies};
 use fairweir_guard::{Trees, catalogue};
-use fairweir_rehearse::{HeldLessons, Lessons, Receiver, Sampling};
+use fairweir_rehearse::{Examples, HeldExamples, Receiver, Sampling};
 use fairweir_sim::Config;
-use fairweir_tap::Taker;
+use fairweir_tap::SegmentSink;
 use fairweir_units::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -38,11 +38,11 @@ pub fn guard_lessons<'py>(
     forest: Option<&str>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let config: Config = serde_json::from_str(config).map_err(|e| error::from_json(py, &e))?;
-    let mut lessons = Lessons::watch(&config, Sampling { from: Time::from_nanos(from_ns), one_in, seed });
-    let lessons = match forest {
+    let mut examples = Examples::watch(&config, Sampling { from: Time::from_nanos(from_ns), one_in, seed });
+    let examples = match forest {
         None => {
-            play_observed(py, &config, &mut lessons)?;
-            lessons
+            play_observed(py, &config, &mut examples)?;
+            examples
         }
         Some(forest) => {
             let trees = Trees::from_json(forest).map_err(|e| error::from_trees(py, &e))?;
@@ -51,16 +51,16 @@ pub fn guard_lessons<'py>(
             let policies = policies.map_err(|e| PyValueError::new_err(e.to_string()))?;
             let senders = vec![Some(Ipv4Addr::LOCALHOST); config.flows.len()];
             let receiver = Receiver::new(&config, &senders, policies);
-            let mut held = HeldLessons { receiver, lessons };
+            let mut held = HeldExamples { receiver, examples };
             play_observed(py, &config, &mut held)?;
-            held.lessons
+            held.examples
         }
     };
-    let rows = lessons.finish().rows();
+    let rows = examples.finish().rows();
     Ok(table!(py, rows, values, flow, t_ns, mbps, active))
 }
 
-/// Reads the capture at `path` and gives examples as [`guard_lessons`] does; `receivers` has each flow's address there.
+/// Reads the capture at `path` and returns examples as [`guard_lessons`]; `receivers` has each flow's address there.
 #[pyfunction]
 pub fn capture_lessons<'py>(
     py: Python<'py>,
@@ -75,17 +75,17 @@ pub fn capture_lessons<'py>(
         .map(|text| text.parse::<IpAddr>().map_err(|e| PyValueError::new_err(format!("receiver `{text}`: {e}"))))
         .collect::<PyResult<Vec<_>>>()?;
     let sampling = Sampling { from: Time::from_nanos(from_ns), one_in, seed };
-    let mut lessons = Lessons::of_capture(receivers, MSS, sampling);
-    let read = |lessons: &mut Lessons| {
+    let mut examples = Examples::of_capture(receivers, MSS, sampling);
+    let read = |examples: &mut Examples| {
         let file = File::open(path).map_err(|e| CaptureError::Read(e.to_string()))?;
         let mut reader = Reader::new(file)?;
         while let Some(segment) = reader.next_segment()? {
-            let _ = lessons.take(&segment);
+            let _ = examples.take(&segment);
         }
         Ok(())
     };
-    py.detach(|| read(&mut lessons)).map_err(|e: CaptureError| error::from_capture(py, &e, path))?;
-    let rows = lessons.rows();
+    py.detach(|| read(&mut examples)).map_err(|e: CaptureError| error::from_capture(py, &e, path))?;
+    let rows = examples.rows();
     Ok(table!(py, rows, values, flow, t_ns, mbps, active))
 }
 

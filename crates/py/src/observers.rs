@@ -2,7 +2,7 @@
 
 use fairweir_capture::{Segment, Writer};
 use fairweir_sim::{Config, Observer, PacketEvent, PacketLog};
-use fairweir_tap::{Side, Taker, Wire};
+use fairweir_tap::{SegmentSink, Side, Wire};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ pub struct Pcap {
     failure: Option<io::Error>,
 }
 
-impl Taker for Pcap {
+impl SegmentSink for Pcap {
     fn take(&mut self, segment: &Segment) -> ControlFlow<()> {
         match self.writer.segment(segment) {
             Ok(()) => ControlFlow::Continue(()),

@@ -8,4 +8,4 @@ mod dialogue;
 mod wire;
 
 pub use dialogue::{Dialogue, EPOCH, HEADERS, Side, receiver_address};
-pub use wire::{Taker, Wire, flow_of};
+pub use wire::{SegmentSink, Wire, flow_of};

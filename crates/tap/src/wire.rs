@@ -23,12 +23,12 @@ pub fn flow_of(address: IpAddr) -> Option<usize> {
 }
 
 /// A sink of segments.
-pub trait Taker {
+pub trait SegmentSink {
     /// A segment passes; `Break` ends the run soon.
     fn take(&mut self, segment: &Segment) -> ControlFlow<()>;
 }
 
-impl<F: FnMut(&Segment) -> ControlFlow<()>> Taker for F {
+impl<F: FnMut(&Segment) -> ControlFlow<()>> SegmentSink for F {
     fn take(&mut self, segment: &Segment) -> ControlFlow<()> {
         self(segment)
     }
@@ -47,12 +47,12 @@ pub struct Wire<T> {
     told: u64,
     frames: u64,
     is_done: bool,
-    taker: T,
+    sink: T,
 }
 
-impl<T: Taker> Wire<T> {
-    /// A capture of a run of `config` at `side`; `taker` gets the segments and may end the run.
-    pub fn new(config: &Config, side: Side, taker: T) -> Wire<T> {
+impl<T: SegmentSink> Wire<T> {
+    /// A capture of a run of `config` at `side`; `sink` gets the segments and may end the run.
+    pub fn new(config: &Config, side: Side, sink: T) -> Wire<T> {
         let flows = config.flows.iter().enumerate().map(|(index, flow)| {
             let sender = Endpoint { address: sender_address(index), port: SENDER_PORT };
             Dialogue::new(config, flow, sender, side)
@@ -65,7 +65,7 @@ impl<T: Taker> Wire<T> {
             told: 0,
             frames: 0,
             is_done: false,
-            taker,
+            sink,
         };
         let greetings: Vec<_> = wire.flows.iter().flat_map(Dialogue::handshake).collect();
         for segment in greetings {
@@ -77,7 +77,7 @@ impl<T: Taker> Wire<T> {
     /// Ends the run: passes on the remaining segments and returns the sink.
     pub fn finish(mut self) -> T {
         self.hand_on(Time::NEVER);
-        self.taker
+        self.sink
     }
 
     /// Whether the sink needs no more segments.
@@ -100,12 +100,12 @@ impl<T: Taker> Wire<T> {
         {
             self.frames += 1;
             let segment = Segment { frame: self.frames, ..entry.remove() };
-            self.is_done = self.taker.take(&segment).is_break();
+            self.is_done = self.sink.take(&segment).is_break();
         }
     }
 }
 
-impl<T: Taker> Observer for Wire<T> {
+impl<T: SegmentSink> Observer for Wire<T> {
     fn on_packet(&mut self, event: PacketEvent) {
         if let PacketEvent::Sent { at, .. } = event {
             // Packets leave at the engine's present.

@@ -33,7 +33,7 @@ impl Entry {
             cca: source.cca().to_owned(),
             source: if is_ours { source.cca().to_owned() } else { path() },
             params: params.clone(),
-            defaults_at: compiled.anatomy.defaults.as_ref().map_or(0, |range| range.start),
+            defaults_at: compiled.layout.defaults.as_ref().map_or(0, |range| range.start),
             previous_default: None,
         }
     }

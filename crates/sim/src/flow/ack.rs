@@ -46,9 +46,9 @@ impl Flow {
         if is_quiet && is_plain {
             let prior_inflight = self.sender.packets_out();
             let delivery = self.deliver_in_order(ack, now);
-            self.conclude(&delivery, prior_inflight, now, net);
+            self.finish_ack(&delivery, prior_inflight, now, net);
         } else {
-            self.on_troubled_ack(ack, now, net);
+            self.on_ack_slow_path(ack, now, net);
         }
     }
 
@@ -61,15 +61,15 @@ impl Flow {
 
     #[cold]
     #[inline(never)]
-    fn on_troubled_ack<W: Watch>(&mut self, ack: &AckItem, now: Time, net: &mut Net<W>) {
+    fn on_ack_slow_path<W: Watch>(&mut self, ack: &AckItem, now: Time, net: &mut Net<W>) {
         let prior_inflight = self.sender.inflight();
         let delivery = self.deliver(ack, prior_inflight, now);
-        self.conclude(&delivery, prior_inflight, now, net);
+        self.finish_ack(&delivery, prior_inflight, now, net);
     }
 
     /// Calls the controller and sends what it allows.
     #[inline(always)]
-    fn conclude<W: Watch>(&mut self, delivery: &Delivery, prior_inflight: u64, now: Time, net: &mut Net<W>) {
+    fn finish_ack<W: Watch>(&mut self, delivery: &Delivery, prior_inflight: u64, now: Time, net: &mut Net<W>) {
         if self.app_limited > 0 && self.sender.delivered > self.app_limited {
             self.app_limited = 0;
         }
@@ -87,7 +87,7 @@ impl Flow {
             sender: &self.sender,
         };
         let decision = self.cc.answer(&event, &mut Flow::context(now, &mut self.rng));
-        self.obey(decision);
+        self.apply_decision(decision);
         if self.reduction.is_some() {
             self.reduce_proportionally(delivery.acked, delivery.lost, delivery.cum_acked);
         }

@@ -139,7 +139,7 @@ pub(crate) struct Flow {
     rack_seq: u64,
     rack_rtt: Dur,
     /// RACK has examined all original transmissions below this number.
-    judged: u64,
+    rack_scanned_to: u64,
     /// Retransmissions in the order they were sent.
     retransmitted: Ring<(u64, Time)>,
     /// Packets to retransmit.
@@ -210,7 +210,7 @@ impl Flow {
             rack_sent: Time::ZERO,
             rack_seq: 0,
             rack_rtt: Dur::ZERO,
-            judged: first_packet,
+            rack_scanned_to: first_packet,
             retransmitted: Ring::new(),
             to_retransmit: Ring::new(),
             reduction: None,
@@ -326,11 +326,11 @@ impl Flow {
     /// Reads the controller's decisions after a call; an excessive cwnd ends the run.
     #[inline]
     fn read_controller(&mut self) {
-        self.obey(Decision { cwnd: self.cc.cwnd(), pacing_rate: self.cc.pacing_rate() });
+        self.apply_decision(Decision { cwnd: self.cc.cwnd(), pacing_rate: self.cc.pacing_rate() });
     }
 
     #[inline]
-    fn obey(&mut self, decision: Decision) {
+    fn apply_decision(&mut self, decision: Decision) {
         if decision.cwnd.0 != self.cwnd {
             self.set_cwnd(decision.cwnd.0);
         }
@@ -349,13 +349,13 @@ impl Flow {
     fn set_cwnd(&mut self, cwnd: u64) {
         self.cwnd = cwnd;
         if cwnd == 0 || cwnd > ABSURD_CWND {
-            self.suspect();
+            self.reject_cwnd();
         }
         self.cwnd_pkts = (self.cwnd / self.mss).max(1);
     }
 
     #[cold]
-    fn suspect(&mut self) {
+    fn reject_cwnd(&mut self) {
         let reason = match self.cc.fault() {
             Some(fault) => fault.0,
             None => format!("asked for a cwnd of {} bytes", self.cwnd),

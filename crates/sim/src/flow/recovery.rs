@@ -108,19 +108,19 @@ impl Flow {
             self.sender.sacked_out >= DUP_THRESH || matches!(self.sender.ca_state, CaState::Recovery | CaState::Loss);
         let patience = if is_certain { Dur::ZERO } else { self.sender.min_rtt / 4 };
         self.reorder_deadline = Time::NEVER;
-        self.judged = self.judged.max(self.sender.snd_una);
-        while self.judged < self.sender.snd_nxt {
-            let record = *self.records.get(self.judged);
+        self.rack_scanned_to = self.rack_scanned_to.max(self.sender.snd_una);
+        while self.rack_scanned_to < self.sender.snd_nxt {
+            let record = *self.records.get(self.rack_scanned_to);
             if !record.has(Record::SACKED) && !record.has(Record::EVER_RETRANS) && !record.has(Record::LOST) {
-                if (record.sent, self.judged) >= (self.rack_sent, self.rack_seq) {
+                if (record.sent, self.rack_scanned_to) >= (self.rack_sent, self.rack_seq) {
                     break;
                 }
                 if !self.is_overdue(&record, patience, now) {
                     break;
                 }
-                self.declare_lost(self.judged, now);
+                self.declare_lost(self.rack_scanned_to, now);
             }
-            self.judged += 1;
+            self.rack_scanned_to += 1;
         }
         while let Some(&(seq, sent)) = self.retransmitted.front() {
             let is_outstanding = seq >= self.sender.snd_una && {
@@ -233,7 +233,7 @@ impl Flow {
                 self.declare_lost(seq, now);
             }
         }
-        self.judged = head;
+        self.rack_scanned_to = head;
         self.rto_base = now;
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
         self.burst = 0;

@@ -27,7 +27,7 @@ impl Flow {
         if end < limit {
             self.cwnd_limited_at = end;
         } else {
-            self.explain_no_data(window);
+            self.note_send_limit(window);
         }
     }
 
@@ -49,7 +49,7 @@ impl Flow {
             if retransmission.is_none() {
                 let limit = self.source.limit().min(self.right_edge::<W>());
                 if self.sender.snd_nxt >= limit {
-                    self.explain_no_data(1);
+                    self.note_send_limit(1);
                     return;
                 }
             }
@@ -76,7 +76,7 @@ impl Flow {
     /// Records whether the application or the receiver limits sending.
     #[cold]
     #[inline(never)]
-    fn explain_no_data(&mut self, window: u64) {
+    fn note_send_limit(&mut self, window: u64) {
         if self.sender.snd_nxt >= self.source.limit() {
             if self.sender.inflight() < self.cwnd_pkts {
                 self.app_limited = (self.sender.delivered + self.sender.inflight()).max(1);

@@ -9,7 +9,7 @@ use crate::receiver::Receiver;
 use fairweir_capture::Segment;
 use fairweir_guard::{FlowId, Limits, Plan, Row, Table, catalogue};
 use fairweir_sim::{Config, Observer, PacketEvent};
-use fairweir_tap::{EPOCH, HEADERS, Side, Taker, Wire, flow_of, receiver_address};
+use fairweir_tap::{EPOCH, HEADERS, SegmentSink, Side, Wire, flow_of, receiver_address};
 use fairweir_units::{Dur, Time};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -96,7 +96,7 @@ impl Parties {
 
 /// Records examples of a run's flows from their receiver's view.
 #[derive(Debug)]
-pub struct Lessons {
+pub struct Examples {
     sampling: Sampling,
     rng: ChaCha8Rng,
     mss: u32,
@@ -109,26 +109,26 @@ pub struct Lessons {
     rows: Rows,
 }
 
-impl Lessons {
+impl Examples {
     /// Creates an observer of a run of `config` that records examples.
-    pub fn watch(config: &Config, sampling: Sampling) -> Wire<Lessons> {
+    pub fn watch(config: &Config, sampling: Sampling) -> Wire<Examples> {
         let mss = (config.packet.0 as u32).saturating_sub(HEADERS);
-        let lessons = Lessons::new(Parties::Simulated, config.flows.len(), mss, sampling);
-        Wire::new(config, Side::Receiver, Lessons { start: Some(EPOCH), ..lessons })
+        let examples = Examples::new(Parties::Simulated, config.flows.len(), mss, sampling);
+        Wire::new(config, Side::Receiver, Examples { start: Some(EPOCH), ..examples })
     }
 
     /// Creates a reader of a capture, from the side of `receivers`, one per flow; full segments have `mss` bytes, and
     /// time starts with the first segment.
-    pub fn of_capture(receivers: Vec<IpAddr>, mss: u32, sampling: Sampling) -> Lessons {
+    pub fn of_capture(receivers: Vec<IpAddr>, mss: u32, sampling: Sampling) -> Examples {
         let flows = receivers.len();
-        Lessons::new(Parties::Captured(receivers), flows, mss, sampling)
+        Examples::new(Parties::Captured(receivers), flows, mss, sampling)
     }
 
-    fn new(parties: Parties, flows: usize, mss: u32, sampling: Sampling) -> Lessons {
+    fn new(parties: Parties, flows: usize, mss: u32, sampling: Sampling) -> Examples {
         let plan = Plan::new(catalogue());
         let limits = Limits { open: flows, per_source: usize::MAX, needs_proof: false, ..Limits::default() };
         let row = Row::for_plan(&plan);
-        Lessons {
+        Examples {
             sampling,
             rng: ChaCha8Rng::seed_from_u64(sampling.seed),
             mss,
@@ -180,7 +180,7 @@ fn back(from: Time, by: Dur) -> Time {
     Time::from_nanos(from.as_nanos().saturating_sub(by.as_nanos()))
 }
 
-impl Taker for Lessons {
+impl SegmentSink for Examples {
     fn take(&mut self, segment: &Segment) -> ControlFlow<()> {
         let start = *self.start.get_or_insert(segment.time);
         if let Some(packet) = guard_packet(segment, |address| self.parties.is_receiver(address), self.mss)
@@ -195,17 +195,17 @@ impl Taker for Lessons {
 
 /// Examples of flows that a guard holds.
 #[derive(Debug)]
-pub struct HeldLessons {
+pub struct HeldExamples {
     /// Applies the policies.
     pub receiver: Receiver,
     /// Records the examples.
-    pub lessons: Wire<Lessons>,
+    pub examples: Wire<Examples>,
 }
 
-impl Observer for HeldLessons {
+impl Observer for HeldExamples {
     fn on_packet(&mut self, event: PacketEvent) {
         self.receiver.on_packet(event);
-        self.lessons.on_packet(event);
+        self.examples.on_packet(event);
     }
 
     fn edge(&mut self, flow: u32, cum: u64) -> Option<u64> {

@@ -3,9 +3,9 @@
 use fairweir_capture::Segment;
 use fairweir_guard::policy::{Class, Classify, Config as Policy, FlowConfig, Policies};
 use fairweir_guard::{Feature, Limits, Plan, Row, Table};
-use fairweir_rehearse::{HeldLessons, Lessons, Receiver, Rows, Sampling, guard_packet};
+use fairweir_rehearse::{Examples, HeldExamples, Receiver, Rows, Sampling, guard_packet};
 use fairweir_sim::{Config, FlowSpec, Observer, run_observed};
-use fairweir_tap::{Side, Taker, Wire, receiver_address};
+use fairweir_tap::{SegmentSink, Side, Wire, receiver_address};
 use fairweir_units::{Dur, Time};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
@@ -59,9 +59,9 @@ fn a_guard_measures_simulated_flows() {
     assert!(row.get(1).is_some_and(|loss| loss < 0.2) && monitor.lost() > 0);
 }
 
-fn lessons(config: &Config) -> Rows {
+fn examples(config: &Config) -> Rows {
     let sampling = Sampling { from: Time::from_nanos(12_000 * MS), one_in: 10, seed: 3 };
-    let mut wire = Lessons::watch(config, sampling);
+    let mut wire = Examples::watch(config, sampling);
     watch(config, &mut wire);
     wire.finish().rows()
 }
@@ -91,9 +91,9 @@ fn lessons_of_held_flows_show_that_the_link_is_idle() {
     let policies = Policies::new(&wanted, Some(Box::new(AlwaysAbove))).expect("a model");
     let sampling = Sampling { from: Time::from_nanos(12_000 * MS), one_in: 1, seed: 3 };
     let receiver = Receiver::new(&config, &[Some(Ipv4Addr::LOCALHOST)], policies);
-    let mut held = HeldLessons { receiver, lessons: Lessons::watch(&config, sampling) };
+    let mut held = HeldExamples { receiver, examples: Examples::watch(&config, sampling) };
     watch(&config, &mut held);
-    let rows = held.lessons.finish().rows();
+    let rows = held.examples.finish().rows();
     // Two segments, plus rounding to the window's unit, per RTT of 40 ms.
     assert!(mean_mbps(&rows, 0) < 1.0, "{}", mean_mbps(&rows, 0));
 }
@@ -109,11 +109,11 @@ fn a_capture_teaches_what_its_run_does() {
     watch(&config, &mut wire);
     let _ = wire.finish();
     let sampling = Sampling { from: Time::from_nanos(12_000 * MS), one_in: 10, seed: 3 };
-    let mut read = Lessons::of_capture(vec![receiver_address()], 1448, sampling);
+    let mut read = Examples::of_capture(vec![receiver_address()], 1448, sampling);
     for segment in &segments {
         let _ = read.take(segment);
     }
-    let (read, watched) = (read.rows(), lessons(&config));
+    let (read, watched) = (read.rows(), examples(&config));
     // the capture's time begins with the handshake, before the run's
     assert!(watched.flow.len() > 100 && read.flow.len().abs_diff(watched.flow.len()) < watched.flow.len() / 10);
     assert!((mean_mbps(&read, 0) - mean_mbps(&watched, 0)).abs() < 0.1);
@@ -123,15 +123,15 @@ fn a_capture_teaches_what_its_run_does() {
 #[test]
 fn lessons_know_the_truth() {
     // Cubic fills a buffer in which Vegas holds only a few packets.
-    let unlike = lessons(&scenario(&["cubic", "vegas"], 100, 20));
+    let unlike = examples(&scenario(&["cubic", "vegas"], 100, 20));
     assert!(mean_mbps(&unlike, 0) > 9.0 && mean_mbps(&unlike, 1) < 3.0);
     assert!(unlike.active.iter().all(|&flows| (1..=2).contains(&flows)) && unlike.active.contains(&2));
     assert_eq!(unlike.values.len(), unlike.flow.len() * 209);
     assert!(unlike.t_ns.iter().all(|&t| t >= 12_000 * MS) && unlike.t_ns.is_sorted());
     let rows = unlike.flow.len();
     assert!((600..1000).contains(&rows), "a tenth of 8 s at 1000 packets/s: {rows}");
-    let alone = lessons(&scenario(&["cubic"], 100, 20));
+    let alone = examples(&scenario(&["cubic"], 100, 20));
     assert!(alone.active.iter().all(|&flows| flows == 1));
     assert!(alone.mbps.iter().all(|mbps| (11.0..12.4).contains(mbps)), "the link is full: 12 Mbit/s");
-    assert_eq!(lessons(&scenario(&["cubic"], 100, 20)).flow, alone.flow);
+    assert_eq!(examples(&scenario(&["cubic"], 100, 20)).flow, alone.flow);
 }

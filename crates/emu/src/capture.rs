@@ -59,7 +59,7 @@ impl Write for Chunks {
 
 /// Records packets.
 #[derive(Debug)]
-pub(crate) struct Tape {
+pub(crate) struct Capture {
     side: Side,
     /// The run's start, since 1970.
     zero: Time,
@@ -68,15 +68,15 @@ pub(crate) struct Tape {
     file: PathBuf,
 }
 
-impl Tape {
+impl Capture {
     /// Makes the file, and starts the thread that writes it.
-    pub(crate) fn start(to: &CaptureTo) -> Result<Tape, EmuError> {
+    pub(crate) fn start(to: &CaptureTo) -> Result<Capture, EmuError> {
         let action = || format!("write the capture {}", to.file.display());
         let file = File::create(&to.file).during(action)?;
         let (full, chunks) = channel();
         let writing = Builder::new().name("capture".into()).spawn(move || write_all(file, &chunks)).during(action)?;
         let packets = Writer::new(Chunks { open: Vec::with_capacity(CHUNK), full }).during(action)?;
-        Ok(Tape { side: to.side, zero: Time::ZERO, packets, writing, file: to.file.clone() })
+        Ok(Capture { side: to.side, zero: Time::ZERO, packets, writing, file: to.file.clone() })
     }
 
     /// Marks the start of the run.
@@ -150,16 +150,16 @@ mod tests {
     fn one_side_is_recorded_in_the_order_of_time() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("a.pcap");
-        let mut tape = Tape::start(&CaptureTo { file: file.clone(), side: Side::Sender }).expect("a file");
-        tape.go();
+        let mut capture = Capture::start(&CaptureTo { file: file.clone(), side: Side::Sender }).expect("a file");
+        capture.go();
         let (data, ack) = (packet(1500), packet(40));
         let many = 20_000u64;
         for i in 0..many {
-            tape.note(Time::from_nanos(i * 1000), Passage::Sent(Direction::Data), &data);
-            tape.note(Time::from_nanos(i * 1000 + 1), Passage::Delivered(Direction::Data), &data);
-            tape.note(Time::from_nanos(i * 1000 + 2), Passage::Delivered(Direction::Ack), &ack);
+            capture.note(Time::from_nanos(i * 1000), Passage::Sent(Direction::Data), &data);
+            capture.note(Time::from_nanos(i * 1000 + 1), Passage::Delivered(Direction::Data), &data);
+            capture.note(Time::from_nanos(i * 1000 + 2), Passage::Delivered(Direction::Ack), &ack);
         }
-        tape.finish().expect("all is written");
+        capture.finish().expect("all is written");
         let bytes = std::fs::read(&file).expect("a capture");
         assert_eq!(bytes.len() as u64, 24 + many * (2 * 16 + SNAPLEN as u64 + 40));
         let mut reader = Reader::new(bytes.as_slice()).expect("a capture");
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_made_is_named() {
         let to = CaptureTo { file: "/no/such/folder/a.pcap".into(), side: Side::Sender };
-        let told = Tape::start(&to).expect_err("no folder").to_string();
+        let told = Capture::start(&to).expect_err("no folder").to_string();
         assert!(told.starts_with("write the capture /no/such/folder/a.pcap: No such file"), "{told}");
     }
 }

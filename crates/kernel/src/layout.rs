@@ -13,7 +13,7 @@ const OPS_SECTIONS: [&str; 2] = [".struct_ops", ".struct_ops.link"];
 
 /// The parts of an object that the loader touches.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Anatomy {
+pub(crate) struct ObjectLayout {
     /// The variable of the selected controller; also libbpf's name of its map.
     pub(crate) ops: String,
     /// The variables of the other controllers.
@@ -34,9 +34,9 @@ pub(crate) struct Anatomy {
     pub(crate) lost: Option<Range<usize>>,
 }
 
-impl Anatomy {
+impl ObjectLayout {
     /// Parses `object`; `cca` selects a controller if there are several.
-    pub(crate) fn of(object: &[u8], cca: &str) -> Result<Anatomy, String> {
+    pub(crate) fn of(object: &[u8], cca: &str) -> Result<ObjectLayout, String> {
         let file = object::File::parse(object).map_err(|e| format!("the compiled object cannot be read: {e}"))?;
         let symbols = Symbols::of(&file);
         let mut ops: Vec<&Symbol> = symbols.0.iter().filter(|s| OPS_SECTIONS.contains(&s.section.as_str())).collect();
@@ -51,7 +51,7 @@ impl Anatomy {
         };
         let members = members(object)?;
         let member = |name: &str| members.get(name).cloned();
-        Ok(Anatomy {
+        Ok(ObjectLayout {
             ops: meant.name.clone(),
             other_ops: ops.iter().filter(|s| s.name != meant.name).map(|s| s.name.clone()).collect(),
             hooks: hooks(&file, meant, &members),

@@ -39,7 +39,7 @@ pub enum Traffic {
 
 /// Data shared by both threads of a run's traffic.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Parties<'a> {
+pub(crate) struct Endpoints<'a> {
     pub(crate) config: &'a Config,
     pub(crate) network: &'a Network,
     pub(crate) choice: &'a Choice,
@@ -51,7 +51,7 @@ pub(crate) struct Parties<'a> {
     pub(crate) emulator_cpu: EmulatorCpu,
 }
 
-impl Parties<'_> {
+impl Endpoints<'_> {
     /// Receives until `stop` is set; calls `ready` when senders may connect. Returns the guard's final record, if there
     /// is a guard.
     ///

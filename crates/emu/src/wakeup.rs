@@ -17,20 +17,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Stops the emulator's thread from another thread.
 #[derive(Debug)]
 pub(crate) struct Stop {
-    bell: EventFd,
+    event: EventFd,
     is_set: AtomicBool,
 }
 
 impl Stop {
     pub(crate) fn new() -> Result<Stop, EmuError> {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-        let bell = EventFd::from_flags(flags).during(|| "make an eventfd".into())?;
-        Ok(Stop { bell, is_set: AtomicBool::new(false) })
+        let event = EventFd::from_flags(flags).during(|| "make an eventfd".into())?;
+        Ok(Stop { event, is_set: AtomicBool::new(false) })
     }
 
     pub(crate) fn set(&self) -> Result<(), EmuError> {
         self.is_set.store(true, Ordering::Relaxed);
-        self.bell.write(1).during(|| "wake the emulator".into())?;
+        self.event.write(1).during(|| "wake the emulator".into())?;
         Ok(())
     }
 
@@ -59,7 +59,7 @@ pub(crate) fn sleep(devices: [&impl AsFd; 2], stop: &Stop, now_ns: u64, alarm_ns
     let mut fds = [
         PollFd::new(devices[0].as_fd(), readable),
         PollFd::new(devices[1].as_fd(), readable),
-        PollFd::new(stop.bell.as_fd(), readable),
+        PollFd::new(stop.event.as_fd(), readable),
     ];
     let timeout = (alarm_ns != u64::MAX).then(|| time_spec(alarm_ns.saturating_sub(now_ns)));
     match ppoll(&mut fds, timeout, None) {
