@@ -13,6 +13,7 @@ from fairweir import shipped
 from fairweir.cca import check, source_digest
 from fairweir.cli.main import main
 from fairweir.errors import CcaError, ConfigError
+from fairweir.game.query import GameQuery
 from fairweir.run import run
 from fairweir.scenario import dumbbell
 
@@ -108,6 +109,19 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CcaError) as caught:
         check("small.json:Small")
     assert "has no classes" in str(caught.value.hint)
+
+
+def test_the_shipped_controller_is_listed_proved_and_of_its_query(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "controllers", "--json"]) == 0
+    rows = {row["name"]: row["summary"] for row in json.loads(capsys.readouterr().out)["controllers"]}
+    assert rows["bulk"] == "decides on a rate: a CCA; 7 leaves, 21 of 21 claims proved"
+    assert rows["published"].startswith("decides on video frames")
+    document = json.loads(shipped.by_name("controllers")["bulk"].read_bytes())
+    assert document["query_sha256"] == GameQuery.load(shipped.by_name("game-queries")["bulk"]).fingerprint
+    check("bulk")
+    with pytest.raises(CcaError) as caught:
+        check("bulky")
+    assert "`bulk`" in str(caught.value.hint)
 
 
 def test_the_kernel_says_why_it_cannot(write: Write, capsys: pytest.CaptureFixture[str]) -> None:

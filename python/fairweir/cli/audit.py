@@ -31,7 +31,9 @@ CLAIM_FAILS = 1
 def audit(
     ccas: Annotated[
         list[str],
-        typer.Argument(metavar="CCA...", help="cubic, cubic{beta=0.5}, mine.py:Class, mine.bpf.c, rule.toml."),
+        typer.Argument(
+            metavar="CCA...", help="cubic, cubic{beta=0.5}, mine.py:Class, mine.bpf.c, rule.toml, tree.json."
+        ),
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points and shorter runs: seconds per CCA.")] = False,
     deep: Annotated[bool, typer.Option("--deep", help="More points, longer runs, ten seeds; many minutes.")] = False,

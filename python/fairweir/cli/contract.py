@@ -32,7 +32,8 @@ def contract(
         list[str] | None,
         typer.Argument(
             metavar="CCA...",
-            help="cubic, cubic{beta=0.5}, mine.py:Class, mine.bpf.c, rule.toml; with --design: requirements.",
+            help="cubic, cubic{beta=0.5}, mine.py:Class, mine.bpf.c, rule.toml, tree.json; with --design: "
+            "requirements.",
         ),
     ] = None,
     *,

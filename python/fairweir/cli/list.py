@@ -21,7 +21,10 @@ from fairweir.scenario import read_document
 from fairweir.suggestions import did_you_mean
 
 #: For the help text; :data:`_SOURCES` has the same.
-KINDS = "ccas, rules, exhibits, scenarios, experiments, video, senders, policies, challenges, models, queries, suites"
+KINDS = (
+    "ccas, rules, controllers, exhibits, scenarios, experiments, video, senders, policies, challenges, models, "
+    "queries, suites"
+)
 
 
 #: Units of parameters by the ends of their names (CONTRIBUTING.md); texts have theirs within.
@@ -90,6 +93,22 @@ def _rules() -> list[dict[str, Any]]:
     ]
 
 
+def _controllers() -> list[dict[str, Any]]:
+    """Return the controller files with what they decide on, their size, and what is proved of them."""
+    from fairweir.game.controller import Controller, Kind
+
+    rows = []
+    for name, file in shipped.by_name("controllers").items():
+        found = Controller.load(file)
+        what = "video frames" if found.kind is Kind.VIDEO else "a rate: a CCA"
+        proofs = found.document.get("proofs", [])
+        proved = sum(proof["status"] == "proved" for proof in proofs)
+        claims = f"{proved} of {len(proofs)} claims proved" if proofs else "no claims"
+        summary = f"decides on {what}; {len(found.leaves)} leaves, {claims}"
+        rows.append({"name": name, "summary": summary, "file": str(file)})
+    return rows
+
+
 def _policies() -> list[dict[str, Any]]:
     """Return the policies with the comment that each file begins with."""
     rows = []
@@ -139,6 +158,7 @@ def _exhibits() -> list[dict[str, Any]]:
 _SOURCES: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
     "ccas": _ccas,
     "rules": _rules,
+    "controllers": _controllers,
     "exhibits": _exhibits,
     "scenarios": partial(_described, "scenarios"),
     "experiments": partial(_described, "experiments"),

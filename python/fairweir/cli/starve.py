@@ -38,7 +38,8 @@ SHORTEST = Duration.from_us(1)
 
 def starve(
     cca: Annotated[
-        str, typer.Argument(metavar="CCA", help="vegas, vegas{alpha=4}, mine.py:Class, mine.bpf.c or rule.toml.")
+        str,
+        typer.Argument(metavar="CCA", help="vegas, vegas{alpha=4}, mine.py:Class, mine.bpf.c, rule.toml or tree.json."),
     ] = "",
     *,
     ratio: Annotated[float, typer.Option(min=1.1, help="Target throughput ratio.")] = 10.0,
