@@ -74,7 +74,7 @@ def test_several_ccas_stand_side_by_side() -> None:
     ("name", "kind", "message"),
     [("Nan", "controller", "nan"), ("Raises", "controller", "no idea what to do"), ("Dies", "crash", "exit code 3")],
 )
-def test_a_cca_that_misbehaves_fails_its_exhibits_and_the_rest_goes_on(
+def test_a_cca_that_misbehaves_fails_its_exhibits_and_the_rest_continues(
     python_cca: Path, name: str, kind: str, message: str
 ) -> None:
     results = run_audit([f"{python_cca}:{name}", "reno"], depth=Depth.QUICK, only=ONE_EXHIBIT)
@@ -111,7 +111,7 @@ def test_a_cca_that_does_not_exist_is_bad_input(cca: str) -> None:
         run_audit([cca], depth=Depth.QUICK, only=ONE_EXHIBIT)
 
 
-def test_bad_questions_are_refused() -> None:
+def test_bad_questions_are_rejected() -> None:
     with pytest.raises(ConfigError, match="no exhibit called"):
         run_audit(["reno"], only=["everything"])
     with pytest.raises(ConfigError, match="at least two seeds"):
@@ -132,7 +132,7 @@ def test_an_interrupted_audit_keeps_what_it_has() -> None:
     assert 0 < results.runs < 6
 
 
-def test_the_command_writes_everything_and_tells_by_its_exit_code(
+def test_the_command_writes_everything_and_sets_its_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
@@ -190,7 +190,7 @@ def test_a_baseline_must_be_of_the_same_battery_and_ccas(tmp_path: Path, capsys:
         (["bbrr", "--quick", "--only", "policer"], "bbrr"),
     ],
 )
-def test_bad_input_is_told_in_one_error(
+def test_bad_input_is_reported_in_one_error(
     words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

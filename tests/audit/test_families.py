@@ -23,7 +23,7 @@ CCAS = ("frcc", "bbr", "cubic", "reno", "copa", "vegas", "pcc_allegro", "pcc_viv
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
 @pytest.mark.parametrize("depth", list(Depth))
-def test_scenarios_of_all_points_can_be_played(family: Family, depth: Depth) -> None:
+def test_scenarios_of_all_points_can_be_run(family: Family, depth: Depth) -> None:
     for index, place in enumerate(family.places[depth]):
         job = Job(SUBJECT, family.name, depth, index, seed=1, patience=1.0)
         scenario = job.scenario()
@@ -66,7 +66,7 @@ def test_a_prefix_selects_a_group_and_nothing_selects_all() -> None:
     assert select(None) == names()
 
 
-def test_a_misspelt_exhibit_is_told_with_the_nearest() -> None:
+def test_a_misspelt_exhibit_is_reported_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match="no exhibit called `policier`") as error:
         select(["policier"])
     assert error.value.hint is not None

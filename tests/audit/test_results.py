@@ -65,14 +65,14 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"format": "other/1"}', "[1]"])
-def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
+def test_other_files_are_rejected(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
     with pytest.raises(ConfigError, match="not the results of an audit"):
         AuditResults.load(path)
 
 
-def test_a_missing_baseline_is_told_by_name(tmp_path: Path) -> None:
+def test_a_missing_baseline_is_reported_by_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no such file: `.*none\.json`"):
         AuditResults.load(tmp_path / "none.json")
 

@@ -130,7 +130,7 @@ def test_every_command_has_help(call: Call, command: str) -> None:
         ),
     ],
 )
-def test_bad_input_is_told_on_stderr_with_exit_code_2(call: Call, words: list[str], message: str) -> None:
+def test_bad_input_is_reported_on_stderr_with_exit_code_2(call: Call, words: list[str], message: str) -> None:
     assert call(*words) == Result(2, "", message)
 
 
@@ -177,7 +177,7 @@ def test_run_keeps_and_draws(call: Call, tmp_path: Path) -> None:
     assert call("run", "two.toml", "--plot", "two.gif").code == 2
 
 
-def test_sweep_prints_keeps_and_goes_on(call: Call, tmp_path: Path) -> None:
+def test_sweep_prints_stores_and_resumes(call: Call, tmp_path: Path) -> None:
     words = ["sweep", "two.toml", "--grid", "link.bottleneck.rate=6Mbps,12Mbps", "--grid", "seed=1..2"]
     shown = call(*words)
     assert (shown.code, shown.err) == (0, "")

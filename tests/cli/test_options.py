@@ -473,7 +473,7 @@ IGNORED = [
 
 
 @pytest.mark.parametrize(("name", "rule", "option", "parameter"), IGNORED)
-def test_an_option_that_the_call_would_ignore_is_refused(
+def test_an_option_that_the_call_would_ignore_is_rejected(
     name: str, rule: Any, option: str, parameter: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [option, *example(parameter)] if option.startswith("--") else ["cubic"]

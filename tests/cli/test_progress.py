@@ -11,13 +11,13 @@ from fairweir.scenario import dumbbell
 from fairweir.worlds import Outcome, Task
 
 
-def test_an_interruption_tells_where_finished_work_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interruption_prints_where_finished_work_is(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(KeyboardInterrupt), meter("work", kept_in=Path("kept")):
         raise KeyboardInterrupt
     assert "finished runs are stored in kept/; run the same command to resume" in capsys.readouterr().err
 
 
-def test_a_failed_run_is_told_and_the_bar_moves_within_its_part(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_run_is_reported_and_the_bar_moves_within_its_part(capsys: pytest.CaptureFixture[str]) -> None:
     task = Task(dumbbell("reno", name="pair"))
     with meter("work") as report:
         on_played(report, start=0.5)(task, Outcome(None, "it looped"), 1.0, 2.0)

@@ -59,7 +59,7 @@ def test_the_contract_that_is_followed_is_found_and_finished_runs_are_not_repeat
         (["copa", "--plot", "contract.gif"], "plot must end in"),
     ],
 )
-def test_bad_words_are_refused(
+def test_bad_words_are_rejected(
     words: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["contract", *words, "--out", str(tmp_path)]) == 2

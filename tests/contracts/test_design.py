@@ -18,7 +18,7 @@ WISHES = Wishes(noise_ms=1.0, slowest_mbps=2.0, fastest_mbps=100.0, hops=3, flow
 WORDS = ["contract", "--design", "noise=1ms", "slowest=2Mbps", "fastest=100Mbps"]
 
 
-def test_robustness_alone_gives_the_exponential_with_the_least_queue() -> None:
+def test_robustness_alone_gives_the_exponential_with_the_minimum_queue() -> None:
     best, other = designs(WISHES)
     assert (best.shape, other.shape) == (Shape.EXPONENTIAL, Shape.POWER)
     assert best.s0_ms == pytest.approx(1.0 / math.log(1.5))
@@ -112,6 +112,6 @@ def test_wishes_that_clash_end_with_a_reason(tmp_path: Path, capsys: pytest.Capt
         ([], "`error` or `longest`"),
     ],
 )
-def test_bad_wishes_are_refused(wishes: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_requirements_are_rejected(wishes: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*WORDS, *wishes]) == 2
     assert error in capsys.readouterr().err

@@ -58,7 +58,7 @@ def test_no_fixed_point_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("follower", [canonical(1.0), vegas(), swift()], ids=lambda f: f.name)
-def test_one_flow_fills_the_link_at_the_least_delay(follower) -> None:  # type: ignore[no-untyped-def]
+def test_one_flow_fills_the_link_at_the_minimum_delay(follower) -> None:  # type: ignore[no-untyped-def]
     alone = place("growth", 1).exact(follower)
     assert alone.rates[0] == pytest.approx(CAPACITY_GBPS)
     assert alone.s == pytest.approx(1.2, rel=0.1)  # vegas has whole packets

@@ -32,7 +32,7 @@ def test_a_linear_map_gives_back_its_constants(c0: float, s0: float) -> None:
     assert result.best.parameters["a"] * s0 == pytest.approx(c0, rel=1e-3)
 
 
-def test_beyond_its_intercept_a_map_has_no_rest_and_says_so() -> None:
+def test_beyond_its_intercept_a_map_has_no_fixed_point() -> None:
     held = Held(low=10.0, high=80.0)
     result = of_map("astraea", held, crossings(astraea(100.0, 40.0), held))
     assert result.has_contract
@@ -136,12 +136,12 @@ def test_reno_rests_by_the_square_root_of_its_losses() -> None:
         ("loss=0.01%..1%", Held("loss_rate", 1e-4, 1e-2)),
     ],
 )
-def test_what_is_held_is_read(text: str, held: Held) -> None:
+def test_fixed_statistics_are_parsed(text: str, held: Held) -> None:
     assert read_held(text) == held
 
 
 @pytest.mark.parametrize("text", ["", "rate=1..2", "qdelay=2ms", "qdelay=5ms..2ms", "loss=0%..1%", "qdelay=2..5ms"])
-def test_what_cannot_be_held_is_refused(text: str) -> None:
+def test_statistics_that_cannot_be_fixed_are_rejected(text: str) -> None:
     with pytest.raises(ConfigError) as refused:
         read_held(text)
     assert refused.value.key == "--held"

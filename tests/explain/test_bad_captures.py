@@ -129,7 +129,7 @@ def test_headers_that_are_cut_are_counted(call: Any) -> None:
     assert "not whole TCP packets" in call(pcap(cut_headers(transfer()))).err
 
 
-def test_a_clock_that_is_set_back_is_said(call: Any) -> None:
+def test_a_clock_that_is_set_back_is_reported(call: Any) -> None:
     shown = call(pcap(clock_step(transfer())))
     assert shown.code == 0
     assert "the clock went back" in shown.err
@@ -193,7 +193,7 @@ def test_a_sequence_that_is_cut_off_is_explained_so_far(call: Any) -> None:
         (b'{"qlog_version":"draft-01","traces":[{"event_fields":[],"events":[]}]}', "rows without names"),
     ],
 )
-def test_what_is_neither_is_refused(call: Any, data: bytes, message: str) -> None:
+def test_other_values_are_rejected(call: Any, data: bytes, message: str) -> None:
     shown = call(data)
     assert (shown.code, shown.out) == (2, "")
     assert message in shown.err

@@ -74,7 +74,7 @@ def holds(ends: dict[str, float], value: float) -> bool:
     return ends["lo"] <= value * 1.001 and ends["hi"] >= value * 0.999
 
 
-def test_the_true_path_is_believed_and_a_wrong_one_is_not(call: Any) -> None:
+def test_the_true_path_is_in_the_belief_set_and_a_wrong_one_is_not(call: Any) -> None:
     shown = call(transfer(), "--json")
     assert (shown.code, shown.err) == (0, "")
     (flow,) = json.loads(shown.out)["flows"]
@@ -90,7 +90,7 @@ def test_the_true_path_is_believed_and_a_wrong_one_is_not(call: Any) -> None:
     assert holds({"lo": bounds["least_bytes_per_s"], "hi": bounds["most_bytes_per_s"]}, RATE_BYTES_PER_S)
 
 
-def test_what_was_sent_again_counts_as_lost(call: Any) -> None:
+def test_retransmitted_packets_count_as_lost(call: Any) -> None:
     (flow,) = json.loads(call(transfer(lost=100), "--json").out)["flows"]
     assert (flow["packets"], flow["lost_packets"]) == (PACKETS + 1, 1)
     # more had waited when others were kept: no full buffer lost it
@@ -111,7 +111,7 @@ def test_the_table_has_the_fields_words(call: Any) -> None:
     assert "at the sender" in shown.out
 
 
-def test_what_is_left_out_is_said(call: Any) -> None:
+def test_omissions_are_reported(call: Any) -> None:
     shown = call(transfer()[:-10])
     assert shown.code == 0
     assert "ends within a packet" in shown.err
@@ -162,7 +162,7 @@ def test_a_figure_and_a_page_are_written_whole(call: Any) -> None:
         (["--report", "."], "error: report cannot be written: is a directory (--report)\n"),
     ],
 )
-def test_a_place_that_is_none_is_found_out_first(call: Any, words: list[str], message: str) -> None:
+def test_an_invalid_place_is_found_first(call: Any, words: list[str], message: str) -> None:
     shown = call(transfer(), *words)
     assert (shown.code, shown.out) == (2, "")
     assert shown.err.startswith(message)

@@ -38,7 +38,7 @@ def truth(monkeypatch: pytest.MonkeyPatch) -> Any:
         (146, "shared", "behind"),
     ],
 )
-def test_what_is_said_is_so(truth: Any, tmp_path: Path, number: int, kind: str, place: str) -> None:
+def test_reported_facts_are_true(truth: Any, tmp_path: Path, number: int, kind: str, place: str) -> None:
     case = truth.case("sim", number)
     assert (case.kind, case.place) == (kind, place)
     score = truth.measure(case, tmp_path)

@@ -42,7 +42,7 @@ def test_noise_moves_the_ratio_to_that_of_a_common_loss_rate(tmp_path: Path) -> 
     assert found.ratios[0].value == pytest.approx(math.sqrt(2), rel=0.2)
 
 
-def test_a_link_without_delay_is_refused() -> None:
+def test_a_link_without_delay_is_rejected() -> None:
     with pytest.raises(ConfigError, match="too few packets"):
         scenario(Link("wcc_ai", (2.0, 1.0), math.inf), 40.0, 0.0)
 
@@ -55,7 +55,7 @@ def test_ratios_of_runs_are_averaged_as_factors() -> None:
     assert ratio([6.0], [2.0]).hi == ratio([6.0], [2.0]).lo == pytest.approx(3.0)
 
 
-def test_the_command_sets_packets_beside_the_fluid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_sets_packets_next_to_the_fluid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = tmp_path / "ratios.svg"
     words = ["fluid", "wcc_ai", "--wbar", "20", "--packets", "sim", "--noise", "1", "--seeds", "2", "--workers", "1"]
     assert main([*words, "--out", str(tmp_path), "--plot", str(picture), "--json"]) == 0

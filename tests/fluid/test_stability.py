@@ -100,7 +100,7 @@ def test_the_command_prints_one_document(capsys: pytest.CaptureFixture[str]) -> 
         (["wcc_ai", "--wbar", "0"], "wbar must be positive"),
     ],
 )
-def test_bad_input_is_told(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_reported(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fluid", *words]) == 2
     assert message in capsys.readouterr().err
 

@@ -32,7 +32,7 @@ def overflowing(model: str) -> list[Trace]:
     return [trace for trace in traces if trace.flows[0].Ld[-1] > trace.flows[0].Ld[1]]
 
 
-def test_without_jitter_the_first_loss_tells_the_buffer() -> None:
+def test_without_jitter_the_first_loss_determines_the_buffer() -> None:
     traces = overflowing("ideal")
     assert len(traces) > 10
     for trace in traces:
@@ -41,7 +41,7 @@ def test_without_jitter_the_first_loss_tells_the_buffer() -> None:
 
 
 @pytest.mark.parametrize("model", ["cbr-delay", "ccac"])
-def test_with_jitter_a_loss_tells_the_buffer_to_within_what_the_jitter_holds(model: str) -> None:
+def test_with_jitter_a_loss_bounds_the_buffer_up_to_the_jitter(model: str) -> None:
     traces = overflowing(model)
     assert len(traces) > 10
     for trace in traces:
@@ -57,7 +57,7 @@ def test_with_jitter_a_loss_tells_the_buffer_to_within_what_the_jitter_holds(mod
         (ALONE, Buffer.SMALL, False, "beliefs"),
     ],
 )
-def test_beliefs_that_make_no_sense_are_refused(
+def test_beliefs_that_make_no_sense_are_rejected(
     senders: tuple[Sender, ...], size: Buffer, rates: bool, key: str
 ) -> None:
     system = MODELS["ccac"](Grid(4), size, senders)

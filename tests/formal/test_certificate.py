@@ -55,7 +55,7 @@ def test_contradictions_have_certificates(name: str) -> None:
     )
 
 
-def test_what_can_be_met_has_none() -> None:
+def test_a_satisfiable_question_has_no_certificate() -> None:
     with pytest.raises(SolverError, match="nothing to certify"):
         certify(text_of(x < 1, x > 0))
 

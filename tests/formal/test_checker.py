@@ -176,7 +176,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_questions_outside_of_the_language_are_refused(accept: Checker, name: str) -> None:
+def test_questions_outside_of_the_language_are_rejected(accept: Checker, name: str) -> None:
     for number in range(2, 6):
         with pytest.raises(RejectedError, match=r"^(?!line)"):
             accept(REFUSED[name], f"r {number} 0 1 {number - 1}")

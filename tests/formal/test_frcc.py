@@ -97,7 +97,7 @@ def test_a_lemma_that_holds(lemma: Lemma) -> None:
 
 
 @pytest.mark.parametrize("lemma", WRONG, ids=lambda lemma: lemma.name)
-def test_a_lemma_that_is_wrong_is_refuted_by_a_round_that_can_be_played(lemma: Lemma) -> None:
+def test_a_lemma_that_is_wrong_is_refuted_by_a_round_that_can_be_run(lemma: Lemma) -> None:
     result = check(lemma)
     assert result.outcome is Outcome.REFUTED, result
     assert result.stands
@@ -144,7 +144,7 @@ def test_numbers_that_jitter_cannot_bring_about_do_not_count_as_a_refutation() -
     assert replay(lemma, {**values, "share": Fraction(1, 2)}) is None
 
 
-def test_what_was_asked_is_kept_for_any_other_solver(tmp_path: Path) -> None:
+def test_questions_are_stored_for_other_solvers(tmp_path: Path) -> None:
     proved, refuted = check(LEMMAS[0], out=tmp_path), check(WRONG[0], out=tmp_path)
     for result, verdict in ((proved, z3.unsat), (refuted, z3.sat)):
         (file,) = result.files

@@ -54,7 +54,7 @@ def test_a_probe_on_one_link_with_equal_rtprops_adds_its_own_transmission_time()
 @pytest.mark.parametrize(
     ("rtprops", "published"), [([10, 20, 30], 1.25), ([4, 256], 4.94), ([7, 7, 7, 7], 1.0), ([5, 100, 20], None)]
 )
-def test_rounds_rest_where_the_closed_form_says(rtprops: list[float], published: float | None) -> None:
+def test_rounds_converge_to_the_closed_form(rtprops: list[float], published: float | None) -> None:
     rates, q = one_link(rtprops).fixed_point()
     assert rates == pytest.approx(shares_of_one_link(rtprops), rel=1e-9)
     assert q == pytest.approx([10.0 * len(rtprops)], rel=1e-9)
@@ -88,7 +88,7 @@ def test_equal_rtprops_over_hops_are_not_equal_rtts() -> None:
     assert ratio_by_hops(3, q[0] / 10 * 40 / long_rtt) > 3.3
 
 
-def test_windows_that_do_not_rest_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_without_fixed_point_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairweir.formal.frcc.fluid._ROUNDS", 3)
     with pytest.raises(NoFixedPointError, match="do not rest in 3 rounds"):
         one_link([4, 256]).fixed_point()

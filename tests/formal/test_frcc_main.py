@@ -143,7 +143,7 @@ def test_what_is_not_covered_has_a_reason() -> None:
     assert too_coarse == "the attractor reaches beyond the cells"
 
 
-def test_a_case_that_is_none_is_refused_by_its_key() -> None:
+def test_an_invalid_case_is_rejected_with_its_key() -> None:
     with pytest.raises(ConfigError, match="must not end before it starts: `1/2`") as refused:
         attractor(replace(COARSE, r_high=Fraction(1, 2)))
     assert refused.value.key == "rtprop"

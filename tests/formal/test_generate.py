@@ -119,12 +119,12 @@ def test_the_c_decides_as_the_rule_does_to_the_byte(deciders: dict[Rule, Callabl
     assert {(rule.name, i) for rule in map(Rule.load, FILES) for i in range(len(rule.branches))} <= branches_taken
 
 
-def test_what_is_not_known_is_above_everything(deciders: dict[Rule, Callable[..., int]]) -> None:
+def test_unknown_values_are_above_everything(deciders: dict[Rule, Callable[..., int]]) -> None:
     fast = next(decide for rule, decide in deciders.items() if rule.name == "cc_probe_fast")
     assert fast(10**12, 2**64 - 1, 0, 40_000, 1448, 0) == 2 * 10**12
 
 
-def test_alpha_is_the_users_but_the_least_rate_is_a_packet_in_r(deciders: dict[Rule, Callable[..., int]]) -> None:
+def test_alpha_is_the_users_but_the_minimum_rate_is_a_packet_in_r(deciders: dict[Rule, Callable[..., int]]) -> None:
     slow = next(decide for rule, decide in deciders.items() if rule.name == "cc_probe_slow")
     packet_rate = 1_000 * 1_000_000 // 40_000
     assert slow(10**6, 5_000, 0, 40_000, 1_000, 5_000) == 2 * 10**6 + 5 * packet_rate
@@ -136,7 +136,7 @@ def test_the_jitter_that_beliefs_allow_for_is_the_rules_own() -> None:
     assert 'P(d_fp, "d", CC_FIXED, CC_FP(1), ' in controller(Rule.load(find_rule("cc_probe_slow")))
 
 
-def test_coefficients_beyond_64_bits_are_refused() -> None:
+def test_coefficients_beyond_64_bits_are_rejected() -> None:
     huge = Rule.from_dict({"name": "huge", "beliefs": "ccac", "branch": [{"rate": "1/9973 C_L + 4 alpha"}]})
     with pytest.raises(ConfigError, match="coefficients are too large for 64-bit arithmetic: `1/9973 C_L"):
         controller(huge)
@@ -183,7 +183,7 @@ def test_the_listings_cc_probe_slow_behaves_as_the_generalised_one_with_k_1() ->
     assert rule["flows"][0]["rtt_ms"]["mean"] == pytest.approx(built_in["flows"][0]["rtt_ms"]["mean"], rel=0.03)
 
 
-def test_the_rules_parameters_are_told_and_checked() -> None:
+def test_the_rules_parameters_are_reported_and_checked() -> None:
     cca = {"name": str(RULES / "cc_probe_slow.toml"), "alpha": 1, "d": 2.0}
     assert run(link(cca, "0.25bdp")).summary["flows"][0]["throughput_mbps"] > 1
     with pytest.raises(ConfigError, match="theta"):
@@ -243,7 +243,7 @@ def test_a_rule_is_called_by_its_files_name_and_replays_from_anywhere(
     assert [(row["name"], Path(row["file"])) for row in listed] == [(file.stem, file) for file in FILES]
 
 
-def test_a_rule_that_is_none_is_refused_where_a_controller_is_wanted(tmp_path: Path) -> None:
+def test_an_invalid_rule_is_rejected_as_a_controller(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file"):
         run(link("none.toml", "1bdp"))
     (tmp_path / "mine.toml").write_text('name = "mine"\nbeliefs = "ccac"\n[[branch]]\nrate = "C_V"\n', encoding="utf-8")

@@ -44,7 +44,7 @@ def changed(trace: Trace, column: str, t: int, by: Fraction) -> Trace:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_traces_of_the_encoding_obey_the_definition(name: str) -> None:
+def test_traces_of_the_encoding_satisfy_the_definition(name: str) -> None:
     cca = HANDMADE[name]
     system = alone(cca)
     last = system.grid.last
@@ -97,7 +97,7 @@ def test_aimd_answers_one_loss_in_a_window() -> None:
     assert ask(twice, Budget(20)).outcome is Outcome.PROVED
 
 
-def test_encodings_that_do_not_exist_are_refused() -> None:
+def test_encodings_that_do_not_exist_are_rejected() -> None:
     fine = MODELS["ccac"](Grid(5, per_r=2), Buffer.INFINITE, (HANDMADE["vegas_like"].sender,))
     with pytest.raises(ConfigError, match="one step per R"):
         HANDMADE["vegas_like"].encode(fine)

@@ -82,7 +82,7 @@ def test_links_in_a_prepared_folder_are_replaced_and_not_followed(tmp_path: Path
     assert not list(folder.glob(".*.part"))
 
 
-def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+def test_special_files_are_not_read(tmp_path: Path) -> None:
     import os
 
     os.mkfifo(tmp_path / "pipe")

@@ -49,7 +49,7 @@ def systems() -> dict[tuple[str, Buffer], System]:
 @pytest.mark.parametrize("model", NAMES)
 @unhurried
 @given(seed=seeds)
-def test_random_traces_obey_the_model_its_encoding_and_their_beliefs(
+def test_random_traces_satisfy_the_model_its_encoding_and_their_beliefs(
     model: str, buffer: Buffer, seed: int, systems: dict[tuple[str, Buffer], System]
 ) -> None:
     assert try_out(systems[model, buffer], range(seed, seed + 10)).findings == ()
@@ -57,7 +57,7 @@ def test_random_traces_obey_the_model_its_encoding_and_their_beliefs(
 
 @pytest.mark.parametrize("senders", TOGETHER)
 @pytest.mark.parametrize("model", NAMES)
-def test_random_traces_of_windows_and_of_several_flows_obey_the_encoding(
+def test_random_traces_of_windows_and_of_several_flows_satisfy_the_encoding(
     model: str, senders: tuple[Sender, ...]
 ) -> None:
     trial = try_out(build(model, Buffer.ARBITRARY, senders), range(25))
@@ -65,7 +65,7 @@ def test_random_traces_of_windows_and_of_several_flows_obey_the_encoding(
 
 
 @pytest.mark.parametrize("model", NAMES)
-def test_random_traces_obey_the_encoding_with_two_steps_per_r(model: str) -> None:
+def test_random_traces_satisfy_the_encoding_with_two_steps_per_r(model: str) -> None:
     assert try_out(build(model, Buffer.ARBITRARY, per_r=2), range(40)).findings == ()
 
 
@@ -191,7 +191,7 @@ def test_a_trace_survives_its_file() -> None:
         ('"alpha": "', '"alpha": "1e999999999", "beta": "', "not a fraction"),
     ],
 )
-def test_a_broken_file_is_told_with_its_key(old: str, new: str, message: str) -> None:
+def test_a_broken_file_is_reported_with_its_key(old: str, new: str, message: str) -> None:
     text = make("ccac", Grid(POINTS), Buffer.INFINITE, 3, ALONE).to_json().replace(old, new, 1)
     with pytest.raises(ConfigError, match=message) as error:
         Trace.from_json(text, source="trace.json")
@@ -206,7 +206,7 @@ def test_a_broken_file_is_told_with_its_key(old: str, new: str, message: str) ->
         ({"points": 5, "jitter": Fraction(1, 2)}, "whole number of steps: `1/2`"),
     ],
 )
-def test_a_grid_that_cannot_be_is_refused(arguments: dict[str, object], message: str) -> None:
+def test_a_grid_that_cannot_be_is_rejected(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Grid(**arguments)  # type: ignore[arg-type]
 

@@ -121,7 +121,7 @@ def test_a_search_takes_unknown_for_neither_side() -> None:
     assert not nothing.is_tight
 
 
-def test_aimd_is_proved_and_its_refutations_obey_the_definition(tmp_path: Path) -> None:
+def test_aimd_is_proved_and_its_refutations_satisfy_the_definition(tmp_path: Path) -> None:
     assert main(["prove", "aimd", "--out", str(tmp_path), "--json"]) == 0
     document = json.loads((tmp_path / "aimd.json").read_text())
     assert document["outcome"] == "proved"
@@ -151,7 +151,7 @@ def asked_again(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def test_answers_are_kept_and_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_stored_and_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_again(monkeypatch)
     plain, certified = Request(out=tmp_path), Request(out=tmp_path, certificate=True)
     first, refuted = answer(lemma(), plain), answer(lemma(Outcome.REFUTED), plain)
@@ -183,7 +183,7 @@ CHANGED = "was changed, or was not written by this installation"
         (Outcome.PROVED, lambda text: text.replace('"cpu_s": ', '"cpu_s": -'), "is damaged"),
     ],
 )
-def test_a_kept_answer_that_was_edited_is_asked_again(
+def test_a_stored_answer_that_was_edited_is_asked_again(
     of: Outcome, edit: Callable[[str], str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = asked_again(monkeypatch)
@@ -200,7 +200,7 @@ def test_a_kept_answer_that_was_edited_is_asked_again(
     assert answer(lemma(of), Request(out=tmp_path)).kept
 
 
-def test_a_kept_trace_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_trace_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_again(monkeypatch)
     answer(lemma(Outcome.REFUTED), Request(out=tmp_path))
     (file,) = (tmp_path / "traces").iterdir()
@@ -252,7 +252,7 @@ def test_a_trace_of_another_network_refutes_nothing(tmp_path: Path) -> None:
         ("question.smt2", lambda text: text.replace(b"(assert ", b"(assert false)(assert ", 1)),
     ],
 )
-def test_what_the_checkers_alone_would_reject_is_not_believed_here(
+def test_stored_answers_that_checkers_reject_are_rejected(
     name: str, edit: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
     answer(lemma(), Request(out=tmp_path, certificate=True))
@@ -263,7 +263,7 @@ def test_what_the_checkers_alone_would_reject_is_not_believed_here(
     assert "a kept answer was not believed" in again.note
 
 
-def test_a_kept_certificate_is_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_certificate_is_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_again(monkeypatch)
     request = Request(out=tmp_path, certificate=True)
     answer(lemma(), request)
@@ -321,7 +321,7 @@ def test_random_edits_of_a_folder_never_make_a_proof(
         assert answer(wrong, Request(out=tmp_path)).outcome is Outcome.REFUTED
 
 
-def test_what_no_sender_can_break_leaves_a_suite_vacuous() -> None:
+def test_a_lemma_that_no_sender_can_violate_makes_a_suite_vacuous() -> None:
     empty = inquire_bound(aimd.build(4), "empty", aimd.STEADY, "", queue_below(aimd.build(4), Fraction(1000)))
     assert empty.about is About.CCA
     served = empty.system.S[3] >= 0
@@ -397,7 +397,7 @@ def test_a_suite_on_another_model_asks_what_it_needs_there(tmp_path: Path, capfd
         (["beliefs", "--model", "ccac"], "--model has no effect on the suite beliefs"),
     ],
 )
-def test_models_that_make_no_sense_are_refused(
+def test_models_that_make_no_sense_are_rejected(
     words: list[str], message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["prove", *words]) == 2

@@ -112,7 +112,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "message", "hint"), REFUSED, ids=[text for text, _, _ in REFUSED])
-def test_a_condition_that_makes_no_sense_is_told_where_and_why(text: str, message: str, hint: str | None) -> None:
+def test_a_condition_that_makes_no_sense_is_reported_where_and_why(text: str, message: str, hint: str | None) -> None:
     with pytest.raises(ConfigError) as caught:
         make({"when": [text], "rate": "C_L"}, {"rate": "2 C_L"})
     assert str(caught.value).startswith(f"condition {message}")
@@ -135,13 +135,13 @@ def test_a_condition_that_makes_no_sense_is_told_where_and_why(text: str, messag
         ({"branch": [{"when": "C_L > 0", "rate": "C_L"}]}, "branch when must be a list", "branch.0.when"),
     ],
 )
-def test_a_malformed_rule_is_told_where_and_why(keys: dict[str, Any], message: str, key: str) -> None:
+def test_a_malformed_rule_is_reported_where_and_why(keys: dict[str, Any], message: str, key: str) -> None:
     with pytest.raises(ConfigError) as caught:
         make(**{"branch": [{"rate": "C_L"}], **keys})
     assert caught.value.message.startswith(message)
     assert (caught.value.source, caught.value.key) == ("mine.toml", key)
 
 
-def test_a_file_that_is_not_there_is_told_as_a_rule(tmp_path: Path) -> None:
+def test_a_file_that_does_not_exist_is_reported_as_a_rule(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="rule cannot be read: no such file"):
         Rule.load(tmp_path / "none.toml")

@@ -104,7 +104,7 @@ def _pose_as(monkeypatch: pytest.MonkeyPatch, folder: Path, scripts: dict[Solver
     monkeypatch.setattr(solve, "version", str)
 
 
-def test_a_killed_solver_is_told_and_the_other_one_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_killed_solver_is_reported_and_the_other_one_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     z3_program = solvers.find_program(SolverName.Z3)
     _pose_as(monkeypatch, tmp_path, {SolverName.YICES: "kill -KILL $$", SolverName.Z3: f'exec {z3_program} "$@"'})
     answer = ask(Question("sum", [x >= 1], x >= 0))
@@ -157,7 +157,7 @@ def test_numbers_are_exact(text: str, value: Fraction) -> None:
 
 
 @pytest.mark.parametrize("text", ["(root-obj (+ (^ x 2) (- 2)) 2)", "1.4142135?", "(/ 1 0 2)"])
-def test_what_is_no_fraction_is_refused(text: str) -> None:
+def test_invalid_fractions_are_rejected(text: str) -> None:
     with pytest.raises(SolverError, match="not a rational number"):
         number(parse(text)[0])
 
@@ -167,6 +167,6 @@ def test_quoted_names_lose_their_quotes() -> None:
 
 
 @pytest.mark.parametrize("text", ["((a 1)", "((b 1))", "", "(error no model)"])
-def test_an_answer_without_a_value_for_each_name_is_refused(text: str) -> None:
+def test_an_answer_without_a_value_for_each_name_is_rejected(text: str) -> None:
     with pytest.raises(SolverError):
         values(text, ["a"])

@@ -83,13 +83,13 @@ def test_nothing_but_arithmetic_is_an_allowance(text: str) -> None:
         ("sqrt(C, C)", "has no value at C = 9"),
     ],
 )
-def test_an_allowance_without_a_positive_value_is_told_where(text: str, message: str) -> None:
+def test_an_allowance_without_a_positive_value_is_reported_where(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         rounds_to([20.0], Allowance(text), 9.0, 1.0)
     assert message in caught.value.message
 
 
-def test_what_cannot_be_asked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_questions_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="buffer must be positive: `0`"):
         rounds_to([20.0], Allowance("1"), 9.0, 0.0)
     with pytest.raises(ConfigError, match="start must be positive: `0`"):
@@ -101,7 +101,7 @@ def test_what_cannot_be_asked_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         rounds_to([1000.0], Allowance("1"), 1.0, 1.0)
 
 
-def test_the_command_tells_rounds_and_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_rounds_and_time(capsys: pytest.CaptureFixture[str]) -> None:
     # 12 to 192 Mbps at 40 ms: 40 to 640 packets; 5 packets by half an R are 10 packets per R a round trip
     assert main(["tradeoff", "5", "C", "--from", "12Mbps", "--to", "192Mbps", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

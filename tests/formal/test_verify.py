@@ -103,7 +103,7 @@ def test_a_bound_that_holds_is_proved_and_certified() -> None:
     assert check(read(found.case.question(found.case.claim).negated()), certificate.lines) > 10
 
 
-def test_a_proof_without_a_certificate_stays_a_proof_and_says_so() -> None:
+def test_a_proof_without_a_certificate_stays_a_proof_and_reports_it() -> None:
     found = verify(case("cc_qdel", "ccac", "utilization>=0.5", 7, "infinite", 1, "C_L>=69/100"), Budget(30))
     evidence = gather(found, with_certificate=True, z3_steps=10)
     assert evidence.certificate is None
@@ -143,7 +143,7 @@ EMPTY = [
 
 @pytest.mark.parametrize("cca", ["cc_qdel", "flood"])
 @pytest.mark.parametrize(("grid", "buffer", "claim", "why"), EMPTY)
-def test_what_no_sender_can_break_is_vacuous_and_never_proved(
+def test_a_claim_that_no_sender_can_violate_is_vacuous_and_never_proved(
     cca: str, grid: Grid, buffer: str, claim: str, why: str, tmp_path: Path
 ) -> None:
     if cca == "flood":
@@ -177,7 +177,7 @@ def test_the_verdict_names_parts_that_any_sender_keeps(capfd: pytest.CaptureFixt
     assert "(`C_L@end <= 1` is vacuous: every sender satisfies it)" in capfd.readouterr().out
 
 
-def test_a_utilization_of_no_time_beside_a_claim_that_is_broken() -> None:
+def test_a_utilization_of_no_time_next_to_a_claim_that_is_broken() -> None:
     found = verify(case("cc_qdel", "ccac", "utilization>=100 and queue<=0", 2), Budget(30))
     assert found.outcome is Outcome.REFUTED
     assert set(found.shown) == {"queue"}
@@ -221,7 +221,7 @@ def test_a_trace_that_is_tampered_with_is_not_accepted() -> None:
         judge(lenient, trace)
 
 
-def test_all_that_shows_a_refutation_is_kept(tmp_path: Path) -> None:
+def test_all_that_shows_a_refutation_is_stored(tmp_path: Path) -> None:
     asked = case("cc_qdel", "ccac", "queue<=2", 5)
     found = verify(asked, Budget(30))
     keep(gather(found), tmp_path)
@@ -309,7 +309,7 @@ def test_unknown_is_no_success(capfd: pytest.CaptureFixture[str]) -> None:
         (["aimd", "--property", "invariant"], "the invariant is about rules and their beliefs"),
     ],
 )
-def test_bad_input_is_told(words: list[str], message: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_reported(words: list[str], message: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", *words]) == 2
     told = capfd.readouterr()
     assert message in told.err

@@ -226,7 +226,7 @@ def test_records_that_grow_are_not_written_through_links(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("is_link", [False, True])
-def test_pipes_and_devices_are_refused_and_stay(is_link: bool, tmp_path: Path) -> None:
+def test_pipes_and_devices_are_rejected_and_stay(is_link: bool, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     path = tmp_path / "link" if is_link else pipe
@@ -240,7 +240,7 @@ def test_pipes_and_devices_are_refused_and_stay(is_link: bool, tmp_path: Path) -
     assert path.is_symlink() is is_link
 
 
-def test_what_fails_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
     path = atomic_write.write_text(tmp_path / "new" / "file", "old")
     with suppress(ZeroDivisionError), atomic_write.draft(path) as file:
         file.write(b"half")

@@ -350,7 +350,7 @@ def test_trace_that_is_missing_or_not_text(tmp_path: Path) -> None:
             Scenario.from_dict(document, base=tmp_path).resolve()
 
 
-def test_all_errors_of_a_file_are_told_with_the_misspelt_key_first() -> None:
+def test_all_errors_of_a_file_are_reported_with_the_misspelt_key_first() -> None:
     with pytest.raises(ConfigError) as caught:
         Scenario.from_dict(apply(GOOD, {"link.bottleneck": {"rte": "3Mbps"}, "flow.0.rtprop": "3"}), source="x.toml")
     told = caught.value.render().split("\n\n")

@@ -105,7 +105,7 @@ def everything(tmp_path: Path) -> Scenario:
     return Scenario.load(tmp_path / "everything.toml")
 
 
-def test_a_scenario_with_every_key_plays(everything: Scenario) -> None:
+def test_a_scenario_with_every_key_runs(everything: Scenario) -> None:
     from fairweir.run import run
 
     summary = run(everything).summary

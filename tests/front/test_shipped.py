@@ -48,7 +48,7 @@ def test_names_work_away_from_the_repository(
     assert kernel_c("cc_probe_drain").name == "cc_probe_drain.bpf.c"
 
 
-def test_an_existing_file_goes_before_a_name_and_that_is_said(
+def test_an_existing_file_takes_precedence_over_a_name_with_a_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -69,7 +69,7 @@ def test_a_folder_of_the_name_does_not_hide_it(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("text", ["./policer", "../policer", "/policer", "~policer", "none.toml", "\0", "x" * 5000])
-def test_what_is_no_name_stays_a_path(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_is_no_name_stays_a_path(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert shipped.find("scenarios", text) == Path(text)
 

@@ -23,11 +23,11 @@ from fairweir.terminal import escape
         ("\U000e0041", "\\U000e0041"),  # an invisible tag character
     ],
 )
-def test_what_a_terminal_would_execute_is_shown_instead(text: str, shown: str) -> None:
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert escape(text) == shown
 
 
-def test_lines_are_kept_where_they_are_wanted() -> None:
+def test_lines_are_stored_where_they_are_wanted() -> None:
     assert escape("a\n\tb\x1b\r\n", keep="\n\t") == "a\n\tb\\x1b\\x0d\n"
 
 

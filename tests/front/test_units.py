@@ -90,7 +90,7 @@ def test_rates_are_read_in_every_spelling_that_is_documented(text: str) -> None:
     assert str(Rate.parse(text)) == "1Mbps"
 
 
-def test_a_number_without_a_unit_is_refused() -> None:
+def test_a_number_without_a_unit_is_rejected() -> None:
     for parse in (Rate.parse, Duration.parse, Bytes.parse):
         with pytest.raises(ConfigError, match="has no unit"):
             parse("24")

@@ -97,7 +97,7 @@ def test_the_queue_of_the_link_is_not_the_maximum_of_the_belief() -> None:
     assert solver.check() == z3.sat
 
 
-def test_rates_that_rounding_could_decide_are_refused() -> None:
+def test_rates_that_rounding_could_decide_are_rejected() -> None:
     text = json.dumps(controller([{"leaf": {}}], model={"c": [1e-5, 200], "b": [1, 200]}))
     with pytest.raises(ConfigError, match="below 1 packet"):
         Controller.parse(text)

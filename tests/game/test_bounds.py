@@ -88,7 +88,7 @@ def test_fast_bounds_have_the_same_capacity_and_are_never_wider() -> None:
         ({"rate": 1}, "[0].rate"),
     ],
 )
-def test_windows_that_cannot_be_are_refused(change: dict[str, Any], key: str) -> None:
+def test_windows_that_cannot_be_are_rejected(change: dict[str, Any], key: str) -> None:
     """One error with the key, whatever is wrong."""
     for function in (_core.game_bounds, _core.game_believe):
         with pytest.raises(ConfigError) as wrong:
@@ -98,7 +98,7 @@ def test_windows_that_cannot_be_are_refused(change: dict[str, Any], key: str) ->
 
 
 @pytest.mark.parametrize(("model", "key"), [({"c": [0, 5]}, "c"), ({"jitter": 0}, "jitter"), ({"slack": -1}, "slack")])
-def test_models_that_cannot_be_are_refused(model: dict[str, Any], key: str) -> None:
+def test_models_that_cannot_be_are_rejected(model: dict[str, Any], key: str) -> None:
     """One error with the key."""
     with pytest.raises(ConfigError) as wrong:
         _core.game_bounds(json.dumps([WINDOW]), json.dumps(model))

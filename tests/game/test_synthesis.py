@@ -316,7 +316,7 @@ def test_a_query_of_the_game_that_lacks_a_key(query: Path, tmp_path: Path, capsy
         assert f"error: {missing} is missing ({query}: {missing})" in said
 
 
-def test_an_option_for_templates_is_refused(query: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_option_for_templates_is_rejected(query: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert synth(query, tmp_path / "out", "--every-member") == 2
     assert "--every-member has no effect for a query of the game" in capsys.readouterr().err
 

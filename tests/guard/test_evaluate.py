@@ -86,7 +86,7 @@ def test_a_service_of_six_flows_shares_with_one_flow() -> None:
     assert len(guarded.throughputs_mbps) == 7
 
 
-def test_finished_plays_are_kept_and_told_apart(tmp_path: Path) -> None:
+def test_finished_plays_are_stored_and_distinguished(tmp_path: Path) -> None:
     kept, one = Kept(tmp_path), Play(replace(SMALL, duration=Duration.from_s(10)), OWN)
     first = evaluate([one], kept, workers=1).shares[one]
     (file,) = tmp_path.glob("*.json")
@@ -215,7 +215,7 @@ def test_a_forest_holds_flows(tmp_path: Path) -> None:
     assert guarded.utilization < 0.5 < without.utilization
 
 
-def test_bad_input_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["guard", "evaluate", "renocubic"]) == 2
     assert "unknown challenge `renocubic`" in capsys.readouterr().err
     assert main.main(["guard", "evaluate", "reno-cubic", "--on", "kernel"]) == 2

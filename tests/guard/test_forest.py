@@ -70,6 +70,6 @@ def test_what_cannot_be_learnt() -> None:
         forest.fit(Examples(one.values, np.where(one.labels == 1, 0, one.labels).astype(np.uint8)), Shape(), 1)
 
 
-def test_a_forest_with_an_unknown_feature_is_refused() -> None:
+def test_a_forest_with_an_unknown_feature_is_rejected() -> None:
     with pytest.raises(ConfigError, match="features: unknown feature `rtt`"):
         _core.guard_scores('{"features": ["rtt"], "baseline": [0, 0, 0], "trees": []}', b"")

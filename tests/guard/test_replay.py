@@ -51,7 +51,7 @@ def test_a_rule_about_others_holds_nobody(capture: Path, tmp_path: Path) -> None
     assert [(flow["held_s"], flow["least_window_bytes"]) for flow in told["flows"]] == [(0.0, None)] * 2
 
 
-def test_a_forest_beside_its_policy_is_asked(capture: Path, tmp_path: Path) -> None:
+def test_a_forest_next_to_its_policy_is_asked(capture: Path, tmp_path: Path) -> None:
     forest = {"features": ["throughput_mbps.window8"], "baseline": [0, 0, 1], "trees": []}
     (tmp_path / "forest.json").write_text(json.dumps(forest))
     told = replay(capture, policy(tmp_path, "[flow]\nmodel = 'forest.json'\n"))

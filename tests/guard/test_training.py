@@ -22,7 +22,7 @@ def small() -> list[Lesson]:
     return [Lesson(part, Network(rate, 40, 2, 1), Duration.from_s(15), seed) for seed, rate in enumerate((8, 12))]
 
 
-def test_examples_are_kept_and_not_played_again(tmp_path: Path) -> None:
+def test_examples_are_stored_and_not_played_again(tmp_path: Path) -> None:
     library = Library(tmp_path)
     first = gather(small(), 50, library, workers=1)
     for file in tmp_path.iterdir():
@@ -55,7 +55,7 @@ def test_held_flows_are_other_examples_and_kept_apart(tmp_path: Path) -> None:
     assert (held.labels == 2).mean() < (free.labels == 2).mean() - 0.1, "some of what was above is stepped down"
 
 
-def test_whole_runs_are_kept_for_examination() -> None:
+def test_whole_runs_are_stored_for_examination() -> None:
     lessons = Plan("combined", 60, 10, Duration.from_s(10)).lessons
     unseen = Plan("combined", 60, 10, Duration.from_s(10)).unseen_lessons("copa")
     assert not {lesson.seed for lesson in lessons} & {lesson.seed for lesson in unseen}

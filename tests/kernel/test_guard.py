@@ -104,7 +104,7 @@ def _finish_checksums(device: str) -> None:
         fcntl.ioctl(any_socket, 0x8946, request)
 
 
-def test_a_second_guard_is_refused_and_questions_are_answered(lab: Lab, cap: Path) -> None:
+def test_a_second_guard_is_rejected_and_questions_are_answered(lab: Lab, cap: Path) -> None:
     connection = lab.connect("10.9.1.2")
     child = lab.guard(lab.receiver, "v0", "--config", str(cap))
     send_until(is_held, connection)
@@ -233,7 +233,7 @@ def test_a_dry_run_says_what_it_would_have_done(lab: Lab, cap: Path, tmp_path: P
     assert all(end["measured_mbps"] > 0 and end["dry_run"] for end in ends)
 
 
-def test_a_forest_beside_its_policy_decides(tmp_path: Path) -> None:
+def test_a_forest_next_to_its_policy_decides(tmp_path: Path) -> None:
     forest, config = tmp_path / "forest.json", tmp_path / "flow.toml"
     config.write_text("[flow]\nmodel = 'forest.json'\nidle = 1.0\n")
     log = tmp_path / "log.jsonl"
@@ -359,6 +359,6 @@ def test_a_rate_is_held_where_the_path_has_a_delay(tmp_path: Path, means: str) -
         (("--interface", "lo"), "no policy is given"),
     ],
 )
-def test_what_cannot_be_is_refused(lab: Lab, words: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_is_rejected(lab: Lab, words: tuple[str, ...], told: str) -> None:
     done = lab.ask(lab.sender, "run", *words)
     assert (done.returncode, told in done.stderr) == (2, True), done.stderr

@@ -144,7 +144,7 @@ def test_a_killed_guards_socket_is_replaced_and_a_living_ones_is_not(lab: Lab, c
     assert lab.status(lab.receiver, "v0")["interface"] == "v0"
 
 
-def test_a_directory_that_others_could_have_made_is_refused(lab: Lab, cap: Path) -> None:
+def test_a_directory_that_others_could_have_made_is_rejected(lab: Lab, cap: Path) -> None:
     # A name that no other test has: the directory is shared with all who run tests here.
     name = f"s{os.getpid()}"
     lab.receiver.sh(f"ip link add {name} type veth peer name {name}p")

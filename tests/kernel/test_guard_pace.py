@@ -124,7 +124,9 @@ def test_many_slow_connections_have_their_cap_together() -> None:
 
 @pytest.mark.parametrize("host", ["10.9.1.2", "fd01::2"], ids=["IPv4", "IPv6"])
 @pytest.mark.parametrize("place", ["receiver", "router"])
-def test_a_sender_that_waits_is_told_when_its_flow_is_released(lab: Lab, cap: FilePath, host: str, place: str) -> None:
+def test_a_sender_that_waits_is_reported_when_its_flow_is_released(
+    lab: Lab, cap: FilePath, host: str, place: str
+) -> None:
     """At 125 bytes per second two segments take 23 s."""
     guarded, device = (lab.receiver, "v0") if place == "receiver" else (lab.router, "left")
     cap.write_text("[[cap]]\nrate = '1kbps'\n")

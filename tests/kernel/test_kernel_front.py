@@ -78,7 +78,7 @@ def test_parameters_reach_the_controller() -> None:
         ({"flow.0.oracle_rtprop": True}, "flow.0.oracle_rtprop"),
     ],
 )
-def test_what_this_world_cannot_do_is_refused(changes: dict[str, object], key: str) -> None:
+def test_unsupported_scenarios_are_rejected(changes: dict[str, object], key: str) -> None:
     with pytest.raises(ConfigError) as caught:
         run(short("cubic").override(changes), on="kernel")
     assert caught.value.key is not None
@@ -131,7 +131,7 @@ def test_two_runs_at_once_do_not_meet() -> None:
     assert all(rate > 0.7 * 12 for rate in rates)
 
 
-def test_a_controller_is_loaded_for_good_and_unloaded(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_controller_is_loaded_permanently_and_unloaded(capsys: pytest.CaptureFixture[str]) -> None:
     name = f"fw_test_{os.getpid() % 100_000}"
     assert main(["kernel", "load", "vegas", "--name", name, "--set", "alpha=3", "--json"]) == 0
     try:
@@ -151,7 +151,7 @@ def test_a_controller_is_loaded_for_good_and_unloaded(capsys: pytest.CaptureFixt
     assert main(["kernel", "unload", name]) == 2
 
 
-def test_a_source_that_is_not_there_is_told() -> None:
+def test_a_source_that_does_not_exist_is_reported() -> None:
     with pytest.raises(KernelError):
         world_kernel.ask(["load", "no_such_cca"])
 

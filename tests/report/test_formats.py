@@ -41,7 +41,7 @@ def test_an_interval_has_the_decimals_of_its_value() -> None:
     assert formats.interval(0.0, 0.0, 0.0) == "[0, 0]"
 
 
-def test_a_ratio_that_stands_for_nothing_moved_says_so() -> None:
+def test_a_ratio_without_deliveries_is_marked() -> None:
     assert formats.interval(1e6, 1e6, 1e6) == ""
     assert formats.number(999_999.9999999999) == "≥ 10⁶"
     assert formats.interval(12.0, 1e6, 3e3) == "[12, ≥ 10⁶]"

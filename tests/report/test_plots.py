@@ -82,6 +82,6 @@ def test_a_run_without_series_cannot_be_drawn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.jpg", "a", "png", "missing/a.png"])
-def test_a_path_that_cannot_be_drawn_to_is_told_at_once(tmp_path: Path, name: str) -> None:
+def test_a_path_that_cannot_be_drawn_to_is_reported_at_once(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError):
         check_plot_path(tmp_path / name)

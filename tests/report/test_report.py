@@ -75,7 +75,7 @@ def read(results: AuditResults) -> Reader:
     return reader
 
 
-def test_the_page_asks_nobody_for_anything(results: AuditResults) -> None:
+def test_the_page_makes_no_network_requests(results: AuditResults) -> None:
     page = render_report(results)
     reader = read(results)
     policy = next(k["content"] for _, k in reader.tags if k.get("http-equiv") == "Content-Security-Policy")
@@ -126,7 +126,7 @@ def test_curves_show_the_results_numbers(results: AuditResults) -> None:
     assert theory["y"] == [30.0, 30.0, 30.0]
 
 
-def test_a_single_place_shows_ccas_beside_each_other(results: AuditResults) -> None:
+def test_a_single_place_shows_ccas_next_to_each_other(results: AuditResults) -> None:
     for cca in ("bbr", "mine.py:MyCca"):
         for curve in family(results, cca, "ideal-rate").curves:
             del curve.points[1:]
@@ -200,7 +200,7 @@ def test_a_fault_is_shown_with_its_message(results: AuditResults) -> None:
     assert "the controller misbehaved at 1000 Mbps, seed 2: cwnd is NaN" in text
 
 
-def test_what_a_scenario_says_is_never_markup(results: AuditResults) -> None:
+def test_texts_of_a_scenario_are_never_markup(results: AuditResults) -> None:
     page = render_report(results)
     assert "<script>alert" not in page
     assert "&lt;/script&gt;&lt;script&gt;alert" in page
@@ -240,7 +240,7 @@ def test_nothing_measured_at_all(results: AuditResults) -> None:
     assert "Incomplete." in read(empty).text
 
 
-def test_an_interrupted_audit_says_so(results: AuditResults) -> None:
+def test_an_interrupted_audit_reports_it(results: AuditResults) -> None:
     assert "Incomplete." not in read(results).text
     assert "Incomplete." in read(results.model_copy(update={"complete": False})).text
 

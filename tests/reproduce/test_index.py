@@ -40,7 +40,7 @@ def test_every_experiment_is_named() -> None:
     assert {name for row in INDEX.row for name in row.by} >= EXPERIMENTS
 
 
-def test_a_row_without_a_reason_is_refused() -> None:
+def test_a_row_without_a_reason_is_rejected() -> None:
     with pytest.raises(ValueError, match="has no reason"):
         Row(paper="thesis", item="figure 0", shows="x", kind="diagram", verdict="lacks")
 

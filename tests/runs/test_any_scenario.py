@@ -103,7 +103,7 @@ def scenarios(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(scenarios())
-def test_any_scenario_plays(document: dict[str, Any]) -> None:
+def test_any_scenario_runs(document: dict[str, Any]) -> None:
     scenario = Scenario.from_dict(document)
     try:
         record = run(scenario, interval="100ms")

@@ -41,7 +41,7 @@ def paced(mbps: float) -> type[fairweir.Cca]:
     return Paced
 
 
-def test_classes_of_one_name_are_told_apart() -> None:
+def test_classes_of_one_name_are_reported_apart() -> None:
     record = run(dumbbell([paced(2.0), paced(4.0)], **LINK))  # type: ignore[arg-type]
     assert [round(flow["throughput_mbps"]) for flow in record.summary["flows"]] == [2, 4]
     assert [flow["id"] for flow in record.summary["flows"]] == ["Paced-1", "Paced-2"]
@@ -80,7 +80,7 @@ def test_an_audit_takes_a_class() -> None:
     assert not found.ccas[0].families[0].faults
 
 
-def test_what_cannot_travel_is_said(tmp_path: Path) -> None:
+def test_classes_that_cannot_be_pickled_are_reported(tmp_path: Path) -> None:
     lock = threading.Lock()
 
     class Held(paced(2.0)):  # type: ignore[misc]
@@ -144,7 +144,7 @@ def test_a_class_of_a_script_or_a_session_reaches_workers(is_file: bool, tmp_pat
     assert done.stdout.splitlines() == ["once", "2.5 [2.5, 2.5] {}", "2.5 [2.5, 2.5] {}"]
 
 
-def test_an_object_is_refused_with_the_class_to_give() -> None:
+def test_an_object_is_rejected_with_the_class_to_give() -> None:
     class Mine(fairweir.Cca):
         pass
 

@@ -67,7 +67,7 @@ def test_parameters_and_the_file_decide(write: Write) -> None:
     assert source_digest(str(path)) != before
 
 
-def test_a_file_is_found_beside_the_scenario(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_found_next_to_the_scenario(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write()
     folder = tmp_path / "elsewhere"
     folder.mkdir()
@@ -78,7 +78,7 @@ def test_a_file_is_found_beside_the_scenario(write: Write, tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("name", ["published", str(shipped.by_name("controllers")["published"])])
-def test_a_controller_of_video_is_refused(name: str) -> None:
+def test_a_controller_of_video_is_rejected(name: str) -> None:
     with pytest.raises(CcaError, match="decides on video frames") as caught:
         check(name)
     assert "video run --sender" in str(caught.value.hint)
@@ -93,14 +93,14 @@ def test_a_controller_of_video_is_refused(name: str) -> None:
         ({"nodes": [{"feature": {"q": 1}, "at_most": 1, "then": 0, "else": 0}]}, "index of a later node"),
     ],
 )
-def test_a_broken_file_is_refused_by_name(write: Write, changes: dict[str, Any], says: str) -> None:
+def test_a_broken_file_is_rejected_by_name(write: Write, changes: dict[str, Any], says: str) -> None:
     path = write(**changes)
     with pytest.raises(ConfigError, match=says) as caught:
         check(str(path))
     assert caught.value.source == str(path)
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_special_files_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "text.json").write_text("x")
     with pytest.raises(ConfigError, match="not JSON"):
         check(str(tmp_path / "text.json"))

@@ -54,7 +54,7 @@ def test_outcomes_come_in_the_order_of_the_jobs() -> None:
     assert map_jobs(play, []) == []
 
 
-def test_misbehaving_jobs_are_typed_failures_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_misbehaving_jobs_are_typed_failures_and_the_rest_continues(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text(LOOPS)
     names = ["Loops", "Dies", "Raises"]
     jobs = [scenario(f"{tmp_path}/bad.py:{name}") for name in names] + [scenario("ren0"), scenario("reno")]

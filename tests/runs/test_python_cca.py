@@ -146,7 +146,7 @@ def test_a_fault_keeps_the_exception_behind_it(write: Write) -> None:
 
 
 @pytest.mark.parametrize("handler", ["on_loss", "on_send", "on_packet_lost", "on_recovered"])
-def test_every_handler_is_called_and_its_faults_are_told(write: Write, handler: str) -> None:
+def test_every_handler_is_called_and_its_faults_are_reported(write: Write, handler: str) -> None:
     body = "def on_ack(self, ack): self.cwnd_bytes += 1500\ndef on_loss(self, loss): self.cwnd_bytes = 3000\n"
     error = fault(write(body + f"def {handler}(self, event): raise ValueError('{handler} was called')"))
     assert error.reason.startswith(f"ValueError: {handler} was called")
@@ -232,7 +232,7 @@ def test_a_file_that_changes_is_loaded_again(write: Write) -> None:
     assert vars(load_class(name))["answer"] == 22
 
 
-def test_files_are_found_beside_the_scenario(tmp_path: Path) -> None:
+def test_files_are_found_next_to_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "reno.py").write_text(RENO)
     record = run(dumbbell("reno.py:Reno", duration="1s", base=tmp_path))
     assert record.summary["flows"][0]["cca"] == "reno.py:Reno"

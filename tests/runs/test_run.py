@@ -91,7 +91,7 @@ def test_the_summary_has_what_the_command_line_promises() -> None:
         ),
     ],
 )
-def test_what_only_the_simulator_refuses_is_told_by_the_files_key(settings: dict[str, Any], told: str) -> None:
+def test_errors_of_the_simulator_have_the_files_key(settings: dict[str, Any], told: str) -> None:
     scenario = dumbbell(["reno", "reno"], rate="24Mbps", rtprop="20ms", duration="1s").override(settings)
     with pytest.raises(ConfigError, match=told) as caught:
         run(scenario)

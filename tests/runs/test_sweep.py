@@ -22,7 +22,7 @@ def small(**changes: Any) -> Scenario:
 GRID: dict[str, list[Any]] = {"link.bottleneck.rate": ["6Mbps", "12Mbps"], "seed": [1, 2]}
 
 
-def test_every_combination_is_played_and_tabled(tmp_path: Path) -> None:
+def test_every_combination_is_run_and_tabled(tmp_path: Path) -> None:
     told: list[tuple[int, int, str | None]] = []
     result = sweep(small(), GRID, tmp_path / "s", on_done=lambda *news: told.append(news))
     assert result.is_complete
@@ -76,7 +76,7 @@ def test_a_point_is_known_by_all_that_it_depends_on(tmp_path: Path, monkeypatch:
     assert fingerprint(scenario, "kernel") == on_kernel
 
 
-def test_failures_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_failures_are_reported_and_the_rest_continues(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "import fairweir\nclass Mine(fairweir.Cca):\n    def on_ack(self, ack):\n        raise ValueError('no')\n"
     )
@@ -87,7 +87,7 @@ def test_failures_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "s" / "flows.parquet")["flow.0.cca"].to_pylist() == ["reno", "reno"]
 
 
-def test_bad_points_are_found_before_any_is_played(tmp_path: Path) -> None:
+def test_bad_points_are_found_before_any_is_run(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="rate `3` has no unit"):
         sweep(small(), {"link.bottleneck.rate": ["6Mbps", "3"]}, tmp_path / "s")
     assert not (tmp_path / "s").exists()

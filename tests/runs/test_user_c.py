@@ -77,7 +77,7 @@ def test_an_endless_loop_is_an_error(source: Source, monkeypatch: pytest.MonkeyP
         run(alone(source(LOOPS)))
 
 
-def test_the_command_line_says_so_and_exits_with_2(source: Source, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_reports_it_and_exits_with_2(source: Source, capsys: pytest.CaptureFixture[str]) -> None:
     path = source(DIVIDES)
     assert main(["run", str(path.with_name("mine.toml"))]) == 2
     told = capsys.readouterr().err
@@ -85,7 +85,7 @@ def test_the_command_line_says_so_and_exits_with_2(source: Source, capsys: pytes
     assert told.count("error:") == told.count("hint:") == 1
 
 
-def test_a_sweep_goes_on_after_a_crash(source: Source, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_resumes_after_a_crash(source: Source, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = source(DIVIDES).with_name("mine.toml")
     words = ["sweep", str(scenario), "--grid", "flow.0.cca=reno,mine.bpf.c", "--set", 'flow.1.cca="reno"']
     assert main([*words, "--out", str(scenario.with_name("out"))]) == 2

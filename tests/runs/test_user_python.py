@@ -53,7 +53,7 @@ def test_json_stays_json(scenario: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["loud.py:Loud", "loud:Loud"])
-def test_what_a_module_prints_is_no_part_of_the_result(
+def test_output_of_a_module_is_not_part_of_the_result(
     scenario: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loud = "print('{} from the module')\nfrom fairweir import Cca\n\n\nclass Loud(Cca):\n"

@@ -160,7 +160,7 @@ def test_both_flows_on_one_link_send_to_the_nanosecond_as_each_alone(vegas: Cert
         assert np.array_equal(within, vegas.sent_ns[vegas.flow == index])
 
 
-def test_other_files_are_refused(vegas: Certificate, tmp_path: Path) -> None:
+def test_other_files_are_rejected(vegas: Certificate, tmp_path: Path) -> None:
     text, plain, lacking = tmp_path / "a.toml", tmp_path / "plain.parquet", tmp_path / "lacking.parquet"
     text.write_text("seed = 1")
     pq.write_table(pa.table({"flow": [0]}), plain)
@@ -182,7 +182,7 @@ def test_other_files_are_refused(vegas: Certificate, tmp_path: Path) -> None:
         (lambda text: text.replace(b'"span_ns":', b'"span_ns":-'), "more than 0"),
     ],
 )
-def test_a_wrong_header_is_told(
+def test_a_wrong_header_is_reported(
     vegas: Certificate, tmp_path: Path, change: Callable[[bytes], bytes], problem: str
 ) -> None:
     path = write(vegas, tmp_path / "vegas.parquet")

@@ -96,7 +96,7 @@ def test_the_bound_binds_only_once_flows_have_converged() -> None:
     assert from_the_start < 10.0
 
 
-def test_reno_is_refused_and_bounded() -> None:
+def test_reno_is_rejected_and_bounded() -> None:
     result = starve(
         Question("reno", jitter=Duration.from_ms(1), lowest=Rate.from_mbps(2), highest=Rate.from_mbps(25)), workers=1
     )
@@ -110,7 +110,7 @@ def test_reno_is_refused_and_bounded() -> None:
 
 
 @pytest.mark.parametrize("text", ["5Mbps", "1Gbps..1Mbps"])
-def test_a_range_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_range_is_rejected(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_range(text, "--rate-range", Rate.parse, hint='write "1Mbps..1Gbps"')
     assert caught.value.key == "--rate-range"

@@ -59,7 +59,7 @@ def test_a_condition_reads_rates_or_times() -> None:
         ({"name": "No Name"}, "not a name for a query", "name"),
     ],
 )
-def test_bad_queries_are_told_with_their_key(settings: dict[str, Any], message: str, key: str) -> None:
+def test_bad_queries_are_reported_with_their_key(settings: dict[str, Any], message: str, key: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Query.load(G1, settings)
     assert message in caught.value.message
@@ -67,7 +67,7 @@ def test_bad_queries_are_told_with_their_key(settings: dict[str, Any], message: 
     assert caught.value.source == str(G1)
 
 
-def test_a_template_too_large_to_search_is_told_with_its_size_and_the_limit() -> None:
+def test_a_template_too_large_to_search_is_reported_with_its_size_and_the_limit() -> None:
     with pytest.raises(ConfigError) as caught:
         Query.load(G1, {"template.rates": 4})
     assert "too large to search: 3.6e+11 candidates" in caught.value.message
@@ -105,6 +105,6 @@ def test_classes_leave_constants_open() -> None:
 
 
 @pytest.mark.parametrize("shape", list(Shape))
-def test_a_shape_with_another_number_of_rates_is_refused(shape: Shape) -> None:
+def test_a_shape_with_another_number_of_rates_is_rejected(shape: Shape) -> None:
     with pytest.raises(ValueError, match="does not have"):
         shape.tree(1)

@@ -117,7 +117,7 @@ def test_the_invariant_by_definition_is_the_encoded_one(name: str, start: str) -
                 assert keeps(Trace.from_values(system, answer.values), asked.demands) == wanted.eq(claim)
 
 
-def test_the_same_command_goes_on_where_it_stopped(found: tuple[Search, Path], tmp_path: Path) -> None:
+def test_the_same_command_resumes_where_it_stopped(found: tuple[Search, Path], tmp_path: Path) -> None:
     result, directory = found
     lines = (directory / FINDINGS).read_text().splitlines(keepends=True)
     keep = 5
@@ -214,7 +214,7 @@ def test_an_interrupted_search_keeps_what_it_found(tmp_path: Path) -> None:
     assert len((tmp_path / FINDINGS).read_text().splitlines()) == 3
 
 
-def test_a_directory_of_another_search_is_refused(found: tuple[Search, Path]) -> None:
+def test_a_directory_of_another_search_is_rejected(found: tuple[Search, Path]) -> None:
     _, directory = found
     with pytest.raises(ConfigError, match="another search") as caught:
         search(query({"points": 6}), Archive(directory))

@@ -115,7 +115,7 @@ def test_a_live_run_agrees_with_its_simulation_and_with_the_table() -> None:
         assert run.shown[name] == pytest.approx(table[name], rel=0.1), name
 
 
-def test_what_a_live_run_cannot_do_is_refused() -> None:
+def test_what_a_live_run_cannot_do_is_rejected() -> None:
     with pytest.raises(ConfigError, match="a live run has 30 s at most"):
         live.play(config(FIXED, 31), "screen")
     with pytest.raises(FairweirError, match="asked for sizes"):

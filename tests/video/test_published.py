@@ -26,7 +26,7 @@ def test_made_up_cellular_links_vary_and_have_outages(monkeypatch: pytest.Monkey
     assert "0.05Mbps" in slow
 
 
-def test_traces_are_played_by_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_traces_are_run_by_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(TRACES_VARIABLE, str(tmp_path))
     with pytest.raises(ConfigError, match="no such trace"):
         cellular(60)

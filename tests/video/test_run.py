@@ -114,7 +114,7 @@ def test_an_unknown_key_of_a_scenario_is_named(tmp_path: Path) -> None:
         VideoScenario.load(path)
 
 
-def test_evaluate_compares_seed_by_seed_and_reuses_what_is_kept(tmp_path: Path) -> None:
+def test_evaluate_compares_seed_by_seed_and_reuses_what_is_stored(tmp_path: Path) -> None:
     """Finished sessions are found again; a line that was cut short is played again."""
     links = [VideoScenario.load("fixed").override(duration="6s")]
     played: list[int] = []

@@ -113,7 +113,9 @@ def put(at: tuple[Any, ...], value: Any) -> Callable[[dict[str, Any]], None]:
         (put(("sise",), 4), "sise", "unknown key `sise`"),
     ],
 )
-def test_bad_tables_are_refused(change: Callable[[dict[str, Any]], None], key: str, words: str, tmp_path: Path) -> None:
+def test_bad_tables_are_rejected(
+    change: Callable[[dict[str, Any]], None], key: str, words: str, tmp_path: Path
+) -> None:
     doc = json.loads(json.dumps(document()))
     change(doc)
     path = tmp_path / "toy.json"
@@ -171,7 +173,7 @@ def test_measuring_repeats_the_shipped_table_and_continues(
     assert len(done) == 1
 
 
-def test_an_unknown_table_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_table_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["video", "tables", "talking-hat-x264"]) == 2
     assert "no table of an encoder: `talking-hat-x264`" in (err := capsys.readouterr().err)
     assert "talking-head-x264" in err

@@ -68,7 +68,7 @@ def test_small_rtts_may_differ_by_two_ms() -> None:
     assert compare("reno", "s", sims, [summary([6.0], [7.1])]).standing is Standing.DIFFERS
 
 
-def test_chance_that_the_seeds_show_is_no_disagreement_and_is_told() -> None:
+def test_chance_that_the_seeds_show_is_no_disagreement_and_is_reported() -> None:
     sims = [summary([x], [40.0]) for x in (4.0, 6.0, 8.0)]
     by_chance = compare("bbr", "s", sims, [summary([9.0], [40.0])])
     assert by_chance.standing is Standing.AGREES
@@ -252,6 +252,6 @@ def test_the_shipped_scenarios_are_many_short_and_take_any_controller() -> None:
         scenario.override({"flow.*.cca": "frcc"}).resolve()
 
 
-def test_an_empty_folder_is_told(tmp_path: Path) -> None:
+def test_an_empty_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no scenarios"):
         load_scenarios(tmp_path)

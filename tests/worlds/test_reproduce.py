@@ -77,7 +77,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_everything_that_was_promised_is_there_and_can_be_played() -> None:
+def test_everything_that_was_promised_is_there_and_can_be_run() -> None:
     # Loading resolves every scenario of every world.
     experiments = load_all(PUBLISHED)
     assert {experiment.id for experiment in experiments} >= REQUIRED
@@ -92,7 +92,7 @@ def test_everything_that_was_promised_is_there_and_can_be_played() -> None:
                 assert check.within is not None or check.reason, (experiment.id, check.claim)
 
 
-def test_the_page_shows_a_file_that_can_be_played_and_every_reading(tmp_path: Path) -> None:
+def test_the_page_shows_a_file_that_can_be_run_and_every_reading(tmp_path: Path) -> None:
     page = (PUBLISHED.parents[1] / "docs" / "reproduce.md").read_text()
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "example.toml").write_text(example)
@@ -160,7 +160,7 @@ def test_a_quick_look_has_fewer_seeds_shorter_runs_and_an_archive_of_its_own(
         (["--quick", "--on", "kernel"], "--quick has no effect with --on kernel"),
     ],
 )
-def test_options_that_do_not_go_together_are_told(
+def test_options_that_do_not_go_together_are_reported(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["reproduce", *words]) == 2
@@ -219,18 +219,18 @@ def test_ids_are_unique_and_computed_ones_say_where_they_are() -> None:
         (('cca = "vegas"', 'cca = "vagas"'), "no congestion controller `vagas`"),
     ],
 )
-def test_a_wrong_file_is_told(folder: Path, change: tuple[str, str], message: str) -> None:
+def test_a_wrong_file_is_reported(folder: Path, change: tuple[str, str], message: str) -> None:
     (folder / "equal.toml").write_text(EXPERIMENT.replace(*change, 1))
     with pytest.raises(ConfigError, match=message):
         load_all(folder)
 
 
-def test_a_name_that_is_not_there_is_told(folder: Path) -> None:
+def test_a_name_that_does_not_exist_is_reported(folder: Path) -> None:
     with pytest.raises(ConfigError, match="no published experiment `other`"):
         load_all(folder, ["other"])
 
 
-def test_flows_that_are_not_there_are_told(folder: Path) -> None:
+def test_flows_that_are_not_there_are_reported(folder: Path) -> None:
     text = EXPERIMENT.replace('reading = "utilization"', 'reading = "ratio"\nof = ["third"]')
     (folder / "equal.toml").write_text(text)
     with pytest.raises(ConfigError, match="no flow is named `third`"):

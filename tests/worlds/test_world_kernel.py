@@ -52,7 +52,7 @@ def test_without_an_interval_there_is_no_series() -> None:
     assert not run(scenario("play"), on="kernel").has_series
 
 
-def test_a_late_emulator_is_not_judged_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_late_emulator_is_not_judged_and_reports_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "late.toml"
     file.write_text(scenario("lag").to_toml())
     assert main(["run", str(file), "--on", "kernel"]) == 0
@@ -61,7 +61,9 @@ def test_a_late_emulator_is_not_judged_and_says_so(tmp_path: Path, capsys: pytes
     assert "NOT JUDGED: p99 release error 9.1 ms exceeds the budget" in shown.err
 
 
-def test_costs_and_replays_are_told_and_a_difference_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_costs_and_replays_are_reported_and_a_difference_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "replay.toml"
     file.write_text(scenario("play").to_toml())
     assert main(["run", str(file), "--on", "kernel", "--record", "calls", "--cost"]) == 0
@@ -85,7 +87,7 @@ def test_a_refusal_names_the_key_of_the_scenario() -> None:
     ("does", "message"),
     [("fail", r"failed \(exit code 1\): TUN: no such device"), ("babble", "printed invalid JSON: `not json`")],
 )
-def test_other_failures_are_told(does: str, message: str) -> None:
+def test_other_failures_are_reported(does: str, message: str) -> None:
     with pytest.raises(KernelError, match=message):
         run(scenario(does), on="kernel")
 
@@ -123,7 +125,7 @@ def test_guarding_says_what_it_needs_root_for(
     assert "namespaces" not in told
 
 
-def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_parts_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(KernelError, match="the kernel world needs root"):
         run(scenario("play"), on="kernel")

@@ -148,7 +148,7 @@ mod tests {
 
     /// Bursts sent over a fast link are acknowledged in bursts without aggregation.
     #[test]
-    fn a_senders_bursts_are_none() {
+    fn a_senders_bursts_are_not_aggregation() {
         let packets: Vec<Packet> = (0..2000u32)
             .map(|i| {
                 let sent = u64::from(i / 20) * 50 * MS + u64::from(i % 20) * 10_000;

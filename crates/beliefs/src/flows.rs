@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_again_was_lost_unless_it_was_acknowledged() {
+    fn a_retransmitted_packet_was_lost_unless_acknowledged() {
         let data = |ms, n: u32| segment(ms, 1, n * 1000, 1000, 7);
         let mut sack = segment(10, 2, 7, 0, 0);
         sack.options.sack.push((1000, 3000));
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn the_handshake_tells_where_the_capture_was_taken() {
+    fn the_handshake_shows_where_the_capture_was_taken() {
         let at = |syn_ack: u64, last: u64| {
             let mut syn = segment(0, 1, 0, 0, 0);
             syn.flags = Flags { syn: true, ..Flags::default() };

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn beliefs_start_anew_with_a_piece() {
+    fn beliefs_restart_with_a_piece() {
         let packets = windowed(&mut Link::new(&[(0, 2e6), (1_000_000_000, 1e6)], 0), 20_000_000, 80, 3000);
         let record = Record::new(&packets).expect("delivered");
         let pieces = crate::cut(&crate::Parts::new(&record).expect("long")).expect("it changes").pieces;

@@ -189,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(v4 in segment(false), v6 in segment(true)) {
+        fn written_data_is_read_back(v4 in segment(false), v6 in segment(true)) {
             for segment in [v4, v6] {
                 let (read, counts) = round_trip(&segment);
                 prop_assert_eq!(read, Some(segment));

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn beta_is_what_a_cut_leaves() {
+    fn beta_is_the_fraction_left_by_a_reduction() {
         let mut bench = settled(&json!({"beta": 0.9, "threshold": "5ms"}));
         let (mut smallest, mut largest) = (u64::MAX, 0);
         bench.run_until(bench.now + Dur::from_secs(30), |b| {

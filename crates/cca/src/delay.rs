@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_oracle_stands_before_what_was_seen() {
+    fn an_oracle_takes_precedence_over_samples() {
         let mut s = sender(0, 1);
         assert_eq!(qdelay(&s, Dur::from_millis(30)), Dur::from_millis(30));
         s.min_rtt = Dur::from_millis(20);

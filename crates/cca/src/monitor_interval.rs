@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn feedback_waits_for_losses_to_be_told() {
+    fn feedback_waits_for_losses_to_be_declared() {
         let mut monitor = Monitor::new(MSS, 10);
         monitor.plan([Rate::from_mbps(12)]);
         play(&mut monitor, 22, |_| false, |_| Dur::from_millis(100));

@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_parameters_are_refused() {
+    fn bad_parameters_are_rejected() {
         for params in [
             serde_json::json!({"eps_min": 0.0}),
             serde_json::json!({"eps_min": 0.1}),

@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_parameters_are_refused() {
+    fn bad_parameters_are_rejected() {
         for params in [
             json!({"eps": 1.0}),
             json!({"pairs": 0}),

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_what_there_is() {
+    fn an_unknown_name_is_reported_with_the_known_ones() {
         let refusal = refused("no_such_cca", Value::Null);
         assert_eq!(refusal.key.as_deref(), Some("flows.0.cca"));
         let hint = refusal.hint.unwrap();
@@ -207,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_source_is_told_by_its_path() {
+    fn a_missing_source_is_reported_with_its_path() {
         let refusal = refused("/nowhere/mine.bpf.c", Value::Null);
         assert_eq!(refusal.key.as_deref(), Some("flows.0.cca"));
         assert!(refusal.message.contains("/nowhere/mine.bpf.c"), "{refusal}");
     }
 
     #[test]
-    fn the_sources_tell_who_paces() {
+    fn sources_declare_whether_they_pace() {
         assert!(switches_pacing_on("copa") && switches_pacing_on("frcc"));
         assert!(!switches_pacing_on("multcp"));
     }

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_twice_gives_no_sample_and_is_delivered_once() {
+    fn a_retransmitted_packet_gives_no_sample_and_is_delivered_once() {
         let mut meter = meter(0);
         assert_eq!((0..3).map(|k| send(&mut meter, 0, 1000 * k)).collect::<Vec<_>>(), [0, 1, 2]);
         ack(&mut meter, 10, 0, &[(1000, 3000)]);

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_avoids_the_emulators_cpu_runs_on_the_others() {
+    fn a_thread_that_avoids_the_emulators_cpu_runs_on_the_others() {
         let placement = Placement::find().unwrap();
         std::thread::spawn(move || {
             let has_others = |cpus: &CpuSet| {

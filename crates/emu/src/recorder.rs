@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_before_the_warm_ups_end_or_after_the_end_does_not_count() {
+    fn events_during_warm_up_or_after_the_end_do_not_count() {
         let recorded = played(&config(), 1_200);
         let (flow, link) = (&recorded.flows[0], &recorded.links[0]);
         assert_eq!(recorded.end.as_nanos(), 1_000_000_000);

@@ -87,7 +87,7 @@ mod tests {
     use std::io;
 
     #[test]
-    fn what_the_system_refuses_keeps_its_hint() {
+    fn a_failed_system_call_keeps_its_hint() {
         let error = EmuError::System {
             action: "make a network namespace".into(),
             source: io::ErrorKind::PermissionDenied.into(),

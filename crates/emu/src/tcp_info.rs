@@ -183,7 +183,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn what_went_over_loopback_is_counted() {
+    fn traffic_over_loopback_is_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut receiver, _) = listener.accept().unwrap();

@@ -138,7 +138,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn a_view_tells_what_was_written(flow in 0..60_000usize, seq: u32, bytes in 0..1448usize, ecn in 0..4u8) {
+        fn a_view_reads_what_was_written(flow in 0..60_000usize, seq: u32, bytes in 0..1448usize, ecn in 0..4u8) {
             let packet = data_packet(flow, seq, bytes, ecn);
             let view = View::new(&packet, 0).unwrap();
             prop_assert_eq!((view.flow, view.bytes, view.packets), (flow, 40 + bytes as u64, 1));

@@ -107,7 +107,7 @@ fn the_series_adds_up_to_the_record() {
 }
 
 #[test]
-fn what_nobody_can_play_is_refused_by_key() {
+fn a_configuration_that_cannot_run_is_rejected_with_its_key() {
     if is_unprivileged() {
         return;
     }

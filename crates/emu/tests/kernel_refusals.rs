@@ -64,7 +64,7 @@ fn parameters_of_bpf_controllers_are_checked_before_anything_starts() {
 }
 
 #[test]
-fn what_is_no_configuration_is_refused() {
+fn an_invalid_configuration_is_rejected() {
     let (code, answer) = end(start(&json!({"duration": 1}), &[]));
     assert_eq!(code, Some(2));
     assert!(answer["error"]["message"].as_str().is_some_and(|m| m.contains("missing field")), "{answer}");

@@ -93,7 +93,7 @@ fn killed_at_any_moment_nothing_is_left() {
 }
 
 #[test]
-fn an_interrupted_run_says_nothing_unless_its_part_is_wanted() {
+fn an_interrupted_run_prints_nothing_unless_its_part_is_wanted() {
     if is_unprivileged() {
         return;
     }

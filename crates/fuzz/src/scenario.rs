@@ -208,14 +208,14 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
         #[test]
-        fn any_bytes_are_a_scenario_that_plays_or_a_refusal(bytes in proptest::collection::vec(any::<u8>(), 64..512)) {
+        fn any_bytes_are_a_scenario_that_runs_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 64..512)) {
             scenario(&bytes);
         }
     }
 
     /// Regressions: `found` has the scenarios that a target printed.
     #[test]
-    fn what_was_found_plays() {
+    fn found_scenarios_run() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/found");
         let mut played = 0;
         for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn most_of_what_is_made_up_plays() {
+    fn most_generated_scenarios_run() {
         let mut rng = 1u64;
         let (mut played, mut all) = (0, 0);
         for _ in 0..100 {

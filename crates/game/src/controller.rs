@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_is_refused_with_its_key() {
+    fn each_mistake_is_rejected_with_its_key() {
         for (from, to, key, says) in [
             ("fairweir-tree-1", "fairweir-tree-9", "format", "`fairweir-tree-9`"),
             (r#""50ms""#, r#""50""#, "step", "`50`"),

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_form_is_refused() {
+    fn what_is_no_form_is_rejected() {
         for text in ["", "3", "M 3", "3 3 M", "3 + M", "Z", "inf M", "1e999 M"] {
             assert!(Form::parse(text).is_err(), "{text}");
         }

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_sender_observes_is_refused_with_its_key() {
+    fn what_no_sender_observes_is_rejected_with_its_key() {
         for (from, to, key) in [
             ("[5, 10, 15]", "[]", "[0].sent"),
             ("[5, 10, 15]", "[1, 2, 3, 4, 5, 6, 7]", "[0].sent"),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_none_is_refused_with_its_key() {
+    fn a_model_that_is_none_is_rejected_with_its_key() {
         assert_eq!(model_from_json("{}").expect("the default"), LinkModel::default());
         for (text, key) in [
             (r#"{"c": [0, 5]}"#, "c"),

@@ -67,7 +67,7 @@ fn two_steps_never_probe_and_three_do() {
 }
 
 #[test]
-fn the_same_session_is_played_the_same() {
+fn the_same_session_is_run_the_same() {
     let query = Query { depth: 3, ..query("conference") };
     let session = Session { steps: 25, warm_up: 5, noise: 0.1, ..Session::random(&query, 4) };
     assert_eq!(rows(&query, &session), rows(&query, &session));
@@ -198,7 +198,7 @@ fn shielded_actions_are_offered_once_and_sending_comes_first() {
 }
 
 #[test]
-fn each_mistake_in_a_query_is_refused_with_its_key() {
+fn each_mistake_in_a_query_is_rejected_with_its_key() {
     let change = |key: &str, value: serde_json::Value| {
         let mut all = text("conference");
         *key.split('.').fold(&mut all, |v, k| match k.parse::<usize>() {

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_forest_is_refused() {
+    fn what_is_no_forest_is_rejected() {
         for (change, told) in [
             (("rtt_us", "rtt"), "features: unknown feature `rtt`"),
             (("0.5, 0.25, 0.0", "0.5"), "baseline must have 3 numbers"),

@@ -350,7 +350,7 @@ mod tests {
         }
 
         #[test]
-        fn promises_are_kept(scale in 0u8..15, start in any::<u32>(), acks in proptest::collection::vec(
+        fn promises_are_stored(scale in 0u8..15, start in any::<u32>(), acks in proptest::collection::vec(
             (0u32..100_000, any::<u16>(), proptest::option::of(0u64..1 << 31)), 1..100
         )) {
             let (mut promise, mut ack, mut edge) = (Promise::new(scale), start, None);

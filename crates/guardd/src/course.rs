@@ -64,7 +64,7 @@ mod tests {
     use fairweir_guard::policy::Why;
 
     #[test]
-    fn only_what_was_held_is_told_and_with_the_latest_decision_that_held_it() {
+    fn only_what_was_held_is_reported_and_with_the_latest_decision_that_held_it() {
         let flow = FlowKey::new(([10, 0, 0, 1], 5001).into(), ([192, 0, 2, 7], 443).into(), 0);
         let held = |bytes| Decision {
             window: Some(WindowTarget::from_bytes(bytes, 1460)),

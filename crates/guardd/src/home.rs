@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_that_others_could_have_made_are_refused() {
+    fn directories_that_others_could_have_made_are_rejected() {
         let (_directory, home) = home();
         drop(home.take(&device("v0")).unwrap());
         let error = |home: &Home| match home.take(&device("v0")) {

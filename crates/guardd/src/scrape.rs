@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn only_metrics_are_told_and_only_to_those_who_ask_well() {
+    fn only_metrics_are_reported_and_only_to_those_who_ask_well() {
         let with_headers = |count: usize| format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(count));
         for (request, status) in [
             ("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", Some(200)),

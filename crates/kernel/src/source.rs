@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_what_there_is() {
+    fn an_unknown_name_is_reported_with_the_known_ones() {
         let error = Source::named("frc").unwrap_err();
         assert_eq!(error.to_string(), "there is no BPF congestion controller `frc`");
         assert!(error.hint().expect("a hint").contains("frcc"));

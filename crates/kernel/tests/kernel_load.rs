@@ -86,7 +86,7 @@ fn parameters_are_the_sockets_own_or_the_defaults() {
 }
 
 #[test]
-fn parameters_and_names_that_cannot_be_are_refused() {
+fn parameters_and_names_that_cannot_be_are_rejected() {
     if is_unprivileged() {
         return;
     }
@@ -103,7 +103,7 @@ fn parameters_and_names_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn what_the_verifier_refuses_is_told_with_its_words() {
+fn a_rejection_by_the_verifier_includes_its_message() {
     if is_unprivileged() {
         return;
     }
@@ -181,7 +181,7 @@ fn ns_per_ack(source: &Source) -> f64 {
 }
 
 #[test]
-fn the_kernels_own_are_measured_beside_ours() {
+fn the_kernels_own_controllers_are_measured_like_ours() {
     if is_unprivileged() {
         return;
     }
@@ -246,7 +246,7 @@ fn a_users_source_against_the_kernels_headers_loads_as_it_is() {
 }
 
 #[test]
-fn clang_refuses_with_its_own_words() {
+fn clangs_own_message_is_in_the_error() {
     if is_unprivileged() {
         return;
     }
@@ -280,7 +280,7 @@ fn the_doctor_finds_what_these_tests_need() {
 }
 
 #[test]
-fn no_socket_takes_a_name_that_nobody_has() {
+fn no_socket_accepts_an_unknown_name() {
     if is_unprivileged() {
         return;
     }

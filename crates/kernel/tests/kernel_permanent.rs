@@ -114,7 +114,7 @@ fn a_load_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
-fn asking_leaves_nothing_behind() {
+fn a_query_leaves_nothing_behind() {
     let own = Own::new();
     assert_eq!(permanent::list(&own.place()).expect("nothing"), []);
     assert_eq!(permanent::clean(&own.place()).expect("nothing"), permanent::Undone::default());
@@ -145,7 +145,7 @@ fn a_default_is_restored() {
 }
 
 #[test]
-fn what_others_made_their_default_is_not_taken_from_them_unsaid() {
+fn a_default_set_by_others_is_not_unloaded_silently() {
     if is_unprivileged() {
         return;
     }

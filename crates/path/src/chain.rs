@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_chain_is_its_elements_one_behind_the_other(
+        fn a_chain_is_its_elements_in_series(
             configs in proptest::collection::vec(any_element(), 0..6),
             gaps in proptest::collection::vec(0..30_000u64, 1..60),
         ) {

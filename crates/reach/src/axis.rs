@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_is_told() {
+    fn images_beyond_all_cells_are_reported() {
         let axis = Axis::new(vec![1.0, 2.0, 3.0]);
         assert_eq!(axis.cover(Interval::new(1.5, 3.0)), (0..2, Extent::Inside));
         assert_eq!(axis.cover(Interval::new(0.5, 1.5)), (0..1, Extent::Beyond));

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused() {
+    fn other_texts_are_rejected() {
         for text in ["", "a", "1/0", "1/-2", "1.5", "1/2/3", "9007199254740992"] {
             assert!(text.parse::<Ratio>().is_err(), "{text}");
         }

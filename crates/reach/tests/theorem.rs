@@ -65,7 +65,7 @@ fn cells_too_coarse_prove_nothing() {
 }
 
 #[test]
-fn what_is_no_question_is_refused_by_its_key() {
+fn an_invalid_question_is_rejected_with_its_key() {
     let refused = |question: Question| match answer(&question) {
         Err(Refusal::BadQuestion { key, reason }) => format!("{key} {reason}"),
         other => panic!("{other:?}"),

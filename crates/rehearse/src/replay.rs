@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_behind_the_end_of_a_flow_is_no_other_flow() {
+    fn segments_after_the_end_of_a_flow_are_no_other_flow() {
         let config = Config::from_toml("[[cap]]\nrate = '1Mbps'").unwrap();
         let policies = Policies::new(&config, None).unwrap();
         let mut replay = Replay::new(&config, policies, vec![HOST.into()]);

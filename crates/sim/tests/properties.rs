@@ -195,7 +195,7 @@ fn a_series_does_not_know_when_the_warm_up_ended() {
 }
 
 #[test]
-fn ties_between_identical_flows_favour_nobody_over_seeds() {
+fn ties_between_identical_flows_favour_no_flow_over_seeds() {
     // Four identical flows that start at once, in perfect phase: each has the highest throughput about equally often.
     let seeds = 40;
     let mut sums = [0.0; 4];
@@ -255,7 +255,7 @@ fn reno_shares_evenly_over_seeds() {
 }
 
 #[test]
-fn elements_after_a_hop_that_is_not_there_are_refused() {
+fn elements_after_a_hop_that_is_not_there_are_rejected() {
     let mut config = dumbbell(48, droptail(200), vec![flow("reno", 20)], 20, 2, 1);
     config.flows[0].reverse_egress = vec![ElementConfig::IidLoss(IidLossConfig { per_billion: 1 })];
     match run(&config) {
@@ -268,7 +268,7 @@ fn elements_after_a_hop_that_is_not_there_are_refused() {
 type Excess = (&'static str, fn(&mut Config));
 
 #[test]
-fn numbers_that_a_run_cannot_represent_are_refused_with_key_value_and_hint() {
+fn numbers_that_a_run_cannot_represent_are_rejected_with_key_value_and_hint() {
     const DAY: Dur = Dur::from_secs(86_400);
     let cases: [Excess; 19] = [
         ("packet", |c| c.packet = Bytes(65_536)),

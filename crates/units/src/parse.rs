@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_is_missing() {
+    fn errors_say_what_is_missing() {
         let messages: Vec<String> = [
             "96".parse::<Rate>().unwrap_err(),
             "96mbps".parse::<Rate>().unwrap_err(),
@@ -305,7 +305,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_parses_to_the_same(ns in 0..u64::MAX / 4, bytes in 0..u64::MAX, rate in 0..u64::MAX / 8) {
+        fn printed_values_parse_to_the_same(ns in 0..u64::MAX / 4, bytes in 0..u64::MAX, rate in 0..u64::MAX / 8) {
             prop_assert_eq!(Dur::from_nanos(ns).to_string().parse(), Ok(Dur::from_nanos(ns)));
             prop_assert_eq!(Bytes(bytes).to_string().parse(), Ok(Bytes(bytes)));
             let rate = Rate::from_bytes_per_sec(rate);

@@ -268,7 +268,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_table_of_the_wrong_length_or_range_is_refused_with_its_key() {
+    fn a_table_of_the_wrong_length_or_range_is_rejected_with_its_key() {
         let key = |change: &dyn Fn(&mut serde_json::Value)| {
             let mut json: serde_json::Value = serde_json::from_str(&formula(21)).unwrap();
             change(&mut json);

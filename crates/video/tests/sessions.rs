@@ -178,7 +178,7 @@ fn a_tree_meets_the_bars_of_delay_and_frame_rate_and_keeps_its_rate_where_acknow
 }
 
 #[test]
-fn a_controller_of_a_rate_alone_or_with_an_error_is_refused_with_its_key() {
+fn a_controller_of_a_rate_alone_or_with_an_error_is_rejected_with_its_key() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../controllers/published.json");
     let refused = |change: &dyn Fn(&mut Value)| {
         let mut json: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();

@@ -53,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn the_true_path_is_believed(path in paths()) {
+    fn the_true_path_is_in_the_belief_set(path in paths()) {
         let d = path.jitter as f64 + 2.0;
         let Some(record) = Record::new(&path.packets) else { return Ok(()) };
         let Some(belief) = explain_ccac(&record, d) else { return Err(TestCaseError::fail("no path explains it")) };

@@ -106,7 +106,7 @@ fn a_bursty_path_is_no_clock_of_the_senders() {
 }
 
 #[test]
-fn a_full_receive_window_is_told_from_a_full_congestion_window() {
+fn a_full_receive_window_is_distinguished_from_a_full_cwnd() {
     // 20 packets of receive window, and 20 packets of cwnd; with one more the receive window is not the limit
     let room = |packets: u16| (packets * MSS as u16).div_ceil(1 << SHIFT);
     let periods = windowed(20, 20_000, room(20)).periods(0);
@@ -236,7 +236,7 @@ fn recoveries_wherever_they_begin_leave_the_ack_clock_seen() {
 }
 
 #[test]
-fn at_the_receiver_only_what_needs_no_ack_clock_is_told() {
+fn at_the_receiver_only_limits_without_ack_clock_are_reported() {
     // the receiver's view of a cwnd-limited sender: data one round trip after the ACKs that trigger it
     let flip = |record: Record| {
         let mut seen = Record::default();

@@ -90,7 +90,7 @@ fn a_sequence_that_is_cut_off_gives_what_it_has() {
 }
 
 #[test]
-fn what_is_no_qlog_is_refused() {
+fn an_invalid_qlog_is_rejected() {
     assert!(reason("{\"a\": 1}").contains("qlog_version"));
     assert!(reason(r#"{"qlog_version":"0.3"}"#).contains("traces"));
     assert!(

@@ -177,7 +177,7 @@ fn a_truncated_file_gives_what_it_has() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused() {
+fn an_invalid_capture_is_rejected() {
     assert!(matches!(Reader::new(&[][..]), Err(CaptureError::Empty)));
     assert!(matches!(Reader::new(&b"GET / HTTP/1.1, and so on, to be long enough"[..]), Err(CaptureError::Format)));
 }

@@ -43,7 +43,7 @@ fn every_contract_is_kept_to_the_packet_on_every_link() {
 }
 
 #[test]
-fn powers_are_kept_too() {
+fn powers_are_stored_too() {
     for (p, s0) in [(0.5, "10us"), (2.0, "5ms"), (3.0, "8ms")] {
         let params = json!({"c0": "100Mbps", "s0": s0, "exponent": p});
         let s0: Dur = s0.parse().expect("a time");

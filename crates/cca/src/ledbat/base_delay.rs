@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_least_delay_is_forgotten_with_its_minute() {
+    fn a_minimum_delay_expires_with_its_minute() {
         let mut base = BaseDelay::new(2);
         base.add(minute(0), ms(30));
         base.add(minute(0) + ms(5), ms(20));

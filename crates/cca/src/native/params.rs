@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_are_refused_with_key_value_and_range() {
+    fn wrong_parameters_are_rejected_with_key_value_and_range() {
         let refusal = |given: Value| read(&table(), &given).unwrap_err();
         assert!(refusal(json!({"thta": "1ms"})).contains("unknown field `thta`, expected one of `theta`"));
         assert_eq!(refusal(json!({"theta": 5})), "`theta` is a time with its unit, such as \"10ms\", not `5`");

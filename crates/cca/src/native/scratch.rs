@@ -44,7 +44,7 @@ mod tests {
     use std::time::SystemTime;
 
     #[test]
-    fn what_the_dead_left_is_swept_and_nothing_else() {
+    fn only_directories_of_ended_processes_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let make = |name: &str, age_s: u64| {
             let path = directory.path().join(name);

@@ -388,7 +388,7 @@ fn a_source_is_found_by_its_path_and_compiled_once() {
 }
 
 #[test]
-fn every_source_of_ours_takes_the_users_door_too() {
+fn every_shipped_source_loads_like_a_users_source() {
     let bpf = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
     for name in ["copa", "expo", "frcc", "vegas"] {
         let loaded = load(&bpf.join(format!("{name}.bpf.c"))).expect("it compiles");
@@ -398,7 +398,7 @@ fn every_source_of_ours_takes_the_users_door_too() {
 }
 
 #[test]
-fn what_is_no_controller_is_refused_with_a_hint() {
+fn an_unknown_controller_is_rejected_with_a_hint() {
     let (reason, hint) = refusal("broken.bpf.c", "#include \"tcp.h\"\nint x = nonsense;\n");
     assert!(reason.contains("broken.bpf.c:2") && reason.contains("nonsense"), "{reason}");
     assert!(hint.contains("tcp.h"));
@@ -521,7 +521,7 @@ SEC(".struct_ops.link") struct tcp_congestion_ops kernelish = {
 "#;
 
 #[test]
-fn a_source_against_the_kernels_headers_takes_the_door_as_it_is() {
+fn a_source_with_the_kernels_headers_loads_unchanged() {
     let file = source("kernelish.bpf.c", KERNEL_STYLE);
     let mut hand = Hand::new(load(&file.path).expect("it compiles").build(&Value::Null, &start()).expect("it builds"));
     hand.send();

@@ -47,7 +47,7 @@ fn links_of_all_rates_are_filled_with_a_bounded_queue() {
 }
 
 #[test]
-fn the_capacity_is_believed_as_it_is() {
+fn the_true_capacity_is_in_the_belief_set() {
     let (_file, mut bench) = bench(Route::droptail(24, 50, 2));
     bench.run_until(secs(10), |_| ());
     bench.run_until(secs(12), |b| {
@@ -86,7 +86,7 @@ fn silence_stops_it_and_it_comes_back() {
 }
 
 #[test]
-fn what_is_no_controller_of_a_rate_is_refused() {
+fn a_controller_without_a_rate_is_rejected() {
     let start = Start { mss: Bytes(1500), initial_cwnd: Bytes(15_000), oracle_rtprop: None, first_packet: 0, seed: 1 };
     let refusal = |path: &str, params: &Value| load(path, params, &start).expect_err("refused");
     let video = file("video", |_| ());

@@ -220,7 +220,7 @@ fn an_ack_is_delayed_by_the_reverse_path_and_echoes_the_last_data() {
 }
 
 #[test]
-fn a_marked_packet_says_so() {
+fn a_marked_packet_is_reported() {
     let queue = json!({"kind": "ecn-threshold", "mark_above": 3_000, "limit": 60_000});
     let config = config(&[link(12, queue)], &[0], &[], &json!({"ecn": true}));
     let mut relay = Relay::new(&config);

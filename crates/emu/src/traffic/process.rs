@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dropped_child_is_gone_and_one_that_fails_tells_why() {
+    fn a_dropped_child_is_ended_and_a_failing_one_reports_why() {
         let child = Process::start("sleep", &["60".to_owned()]).unwrap();
         let path = format!("/proc/{}", child.0.id());
         assert!(fs::exists(&path).unwrap());

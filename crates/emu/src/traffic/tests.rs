@@ -92,7 +92,7 @@ fn a_flow_that_stops_has_sent_all_that_it_wrote() {
 }
 
 #[test]
-fn a_connection_that_nobody_takes_is_told_not_fatal() {
+fn a_rejected_connection_is_reported_and_not_fatal() {
     let prepare = |_: usize, _: BorrowedFd<'_>| -> io::Result<()> { Ok(()) };
     let plans = vec![plan(free_address(), Source::Bulk)];
     let senders = Senders::new(plans, timeline(), Clock::starting_now(), &prepare).unwrap();

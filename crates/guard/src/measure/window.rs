@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_windows_stay_right_within_what_is_kept() {
+    fn memory_is_bounded_and_windows_stay_right_within_what_is_stored() {
         let (mut ring, mut sums) = (Ring::new(1), Sums::default());
         let length = Dur::from_secs(1);
         for _ in 0..200_000 {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_length_few_are_kept_and_the_first_length_finds_some() {
+    fn without_a_length_few_are_stored_and_the_first_length_finds_some() {
         let (mut ring, mut sums) = (Ring::new(1), Sums::default());
         for _ in 0..10_000 {
             sums.at += Dur::from_millis(1);

@@ -50,7 +50,7 @@ mod tests {
     use crate::policy::{Class, Why};
 
     #[test]
-    fn only_changes_in_kind_are_kept() {
+    fn only_changes_in_kind_are_stored() {
         let mut history = History::default();
         let held = |class| Decision::release(Why::Class { class });
         let at = Time::from_nanos;

@@ -133,7 +133,7 @@ fn what_sends_nothing_has_no_share() {
 }
 
 #[test]
-fn a_model_and_a_policy_that_do_not_belong_together_are_refused() {
+fn a_model_and_a_policy_that_do_not_belong_together_are_rejected() {
     let config = Config::from_toml("[flow]\nmodel = 'forest.json'").unwrap();
     assert_eq!(Policies::new(&config, None).unwrap_err(), ModelError::Missing("forest.json".to_owned()));
     let trees = fairweir_guard::Trees::from_json(r#"{"features": [], "baseline": [0, 0, 1], "trees": []}"#).unwrap();

@@ -147,7 +147,7 @@ fn what_an_application_limited_flow_leaves_the_others_get() {
 }
 
 #[test]
-fn weights_count_as_flows_and_services_are_told_apart() {
+fn weights_count_as_flows_and_services_are_reported_apart() {
     let toml = "[service]\nmodel = 'mathis'\nweights = { '0.0.0.2' = 3.0 }";
     let mut peers = flows(1, 1, 5.0);
     peers.extend(flows(2, 1, 5.0));

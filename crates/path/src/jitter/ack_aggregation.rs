@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_longer_than_the_silence_and_one_opportunity() {
+    fn no_packet_waits_longer_than_the_silence_and_one_opportunity() {
         let mut element = element(128, 8, 0);
         // An ACK for each packet of the link.
         for us in (0..1_000_000).step_by(125) {

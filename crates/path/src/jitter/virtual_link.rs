@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(element.violations(), 7);
     }
     #[test]
-    fn the_bound_and_the_count_begin_when_they_are_told() {
+    fn the_bound_and_the_count_begin_at_their_start_time() {
         let mut element = element(50);
         // Sent at once, due at 11, 12, ... 60: each waits for its turn, far longer than 3 ms, but none after 53.
         let releases: Vec<_> = (0..50).map(|_| release_ms(&mut element, 0, 10)).collect();

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_marked_is_dropped() {
+    fn packets_that_cannot_be_marked_are_dropped() {
         let above = Backlog { bytes: Bytes(40_000), packets: 40 };
         let admit = |config: &RedConfig, is_ecn_capable| {
             red(config).admit(Time::ZERO, &Packet { is_ecn_capable, ..packet(1000) }, above)
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_count_starts_anew_after_a_drop_and_below_the_thresholds() {
+    fn the_count_restarts_after_a_drop_and_below_the_thresholds() {
         assert!(longest_gap(|_| ()) < 20);
         let full = Backlog { bytes: Bytes(20_000), packets: 25 };
         let dropped = longest_gap(|queue| {

@@ -227,7 +227,7 @@ mod tests {
         }
 
         #[test]
-        fn one_packet_less_is_refused((message, total, data, arrived) in transmissions()) {
+        fn one_packet_less_is_rejected((message, total, data, arrived) in transmissions()) {
             let code = Code::new(message, total).unwrap();
             let all = packets(&code, &data);
             let received: Vec<(usize, &[u8])> = arrived[..message - 1].iter().map(|&i| (i, all[i].as_slice())).collect();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn what_cannot_be_is_rejected() {
         for (message, total) in [(0, 4), (5, 4), (3, 256), (256, 256)] {
             assert_eq!(Code::new(message, total).unwrap_err(), FecError::Counts { message, total });
         }

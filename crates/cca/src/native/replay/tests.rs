@@ -142,7 +142,7 @@ fn nothing_is_claimed_of_what_follows_a_lost_record() {
 }
 
 #[test]
-fn what_comes_before_init_or_after_the_end_is_not_compared() {
+fn calls_before_init_or_after_the_end_are_not_compared() {
     let mut stream = recording("frcc", 100);
     let mut early = stream[2].clone();
     early[offset_of!(Record, head.seq)..][..8].copy_from_slice(&0_u64.to_ne_bytes());
@@ -174,7 +174,7 @@ fn parameters_are_those_of_the_record() {
 }
 
 #[test]
-fn what_is_no_record_is_refused() {
+fn an_invalid_record_is_rejected() {
     let mut replay = Replay::new(builtin("frcc").expect("it is in bpf/"));
     let stream = recording("frcc", 1);
     for bytes in [&stream[1][..stream[1].len() - 1], &[], &[99, 0, 0, 0], &stream[0][..100]] {
