@@ -1,11 +1,11 @@
-"""Is the true path among those that ``fairweir explain`` believes? Many bulk flows over links whose numbers are known.
+"""Coverage of ``fairweir explain``: how often the true path is in its belief set, for many bulk flows over known links.
 
     sudo .venv/bin/python benches/beliefs.py DIR --runs 200     (on the kernel's TCP, some 6 s each)
 
 Run i is always the same: rates 5 to 100 Mbit/s, rtprops 10 to 100 ms, buffers 0.5 to 4 BDP, log-uniform from a
-generator seeded by i; reno, cubic, bbr, copa and vegas in turn. DIR keeps scenarios and captures (``000.toml``,
-``000.pcap``): what is there is not played again, so that an interrupted measurement goes on, and captures taken
-elsewhere can be judged.
+generator seeded by i; reno, cubic, bbr, copa and vegas in turn. DIR stores scenarios and captures (``000.toml``,
+``000.pcap``): existing ones are reused, so that an interrupted measurement resumes, and captures taken elsewhere can be
+judged.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from fairweir.scenario import Scenario
 from fairweir.world_sim import Capture
 
 CCAS: Final = ("reno", "cubic", "bbr", "copa", "vegas")
-#: What counts as covered.
+#: Minimum coverage.
 LEAST_COVERED: Final = 0.99
-#: Of the true rate: what both ends of C must lie within to count as known.
+#: Relative tolerance: C counts as known if both ends are this close to the true rate.
 NEAR: Final = 0.1
 #: Of the true value: rounding, and hosts' own part of the propagation.
 SLACK: Final = 0.001
@@ -50,13 +50,13 @@ class Truth:
 
 @dataclass(frozen=True)
 class Judged:
-    """What was believed of a run.
+    """Beliefs about a run.
 
     Attributes
     ----------
-    inside : dict, by quantity: whether the truth is among what is believed
+    inside : dict, by quantity: whether the truth is in the belief set
     is_near : both ends of C within `NEAR` of the truth
-    off : float, the rate that needs least jitter by the true one, less one
+    off : float, the rate that needs the minimum jitter divided by the true one, minus one
     line : str, for people
     """
 
@@ -68,7 +68,7 @@ class Judged:
 
 
 def scenario_text(number: int) -> str:
-    """Give run `number` as TOML."""
+    """Return run `number` as TOML."""
     chance = random.Random(number)  # noqa: S311 - the same runs every time
     rate_mbps = 5 * 20 ** chance.random()
     rtprop_ms = 10 * 10 ** chance.random()
@@ -86,7 +86,7 @@ start = "300ms"
 
 
 def truth_of(scenario: Scenario) -> Truth:
-    """Read off a scenario what its capture should tell."""
+    """Return the true values of a scenario."""
     config = scenario.resolve()
     hop = config["links"][0]["hop"]
     return Truth(
@@ -127,7 +127,7 @@ def judge(truth: Truth, flow: dict[str, Any]) -> Judged:
 
 
 def measure(directory: Path, numbers: range) -> list[Judged]:
-    """Play what has no capture yet, and judge all."""
+    """Run what has no capture yet, and judge all."""
     judged = []
     for number in track(numbers, console=Console(stderr=True), description="runs"):
         file, captured = directory / f"{number:03}.toml", directory / f"{number:03}.pcap"
@@ -145,7 +145,7 @@ def measure(directory: Path, numbers: range) -> list[Judged]:
 
 
 def show(judged: list[Judged]) -> None:
-    """Print how often the truth was believed, by controller."""
+    """Print the coverage, by controller."""
     table = Table("CCA", "runs", "all inside", "C", "rtprop", "buffer", "C's ends near", "best C near", box=None)
     for cca in (*CCAS, "all"):
         mine = [one for one in judged if cca in (one.truth.cca, "all")]
@@ -163,7 +163,7 @@ def show(judged: list[Judged]) -> None:
 
 
 def main() -> int:
-    """Measure, print, and say whether the claim holds."""
+    """Measure, print, and exit by whether the claim holds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path, metavar="DIR")
     parser.add_argument("--runs", type=int, default=200, help="how many")

@@ -1,4 +1,4 @@
-"""How much faster the checker in Rust is than the one in Python, on certificates that ``--certificate`` wrote.
+"""Speed of the checker in Rust relative to the one in Python, on certificates of ``--certificate``.
 
     python benches/checkers.py FOLDER...     (each with question.smt2 and certificate.txt)
 

@@ -1,11 +1,11 @@
-"""Does ``fairweir explain`` say what is so? Captures of links whose numbers are known, explained and compared.
+"""Correctness of ``fairweir explain``: captures of links with known numbers, explained and compared.
 
     sudo .venv/bin/python benches/explain_truth.py DIR --simulated 260 --kernel 64
     .venv/bin/python benches/explain_truth.py DIR --simulated 260 --kernel 0     (without root)
 
-DIR keeps scenarios and captures; what is there is not played again. The table has a column for the half of the cases
-that thresholds were developed on and one for the half that was held out. `--design NAME` draws other cases, all of them
-held out: an unused name makes a blind measurement. Exit 0: all bars are met in each column.
+DIR stores scenarios and captures; existing ones are reused. The table has a column for the half of the cases that
+thresholds were developed on and one for the half that was held out. `--design NAME` draws other cases, all of them held
+out: an unused name makes a blind measurement. Exit 0: all bars are met in each column.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from fairweir.cli.output import print_json
 from fairweir.errors import FairweirError
 from fairweir.explain.read import explain_file
 
-#: Captures with a change, shaper or policer that does not exist: at most this share.
+#: Maximum fraction of captures with a reported change, shaper or policer that does not exist.
 MOST_FALSE: Final = 0.01
-#: Real ones that are named: at least this share.
+#: Minimum fraction of real ones that are reported.
 LEAST_FOUND: Final = 0.9
-#: Captures whose stated rates all hold.
+#: Minimum fraction of captures whose reported rates are all true.
 LEAST_RIGHT: Final = 0.98
 #: A change is found if it is reported within this of its true time, s: a queue may hide it for as long.
 NEAR_S: Final = 1.0
@@ -44,14 +44,14 @@ BUCKET_NEAR: Final = 0.05
 
 @dataclass(frozen=True)
 class Said:
-    """What a document claims.
+    """Claims of a document.
 
     Attributes
     ----------
-    changes_s : list of float, when a link's rate is said to have changed, s of the run
+    changes_s : list of float, reported times of rate changes, s of the run
     buckets : list of (kind, Mbit/s)
     rates : list of (from s, to s, lo, hi), Mbit/s, ranges stated of the link's rate; `hi` may be infinite
-    rtprop_ms : (lo, hi) of a flow that is the capture's only one; None where nothing is said
+    rtprop_ms : (lo, hi) of a flow that is the capture's only one; None if not reported
     """
 
     changes_s: list[float]
@@ -91,7 +91,7 @@ def said_of(document: dict[str, Any], start_ns: int) -> Said:
 
 
 def judge(one: Case, said: Said) -> Score:
-    """Compare what is said with what is so."""
+    """Compare claims with the truth."""
     score = Score(one)
     open_changes = list(one.changes_s)
     for at in said.changes_s:
@@ -118,7 +118,7 @@ def judge(one: Case, said: Said) -> Score:
         truth = true_rate(one, start, end, is_least=hi == float("inf"))
         if not lo <= truth * (1 + SLACK) or not hi >= truth * (1 - SLACK):
             score.wrong.append(f"C {lo:.3f} to {hi:.3f} in {start:.1f} to {end:.1f} s, not {truth:.3f}")
-    # what lies behind a capture on the path does not show
+    # the path after a capture on the path is not visible
     rtprop_ms = one.rtprop_ms - (2e-6 * MOVED_NS if one.place == "path" else 0)
     if said.rtprop_ms and not said.rtprop_ms[0] <= rtprop_ms + ROUNDED_MS <= said.rtprop_ms[1] + 2 * ROUNDED_MS:
         score.wrong.append(f"rtprop {said.rtprop_ms[0]:.3f} to {said.rtprop_ms[1]:.3f}, not {rtprop_ms:.3f}")
@@ -126,9 +126,9 @@ def judge(one: Case, said: Said) -> Score:
 
 
 def true_rate(one: Case, start: float, end: float, *, is_least: bool) -> float:
-    """Return what a range of the link's rate for a time should hold, Mbit/s.
+    """Return the value that a range of the link's rate for a period should contain, Mbit/s.
 
-    A lower bound alone says that the link carried so much at some time; a shaper passes bursts at any rate.
+    A lower bound only claims that the link carried that rate at some time; a shaper passes bursts at any rate.
     """
     if is_least and one.shaper_mbps is not None:
         return float("inf")
@@ -139,7 +139,7 @@ def true_rate(one: Case, start: float, end: float, *, is_least: bool) -> float:
 
 
 def measure(one: Case, directory: Path) -> Score:
-    """Play a case, explain it, judge it."""
+    """Run a case, explain it, judge it."""
     path = play(one, directory)
     try:
         document = explain_file(path)
@@ -151,7 +151,7 @@ def measure(one: Case, directory: Path) -> Score:
 
 
 def is_asked(score: Score) -> bool:
-    """Whether real changes and buckets count: at a place that has the queue before it, of all flows."""
+    """Return whether real changes and buckets count: at a place after the queue, for all flows."""
     return score.case.place in ("sender", "path")
 
 
@@ -169,7 +169,7 @@ def totals(scores: list[Score]) -> dict[str, tuple[int, int]]:
 
 
 def meets(whole: dict[str, tuple[int, int]]) -> bool:
-    """Whether all bars are met."""
+    """Return whether all bars are met."""
 
     def share(name: str) -> float:
         few, many = whole[name]
@@ -185,7 +185,7 @@ def meets(whole: dict[str, tuple[int, int]]) -> bool:
 
 
 def main() -> int:
-    """Measure, print, and say whether the bars are met."""
+    """Measure, print, and exit by whether the bars are met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path, metavar="DIR")
     parser.add_argument("--simulated", type=int, default=260, help="how many cases of the simulator")

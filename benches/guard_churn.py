@@ -2,8 +2,8 @@
 
     python benches/guard_churn.py --minutes 5
 
-Prints the daemon's memory, flows and losses over time, then kills it and looks for what is left. Fails if memory grows
-after the first quarter by more than a tenth, or if anything is left.
+Prints the daemon's memory, flows and losses over time, then kills it and checks that nothing is left. Fails if memory
+grows after the first quarter by more than a tenth, or if anything is left.
 """
 
 from __future__ import annotations

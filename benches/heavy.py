@@ -1,4 +1,4 @@
-"""What hostile texts of a megabyte cost the checkers: they are to be answered or refused within 10 s and 500 MB.
+"""Cost of hostile texts of a megabyte for the checkers: they must be answered or rejected within 10 s and 500 MB.
 
     python benches/heavy.py
 
@@ -31,7 +31,7 @@ def _reals(count: int) -> str:
 
 
 def _wide(count: int, factor: str = "") -> str:
-    """Return a sum of so many variables."""
+    """Return a sum of that many variables."""
     return f"(+ {' '.join(f'(* {factor} x{i})' if factor else f'x{i}' for i in range(count))})"
 
 

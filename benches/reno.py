@@ -1,4 +1,4 @@
-"""Reno as a Python class: what a user's controller costs."""
+"""Reno as a Python class: the cost of a user's controller."""
 
 import fairweir
 

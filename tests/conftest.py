@@ -1,4 +1,4 @@
-"""What every test stands on."""
+"""Setup of all tests."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import tempfile
 
 from hypothesis import settings
 
-# A shell starts what runs in the background with SIGINT ignored, and children inherit that; tests of Ctrl-C need it.
+# A shell starts background processes with SIGINT ignored, and children inherit that; tests of Ctrl-C need it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -14,5 +14,5 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("fairweir", deadline=None, derandomize=True)
 settings.load_profile("fairweir")
 
-# Seals of kept answers have a key in the user's state folder (fairweir.formal.kept); tests leave that folder alone.
+# Seals of stored answers have a key in the user's state folder (fairweir.formal.kept); tests do not use that folder.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="fairweir-tests-state-")

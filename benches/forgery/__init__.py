@@ -7,5 +7,5 @@ question and a certificate: steps put together at random, the proof of another q
 of which the question may have some too. Two things are failures, which end the run with exit code 1 and are printed:
 
 - a checker accepts, and z3 finds that the question can be met, or cannot read it;
-- the checkers say different things: one accepts, they count other steps, or they reject at different lines.
+- the checkers disagree: only one accepts, they count different steps, or they reject at different lines.
 """

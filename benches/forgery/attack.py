@@ -37,12 +37,12 @@ class Questions:
 
 @dataclass
 class Tally:
-    """What came of attempts.
+    """Counts of attempts.
 
     Attributes
     ----------
     attempts, accepted : int, accepted were only proofs of questions that cannot be met
-    failures : what was said, with the question and the certificate
+    failures : messages, with the question and the certificate
     """
 
     attempts: int = 0
@@ -112,7 +112,7 @@ def _certificate(question: str) -> list[str] | None:
 
 
 def forge(chance: random.Random, problem: Problem) -> list[str]:
-    """Put steps together that look right: numbers that exist, in the right places."""
+    """Compose plausible steps: existing numbers, in the right places."""
     atoms, literals, clauses = list(problem.atoms), problem.literals, len(problem.clauses)
     lines = []
     for _ in range(chance.randint(1, 5)):

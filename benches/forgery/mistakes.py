@@ -1,4 +1,4 @@
-"""Mistakes in questions and certificates, and what looks like mistakes."""
+"""Mistakes in questions and certificates, and harmless changes that look like mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole audits, small ones: of a CCA that behaves, of ones that do not, and through the command line."""
+"""Whole audits, small ones: of well-behaved and misbehaving CCAs, and through the command line."""
 
 from __future__ import annotations
 

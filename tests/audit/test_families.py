@@ -1,4 +1,4 @@
-"""Every family of the battery: its scenarios are scenarios, its claims are about what it measures."""
+"""Every family of the battery: its scenarios are valid, and its claims refer to its metrics."""
 
 from __future__ import annotations
 

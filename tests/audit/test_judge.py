@@ -1,4 +1,4 @@
-"""Verdict rules: a side is taken only when a whole interval lies on it."""
+"""Verdict rules: the verdict is known only when a whole interval is on one side."""
 
 from __future__ import annotations
 

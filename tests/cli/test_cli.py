@@ -1,4 +1,4 @@
-"""The program: what it prints where, and its exit codes."""
+"""The program: output streams and exit codes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ count = 2
 
 @dataclass
 class Result:
-    """What the program did."""
+    """Result of a program call."""
 
     code: int
     out: str

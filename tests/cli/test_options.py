@@ -1,4 +1,4 @@
-"""Every option does what it says: quantities arrive doubled when doubled, and what a call ignores is refused."""
+"""Every option has its effect: quantities arrive doubled when doubled; options without effect are rejected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ flow = [{ cca = "reno", rtprop = "20ms" }, { cca = "reno", rtprop = "20ms" }]
 
 
 def commands() -> dict[str, Any]:
-    """Give every command of the program, as it is typed."""
+    """Return every command of the program, as typed."""
     program: Any = typer.main.get_command(_app([]))
     found: dict[str, Any] = {}
     for name, command in program.commands.items():
@@ -59,7 +59,7 @@ Reader = Callable[[Any], float]
 
 @dataclass(frozen=True)
 class Effect:
-    """A quantity that is doubled.
+    """An option whose quantity is doubled.
 
     Attributes
     ----------
@@ -326,7 +326,7 @@ EFFECTS: dict[str, dict[str, Effect]] = {
     },
 }  # fmt: skip
 
-#: Options that are no quantities: what to do, with whom, where to, how it is shown.
+#: Options that are not quantities: actions, subjects, destinations, output formats.
 OTHERS = {
     "agree": "--ccas --scenarios --quick --out --workers --json",
     "audit": "CCAS --quick --deep --only --out --baseline --workers --json",

@@ -1,4 +1,4 @@
-"""What reaches a terminal, a file or another program."""
+"""Output to terminals, files and other programs."""
 
 from __future__ import annotations
 

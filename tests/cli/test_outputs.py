@@ -1,4 +1,4 @@
-"""Where commands put what they make, unless told: named in their help, and none of it is committed by accident."""
+"""Default output paths of commands: named in their help, and ignored by git."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairweir.cli.main import COMMANDS
 from fairweir.formal.solve import CONTRADICTIONS
 
 ROOT = Path(__file__).parents[2]
-#: Folders that commands name after what they are asked, as their help has it.
+#: Folders that commands name after their arguments, as in their help.
 NAMED = {"audit-<CCAs>": "audit-reno-cubic", "runs/NAME": "runs/policer", "synthesised/NAME": "synthesised/g1-5"}
 
 

@@ -1,4 +1,4 @@
-"""What long commands say on stderr."""
+"""Messages of long commands on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contracts solved from conditions of rest, and what they cost."""
+"""Contracts solved from fixed-point conditions, and their costs."""
 
 from __future__ import annotations
 

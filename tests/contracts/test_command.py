@@ -1,4 +1,4 @@
-"""``fairweir contract`` from the command line: what it prints, keeps and refuses."""
+"""``fairweir contract`` from the command line: output, stored runs and errors."""
 
 from __future__ import annotations
 

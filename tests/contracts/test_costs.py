@@ -56,7 +56,7 @@ def test_an_intercept_costs_more_the_nearer_the_domain_comes() -> None:
 
 @st.composite
 def contracts(draw: st.DrawFn) -> Curve:
-    """Ln f falls in straight pieces over [1, s_max]."""
+    """Ln f is piecewise linear over [1, s_max]."""
     s_max = draw(st.floats(3.0, 40.0))
     falls = draw(st.lists(st.floats(0.05, 2.0), min_size=2, max_size=6))
     knots = np.linspace(1.0, s_max, len(falls) + 1)

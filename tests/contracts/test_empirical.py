@@ -1,4 +1,4 @@
-"""Contracts are derived from worlds whose law is known, and from the simulator where theory is."""
+"""Contracts derived from worlds with a known law, and from the simulator where theory exists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairweir.units import Duration, Rate
 
 Flow = dict[str, Any]
 Law = Callable[[float, float, int, random.Random], list[Flow]]
-"""(capacity in Mbps, rtprop in ms, flows, dice) -> what each flow got and saw."""
+"""(capacity in Mbps, rtprop in ms, flows, random numbers) -> each flow's rate and observations."""
 
 
 def saw(rate: float, qdelay: float, rtprop: float, loss: float = 0.0, mark: float = 0.0) -> Flow:
@@ -71,7 +71,7 @@ def frcc(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Fl
 
 
 def allegro(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Flow]:
-    """All flows see the same; who gets what is a matter of luck."""
+    """All flows observe the same; their rates are random."""
     parts = [dice.uniform(0.1, 1.0) ** 2 for _ in range(n)]
     loss = 0.02 * dice.uniform(0.8, 1.2)
     return [saw(capacity * part / sum(parts), 0.9 * rtprop, rtprop, loss) for part in parts]
@@ -139,7 +139,7 @@ def test_unfairness_at_the_same_statistic_is_no_contract() -> None:
 
 
 def test_a_contract_that_needs_the_rtprop_is_found_with_it() -> None:
-    """Late-comers that take the standing queue for propagation are unfair; told the rtprop, they are not."""
+    """Latecomers that mistake the standing queue for propagation are unfair; with the rtprop known, they are not."""
 
     def measure(scenarios: Sequence[dict[str, Any]]) -> list[Measured]:
         fair, unfair = world(vegas)(scenarios), world(allegro)(scenarios)
@@ -181,7 +181,7 @@ def test_a_rate_that_grows_with_congestion_is_no_contract() -> None:
 
 
 def test_unfairness_that_the_statistic_explains_is_a_contract() -> None:
-    """Flows whose delays differ fivefold get rates that differ fivefold: that is what the contract says."""
+    """Flows whose delays differ fivefold get rates that differ fivefold, as the contract predicts."""
 
     def unlike(capacity: float, rtprop: float, n: int, dice: random.Random) -> list[Flow]:
         parts = [1.0 if i % 2 else 5.0 for i in range(n)]

@@ -1,4 +1,4 @@
-"""Contracts with the loop cut: zero crossings of maps, and where CCAs rest with what they see held."""
+"""Contracts in open loop: zero crossings of maps, and fixed points of CCAs with prescribed observations."""
 
 from __future__ import annotations
 

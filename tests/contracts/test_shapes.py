@@ -1,4 +1,4 @@
-"""What shape makes of noise, by algebra."""
+"""Effect of noise by shape, by algebra."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_flows_at_rest_have_no_turnings() -> None:
 
 
 def cycling(run: int, rate: float, wobble: float) -> ContractPoint:
-    """Give a flow whose window turns at 100 Mbps e^(-s/20 ms), while its mean delay has another law altogether."""
+    """Return a flow whose window turns at 100 Mbps e^(-s/20 ms), while its mean delay follows another law."""
     return ContractPoint(
         run=run,
         capacity_mbps=4.0 * rate,

@@ -1,4 +1,4 @@
-"""docs/scenarios.md lists every key with its default, and the examples play."""
+"""docs/scenarios.md lists every key with its default, and the examples run."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from fairweir.cli.main import main
 
 @dataclass
 class Shown:
-    """What a call printed."""
+    """Output of a call."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""What captures suffer from, and logs of QUIC senders: explained all the same, or refused with a reason."""
+"""Damaged captures, and logs of QUIC senders: explained nevertheless, or rejected with a reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RATE_BYTES_PER_S = 1_250_000
 RTPROP_NS = 20_000_000
 PACKETS = 600
 PAYLOAD, HEADERS = 1448, 40
-#: The sender's packets come in bursts, of which a few may be in flight, so that a queue builds up and goes.
+#: The sender's packets come in bursts, of which a few may be in flight, so that a queue builds up and drains.
 BURST, BURSTS_AHEAD = 8, 5
 SENDER, RECEIVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 SYN, ACK = 2, 16

@@ -1,4 +1,4 @@
-"""``fairweir explain`` on captures written here, of a link whose numbers are known."""
+"""``fairweir explain`` on captures written here, of a link with known numbers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def capture(frames: list[tuple[int, bytes]]) -> bytes:
 def transfer(*, has_acks: bool = True, lost: int | None = None) -> bytes:
     """A flow over a CBR-delay link, seen at its sender: it sends twice as fast as the link in bursts, ACKs in pairs.
 
-    Each burst's last packet is pushed: there is no more to send for now.
+    Each burst's last packet is pushed: there is no more data for now.
     """
     frames = [
         frame(0, SENDER, RECEIVER, 0, 0, 0, SYN),
@@ -93,7 +93,7 @@ def test_the_true_path_is_in_the_belief_set_and_a_wrong_one_is_not(call: Any) ->
 def test_retransmitted_packets_count_as_lost(call: Any) -> None:
     (flow,) = json.loads(call(transfer(lost=100), "--json").out)["flows"]
     assert (flow["packets"], flow["lost_packets"]) == (PACKETS + 1, 1)
-    # more had waited when others were kept: no full buffer lost it
+    # more had waited when others were not lost: no full buffer lost it
     assert flow["cbr_delay"]["buffer_bytes"]["hi"] is None
     assert [model["explains"] for model in flow["models"]] == [False, False, False]
     assert all(model["losses_contradict"] for model in flow["models"])

@@ -1,4 +1,4 @@
-"""A few cases of ``benches/explain_truth.py``, which has the rest: nothing false is said, and what is real is found."""
+"""A few cases of ``benches/explain_truth.py``, which has the rest: no false reports, and real events are found."""
 
 from __future__ import annotations
 

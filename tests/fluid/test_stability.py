@@ -1,4 +1,4 @@
-"""The fluid model against what is known exactly, and multipliers against one another."""
+"""The fluid model compared with exact results, and multipliers with one another."""
 
 from __future__ import annotations
 

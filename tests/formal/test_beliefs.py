@@ -1,4 +1,4 @@
-"""Beliefs by solver: no trace leaves them, and what is a little stronger fails."""
+"""Beliefs by solver: no trace violates them, and slightly stronger ones fail."""
 
 from __future__ import annotations
 

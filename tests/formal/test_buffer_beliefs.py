@@ -1,4 +1,4 @@
-"""What a sender may believe of the buffer: sound by solver and on random traces, and how close."""
+"""Beliefs about the buffer: sound by solver and on random traces, and how tight."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_no_trace_leaves_the_bounds(bound: Bound) -> None:
 
 
 def overflowing(model: str) -> list[Trace]:
-    """Give traces in which losses of steps of the trace itself become known."""
+    """Return traces in which losses of steps of the trace itself become known."""
     traces = [make(model, Grid(7), Buffer.ARBITRARY, seed, ALONE) for seed in range(60)]
     return [trace for trace in traces if trace.flows[0].Ld[-1] > trace.flows[0].Ld[1]]
 

@@ -1,4 +1,4 @@
-"""Certificates: found for what is contradictory, accepted by the checker, rejected once anything in them is wrong."""
+"""Certificates: found for contradictory questions, accepted by the checker, rejected once anything in them is wrong."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_the_checker_runs_alone(narrow_belief: tuple[str, Certificate], tmp_path
     assert (rejected.returncode, rejected.stdout.split(":")[0]) == (1, "rejected")
 
 
-#: Certificates for what can be met; atoms are numbered from 2 on, clauses of the assertions too.
+#: Certificates for satisfiable questions; atoms are numbered from 2 on, clauses of the assertions too.
 FORGED = {
     "a negative factor": ([x <= 1, x <= 2], ["f 4 -2 -3 0 1 -1", "r 5 0 2 3 4"], "a factor is negative"),
     "0 <= 0 as a contradiction": ([x <= 1, x >= 1], ["f 4 -2 3 0 1 1", "r 5 0 2 3 4"], "0 <= 0 is no contradiction"),

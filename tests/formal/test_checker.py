@@ -1,4 +1,4 @@
-"""The checkers under attack: what a question and a certificate may not be, whatever else is in them."""
+"""The checkers under attack: forbidden contents of questions and certificates."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_both_checkers_count_the_same_work(name: str) -> None:
 
 
 def test_some_thousand_forgeries_find_nothing() -> None:
-    """Play a part of what ``python -m benches.forgery`` plays a million times."""
+    """Run a part of ``python -m benches.forgery``, which runs a million."""
     tally = attack("tests", limit=4000, size=12)
     assert tally.failures == []
     assert tally.attempts == 4000

@@ -72,7 +72,7 @@ def test_each_kind_of_claim_is_proved_or_refuted_judged_and_replayed(
         assert all(abs(float(value - found.shown[name])) < 0.01 for name, value in played.shown.items())
 
 
-#: By hand: what is so because of the model or the rule alone, what cannot be, and what says nothing.
+#: By hand: consequences of the model or the rule alone, impossible claims, and vacuous ones.
 TRIVIAL = [
     ("cc_qdel", "rate@end <= 2", PROVED),  # it sends 2 C_L or C_L / 2 - alpha, and C_L <= C
     ("cc_qdel", "rate@end <= 1", REFUTED),

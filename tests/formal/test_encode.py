@@ -1,4 +1,4 @@
-"""The encoding of a rule admits one rate: the one that the rule decides."""
+"""The encoding of a rule admits exactly the rate that the rule decides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MINE = [
 
 
 def bare_system(rule: Rule, per_r: int) -> System:
-    """Give a system whose beliefs are free variables."""
+    """Return a system whose beliefs are free variables."""
     system = System("bare", Grid(points=per_r + POINTS, per_r=per_r), Buffer.INFINITE, [Sender.RATE])
     flow = system.flows[0]
     for name in rule.beliefs.names:

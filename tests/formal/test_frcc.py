@@ -1,4 +1,4 @@
-"""FRCC's theorems: what solvers and sympy say, held against rounds that are played exactly."""
+"""FRCC's theorems: results of solvers and sympy, compared with exact rounds."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def draw(jitter: Jitter, dice: random.Random) -> tuple[State, tuple[Bend, Bend]]
 
 
 def rounds(jitter: Jitter, number: int, seed: int) -> list[tuple[State, tuple[Fraction, Fraction], State]]:
-    """Rounds played at random: before, the factors of the windows, after."""
+    """Random rounds: before, the factors of the windows, after."""
     dice = random.Random(seed)  # noqa: S311
     played = []
     for _ in range(number):

@@ -1,4 +1,4 @@
-"""FRCC's main update beyond the paper: attractors, held against rounds that are played; and what must fail."""
+"""FRCC's main update beyond the paper: attractors, compared with rounds; and controls that must fail."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_ERRORS = Errors(Fraction(0), Fraction(1), Fraction(0))
 
 
 def found(case: Case) -> Attractor:
-    """An attractor that is there."""
+    """An existing attractor."""
     result = attractor(case)
     assert isinstance(result, Attractor), result
     return result
@@ -43,7 +43,7 @@ def coarse() -> Attractor:
 
 
 def dice() -> random.Random:
-    """The same draws every time."""
+    """The same random numbers every time."""
     return random.Random(7)  # noqa: S311
 
 

@@ -1,4 +1,4 @@
-"""Hand-encoded algorithms: what a solver makes of the encoding obeys the definition, and the other way round."""
+"""Hand-encoded algorithms: solvers' traces of the encoding satisfy the definition, and vice versa."""
 
 from __future__ import annotations
 

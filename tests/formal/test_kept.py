@@ -1,4 +1,4 @@
-"""Seals of kept answers: what is believed, and what a key must be."""
+"""Seals of stored answers: verification, and requirements on the key."""
 
 from __future__ import annotations
 

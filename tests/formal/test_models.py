@@ -1,4 +1,4 @@
-"""Models and beliefs: encodings against the evaluator, both ways; what must and must not be possible."""
+"""Models and beliefs: encodings compared with the evaluator, both ways; possible and impossible behaviours."""
 
 from __future__ import annotations
 

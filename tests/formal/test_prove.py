@@ -1,4 +1,4 @@
-"""``fairweir prove``: suites, what their verdicts mean, and a search for constants."""
+"""``fairweir prove``: suites, the meaning of their verdicts, and a search for constants."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_aimd_is_proved_and_its_refutations_satisfy_the_definition(tmp_path: Pat
 
 
 def lemma(expects: Outcome = Outcome.PROVED) -> Inquiry:
-    """AIMD's window grows by a packet an R at most, or not at all, which is wrong."""
+    """AIMD's window grows by at most a packet per R; or not at all, which is wrong."""
     system = aimd.build(4)
     cwnd, packets = system.flows[0].cwnd, 2 if expects is Outcome.PROVED else 0
     return inquire_bound(system, "growth", ANYWHERE, "", cwnd[3] <= cwnd[1] + packets * system.alpha, expects=expects)
@@ -222,7 +222,7 @@ def test_a_stored_trace_is_judged_again(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_trace_of_another_network_refutes_nothing(tmp_path: Path) -> None:
-    """It obeys the definitions of the network that it names, and breaks what holds of the lemma's own."""
+    """It satisfies the definitions of the network that it names, and violates those of the lemma's own."""
 
     def late(jitter: int) -> Inquiry:
         system = ccac.build(Grid(5, jitter=Fraction(jitter)), Buffer.INFINITE)
@@ -294,7 +294,7 @@ def test_a_stored_certificate_is_checked_again(tmp_path: Path, monkeypatch: pyte
 def test_random_edits_of_a_folder_never_make_a_proof(
     is_sealed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lemma that is wrong stays refuted, whatever is done to what is kept of it."""
+    """A lemma that is wrong stays refuted, whatever is done to its stored answer."""
     wrong = lemma(Outcome.REFUTED)
     answer(wrong, Request(out=tmp_path))
     files = [path for path in tmp_path.rglob("*") if path.is_file()]

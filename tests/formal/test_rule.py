@@ -1,4 +1,4 @@
-"""Rule files: what is read, what is refused, what is decided."""
+"""Rule files: parsing, errors, decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stitching: a toy flow whose queue drains by 1 a window, and each way in which such a proof can have a gap."""
+"""Composition of lemmas: a toy flow whose queue drains by 1 per window, and each possible gap in such a proof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``fairweir verify``: verdicts, refutations judged exactly and replayed in packets, what is kept, what is refused."""
+"""``fairweir verify``: verdicts, refutations judged exactly and replayed in packets, stored files, errors."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def certificate() -> certificate_file.Certificate:
     return certify(Question("vegas", jitter=Duration.from_ms(20)), PAIR, lambda *_: None)
 
 
-#: What writes files: everything that a user's folder gets, by the parts that write it.
+#: Functions that write files: all files in a user's folder, by the parts that write them.
 WRITERS: dict[str, Callable[[Path], object]] = {
     "run": lambda out: command("run", "policer", "--set", "duration=22s", "--out", str(out / "record")),
     "run's figures and captures": captured,

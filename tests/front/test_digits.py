@@ -1,4 +1,4 @@
-"""Numbers as people write them."""
+"""Numbers in words and digits."""
 
 from __future__ import annotations
 

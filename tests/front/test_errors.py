@@ -1,4 +1,4 @@
-"""Every way to get a scenario wrong has one message: what, the value, where, and a hint."""
+"""Every error in a scenario has one message: what failed, the value, where, and a hint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GOOD: dict[str, Any] = {
     "flow": [{"cca": "reno", "rtprop": "20ms"}],
 }
 
-#: What is changed, and what is then printed.
+#: Changes, and the resulting output.
 BAD: list[tuple[dict[str, Any], str]] = [
     # rates
     (

@@ -1,4 +1,4 @@
-"""Whatever the file says, there is a scenario or a message: never another exception."""
+"""Any file gives a scenario or a message: never another exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios: what a file means in base units, and that nothing is lost on the way back to a file."""
+"""Scenarios: a file's meaning in base units, and that a round trip to a file is lossless."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that come with fairweir: found by name from anywhere, and never in place of a file that is meant."""
+"""Shipped files: found by name from anywhere, and never in place of an existing file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published challenges: what is drawn, what is played, what is measured, what is kept, and bad input."""
+"""The published challenges: drawn configurations, runs, measurements, stored results, and bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forests asked about runs that they have not learnt from, simulated and captured."""
+"""Forests applied to runs not used in training, simulated and captured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forest: what is chosen, and that the receiver's side walks it as its trainer does, to the last bit."""
+"""The forest: selected features, and that the receiver's side evaluates it as its trainer does, to the last bit."""
 
 from __future__ import annotations
 

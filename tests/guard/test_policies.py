@@ -1,4 +1,4 @@
-"""The policies and forests that come with the project."""
+"""The shipped policies and forests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies shown a capture."""
+"""Policies applied to a capture."""
 
 from __future__ import annotations
 

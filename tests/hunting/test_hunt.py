@@ -1,6 +1,4 @@
-"""The hunt finds the smallest jitter of response functions whose answer is known, and of the simulator where theory
-is.
-"""
+"""The hunt finds the minimum jitter of known response functions, and of the simulator where theory exists."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ SMALL = Space(
 
 
 class World:
-    """A measure that answers by a response function, and remembers what it was asked."""
+    """A measure that answers by a response function, and records its calls."""
 
     def __init__(self, share: Response, *, loss: float = 0.0) -> None:
         self.share, self.loss = share, loss
@@ -62,7 +60,7 @@ class World:
 
 
 def jitter_of(flow: dict[str, Any]) -> tuple[str, float]:
-    """Give kind and D (ms) of a flow's table."""
+    """Return kind and D (ms) of a flow's table."""
     table = flow.get("jitter") or flow.get("ack_jitter")
     if table is None:
         return "none", 0.0

@@ -1,4 +1,4 @@
-"""The kernel world through its front: records, refusals, and that nothing is left behind."""
+"""The kernel world through its front end: records, errors, and that nothing is left behind."""
 
 from __future__ import annotations
 

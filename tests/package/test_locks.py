@@ -1,4 +1,4 @@
-"""What is installed to build and test is pinned by version and hash."""
+"""Packages installed to build and test are pinned by version and hash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel, installed into a fresh environment: every family of commands works where there is no clone."""
+"""The wheel, installed into a fresh environment: every family of commands works without a clone."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_one_command_of_each_family_works(installed: Installed) -> None:
     assert not wrong
     listed = json.loads(installed.run("list scenarios --json").stdout)["scenarios"]
     assert all(Path(row["file"]).is_relative_to(installed.python.parents[1]) for row in listed)
-    # What a verification says to type is a command that works.
+    # The verification's suggested command works.
     assert "unsatisfiable" in _check_certificate(installed)
 
 

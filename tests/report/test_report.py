@@ -1,4 +1,4 @@
-"""The page: what it shows, that it shows nothing else, and that it needs nothing else."""
+"""The page: its content, and that it needs no other files."""
 
 from __future__ import annotations
 

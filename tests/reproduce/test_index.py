@@ -1,4 +1,4 @@
-"""The index of the papers: complete, and tied to what there is."""
+"""The index of the papers: complete, and consistent with the project."""
 
 from __future__ import annotations
 

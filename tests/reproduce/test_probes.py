@@ -1,4 +1,4 @@
-"""FRCC's probes and cc_probe_slow's cycle: what figures and tables are made of."""
+"""FRCC's probes and cc_probe_slow's cycle: the data of figures and tables."""
 
 from __future__ import annotations
 

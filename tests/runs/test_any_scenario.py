@@ -1,4 +1,4 @@
-"""Whatever a scenario puts together, the simulator plays it: its numbers are possible, and the same again."""
+"""Any composed scenario runs: its numbers are possible, and a second run is identical."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures of simulated runs: readers of captures find in them what was simulated."""
+"""Captures of simulated runs: readers find the simulated data in them."""
 
 from __future__ import annotations
 

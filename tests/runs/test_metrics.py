@@ -1,4 +1,4 @@
-"""Metrics on summaries whose numbers are known."""
+"""Metrics on summaries with known numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of packets: what its columns say, its limits, and that it comes through every door."""
+"""The record of packets: its columns, its limits, and that every interface supports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pool: a job that raises, hangs or dies costs only itself."""
+"""The pool: a job that raises, hangs or dies does not affect the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the simulator's own parts refuse comes with key, value and hint, whatever brings it to them."""
+"""Errors of the simulator's own parts have key, value and hint, however they are reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: what they record, and that they repeat themselves."""
+"""Runs: their records, and that they are reproducible."""
 
 from __future__ import annotations
 

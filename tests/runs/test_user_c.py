@@ -1,4 +1,4 @@
-"""A user's own C that crashes or loops costs an error message, whatever plays it."""
+"""A user's own C that crashes or loops causes an error message, wherever it runs."""
 
 from __future__ import annotations
 

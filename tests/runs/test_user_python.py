@@ -1,4 +1,4 @@
-"""A user's Python class that exits, prints, forks or takes all memory costs its own run, and nothing else."""
+"""A user's Python class that exits, prints, forks or takes all memory affects only its own run."""
 
 from __future__ import annotations
 

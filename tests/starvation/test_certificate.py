@@ -1,4 +1,4 @@
-"""The certificate: what is true of one that holds, and that each kind of forgery is seen."""
+"""The certificate: properties of a valid one, and that each kind of forgery is detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Theorem 3: the descent ends where two traces lie apart, and no delay it shows lets packets overtake."""
+"""Theorem 3: the descent ends where two traces differ enough, and no delay in it lets packets overtake."""
 
 from __future__ import annotations
 

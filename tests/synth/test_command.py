@@ -1,4 +1,4 @@
-"""``fairweir synth``: exit codes, and what is printed where."""
+"""``fairweir synth``: exit codes and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Query files: what they mean, and what is said of bad ones."""
+"""Query files: their meaning, and errors of invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole searches on small questions: answers, resumption, workers, and what is said of solvers that fail."""
+"""Whole searches on small questions: answers, resumption, workers, and failures of solvers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generator against what rules decide, candidate by candidate."""
+"""The generator compared with rules' decisions, candidate by candidate."""
 
 from __future__ import annotations
 

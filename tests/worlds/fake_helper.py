@@ -1,4 +1,4 @@
-"""Stands in for ``fairweir-kernel`` where only its failures matter: what it does is the first parameter of flow 0."""
+"""Stands in for ``fairweir-kernel`` to test its failures: the first parameter of flow 0 selects its behaviour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement of the worlds: what counts as agreeing, and what becomes of runs that are late or fail."""
+"""Agreement of the worlds: criteria, and the treatment of runs that are late or fail."""
 
 from __future__ import annotations
 

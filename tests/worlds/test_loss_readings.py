@@ -1,4 +1,4 @@
-"""Losses over time: what the thesis calls a large one, and how many there are."""
+"""Losses over time: the thesis' definition of a large loss, and their number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published experiments: their files, what is read off runs, and how that is judged."""
+"""Published experiments: their files, readings of runs, and verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel world's door: what becomes of the helper's words, errors and silence. tests/kernel plays for real."""
+"""Interface to the kernel world: handling of the helper's output, errors and silence. tests/kernel has real runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAKE = Path(__file__).with_name("fake_helper.py")
 
 @pytest.fixture(autouse=True)
 def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a helper in place that obeys the scenario, and pretend to be root."""
+    """Install a helper that acts by the scenario, and pretend to be root."""
     program = tmp_path / "helper"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE} "$@"\n')
     program.chmod(0o755)
