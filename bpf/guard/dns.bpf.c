@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * DNS answers over UDP that somebody behind this device has asked for: their payload goes to user space, as far as it
- * fits. An answer counts if its address, port, number and question are those of a query that left (RFC 5452 section 9.1;
- * names are compared without regard to case). One that does not leaves the query waiting for one that does.
+ * DNS answers over UDP to queries from hosts behind this device: their payload goes to user space, truncated to the
+ * record size. An answer counts if its address, port, number and question are those of a query sent (RFC 5452 section
+ * 9.1; names are compared without regard to case). After one that does not match, the query keeps waiting.
  *
- * Where answers come faster than they are read, what finds no room is not told; the ring is small on purpose.
+ * If answers come faster than they are read, those that do not fit are dropped; the ring is small on purpose.
  */
 #include "packet.h"
 
@@ -17,7 +17,7 @@
 #define DNS_PORT 53
 #define UDP_HEADER 8
 #define DNS_HEADER 12
-/* What resolvers keep answers over UDP to (DNS flag day 2020). */
+/* Maximum size of answers over UDP (DNS flag day 2020). */
 #define MAX_ANSWER 1232
 /* RFC 1035 section 3.1 and 4.1.2: a name, type and class. */
 #define MAX_LABEL 63
@@ -29,7 +29,7 @@ struct {
 	__uint(max_entries, RING_BYTES);
 } guard_answers SEC(".maps");
 
-/* What has been asked and is not answered. */
+/* An unanswered query. */
 struct guard_query {
 	u8 local[16];
 	u8 remote[16];
@@ -38,7 +38,7 @@ struct guard_query {
 	u32 vlan;
 };
 
-/* What follows the header of a query, as far as a question can reach. */
+/* The part of a query after its header that may contain the question. */
 struct guard_question {
 	u32 length;
 	u8 bytes[MAX_QUESTION + 1];
@@ -65,7 +65,7 @@ struct guard_answer {
 	u8 payload[MAX_ANSWER];
 };
 
-/* Bytes of the message, 0 for what is no DNS to (or from) port 53. */
+/* Bytes of the message, 0 if it is not DNS to (or from) port 53. */
 static __always_inline u32 read_query(struct __sk_buff *skb, enum guard_direction direction, struct guard_query *query,
 				      struct guard_layout *at)
 {
@@ -94,7 +94,7 @@ static __always_inline u8 lower(u8 c)
 	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
-/* Is the question of `answer`, `length` bytes, the one that was asked? Neither may be compressed. */
+/* Whether the question of `answer`, `length` bytes, equals the one sent. Neither may be compressed. */
 static __always_inline bool is_same_question(const struct guard_question *asked, const struct guard_answer *answer,
 					     u32 length)
 {

@@ -2,10 +2,10 @@
 /*
  * Guard at a network device: summaries of TCP packets to user space, and smaller windows in the ACKs that leave.
  *
- * Nothing is copied but headers. A reader that falls behind costs detail, not truth: pure ACKs are thinned first; data
- * that find no room are told with the flow's next data, as one summary; only what does not join up is lost, and counted.
+ * Only headers are copied. If the reader falls behind, pure ACKs are thinned first; data that does not fit is reported
+ * with the flow's next data, as one summary; only data that cannot be merged is lost, and counted.
  *
- * Source: CMU-CS-24-129 §3.2.2 for windows as the receiver's means; RFC 7323, RFC 9293 for what they may be.
+ * Source: CMU-CS-24-129 §3.2.2 for rate control by windows; RFC 7323, RFC 9293 for valid windows.
  */
 #include "socket.h"
 #include "window.h"
@@ -19,9 +19,9 @@
 
 #define RING_BYTES (1 << 23)
 #define RECORD_BYTES (sizeof(struct guard_packet) + 8)
-/* Of pure ACKs one in so many is told once the ring is half full. */
+/* Fraction of pure ACKs that are reported once the ring is half full. */
 #define THINNED_TO 8
-/* How long after a full ring flows are searched for what was held back. */
+/* Time after a full ring during which flows are searched for merged data. */
 #define HOLD_NS NSEC_PER_SEC
 #define MAX_FLOWS 8192
 
@@ -46,7 +46,7 @@ struct {
 	__type(value, struct guard_promise);
 } guard_promises SEC(".maps");
 
-/* One that says nothing: it is too large for the stack. */
+/* An empty entry: too large for the stack. */
 struct {
 	__uint(type, 2 /* BPF_MAP_TYPE_ARRAY */);
 	__uint(max_entries, 1);
@@ -85,20 +85,20 @@ struct {
 	u64 told;
 	u64 lost; /* summaries of data, SYN, FIN, RST */
 	u64 thinned; /* of pure ACKs */
-	u64 merged; /* told with a later one */
+	u64 merged; /* merged into a later one */
 	u64 rewritten; /* windows reduced; clamps changed */
 	u64 unscaled; /* windows left alone as their scale is unknown */
 	u64 authenticated; /* windows left alone as the header is signed (TCP-AO, TCP-MD5) */
-	u64 beyond; /* data dropped, as the sender ignores the window that it was told */
+	u64 beyond; /* data dropped because the sender ignores its window */
 	u64 renewed; /* ACKs sent again with a larger window */
-	u64 held_until_ns; /* nothing is held back after it */
+	u64 held_until_ns; /* no data is merged after this */
 } guard_state;
 
 #define COUNT(what) __sync_fetch_and_add(&guard_state.what, 1)
 
 static __always_inline bool tell(struct guard_packet *p, u64 waiting)
 {
-	/* Once on the way up, as waking costs more than telling. */
+	/* Once while filling, as a wake-up costs more than a record. */
 	bool is_time = waiting >= RING_BYTES / 4 && waiting < RING_BYTES / 4 + 4 * RECORD_BYTES;
 
 	if (bpf_ringbuf_output(&guard_packets, p, sizeof(*p), is_time ? WAKEUP : NO_WAKEUP))
@@ -169,7 +169,7 @@ struct tcp_sock___guard {
 	u32 window_clamp;
 } CC_CORE;
 
-/* The socket knows, if it is here; then also of connections that are older than guard. */
+/* The local socket knows, also for connections older than the guard. */
 static __always_inline u32 scale_of(struct __sk_buff *skb, const struct guard_packet *p,
 				    const struct guard_target *target)
 {
@@ -177,35 +177,35 @@ static __always_inline u32 scale_of(struct __sk_buff *skb, const struct guard_pa
 	struct tcp_sock *tp = common ? bpf_skc_to_tcp_sock(common) : 0;
 	struct tcp_sock___guard *guarded = (void *)tp;
 
-	/* What answers for a connection that is gone is another kind of socket, with no such port. */
+	/* The socket that responds for a closed connection is of another kind, with no such port. */
 	if (tp && ((struct sock *)tp)->__sk_common.skc_num == p->flow.local_port)
 		return BPF_CORE_READ_BITFIELD(guarded, rx_opt.rcv_wscale);
 	return target->wscale;
 }
 
 /*
- * Set before loading: sockets are clamped, and forwarded flows left alone. TCP widens a clamp again as it likes, with its
- * buffer or its estimate of what a packet costs; until the clamp has taken effect, windows are rewritten as well.
+ * Set before loading: sockets are clamped, and forwarded flows are not modified. TCP may widen a clamp again, with its
+ * buffer or its estimate of a packet's memory cost; until the clamp takes effect, windows are rewritten as well.
  */
 const volatile u32 guard_clamps = 0;
 
 /* Set before loading: where ACKs are sent again. */
 const volatile u32 guard_device = 0;
-/* Marks what is sent again; it has the headers of an ACK that was told already. */
+/* Marks repeated packets; their headers are those of an ACK already reported. */
 #define RENEWAL 0xfa1e0ac5
 
-/* Asks user space to send the ACK again that is kept, if it is not asked already. */
+/* Requests user space to repeat the stored ACK, unless already requested. */
 static __always_inline void ask(const struct guard_flow *flow, struct guard_promise *promise, u64 until_ns)
 {
 	struct guard_wait waiting = { .flow = *flow, .until_ns = until_ns };
 
-	/* Before user space can look. */
+	/* Before user space can read it. */
 	if (!__sync_lock_test_and_set(&promise->is_waiting, 1) &&
 	    bpf_ringbuf_output(&guard_waits, &waiting, sizeof(waiting), WAKEUP))
 		promise->is_waiting = 0;
 }
 
-/* Keeps the ACK, to be sent again when there is more to be promised. */
+/* Stores the ACK, to be repeated when more can be promised. */
 static __always_inline void wait(struct __sk_buff *skb, const struct guard_packet *p, const struct guard_layout *at,
 				 struct guard_promise *promise, u64 until_ns)
 {
@@ -224,7 +224,7 @@ static __always_inline void wait(struct __sk_buff *skb, const struct guard_packe
 	ask(&p->flow, promise, until_ns);
 }
 
-/* A promise for the flow of `p`: what was promised before is unknown, this window is the least it can be. */
+/* A promise for the flow of `p`: earlier promises are unknown, this window is the minimum. */
 static __always_inline struct guard_promise *promise_anew(const struct guard_packet *p, u32 scale)
 {
 	u32 only = 0;
@@ -242,7 +242,7 @@ static __always_inline struct guard_promise *promise_anew(const struct guard_pac
 	return promise;
 }
 
-/* False for what is not to leave: a renewal that has nothing to promise yet. */
+/* Returns false for packets that must not leave: a renewal without anything to promise yet. */
 static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_packet *p,
 				      const struct guard_layout *at)
 {
@@ -260,7 +260,7 @@ static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_
 		return true;
 	}
 	target = *wanted;
-	/* What could not be sent again must not leave its sender waiting. */
+	/* An ACK that cannot be repeated must not leave its sender waiting. */
 	if (at->payload > ACK_BYTES)
 		target.bytes_per_s = 0;
 	promise = bpf_map_lookup_elem(&guard_promises, &p->flow);
@@ -269,7 +269,7 @@ static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_
 		COUNT(unscaled);
 		return true;
 	}
-	/* Further ahead than any window reaches is of another connection, whose begin was not seen. */
+	/* A promise beyond any window is of another connection, whose start was not seen. */
 	if (!promise || (s32)(promise->edge - p->ack) > (s32)(0xffffU << scale))
 		promise = promise_anew(p, scale);
 	if (!promise)
@@ -303,8 +303,8 @@ static __always_inline bool hold_back(struct __sk_buff *skb, const struct guard_
 }
 
 /*
- * The host begins another connection: it has promised nothing yet, and user space learns its scale from the handshake.
- * Its target stays until user space has judged it, as a sender may reconnect as often as it likes.
+ * The host begins another connection: there is no promise yet, and user space learns its scale from the handshake. Its
+ * target remains until the next decision of user space, as a sender may reconnect at will.
  */
 static __always_inline void begin_anew(const struct guard_packet *p)
 {
@@ -333,7 +333,8 @@ struct {
 	__type(value, u32);
 } guard_clamped SEC(".maps");
 
-/* Each TCP socket of the network namespace, locked: its own flow control keeps its promises. */
+/* Each TCP socket of the network namespace, locked: its own flow control ensures that the right edge never moves
+ * back. */
 SEC("iter/tcp")
 int guard_clamp(struct bpf_iter__tcp *ctx)
 {
@@ -365,7 +366,7 @@ int guard_clamp(struct bpf_iter__tcp *ctx)
 	return 0;
 }
 
-/* Does the sender of a held flow ignore the window that it was told? */
+/* Whether the sender of a held flow ignores its advertised window. */
 static __always_inline bool ignores_window(const struct guard_packet *p)
 {
 	struct guard_promise *promise;
@@ -385,7 +386,7 @@ int guard_ingress(struct __sk_buff *skb)
 	if (!read_packet(skb, GUARD_INCOMING, &p, &at))
 		return NEXT_PROGRAM;
 	p.time_ns = bpf_ktime_get_ns();
-	/* What the host never sees is not told. */
+	/* Data that the host never sees is not reported. */
 	if (ignores_window(&p)) {
 		COUNT(beyond);
 		return DROP;
@@ -394,12 +395,12 @@ int guard_ingress(struct __sk_buff *skb)
 	return NEXT_PROGRAM;
 }
 
-/* How long until user space tries again. */
+/* Time until user space tries again. */
 #define RETRY_NS (USEC_PER_MSEC * NSEC_PER_USEC)
 
 /*
- * Has the host acknowledged more while user space was about to send this? Then it is to try again: that ACK may not have
- * asked, as user space was asked already.
+ * Whether the host has acknowledged more while user space was about to send this. Then user space must try again: that
+ * ACK may not have requested it because of the pending request.
  */
 static __always_inline bool is_outdated(const struct guard_packet *p)
 {
@@ -435,7 +436,7 @@ int guard_egress(struct __sk_buff *skb)
 	if (skb->mark == RENEWAL) {
 		if (is_outdated(&p) || !hold_back(skb, &p, &at))
 			return DROP;
-		/* It is a guard's only here: another one may be at a device below. */
+		/* It is a guard's mark only here: there may be another guard at a lower device. */
 		skb->mark = 0;
 		COUNT(renewed);
 		return NEXT_PROGRAM;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * Whose sockets the TCP connections of this network namespace are: for each open file that is one, its flow, its process,
- * and the process' control group (v2) with its path, as one record of what is read from the iterator.
+ * The owners of this network namespace's TCP connections: for each open file that is one, its flow, its process, and
+ * the process' control group (v2) with its path, as one record of what is read from the iterator.
  *
- * /proc would tell the same to a process with CAP_SYS_PTRACE alone. Processes come by their numbers; of several that
- * share a socket each is told.
+ * /proc shows the same, but only to a process with CAP_SYS_PTRACE. Processes are in the order of their ids; if several
+ * share a socket, each is reported.
  */
 #include "socket.h"
 
 #define COMM_BYTES 16 /* TASK_COMM_LEN */
 #define NAME_BYTES 256 /* of a control group, with the final 0 */
-#define MAX_DEPTH 16 /* of control groups; what lies above is left out */
+#define MAX_DEPTH 16 /* of control groups; higher ones are omitted */
 
 struct net;
 
@@ -73,7 +73,7 @@ struct bpf_iter__task_file {
 };
 
 /*
- * Behind it come the names of the control group and of those above it, each with its final 0, and then one 0 more:
+ * It is followed by the names of the control group and of those above it, each with its final 0, and then one 0 more:
  * crates/guardd/src/owners.rs reads it.
  */
 struct guard_owner {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * A packet as it passes a network device, of TCP above all: with or without a link header, VLAN tags in band or beside it,
- * IPv4 with options, IPv6 with extension headers. Fragments are no packets here, but for atomic ones, which are whole
+ * A packet as it passes a network device, of TCP above all: with or without a link header, VLAN tags in band or out of
+ * band, IPv4 with options, IPv6 with extension headers. Fragments are ignored, except atomic ones, which are complete
  * (RFC 6946). All reads go through the kernel's bounds checks.
  */
 #ifndef FAIRWEIR_GUARD_PACKET_H
@@ -9,7 +9,7 @@
 
 #include "tcp.h"
 
-/* The context of a tc program: the kernel's user-space ABI, as far as it is used. */
+/* The context of a tc program: the kernel's user-space ABI, the fields used here. */
 struct __sk_buff {
 	u32 len;
 	u32 unused_before_mark;
@@ -38,7 +38,7 @@ _Static_assert(__builtin_offsetof(struct __sk_buff, sk) == 168, "struct __sk_buf
 
 enum guard_direction { GUARD_INCOMING = 0, GUARD_OUTGOING = 1 };
 
-/* Who talks to whom, as the receiver of the data sees it; IPv4 addresses as mapped IPv6 ones. */
+/* The connection from the data receiver's view; IPv4 addresses as mapped IPv6 ones. */
 struct guard_flow {
 	u8 local[16];
 	u8 remote[16];
@@ -47,7 +47,7 @@ struct guard_flow {
 	u32 vlan;
 };
 
-/* The summary that goes to user space: crates/guardd/src/record.rs has the same. */
+/* The summary for user space: the same layout as in crates/guardd/src/record.rs. */
 struct guard_packet {
 	u64 time_ns; /* monotonic */
 	struct guard_flow flow;
@@ -102,7 +102,7 @@ struct guard_layout {
 	u32 transport;
 	u32 payload;
 	u32 end; /* of the payload: frames may be padded */
-	bool is_signed; /* by TCP-AO or TCP-MD5: whoever changes the header breaks it */
+	bool is_signed; /* by TCP-AO or TCP-MD5: a modified header is invalid */
 };
 
 static __always_inline bool read_ipv4(struct __sk_buff *skb, u8 protocol, struct guard_layout *at, u8 *src, u8 *dst)
@@ -176,7 +176,7 @@ static __always_inline bool read_ipv6(struct __sk_buff *skb, u8 protocol, struct
 	return true;
 }
 
-/* The IP version, 0 for other protocols; finds the IP header behind the link's. */
+/* Returns the IP version, 0 for other protocols; finds the IP header after the link's. */
 static __always_inline u32 read_link(struct __sk_buff *skb, struct guard_layout *at, u32 *vlan)
 {
 	u8 bytes[4];
@@ -200,7 +200,7 @@ static __always_inline u32 read_link(struct __sk_buff *skb, struct guard_layout 
 	return type == ETH_IP ? 4 : type == ETH_IPV6 ? 6 : 0;
 }
 
-/* Finds the header of the transport, if it is `protocol`, and who sends to whom. */
+/* Finds the header of the transport, if it is `protocol`, and the endpoints. */
 static __always_inline bool read_network(struct __sk_buff *skb, u8 protocol, struct guard_layout *at, u32 *vlan, u8 *src,
 					 u8 *dst)
 {
@@ -257,7 +257,7 @@ static __always_inline void read_options(struct __sk_buff *skb, u32 at, u32 end,
 	}
 }
 
-/* Fills everything but time_ns; false for what is no TCP packet. */
+/* Fills everything except time_ns; returns false if it is not a TCP packet. */
 static __always_inline bool read_packet(struct __sk_buff *skb, enum guard_direction direction, struct guard_packet *p,
 					struct guard_layout *at)
 {
@@ -272,7 +272,7 @@ static __always_inline bool read_packet(struct __sk_buff *skb, enum guard_direct
 	if (bpf_skb_load_bytes(skb, at->transport, tcp, sizeof(tcp)))
 		return false;
 	header = (tcp[12] >> 4) * 4;
-	/* What the IP header does not tell (packets above 64 KiB) the buffer does. */
+	/* If the IP header has no length (packets above 64 KiB), the buffer's is used. */
 	if (at->end <= at->transport)
 		at->end = skb->len;
 	if (header < TCP_HEADER || at->transport + header > at->end || at->end > skb->len)

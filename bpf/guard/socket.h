@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * A socket of this host, and the flow that it is an end of.
+ * A socket of this host, and its flow.
  */
 #ifndef FAIRWEIR_GUARD_SOCKET_H
 #define FAIRWEIR_GUARD_SOCKET_H
@@ -22,7 +22,7 @@ struct sock_common___guard {
 #define FAMILY_IPV4 2
 #define FAMILY_IPV6 10
 
-/* False for a family without TCP. The VLAN is the device's to know. */
+/* False for a family without TCP. The VLAN is a property of the device. */
 static __always_inline bool name_socket(struct sock_common *common, struct guard_flow *flow)
 {
 	struct sock_common___guard *more = (void *)common;

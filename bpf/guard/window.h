@@ -1,51 +1,51 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The window that a departing ACK carries: the decisions of crates/guard/src/window.rs, which a test compares with
- * these, packet by packet. All numbers in host order.
+ * The window in a departing ACK: the decisions of crates/guard/src/window.rs, which a test compares with these, packet
+ * by packet. All numbers in host order.
  */
 #ifndef FAIRWEIR_GUARD_WINDOW_H
 #define FAIRWEIR_GUARD_WINDOW_H
 
 #include "packet.h"
 
-/* What user space wants of a flow. */
+/* User space's target for a flow. */
 struct guard_target {
-	u32 bytes; /* to have in flight */
+	u32 bytes; /* maximum in flight */
 	u32 least; /* two segments */
-	u32 wscale; /* from the handshake, where no socket tells; NO_WSCALE: unknown */
+	u32 wscale; /* from the handshake, if there is no socket; NO_WSCALE: unknown */
 	u32 bytes_per_s; /* the pace: crates/guard/src/pace.rs; 0: none */
 	u32 quantum; /* bytes by which it moves the edge */
 	u32 unused;
-	u64 depth_ns; /* whose bytes it saves */
+	u64 depth_ns; /* maximum credit */
 };
 
-/* For so long a promise is the latest one. */
+/* Lifetime of a promise. */
 #define PROMISE_NS NSEC_PER_SEC
 
-/* For so long a wait may be held against a rate of before. */
+/* Maximum time for which a wait is computed from an earlier rate. */
 #define LOOK_EVERY_NS (NSEC_PER_SEC / 4)
 
-/* Headers of the latest ACK that could not promise what is wanted: Ethernet, two VLAN tags, IPv4 and TCP with all options. */
+/* Headers of the latest ACK with too small a promise: Ethernet, two VLAN tags, IPv4 and TCP with all options. */
 #define ACK_BYTES 142
 
 struct guard_ack {
 	u32 next_seq; /* of the host */
-	u16 tag[2]; /* of a VLAN, beside the headers: protocol and TCI, host order; 0: none */
-	u16 ip; /* where headers are, bytes from the start */
+	u16 tag[2]; /* of a VLAN tag outside of the headers: protocol and TCI, host order; 0: none */
+	u16 ip; /* offsets of the headers, bytes */
 	u16 transport;
 	u16 end; /* 0: there is no ACK */
 	u8 bytes[ACK_BYTES];
 };
 
-/* What the flow has been promised. */
+/* Promises made to the flow. */
 struct guard_promise {
 	u32 edge; /* highest sequence number, exclusive */
-	u32 own; /* the same without guard, as the host believes */
+	u32 own; /* the same without guard, from the host's view */
 	u64 at_ns; /* when the latest ACK left; monotonic */
-	u64 paid_ns; /* when what was promised is paid for, at the flow's pace */
+	u64 paid_ns; /* when all promised bytes are paid for, at the flow's pace */
 	u32 ack; /* the latest */
 	u32 scale;
-	u32 is_waiting; /* user space has been asked to send the ACK below again */
+	u32 is_waiting; /* user space has been requested to repeat the ACK below */
 	u32 unused;
 	struct guard_ack last;
 };
@@ -63,7 +63,7 @@ static __always_inline u64 quantum_of(const struct guard_target *target, u32 sca
 	return max((u64)target->quantum, 1ULL << scale);
 }
 
-/* The time that pays for so many bytes; there is a pace. */
+/* Time that pays for that many bytes; there is a pace. */
 static __always_inline u64 time_for(const struct guard_target *target, u64 bytes)
 {
 	u64 pace = target->bytes_per_s ?: 1;
@@ -71,7 +71,7 @@ static __always_inline u64 time_for(const struct guard_target *target, u64 bytes
 	return (bytes * NSEC_PER_SEC + pace - 1) / pace;
 }
 
-/* When everything is paid for, as far as it counts now. */
+/* When everything is paid for, limited to what counts now. */
 static __always_inline u64 settled(const struct guard_target *target, u32 scale, u64 paid, u64 now)
 {
 	u64 quantum_ns = time_for(target, quantum_of(target, scale));
@@ -85,7 +85,7 @@ static __always_inline u32 missing(u32 wanted, u32 promised)
 	return wanted > promised ? wanted - promised : 0;
 }
 
-/* How many of the missing bytes may be promised. */
+/* Number of the missing bytes that may be promised. */
 static __always_inline u32 grant(const struct guard_target *target, u32 scale, u32 wanted, u64 paid, u64 now)
 {
 	u64 earned = now > paid ? (now - paid) * target->bytes_per_s / NSEC_PER_SEC : 0;
@@ -96,7 +96,7 @@ static __always_inline u32 grant(const struct guard_target *target, u32 scale, u
 }
 
 /*
- * What is left of a promise, in units: rounded up, so that the right edge does not move back. An ACK of less than a unit
+ * The rest of a promise, in units: rounded up, so that the right edge does not move back. An ACK of less than a unit
  * (`acked` bytes) rounds down, as the windows of a sender whose segments are small would not shrink otherwise.
  */
 static __always_inline u32 kept_units(u32 promised, u32 acked, u32 scale)
@@ -108,10 +108,11 @@ static __always_inline u32 kept_units(u32 promised, u32 acked, u32 scale)
 
 /*
  * Never above `window`, as the host has no more room; and the right edge never moves back (RFC 9293 §3.8.6.2.1), except
- * by less than a unit in an ACK of less than a unit (RFC 7323 §2.4 requires senders to bear that). No faster than the pace: `waits_until` is when the sender has to be told more, as it has no
- * data left to send that would cause another ACK; 0: it need not.
+ * by less than a unit in an ACK of less than a unit (RFC 7323 §2.4 requires senders to bear that). No faster than the
+ * pace: `waits_until` is when the sender must be sent a larger window, as it has no data left to send that would cause
+ * another ACK; 0: not needed.
  *
- * Other processors may take the same decision at the same time. Whoever comes second promises nothing new.
+ * Other processors may take the same decision at the same time. The second one promises nothing new.
  */
 static __always_inline u16 advertise(struct guard_promise *promise, u32 ack, u32 acked, u16 window, u32 scale,
 				     const struct guard_target *target, u64 now, u64 *waits_until)
@@ -149,8 +150,8 @@ static __always_inline u16 advertise(struct guard_promise *promise, u32 ack, u32
 }
 
 /*
- * Data behind the window that the sender was told: it ignores it. The host would take them, as far as its own window
- * reaches. One byte more is a probe of a window that is closed (RFC 9293 §3.8.6.1).
+ * Whether data is beyond the advertised window: the sender ignores it. The host would accept it, within its own window.
+ * One byte more is a probe of a window that is closed (RFC 9293 §3.8.6.1).
  *
  * A promise that no ACK has renewed for long may not be the latest one: ACKs may leave by another device by now.
  */

@@ -1,4 +1,4 @@
-//! Compiles `bpf/guard/` for the kernel: the daemon shall need no compiler where it runs.
+//! Compiles `bpf/guard/` for the kernel: the daemon must not need a compiler at run time.
 
 use std::path::PathBuf;
 use std::process::Command;

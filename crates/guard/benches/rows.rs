@@ -1,5 +1,5 @@
-//! What a data packet with its ACK costs: both found in the table, the data measured, a row of features written.
-//! Budget per core: 1 M data packets/s with 20 features in full for each, 5 M/s for the service policy's six.
+//! Cost of a data packet with its ACK: table lookups, measurement, and a row of features. Budget per core: 1 M data
+//! packets/s with 20 features in full for each, 5 M/s for the service policy's six.
 //!
 //! ```text
 //! cargo bench -p fairweir-guard
@@ -26,7 +26,7 @@ const MIN_RTT_US: u64 = 20_000;
 /// 1,514 bytes at 25 Mbit/s.
 const GAP_US: u64 = 484;
 
-/// The kinds that CMU-CS-24-129, table 6, finds most telling: slow averages of losses and gaps, windows, loss events.
+/// The kinds that CMU-CS-24-129, table 6, finds most important: slow averages of losses and gaps, windows, loss events.
 const TWENTY: [&str; 20] = [
     "min_rtt_us",
     "rtt_ratio.ewma0.01",
@@ -96,7 +96,7 @@ fn one_flow(number: u16, draws: &mut Draws) -> Vec<Packet> {
     (0..PACKETS_PER_FLOW).flat_map(&mut send).collect()
 }
 
-/// When rows are written.
+/// Times at which rows are written.
 #[derive(Clone, Copy)]
 enum Rows {
     EveryPacket,

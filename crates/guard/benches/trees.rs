@@ -1,4 +1,4 @@
-//! What a decision costs: ten rows of twenty features through a forest of the size that `fairweir guard train` grows.
+//! Cost of a decision: ten rows of twenty features through a forest of the size trained by `fairweir guard train`.
 
 use divan::Bencher;
 use fairweir_guard::Trees;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const FEATURES: usize = 20;
 const ROWS: usize = 10;
-/// Decisions before the same rows come again, so that a processor cannot learn which way they go.
+/// Decisions before the same rows are repeated, so that branch prediction cannot learn them.
 const DECISIONS: usize = 100;
 
 fn main() {
@@ -19,7 +19,7 @@ fn noise(i: u64) -> f64 {
     (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as f64 / f64::from(1 << 24)
 }
 
-/// A balanced tree of so many leaves: the worst for a processor that guesses.
+/// A balanced tree of that many leaves: the worst case for branch prediction.
 fn tree(number: u64, leaves: usize) -> Value {
     let nodes = 2 * leaves - 1;
     let is_leaf = |i: usize| i >= leaves - 1;

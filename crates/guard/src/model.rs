@@ -1,4 +1,4 @@
-//! What a Reno flow would get, from how often it loses (Mathis et al. 1997; Padhye et al. 1998 as in RFC 5348 §3.1).
+//! Throughput of a Reno flow from its loss rate (Mathis et al. 1997; Padhye et al. 1998 as in RFC 5348 §3.1).
 //!
 //! Both are functions of the loss event rate p alone when counted in segments per RTT, without delayed ACKs (b = 1):
 //!

@@ -1,4 +1,4 @@
-//! How fast the right edge of a window may move: the rate that a window cannot hold where two segments an RTT exceed it.
+//! Maximum speed of a window's right edge: enforces rates below two segments per RTT, which a window alone cannot.
 //!
 //! A token bucket as a virtual clock (GCRA, ITU-T I.371): its only state is the time at which everything promised so far is
 //! paid for at the rate. It lies at most `depth` in the past: more is not saved. With it at `paid` at the beginning, over a
@@ -15,14 +15,14 @@
 
 use fairweir_units::{Dur, Time};
 
-/// What a quantum is worth at least. Shorter ones cost an ACK each, longer ones make longer bursts.
+/// Minimum quantum as time. Shorter ones cost an ACK each, longer ones make longer bursts.
 const QUANTUM: Dur = Dur::from_millis(2);
-/// Quanta that may be promised at a time: for ACKs that come late on a busy machine; and data behind a lost segment show the
-/// sender that it is lost, where a window of two segments waits for a retransmission timeout.
+/// Maximum quanta promised at a time: for ACKs that come late on a busy machine; and data after a lost segment shows
+/// the sender that it is lost, where a window of two segments waits for a retransmission timeout.
 const ROOM: u64 = 4;
-/// What is saved for bursts, beside a full window.
+/// Maximum credit for bursts, in addition to a full window.
 const CREDIT: Dur = Dur::from_millis(10);
-/// For so long a wait may be held against a rate of before.
+/// Maximum time for which a wait is computed from an earlier rate.
 const LOOK_EVERY: Dur = Dur::from_millis(250);
 const NANOS: u64 = 1_000_000_000;
 
@@ -40,7 +40,7 @@ impl Pace {
     /// above 34 Gbit/s, is none.
     pub(crate) fn new(mbps: f64, bytes: u64, least: u64) -> Option<Pace> {
         let bytes_per_s = (mbps * 1e6 / 8.0).max(1.0);
-        // False also for what is no number.
+        // False also for NaN.
         let is_possible = mbps.is_finite() && bytes_per_s < f64::from(u32::MAX);
         let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         is_possible.then(|| {
@@ -57,7 +57,7 @@ impl Pace {
         self.bytes_per_s
     }
 
-    /// By which the edge moves, bytes, if it is not by as much as is wanted.
+    /// Minimum move of the edge, bytes, unless it reaches the target.
     pub fn quantum(self) -> u32 {
         self.quantum
     }
@@ -67,12 +67,12 @@ impl Pace {
         self.time_for(u64::from(self.quantum))
     }
 
-    /// Most bytes that are promised at a time.
+    /// Maximum bytes promised at a time.
     pub fn room(self) -> u64 {
         u64::from(self.room)
     }
 
-    /// The time whose bytes are saved.
+    /// Maximum credit as time.
     pub fn depth(self) -> Dur {
         self.depth
     }
@@ -87,7 +87,7 @@ impl Pace {
         time(bytes, self.bytes_per_s)
     }
 
-    /// When everything is paid for, as far as it counts at `now`, if it was to be at `paid`.
+    /// When everything is paid for, limited to what counts at `now`, if it was due at `paid`.
     pub(crate) fn settled(self, paid: Time, now: Time, scale: u8) -> Time {
         let depth = self.depth.max(self.time_for(2 * self.quantum_of(scale)));
         let horizon = Time::from_nanos(now.as_nanos().saturating_sub(depth.as_nanos()));

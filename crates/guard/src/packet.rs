@@ -1,10 +1,10 @@
-//! The summary of a packet: all that the core ever learns of it.
+//! The summary of a packet: the core's only input about it.
 
 use fairweir_units::Time;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Which way a packet goes, seen from the managed host.
+/// Direction of a packet, from the managed host's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the remote sender to the managed host.
@@ -22,12 +22,12 @@ impl Flags {
     pub const FIN: Flags = Flags(0x01);
     /// The handshake.
     pub const SYN: Flags = Flags(0x02);
-    /// The connection is gone.
+    /// The connection is reset.
     pub const RST: Flags = Flags(0x04);
-    /// `ack` counts.
+    /// The `ack` field is valid.
     pub const ACK: Flags = Flags(0x10);
 
-    /// Are all of `wanted` set?
+    /// Whether all of `wanted` are set.
     pub const fn has(self, wanted: Flags) -> bool {
         self.0 & wanted.0 == wanted.0
     }
@@ -42,11 +42,11 @@ impl Flags {
 pub struct Timestamps {
     /// The sender's clock.
     pub tsval: u32,
-    /// What it echoes.
+    /// The echoed value.
     pub tsecr: u32,
 }
 
-/// Who talks to whom. IPv4 addresses are kept as mapped IPv6 ones.
+/// The connection. IPv4 addresses are stored as mapped IPv6 ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
     local: Ipv6Addr,
@@ -57,8 +57,8 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// The connection between a managed host and a remote one. `scope` keeps equal addresses apart where several
-    /// interfaces, namespaces or VLANs are watched; 0 if there is only one.
+    /// The connection between a managed host and a remote one. `scope` distinguishes equal addresses of several
+    /// interfaces, namespaces or VLANs; 0 if there is only one.
     pub fn new(local: SocketAddr, remote: SocketAddr, scope: u32) -> FlowKey {
         let mapped = |address: IpAddr| match address {
             IpAddr::V4(v4) => v4.to_ipv6_mapped(),
@@ -95,14 +95,14 @@ impl Hash for FlowKey {
     }
 }
 
-/// What is known of a packet, or of several that GRO merged.
+/// Data of a packet, or of several that GRO merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// When it was seen, by a clock that may jump.
     pub at: Time,
     /// Its connection.
     pub flow: FlowKey,
-    /// Its way.
+    /// Its direction.
     pub direction: Direction,
     /// TCP flags.
     pub flags: Flags,

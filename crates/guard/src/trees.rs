@@ -1,7 +1,7 @@
-//! A forest of boosted decision trees that tells a flow's class, small enough to stay in a processor's cache.
+//! A forest of boosted decision trees that classifies flows, small enough for a processor's cache.
 //!
-//! Scores are sums of leaves, a sum a class, in the order in which the trees were grown: so they are bit for bit what the
-//! trainer (scikit-learn's `HistGradientBoostingClassifier`) gives. The class is the first of the highest score.
+//! Scores are sums of leaves, a sum a class, in the order in which the trees were grown: so they equal those of the
+//! trainer (scikit-learn's `HistGradientBoostingClassifier`) bit for bit. The class is the first of the highest score.
 //!
 //! **Source**: CMU-CS-24-129 §5.2; the published forests (3 × 100 trees of up to 10,000 leaves) are bound by memory.
 
@@ -13,13 +13,13 @@ const CLASSES: usize = 3;
 /// Marks a leaf.
 const LEAF: u16 = u16::MAX;
 
-/// Why a file holds no forest.
+/// Errors of a forest file.
 #[derive(Debug, thiserror::Error)]
 pub enum TreesError {
     /// Not JSON, or of another shape.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
-    /// A feature that there is not.
+    /// An unknown feature.
     #[error("features: {0}")]
     Feature(#[from] ParseError),
     /// Trees that contradict themselves.
@@ -35,7 +35,7 @@ pub enum TreesError {
     Classes,
 }
 
-/// A forest as files have it.
+/// Format of a forest file.
 #[derive(Debug, Deserialize)]
 struct File {
     features: Vec<String>,
@@ -45,7 +45,7 @@ struct File {
 }
 
 /// Columns of a tree's nodes, the root first. Of a leaf `feature` is -1 and `value` its score; of another node `value`
-/// is the threshold, and what is not above it goes left.
+/// is the threshold, and values not above it go left.
 #[derive(Debug, Deserialize)]
 struct FileTree {
     class: usize,
@@ -103,7 +103,7 @@ impl Trees {
         for i in 0..length {
             let is_leaf = tree.feature[i] < 0;
             let (left, right) = (tree.left[i], tree.right[i]);
-            // Children stand behind their parents, so that every walk ends.
+            // Children come after their parents, so that every walk ends.
             let is_ahead = |child: u32| child as usize > i && (child as usize) < length;
             if !(is_leaf || is_ahead(left) && is_ahead(right)) {
                 return Err("a node's children must come after it");

@@ -1,10 +1,10 @@
 //! The window that a managed host may advertise, so that a sender's own flow control holds it back.
 //!
-//! All numbers are in host order. A promise once made is kept: the right edge never moves back (RFC 9293 §3.8.6.2.1),
-//! so a window shrinks by no more than has been acknowledged since. Windows come in units of 2^scale bytes, and what is kept of
-//! a promise is rounded up to them. An ACK that acknowledges less than a unit rounds down instead, which moves the edge back by
-//! less than a unit (RFC 7323 §2.4 requires senders to bear that): rounded up, the windows of a sender whose segments are small
-//! would never shrink, whatever the policy.
+//! All numbers are in host order. A promise is never withdrawn: the right edge never moves back (RFC 9293 §3.8.6.2.1),
+//! so a window shrinks by no more than has been acknowledged since. Windows come in units of 2^scale bytes, and what is
+//! kept of a promise is rounded up to them. An ACK that acknowledges less than a unit rounds down instead, which moves
+//! the edge back by less than a unit (RFC 7323 §2.4 requires senders to bear that): rounded up, the windows of a sender
+//! whose segments are small would never shrink, whatever the policy.
 //!
 //! Where two segments an RTT are more than the rate, a window cannot hold it. A [`Pace`] then limits how fast the right edge
 //! moves: a token bucket (as a virtual clock: ITU-T I.371's GCRA) that fills at the rate and is spent by what is newly
@@ -22,7 +22,7 @@ const MIN_SEGMENTS: u64 = 2;
 /// RFC 7323 §2.3.
 pub(crate) const MAX_SCALE: u8 = 14;
 
-/// How many bytes a sender should have in flight: at least two segments; and how fast it may be promised more.
+/// Target bytes in flight: at least two segments; and the pace of promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowTarget {
     bytes: u64,
@@ -31,23 +31,23 @@ pub struct WindowTarget {
 }
 
 impl WindowTarget {
-    /// Holds `mbps` (1e6 bit/s) at `rtt`. What is not a number counts as 0.
+    /// Limits to `mbps` (1e6 bit/s) at `rtt`. What is not a number counts as 0.
     pub fn for_rate(mbps: f64, rtt: Dur, mss: u32) -> WindowTarget {
         WindowTarget::from_bytes((mbps * rtt.as_secs_f64() * 1e6 / 8.0) as u64, mss)
     }
-    /// So many bytes, if they are two segments.
+    /// That many bytes, but at least two segments.
     pub fn from_bytes(bytes: u64, mss: u32) -> WindowTarget {
         let least = MIN_SEGMENTS * u64::from(mss);
         WindowTarget { bytes: bytes.max(least), least, pace: None }
     }
 
-    /// The same, and no more than `mbps` (1e6 bit/s) whatever the RTT is: for whoever uses [`Promise::advertise_at`].
+    /// The same, limited to `mbps` (1e6 bit/s) for any RTT: for callers of [`Promise::advertise_at`].
     #[must_use]
     pub fn paced(self, mbps: f64) -> WindowTarget {
         WindowTarget { pace: Pace::new(mbps, self.bytes, self.least), ..self }
     }
 
-    /// Before rounding to the scale.
+    /// Bytes before rounding to the scale.
     pub fn bytes(self) -> u64 {
         self.bytes
     }
@@ -57,12 +57,12 @@ impl WindowTarget {
         self.least
     }
 
-    /// How fast the right edge may move.
+    /// Maximum speed of the right edge.
     pub fn pace(self) -> Option<Pace> {
         self.pace
     }
 
-    /// Most bytes that are promised at a time: with a pace some quanta, which a short RTT's window would not hold.
+    /// Maximum bytes promised at a time: with a pace some quanta, which may exceed a short RTT's window.
     pub fn room(self) -> u64 {
         self.pace.map_or(self.bytes, Pace::room)
     }
@@ -73,16 +73,16 @@ impl WindowTarget {
     }
 }
 
-/// What a departing ACK says of a flow that has a pace.
+/// Window of a departing ACK of a flow with a pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advertised {
     /// Not scaled.
     pub window: u16,
-    /// When the sender, which may have nothing left to send and so causes no ACK, has to be told a larger window.
+    /// When the sender, which may have nothing left to send and so causes no ACK, must be sent a larger window.
     pub waits_until: Option<Time>,
 }
 
-/// What is left of a promise.
+/// The rest of a promise.
 struct Kept {
     edge: u32,
     /// Bytes up to the edge.
@@ -91,7 +91,7 @@ struct Kept {
     units: u64,
 }
 
-/// What one direction of a connection has been promised.
+/// Promises made to one direction of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Promise {
     scale: u8,
@@ -99,12 +99,12 @@ pub struct Promise {
     edge: Option<u32>,
     /// The highest acknowledgment number so far.
     ack: Option<u32>,
-    /// When what was promised is paid for, at the flow's pace.
+    /// When all promised bytes are paid for, at the flow's pace.
     paid: Time,
 }
 
 impl Promise {
-    /// Nothing seen yet, of a connection with this window scale.
+    /// Creates the state of a connection with this window scale.
     pub fn new(wscale: u8) -> Promise {
         Promise { scale: wscale.min(MAX_SCALE), edge: None, ack: None, paid: Time::ZERO }
     }
@@ -145,7 +145,7 @@ impl Promise {
 
     /// What an ACK of `ack` keeps of the promise.
     fn kept(&mut self, ack: u32, window: u16) -> Kept {
-        // What was promised before the first ACK that is seen is unknown: its own window is the least it can be.
+        // Promises before the first ACK seen are unknown: its own window is the minimum.
         let edge = self.edge.unwrap_or(ack.wrapping_add(u32::from(window) << self.scale));
         let promised = distance(ack, edge).max(0) as u32;
         let acked = distance(self.ack.unwrap_or(ack), ack).max(0);
@@ -243,7 +243,7 @@ mod tests {
         const RTT: Dur = Dur::from_micros(50);
         let target = WindowTarget::for_rate(mbps, RTT, MSS).paced(mbps);
         let (mut promise, mut now, mut ack, mut total) = (Promise::new(scale), Time::ZERO, 7u32, 0u64);
-        // What the first ACK promises was promised before.
+        // The promise of the first ACK was made before.
         ack = ack.wrapping_add(u32::from(promise.advertise_at(ack, u16::MAX, target, now).window) << scale);
         let mut told = promise.advertise_at(ack, u16::MAX, target, now);
         while now < Time::ZERO + Dur::from_secs(seconds) {
@@ -256,7 +256,7 @@ mod tests {
             }
             now += RTT;
             if told.window == 0 {
-                // It would wait for good if nobody told it more.
+                // It would wait permanently without another ACK.
                 now = told.waits_until.expect("a window of zero ends").max(now);
             }
             told = promise.advertise_at(ack, u16::MAX, target, now);

@@ -1,4 +1,4 @@
-//! DNS answers that pass a device, as `bpf/guard/dns.bpf.c` tells them.
+//! DNS answers that pass a device, from `bpf/guard/dns.bpf.c`.
 
 use crate::device::Device;
 use crate::error::{During, GuardError, bpf};
@@ -14,7 +14,7 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/dns.bpf.o"));
 /// `guard_answer.length`.
 const LENGTH_BYTES: usize = 4;
 
-/// Watches a device for answers until it is dropped.
+/// Captures answers at a device until it is dropped.
 #[derive(Debug)]
 pub struct Answers {
     _hooks: [Hook; 2],
@@ -26,8 +26,7 @@ pub struct Answers {
 impl Answers {
     /// Loads the programs and attaches them to `device`.
     ///
-    /// # Errors
-    /// If the kernel refuses, or holds programs by filters only: there is room for one of ours.
+    /// # Errors If the kernel rejects it, or supports filters only: there is room for one of ours.
     pub fn open(device: &Device, attachment: Attachment) -> Result<Answers, GuardError> {
         let what = || "load the programs for --dns".to_owned();
         let (object, said) = libbpf::listening(|| load(device.link_header));
@@ -81,7 +80,7 @@ fn ring_of(object: &Object, arrived: &Rc<RefCell<Vec<Box<[u8]>>>>) -> libbpf_rs:
     builder.build()
 }
 
-/// `struct guard_answer` without what lies behind its length.
+/// `struct guard_answer` without the bytes after its length.
 fn message(bytes: &[u8]) -> Option<&[u8]> {
     let (length, payload) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
     payload.get(..u32::from_ne_bytes(*length) as usize)

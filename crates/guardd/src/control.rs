@@ -1,8 +1,8 @@
 //! The control socket of a running guard: a question is one line, the answer is one line of JSON.
 //!
-//! Only root and the guard's own user are answered. Others cannot connect, as the socket's mode is 0600, and who connects
-//! nevertheless is closed before anything is read. A turn of the loop accepts and answers a bounded number, and waits for
-//! nobody, so that questions never delay decisions.
+//! Only root and the guard's own user get answers. Others cannot connect, as the socket's mode is 0600, and any such
+//! connection is closed before anything is read. A turn of the loop accepts and answers a bounded number without
+//! waiting, so that requests never delay decisions.
 
 use crate::device::Device;
 use crate::error::{During, GuardError};
@@ -21,25 +21,25 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// Bytes of a question, and who may ask at the same time for how long.
+/// Limits on the size of a request, and on connections and their time.
 const LIMITS: Limits = Limits { connections: 16, patience: Dur::from_millis(2000), request: 512 };
 /// Connections accepted per turn of the loop.
 const ACCEPTED: usize = 8;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 64;
-/// How long a guard may take to answer: its machine may be busy.
+/// Maximum response time of a guard on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of an answer: 4,096 flows take two million.
 const LONGEST_ANSWER: u64 = 64 << 20;
 const ONLY_THESE: &str = "it answers root and its own user";
 
-/// The guard's side.
+/// The guard's control socket.
 #[derive(Debug)]
 pub struct Door {
     listener: UnixListener,
     exchanges: Exchanges<UnixStream>,
     is_waiting: bool,
-    // Last: the socket's file goes when nobody listens any more.
+    // Last: the socket's file is removed after the socket is closed.
     _place: Place,
 }
 
@@ -64,7 +64,7 @@ impl Door {
         Ok(Door { listener, exchanges: Exchanges::new(LIMITS), is_waiting: false, _place: place })
     }
 
-    /// Accepts some who connect, and answers at most one question.
+    /// Accepts some connections, and answers at most one request.
     pub fn answer(&mut self, now: Time, mut reply: impl FnMut(&str) -> String) {
         for _ in 0..ACCEPTED {
             let Ok((stream, _)) = self.listener.accept() else { break };
@@ -82,12 +82,12 @@ impl Door {
         });
     }
 
-    /// Does somebody wait for an answer that only takes another turn?
+    /// Whether a request waits for another turn.
     pub(crate) fn is_waiting(&self) -> bool {
         self.is_waiting
     }
 
-    /// What to poll for before the next turn.
+    /// Descriptors to poll before the next turn.
     pub(crate) fn sources(&self) -> impl Iterator<Item = PollFd<'_>> {
         let listener = PollFd::new(self.listener.as_fd(), PollFlags::POLLIN);
         std::iter::once(listener).chain(self.exchanges.sources())
@@ -97,7 +97,7 @@ impl Door {
 fn listen_at(path: &Path) -> io::Result<UnixListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    // Linux takes the file's mode from the socket: there is no moment in which others could connect.
+    // Linux takes the file's mode from the socket: others cannot connect at any time.
     fchmod(&socket, Mode::S_IRUSR | Mode::S_IWUSR)?;
     bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
     listen(&socket, Backlog::new(BACKLOG)?)?;
@@ -111,8 +111,7 @@ fn peer(stream: &UnixStream) -> io::Result<(Uid, i32)> {
 
 /// Asks the guard of `device`.
 ///
-/// # Errors
-/// If there is none, it does not answer this user, or somebody else answers in its place.
+/// # Errors If there is none, it rejects this user, or another process answers in its place.
 pub fn ask(device: &Device, question: &str) -> Result<String, GuardError> {
     ask_at(&Home::default(), device, question)
 }
@@ -144,7 +143,7 @@ fn ask_at(home: &Home, device: &Device, question: &str) -> Result<String, GuardE
     if answer.is_empty() {
         return Err(silent());
     }
-    // A guard waits for nobody: who asks and reads too slowly gets a part.
+    // A guard does not wait: a client that reads too slowly gets a part.
     let whole = answer.strip_suffix('\n').map(str::to_owned);
     whole.ok_or_else(|| {
         GuardError::refused(
@@ -154,7 +153,7 @@ fn ask_at(home: &Home, device: &Device, question: &str) -> Result<String, GuardE
     })
 }
 
-/// Root, this user, or the user for whom root has made the socket's directory.
+/// Root, this user, or the user for whom root has created the socket's directory.
 fn verify_server(device: &Device, server: Uid, owner: Uid) -> Result<(), GuardError> {
     if server.is_root() || server == geteuid() || server == owner {
         return Ok(());
@@ -230,7 +229,7 @@ mod tests {
         let home = Home::at(directory.path());
         let mut door = Door::hold_at(&home, &device()).unwrap();
         let (path, _) = home.find(&device()).unwrap().unwrap();
-        // As many as the kernel lets wait, each with a question.
+        // As many connections as the kernel queues, each with a request.
         let mut flood = Vec::new();
         for _ in 0..BACKLOG {
             let mut stream = UnixStream::connect(&path).unwrap();
@@ -250,7 +249,7 @@ mod tests {
         }
         assert!(turns >= BACKLOG as usize / ACCEPTED, "{turns} turns");
         drop(flood);
-        // Who says nothing is closed when its time is over, by the clock of the loop.
+        // A silent connection is closed when its time is over, by the clock of the loop.
         let silent = UnixStream::connect(&path).unwrap();
         door.answer(Time::ZERO, |_| String::new());
         door.answer(Time::ZERO + LIMITS.patience, |_| unreachable!());

@@ -1,4 +1,4 @@
-//! What policies made of a flow over its life, and what it sent: what a dry run would have done.
+//! Decisions about a flow over its lifetime, and its data: the effect of a dry run.
 
 use crate::status::flow_name;
 use fairweir_guard::policy::Decision;
@@ -6,7 +6,7 @@ use fairweir_guard::{FlowKey, Monitor};
 use fairweir_units::Dur;
 use std::fmt;
 
-/// What has become of a flow so far.
+/// A flow's history.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Course {
     /// The latest decision that holds it.
@@ -29,7 +29,7 @@ pub struct Outcome {
 }
 
 impl Course {
-    /// A decision about a flow, and what has been measured of it.
+    /// Records a decision about a flow, and its measurements.
     pub(crate) fn note(&mut self, decision: &Decision, monitor: &Monitor) {
         if decision.window.is_some() {
             self.held = Some(decision.clone());
@@ -37,7 +37,7 @@ impl Course {
         (self.payload, self.age) = (monitor.payload(), monitor.age());
     }
 
-    /// None if nothing has held it.
+    /// `None` if it was never limited.
     pub(crate) fn outcome(&self, flow: FlowKey) -> Option<Outcome> {
         let seconds = self.age.as_secs_f64();
         let measured_mbps = if seconds > 0.0 { self.payload as f64 * 8e-6 / seconds } else { 0.0 };

@@ -25,12 +25,12 @@ use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Between tables, and looks at the device.
+/// Interval of maintenance and checks of the device.
 const TIDY_EVERY: Dur = Dur::from_millis(1000);
-/// Between files for Prometheus, which asks every 15 s or so.
+/// Interval of writing the file for Prometheus, which reads it about every 15 s.
 const METRICS_EVERY: Dur = Dur::from_millis(5000);
 
-/// How a guard ended.
+/// End of a guard.
 #[derive(Clone, Debug)]
 pub struct Ending {
     /// By Ctrl-C rather than by its manager?
@@ -39,7 +39,7 @@ pub struct Ending {
     pub status: Status,
 }
 
-/// Guards until a signal comes.
+/// Runs the guard until a signal comes.
 ///
 /// # Errors
 /// If it cannot start; or if the device goes away.
@@ -103,7 +103,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
                 }
                 read => match read.and_then(|rules| guard.reload(rules)) {
                     Ok(()) => say(settings, "policies reloaded"),
-                    // What ran so far goes on.
+                    // The previous policies stay in force.
                     Err(e) => say(settings, &format!("policies not reloaded: {e}")),
                 },
             },
@@ -154,7 +154,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     }
 }
 
-/// Something that is done again and again. What is late by a whole period or more is left out, not made up for.
+/// A periodic action. A period missed completely is skipped, not caught up.
 #[derive(Debug)]
 struct Rhythm {
     every: Dur,
@@ -167,7 +167,7 @@ impl Rhythm {
         Rhythm { every, at, counts: Decisions::default() }
     }
 
-    /// Is it time? If so, for the next one as well.
+    /// Whether it is due; if so, schedules the next one.
     fn is_due(&mut self, now: Time) -> bool {
         if now < self.at {
             return false;
@@ -235,13 +235,13 @@ fn end(outcome: &Outcome, dry_run: bool) -> Value {
     })
 }
 
-/// What a dry run would have done, flow by flow.
+/// Results of a dry run, flow by flow.
 #[derive(Debug, Default)]
 struct Rehearsal {
     held: usize,
 }
 
-/// Lines at once; a flood of short flows shall not flood a terminal.
+/// Maximum lines at once, so that many short flows do not flood a terminal.
 const MAX_LINES: usize = 20;
 
 impl Rehearsal {
@@ -270,15 +270,15 @@ impl Rehearsal {
     }
 }
 
-/// One line for whoever started it.
+/// Prints one line.
 fn say(settings: &Settings, text: &str) {
-    // Nobody may be listening; that is no reason to stop.
+    // An error is ignored: the reader may be gone.
     let line = format!("guard of {}: {text}", settings.interface);
     let _ = writeln!(std::io::stderr(), "{}", terminal::escape(&line, &[]));
 }
 
-/// A file beside the work. One that cannot be written from the start is refused; one that fails later, on a full disk,
-/// is no reason to let flows go: it is said once, and again only after it has worked.
+/// A best-effort output file. Failing to open it at start-up is an error; a later failure, such as a full disk, is
+/// reported once per outage.
 #[derive(Default)]
 struct Beside {
     has_worked: bool,
@@ -286,7 +286,7 @@ struct Beside {
 }
 
 impl Beside {
-    /// A file that is open already.
+    /// A file that is already open.
     fn proven() -> Beside {
         Beside { has_worked: true, is_told: false }
     }
@@ -318,7 +318,7 @@ impl Screen {
 
     fn show(&mut self, guard: &Guard) {
         if self.is_on {
-            /// Top left corner, then nothing below it.
+            /// Cursor to the top left corner, and clear.
             const CLEAR: &str = "\x1b[H\x1b[J";
             let Ok(status) = terminal::escape_all(&guard.status()) else { return };
             let _ = write!(std::io::stderr(), "{CLEAR}{}", live::table(&status));

@@ -1,4 +1,4 @@
-//! A network device as the programs must know it.
+//! A network device, as needed by the programs.
 
 use crate::error::{During, GuardError};
 use nix::net::if_::{if_indextoname, if_nameindex, if_nametoindex};
@@ -8,26 +8,25 @@ use std::os::fd::AsRawFd;
 
 /// `ARPHRD_ETHER` and `ARPHRD_LOOPBACK`: 14 bytes before the IP header.
 const WITH_ETHERNET: [u16; 2] = [1, 772];
-/// `ARPHRD_PPP`, `_TUNNEL`, `_TUNNEL6`, `_SIT`, `_RAWIP`, `_NONE`: nothing before it.
+/// `ARPHRD_PPP`, `_TUNNEL`, `_TUNNEL6`, `_SIT`, `_RAWIP`, `_NONE`: no link header.
 const WITHOUT_HEADER: [u16; 6] = [512, 768, 769, 776, 519, 65534];
 const ETHERNET_HEADER: u32 = 14;
 
 /// A device of the network namespace that the process is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// As `ip link` shows it.
+    /// Name shown by `ip link`.
     pub name: String,
     /// The kernel's number for it; a device of the same name that comes later has another.
     pub index: u32,
-    /// Bytes before the IP header.
+    /// Bytes of the link header.
     pub(crate) link_header: u32,
 }
 
 impl Device {
-    /// Looks for `name`.
+    /// Finds the device `name`.
     ///
-    /// # Errors
-    /// If there is none, or its packets cannot be read.
+    /// # Errors If it does not exist, or its link layer is not supported.
     pub fn find(name: &str) -> Result<Device, GuardError> {
         let index = if_nametoindex(name).map_err(|_| {
             let there: Vec<String> = if_nameindex()
@@ -35,23 +34,22 @@ impl Device {
                 .unwrap_or_default();
             GuardError::refused(format!("no such interface: `{name}`"), format!("there are {}", there.join(", ")))
         })?;
-        // A device may have other names besides (`ip link property add`), and shall have one guard.
+        // A device may have alternative names (`ip link property add`), but must have one guard.
         let name = if_indextoname(index).during(|| format!("look for the name of `{name}`"))?;
         let name = name.to_string_lossy().into_owned();
         let kind = kind_of(&name)?;
         Ok(Device { index, link_header: header_of(&name, kind)?, name })
     }
 
-    /// Every device whose packets can be read.
+    /// All supported devices.
     ///
-    /// # Errors
-    /// If the system does not tell.
+    /// # Errors If the system call fails.
     pub fn all() -> Result<Vec<Device>, GuardError> {
         let all = if_nameindex().during(|| "list the interfaces".into())?;
         Ok(all.iter().filter_map(|entry| Device::find(entry.name().to_str().ok()?).ok()).collect())
     }
 
-    /// Is it still there?
+    /// Whether it still exists.
     pub fn is_there(&self) -> bool {
         if_nametoindex(self.name.as_str()).is_ok_and(|index| index == self.index)
     }

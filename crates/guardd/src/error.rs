@@ -1,11 +1,11 @@
-//! What can go wrong between a command and a running guard.
+//! Errors between a command and a running guard.
 
 use std::io;
 
-/// Why something did not work.
+/// An error of the guard.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
-    /// Something that is asked for is not there, or may not be.
+    /// A request that cannot be met.
     #[error("{what}")]
     Refused {
         /// What is wrong, with the value.
@@ -28,7 +28,7 @@ impl GuardError {
         GuardError::Refused { what: what.into(), hint: hint.into() }
     }
 
-    /// What to do about it, if that is known.
+    /// What to do about it, if known.
     pub fn hint(&self) -> Option<&str> {
         match self {
             GuardError::Refused { hint, .. } => Some(hint),
@@ -40,7 +40,7 @@ impl GuardError {
     }
 }
 
-/// Names what was being done when an error came.
+/// Adds the attempted action to an error.
 pub(crate) trait During<T> {
     fn during(self, what: impl FnOnce() -> String) -> Result<T, GuardError>;
 }
@@ -51,7 +51,7 @@ impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
     }
 }
 
-/// libbpf's error with the system's number behind it.
+/// libbpf's error with the system's error number.
 pub(crate) fn bpf(error: libbpf_rs::Error) -> io::Error {
     io::Error::new(io::Error::from(error.kind_of_system()).kind(), format!("{error:#}"))
 }

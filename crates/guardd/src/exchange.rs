@@ -11,14 +11,14 @@ use std::os::unix::net::UnixStream;
 
 /// Bytes read or written per connection and turn.
 const CHUNK: usize = 64 << 10;
-/// Bytes read and discarded behind a request, so that the peer receives the response instead of a reset (RFC 9112 §9.6).
+/// Bytes read and discarded after a request, so that the peer receives the response instead of a reset (RFC 9112 §9.6).
 const MAX_DISCARDED: usize = 4 << 20;
 
 /// A connection that can be polled.
 pub(crate) trait Stream: Read + Write + AsFd {
     /// Makes reads and writes return at once.
     fn set_nonblocking(&self) -> io::Result<()>;
-    /// Tells the peer that no more data follow.
+    /// Signals the end of the data to the peer.
     fn finish(&self) -> io::Result<()>;
 }
 
@@ -40,7 +40,7 @@ impl Stream for TcpStream {
     }
 }
 
-/// What exchanges may take.
+/// Limits of exchanges.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Connections at once; the oldest is closed for a new one.
@@ -72,14 +72,14 @@ enum Phase {
     Discarding(usize),
 }
 
-/// What became of a connection in a turn.
+/// State of a connection after a turn.
 #[derive(PartialEq, Eq)]
 enum Step {
     Goes(OnlyIf),
     Over,
 }
 
-/// When a connection can go on.
+/// When a connection can continue.
 #[derive(PartialEq, Eq)]
 enum OnlyIf {
     Ready,
@@ -104,9 +104,9 @@ impl<S: Stream> Exchanges<S> {
         self.open.push_back(Exchange { stream, until, phase: Phase::Reading(Vec::new()) });
     }
 
-    /// Goes on with every connection, by at most one read and one write each; connections whose time is over are closed.
-    /// `respond` gets the bytes of a request so far and whether there can be more; `None`: it is not complete. At most one
-    /// request gets its response per turn. Returns whether another waits for its own.
+    /// Advances every connection, by at most one read and one write each; connections whose time is over are closed.
+    /// `respond` gets the bytes of a request so far and whether more may follow; `None`: it is incomplete. At most one
+    /// request gets its response per turn. Returns whether another request waits.
     pub(crate) fn advance(&mut self, now: Time, mut respond: impl FnMut(&[u8], bool) -> Option<Vec<u8>>) -> bool {
         let (limit, mut has_responded, mut is_waiting) = (self.limits.request, false, false);
         let mut respond_once = |request: &[u8], is_whole: bool| {
@@ -126,14 +126,14 @@ impl<S: Stream> Exchanges<S> {
                     is_waiting |= when == OnlyIf::Now;
                     true
                 }
-                // A peer that fails or leaves gets nothing, which is no concern of others.
+                // A peer that fails or leaves gets no response.
                 Ok(Step::Over) | Err(_) => false,
             }
         });
         is_waiting
     }
 
-    /// What to poll for before the next turn.
+    /// Descriptors to poll before the next turn.
     pub(crate) fn sources(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.open.iter().map(|exchange| {
             let events = match exchange.phase {
@@ -189,7 +189,7 @@ impl<S: Stream> Exchange<S> {
     }
 }
 
-/// Reads what there is, once; whether the peer has finished.
+/// Reads the available data once; returns whether the peer has finished.
 fn read_up_to(stream: &mut impl Read, request: &mut Vec<u8>, limit: usize) -> io::Result<bool> {
     let before = request.len();
     if before >= limit {
@@ -201,7 +201,7 @@ fn read_up_to(stream: &mut impl Read, request: &mut Vec<u8>, limit: usize) -> io
     Ok(read? == Some(0))
 }
 
-/// `None` where nothing can be read or written at present.
+/// `None` if nothing can be read or written at present.
 fn would_block_is_zero(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
     match outcome {
         Ok(bytes) => Ok(Some(bytes)),
@@ -237,7 +237,7 @@ mod tests {
 
     fn received(mut stream: &UnixStream) -> String {
         let mut text = String::new();
-        // What has arrived, up to an end or a wait for more.
+        // Data that has arrived, up to the end or until reading would block.
         let _ = stream.read_to_string(&mut text);
         text
     }
@@ -295,7 +295,7 @@ mod tests {
     fn who_sends_too_much_reads_why_and_is_not_reset() {
         let mut exchanges = Exchanges::new(LIMITS);
         let mut peer = connected(&mut exchanges, at(0));
-        // Sent on while nobody reads, as far as the socket takes it.
+        // Sends without reading, as far as the socket accepts it.
         while peer.write(&[b'a'; 4096]).is_ok() {}
         for turn in 0..20 {
             exchanges.advance(at(turn), respond);

@@ -6,19 +6,19 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Of policies and of names of senders.
+/// Maximum size of policies and of names.
 pub(crate) const MAX_TEXT_MIB: u64 = 64;
 /// Of a forest: 3 million nodes take some 200.
 pub(crate) const MAX_MODEL_MIB: u64 = 512;
 
-/// Returns the text of the regular file at `path`, which is named `what` in errors.
+/// Returns the text of the regular file at `path`, called `what` in errors.
 ///
 /// # Errors
 /// If it cannot be read, is a pipe, device, socket or directory, is larger than `limit_mib`, or is not UTF-8.
 pub(crate) fn read(path: &Path, what: &str, limit_mib: u64) -> Result<String, GuardError> {
     let name = || format!("{}{what}", path.display());
     let opened = || -> io::Result<_> {
-        // Without O_NONBLOCK, opening a pipe waits for somebody who writes to it.
+        // Without O_NONBLOCK, opening a pipe waits for a writer.
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
         let metadata = file.metadata()?;
         Ok((file, metadata))

@@ -15,7 +15,7 @@ use fairweir_units::{Dur, Time};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
-/// Rates are taken over at least this.
+/// Minimum time over which rates are computed.
 const RATE_SPAN: Dur = Dur::from_millis(1000);
 
 /// The guard of one device.
@@ -36,16 +36,16 @@ pub struct Guard {
     waits: Waits,
 }
 
-/// What the kernel has been told of a flow.
+/// State of a flow in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
-    /// Another connection between the same ends has another scale, and the kernel has forgotten it.
+    /// Another connection between the same ends has another scale, and the kernel has dropped the old one.
     id: FlowId,
     target: WindowTarget,
     wscale: Option<u8>,
 }
 
-/// What is remembered of a flow for people.
+/// State of a flow for display.
 #[derive(Debug, Default)]
 struct Notes {
     flow: Option<FlowKey>,
@@ -65,7 +65,8 @@ pub struct Turn {
 }
 
 impl Guard {
-    /// Guards through `tap` by `rules`; `known` is what there is to know of flows beyond their packets.
+    /// Creates a guard with the packets of `tap` and `rules`; `known` has information about flows besides their
+    /// packets.
     ///
     /// # Errors
     /// If the rules do not belong together.
@@ -90,27 +91,26 @@ impl Guard {
         })
     }
 
-    /// Takes new rules; flows keep their measurements, and their windows until the next decision.
+    /// Applies new rules; flows keep their measurements, and their windows until the next decision.
     ///
-    /// # Errors
-    /// If they do not belong together, and then nothing changes; or if the kernel's maps cannot be written.
+    /// # Errors If they are inconsistent (then nothing changes), or if the kernel's maps cannot be written.
     pub fn reload(&mut self, rules: Rules) -> Result<(), GuardError> {
         self.policies = rules.policies()?;
         self.group = rules.config.group();
         self.known.rename(rules.names);
         self.table.replan(self.policies.plan());
-        // The new rules may be about others; whoever rests is judged when data move again.
+        // The new rules may cover other flows; resting ones are judged when data moves again.
         let measured: HashSet<FlowKey> = self.table.iter().map(|(_, flow)| *flow.key()).collect();
         let resting: Vec<FlowKey> = self.held.keys().filter(|flow| !measured.contains(*flow)).copied().collect();
         resting.into_iter().try_for_each(|flow| self.apply(flow, None))
     }
 
-    /// Where packets come from.
+    /// The source of packets.
     pub fn tap(&self) -> &Tap {
         &self.tap
     }
 
-    /// Takes in what has passed since the last call.
+    /// Processes the packets since the last call.
     ///
     /// # Errors
     /// If the ring cannot be read.
@@ -133,13 +133,13 @@ impl Guard {
         self.waits.due(machine::now()).iter().try_for_each(|flow| programs.renew(flow))
     }
 
-    /// When that is to be done next.
+    /// When the next renewal is due.
     pub fn renews_at(&mut self) -> Option<Time> {
         self.waits.first()
     }
 
-    /// Decides about every flow and tells the kernel; gives what changed in kind: flows that are now held or released, or
-    /// for another reason.
+    /// Decides about every flow and updates the kernel; returns changes in kind: flows that are now held or released,
+    /// or for another reason.
     ///
     /// # Errors
     /// If the kernel's maps cannot be written.
@@ -158,7 +158,7 @@ impl Guard {
             notes.course.note(&decision, flow.monitor());
             let is_turn = notes.history.remember(now, &decision);
             let wanted = decision.window.map(|target| Held { id, target, wscale });
-            // Who is too young to judge keeps what its last connection, or its time before a rest, was given.
+            // A flow too young to judge keeps the window of its last connection, or from before it rested.
             if wanted.is_some() || decision.why != Why::TooYoung {
                 self.apply(key, wanted)?;
             }
@@ -175,7 +175,7 @@ impl Guard {
         Ok(turns)
     }
 
-    /// What policies made of the flows that have ended since the last call, as far as they held them.
+    /// Outcomes of the flows that have ended since the last call, if they were held.
     pub fn take_over(&mut self) -> Vec<Outcome> {
         std::mem::take(&mut self.over)
     }
@@ -186,7 +186,7 @@ impl Guard {
         (outcomes.collect(), self.notes.len())
     }
 
-    /// Gives every flow its own window back.
+    /// Restores every flow's own window.
     ///
     /// # Errors
     /// If the kernel's maps cannot be written.
@@ -215,7 +215,7 @@ impl Guard {
         Ok(())
     }
 
-    /// What is to be done about once a second: flows that ended are forgotten, rates are taken.
+    /// Maintenance, about once per second: removes ended flows, computes rates.
     pub fn tidy(&mut self) {
         let now = machine::now();
         self.table.expire(now);
@@ -276,7 +276,7 @@ impl Guard {
         }
     }
 
-    /// Why the flows whose `REMOTE > LOCAL` contains `part` are treated as they are.
+    /// Reasons for the treatment of flows whose `REMOTE > LOCAL` contains `part`.
     pub fn explain(&self, part: &str) -> Vec<Explanation> {
         let now = self.table.now();
         let explain = |(id, flow): (FlowId, &Flow)| {

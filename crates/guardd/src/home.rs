@@ -1,11 +1,11 @@
 //! Where the control sockets are: `/run/fairweir-guard/INTERFACE/NETNS.IFINDEX.sock`.
 //!
-//! Only root can make the first directory, so nobody else can take a guard's place (an abstract name would be anyone's).
-//! The second one belongs to the guard's user: root, or who a service manager has made it for. NETNS is the inode of the
-//! network namespace, as interfaces of different namespaces share `/run`.
+//! Only root can create the first directory, so no other user can take a guard's place (an abstract name could be bound
+//! by any user). The second one belongs to the guard's user: root, or the user for whom a service manager has created
+//! it. NETNS is the inode of the network namespace, as interfaces of different namespaces share `/run`.
 //!
-//! Beside each socket lies a lock, which a guard holds as long as it lives. What is there without a guard that holds it,
-//! was left by one that was killed, and is removed by the next.
+//! Next to each socket is a lock, which a guard holds while it runs. Files whose lock is not held were left by a killed
+//! guard, and are removed by the next.
 
 use crate::device::Device;
 use crate::error::{During, GuardError};
@@ -16,14 +16,14 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt}
 use std::path::{Path, PathBuf};
 
 const BASE: &str = "/run/fairweir-guard";
-/// Others may look at names; they may not connect, as the socket itself is its owner's only.
+/// Others may list names, but not connect, as the socket itself is accessible to its owner only.
 const DIRECTORY_MODE: u32 = 0o755;
 const LOCK_MODE: u32 = 0o600;
 /// Write permission of group and others.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// Attempts to lock a file that a guard which ends removes meanwhile.
 const ATTEMPTS: usize = 100;
-/// Left by killed guards and removed at a start; what is beyond that is removed by later ones.
+/// Maximum files of killed guards removed at a start; the others are removed later.
 const MAX_SWEPT: usize = 256;
 
 /// The directory of all sockets.
@@ -45,10 +45,10 @@ pub(crate) struct Place {
     _held: File,
 }
 
-/// Why a place cannot be taken.
+/// Reasons why a place cannot be taken.
 #[derive(Debug)]
 pub(crate) enum Taken {
-    /// A guard that lives holds it.
+    /// A running guard holds it.
     Alive,
     Failed(GuardError),
 }
@@ -69,21 +69,20 @@ impl Home {
         self.0.join(&device.name)
     }
 
-    /// The socket of the guard of `device`, whether there is one or not, and the user that may answer there besides root.
+    /// The path of the socket of the guard of `device`, and the user besides root that may answer there.
     ///
-    /// # Errors
-    /// If somebody else than root could have made its directories.
+    /// # Errors If a user other than root could have created its directories.
     pub(crate) fn find(&self, device: &Device) -> Result<Option<(PathBuf, Uid)>, GuardError> {
         let directory = self.directory(device);
         let Some(base) = found(&self.0)? else { return Ok(None) };
         verify(&self.0, &base, |owner| owner.is_root() || owner == geteuid())?;
         let Some(metadata) = found(&directory)? else { return Ok(None) };
-        // Whoever owns this one was chosen by root, who alone could make it.
+        // The owner of this one was chosen by root, who alone could create it.
         verify(&directory, &metadata, |_| true)?;
         Ok(Some((directory.join(format!("{}.sock", key(device)?)), Uid::from_raw(metadata.uid()))))
     }
 
-    /// Takes the place of the guard of `device`, and removes what killed guards have left there.
+    /// Takes the place of the guard of `device`, and removes files left there by killed guards.
     pub(crate) fn take(&self, device: &Device) -> Result<Place, Taken> {
         let directory = self.directory(device);
         make(&self.0)?;
@@ -110,7 +109,7 @@ impl Home {
 }
 
 impl Place {
-    /// Where its socket is to be; nothing is there yet.
+    /// Path of its socket; nothing is there yet.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }
@@ -118,7 +117,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // While it is locked: the next guard makes its own. A directory with other guards in it stays.
+        // While it is locked: the next guard creates its own. A directory with other guards in it stays.
         let _ = fs::remove_file(&self.socket);
         let _ = fs::remove_file(&self.lock);
         let _ = self.lock.parent().map(fs::remove_dir);
@@ -153,7 +152,7 @@ fn make(directory: &Path) -> Result<(), GuardError> {
     }
 }
 
-/// A directory, no link to one, of an owner who may have it, and that nobody else can write to.
+/// Checks that it is a directory, not a link, of a permitted owner, and not writable by others.
 fn verify(path: &Path, metadata: &Metadata, may_own: impl Fn(Uid) -> bool) -> Result<(), GuardError> {
     let owner = Uid::from_raw(metadata.uid());
     let problem = if !metadata.is_dir() {
@@ -171,7 +170,7 @@ fn verify(path: &Path, metadata: &Metadata, may_own: impl Fn(Uid) -> bool) -> Re
     ))
 }
 
-/// The file at `path`, made if need be, and locked; `None` if it was removed meanwhile.
+/// The file at `path`, created if needed, and locked; `None` if it was removed meanwhile.
 fn locked(path: &Path) -> Result<Option<File>, Taken> {
     let what = || format!("lock {}", path.display());
     let mut options = OpenOptions::new();
@@ -200,8 +199,7 @@ fn remove(path: &Path) -> Result<(), GuardError> {
     }
 }
 
-/// Removes what killed guards of other devices of this name have left, as far as they hold no lock. Failing is no fault:
-/// it is in nobody's way.
+/// Removes files of killed guards of other devices of this name, if their locks are free. Errors are ignored.
 fn sweep(directory: &Path, own: &Path) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(2 * MAX_SWEPT);
     for lock in entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "lock")) {

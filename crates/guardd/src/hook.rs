@@ -1,7 +1,7 @@
 //! Programs at a device, as tcx links where the kernel has them (since 6.6), else as clsact filters.
 //!
-//! A link goes with its descriptor, so nothing outlives the process. A filter stays after `kill -9`; the next guard at the
-//! device, or [`sweep`], removes it.
+//! A link ends with its descriptor, so nothing outlives the process. A filter stays after `kill -9`; the next guard at
+//! the device, or [`sweep`], removes it.
 
 use crate::error::{During, GuardError, bpf};
 use fairweir_kernel::libbpf;
@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 const HANDLE: u32 = 0xfa12;
 const PRIORITY: u32 = 0xfa12;
 
-/// Which packets a program sees.
+/// Direction of the packets of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Those that arrive.
@@ -44,17 +44,17 @@ impl Side {
     }
 }
 
-/// A program at a device until it is dropped.
+/// A program at a device until the value is dropped.
 #[derive(Debug)]
 pub(crate) enum Hook {
     Link { _link: OwnedFd },
     Filter(TcHook),
 }
 
-/// How the kernel is asked to hold programs.
+/// How the kernel holds programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attachment {
-    /// Links if it can, else filters.
+    /// Links if supported, else filters.
     Best,
     /// Filters, as on Linux before 6.6.
     Filter,
@@ -76,7 +76,7 @@ impl Hook {
         filter(program, device, side).map_err(bpf).during(|| format!("attach a filter to {side:?}"))
     }
 
-    /// Attaches `program` by a link; `None` if the kernel has none for devices.
+    /// Attaches `program` by a link; `None` if the kernel does not support them for devices.
     pub(crate) fn link(program: BorrowedFd<'_>, device: u32, side: Side) -> Result<Option<Hook>, GuardError> {
         // SAFETY: all arguments are numbers, and no options are given.
         let fd = unsafe { bpf_link_create(program.as_raw_fd(), device as i32, side.attach_type(), std::ptr::null()) };
@@ -92,7 +92,7 @@ impl Hook {
         }
     }
 
-    /// Does it go with the process, however that ends?
+    /// Whether it ends with the process, however that ends.
     pub(crate) fn is_link(&self) -> bool {
         matches!(self, Hook::Link { .. })
     }
@@ -117,14 +117,14 @@ fn at(program: BorrowedFd<'_>, device: u32, side: Side) -> TcHook {
     TcHookBuilder::new(program).ifindex(device as i32).handle(HANDLE).priority(PRIORITY).hook(side.attach_point())
 }
 
-/// Removes filters that a killed guard has left at the device; tells how many there were.
+/// Removes filters that a killed guard has left at the device; returns their number.
 pub fn sweep(device: u32) -> usize {
-    // SAFETY: it is never used: neither asking nor detaching looks at the program.
+    // SAFETY: it is never used: neither query nor detach uses the program.
     let nothing = unsafe { BorrowedFd::borrow_raw(0) };
     let is_swept = |&side: &Side| {
         let mut hook = at(nothing, device, side);
         hook.query().is_ok() && !matches!(hook.detach(), Err(e) if e.kind() != ErrorKind::NotFound)
     };
-    // That there is nothing is what libbpf would complain about.
+    // libbpf would report that there is none.
     libbpf::listening(|| [Side::Ingress, Side::Egress].iter().filter(|side| is_swept(side)).count()).0
 }

@@ -1,5 +1,5 @@
-//! What is known of flows beyond their packets: names of senders, from a file or from DNS answers, and this host's
-//! processes, which are looked for as flows come.
+//! Information about flows besides their packets: names of senders, from a file or from DNS answers, and this host's
+//! processes, which are searched for new flows.
 
 use crate::answers::Answers;
 use crate::error::GuardError;
@@ -13,12 +13,12 @@ use fairweir_units::{Dur, Time};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Between looks at all open files, at least.
+/// Minimum interval between scans of all open files.
 const LOOK_EVERY: Dur = Dur::from_millis(1000);
-/// Of a processor's time looks take at most one part in so many.
+/// Scans may use at most 1/SHARE of one processor.
 const SHARE: u64 = 100;
-/// A flow without an owner is looked for after a second, two, four ... Most such flows are forwarded and have none, but
-/// a connection may also wait for its process to accept it.
+/// The owner of a flow is searched after 1 s, 2 s, 4 s ... Most flows without owner are forwarded, but a connection may
+/// also wait for its process to accept it.
 const LONGEST_WAIT: Dur = Dur::from_millis(64_000);
 
 /// Names and owners of flows.
@@ -37,7 +37,7 @@ impl Known {
         Known { names, answers, learned: Learned::default(), owners, search: Search::default() }
     }
 
-    /// Takes in the DNS answers that have passed.
+    /// Processes the DNS answers received.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -47,12 +47,12 @@ impl Known {
         Ok(())
     }
 
-    /// Takes other names of senders.
+    /// Replaces the names of senders.
     pub(crate) fn rename(&mut self, names: Names) {
         self.names = names;
     }
 
-    /// Meets the flows of `table` that are new, and looks for owners if one may have another by now.
+    /// Registers new flows of `table`, and searches owners if one may have changed.
     pub(crate) fn look(&mut self, table: &Table) {
         let now = machine::now();
         let name = |flow: &FlowKey| self.learned.name(flow.remote().ip(), now);
@@ -65,7 +65,7 @@ impl Known {
         self.search.look(now, read);
     }
 
-    /// What policies group flows by.
+    /// The labels by which policies group flows.
     pub(crate) fn labels(&self, flow: &FlowKey) -> Labels {
         let owner = self.owner(flow);
         Labels {
@@ -80,13 +80,13 @@ impl Known {
         self.names.of(flow).or_else(|| self.search.flows.get(flow)?.name.clone())
     }
 
-    /// The flow's process, if it is this host's and found.
+    /// The flow's process, if it is on this host and found.
     pub(crate) fn owner(&self, flow: &FlowKey) -> Option<&Owner> {
         self.search.owner(flow)
     }
 }
 
-/// Which flows have been looked for, and what was found.
+/// Flows that have been searched, and the results.
 #[derive(Debug, Default)]
 struct Search {
     flows: HashMap<FlowKey, Sought>,
@@ -97,7 +97,7 @@ struct Search {
 struct Sought {
     /// A later flow may have the same key.
     id: FlowId,
-    /// As it was when the flow came: later answers are about later flows.
+    /// Name when the flow began: later answers are about later flows.
     name: Option<Arc<str>>,
     state: State,
 }
@@ -115,7 +115,7 @@ impl Sought {
 }
 
 impl Search {
-    /// Brings it up to `flows`, which are all that there are.
+    /// Updates to `flows`, the present ones.
     fn meet(
         &mut self,
         flows: impl Iterator<Item = (FlowId, FlowKey)>,
@@ -134,17 +134,17 @@ impl Search {
         self.flows.retain(|key, _| there.contains(key));
     }
 
-    /// Calls `read`, which gives owners and how long that took, if a flow is due and it is time.
+    /// Calls `read`, which returns owners and its duration, if a flow is due and the interval has passed.
     fn look(&mut self, now: Time, read: impl FnOnce() -> Result<(HashMap<FlowKey, Owner>, Dur), GuardError>) {
         if now < self.not_before || !self.flows.values().any(|sought| sought.is_due(now)) {
             return;
         }
-        // What the kernel refuses once it may give next time; the flows stay without an owner until then.
+        // A failed read may succeed next time; until then the flows have no owner.
         let (found, took) = read().unwrap_or_default();
         self.not_before = now + LOOK_EVERY.max(Dur::from_nanos(took.as_nanos().saturating_mul(SHARE)));
         for (key, sought) in &mut self.flows {
             let State::Unowned { look_at, wait } = &mut sought.state else { continue };
-            // Sockets know nothing of VLANs.
+            // Sockets have no VLAN.
             if let Some(owner) = found.get(&FlowKey::new(key.local(), key.remote(), 0)) {
                 sought.state = State::Owned(owner.clone());
             } else if *look_at <= now {

@@ -1,4 +1,4 @@
-//! Names of addresses, from DNS answers that were asked for: the latest name counts, as long as its answer may be kept.
+//! Names of addresses, from requested DNS answers: the latest name counts, until its answer expires.
 
 use fairweir_units::{Dur, Time};
 use simple_dns::rdata::RData;
@@ -7,17 +7,17 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// Addresses that are remembered; the oldest answers go for new ones.
+/// Maximum addresses; the oldest answers are replaced.
 const MOST: usize = 4096;
-/// Programs keep addresses for longer than answers of a few seconds ask for.
+/// Minimum lifetime: programs use addresses for longer than the few seconds of some answers.
 const LEAST_KEPT: Dur = Dur::from_secs(60);
 const LONGEST_KEPT: Dur = Dur::from_secs(24 * 3600);
-/// A record's name, type, class, lifetime and length take at least these bytes.
+/// Minimum bytes of a record: name, type, class, lifetime and length.
 const LEAST_RECORD: usize = 11;
-/// A name takes at most 255 in a message, and some are escaped.
+/// Maximum length of a name in a message; some characters are escaped.
 const LONGEST_NAME: usize = 255;
 
-/// What has been learned.
+/// The learned names.
 #[derive(Debug, Default)]
 pub(crate) struct Learned(HashMap<IpAddr, Entry>);
 
@@ -29,7 +29,7 @@ struct Entry {
 }
 
 impl Learned {
-    /// Takes in a message; what is no answer with addresses changes nothing.
+    /// Processes a message; messages without addresses change nothing.
     pub(crate) fn learn(&mut self, message: &[u8], now: Time) {
         let Some(Answered { name, addresses }) = answered(message) else { return };
         for (address, kept) in addresses {
@@ -56,18 +56,18 @@ impl Learned {
     }
 }
 
-/// What an answer says.
+/// Content of an answer.
 #[derive(Debug, PartialEq, Eq)]
 struct Answered {
-    /// As it was asked for, in small letters.
+    /// The name in the query, in lower case.
     name: Arc<str>,
-    /// Its own and those of the names that it is an alias of, with the time that each may be kept.
+    /// Its addresses and those of its aliases, with their lifetimes.
     addresses: Vec<(IpAddr, Dur)>,
 }
 
 fn answered(message: &[u8]) -> Option<Answered> {
     let counts = [header_buffer::answers, header_buffer::name_servers, header_buffer::additional_records];
-    // The parser would make room for as many records as the header says.
+    // The parser allocates as many records as the header claims.
     let said: usize = counts.iter().map(|count| count(message).map_or(usize::MAX / 4, usize::from)).sum();
     if said > message.len() / LEAST_RECORD || header_buffer::questions(message).ok()? != 1 {
         return None;

@@ -1,8 +1,9 @@
-//! The receiver's daemon: a [`Tap`] at a network device turns packets into summaries for [`fairweir_guard`]'s table, whose
-//! policies decide every 100 ms, and their windows go back into the ACKs that leave.
+//! The receiver's daemon: a [`Tap`] at a network device converts packets to summaries for [`fairweir_guard`]'s table,
+//! whose policies decide every 100 ms; their windows are written into departing ACKs.
 //!
-//! Everything hangs on descriptors of this process (on Linux before 6.6 but for two filters, which the next guard
-//! removes), so that nothing outlives it. Needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN to start, and gives them up then.
+//! All resources are owned by descriptors of this process (on Linux before 6.6 except two filters, which the next guard
+//! removes), so that nothing outlives it. Needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN to start, and gives them up
+//! then.
 #![warn(missing_docs)]
 
 mod answers;

@@ -39,7 +39,7 @@ pub fn table(status: &Status) -> String {
     out
 }
 
-/// A flow, and how it came to its window.
+/// A flow, and the history of its window.
 pub fn explanation(of: &Explanation) -> String {
     let flow = &of.flow;
     let mut out = format!("{} > {}, service {}\n", flow.remote, flow.local, of.service);

@@ -19,14 +19,14 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn open(path: &Path) -> Result<Log, GuardError> {
-        // A pipe whose reader waits shall not keep decisions waiting: what it has no room for is an outage, as a full disk.
+        // A reader that does not read a pipe must not delay decisions: a full pipe is an outage, like a full disk.
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
         let open = OpenOptions::new().create(true).append(true).custom_flags(flags).open(path);
         Ok(Log { path: path.to_owned(), file: open.during(|| format!("open {}", path.display()))?, is_torn: false })
     }
 
     pub(crate) fn write(&mut self, event: &Value) -> Result<(), GuardError> {
-        // In one piece, as others may append too; what a full disk has cut off is ended first.
+        // In one write, as others may append too; a line truncated by a full disk is ended first.
         let end = if self.is_torn { "\n" } else { "" };
         let line = format!("{end}{}\n", terminal::json(event));
         let written = self.file.write_all(line.as_bytes());
@@ -56,7 +56,7 @@ mod tests {
         let event = json!({ "why": "x".repeat(1000) });
         let written = (0..1000).take_while(|_| log.write(&event).is_ok()).count();
         assert!((1..1000).contains(&written), "{written} lines");
-        // What was cut off is ended once there is room again.
+        // The truncated line is ended once there is room again.
         let mut bytes = vec![0; 1 << 20];
         let before = reader.read(&mut bytes).unwrap();
         log.write(&json!(7)).unwrap();

@@ -1,4 +1,4 @@
-//! The machine's clocks, and what the process takes of it.
+//! The machine's clocks, and the process's resource usage.
 
 use fairweir_units::{Dur, Time};
 use nix::time::{ClockId, clock_gettime};

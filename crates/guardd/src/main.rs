@@ -1,4 +1,4 @@
-//! `fairweir-guard`: the receiver's daemon, and questions to one that runs.
+//! `fairweir-guard`: the receiver's daemon, and requests to a running one.
 //!
 //! Exit code 0: done, or ended by its manager; 2: it could not run; 130: interrupted by Ctrl-C.
 
@@ -14,9 +14,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Exit code of what could not be done.
+/// Exit code of failures.
 const REFUSED: u8 = 2;
-/// Exit code of what was interrupted, as shells give it.
+/// Exit code after an interrupt, the shells' convention.
 const INTERRUPTED: u8 = 130;
 
 /// Holds arriving TCP flows to a policy of the receiver, by the windows that it advertises.
@@ -36,7 +36,7 @@ enum Command {
         #[command(flatten)]
         at: At,
     },
-    /// Tell why flows are treated as they are
+    /// Explain why flows are treated as they are
     Explain {
         /// Part of `REMOTE:PORT > LOCAL:PORT`, as `status` shows it
         flow: String,
@@ -67,7 +67,7 @@ struct RunArguments {
     /// A policy with its defaults: service, rledbat, or cap with --rate
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     policy: Option<String>,
-    /// What --policy cap allows each sender, as 20Mbps
+    /// Rate that --policy cap allows each sender, such as 20Mbps
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
     /// Policies in TOML; SIGHUP reads them again
@@ -79,7 +79,7 @@ struct RunArguments {
     /// Learn names of senders from the DNS answers that pass the interface
     #[arg(long)]
     dns: bool,
-    /// Leave all windows alone and tell what would be done
+    /// Do not modify windows; report what would be done
     #[arg(long)]
     dry_run: bool,
     /// Append decisions to this file, a JSON object each
@@ -173,7 +173,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, GuardError> {
     Ok(if ending.is_interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
-/// The manual page, one section a command: what `--help` says.
+/// The manual page, one section per command, from `--help`.
 fn manual() -> Result<String, GuardError> {
     let mut page = Vec::new();
     let program = Arguments::command();
@@ -197,7 +197,7 @@ fn manual() -> Result<String, GuardError> {
     String::from_utf8(page).map_err(|e| failed(std::io::Error::other(e)))
 }
 
-/// Sweeps every device that nobody guards; tells how many filters were removed.
+/// Sweeps every device without a guard; returns how many filters were removed.
 fn clean() -> Result<usize, GuardError> {
     let mut removed = 0;
     for device in Device::all()? {
@@ -227,6 +227,6 @@ fn not_understood(error: serde_json::Error) -> GuardError {
 }
 
 fn print(text: &str) {
-    // A reader that has left wants no more.
+    // An error is ignored: the reader has left.
     let _ = writeln!(std::io::stdout().lock(), "{}", text.trim_end());
 }

@@ -16,7 +16,7 @@ use std::path::Path;
 pub fn write(path: &Path, text: &str) -> Result<(), GuardError> {
     let unfinished = path.with_extension("unfinished");
     replace(path, &unfinished, text).map_err(|e| {
-        // Half a file is of use to nobody.
+        // An incomplete file is useless.
         let _ = fs::remove_file(&unfinished);
         GuardError::refused(
             format!("--metrics {}: {e}", path.display()),
@@ -30,16 +30,15 @@ fn replace(path: &Path, unfinished: &Path, text: &str) -> io::Result<()> {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    // New, so that no link which somebody has put there is followed.
+    // A new file, so that a planted link is not followed.
     let mut file = OpenOptions::new().write(true).create_new(true).open(unfinished)?;
     file.write_all(text.as_bytes())?;
     fs::rename(unfinished, path)
 }
 
-/// Removes it: what no longer runs has no numbers.
+/// Removes the file: a guard that has ended has no metrics.
 ///
-/// # Errors
-/// If that is refused.
+/// # Errors If that fails.
 pub fn remove(path: &Path) -> Result<(), GuardError> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => Err(e).during(|| format!("remove {}", path.display())),

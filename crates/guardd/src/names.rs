@@ -1,4 +1,4 @@
-//! Names of senders, from a file like /etc/hosts: no queries go out for addresses that forged packets may bear.
+//! Names of senders, from a file like /etc/hosts: no queries are sent for addresses in possibly forged packets.
 
 use crate::error::GuardError;
 use crate::files;

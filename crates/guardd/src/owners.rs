@@ -1,4 +1,4 @@
-//! Which processes have this host's TCP sockets: `bpf/guard/owners.bpf.c` goes through the open files.
+//! The processes that own this host's TCP sockets: `bpf/guard/owners.bpf.c` iterates over open files.
 
 use crate::error::{During, GuardError, bpf};
 use crate::record;
@@ -20,13 +20,13 @@ const OWNER_BYTES: usize = record::FLOW_BYTES + 4 + COMM_BYTES + 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(crate) pid: u32,
-    /// As the process calls itself, at most 15 bytes.
+    /// The process's own name, at most 15 bytes.
     pub(crate) process: Arc<str>,
     /// Path in the hierarchy of version 2, as `/system.slice/x.service`.
     pub(crate) cgroup: Arc<str>,
 }
 
-/// The program that tells them, whenever it is read.
+/// The program that lists them.
 #[derive(Debug)]
 pub struct Owners {
     link: Link,
@@ -96,7 +96,7 @@ fn owner(bytes: &[u8]) -> Option<(FlowKey, Owner, &[u8])> {
     Some((record::flow_of(flow)?, owner, rest))
 }
 
-/// Processes choose their names, and terminals obey what is in them: control characters become `?`.
+/// Processes choose their names, which may contain terminal sequences: control characters become `?`.
 fn readable(name: &[u8]) -> String {
     String::from_utf8_lossy(name).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -1,7 +1,7 @@
-//! What the process may do once its programs and links stand: next to nothing, though it was started by root.
+//! Privileges of the process after its programs and links are set up: almost none, though it was started by root.
 //!
-//! Since Linux 5.19 a map or an iterator asks for its descriptor alone, and links go with theirs; objects load on 6.1 and
-//! later. Only filters, which are used before 6.6, are removed by netlink, and that takes CAP_NET_ADMIN.
+//! Since Linux 5.19 a map or an iterator requires only its descriptor, and links end with theirs; objects load on 6.1
+//! and later. Only filters, which are used before 6.6, are removed by netlink, and that takes CAP_NET_ADMIN.
 
 use crate::error::{During, GuardError};
 use caps::errors::CapsError;
@@ -9,7 +9,7 @@ use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::prctl;
 use std::io;
 
-/// What must still be possible.
+/// Operations that must remain possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Remaining {
     /// Reading and writing what is open already, and files as any user may.
@@ -27,12 +27,12 @@ impl Remaining {
     }
 }
 
-/// What guarding starts with: programs that read sockets, and their place at a device.
+/// Capabilities needed at the start: programs that read sockets, and their attachment to a device.
 const NEEDED: [Capability; 3] = [Capability::CAP_BPF, Capability::CAP_PERFMON, Capability::CAP_NET_ADMIN];
 
 /// Refuses where something is missing that the kernel would refuse at length.
 pub(crate) fn check() -> Result<(), GuardError> {
-    // Where that cannot be read, the kernel will say.
+    // If that cannot be read, the kernel reports missing rights.
     let Ok(there) = caps::read(None, CapSet::Effective) else { return Ok(()) };
     let missing: Vec<String> =
         NEEDED.iter().filter(|needed| !there.contains(needed)).map(Capability::to_string).collect();
@@ -45,8 +45,8 @@ pub(crate) fn check() -> Result<(), GuardError> {
     ))
 }
 
-/// Gives up all capabilities of this thread, and of those that it starts, but for what is remaining; nor can they come
-/// back by executing a program.
+/// Drops all capabilities of this thread, and of those that it starts, except the remaining ones; they cannot be
+/// regained by executing a program.
 pub(crate) fn drop_all_but(remaining: Remaining) -> Result<(), GuardError> {
     let what = || "give up capabilities".to_owned();
     prctl::set_no_new_privs().during(what)?;
@@ -55,7 +55,7 @@ pub(crate) fn drop_all_but(remaining: Remaining) -> Result<(), GuardError> {
 
 fn drop_sets(kept: &CapsHashSet) -> Result<(), CapsError> {
     caps::clear(None, CapSet::Ambient)?;
-    // What may be regained; without CAP_SETPCAP the limit stays, and no_new_privs does the same.
+    // The bounding set; without CAP_SETPCAP it stays, and no_new_privs has the same effect.
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP)? {
         caps::clear(None, CapSet::Bounding)?;
     }

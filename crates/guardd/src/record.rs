@@ -39,7 +39,7 @@ impl Reader<'_> {
     }
 }
 
-/// What the ring holds of a packet; `None` if it is too short to be one.
+/// Parses a packet's record of the ring; `None` if it is too short.
 pub(crate) fn packet(bytes: &[u8]) -> Option<Packet> {
     if bytes.len() < PACKET_BYTES {
         return None;
@@ -113,7 +113,7 @@ pub(crate) fn wait(bytes: &[u8]) -> Option<(FlowKey, Time)> {
     Some((flow_of(bytes)?, Time::from_nanos(u64::from_ne_bytes(*until))))
 }
 
-/// What is needed of `struct guard_promise` to send its last ACK again.
+/// The part of `struct guard_promise` needed to repeat its last ACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Promised {
     pub(crate) is_waiting: bool,

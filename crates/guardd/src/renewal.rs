@@ -1,5 +1,5 @@
-//! The frame by which a waiting sender is told a larger window: the last ACK that its host has sent it, without data and
-//! without what was news only then.
+//! The frame that advertises a larger window to a waiting sender: the last ACK that its host has sent it, without data
+//! and without options that were new only then.
 
 use crate::record::Promised;
 use etherparse::checksum::Sum16BitWords;
@@ -14,7 +14,7 @@ const OPTION_END: u8 = 0;
 const OPTION_NOP: u8 = 1;
 const OPTION_SACK: u8 = 5;
 
-/// Builds it; `None` if its headers are none. The window is the host's own, and still to be decided.
+/// Builds it; `None` if its headers are invalid. The window is the host's own, and still to be decided.
 pub(crate) fn frame(last: &Promised, link_header: u32) -> Option<Vec<u8>> {
     let link = link_header as usize;
     let mut packet = last.headers.get(link.min(last.ip)..)?.to_vec();
@@ -22,7 +22,7 @@ pub(crate) fn frame(last: &Promised, link_header: u32) -> Option<Vec<u8>> {
     (ip < transport && transport + TCP_HEADER <= packet.len()).then_some(())?;
     finish_tcp(&mut packet[transport..], last.next_seq);
     finish_ip(&mut packet[ip..], transport - ip)?;
-    // The kernel wants an Ethernet header, and removes it where the device has none.
+    // The kernel requires an Ethernet header, and removes it where the device has none.
     let mut frame = match link {
         0 => [&[0; ETHERTYPE][..], if packet[ip] >> 4 == 6 { &[0x86, 0xdd] } else { &[0x08, 0x00] }].concat(),
         _ => last.headers.get(..ETHERNET)?.to_vec(),
@@ -38,7 +38,7 @@ fn finish_tcp(tcp: &mut [u8], next_seq: u32) {
     tcp[4..8].copy_from_slice(&next_seq.to_be_bytes());
     tcp[13] &= !WITHOUT_FLAGS;
     tcp[18..20].fill(0);
-    // Blocks that are told twice would be taken for segments that arrived twice (RFC 2883).
+    // Repeated blocks would be taken for segments that arrived twice (RFC 2883).
     let mut options = &mut tcp[TCP_HEADER..];
     while let [kind, ..] = *options {
         let length = match (kind, options.get(1)) {

@@ -1,5 +1,6 @@
-//! Metrics over HTTP, for Prometheus: `GET /metrics`, on a thread of its own, which shares nothing with the loop but the
-//! latest text. Several connections at once, each within a second and 4 KiB of request; the oldest goes for a new one.
+//! Metrics over HTTP, for Prometheus: `GET /metrics`, on a separate thread, which shares only the latest text with the
+//! loop. Several connections at once, each limited to a second and 4 KiB of request; the oldest is closed for a new
+//! one.
 
 use crate::error::GuardError;
 use crate::exchange::{Exchanges, Limits};
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Of a request, with all headers.
+/// Maximum bytes of a request, with all headers.
 const LONGEST: usize = 4096;
 const LIMITS: Limits = Limits { connections: 64, patience: Dur::from_millis(1000), request: LONGEST };
 const MOST_HEADERS: usize = 32;
@@ -41,12 +42,12 @@ impl Exposition {
     }
 }
 
-/// An address that nobody is answered at yet.
+/// A bound address, not yet served.
 #[derive(Debug)]
 pub(crate) struct Endpoint(TcpListener);
 
 impl Endpoint {
-    /// Takes `address`, which may ask for rights that are given up before anybody is answered.
+    /// Binds `address`, which may require rights that are dropped before any request is served.
     pub(crate) fn bind(address: SocketAddr) -> Result<Endpoint, GuardError> {
         let bind = || {
             let listener = TcpListener::bind(address)?;
@@ -102,7 +103,7 @@ enum Answer {
     Refusal(&'static str),
 }
 
-/// `None` as long as the request is not complete.
+/// `None` while the request is incomplete.
 fn answer_to(bytes: &[u8]) -> Option<Answer> {
     const TOO_LARGE: Answer = Answer::Refusal("431 Request Header Fields Too Large");
     let mut headers = [EMPTY_HEADER; MOST_HEADERS];

@@ -1,4 +1,4 @@
-//! What a guard is started with.
+//! Settings of a guard at its start.
 
 use crate::error::GuardError;
 use crate::files;
@@ -10,7 +10,7 @@ use fairweir_guard::policy::{Classify, Config, FlowConfig, Group, Policies};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Where the policies come from.
+/// Source of the policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// A file, which SIGHUP reads again.
@@ -19,12 +19,12 @@ pub enum Policy {
     Text(String),
 }
 
-/// What the files of its settings say to a guard.
+/// Content of the files in its settings.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// What is wanted of flows.
+    /// Targets of flows.
     pub config: Config,
-    /// What tells the flow policy's classes, if there is one.
+    /// The flow policy's classifier, if any.
     pub forest: Option<Trees>,
     /// Names of senders.
     pub names: Names,
@@ -38,7 +38,7 @@ impl Rules {
             .map_err(|e| GuardError::refused(e.to_string(), "docs/guard.md lists the keys"))
     }
 
-    /// Are flows told apart by this host's processes?
+    /// Whether flows are grouped by this host's processes.
     pub(crate) fn needs_owners(&self) -> bool {
         self.config.groups().any(|group| matches!(group, Group::Process | Group::Cgroup))
     }
@@ -92,29 +92,29 @@ impl Settings {
     }
 }
 
-/// How a guard works.
+/// Operation of a guard.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Name of the device.
     pub interface: String,
-    /// What it wants of flows.
+    /// Its policy.
     pub policy: Policy,
     /// Names of senders, as /etc/hosts; SIGHUP reads it again.
     pub hosts: Option<PathBuf>,
-    /// Are names of senders learned from the DNS answers that pass?
+    /// Whether names of senders are learned from the DNS answers that pass.
     pub dns: bool,
-    /// Only tell what would be done.
+    /// Only report what would be done.
     pub dry_run: bool,
     /// Show a table on stderr every second.
     pub live: bool,
-    /// JSON lines are appended here.
+    /// File to which JSON lines are appended.
     pub log: Option<PathBuf>,
     /// Prometheus' text format is written here every few seconds, for node_exporter's textfile collector.
     pub metrics: Option<PathBuf>,
-    /// The same is served here.
+    /// Address at which the same is served.
     pub metrics_listen: Option<SocketAddr>,
-    /// How flows are held back.
+    /// How flows are limited.
     pub means: Means,
-    /// How the programs are held.
+    /// How the programs are attached.
     pub attachment: Attachment,
 }

@@ -1,11 +1,11 @@
-//! Requests to end and to read the configuration again, which wait until the loop looks.
+//! Requests to end and to reload the configuration, polled by the loop.
 
 use crate::error::{During, GuardError};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What is asked for.
+/// The request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     /// SIGINT, as by Ctrl-C.
@@ -20,7 +20,7 @@ pub(crate) enum Request {
 pub(crate) struct Signals(SignalFd);
 
 impl Signals {
-    /// Keeps them from ending the process; threads that start later inherit that.
+    /// Blocks the signals; threads started later inherit that.
     pub(crate) fn block() -> Result<Signals, GuardError> {
         let mut set = SigSet::empty();
         [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));

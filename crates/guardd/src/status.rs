@@ -1,4 +1,4 @@
-//! What a guard knows and does, for people and programs.
+//! State of a guard, for display and programs.
 
 use crate::tap::KernelCounts;
 use fairweir_guard::FlowKey;
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 pub struct Status {
     /// The device.
     pub interface: String,
-    /// Are windows left alone?
+    /// Whether windows are not modified.
     pub dry_run: bool,
-    /// When all this was so, s since 1970.
+    /// Time of this status, s since 1970.
     pub unix_s: f64,
-    /// Since it started.
+    /// Time since its start, s.
     pub uptime_s: f64,
-    /// How often it has decided.
+    /// Numbers of decisions.
     pub decisions: Decisions,
-    /// Does all of it go with the process, even by `kill -9`?
+    /// Whether all of it ends with the process, even by `kill -9`.
     pub leaves_nothing: bool,
     /// Services with their flows, the busiest first.
     pub services: Vec<ServiceStatus>,
-    /// What the kernel side has counted.
+    /// Counters of the kernel side.
     pub kernel: KernelCounts,
-    /// What the flow table has counted.
+    /// Counters of the flow table.
     pub table: TableCounts,
     /// Processor time of the daemon so far.
     pub cpu_s: f64,
@@ -31,29 +31,29 @@ pub struct Status {
     pub resident_kib: u64,
 }
 
-/// Decisions come in a rhythm; one that is late by a whole period or more is left out.
+/// Decisions are periodic; a period missed completely is skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decisions {
-    /// That were made.
+    /// Decisions made.
     pub made: u64,
-    /// That were left out.
+    /// Decisions skipped.
     pub missed: u64,
 }
 
-/// What the flow table holds and has turned away.
+/// Flows in the table, and those rejected.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct TableCounts {
     /// Flows that are measured.
     pub open: usize,
-    /// Flows whose peers may be forged.
+    /// Unverified peers.
     pub strangers: usize,
-    /// Strangers that went for others.
+    /// Unverified peers removed for others.
     pub strangers_evicted: u64,
     /// Open flows that went for others.
     pub idle_evicted: u64,
     /// Packets of flows that found no room.
     pub refused: u64,
-    /// Payload that arrived in them: nothing holds it back.
+    /// Payload that arrived in them: not limited by any window.
     #[serde(default)]
     pub refused_bytes: u64,
     /// Flows that are idle or over; a window that they had stays theirs.
@@ -68,7 +68,7 @@ pub struct ServiceStatus {
     pub name: String,
     /// Payload over the last second.
     pub mbps: f64,
-    /// What its flows are allowed together; absent if none of them is held.
+    /// Joint target of its flows; absent if none of them is held.
     pub target_mbps: Option<f64>,
     /// The busiest first.
     pub flows: Vec<FlowStatus>,
@@ -85,7 +85,7 @@ pub struct FlowStatus {
     pub vlan: u32,
     /// The sender's, by --hosts or --dns.
     pub name: Option<String>,
-    /// Name of the process that receives, if it is this host's and found.
+    /// Name of the receiving process, if it is on this host and found.
     pub process: Option<String>,
     /// Its number.
     pub pid: Option<u32>,
@@ -95,22 +95,22 @@ pub struct FlowStatus {
     pub mbps: f64,
     /// Latest RTT by timestamps.
     pub rtt_ms: Option<f64>,
-    /// Least RTT.
+    /// Minimum RTT.
     pub min_rtt_ms: Option<f64>,
     /// Segments declared lost so far.
     pub lost: u64,
-    /// Rate that it is allowed.
+    /// Its target rate.
     pub target_mbps: Option<f64>,
-    /// Bytes that it may have in flight; absent: as its host wants.
+    /// Maximum bytes in flight; absent: the host's own window.
     pub window_bytes: Option<u64>,
-    /// Is that as little as there can be, two segments? Then its rate may be above the target.
+    /// Whether that is the minimum, two segments. Then its rate may exceed the target.
     #[serde(default)]
     pub is_least: bool,
     /// Why.
     pub why: String,
 }
 
-/// Why a flow is treated as it is, and how it came to that.
+/// Reasons for a flow's treatment, with history.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Explanation {
     /// The flow now.
@@ -126,7 +126,7 @@ pub struct Explanation {
 pub struct Change {
     /// How long ago.
     pub age_s: f64,
-    /// Bytes in flight; absent: as its host wants.
+    /// Maximum bytes in flight; absent: the host's own window.
     pub window_bytes: Option<u64>,
     /// Rate.
     pub target_mbps: Option<f64>,

@@ -1,4 +1,4 @@
-//! The programs of `bpf/guard/`, loaded and at a device: packets come out, windows go in.
+//! The programs of `bpf/guard/`, loaded and attached to a device: a source of packets, and a sink of windows.
 
 use crate::device::Device;
 use crate::error::{During, GuardError, bpf};
@@ -17,13 +17,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The program that goes through sockets.
+/// The program that iterates over sockets.
 const CLAMP: &str = "guard_clamp";
 /// The program that sends.
 const RENEW: &str = "guard_renew";
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/guard.bpf.o"));
 
-/// What the kernel side has counted since it was attached; the order is that of `guard_state`.
+/// Counters of the kernel side since it was attached; in the order of `guard_state`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCounts {
     /// Packets that were summarised.
@@ -32,16 +32,16 @@ pub struct KernelCounts {
     pub lost: u64,
     /// Pure ACKs that were left out as the ring was filling.
     pub thinned: u64,
-    /// Data told together with later data as the ring was full.
+    /// Data merged into later data as the ring was full.
     pub merged: u64,
     /// ACKs that left with a smaller window; with [`Means::Clamp`] also changes of clamps.
     pub rewritten: u64,
-    /// ACKs whose window was left alone, as its scale is not known.
+    /// ACKs whose window was not modified, as its scale is unknown.
     pub unscaled: u64,
-    /// ACKs whose window was left alone, as TCP-AO or TCP-MD5 signs it.
+    /// ACKs whose window was not modified, as they are signed by TCP-AO or TCP-MD5.
     #[serde(default)]
     pub authenticated: u64,
-    /// Packets of data that were dropped, as they lie beyond the window that their sender was told.
+    /// Data packets dropped because they are beyond the advertised window.
     #[serde(default)]
     pub beyond: u64,
     /// ACKs that were sent once more, with a larger window.
@@ -49,14 +49,14 @@ pub struct KernelCounts {
     pub renewed: u64,
 }
 
-/// How flows are held back.
+/// How flows are limited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Means {
     /// By the windows in departing ACKs, of this host and of those behind it; undone even by `kill -9`.
     #[default]
     Rewrite,
-    /// By `TCP_WINDOW_CLAMP` of this host's sockets, and by rewriting as long as the clamp has not taken effect; forwarded
-    /// flows are left alone. After `kill -9` connections keep their last clamp until their buffers grow.
+    /// By `TCP_WINDOW_CLAMP` of this host's sockets, and by rewriting as long as the clamp has not taken effect;
+    /// forwarded flows are not modified. After `kill -9` connections keep their last clamp until their buffers grow.
     Clamp,
 }
 
@@ -68,7 +68,7 @@ pub struct Programs {
     waits: RingBuffer<'static>,
     waiting: Rc<RefCell<Vec<(FlowKey, Time)>>>,
     link_header: u32,
-    /// Goes through all sockets when it is read.
+    /// Iterates over all sockets when it is read.
     clamps: Option<Link>,
     object: Object,
 }
@@ -76,8 +76,7 @@ pub struct Programs {
 impl Programs {
     /// Loads them for the device of number `device`, with `link_header` bytes before the IP header.
     ///
-    /// # Errors
-    /// If the kernel refuses.
+    /// # Errors If the kernel rejects it.
     pub fn load(device: u32, link_header: u32, means: Means) -> Result<Programs, GuardError> {
         let (object, said) = libbpf::listening(|| load(device, link_header, means));
         let object = object
@@ -94,7 +93,7 @@ impl Programs {
         Ok(Programs { ring, arrived, waits, waiting, link_header, clamps, object })
     }
 
-    /// Hands on the packets that have passed since the last call; does not wait.
+    /// Passes on the packets since the last call; does not wait.
     ///
     /// # Errors
     /// If the ring cannot be read.
@@ -165,7 +164,7 @@ impl Programs {
     pub fn release(&self, flow: &FlowKey) -> Result<(), GuardError> {
         let key = record::flow(flow);
         let last_ack = self.last_ack(flow)?;
-        // What is promised from now on is not kept track of.
+        // Promises from now on are not tracked.
         for map in ["guard_targets", "guard_promises"] {
             match self.map(map)?.delete(&key) {
                 Err(e) if e.kind() != libbpf_rs::ErrorKind::NotFound => {
@@ -174,7 +173,7 @@ impl Programs {
                 _ => {}
             }
         }
-        // Nothing else would end its sender's wait.
+        // Only this ends its sender's wait.
         last_ack.map_or(Ok(()), |frame| self.send(&frame))
     }
 
@@ -185,11 +184,10 @@ impl Programs {
         record::decided_at(&found)
     }
 
-    /// With [`Means::Clamp`], clamps or frees the sockets of the network namespace that the process is in, as held and
-    /// released before; to be called again, as a growing buffer widens its clamp.
+    /// With [`Means::Clamp`], clamps or releases the sockets of the process's network namespace according to the
+    /// targets; to be called repeatedly, as a growing buffer widens its clamp.
     ///
-    /// # Errors
-    /// If the kernel refuses.
+    /// # Errors If the kernel rejects it.
     pub fn clamp(&self) -> Result<(), GuardError> {
         let what = || "clamp sockets".to_owned();
         let Some(link) = &self.clamps else { return Ok(()) };
@@ -198,7 +196,7 @@ impl Programs {
         sockets.read_to_end(&mut Vec::new()).map(|_| ()).during(what)
     }
 
-    /// What the kernel side has counted.
+    /// Counters of the kernel side.
     pub fn counts(&self) -> KernelCounts {
         let bss = self.object.maps().find(|m| m.name().as_encoded_bytes().ends_with(b".bss"));
         let bytes = bss.and_then(|m| m.lookup(&[0; 4], MapFlags::ANY).ok().flatten()).unwrap_or_default();
@@ -208,8 +206,8 @@ impl Programs {
         KernelCounts { told, lost, thinned, merged, rewritten, unscaled, authenticated, beyond, renewed }
     }
 
-    /// What the program of `side` makes of `frame` (with an Ethernet header), `repeat` times, sent nowhere; and how long
-    /// it took each time.
+    /// Runs the program of `side` on `frame` (with an Ethernet header), `repeat` times, without sending; also returns
+    /// the time of each run.
     ///
     /// # Errors
     /// If the kernel refuses the frame.
@@ -232,10 +230,10 @@ impl Programs {
     }
 }
 
-/// Watches a device until it is dropped; then every window is the hosts' own again.
+/// Attached to a device until it is dropped; then every window is the host's own again.
 #[derive(Debug)]
 pub struct Tap {
-    // First: no packet shall find the maps gone.
+    // First: no packet may find the maps removed.
     hooks: [Hook; 2],
     programs: Programs,
 }
@@ -243,8 +241,7 @@ pub struct Tap {
 impl Tap {
     /// Loads the programs and attaches them to `device`.
     ///
-    /// # Errors
-    /// If the kernel refuses.
+    /// # Errors If the kernel rejects it.
     pub fn open(device: &Device, means: Means, attachment: Attachment) -> Result<Tap, GuardError> {
         let programs = Programs::load(device.index, device.link_header, means)?;
         let hook = |side| programs.attach(device.index, side, attachment);
@@ -253,17 +250,17 @@ impl Tap {
         Ok(Tap { hooks, programs })
     }
 
-    /// Does everything go with the process, however that ends?
+    /// Whether everything ends with the process, however that ends.
     pub fn is_linked(&self) -> bool {
         self.hooks.iter().all(Hook::is_link)
     }
 
-    /// What is behind it.
+    /// Its programs.
     pub fn programs(&self) -> &Programs {
         &self.programs
     }
 
-    /// The same, to read from.
+    /// The same, for reading packets.
     pub fn programs_mut(&mut self) -> &mut Programs {
         &mut self.programs
     }

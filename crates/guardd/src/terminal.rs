@@ -1,4 +1,4 @@
-//! Text from outside, made safe to show on a terminal: names of processes, hosts and devices, and whatever comes from a
+//! Text from outside, made safe to show on a terminal: names of processes, hosts and devices, and any text from a
 //! socket or a file.
 //!
 //! ESC sequences set a terminal's title or type for the user, C1 controls do the same in one character, bidirectional
@@ -13,7 +13,7 @@ use std::fmt::Write;
 /// Replaces every character that is not printable by its escape sequence, as `\x1b` or `\u202e`; those of `keep` stay.
 ///
 /// Printable is what Unicode calls neither Other (controls, format characters, unassigned) nor Separator, and the ASCII
-/// space. Backslashes are not doubled: the result is for people.
+/// space. Backslashes are not doubled: the result is for display.
 pub fn escape<'a>(text: &'a str, keep: &[char]) -> Cow<'a, str> {
     let stays = |c: char| keep.contains(&c) || is_printable(c);
     if text.chars().all(stays) {
@@ -79,7 +79,7 @@ fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
     }
-    // Behind a letter, where combining marks stay, `escape_debug` escapes just what Unicode calls Other or Separator.
+    // After a letter, where combining marks stay, `escape_debug` escapes exactly Unicode's Other and Separator.
     let mut pair = [b'a'; 1 + 4];
     let length = c.encode_utf8(&mut pair[1..]).len();
     std::str::from_utf8(&pair[..=length]).is_ok_and(|pair| pair.escape_debug().count() == 2)

@@ -1,17 +1,17 @@
-//! Senders that wait for a larger window, by the time at which they are to be told one.
+//! Senders that wait for a larger window, ordered by the time at which it is due.
 
 use fairweir_guard::FlowKey;
 use fairweir_units::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
 
-/// Those that wait, each flow once: the latest time counts. The kernel names a flow again when it has forgotten the promise
-/// that it named it for (the host began another connection, or the flow was released and held again); were both kept, each
-/// would cause the next one, and reconnecting would make ever more of them.
+/// Those that wait, each flow once: the latest time counts. The kernel reports a flow again when it has dropped the
+/// promise for which it was reported (the host began another connection, or the flow was released and held again); if
+/// both were stored, each would cause the next one, and their number would grow with every reconnection.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     until: HashMap<FlowKey, Time>,
-    /// With waits that have been replaced since.
+    /// Includes waits that have been replaced since.
     order: BinaryHeap<Reverse<Wait>>,
 }
 
@@ -53,7 +53,7 @@ impl Waits {
         None
     }
 
-    /// Takes those that have waited until `now`.
+    /// Removes and returns those due at `now`.
     pub(crate) fn due(&mut self, now: Time) -> Vec<FlowKey> {
         let mut due = Vec::new();
         while self.first().is_some_and(|until| until <= now) {

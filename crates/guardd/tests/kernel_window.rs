@@ -1,4 +1,4 @@
-//! The kernel's windows are those of the pure core, packet by packet, and its checksums are right.
+//! The kernel's windows equal those of the pure core, packet by packet, and its checksums are right.
 
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use fairweir_guard::{FlowKey, Promise, WindowTarget};
@@ -12,7 +12,7 @@ const ETHERNET: u32 = 14;
 /// The number of no device: nothing is sent.
 const NOWHERE: u32 = 0;
 
-/// Without root there is nothing to test: says so, and is true.
+/// Reports that the test needs root and returns true, if it does.
 fn is_unprivileged() -> bool {
     let is_unprivileged = !geteuid().is_root();
     if is_unprivileged {
@@ -130,7 +130,7 @@ fn the_kernel_keeps_the_pace_that_the_core_keeps() {
             let at = programs.decided_at(&key).expect("there is a promise");
             let expected = promise.advertise_at(ack, window, target, at);
             prop_assert_eq!(advertised, expected.window);
-            // Who waits already is not named again.
+            // A waiting flow is not reported again.
             let named: Vec<_> =
                 expected.waits_until.filter(|_| !was_waiting).map(|until| (key, until)).into_iter().collect();
             prop_assert_eq!(programs.waiting().unwrap(), named);
@@ -217,10 +217,10 @@ fn a_syn_of_the_host_begins_anew() {
     sent(&programs, &departure(Kind::Ipv4, 900_000, 60_000, Flags { syn: true, rst: false }));
     assert_eq!(ack(900_000), 60_000, "the scale of this connection is not known yet");
     assert_eq!(programs.counts().unscaled, 1);
-    // User space has learnt it; the promise is that of the new connection, far below the last one's.
+    // User space has learnt it; the promise is that of the new connection, far below the previous one's.
     programs.hold(&key, target, Some(0)).unwrap();
     assert_eq!((ack(900_000), ack(950_000)), (60_000, 10_000));
-    // Its SYN was not seen: further ahead than a window reaches is no promise.
+    // Its SYN was not seen: a value beyond any window is no promise.
     assert_eq!((ack(0x9000_0000), ack(0x9000_0000 + 50_000)), (60_000, 10_000));
 }
 
@@ -261,7 +261,7 @@ fn tcp_is_found_behind_ipv6_extension_headers_and_in_atomic_fragments() {
     assert_eq!(told(&behind(51, 1, [0; 8])), 0, "authenticated: it must not be changed");
 }
 
-/// Data of IPv4 that arrive.
+/// An arriving IPv4 data packet.
 fn arrival(seq: u32, payload: usize, flags: Flags) -> Vec<u8> {
     let builder = PacketBuilder::ethernet2([4; 6], [2; 6]).ipv4([192, 0, 2, 1], [10, 0, 0, 1], 64);
     let mut tcp = builder.tcp(443, 5001, seq, 500).ack(7);
@@ -311,7 +311,7 @@ fn data_beyond_the_window_that_the_sender_was_told_are_dropped() {
     assert!(arrives(start.wrapping_add(60_000), 1000, plain), "released");
 }
 
-/// What a packet costs in the kernel: `cargo test -p fairweir-guardd --test kernel_window -- --ignored --nocapture`.
+/// Cost of a packet in the kernel: `cargo test -p fairweir-guardd --test kernel_window -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures time"]
 fn cost() {

@@ -1,10 +1,10 @@
-//! Exponentially weighted moving averages: a·new + (1 - a)·old. The first known value is taken whole; unknown ones
-//! change nothing. All averages of a quantity know as much, so they share one flag.
+//! Exponentially weighted moving averages: a·new + (1 - a)·old. The first known value is the initial average; unknown
+//! ones change nothing. All averages of a quantity become known at the same time, so they share one flag.
 
 use super::{Plan, Smoothed};
 use crate::measure::Monitor;
 
-/// The averages that a plan asks for.
+/// The averages required by a plan.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Averages {
     /// Per group of the plan: is anything known, and the values.
@@ -30,7 +30,7 @@ impl Averages {
         }
     }
 
-    /// On the heap.
+    /// Heap memory, bytes.
     pub(crate) fn bytes(&self) -> usize {
         let values: usize = self.groups.iter().map(|(_, values)| values.capacity() * size_of::<f64>()).sum();
         values + self.groups.capacity() * size_of::<(bool, Vec<f64>)>()
@@ -42,7 +42,7 @@ impl Averages {
     }
 }
 
-/// What the latest arrival adds to an average: an RTT only where one was sampled.
+/// The sample that the latest arrival adds to an average: an RTT only if one was measured.
 fn sample(of: Smoothed, monitor: &Monitor) -> Option<f64> {
     match of {
         Smoothed::Rtt | Smoothed::RttRatio if monitor.latest.rtt.is_none() => None,

@@ -11,7 +11,7 @@ macro_rules! named {
         pub enum $name { $($(#[$case_doc])* $case),+ }
 
         impl $name {
-            /// All of them.
+            /// All values.
             pub const ALL: &[$name] = &[$($name::$case),+];
             fn text(self) -> &'static str {
                 match self { $($name::$case => $text),+ }
@@ -32,7 +32,7 @@ named! {
         Age = "age_us",
         /// Latest RTT sample.
         Rtt = "rtt_us",
-        /// Least RTT sample.
+        /// Minimum RTT sample.
         MinRtt = "min_rtt_us",
         /// RTT over minimum RTT.
         RttRatio = "rtt_ratio",
@@ -42,7 +42,7 @@ named! {
         ArrivalRate = "arrival_rate_mbps",
         /// Segments declared lost at this arrival.
         Lost = "lost_pkts",
-        /// Their share of lost and arrived ones.
+        /// Lost divided by lost and arrived segments.
         LossRate = "loss_rate",
         /// Mathis' rate from the loss rate.
         Mathis = "mathis_mbps",
@@ -132,9 +132,9 @@ pub enum Feature {
     Raw(Raw),
     /// Moving average.
     Average(Smoothed, Alpha),
-    /// Over so many minimum RTTs.
+    /// Over this many minimum RTTs.
     Window(WindowStat, u8),
-    /// Over so many loss intervals.
+    /// Over this many loss intervals.
     Intervals(IntervalStat, u8),
 }
 
@@ -158,7 +158,7 @@ impl fmt::Display for Feature {
     }
 }
 
-/// No feature has this name.
+/// Unknown name of a feature.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown feature `{0}`")]
 pub struct ParseError(String);

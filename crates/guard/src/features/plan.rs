@@ -1,4 +1,4 @@
-//! What is asked for, turned into what has to be kept up; and the definition of every value.
+//! Compiles requested features into the state to maintain, and defines every value.
 
 use super::{Feature, IntervalStat, Raw, Row, Smoothed, WindowStat};
 use crate::measure::{Monitor, Window};
@@ -19,7 +19,7 @@ enum Cell {
     Intervals { n: usize, stat: IntervalStat },
 }
 
-/// A set of features, compiled: nothing that is not asked for is computed.
+/// A compiled set of features: only requested ones are computed.
 #[derive(Clone, Debug)]
 pub struct Plan {
     features: Vec<Feature>,

@@ -2,7 +2,7 @@
 
 use super::Plan;
 
-/// One value or nothing for each feature of a plan, in its order. Never NaN, never infinite.
+/// One optional value per feature of a plan, in its order. Never NaN, never infinite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     values: Vec<f64>,

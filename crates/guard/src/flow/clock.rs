@@ -1,4 +1,4 @@
-//! A clock that never goes back, from one that may.
+//! A monotonic clock, derived from one that may jump.
 
 use fairweir_units::{Dur, Time};
 

@@ -1,9 +1,9 @@
-//! What the handshake shows: the scale of the windows that the managed host advertises (RFC 7323 §2.2: it counts if both
-//! SYNs offer one), and the RTT.
+//! Results of the handshake: the scale of the windows that the managed host advertises (RFC 7323 §2.2: it counts if
+//! both SYNs offer one), and the RTT.
 //!
-//! The host's own segments decide: its SYN-ACK offers a scale only to a peer that has; of several answers to its SYN that
-//! differ, one is forged, and the window of the host's first ACK shows which one it believed. From then on the scale is
-//! fixed until the host sends another SYN.
+//! The host's own segments decide: its SYN-ACK offers a scale only to a peer that has; of several answers to its SYN
+//! that differ, one is forged, and the window of the host's first ACK shows which one it accepted. From then on the
+//! scale is fixed until the host sends another SYN.
 
 use crate::packet::{Direction, Flags, Packet};
 use crate::window::MAX_SCALE;
@@ -24,7 +24,7 @@ enum Answer {
 struct Ours {
     seq: u32,
     scale: Option<u8>,
-    /// Never scaled in a SYN.
+    /// Unscaled, as in every SYN.
     window: u16,
     at: Time,
     is_repeated: bool,
@@ -46,7 +46,7 @@ impl Handshake {
         is_syn && packet.direction == Direction::Outgoing && self.ours.is_none_or(|ours| ours.seq != packet.seq)
     }
 
-    /// Take in a packet that passes at `now`.
+    /// Processes a packet that passes at `now`.
     #[inline]
     pub(crate) fn observe(&mut self, packet: &Packet, now: Time) {
         if !self.is_over {
@@ -98,7 +98,7 @@ impl Handshake {
         }
     }
 
-    /// The host's first segment after its SYN: whatever it believed, it has believed by now.
+    /// The host's first segment after its SYN: its scale is fixed by now.
     fn end(&mut self, window: u16) {
         self.is_over = true;
         let Some(ours) = self.ours.filter(|_| self.agreed.is_none()) else { return };

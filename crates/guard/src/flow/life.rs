@@ -1,4 +1,4 @@
-//! A flow's life, by what the managed host itself sends.
+//! State of a flow, from the packets that the managed host sends.
 //!
 //! A remote endpoint is unverified until it acknowledges a sequence number of ours, or until the host acknowledges more
 //! of its data than before; then the flow is open. No arriving segment ends an open flow: the host may drop what the
@@ -7,7 +7,7 @@
 
 use crate::packet::{Direction, Flags, Packet, distance};
 
-/// How far back an acknowledgement may reach.
+/// Maximum distance of an acknowledgement below the highest one.
 const MAX_SENT: u32 = 1 << 30;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct Life {
     fin: Option<u32>,
     /// An RST arrived exactly at RCV.NXT (RFC 5961 §3.2), and the host has sent nothing since.
     is_reset: bool,
-    /// We have no more data: what follows may be the last ACKs of a flow that is forgotten already.
+    /// We have no more data: what follows may be the last ACKs of a flow that has already been removed.
     is_closing: bool,
 }
 
@@ -50,7 +50,7 @@ impl Life {
         }
     }
 
-    /// Take in a packet; return what the flow is then.
+    /// Processes a packet; returns the flow's phase.
     pub(crate) fn observe(&mut self, packet: &Packet) -> Phase {
         match packet.direction {
             Direction::Outgoing => self.on_sent(packet),
@@ -98,7 +98,8 @@ impl Life {
         if packet.flags.has(Flags::ACK) {
             self.on_acknowledged(packet.ack);
         }
-        // A packet filter may answer forged segments by RST in the host's name; a host that goes on has sent none.
+        // A packet filter may respond to forged segments by RST in the host's name; a host that continues has sent
+        // none.
         let is_over = self.is_closing && self.has_finished();
         self.phase = match self.phase {
             Phase::Open if is_over => Phase::Closed,
@@ -134,7 +135,7 @@ impl Life {
         }
         let end = packet.seq.wrapping_add(packet.payload);
         let acked = self.acked.unwrap_or(packet.seq);
-        // What the host has acknowledged already, or cannot have room for, it drops (RFC 9293 §3.10.7.4).
+        // The host drops data that it has acknowledged, or has no room for (RFC 9293 §3.10.7.4).
         if !(0..=MAX_SENT as i32).contains(&distance(acked, end)) {
             return;
         }
@@ -218,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_peer_whose_data_the_host_acknowledges_is_no_stranger() {
-        // All that arrives may be invisible: in fragments, behind more extension headers than are read.
+        // All arrivals may be invisible: in fragments, or after more extension headers than are parsed.
         assert_eq!(after(&[sent(ACK, 1_000, 7_000), sent(ACK, 1_000, 7_000)]), Phase::Stranger);
         assert_eq!(after(&[sent(ACK, 1_000, 7_000), sent(ACK, 1_000, 8_448)]), Phase::Open);
         assert_eq!(after(&[sent(Flags::SYN.and(ACK), 1_000, 7_000), sent(ACK, 1_001, 8_448)]), Phase::Open);

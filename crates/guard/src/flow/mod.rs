@@ -1,4 +1,4 @@
-//! Which flows there are.
+//! The flow table.
 
 mod clock;
 mod handshake;

@@ -1,10 +1,10 @@
-//! Where flows come from, so that no source fills the table alone.
+//! Sources of flows, so that no single source fills the table.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// What one sender may have many addresses of: of IPv6 a /64 (RFC 4291 §2.5.1).
+/// Prefix in which one sender may have many addresses: of IPv6 a /64 (RFC 4291 §2.5.1).
 const V6_PREFIX: u32 = 64;
 
 /// Return the source of a remote address.

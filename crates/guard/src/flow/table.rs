@@ -1,15 +1,15 @@
 //! All flows, in bounded memory.
 //!
-//! A *stranger* (a peer that may be forged) costs a few hundred bytes and is measured by nobody; the oldest stranger
-//! goes when another comes and there is no room. A peer that acknowledges a sequence number of ours, or whose data the host
-//! acknowledges, becomes *open* and gets a [`Monitor`]. So forged traffic never pushes out a real flow.
+//! An *unverified* peer (whose address may be forged) costs a few hundred bytes and is not measured; if there is no
+//! room, the oldest unverified peer is removed. A peer that acknowledges a sequence number of ours, or whose data the
+//! host acknowledges, becomes *open* and gets a [`Monitor`]. So forged traffic never displaces a real flow.
 //!
-//! A flow that is idle or over *rests*: nothing measures it and no policy counts it, but the table remembers it, and it is
-//! open again with its next data. Nothing that arrives makes the table forget a flow.
+//! A flow that is idle or ended *rests*: it is not measured and not counted by policies, but stays in the table, and is
+//! open again with its next data. No arriving packet removes a flow from the table.
 //!
-//! A full table makes room for a flow that moves more data than another: flows that rest go first, then the one with the
-//! least data lately among those that are looked at. One source (an address, of IPv6 a /64) has a limited number of
-//! flows, and makes room among its own. A flow that finds no room keeps its host's own window, and is counted.
+//! A full table makes room for a flow that moves more data than another: resting flows are removed first, then the one
+//! with the least recent data among those examined. One source (an address, of IPv6 a /64) has a limited number of
+//! flows, and makes room among its own. A flow for which there is no room keeps its host's own window, and is counted.
 
 use super::clock::Clock;
 use super::handshake::Handshake;
@@ -25,20 +25,21 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher};
 use std::net::IpAddr;
 
-/// How much is kept.
+/// Limits of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Open flows, and those that rest.
+    /// Open and resting flows.
     pub open: usize,
     /// Of these, flows of one remote address (IPv4) or /64 (IPv6).
     pub per_source: usize,
-    /// Strangers.
+    /// Unverified peers.
     pub strangers: usize,
-    /// An open flow without a packet for so long rests.
+    /// Time without a packet after which an open flow rests.
     pub idle: Dur,
-    /// What the measurements of all open flows may take; beyond it the idlest flows go.
+    /// Maximum memory of all open flows' measurements; above it the idlest flows are removed.
     pub budget: Bytes,
-    /// Must a peer prove itself? `false` for captures of one direction and for simulations, where nobody forges.
+    /// Whether peers must be verified; `false` for captures of one direction and for simulations, where no packets are
+    /// forged.
     pub needs_proof: bool,
 }
 
@@ -55,11 +56,11 @@ impl Default for Limits {
     }
 }
 
-/// A flow that seems over rests after so much silence.
+/// Silence after which a flow that seems to have ended rests.
 const LINGER: Dur = Dur::from_millis(500);
-/// A flow that the host has closed, or has begun again without an answer, is forgotten after so much silence.
+/// Silence after which a flow is removed that the host has closed, or has begun again without response.
 const FORGET_CLOSED: Dur = Dur::from_secs(10);
-/// A flow that rests is forgotten after so much silence.
+/// Silence after which a resting flow is removed.
 const FORGET: Dur = Dur::from_secs(3600);
 
 /// Names a measured flow as long as it lives; never another one later.
@@ -79,12 +80,12 @@ pub struct Flow {
     monitor: Monitor,
     usage: Usage,
     is_resting: bool,
-    /// What the table counts for it.
+    /// Memory that the table counts for it.
     bytes: usize,
 }
 
 impl Flow {
-    /// Who talks to whom.
+    /// The connection.
     pub fn key(&self) -> &FlowKey {
         &self.key
     }
@@ -92,11 +93,11 @@ impl Flow {
     pub fn monitor(&self) -> &Monitor {
         &self.monitor
     }
-    /// When its last packet passed, by the table's clock.
+    /// Time of its last packet, by the table's clock.
     pub fn seen(&self) -> Time {
         self.seen
     }
-    /// Has its sender finished, or was it reset, as far as is known?
+    /// Whether its sender has finished, or it was reset, as far as known.
     pub fn is_ended(&self) -> bool {
         self.life.seems_over()
     }
@@ -107,11 +108,11 @@ impl Flow {
         self.monitor = Monitor::new(plan);
         self.is_resting = true;
     }
-    /// Data move again.
+    /// Called when data moves again.
     fn wake(&mut self) {
         self.is_resting &= self.life.phase != Phase::Open || self.life.seems_over();
     }
-    /// Notes what it takes, and gives it.
+    /// Records its memory, and returns it.
     fn account(&mut self) -> usize {
         self.bytes = size_of::<Flow>() - size_of::<Monitor>() + self.monitor.bytes();
         self.bytes
@@ -122,16 +123,16 @@ impl Flow {
     }
 }
 
-/// What did not become or stay a measured flow.
+/// Counts of flows that did not become or stay measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Strangers that went for others.
+    /// Unverified peers removed for others.
     pub strangers_evicted: u64,
     /// Flows that went for others that moved more data.
     pub idle_evicted: u64,
     /// Packets of proven flows that found no room.
     pub refused: u64,
-    /// Payload that arrived in them, bytes: nothing holds it back.
+    /// Payload that arrived in them, bytes: not limited by any window.
     pub refused_bytes: u64,
     /// Open flows that went because all together took too much memory.
     pub budget_evicted: u64,
@@ -183,11 +184,11 @@ pub struct Table {
     counts: Counts,
 }
 
-/// Flows that are looked at to find the least useful one; a full turn takes a few attempts more, each bounded.
+/// Flows examined to find the least useful one; a full turn takes a few attempts more, each bounded.
 const LOOKS: usize = 32;
 
 impl Table {
-    /// An empty table. `key` should be secret, so that nobody can aim at one bucket.
+    /// Creates an empty table. `key` should be secret, so that an attacker cannot aim at one bucket.
     pub fn new(limits: Limits, key: [u8; 16], plan: Plan) -> Table {
         let keyed = || {
             let mut hasher = DefaultHasher::new();
@@ -288,7 +289,7 @@ impl Table {
         }
     }
 
-    /// The idlest flows go until all is well within the budget, so that this is seldom; `id` stays.
+    /// Removes the idlest flows until memory is well within the budget, so that this is rare; `id` stays.
     #[cold]
     fn economise(&mut self, id: FlowId) {
         let mut others: Vec<(Time, FlowId)> =
@@ -313,7 +314,7 @@ impl Table {
                 self.counts.strangers_evicted += 1;
             }
         }
-        // Those that became open left their names in the queue.
+        // Those that became open are still in the queue.
         if self.queue.len() > 2 * self.limits.strangers.max(1) {
             let strangers = &self.strangers;
             self.queue.retain(|(key, born)| strangers.get(key).is_some_and(|stranger| stranger.born == *born));
@@ -328,7 +329,7 @@ impl Table {
         self.queue.push_back((key, born));
     }
 
-    /// A stranger's packet; its slot if it is none any more.
+    /// Processes a packet of an unverified peer; returns its slot once it is verified.
     fn meet(&mut self, packet: &Packet) -> Option<u32> {
         let stranger = self.strangers.get_mut(&packet.flow)?;
         if stranger.handshake.is_anew(packet) {
@@ -359,7 +360,7 @@ impl Table {
             seen: self.now,
             handshake: stranger.handshake,
             monitor: Monitor::new(&self.plan),
-            // What is added now comes again with the measurement of this packet.
+            // The usage is added again with the measurement of this packet.
             usage: Usage::default(),
             is_resting: false,
             bytes: 0,
@@ -374,7 +375,7 @@ impl Table {
         Some(slot)
     }
 
-    /// A slot for a flow from `remote` that has moved so much lately.
+    /// A slot for a flow from `remote` with this recent usage.
     fn room(&mut self, remote: IpAddr, usage: &Usage) -> Option<u32> {
         let own = self.sources.of(source(remote));
         if own.len() >= self.limits.per_source.max(1) {
@@ -395,7 +396,7 @@ impl Table {
         self.free.pop()
     }
 
-    /// Lets the least useful flow in these slots go, if it is less so than one that has moved as much as `usage`.
+    /// Removes the least useful flow in these slots, if it is less useful than one with `usage`.
     fn make_room(&mut self, slots: &[u32], usage: &Usage) -> Option<()> {
         let (now, idle) = (self.now, self.limits.idle);
         let worth = |slot: &u32| {
@@ -405,7 +406,7 @@ impl Table {
             Some((is_live, flow.usage.recent(now), flow.seen, FlowId { slot: *slot, generation: *generation }))
         };
         let (is_live, moved, _, id) = slots.iter().filter_map(worth).min()?;
-        // Twice as much, so that two equal flows do not take turns.
+        // Twice as much, so that two equal flows do not alternate.
         if is_live && usage.recent(now) <= 2 * moved {
             return None;
         }
@@ -426,8 +427,8 @@ impl Table {
         }
     }
 
-    /// Lets flows rest that are idle or over, and forgets those that have rested for long; call it about once a second,
-    /// with the clock that packets have.
+    /// Marks idle and ended flows as resting, and removes those that have rested for long; call it about once per
+    /// second, with the packets' clock.
     pub fn expire(&mut self, at: Time) {
         self.now = self.clock.read(at);
         for slot in 0..self.slots.len() {
@@ -450,7 +451,8 @@ impl Table {
         }
     }
 
-    /// Does the table know this flow, measured, resting or unproven? What is held in the kernel for it should stay.
+    /// Whether the table contains this flow, measured, resting or unverified. Its state in the kernel should then be
+    /// preserved.
     pub fn remembers(&self, flow: &FlowKey) -> bool {
         self.places.contains_key(flow)
     }
@@ -469,11 +471,11 @@ impl Table {
             Some((FlowId { slot: slot as u32, generation: *generation }, flow.as_deref()?))
         })
     }
-    /// How many flows rest.
+    /// Number of resting flows.
     pub fn resting(&self) -> usize {
         self.all().filter(|(_, flow)| flow.is_resting).count()
     }
-    /// Writes the plan's features of a flow; `false` if it is gone.
+    /// Writes the plan's features of a flow; returns `false` if it has been removed.
     pub fn fill(&self, id: FlowId, row: &mut Row) -> bool {
         self.get(id).map(|flow| flow.monitor.fill(&self.plan, row)).is_some()
     }
@@ -490,11 +492,11 @@ impl Table {
             }
         }
     }
-    /// What rows hold.
+    /// The features in rows.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
-    /// What was evicted and refused.
+    /// Counts of evictions and rejections.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -502,7 +504,7 @@ impl Table {
     pub fn bytes(&self) -> Bytes {
         Bytes(self.bytes as u64)
     }
-    /// How many strangers are remembered.
+    /// Number of unverified peers in the table.
     pub fn strangers(&self) -> usize {
         self.strangers.len()
     }

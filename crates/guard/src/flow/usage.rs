@@ -1,8 +1,8 @@
-//! How much data a flow has moved lately, for choosing among flows when the table is full.
+//! Recent data of a flow, for choosing among flows when the table is full.
 
 use fairweir_units::Time;
 
-/// What moved 2^30 ns ago, about a second, counts half.
+/// Data moved 2^30 ns ago, about a second, counts half.
 const HALF_LIFE_SHIFT: u32 = 30;
 
 /// Payload, halved with every half-life.
@@ -21,7 +21,7 @@ impl Usage {
         self.bytes = self.bytes.saturating_add(u64::from(payload));
     }
 
-    /// Return the bytes moved lately.
+    /// Returns the recent bytes.
     pub(super) fn recent(&self, now: Time) -> u64 {
         u32::try_from(self.halves(now)).ok().and_then(|halves| self.bytes.checked_shr(halves)).unwrap_or(0)
     }

@@ -1,7 +1,8 @@
 //! Loss events and their rate (RFC 5348 §5), at the receiver.
 //!
 //! Losses within one RTT of the first are one event. An interval is the number of segments in sequence space from one
-//! event's first loss to the next's, so retransmissions count nothing. With no loss so far, the open interval is all there is.
+//! event's first loss to the next's, so retransmissions do not count. Without a loss, the open interval is the only
+//! one.
 //!
 //! **Deviation** from the published prototype: weights are those of RFC 5348 §5.4 for any number of intervals (1 for
 //! the younger half, then falling linearly), not 1 - i/n; losses between two batches count.
@@ -9,7 +10,7 @@
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
 
-/// Longest history that is asked for.
+/// Maximum length of the history.
 pub(crate) const MAX_INTERVALS: usize = 16;
 
 /// The history of loss events.
@@ -40,7 +41,7 @@ impl LossEvents {
         is_new
     }
 
-    /// Replaces the first interval, which began in slow start and says nothing of a steady rate (RFC 5348 §6.3.1).
+    /// Replaces the first interval, which began in slow start and does not reflect a steady rate (RFC 5348 §6.3.1).
     pub(crate) fn set_first_interval(&mut self, segments: u64) {
         self.closed.clear();
         self.closed.push_front(segments.max(1));
@@ -54,7 +55,7 @@ impl LossEvents {
         self.current = Some((at, place));
     }
 
-    /// On the heap.
+    /// Heap memory, bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.closed.capacity() * size_of::<u64>() + self.starts.capacity() * size_of::<Time>()
     }

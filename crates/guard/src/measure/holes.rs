@@ -1,7 +1,7 @@
 //! Losses, seen as holes in sequence space.
 //!
-//! A hole counts when three segments beyond it have come (RFC 5348 §5.1), so small reordering is no loss. A filled
-//! hole that had not counted is forgotten.
+//! A hole counts as lost when three segments after it have arrived (RFC 5348 §5.1), so small reordering is no loss. A
+//! hole filled before that is dropped.
 
 use crate::packet::distance;
 use fairweir_units::Time;
@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 
 /// Segments beyond a hole that make it a loss.
 const REORDERING: u32 = 3;
-/// Holes that may be undecided; the oldest counts when another comes.
+/// Maximum undecided holes; the oldest counts as lost when another appears.
 const MAX_HOLES: usize = 8;
-/// A larger step in sequence numbers is another stream or a forgery, not loss: start anew.
+/// A larger step in sequence numbers is another stream or a forgery, not loss: the state is reset.
 const MAX_GAP: u32 = 1 << 28;
 
-/// A hole that has become a loss.
+/// A hole that counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revealed {
     /// Segments in it.
@@ -52,7 +52,7 @@ pub struct Holes {
 }
 
 impl Holes {
-    /// Data arrive; each hole that now counts is told. `payload` is above zero.
+    /// Processes data; calls back for each hole that now counts. `payload` is above zero.
     pub fn on_data(&mut self, seq: u32, payload: u32, segs: u32, now: Time, mut tell: impl FnMut(Revealed)) {
         self.mss = self.mss.max(payload.div_ceil(segs));
         let end = seq.wrapping_add(payload);
@@ -108,7 +108,7 @@ impl Holes {
         self.undecided.retain(|hole| hole.loss.segments > 0);
     }
 
-    /// On the heap.
+    /// Heap memory, bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.undecided.capacity() * size_of::<Hole>()
     }
@@ -117,7 +117,7 @@ impl Holes {
     pub fn place(&self) -> u64 {
         self.place
     }
-    /// Largest segment so far, bytes of payload.
+    /// Maximum segment so far, bytes of payload.
     pub fn mss(&self) -> u32 {
         self.mss
     }

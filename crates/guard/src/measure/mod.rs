@@ -1,4 +1,4 @@
-//! What a receiver can measure of one flow.
+//! Measurements of a flow by its receiver.
 
 mod events;
 mod holes;

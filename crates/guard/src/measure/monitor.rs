@@ -1,4 +1,4 @@
-//! One flow's measurements, kept up to date with each arrival.
+//! One flow's measurements, updated with each arrival.
 
 use super::window::{Ring, Sums};
 use super::{Holes, LossEvents, RttMeter, Window};
@@ -46,7 +46,7 @@ pub struct Monitor {
     delivered: Delivered,
 }
 
-/// What the host has acknowledged: it cannot be forged, and what arrives unseen counts too.
+/// Acknowledgements of the host: they cannot be forged, and include data that arrives unseen.
 #[derive(Clone, Copy, Debug, Default)]
 struct Delivered {
     bytes: u64,
@@ -55,14 +55,14 @@ struct Delivered {
     handshake_rtt: Option<Dur>,
 }
 
-/// The RTT of a flow whose sender shows none, by timestamps or in its handshake: an Internet path's. The rate is then held
-/// by what is delivered (`policy::Budgets`).
+/// The RTT assumed for a flow without timestamps and handshake: that of an Internet path. The rate is then limited by
+/// deliveries (`policy::Budgets`).
 const ASSUMED_RTT: Dur = Dur::from_millis(100);
-/// For so long from its first data on a flow may be without a sample.
+/// Time from its first data for which a flow may be without a sample.
 const PATIENCE: Dur = Dur::from_millis(200);
 
 impl Monitor {
-    /// A monitor that keeps up what `plan` asks for.
+    /// Creates a monitor for the features of `plan`.
     pub fn new(plan: &Plan) -> Monitor {
         Monitor {
             rtt: RttMeter::default(),
@@ -88,7 +88,7 @@ impl Monitor {
         self.delivered.handshake_rtt = handshake_rtt;
     }
 
-    /// Keeps up what another plan asks for; averages and windows begin anew.
+    /// Switches to another plan; averages and windows are reset.
     pub(crate) fn replan(&mut self, plan: &Plan) {
         self.averages = Averages::new(plan);
         self.ring = Ring::new(plan.windows().len());
@@ -140,7 +140,7 @@ impl Monitor {
         plan.fill(self, row);
     }
 
-    /// Memory that it takes.
+    /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         let heap =
             [self.ring.bytes(), self.rtt.bytes(), self.holes.bytes(), self.events.bytes(), self.averages.bytes()];
@@ -171,13 +171,13 @@ impl Monitor {
     pub fn rtt(&self) -> &RttMeter {
         &self.rtt
     }
-    /// The RTT to size windows by at `now`: the latest sample; before there is one, the handshake's; and where a sender
-    /// shows none for long, an assumed one.
+    /// The RTT for computing windows at `now`: the latest sample; before the first, the handshake's; and without
+    /// samples for long, an assumed one.
     pub fn window_rtt(&self, now: Time) -> Option<Dur> {
         let is_overdue = self.delivered.since.is_some_and(|since| now.since(since) >= PATIENCE);
         self.rtt.latest().or(self.delivered.handshake_rtt).or(is_overdue.then_some(ASSUMED_RTT))
     }
-    /// When data arrived last, or the host acknowledged some that arrived unseen; none before the first.
+    /// Time when data last arrived, or the host acknowledged data that arrived unseen; `None` before the first.
     pub fn active_at(&self) -> Option<Time> {
         let seen = (self.payload > 0).then_some(self.sums.at);
         seen.max(self.delivered.since.map(|_| self.delivered.at))
@@ -186,7 +186,7 @@ impl Monitor {
     pub fn delivered(&self) -> u64 {
         self.delivered.bytes
     }
-    /// Largest segment so far, bytes of payload.
+    /// Maximum segment so far, bytes of payload.
     pub fn mss(&self) -> u32 {
         self.holes.mss()
     }

@@ -1,8 +1,8 @@
 //! The RTT at the receiver, by timestamps, with one definition for every use:
 //!
 //! the time from the *first* departure with a TSval to the *first* arrival that echoes it. Other departures of the same
-//! tick or other echoes give no sample. So a sample is never below the path's RTT; a sender that has nothing to send
-//! makes it longer, which the minimum forgives.
+//! tick or other echoes give no sample. So a sample is never below the path's RTT; an idle sender makes it longer,
+//! which does not affect the minimum.
 //!
 //! **Deviation** from the published prototype: it kept the last departure (too short) and read every later echo of
 //! a tick as a longer RTT.
@@ -11,9 +11,9 @@ use crate::packet::distance;
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
 
-/// Departures that wait for their echo. When there are as many, new ones are not noted until old ones are answered.
+/// Maximum departures that wait for their echo. At the limit, new ones are ignored until old ones are echoed.
 const MAX_WAITING: usize = 256;
-/// No echo comes later: twice the maximum segment lifetime of Linux.
+/// Maximum time of an echo: twice the maximum segment lifetime of Linux.
 const MAX_RTT: Dur = Dur::from_secs(120);
 
 /// Matches timestamps with their echoes.
@@ -40,7 +40,7 @@ impl RttMeter {
         }
     }
 
-    /// A packet with this TSecr arrives; returns a sample if it is the first to echo a tick.
+    /// Processes an arriving packet with this TSecr; returns a sample if it is the first to echo a tick.
     pub fn on_arrival(&mut self, tsecr: u32, now: Time) -> Option<Dur> {
         if self.newest.is_none_or(|newest| distance(newest, tsecr) > 0) {
             return None;
@@ -58,7 +58,7 @@ impl RttMeter {
         Some(rtt)
     }
 
-    /// On the heap.
+    /// Heap memory, bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.waiting.capacity() * size_of::<(u32, Time)>()
     }
@@ -67,7 +67,7 @@ impl RttMeter {
     pub fn latest(&self) -> Option<Dur> {
         self.latest
     }
-    /// The least sample of the flow's life.
+    /// The minimum sample over the flow's lifetime.
     pub fn min(&self) -> Option<Dur> {
         self.min
     }

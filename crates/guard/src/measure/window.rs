@@ -6,11 +6,11 @@
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
 
-/// Most packets kept. At the limit every second one is dropped, and from then on only every second one kept: windows may
-/// then begin one kept packet late, at most 1/1,024 of the longest window, and memory stays bounded. Where the kept ones
-/// become few, every one is kept again.
+/// Maximum packets stored. At the limit every second one is dropped, and from then on only every second one stored:
+/// windows may then begin one stored packet late, at most 1/1,024 of the longest window, and memory stays bounded. When
+/// few are stored, every one is stored again.
 const MAX_KEPT: usize = 2048;
-/// As long as no window has a length.
+/// The same while no window has a length.
 const MAX_KEPT_BEFORE: usize = 64;
 
 /// Sums since the flow began.
@@ -25,7 +25,7 @@ pub(crate) struct Sums {
     pub(crate) rtts: u64,
 }
 
-/// What lies in a window.
+/// Content of a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// From its first packet to the current one.
@@ -69,7 +69,7 @@ impl Ring {
                 *start += 1;
             }
         }
-        // What no window reaches any more.
+        // Packets no longer in any window.
         let unused = self.starts.first().copied().unwrap_or(self.kept.len());
         if unused > 0 {
             self.kept.drain(..unused);
@@ -90,7 +90,7 @@ impl Ring {
         self.every *= 2;
     }
 
-    /// Keeps more of the packets, or gives room back, where few are kept; each costs as much as what it undoes.
+    /// Stores more of the packets, or frees memory, when few are stored; amortised by the work that it undoes.
     fn relax(&mut self) {
         if self.every > 1 && self.kept.len() < MAX_KEPT / 4 {
             self.every /= 2;
@@ -100,7 +100,7 @@ impl Ring {
         }
     }
 
-    /// On the heap.
+    /// Heap memory, bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.kept.capacity() * size_of::<Sums>() + self.starts.capacity() * size_of::<usize>()
     }
@@ -155,7 +155,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-        /// Time would tell of the machine: what is counted are the entries that are looked at.
+        /// Time would depend on the machine: the test counts the entries visited.
         #[test]
         fn a_packet_costs_no_more_when_there_are_many(
             bursts in proptest::collection::vec((1u64..600, prop_oneof![Just(0u64), 1u64..100, 1_000u64..100_000]), 1..24),

@@ -1,8 +1,9 @@
-//! What keeps a flow to its rate whatever RTT its sender claims: the bytes that the host acknowledges are counted against
-//! the rate, and while they are ahead of it the window shrinks.
+//! Enforces a flow's rate for any RTT that its sender claims: the bytes that the host acknowledges are compared with
+//! the rate, and while they exceed it the window shrinks.
 //!
-//! A window is rate times RTT, and a sender makes the RTT as long as it likes, by echoing timestamps late. It cannot make
-//! the host acknowledge what has not arrived. So with a budget that fills at the rate `L` and is spent by what is delivered,
+//! A window is rate times RTT, and a sender can make the RTT arbitrarily long, by echoing timestamps late. It cannot
+//! make the host acknowledge data that has not arrived. So with a budget that fills at the rate `L` and is spent by
+//! deliveries,
 //!
 //! ```text
 //! window = L · RTT · min(1.1, 1 + budget / (L · RECOVERY))
@@ -20,11 +21,11 @@ use crate::window::WindowTarget;
 use fairweir_units::{Dur, Time};
 use std::collections::HashMap;
 
-/// A budget overdrawn by so much of the rate leaves the minimum window.
+/// Overdraft of a budget, as time at the rate, from which the window is the minimum.
 const RECOVERY: Dur = Dur::from_millis(500);
 /// Rounding and delayed ACKs make a flow slower than its window says; by more than this they hardly do.
 const MAX_SHARE: f64 = 1.1;
-/// However overdrawn its budget is, a flow goes on at so much of the rate.
+/// Minimum share of the rate of a flow with an overdrawn budget.
 const MIN_PACE: f64 = 0.1;
 /// What is saved for bursts, of the rate; and one window, as arrivals come by windows. It also makes up for rounding,
 /// delayed ACKs and samples of the RTT that are below its mean.
@@ -86,7 +87,7 @@ impl Budgets {
         decision
     }
 
-    /// Forget all flows but those of `flows`.
+    /// Removes all flows except `flows`.
     pub(crate) fn retain(&mut self, flows: &[View<'_>]) {
         if self.flows.len() > flows.len() {
             let living: std::collections::HashSet<FlowId> = flows.iter().map(|view| view.id).collect();
@@ -109,7 +110,7 @@ impl Budget {
         let debt = bytes(self.level, MAX_DEBT);
         self.balance = (self.balance + bytes(self.level, span) - arrived).clamp(-debt, credit);
         if self.balance < -bytes(self.level, CREDIT) {
-            // Whoever delivers more than its window per RTT has a shorter RTT than it claims.
+            // A sender that delivers more than its window per RTT has a shorter RTT than it claims.
             let shown = Dur::from_nanos((self.window as f64 / arrived.max(1.0) * span.as_nanos() as f64) as u64);
             self.rtt = self.rtt.min(shown.max(self.rtt.mul_ratio(1, 2)));
         } else {

@@ -1,4 +1,4 @@
-//! A rate that a service's flows may not exceed together; what one of them leaves, the others get.
+//! A rate that a service's flows may not exceed together; capacity left by one of them goes to the others.
 
 use super::budget::Budgets;
 use super::group::{group_by, named};
@@ -17,7 +17,7 @@ pub struct CapRule {
     pub group: Group,
     /// Only the service of this name; each service if absent.
     pub service: Option<String>,
-    /// Most that they get, payload.
+    /// Maximum rate of payload.
     #[serde(deserialize_with = "super::config::rate")]
     pub rate: Rate,
 }
@@ -31,7 +31,7 @@ pub struct Cap {
 }
 
 impl Cap {
-    /// One rule's policy.
+    /// Creates the policy of one rule.
     pub fn new(rule: CapRule) -> Cap {
         Cap { rule, demands: Demands::default(), budgets: Budgets::default() }
     }

@@ -1,4 +1,4 @@
-//! Whether a flow takes more or less than its receiver wants it to.
+//! Whether a flow takes more or less than its receiver's target.
 
 use crate::features::Feature;
 use std::fmt::Debug;
@@ -14,9 +14,9 @@ pub enum Class {
     Above,
 }
 
-/// A trained model, or anything that can tell.
+/// A trained model, or another classifier.
 pub trait Classify: Debug + Send {
-    /// What it wants to know; rows have this order.
+    /// The features that it needs; rows have this order.
     fn features(&self) -> Vec<Feature>;
 
     /// A class for each of `rows`, in their order.

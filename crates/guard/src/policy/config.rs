@@ -1,4 +1,4 @@
-//! Policies as a file says them: each table is a policy, all that are there apply, the least window counts.
+//! Policies in a file: each table is a policy, all of them apply, the minimum window counts.
 
 use super::{CapRule, FlowConfig, Group, RledbatRule, ServiceConfig, WeightsConfig};
 use fairweir_units::{ParseError, Rate};
@@ -13,7 +13,7 @@ use std::fmt;
 pub struct Config {
     /// Services as one Reno flow each.
     pub service: Option<ServiceConfig>,
-    /// Flows held near their targets by a classifier, whose model the caller reads.
+    /// Flows limited near their targets by a classifier, whose model the caller reads.
     pub flow: Option<FlowConfig>,
     /// A capacity divided by weight.
     pub weights: Option<WeightsConfig>,
@@ -23,7 +23,7 @@ pub struct Config {
     pub cap: Vec<CapRule>,
 }
 
-/// What is wrong with a file of policies, and where.
+/// An error in a file of policies, and its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct ConfigError {
@@ -36,8 +36,7 @@ pub struct ConfigError {
 impl Config {
     /// Reads TOML.
     ///
-    /// # Errors
-    /// [`ConfigError`] for what is no TOML, an unknown key, a value that is none.
+    /// # Errors [`ConfigError`] for invalid TOML, an unknown key or an invalid value.
     pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
         toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start.min(text.len()));
@@ -46,7 +45,7 @@ impl Config {
         })
     }
 
-    /// How services are shown: as the first policy groups them.
+    /// How services are displayed: grouped as by the first policy.
     pub fn group(&self) -> Group {
         self.groups().next().unwrap_or_default()
     }

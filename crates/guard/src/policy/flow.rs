@@ -1,5 +1,5 @@
-//! FlowPolicy: a classifier tells which flows take too much; their rate goes down and up by factors until they are near
-//! their target (CMU-CS-24-129 §5.3).
+//! FlowPolicy: a classifier determines which flows take too much; their rate is reduced and increased by factors until
+//! they are near their target (CMU-CS-24-129 §5.3).
 //!
 //! ```text
 //! above  target = decrease · throughput      decrease = 0.8
@@ -7,17 +7,17 @@
 //! near   as it is
 //! ```
 //!
-//! On an idle path (no loss in the window, an RTT of less than `idle` = 1.05 times the least) every flow counts as below:
-//! where there is no queue nobody is kept from anything, whatever a classifier takes a flow for.
+//! On an idle path (no loss in the window, an RTT of less than `idle` = 1.05 times the least) every flow counts as
+//! below: without a queue no flow harms others, whatever its class.
 //!
-//! A flow that was never above is never held. A decision rests on the classes of all rows since the last one (the most
-//! frequent, ties to the worse), and comes once per 8 minimum RTTs and an RTT: what throughput is measured over, after
-//! the window that it follows has had its effect.
+//! A flow that was never above is never limited. A decision is based on the classes of all rows since the last one (the
+//! most frequent, ties to the worse), and comes once per 8 minimum RTTs and an RTT: what throughput is measured over,
+//! after the window that it follows has had its effect.
 //!
 //! **Deviations** from the published prototype: steps down of 0.8 for all (there 0.57, and 0.8 for Reno against Cubic),
-//! which cost less of the link; idle paths; growth starts from what arrives, so a target never runs away from a
-//! flow that does not use it, and a flow that leaves half of its window open for several decisions is let go; no throughput, no
-//! decision; at least two segments instead of 2,000 bytes.
+//! which cost less of the link; idle paths; growth starts from what arrives, so a target never runs away from a flow
+//! that does not use it, and a flow that leaves half of its window unused for several decisions is released; no
+//! throughput, no decision; at least two segments instead of 2,000 bytes.
 
 use super::share::THROUGHPUT;
 use super::{Class, Classify, Decision, Policy, View, Why};
@@ -29,10 +29,10 @@ use std::collections::{HashMap, HashSet};
 
 /// A flow that uses less of its target is not held back by it.
 const USED: f64 = 0.5;
-/// After so many decisions without using it a flow is let go.
+/// Decisions without using it after which a flow is released.
 const PATIENCE: u32 = 4;
 
-/// A model and how hard it is obeyed.
+/// A model and the response to its classes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowConfig {
@@ -44,13 +44,13 @@ pub struct FlowConfig {
     /// Factor for flows below their target, above 1.
     #[serde(default = "increase", deserialize_with = "super::config::increase")]
     pub increase: f64,
-    /// RTT over the least RTT under which a path without losses is idle; 1: none is.
+    /// Ratio of RTT to minimum RTT below which a path without losses is idle; 1 disables this.
     #[serde(default = "idle", deserialize_with = "super::config::idle")]
     pub idle: f64,
 }
 
 impl FlowConfig {
-    /// Obeys `model` with the defaults.
+    /// The defaults with `model`.
     pub fn with_model(model: &str) -> FlowConfig {
         FlowConfig { model: model.to_owned(), decrease: decrease(), increase: increase(), idle: idle() }
     }
@@ -69,12 +69,12 @@ fn idle() -> f64 {
     1.05
 }
 
-/// What tells an idle path, beside the RTT.
+/// The loss feature that identifies an idle path, together with the RTT.
 const LOSS: Feature = Feature::Window(WindowStat::LossRate, 8);
 /// The policy's own features, before those of the classifier.
 const OWN: [Feature; 2] = [THROUGHPUT, LOSS];
 
-/// Holds flows to their targets.
+/// Limits flows to their targets.
 #[derive(Debug)]
 pub struct FlowPolicy {
     config: FlowConfig,
@@ -82,14 +82,14 @@ pub struct FlowPolicy {
     flows: HashMap<FlowId, Held>,
 }
 
-/// What is remembered of a flow.
+/// State of a flow.
 #[derive(Clone, Debug)]
 struct Held {
-    /// Mbit/s, if it is held.
+    /// Mbit/s, if it is limited.
     target: Option<f64>,
     /// Rows per class since the last decision.
     votes: [u32; 3],
-    /// The last decision, and what it went by.
+    /// The last decision, and its inputs.
     decided: Time,
     class: Option<Class>,
     unused: u32,
@@ -133,7 +133,7 @@ impl Held {
 }
 
 impl FlowPolicy {
-    /// Nothing seen yet.
+    /// Creates the policy without state.
     pub fn new(config: FlowConfig, classifier: Box<dyn Classify>) -> FlowPolicy {
         FlowPolicy { config, classifier, flows: HashMap::new() }
     }
@@ -157,7 +157,7 @@ impl FlowPolicy {
         held.decision(view)
     }
 
-    /// A flow without data keeps what was decided of it, and is judged anew when data come.
+    /// A flow without data keeps its last decision, and is judged again when data comes.
     fn idle(&mut self, now: Time, view: &View<'_>) -> Decision {
         let held = self.flows.entry(view.id).or_insert_with(|| Held::new(now));
         held.votes = [0; 3];
@@ -174,7 +174,7 @@ impl Policy for FlowPolicy {
     }
 
     fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision> {
-        // What an idle flow measured last says nothing of the present, and it shares with nobody.
+        // The last measurements of an idle flow are outdated, and it takes no share.
         let active = || flows.iter().filter(|view| !view.is_idle(now));
         let rows: Vec<&[Option<f64>]> = active().map(|view| &view.values[OWN.len()..]).collect();
         let mut classes = self.classifier.classify(&rows).into_iter().peekable();

@@ -1,4 +1,4 @@
-//! Which flows belong together.
+//! Grouping of flows.
 
 use super::View;
 use crate::packet::FlowKey;
@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// What the system knows of a flow's ends beyond addresses.
+/// Information about a flow's ends besides addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
     /// DNS name of the sender.
@@ -28,7 +28,7 @@ pub enum Group {
     Sender,
     /// By the sender's network: /24 of IPv4, /48 of IPv6.
     Prefix,
-    /// By the sender's port: 443 for all that comes from web servers.
+    /// By the sender's port: 443 for all flows from web servers.
     RemotePort,
     /// By our port: for a host that is uploaded to.
     LocalPort,
@@ -38,7 +38,7 @@ pub enum Group {
     Cgroup,
     /// By process; flows without one by address.
     Process,
-    /// Each flow by itself.
+    /// Each flow separately.
     Flow,
     /// All flows together.
     All,
@@ -96,13 +96,13 @@ impl Group {
     }
 }
 
-/// The flow's service, if it has this name or none is asked for.
+/// The flow's service, if it has this name or none is required.
 pub(crate) fn named(group: Group, name: Option<&str>, view: &View<'_>) -> Option<Service> {
     let service = group.service(view.key, view.labels);
     name.is_none_or(|name| name == service.to_string()).then_some(service)
 }
 
-/// Where in `flows` the members of each service stand; flows without one are left out.
+/// Indices in `flows` of the members of each service; flows without one are excluded.
 pub(crate) fn group_by(
     flows: &[View<'_>],
     service: impl Fn(&View<'_>) -> Option<Service>,

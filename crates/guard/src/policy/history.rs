@@ -1,10 +1,10 @@
-//! What was decided about a flow, for people: only changes in kind are worth remembering.
+//! Decisions about a flow, for display: only changes in kind are stored.
 
 use super::Decision;
 use fairweir_units::Time;
 use std::collections::VecDeque;
 
-/// Changes that are remembered.
+/// Maximum number of stored changes.
 const REMEMBERED: usize = 20;
 
 /// The latest kinds of decision about one flow.
@@ -12,8 +12,8 @@ const REMEMBERED: usize = 20;
 pub struct History(VecDeque<(Time, Decision)>);
 
 impl History {
-    /// Is this another kind of decision than the latest: held or not, or for another reason? Of the same kind only the
-    /// latest is kept, under the time of the first.
+    /// Whether this is another kind of decision than the latest: held or not, or for another reason. Of the same kind
+    /// only the latest is stored, with the time of the first.
     pub fn remember(&mut self, now: Time, decision: &Decision) -> bool {
         if let Some((_, latest)) = self.0.back_mut()
             && is_alike(latest, decision)
@@ -28,7 +28,7 @@ impl History {
         true
     }
 
-    /// The present decision.
+    /// The current decision.
     pub fn latest(&self) -> Option<&Decision> {
         self.0.back().map(|(_, decision)| decision)
     }

@@ -1,5 +1,5 @@
-//! What a receiver wants of the flows that reach it: policies see measurements and answer a window for each flow, with
-//! a reason. Pure: packets, clock, names of flows come in; nothing goes out but the answer.
+//! A receiver's policies: from measurements to a window for each flow, with a reason. Pure: packets, clock and names of
+//! flows are inputs; the decision is the only output.
 //!
 //! ```
 //! use fairweir_guard::policy::{Config, Policies};
@@ -55,25 +55,25 @@ pub const DECIDE_EVERY: Dur = Dur::from_millis(100);
 /// Segments seen so far may have been small writes; two of these must always fit, so that no sender waits for a timer.
 const ETHERNET_MSS: u32 = 1460;
 
-/// What a policy wants of one flow.
+/// A policy's decision on one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// Most bytes that its sender may have in flight; `None` leaves the window to the host.
+    /// Maximum bytes that its sender may have in flight; `None` leaves the window to the host.
     pub window: Option<WindowTarget>,
-    /// The rate behind it, Mbit/s of payload, where the policy thinks in rates.
+    /// The corresponding rate, Mbit/s of payload, for policies based on rates.
     pub rate_mbps: Option<f64>,
     /// Why.
     pub why: Why,
 }
 
 impl Decision {
-    /// The window stays the host's.
+    /// The host's own window applies.
     pub fn release(why: Why) -> Decision {
         Decision { window: None, rate_mbps: None, why }
     }
 
-    /// Holds `rate_mbps` at the flow's present RTT. The RTT is the one that the flow sees now, queues included, as the
-    /// window is all that may be in flight; the least RTT would give less than the rate wherever there is a queue.
+    /// Limits the flow to `rate_mbps` at its present RTT, queues included, as the window limits inflight; the minimum
+    /// RTT would give less than the rate whenever there is a queue.
     pub fn hold(rate_mbps: f64, view: &View<'_>, why: Why) -> Decision {
         match view.rtt() {
             Some(rtt) => {
@@ -88,10 +88,10 @@ impl Decision {
 
 /// A receiver's rate policy.
 pub trait Policy: Debug + Send {
-    /// What it wants to know of each flow; [`View::values`] have this order.
+    /// The features that it needs of each flow; [`View::values`] have this order.
     fn features(&self) -> Vec<Feature>;
 
-    /// One decision for each of `flows`, in their order. To be called again every [`DECIDE_EVERY`] or so with a `now` that does
-    /// not go back; a flow that is missing is forgotten.
+    /// One decision for each of `flows`, in their order. To be called again every [`DECIDE_EVERY`] or so with a `now`
+    /// that does not decrease; the state of missing flows is dropped.
     fn decide(&mut self, now: Time, flows: &[View<'_>]) -> Vec<Decision>;
 }

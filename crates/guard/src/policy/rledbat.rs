@@ -11,8 +11,8 @@
 //! slowdown                       W = 2 for 2 RTTs, then slow start to where it was; as often as leaves 9/10 of the time
 //! ```
 //!
-//! Arrivals stand for ACKs, which a receiver does not see acted upon. What was promised is not taken back:
-//! [`crate::Promise`] sees to that at each ACK.
+//! Arrivals stand for ACKs, whose effect a receiver does not see. Promises are not withdrawn: [`crate::Promise`]
+//! ensures that at each ACK.
 //!
 //! **Deviations**: decisions come about every 100 ms, not with each segment, and move W by what arrived since; q is from the
 //! mean RTT of the last minimum RTT; the minimum is the flow's, not of the last ten minutes.
@@ -46,7 +46,7 @@ pub struct RledbatRule {
     pub service: Option<String>,
 }
 
-/// Lets background flows yield.
+/// Makes background flows yield.
 #[derive(Debug)]
 pub struct Rledbat {
     rule: RledbatRule,
@@ -73,7 +73,7 @@ struct Background {
     reduced: Time,
 }
 
-/// What one decision goes by.
+/// Inputs of one decision.
 #[derive(Clone, Copy, Debug)]
 struct Sight {
     now: Time,
@@ -155,7 +155,7 @@ impl Background {
 }
 
 impl Rledbat {
-    /// One rule's policy.
+    /// Creates the policy of one rule.
     pub fn new(rule: RledbatRule) -> Rledbat {
         Rledbat { rule, flows: HashMap::new() }
     }

@@ -1,8 +1,8 @@
 //! The RTTs to size windows by, across pauses.
 //!
 //! The first data after a pause echo the timestamp of the last ACK before it, so that the sample contains the pause: a
-//! window of rate times 7 s instead of 40 ms lets a sender that wakes up exceed its rate many times over. As long as there
-//! is no other sample, the RTT of before the pause counts.
+//! window of rate times 7 s instead of 40 ms would let a sender that resumes exceed its rate many times. Until there is
+//! another sample, the RTT before the pause is used.
 
 use crate::flow::FlowId;
 use fairweir_units::Dur;
@@ -43,7 +43,7 @@ impl Rtts {
         latest
     }
 
-    /// Forgets all flows but `living`.
+    /// Removes all flows except `living`.
     pub(crate) fn retain(&mut self, living: &HashSet<FlowId>) {
         self.0.retain(|id, _| living.contains(id));
     }

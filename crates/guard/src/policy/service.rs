@@ -1,7 +1,7 @@
 //! ServicePolicy: all flows of a service together get what one Reno flow would (CMU-CS-24-129 §4).
 //!
-//! A service is taken as one flow: losses of any of its flows within an RTT are one loss event, counted over the segments
-//! of all. From these follows what one flow would have in flight, W segments, and from that each flow's window:
+//! A service is taken as one flow: losses of any of its flows within an RTT are one loss event, counted over the
+//! segments of all. From these follow the inflight of a single flow, W segments, and each flow's window:
 //!
 //! ```text
 //! reno            W += 1 per RTT,  W /= 2 at a loss event;  after the first one W is what arrived within an RTT
@@ -14,13 +14,13 @@
 //! A flow in slow start has twice in flight of what arrives within an RTT, so halving leaves just that. Reno's window has its
 //! effect an RTT and a decision's time after a loss; further losses until then are of the window before.
 //!
-//! With weight w, reno grows by w and falls by W/2w, as w flows do (MulTCP). A service without any loss is left alone.
+//! With weight w, reno grows by w and falls by W/2w, as w flows do (MulTCP). A service without any loss is not limited.
 //!
 //! **Deviations** from the paper: it takes Mathis' model with the least loss event rate of the flows, which for n flows
 //! that see every event is n times too high, and makes up for it by constants fitted to one testbed; it divides the
-//! rate equally, so an application-limited flow's share is lost; it multiplies by the minimum RTT. A rate from a model alone
-//! holds every service below what would lose, so nobody probes and what a newcomer's slow start lost decides for minutes
-//! (docs/guard.md has numbers): the default is Reno's own rule.
+//! rate equally, so an application-limited flow's share is lost; it multiplies by the minimum RTT. A rate from a model
+//! alone keeps every service below the rate at which losses occur, so no flow probes, and losses of a newcomer's slow
+//! start decide for minutes (docs/guard.md has numbers): the default is Reno's own rule.
 
 use super::group::group_by;
 use super::share::{Demand, Demands, THROUGHPUT, targets};
@@ -36,12 +36,12 @@ use std::fmt;
 
 /// RFC 5348 §5.4 and the paper.
 const INTERVALS: usize = 8;
-/// The slot of a feature.
+/// Index of a feature.
 const MEAN_RTT: usize = 1;
-/// Reno's least window in congestion avoidance.
+/// Reno's minimum window in congestion avoidance.
 const MIN_SEGMENTS: f64 = 2.0;
 
-/// What one flow would get.
+/// Throughput of a single flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServiceModel {
@@ -73,7 +73,7 @@ impl fmt::Display for ServiceModel {
     }
 }
 
-/// How services are told apart and what each gets.
+/// How services are grouped, and their rates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServiceConfig {
@@ -81,7 +81,7 @@ pub struct ServiceConfig {
     pub group: Group,
     /// The rate of one flow.
     pub model: ServiceModel,
-    /// By a service's name: so many flows may it be like; 1 if it is not named.
+    /// By a service's name: the number of flows that it may be equivalent to; default 1.
     #[serde(deserialize_with = "super::config::weights")]
     pub weights: BTreeMap<String, f64>,
 }
@@ -95,7 +95,7 @@ pub struct ServicePolicy {
     demands: Demands,
 }
 
-/// What has been taken over of one flow.
+/// Data already taken over from one flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     place: u64,
@@ -113,11 +113,11 @@ struct AsOneFlow {
     earlier: VecDeque<(Time, u64)>,
     /// Reno's window, segments, since the first loss event.
     window: Option<f64>,
-    /// When it has its effect; losses before that are of the window before.
+    /// Time when it takes effect; earlier losses are of the previous window.
     settled: Time,
 }
 
-/// What happened to a service since the last decision.
+/// Events of a service since the last decision.
 #[derive(Debug, Default)]
 struct News {
     segments: u64,
@@ -194,7 +194,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 impl ServicePolicy {
-    /// Nothing seen yet.
+    /// Creates the policy without state.
     pub fn new(config: ServiceConfig) -> ServicePolicy {
         ServicePolicy { config, services: HashMap::new(), flows: HashMap::new(), demands: Demands::default() }
     }
@@ -211,7 +211,7 @@ impl ServicePolicy {
         }
         news.losses.sort_unstable();
         news.mss = flows.iter().map(|view| view.monitor.mss()).max().unwrap_or(0);
-        // The path as it is: of those that send, if any does.
+        // The present path: from flows that send, if any does.
         let all_are_idle = flows.iter().all(|view| view.is_idle(now));
         let present = || flows.iter().filter(|view| all_are_idle || !view.is_idle(now));
         news.longest_rtt = present().filter_map(|view| view.rtt()).max();
@@ -219,7 +219,7 @@ impl ServicePolicy {
         news
     }
 
-    /// A target in Mbit/s for each flow of a service, or none, and why.
+    /// A target in Mbit/s for each flow of a service, or `None`, with the reason.
     fn judge(&mut self, service: &Service, flows: &[&View<'_>], now: Time) -> (Option<Vec<f64>>, Why) {
         let weight = self.config.weights.get(&service.to_string()).copied().unwrap_or(1.0);
         let news = self.news(flows, now);

@@ -11,9 +11,9 @@
 //!           idle     its part of the rate by weight among all
 //! ```
 //!
-//! A flow that begins to send counts from the next decision on. Until then it may have its part among all: what the greedy
-//! get and the others use never exceeds the rate, and neither do the targets of all idle flows together, whichever of them
-//! wake up at once. The targets of all that count never exceed twice the rate.
+//! A flow that begins to send counts from the next decision on. Until then it may have an equal share: the targets of
+//! greedy flows plus the use of the others never exceed the rate, and neither do the targets of all idle flows
+//! together, whichever of them resume at once. The targets of all that count never exceed twice the rate.
 
 use super::{Decision, View};
 use crate::features::{Feature, WindowStat};
@@ -29,27 +29,27 @@ const PATIENCE: u64 = 2;
 const SLOW: Dur = Dur::from_millis(50);
 /// Quanta over which the rate of a flow is taken that waits long for each of them.
 const WINDOW: u64 = 6;
-/// A flow that fills so much of its window is held back by it: a Reno flow beneath it has 3/4 of it on average.
+/// A flow that fills this fraction of its window is limited by it: a Reno flow below it has 3/4 of it on average.
 const FILLED: f64 = 0.75;
-/// A flow that leaves its window open may double, so that it is held by nobody while it grows.
+/// A flow that does not fill its window may double, so that it is not limited while it grows.
 const ROOM: f64 = 2.0;
 
-/// What [`Demands`] wants to know of each flow, first in its policy's features.
+/// The feature that [`Demands`] needs of each flow, first in its policy's features.
 pub(crate) const THROUGHPUT: Feature = Feature::Window(WindowStat::Throughput, 8);
 
-/// What a flow, or a service with all its flows, would use.
+/// Demand of a flow, or of a service with all its flows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Demand {
-    /// Nothing at present.
+    /// None at present.
     Idle,
-    /// Up to so many Mbit/s.
+    /// Up to this rate, Mbit/s.
     Limited(f64),
-    /// All it can get.
+    /// Unlimited.
     Greedy,
 }
 
 impl Demand {
-    /// Of several flows together.
+    /// The joint demand of several flows.
     pub(crate) fn of_all(demands: impl IntoIterator<Item = Demand>) -> Demand {
         demands.into_iter().fold(Demand::Idle, |all, one| match (all, one) {
             (Demand::Greedy, _) | (_, Demand::Greedy) => Demand::Greedy,
@@ -71,11 +71,11 @@ impl Demand {
     }
 }
 
-/// How much flows would use, learnt from what they made of the windows that they were given.
+/// Demands of flows, learnt from their use of the windows.
 #[derive(Debug, Default)]
 pub(crate) struct Demands(HashMap<FlowId, Known>);
 
-/// What is known of a flow since the latest decision.
+/// State of a flow since the latest decision.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Bytes, if it was held.
@@ -111,8 +111,9 @@ impl Paced {
 }
 
 impl Demands {
-    /// Does it take no share? A flow of which there are so many that a quantum of its pace takes seconds is silent in between;
-    /// if it counted as idle then, the others would get its share, and all together more than the rate.
+    /// Whether it takes no share. If a quantum of a flow's pace takes seconds because there are many flows, it is
+    /// silent in between; if it counted as idle then, the others would get its share, and the total would exceed the
+    /// rate.
     fn is_idle(&self, view: &View<'_>, now: Time) -> bool {
         let waits = |known: &Known| {
             let silence = view.monitor.active_at().map(|at| now.since(at));
@@ -132,7 +133,7 @@ impl Demands {
         let Some(rtt) = view.rtt() else { return Demand::Greedy };
         let used = match view.values[0] {
             Some(throughput) => view.faded(throughput, rtt * 8, now),
-            // Too young or too few packets for a throughput: what has come since then, at most once an RTT.
+            // Too young or too few packets for a throughput: arrivals since then, at most once per RTT.
             None => {
                 let span = now.since(*at).max(rtt).as_secs_f64();
                 view.monitor.payload().saturating_sub(*payload) as f64 * 8e-6 / span
@@ -149,7 +150,7 @@ impl Demands {
         if is_filled { Demand::Greedy } else { Demand::Limited(ROOM * used) }
     }
 
-    /// Notes what was decided for `flows`; all others are forgotten.
+    /// Records the decisions for `flows`; all others are removed.
     pub(crate) fn note(&mut self, now: Time, flows: &[View<'_>], decisions: &[Decision]) {
         let known = |(view, decision): (&View<'_>, &Decision)| {
             let payload = view.monitor.payload();
@@ -182,7 +183,7 @@ pub(crate) fn targets(total: f64, users: &[(f64, Demand)]) -> Vec<f64> {
         Demand::Limited(demand) => (weight * level).min(demand.max(total * weight / counted_weights)),
         Demand::Greedy => weight * level,
     };
-    // One user alone may have all of it; rounding shall not give more.
+    // A single user may have all of it; rounding must not give more.
     users.iter().map(|user| target(user).min(total)).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Several policies over one table: what all of them want to know, and the least window that one of them wants.
+//! Several policies over one table: the union of their features, and the minimum of their windows.
 
 use super::rtts::Rtts;
 use super::{Cap, Classify, Config, Decision, FlowPolicy, Labels, Policy, Rledbat, ServicePolicy, View, Weights, Why};
@@ -28,9 +28,8 @@ pub struct Policies {
 impl Policies {
     /// The policies that `config` names; `classifier` is the model of its [`Config::flow`].
     ///
-    /// # Errors
-    /// If it names a model and there is none, or there is one and nothing for it to decide: a policy that is left out
-    /// would be noticed by nobody.
+    /// # Errors If it names a model that is missing, or a model is given without use: an omitted policy would go
+    /// unnoticed.
     pub fn new(config: &Config, classifier: Option<Box<dyn Classify>>) -> Result<Policies, ModelError> {
         let mut policies = Policies { parts: Vec::new(), rtts: Rtts::default() };
         match (&config.flow, classifier) {
@@ -54,7 +53,7 @@ impl Policies {
         Ok(policies)
     }
 
-    /// One more.
+    /// Adds a policy.
     pub fn push(&mut self, policy: Box<dyn Policy>) {
         let from = self.width();
         self.parts.push((from..from + policy.features().len(), policy));
@@ -64,7 +63,7 @@ impl Policies {
         self.parts.last().map_or(0, |(slots, _)| slots.end)
     }
 
-    /// What a [`Table`] has to keep up for them.
+    /// The features that a [`Table`] must compute for them.
     pub fn plan(&self) -> Plan {
         Plan::new(self.parts.iter().flat_map(|(_, policy)| policy.features()))
     }

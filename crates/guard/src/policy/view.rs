@@ -1,4 +1,4 @@
-//! What a policy sees of one flow.
+//! A policy's view of one flow.
 
 use super::Labels;
 use crate::flow::FlowId;
@@ -9,35 +9,35 @@ use fairweir_units::{Dur, Time};
 /// One flow at the time of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// Its name in the table.
+    /// Its id in the table.
     pub id: FlowId,
-    /// Who talks to whom.
+    /// The connection.
     pub key: &'a FlowKey,
-    /// What else is known of its ends.
+    /// Further information about its ends.
     pub labels: &'a Labels,
     /// All its measurements.
     pub monitor: &'a Monitor,
     /// The RTT to size windows by ([`Monitor::window_rtt`]), but not one that spans a pause of the sender.
     pub window_rtt: Option<Dur>,
-    /// Has its sender finished, or was it reset?
+    /// Whether its sender has finished, or it was reset.
     pub is_ended: bool,
     /// The policy's features, in its order.
     pub values: &'a [Option<f64>],
 }
 
-/// A flow from which nothing has arrived for so long is idle, or for so many RTTs if that is longer: more than a
-/// retransmission timeout (RFC 6298 §2.4: 1 s; Linux: 200 ms) of a flow that is only unlucky.
+/// Time without arrivals after which a flow is idle, or this many RTTs if longer: more than a retransmission timeout
+/// (RFC 6298 §2.4: 1 s; Linux: 200 ms) of a flow that is only unlucky.
 const IDLE: Dur = Dur::from_millis(1000);
 const IDLE_RTTS: u64 = 8;
 
 impl View<'_> {
-    /// Has it nothing to send at present? Such a flow takes no share of what others could use.
+    /// Whether it has no data to send at present. Such a flow takes no share of the capacity.
     pub fn is_idle(&self, now: Time) -> bool {
         let rtts = self.rtt().map_or(Dur::ZERO, |rtt| rtt * IDLE_RTTS);
         self.is_ended || self.monitor.active_at().is_none_or(|at| now.since(at) >= IDLE.max(rtts))
     }
 
-    /// The RTT to size windows by.
+    /// The RTT for computing windows.
     pub fn rtt(&self) -> Option<Dur> {
         self.window_rtt
     }

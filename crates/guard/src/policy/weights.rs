@@ -1,4 +1,4 @@
-//! A known capacity divided among services by weight; what one does not use, the others get.
+//! A known capacity divided among services by weight; unused shares go to the others.
 
 use super::budget::Budgets;
 use super::group::group_by;
@@ -9,17 +9,17 @@ use fairweir_units::{Rate, Time};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The capacity and who gets what of it.
+/// The capacity and its division.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeightsConfig {
     /// How flows are grouped.
     #[serde(default)]
     pub group: Group,
-    /// What all services get together, payload: a little under what the link carries, so that its queue stays empty.
+    /// Total of all services, payload: slightly below the link's rate, so that its queue stays empty.
     #[serde(deserialize_with = "super::config::rate")]
     pub capacity: Rate,
-    /// By a service's name; 1 if it is not named.
+    /// By a service's name; default 1.
     #[serde(default, deserialize_with = "super::config::weights")]
     pub weights: BTreeMap<String, f64>,
 }
@@ -33,7 +33,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Nothing seen yet.
+    /// Creates the policy without state.
     pub fn new(config: WeightsConfig) -> Weights {
         Weights { config, demands: Demands::default(), budgets: Budgets::default() }
     }

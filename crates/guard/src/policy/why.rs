@@ -1,16 +1,16 @@
-//! Why a flow's window is what it is.
+//! Reasons of a flow's window.
 
 use super::share::Demand;
 use super::{Class, Service, ServiceModel};
 use fairweir_units::Dur;
 use std::fmt;
 
-/// How many flows share a rate.
+/// Number of flows that share a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
     /// Those that count.
     pub active: usize,
-    /// Those that have nothing to send at present, and do not.
+    /// Those that have nothing to send at present, and do not count.
     pub idle: usize,
 }
 
@@ -31,11 +31,11 @@ impl fmt::Display for Sharing {
 /// The reason for a decision; its text is one line for people.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
-    /// No rule is about this flow.
+    /// No rule applies to this flow.
     Unmanaged,
-    /// Too little is known of it yet.
+    /// Too few measurements.
     TooYoung,
-    /// Nothing has been lost: no evidence that it takes what others want.
+    /// No loss: no evidence that it harms others.
     NoLoss {
         /// Whose flows.
         service: Service,
@@ -55,19 +55,19 @@ pub enum Why {
     },
     /// A share of a configured rate.
     Cap {
-        /// What the rate is for.
+        /// The service of the rate.
         service: Service,
         /// Mbit/s
         service_mbps: f64,
         /// Flows that share it.
         flows: Sharing,
     },
-    /// How it stands to its target, by a classifier.
+    /// Its class relative to its target.
     Class {
         /// Its class when the target was last set.
         class: Class,
     },
-    /// It was held and did not use what it was given.
+    /// It was limited and did not use its window.
     Unused,
     /// Background traffic, which yields to a queue.
     Background {

@@ -67,7 +67,7 @@ impl Course {
         for _ in 0..decisions {
             senders.send(&mut self.table, self.at_us, self.at_us + 100_000);
             self.at_us += 100_000;
-            // The clock goes on while nothing arrives.
+            // The clock advances while nothing arrives.
             self.table.observe(&packet(self.at_us, key_from(9, 9), Direction::Outgoing));
             let decided = self.policies.decide(&self.table, |_| Labels::default());
             let row = |(id, decision): (_, fairweir_guard::policy::Decision)| {

@@ -1,4 +1,4 @@
-//! The ten faults of the published prototype; each test passes because ours has not that one.
+//! The ten faults of the published prototype; each test shows that this implementation does not have it.
 
 use crate::flow::{decide, flow_policy};
 use crate::peer::{HEADERS, PAYLOAD, Peer, key};
@@ -68,7 +68,7 @@ proptest! {
     }
 }
 
-/// Always the same.
+/// A constant classifier.
 #[derive(Debug)]
 struct Always(Class);
 
@@ -116,7 +116,7 @@ fn fault_4_loss_event_rates_of_all_lengths_are_known() {
 fn fault_5_training_and_service_see_the_same_values() {
     let packets = lossy(2_000, 150);
     let all = rows(&packets);
-    // In service rows are asked for now and then, and not all features.
+    // In service rows are needed occasionally, and not all features.
     let names = ["mathis_mbps.window8", "rtt_us.window8", "loss_rate.window8", "rtt_ratio", "rtt_us"];
     let mut table = table(names.map(|name| name.parse().expect("a feature")));
     let (mut row, mut arrivals) = (Row::for_plan(table.plan()), 0);
@@ -130,7 +130,7 @@ fn fault_5_training_and_service_see_the_same_values() {
         }
         arrivals += 1;
     }
-    // A window's rate is from the window's losses, and what hangs on an unknown RTT is unknown.
+    // A window's rate is from the window's losses, and values that depend on an unknown RTT are unknown.
     let last = &all[all.len() - 1];
     let (rtt, p) = (value(last, "rtt_us.window8"), value(last, "loss_rate.window8").expect("a loss rate"));
     assert!(p > 0.0);

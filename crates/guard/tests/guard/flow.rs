@@ -43,7 +43,7 @@ pub fn decide(policies: &mut Policies, table: &Table) -> Decision {
     policies.decide(table, |_| Labels::default()).remove(0).1
 }
 
-/// One sender, of whose demand arrives what its window lets through.
+/// One sender whose arrivals are limited by its window.
 struct Obedient {
     senders: Senders,
     step: u64,

@@ -1,4 +1,4 @@
-//! ServicePolicy: many flows as one, what one leaves the others get.
+//! ServicePolicy: many flows as one; capacity left by one goes to the others.
 
 use crate::peer::{PAYLOAD, Peer, Senders, key, key_from};
 use fairweir_guard::policy::{Config, Decision, Labels, Policies, Sharing, Why};

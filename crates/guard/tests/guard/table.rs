@@ -1,4 +1,4 @@
-//! The flow table: who is measured, who is forgotten, and that nothing breaks it.
+//! The flow table: which flows are measured and removed, and its robustness.
 
 use crate::peer::{LOCAL, PAYLOAD, Peer, key, key_from, packet};
 use fairweir_guard::{Direction, Flags, FlowKey, Limits, Packet, Plan, Row, Table, Timestamps, catalogue};
