@@ -23,6 +23,8 @@ __all__ = [
     "format_rate",
     "format_time",
     "frcc_attractor",
+    "game_believe",
+    "game_bounds",
     "game_decide",
     "game_explain",
     "game_feature_rows",
