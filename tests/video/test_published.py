@@ -42,7 +42,7 @@ def test_statements_are_made_of_every_link_and_sender(tmp_path: Path) -> None:
     of = {(one.case, one.claim, one.reading.split(";")[0]): one for one in made.numbers}
     assert len(of) == len(made.numbers) == 2 * len(OURS) * 5 + len(OURS)
     assert {one.bound.at_least for one in made.numbers} == {6.0, 2.0, 0.0}
-    # Why nobody can be better is said, and is no reason for being far worse.
+    # The reason why no sender can be better is given, and does not justify being far worse.
     reasons = [one for one in made.numbers if one.why]
     assert any("frames a second" in one.why for one in reasons)
     assert all(one.value is not None and one.value > -1 for one in reasons)

@@ -21,7 +21,7 @@ impl Trajectory {
         (self.accepted[t] - self.served[t]).max(0.0)
     }
 
-    /// Packets in the queue at the next point, once what is on its way has arrived.
+    /// Packets in the queue at the next point, once packets in transit have arrived.
     pub fn queue_next(&self) -> f64 {
         self.queue(self.len)
     }

@@ -8,7 +8,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// The maximum number of nodes of a file: a tree that nobody can read is no controller of ours.
+/// The maximum number of nodes of a file: larger trees are not readable.
 pub const MAX_NODES: usize = 10_000;
 
 /// A linear form of features: the left side of a split.

@@ -67,7 +67,7 @@ impl WindowTarget {
         self.pace.map_or(self.bytes, Pace::room)
     }
 
-    /// So many bytes rounded down, but not below two segments.
+    /// The bytes rounded down to units, but at least two segments.
     fn units(self, bytes: u64, scale: u8) -> u64 {
         (bytes >> scale).max(self.least.div_ceil(1 << scale))
     }
@@ -336,7 +336,7 @@ mod tests {
                         until = looked.waits_until.filter(|_| looked.window == window).unwrap_or(now);
                     }
                     let renewed = promise.advertise_at(ack, u16::MAX, target, now).window;
-                    prop_assert!(renewed > window, "a sender that waits is told more");
+                    prop_assert!(renewed > window, "a waiting sender gets a larger window");
                     edge = ack.wrapping_add(u32::from(renewed) << scale);
                     moves += 1;
                 }

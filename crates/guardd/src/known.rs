@@ -203,7 +203,7 @@ mod tests {
         search.meet(table.iter().map(|(id, flow)| (id, *flow.key())), now, |_| None);
     }
 
-    /// Looks every 100 ms for so many seconds; when it read, in ms.
+    /// Scans every 100 ms for `seconds`; returns the times of reads, ms.
     fn looks(search: &mut Search, table: &Table, seconds: u64, found: &[(FlowKey, Owner)], took: Dur) -> Vec<u64> {
         let mut read_at = Vec::new();
         for step in 0..seconds * 10 {

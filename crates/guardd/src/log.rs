@@ -49,7 +49,7 @@ mod tests {
         let path = directory.path().join("pipe");
         mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
         let refused = Log::open(&path).unwrap_err().to_string();
-        assert!(refused.starts_with("open "), "nobody has it open: {refused}");
+        assert!(refused.starts_with("open "), "no reader: {refused}");
 
         let mut reader = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path).unwrap();
         let mut log = Log::open(&path).unwrap();

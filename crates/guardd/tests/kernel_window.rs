@@ -287,7 +287,7 @@ fn data_beyond_the_window_that_the_sender_was_told_are_dropped() {
     let plain = Flags::default();
     let start = u32::MAX - 70_000;
     let ack = |window| sent(&programs, &departure(Kind::Ipv4, start.wrapping_add(50_000), window, plain));
-    assert!(arrives(start.wrapping_add(90_000), 1000, plain), "nobody holds it");
+    assert!(arrives(start.wrapping_add(90_000), 1000, plain), "not held");
     programs.hold(&flow(Kind::Ipv4), WindowTarget::from_bytes(10_000, MSS), Some(0)).unwrap();
     assert!(arrives(start.wrapping_add(90_000), 1000, plain), "nothing is promised yet");
     sent(&programs, &departure(Kind::Ipv4, start, 60_000, plain));

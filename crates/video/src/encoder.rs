@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 /// How good a frame has to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quality {
-    /// So many bytes, if the encoder can.
+    /// This many bytes, if the encoder supports it.
     Target(f64),
     /// VP8's quantiser index, 0 (finest) to 127.
     Vp8Index(f64),

@@ -10,7 +10,7 @@ pub struct FrameRecord {
     /// When it was captured, ms.
     pub captured_ms: f64,
     /// What happened: `shown`, `lost` (sent and never decodable), `late` (decoded after a newer one), `skipped` (not coded),
-    /// `dropped` (coded and not sent), `pending` (still on its way at the end).
+    /// `dropped` (coded and not sent), `pending` (in transit at the end).
     pub fate: Fate,
     /// When its packets were handed to the pacer, ms.
     pub sent_ms: Option<f64>,

@@ -29,7 +29,7 @@ def tables(
     ),
     seed: Annotated[int, typer.Option(min=0, help="Of the generated content.")] = 1,
     frames: Annotated[int, typer.Option(min=2, max=3000, help="Of each table, 30 a second.")] = 90,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one a core.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Encode, decode and compare generated content, for each quantiser and age of the reference.

@@ -79,7 +79,7 @@ def follow(
 ) -> list[z3.BoolRef]:
     """Return how what waits at a decision becomes what waits at the next one.
 
-    Which batches were sent is told by the size of the message: another choice of the same size is admitted as well.
+    The message's size determines which batches were sent: another choice of the same size is admitted as well.
 
     Parameters
     ----------

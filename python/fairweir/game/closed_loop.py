@@ -1,7 +1,7 @@
 """Policies judged by what they do to links: agreement with a search says little, since ties decide the product.
 
 A tree that agreed with the search in 97 % of situations may idle in all of them that tie. So trees are compared by
-closed loops on links that nobody sampled, and the search plays the same ones.
+closed loops on links that were not sampled, and the search runs the same ones.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ WORDS: Final = {
 }
 #: What labels come from, by the beginning of a source's name.
 SOURCES: Final = {
-    "search": "closed loops of the search with a random action now and then",
+    "search": "closed loops of the search with occasional random actions",
     "random": "situations all over the model",
     "round": "closed loops of the tree fitted to all labels so far (dataset aggregation)",
     "held": "sessions of their own, for zero regret only",

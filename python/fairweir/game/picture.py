@@ -184,7 +184,7 @@ class _Layout:
 
 
 def share_text(share: float) -> str:
-    """Return a share in per cent; what never happened is told from what is rare."""
+    """Return a share in per cent; zero is distinguished from rare events."""
     return "0 %" if share == 0 else f"{100 * share:.1f} %" if share >= 0.0005 else "< 0.1 %"
 
 

@@ -45,7 +45,7 @@ class Sampling(_Table):
 
     Attributes
     ----------
-    sessions : closed loops of the search on random links, with random actions now and then
+    sessions : closed loops of the search on random links, with occasional random actions
     noise : fraction of random actions in them
     boxes : random situations that no policy led to
     rounds : of dataset aggregation (DAgger): the tree so far plays, the search says what it would have done

@@ -1,7 +1,7 @@
 """Labelled situations: what a sender knew, and the value of each of its actions by the search.
 
-Three sources (thesis section 4.5 names imitation of a search's decisions): closed loops of the search with a random
-action now and then, random situations all over the model, and closed loops of the trees themselves (dataset
+Three sources (thesis section 4.5 names imitation of a search's decisions): closed loops of the search with an
+occasional random action, random situations all over the model, and closed loops of the trees themselves (dataset
 aggregation, Ross et al. 2011): a tree errs in places where its teacher never comes.
 """
 

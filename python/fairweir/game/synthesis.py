@@ -260,7 +260,7 @@ def _proof(verdict: Verdict) -> dict[str, Any]:
 
 
 def summary(found: Synthesis) -> dict[str, Any]:
-    """Return what ``--json`` prints, beside where the files are."""
+    """Return the output of ``--json``, without the files' paths."""
     return {
         "query": found.query.name,
         "labelled": found.labelled,

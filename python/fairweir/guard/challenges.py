@@ -83,7 +83,7 @@ class Challenge:
     several: Literal["incumbents", "newcomers"] = "incumbents"
     among: Literal["services", "flows"] = "flows"
     policy: str = FAIR_SHARE
-    limited: Literal["nobody", "incumbents", "newcomers", "all"] = "nobody"
+    limited: Literal["none", "incumbents", "newcomers", "all"] = "none"
     least_flows: int = 1
 
 

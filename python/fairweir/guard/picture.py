@@ -24,22 +24,22 @@ HEIGHT_INCHES: Final = 5.8
 _DASHES: Final = ("--", "-", "-.", ":")
 
 
-def save_distributions(outcomes: Sequence[Outcome], path: Path, beside: Sequence[Outcome] = ()) -> None:
+def save_distributions(outcomes: Sequence[Outcome], path: Path, on_kernel: Sequence[Outcome] = ()) -> None:
     """Write :func:`distributions` as .png, .svg or .pdf.
 
     Raises
     ------
     ConfigError : an unknown file name extension
     """
-    save_figure(distributions(outcomes, beside), path)
+    save_figure(distributions(outcomes, on_kernel), path)
 
 
-def distributions(outcomes: Sequence[Outcome], beside: Sequence[Outcome] = ()) -> Figure:
+def distributions(outcomes: Sequence[Outcome], on_kernel: Sequence[Outcome] = ()) -> Figure:
     """Draw the share of configurations up to each JFI and utilisation: a column a challenge, a line a treatment.
 
     Parameters
     ----------
-    beside : results of the same challenges on the kernel, drawn thinner
+    on_kernel : results of the same challenges on the kernel, drawn thinner
     """
     from matplotlib.figure import Figure
 
@@ -60,7 +60,7 @@ def distributions(outcomes: Sequence[Outcome], beside: Sequence[Outcome] = ()) -
             axis.set_ylim(0.0, 1.0)
             axis.grid(alpha=0.3)
         title = f"{outcome.challenge} ({outcome.without.configurations})"
-        for other in beside:
+        for other in on_kernel:
             if other.challenge == outcome.challenge:
                 title += f", kernel ({other.without.configurations})"
                 for name in other.jain:

@@ -31,7 +31,7 @@ FPS_SHARE_BAR: Final = 0.97
 GCC, SALSIFY = "gcc", "salsify"
 FOUR: Final = tuple(P95_BARS_MS)
 BASELINES: Final = (GCC, "vegas", SALSIFY, "published")
-#: File of finished sessions, one a line.
+#: File of finished sessions, one per line.
 SESSIONS = "sessions.jsonl"
 
 
@@ -45,7 +45,7 @@ class Job:
 
     @property
     def key(self) -> str:
-        """Return what tells it from all others: version, configuration, table."""
+        """Return its identity: version, configuration, table."""
         words = (__version__, self.scenario.config(self.sender, seed=self.seed), self.scenario.table().text)
         return hashlib.sha256("\0".join(words).encode()).hexdigest()
 

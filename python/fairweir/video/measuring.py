@@ -76,7 +76,7 @@ def measure(
     store : directory of finished pieces, which are not measured again
     seed : of the content
     frames : of each table
-    workers : processes, default one a core
+    workers : processes, default one per core
     on_progress : called with what was measured last, pieces done, and their number
 
     Raises

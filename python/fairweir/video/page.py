@@ -24,7 +24,7 @@ FATES: Final = {
     "lost": "lost",
     "skipped": "not coded",
     "dropped": "coded, not sent",
-    "pending": "on its way at the end",
+    "pending": "in transit at the end",
 }
 #: Decisions in the table of a session's page: the first ones; the figures have all.
 TABLE_DECISIONS: Final = 300

@@ -178,7 +178,7 @@ def sessions_of(scenarios: Sequence[VideoScenario], names: Sequence[str], archiv
 
 def _against(ours: Sequence[Session], theirs: Sequence[Session], key: str, by: Callable[[float, float], float],
              scale: Scale) -> Interval | None:  # fmt: skip
-    """Return a metric of ours compared with theirs, seed by seed; None if nobody saw a frame."""
+    """Return a metric of ours compared with theirs, seed by seed; None if no frame was shown."""
     pairs = [(a.metrics[key], b.metrics[key]) for a, b in zip(ours, theirs, strict=True)]
     if any(a is None or b is None for a, b in pairs):
         return None
@@ -191,7 +191,7 @@ def _numbers(scenario: VideoScenario, ours: str, by_sender: Mapping[str, Sequenc
     def number(claim: str, what: str, found: Interval | None, bound: float, published: str, why: str) -> Number:
         reading = f"{what}; lower end of the 95 % interval over {SEEDS} seeds"
         value = None if found is None else found.lo
-        # A reason why nobody can be better is none for being worse.
+        # A reason why no sender can be better does not justify being worse.
         is_near = value is not None and value > _NEAR[claim]
         return Number(case, claim, reading, value, Bound(at_least=bound), published, why if is_near else "")
 

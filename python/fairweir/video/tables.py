@@ -22,7 +22,7 @@ from fairweir.validation_errors import explain
 FORMAT: Final = "fairweir-video-table-1"
 #: Size of a file that is read at all; ours have 60 kB at most.
 LARGEST_BYTES: Final = 8 << 20
-#: By which factor a coarser quantiser may enlarge frames on average. Encoders do so now and then (9 % was seen on a
+#: By which factor a coarser quantiser may enlarge frames on average. Encoders do so occasionally (9 % was seen on a
 #: still screen: a finer reference predicts better); lists in the wrong order do so by more.
 MOST_GROWTH: Final = 1.25
 #: Errors of a file that are reported after the first.
@@ -192,7 +192,7 @@ def load(name: str | Path) -> Table:
 
 
 def _rows(values: Floats, form: Literal["d", "f"]) -> str:
-    """Write the innermost lists one a line."""
+    """Write the innermost lists one per line."""
     if values.ndim > 1:
         inner = [_rows(part, form) for part in values]
         return "[" + ",\n".join(inner) + "]"

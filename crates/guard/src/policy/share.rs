@@ -187,7 +187,7 @@ pub(crate) fn targets(total: f64, users: &[(f64, Demand)]) -> Vec<f64> {
     users.iter().map(|user| target(user).min(total)).collect()
 }
 
-/// The level λ with Σ min(demand, weight · λ) = `total` over pairs of weight and demand: nobody may use more than weight · λ.
+/// The level λ with Σ min(demand, weight · λ) = `total` over pairs of weight and demand: no user may exceed weight · λ.
 /// Infinite if `total` covers all demands.
 pub fn max_min(total: f64, users: impl IntoIterator<Item = (f64, f64)>) -> f64 {
     let mut users: Vec<(f64, f64)> = users.into_iter().collect();

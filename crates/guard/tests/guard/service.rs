@@ -143,7 +143,7 @@ fn what_an_application_limited_flow_leaves_the_others_get() {
         of_port.unwrap().1.rate_mbps.unwrap()
     });
     assert!((0.8 * reno..reno - 1.0).contains(&greedy), "{greedy} of {reno}");
-    assert!((limited / (greedy + 1.0) - 0.5).abs() < 0.05, "{limited} beside {greedy}");
+    assert!((limited / (greedy + 1.0) - 0.5).abs() < 0.05, "{limited} against {greedy}");
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn an_idle_flow_rests_with_the_scale_of_its_windows() {
     assert_eq!(table.iter().map(|(_, flow)| flow.wscale()).collect::<Vec<_>>(), [Some(7)]);
     let again = Packet { seq: 5_000, wscale: None, at: theirs.at + Dur::from_secs(64), ..ours };
     table.observe(&again);
-    assert!(measured(&table).is_empty() && table.remembers(&key(1)), "what is held stays until it is judged anew");
+    assert!(measured(&table).is_empty() && table.remembers(&key(1)), "what is held stays until it is judged again");
     table.observe(&Packet { ack: 5_001, ..data(64_000_020, key(1), 9_000) });
     assert_eq!(table.iter().map(|(_, flow)| flow.wscale()).collect::<Vec<_>>(), [Some(0)]);
 }

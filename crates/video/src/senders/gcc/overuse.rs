@@ -35,7 +35,7 @@ pub(super) enum Usage {
     Under,
 }
 
-/// Tells from the spacing of groups whether a queue grows.
+/// Detects a growing queue from the spacing of groups.
 #[derive(Debug)]
 pub(super) struct OveruseDetector {
     groups: f64,

@@ -25,7 +25,7 @@ const GROWTH: Growth = Growth { allowed: 0.1, per_step: 1.01 };
 /// The situation as the game knows it, at the working rate.
 fn in_steps(s: &Situation, encoding: f64, rate: f64) -> state::Situation {
     let mut window = s.view.window;
-    // What waits in the pacer is on its way, too.
+    // Data in the pacer counts as in transit, too.
     window.sent_next += s.backlog;
     let mut belief = s.view.belief;
     belief.bounds.q.max += s.backlog;

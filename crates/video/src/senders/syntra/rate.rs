@@ -14,7 +14,7 @@ const AHEAD_OF_DELIVERED: f64 = 2.0;
 const DECAY: f64 = 0.98;
 /// R after a loss.
 const AFTER_LOSS: f64 = 0.9;
-/// Frames over which an excess is made up for.
+/// Frames over which an excess is compensated.
 const DRAIN_FRAMES: f64 = 3.0;
 /// Frames are not made smaller than this share of their budget by what stands ahead.
 const MIN_SHARE: f64 = 0.1;
