@@ -52,10 +52,15 @@ class Outcome:
         return not (self.broken or self.excluded or self.mistaken)
 
 
+def game(document: Document) -> _core.GameQuery:
+    """Return the game in which a controller is played: that of its kind, on links of its own model."""
+    return _game(document["kind"], json.dumps(document["model"]))
+
+
 @cache
-def game(kind: str) -> _core.GameQuery:
-    """Return the game in which controllers of a kind are played."""
-    return GameQuery.load(ROOT / "queries" / "game" / f"{QUERIES[kind]}.toml").core
+def _game(kind: str, model: str) -> _core.GameQuery:
+    path = ROOT / "queries" / "game" / f"{QUERIES[kind]}.toml"
+    return GameQuery.load(path, {**GameQuery.load(path).document, "model": json.loads(model)}).core
 
 
 @cache
@@ -92,7 +97,7 @@ def attack(
     encoded : int, how many of the steps the prover's encoding is asked to admit
     """
     text = json.dumps(document)
-    made, core, query = Controller.parse(text), _core.GameController(text), game(document["kind"])
+    made, core, query = Controller.parse(text), _core.GameController(text), game(document)
     realiser = Realiser(made.links, made.points, windows) if windows else None
     verdicts = Prover(Budget(20.0), realiser=realiser).prove(made, [parse_claim(one, made.kind) for one in claims])
     outcome.counts.update(verdict.outcome.value for verdict in verdicts)

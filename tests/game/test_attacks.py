@@ -55,7 +55,7 @@ def test_refutations_replay_and_agree_with_the_program() -> None:
 def test_steps_that_break_a_claim_are_seen() -> None:
     """The comparison itself: a false verdict and an encoding of another tree are contradicted."""
     harmful = controller([{"leaf": {"send": "newest", "rate": {"M": 3}, "encode": {"M": 1}}}])
-    steps = list(closed_loops(game("video"), _core.GameController(json.dumps(harmful)), 1, steps=500))
+    steps = list(closed_loops(game(harmful), _core.GameController(json.dumps(harmful)), 1, steps=500))
     made = Controller.parse(json.dumps(harmful))
     for text in ("decodable", "loss<=0", "queue<=1", "encode<=1/2"):
         assert broken([Verdict(0, parse_claim(text, made.kind), Said.PROVED)], steps), text
@@ -106,7 +106,7 @@ def test_rates_that_rounding_could_decide_are_rejected() -> None:
 def test_beliefs_say_what_they_rest_on() -> None:
     core = _core.GameController(published())
     rng = random.Random(3)  # noqa: S311 (no secret)
-    sources = {one.source for seed in range(3) for one in random_states(game("video"), core, seed, count=50)}
-    sources |= {one.source for one in closed_loops(game("video"), core, rng.randrange(99), steps=500, changes=True)}
+    sources = {one.source for seed in range(3) for one in random_states(game(EMPTY), core, seed, count=50)}
+    sources |= {one.source for one in closed_loops(game(EMPTY), core, rng.randrange(99), steps=500, changes=True)}
     assert "window" in sources
     assert set(EXACT) == {"window", "fewer-points", "packet-slack"}
