@@ -14,7 +14,8 @@
 //! | follows a pushed super-packet, and no ACK ends it | pacing if the waits are even, application if all has arrived, else unknown | offloading pushes each super-packet; some senders never push |
 //!
 //! A paced packet may follow an ACK by chance: between window and pacing the longer part of a round trip decides. A
-//! round trip has the limit that held for most of it. Where the capture was not taken at the sender, ACKs take effect a
+//! round trip has the limit that held for most of it. A pacer runs all along: where pacing makes up less than a tenth of
+//! the time under both, late or bunched ACKs explain it, and it is unknown. Where the capture was not taken at the sender, ACKs take effect a
 //! `lag` later, and limits that only the ACK clock distinguishes are unknown.
 
 use serde::Serialize;
@@ -43,6 +44,8 @@ const PACED_SEGMENTS: i64 = 2;
 /// On short paths Linux adds 64 KiB to a burst, halved for each 2^9 us of the minimum RTT (sysctl tcp_tso_rtt_log).
 const BURST_BYTES: i64 = 1 << 16;
 const BURST_RTT_NS: u64 = 512_000;
+/// Minimum fraction that pacing has of the time under window and pacing for it to be claimed.
+const LEAST_PACED: f64 = 0.1;
 /// Packets after which the largest that was seen is taken for a full segment.
 const PACKETS_TO_KNOW_MSS: u64 = 10;
 
@@ -308,7 +311,7 @@ impl Limits {
         if let Some(newest) = self.newest {
             self.close_round(newest);
         }
-        self.periods
+        without_rare_pacing(self.periods)
     }
 
     fn learn_windows(&mut self, now: u64) {
@@ -434,6 +437,28 @@ impl Limits {
             }),
         }
     }
+}
+
+/// Makes pacing unknown where it is too rare to be the sender's way to send.
+fn without_rare_pacing(periods: Vec<Period>) -> Vec<Period> {
+    let time = |limit: Limit| -> u64 { periods.iter().filter(|p| p.limit == limit).map(|p| p.to_ns - p.from_ns).sum() };
+    let (paced, clocked) = (time(Limit::Pacing) as f64, time(Limit::Window) as f64);
+    if paced >= LEAST_PACED * (paced + clocked) {
+        return periods;
+    }
+    let mut kept: Vec<Period> = Vec::with_capacity(periods.len());
+    for mut period in periods {
+        if period.limit == Limit::Pacing {
+            period.limit = Limit::Unknown;
+        }
+        match kept.last_mut() {
+            Some(last) if last.limit == period.limit => {
+                (last.to_ns, last.last_frame) = (period.to_ns, period.last_frame);
+            }
+            _ => kept.push(period),
+        }
+    }
+    kept
 }
 
 /// The limit for most of a round trip.

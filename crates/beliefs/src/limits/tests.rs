@@ -106,6 +106,21 @@ fn a_bursty_path_is_no_clock_of_the_senders() {
 }
 
 #[test]
+fn pacing_in_a_few_round_trips_of_many_is_not_claimed() {
+    let mut record = windowed(80, 1000, WIDE);
+    // For 150 ms of 2 s the sender answers half-way between two ACKs.
+    for (at, event) in &mut record.events {
+        if matches!(event, Event::Data { .. }) && (1000 * MS..1150 * MS).contains(at) {
+            *at += MS / 3;
+        }
+    }
+    let periods = record.periods(0);
+    assert!(share(&periods, Limit::Pacing) == 0.0, "{periods:?}");
+    assert!(share(&periods, Limit::Unknown) > 0.0, "{periods:?}");
+    assert!(share(&periods, Limit::Window) > 0.9, "{periods:?}");
+}
+
+#[test]
 fn a_full_receive_window_is_distinguished_from_a_full_cwnd() {
     // 20 packets of receive window, and 20 packets of cwnd; with one more the receive window is not the limit
     let room = |packets: u16| (packets * MSS as u16).div_ceil(1 << SHIFT);
