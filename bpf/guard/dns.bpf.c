@@ -59,7 +59,7 @@ struct {
 	__type(value, struct guard_question);
 } guard_scratch SEC(".maps");
 
-/* crates/guardd/src/answers.rs reads it. */
+/* crates/guardd/src/dns_tap.rs reads it. */
 struct guard_answer {
 	u32 length;
 	u8 payload[MAX_ANSWER];

@@ -48,22 +48,22 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Return the size of the newest batch, 0 without one.
+    /// Returns the size of the newest batch, 0 without one.
     pub fn newest(&self) -> f64 {
         if self.len == 0 { 0.0 } else { self.sizes[self.len - 1] }
     }
 
-    /// Return the size of the oldest batch, 0 without one.
+    /// Returns the size of the oldest batch, 0 without one.
     pub fn oldest(&self) -> f64 {
         if self.len == 0 { 0.0 } else { self.sizes[0] }
     }
 
-    /// Return the size of all, added from the oldest on.
+    /// Returns the size of all, added from the oldest on.
     pub fn sum(&self) -> f64 {
         self.sizes[..self.len].iter().sum()
     }
 
-    /// Return the message of `send`: the packets that must arrive for all its frames to be decoded.
+    /// Returns the message of `send`: the packets that must arrive for all its frames to be decoded.
     pub fn message(&self, send: Send) -> f64 {
         match send {
             Send::None => 0.0,
@@ -88,7 +88,7 @@ pub struct Action {
 }
 
 impl Action {
-    /// Return the packets of repair.
+    /// Returns the packets of repair.
     pub fn repair(&self) -> f64 {
         self.rate - self.message
     }

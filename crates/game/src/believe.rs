@@ -34,7 +34,7 @@ pub enum BeliefSource {
 }
 
 impl BeliefSource {
-    /// Return the name in JSON.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             BeliefSource::Window => "window",

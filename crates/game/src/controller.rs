@@ -178,7 +178,7 @@ impl Controller {
         file.checked()
     }
 
-    /// Return the file's text; reading it gives the same controller to the bit.
+    /// Returns the file's text; reading it gives the same controller to the bit.
     pub fn to_json(&self) -> String {
         // Keys are texts and numbers finite, so this cannot fail.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
@@ -186,7 +186,7 @@ impl Controller {
         text
     }
 
-    /// Return the leaf's index, what it asks for, and what the shield makes of it.
+    /// Returns the leaf's index, what it asks for, and what the shield makes of it.
     pub fn decide(&self, view: &View) -> Decided {
         let x = features(view);
         let (leaf, node) = self.nodes.leaf(&x);

@@ -51,7 +51,7 @@ pub const FEATURES: [Feature; COUNT] = [
     feature("room_sum", "M", "3 M - Q without all waiting batches"),
 ];
 
-/// Return the place of the feature `name`.
+/// Returns the place of the feature `name`.
 pub fn index_of(name: &str) -> Option<usize> {
     FEATURES.iter().position(|f| f.name == name)
 }
@@ -85,7 +85,7 @@ pub struct View {
     pub groups: usize,
 }
 
-/// Return the features in the order of [`FEATURES`].
+/// Returns the features in the order of [`FEATURES`].
 pub fn features(v: &View) -> [f64; COUNT] {
     let m = v.amounts.min_c;
     let (q, r0) = (v.amounts.max_q / m, v.amounts.safe_rate / m);

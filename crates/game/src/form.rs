@@ -34,7 +34,7 @@ impl Form {
         m * a.min_c + q * a.max_q + r0 * a.safe_rate + packet
     }
 
-    /// Return the sum of several (coefficient, name) terms.
+    /// Returns the sum of several (coefficient, name) terms.
     fn add(&mut self, name: &str, coefficient: f64) -> Result<(), String> {
         let Some(i) = AMOUNTS.iter().position(|n| *n == name) else {
             return Err(format!("unknown amount `{name}`, expected one of M, Q, R0, packet"));

@@ -95,7 +95,7 @@ impl Frames {
         &self.groups[..self.in_flight]
     }
 
-    /// Return the sizes of the batches that wait.
+    /// Returns the sizes of the batches that wait.
     pub fn sizes(&self) -> Waiting {
         let mut waiting = Waiting { len: self.waiting, ..Waiting::default() };
         for (size, batch) in waiting.sizes.iter_mut().zip(self.batches()) {
@@ -224,12 +224,12 @@ impl Frames {
         self.in_flight = left;
     }
 
-    /// Return the batches in flight.
+    /// Returns the batches in flight.
     pub fn batches_in_flight(&self) -> u32 {
         self.groups().iter().map(|g| g.batches).sum()
     }
 
-    /// Return the age of the oldest FEC frame in flight, 0 without one.
+    /// Returns the age of the oldest FEC frame in flight, 0 without one.
     pub fn group_age(&self) -> u32 {
         self.groups().iter().map(|g| g.age).max().unwrap_or(0)
     }

@@ -45,17 +45,17 @@ impl HeldCapacity {
         HeldCapacity { probe_period, grain: 0.0, max_c: None, min_b: None }
     }
 
-    /// Return it for links of whole packets of `grain`.
+    /// Returns it for links of whole packets of `grain`.
     pub const fn with_grain(self, grain: f64) -> HeldCapacity {
         HeldCapacity { grain, ..self }
     }
 
-    /// Return the held max C, in packets per step.
+    /// Returns the held max C, in packets per step.
     pub fn max_c(&self) -> Option<f64> {
         self.max_c.map(|held| held.bound)
     }
 
-    /// Return the held min B, in packets.
+    /// Returns the held min B, in packets.
     pub fn min_b(&self) -> Option<f64> {
         self.min_b.map(|held| held.bound)
     }
@@ -99,7 +99,7 @@ impl HeldCapacity {
 }
 
 impl Held {
-    /// Return what is still held after `steps`.
+    /// Returns what is still held after `steps`.
     fn after(held: Option<Held>, steps: f64) -> Option<Held> {
         let held = held?;
         let steps_left = held.steps_left - steps;

@@ -196,7 +196,7 @@ impl Objective {
         if is_converged { &self.converged } else { &self.searching }
     }
 
-    /// Return the value of an outcome.
+    /// Returns the value of an outcome.
     pub fn value(&self, is_converged: bool, outcome: &Outcome) -> Value {
         let mut value = Value([0; MAX_COMPONENTS]);
         for (v, component) in value.0.iter_mut().zip(self.phase(is_converged)) {

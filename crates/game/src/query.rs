@@ -43,12 +43,12 @@ pub struct NamedTemplate {
 }
 
 impl NamedTemplate {
-    /// Return it as an action to be filled in.
+    /// Returns it as an action to be filled in.
     pub fn template(&self) -> Template {
         Template { send: self.send, rate: self.rate, encode: self.encode }
     }
 
-    /// Return it as a leaf of a controller file.
+    /// Returns it as a leaf of a controller file.
     pub fn leaf(&self) -> Leaf {
         Leaf { name: Some(self.name.clone()), send: self.send, rate: self.rate, encode: self.encode }
     }

@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
         Way { steps: 0, shrink: NEVER, raise: NEVER, factor: None }
     }
 
-    /// Return the first of the best actions.
+    /// Returns the first of the best actions.
     pub fn decide(&mut self) -> Decision {
         let root = self.root;
         let node = self.node(&root);
@@ -195,7 +195,7 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// Return the line in which both sides do their best, at most `depth` steps.
+    /// Returns the line in which both sides do their best, at most `depth` steps.
     pub fn line(&mut self) -> Vec<Ply> {
         let depth = self.depth;
         let (mut branch, mut plies) = (self.root, Vec::new());

@@ -219,7 +219,7 @@ pub struct Promises {
     pub queue: f64,
 }
 
-/// Return by how much `action` keeps its promises on every link of a belief with these bounds.
+/// Returns by how much `action` keeps its promises on every link of a belief with these bounds.
 pub fn promises(action: &Action, a: &Amounts) -> Promises {
     let lost = (action.rate - a.safe_rate).max(0.0);
     let queue = (a.max_q + action.rate - a.min_c).max(0.0);

@@ -64,7 +64,7 @@ impl Situation {
         self.max_c.is_some()
     }
 
-    /// Return what a tree looks at.
+    /// Returns what a tree looks at.
     pub fn view(&self) -> View {
         let (bounds, w, frames) = (&self.belief.bounds, &self.state.window, &self.state.frames);
         let before = if w.len > 1 { w.delivered[w.len - 2] } else { w.delivered_last() };

@@ -19,7 +19,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// Return the feature at `index` alone.
+    /// Returns the feature at `index` alone.
     pub fn one(index: usize) -> Split {
         Split { terms: vec![(index, 1.0)] }
     }
@@ -127,7 +127,7 @@ fn is_zero(form: &Form) -> bool {
 }
 
 impl Leaf {
-    /// Return the leaf as an action to be filled in.
+    /// Returns the leaf as an action to be filled in.
     pub fn template(&self) -> Template {
         Template { send: self.send, rate: self.rate, encode: self.encode }
     }
@@ -253,7 +253,7 @@ impl Tree {
         &self.nodes
     }
 
-    /// Return the index of the leaf that `x` reaches, and the leaf.
+    /// Returns the index of the leaf that `x` reaches, and the leaf.
     pub fn leaf(&self, x: &[f64; COUNT]) -> (usize, &Leaf) {
         let mut i = 0;
         loop {
@@ -266,7 +266,7 @@ impl Tree {
         }
     }
 
-    /// Return the indices of the nodes from the root to the leaf that `x` reaches.
+    /// Returns the indices of the nodes from the root to the leaf that `x` reaches.
     pub fn path(&self, x: &[f64; COUNT]) -> Vec<usize> {
         let mut path = vec![0];
         while let Node::Split { split, at_most, then, otherwise } = &self.nodes[path[path.len() - 1]] {
@@ -275,7 +275,7 @@ impl Tree {
         path
     }
 
-    /// Return the path to the leaf in words, one comparison with its numbers a line.
+    /// Returns the path to the leaf in words, one comparison with its numbers a line.
     pub fn explain(&self, x: &[f64; COUNT]) -> Vec<String> {
         let path = self.path(x);
         let mut lines = Vec::with_capacity(path.len());

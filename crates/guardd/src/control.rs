@@ -7,7 +7,7 @@
 use crate::device::Device;
 use crate::error::{During, GuardError};
 use crate::exchange::{Exchanges, Limits};
-use crate::home::{Home, Place, Taken};
+use crate::socket_dir::{Home, Place, Taken};
 use fairweir_units::{Dur, Time};
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::socket::sockopt::PeerCredentials;
@@ -35,7 +35,7 @@ const ONLY_THESE: &str = "it answers root and its own user";
 
 /// The guard's control socket.
 #[derive(Debug)]
-pub struct Door {
+pub struct ControlSocket {
     listener: UnixListener,
     exchanges: Exchanges<UnixStream>,
     is_waiting: bool,
@@ -43,16 +43,16 @@ pub struct Door {
     _place: Place,
 }
 
-impl Door {
+impl ControlSocket {
     /// Becomes the guard of `device`.
     ///
     /// # Errors
     /// If there is one already, or the socket's directory is not safe.
-    pub fn hold(device: &Device) -> Result<Door, GuardError> {
-        Door::hold_at(&Home::default(), device)
+    pub fn hold(device: &Device) -> Result<ControlSocket, GuardError> {
+        ControlSocket::hold_at(&Home::default(), device)
     }
 
-    fn hold_at(home: &Home, device: &Device) -> Result<Door, GuardError> {
+    fn hold_at(home: &Home, device: &Device) -> Result<ControlSocket, GuardError> {
         let place = home.take(device).map_err(|taken| match taken {
             Taken::Failed(error) => error,
             Taken::Alive => GuardError::refused(
@@ -61,7 +61,7 @@ impl Door {
             ),
         })?;
         let listener = listen_at(place.socket()).during(|| format!("listen at {}", place.socket().display()))?;
-        Ok(Door { listener, exchanges: Exchanges::new(LIMITS), is_waiting: false, _place: place })
+        Ok(ControlSocket { listener, exchanges: Exchanges::new(LIMITS), is_waiting: false, _place: place })
     }
 
     /// Accepts some connections, and answers at most one request.
@@ -193,10 +193,10 @@ mod tests {
         Device { name: "test0".to_owned(), index: 7, link_header: 0 }
     }
 
-    /// Answers until `asking` has ended.
-    fn answer_until<T>(door: &mut Door, asking: thread::JoinHandle<T>) -> T {
+    /// DnsTap until `asking` has ended.
+    fn answer_until<T>(control: &mut ControlSocket, asking: thread::JoinHandle<T>) -> T {
         while !asking.is_finished() {
-            door.answer(Time::ZERO, |question| format!("asked: {question}"));
+            control.answer(Time::ZERO, |question| format!("asked: {question}"));
             thread::yield_now();
         }
         asking.join().unwrap()
@@ -207,8 +207,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::at(directory.path());
         assert_eq!(ask_at(&home, &device(), "status").unwrap_err().to_string(), "`test0` has no guard");
-        let mut door = Door::hold_at(&home, &device()).unwrap();
-        let second = Door::hold_at(&home, &device()).unwrap_err();
+        let mut control = ControlSocket::hold_at(&home, &device()).unwrap();
+        let second = ControlSocket::hold_at(&home, &device()).unwrap_err();
         assert_eq!(second.to_string(), format!("`test0` has a guard already, process {}", process::id()));
         let (path, _) = home.find(&device()).unwrap().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -217,17 +217,17 @@ mod tests {
             let home = home.clone();
             move || ask_at(&home, &device(), "explain 192.0.2.1\nstatus").unwrap()
         });
-        assert_eq!(answer_until(&mut door, asking), "asked: explain 192.0.2.1 status");
-        drop(door);
+        assert_eq!(answer_until(&mut control, asking), "asked: explain 192.0.2.1 status");
+        drop(control);
         assert_eq!(ask_at(&home, &device(), "status").unwrap_err().to_string(), "`test0` has no guard");
-        Door::hold_at(&home, &device()).unwrap();
+        ControlSocket::hold_at(&home, &device()).unwrap();
     }
 
     #[test]
     fn who_floods_is_answered_a_few_at_a_time_and_the_loop_goes_on() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::at(directory.path());
-        let mut door = Door::hold_at(&home, &device()).unwrap();
+        let mut control = ControlSocket::hold_at(&home, &device()).unwrap();
         let (path, _) = home.find(&device()).unwrap().unwrap();
         // As many connections as the kernel queues, each with a request.
         let mut flood = Vec::new();
@@ -239,21 +239,21 @@ mod tests {
         let (mut turns, mut answers) = (0, 0);
         while answers < LIMITS.connections && turns < 1000 {
             let before = answers;
-            door.answer(Time::ZERO, |_| {
+            control.answer(Time::ZERO, |_| {
                 answers += 1;
                 String::new()
             });
             turns += 1;
             assert!(answers - before <= 1, "one answer a turn");
-            assert!(door.sources().count() <= 1 + LIMITS.connections);
+            assert!(control.sources().count() <= 1 + LIMITS.connections);
         }
         assert!(turns >= BACKLOG as usize / ACCEPTED, "{turns} turns");
         drop(flood);
         // A silent connection is closed when its time is over, by the clock of the loop.
         let silent = UnixStream::connect(&path).unwrap();
-        door.answer(Time::ZERO, |_| String::new());
-        door.answer(Time::ZERO + LIMITS.patience, |_| unreachable!());
-        assert_eq!(door.sources().count(), 1);
+        control.answer(Time::ZERO, |_| String::new());
+        control.answer(Time::ZERO + LIMITS.patience, |_| unreachable!());
+        assert_eq!(control.sources().count(), 1);
         drop(silent);
     }
 

@@ -1,13 +1,13 @@
 //! The loop: packets as they come, decisions every 100 ms, tables and files every second.
 
-use crate::answers::Answers;
-use crate::control::Door;
-use crate::course::Outcome;
+use crate::control::ControlSocket;
 use crate::device::Device;
+use crate::dns_tap::DnsTap;
 use crate::error::{During, GuardError};
 use crate::guard::{Guard, Turn};
-use crate::known::Known;
+use crate::history::Outcome;
 use crate::log::Log;
+use crate::metadata::FlowMetadata;
 use crate::owners::Owners;
 use crate::privileges::{self, Remaining};
 use crate::scrape::{Endpoint, Exposition};
@@ -48,17 +48,17 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     let signals = Signals::block()?;
     let rules = settings.read()?;
     let device = Device::find(&settings.interface)?;
-    let mut door = Door::hold(&device)?;
+    let mut control = ControlSocket::hold(&device)?;
     let mut log = settings.log.as_deref().map(Log::open).transpose()?;
     let swept = hook::sweep(device.index);
-    let tap = Tap::open(&device, settings.means, settings.attachment)?;
+    let tap = Tap::open(&device, settings.enforcement, settings.attachment)?;
     let (owners, why_not) = match Owners::load() {
         Ok(owners) => (Some(owners), None),
         Err(e) if rules.needs_owners() => return Err(e),
         Err(e) => (None, Some(e)),
     };
     let has_owners = owners.is_some();
-    let answers = settings.dns.then(|| Answers::open(&device, settings.attachment)).transpose()?;
+    let answers = settings.dns.then(|| DnsTap::open(&device, settings.attachment)).transpose()?;
     let endpoint = settings.metrics_listen.map(Endpoint::bind).transpose()?;
     privileges::drop_all_but(if tap.is_linked() { Remaining::Nothing } else { Remaining::Filters })?;
     say(
@@ -75,7 +75,7 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
     if let Some(e) = why_not {
         say(settings, &format!("process lookup unavailable: {e}"));
     }
-    let known = Known::new(rules.names.clone(), answers, owners);
+    let known = FlowMetadata::new(rules.names.clone(), answers, owners);
     let mut guard = Guard::new(tap, known, &device.name, &rules, settings.dry_run)?;
     let exposition = endpoint.map(|endpoint| {
         let exposition = Exposition::new(metrics::render(&status(&guard, Decisions::default())));
@@ -83,15 +83,15 @@ pub fn run(settings: &Settings) -> Result<Ending, GuardError> {
         exposition
     });
     let mut screen = Screen::new(settings.live);
-    let (mut log_file, mut metrics_file) = (Beside::proven(), Beside::default());
+    let (mut log_file, mut metrics_file) = (BestEffortFile::proven(), BestEffortFile::default());
     let [mut decides, mut tidies, mut exports] =
         [DECIDE_EVERY, TIDY_EVERY, METRICS_EVERY].map(|every| Rhythm::starting(machine::now(), every));
     let mut rehearsal = Rehearsal::default();
     loop {
-        wait(decides.at, &mut guard, &door, &signals)?;
+        wait(decides.at, &mut guard, &control, &signals)?;
         guard.renew()?;
         guard.observe()?;
-        door.answer(machine::now(), |question| answer(&guard, decides.counts, question));
+        control.answer(machine::now(), |question| answer(&guard, decides.counts, question));
         match signals.next() {
             None => {}
             Some(Request::Reload) => match settings.read() {
@@ -181,12 +181,12 @@ impl Rhythm {
 }
 
 /// Sleeps until something is to be done: the time `until`, the end of a sender's wait, a signal, a question, a ring.
-fn wait(until: Time, guard: &mut Guard, door: &Door, signals: &Signals) -> Result<(), GuardError> {
+fn wait(until: Time, guard: &mut Guard, control: &ControlSocket, signals: &Signals) -> Result<(), GuardError> {
     let until = guard.renews_at().map_or(until, |renews| renews.min(until));
-    let left = if door.is_waiting() { Dur::ZERO } else { until.since(machine::now()) };
+    let left = if control.is_waiting() { Dur::ZERO } else { until.since(machine::now()) };
     let programs = guard.tap().programs();
     let own = [signals.as_fd(), programs.filling(), programs.waits()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-    let mut sources: Vec<PollFd<'_>> = own.into_iter().chain(door.sources()).collect();
+    let mut sources: Vec<PollFd<'_>> = own.into_iter().chain(control.sources()).collect();
     match ppoll(&mut sources, Some(Duration::from_nanos(left.as_nanos()).into()), None) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(e) => Err(e).during(|| "wait for packets".into()),
@@ -280,20 +280,20 @@ fn say(settings: &Settings, text: &str) {
 /// A best-effort output file. Failing to open it at start-up is an error; a later failure, such as a full disk, is
 /// reported once per outage.
 #[derive(Default)]
-struct Beside {
+struct BestEffortFile {
     has_worked: bool,
     is_told: bool,
 }
 
-impl Beside {
+impl BestEffortFile {
     /// A file that is already open.
-    fn proven() -> Beside {
-        Beside { has_worked: true, is_told: false }
+    fn proven() -> BestEffortFile {
+        BestEffortFile { has_worked: true, is_told: false }
     }
 
     fn heed(&mut self, settings: &Settings, outcome: Result<(), GuardError>) -> Result<(), GuardError> {
         match outcome {
-            Ok(()) => *self = Beside::proven(),
+            Ok(()) => *self = BestEffortFile::proven(),
             Err(e) if !self.has_worked => return Err(e),
             Err(e) => {
                 if !self.is_told {

@@ -1,10 +1,10 @@
 //! Packets to measurements to decisions to windows: all of the daemon but its loop.
 
-use crate::course::{Course, Outcome};
 use crate::error::GuardError;
-use crate::known::Known;
+use crate::history::{Course, Outcome};
 use crate::live;
 use crate::machine;
+use crate::metadata::FlowMetadata;
 use crate::settings::Rules;
 use crate::status::{Change, Decisions, Explanation, FlowStatus, ServiceStatus, Status, TableCounts};
 use crate::tap::Tap;
@@ -25,7 +25,7 @@ pub struct Guard {
     table: Table,
     policies: Policies,
     group: Group,
-    known: Known,
+    known: FlowMetadata,
     interface: String,
     dry_run: bool,
     started: Time,
@@ -70,7 +70,13 @@ impl Guard {
     ///
     /// # Errors
     /// If the rules do not belong together.
-    pub fn new(tap: Tap, known: Known, interface: &str, rules: &Rules, dry_run: bool) -> Result<Guard, GuardError> {
+    pub fn new(
+        tap: Tap,
+        known: FlowMetadata,
+        interface: &str,
+        rules: &Rules,
+        dry_run: bool,
+    ) -> Result<Guard, GuardError> {
         let policies = rules.policies()?;
         let secret = RandomState::new();
         let key = (u128::from(secret.hash_one(0)) << 64 | u128::from(secret.hash_one(1))).to_ne_bytes();

@@ -6,22 +6,21 @@
 //! then.
 #![warn(missing_docs)]
 
-mod answers;
 mod control;
-mod course;
 pub mod daemon;
 mod device;
+mod dns_cache;
+mod dns_tap;
 mod error;
 mod exchange;
 mod files;
 mod guard;
-mod home;
+mod history;
 mod hook;
-mod known;
-mod learned;
 pub mod live;
 mod log;
 mod machine;
+mod metadata;
 pub mod metrics;
 mod names;
 mod owners;
@@ -31,20 +30,21 @@ mod renewal;
 mod scrape;
 mod settings;
 mod signals;
+mod socket_dir;
 pub mod status;
 mod tap;
 pub mod terminal;
 mod waits;
 
-pub use answers::Answers;
-pub use control::{Door, ask};
-pub use course::Outcome;
+pub use control::{ControlSocket, ask};
 pub use device::Device;
+pub use dns_tap::DnsTap;
 pub use error::GuardError;
 pub use guard::{Guard, Turn};
+pub use history::Outcome;
 pub use hook::{Attachment, Side, sweep};
-pub use known::Known;
+pub use metadata::FlowMetadata;
 pub use names::Names;
 pub use owners::Owners;
 pub use settings::{Policy, Settings};
-pub use tap::{KernelCounts, Means, Programs, Tap};
+pub use tap::{Enforcement, KernelCounts, Programs, Tap};

@@ -5,7 +5,9 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use fairweir_guardd::status::{Explanation, Status};
 use fairweir_guardd::terminal::{self, escape, escape_all};
-use fairweir_guardd::{Attachment, Device, Door, GuardError, Means, Policy, Settings, ask, daemon, live, sweep};
+use fairweir_guardd::{
+    Attachment, ControlSocket, Device, Enforcement, GuardError, Policy, Settings, ask, daemon, live, sweep,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -163,7 +165,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, GuardError> {
         log: arguments.log.clone(),
         metrics: arguments.metrics.clone(),
         metrics_listen: arguments.metrics_listen,
-        means: if arguments.clamp { Means::Clamp } else { Means::Rewrite },
+        enforcement: if arguments.clamp { Enforcement::Clamp } else { Enforcement::Rewrite },
         attachment: if arguments.filters { Attachment::Filter } else { Attachment::Best },
     };
     let ending = daemon::run(&settings)?;
@@ -201,7 +203,7 @@ fn manual() -> Result<String, GuardError> {
 fn clean() -> Result<usize, GuardError> {
     let mut removed = 0;
     for device in Device::all()? {
-        if let Ok(_door) = Door::hold(&device) {
+        if let Ok(_door) = ControlSocket::hold(&device) {
             removed += sweep(device.index);
         }
     }

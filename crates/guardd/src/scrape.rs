@@ -62,7 +62,7 @@ impl Endpoint {
         })
     }
 
-    /// Answers as long as the process lives.
+    /// DnsTap as long as the process lives.
     pub(crate) fn serve(self, exposition: Exposition) {
         thread::spawn(move || {
             let (mut exchanges, mut is_waiting) = (Exchanges::new(LIMITS), false);

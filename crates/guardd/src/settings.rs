@@ -4,7 +4,7 @@ use crate::error::GuardError;
 use crate::files;
 use crate::hook::Attachment;
 use crate::names::Names;
-use crate::tap::Means;
+use crate::tap::Enforcement;
 use fairweir_guard::Trees;
 use fairweir_guard::policy::{Classify, Config, FlowConfig, Group, Policies};
 use std::net::SocketAddr;
@@ -114,7 +114,7 @@ pub struct Settings {
     /// Address at which the same is served.
     pub metrics_listen: Option<SocketAddr>,
     /// How flows are limited.
-    pub means: Means,
+    pub enforcement: Enforcement,
     /// How the programs are attached.
     pub attachment: Attachment,
 }

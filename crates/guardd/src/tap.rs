@@ -34,7 +34,7 @@ pub struct KernelCounts {
     pub thinned: u64,
     /// Data merged into later data as the ring was full.
     pub merged: u64,
-    /// ACKs that left with a smaller window; with [`Means::Clamp`] also changes of clamps.
+    /// ACKs that left with a smaller window; with [`Enforcement::Clamp`] also changes of clamps.
     pub rewritten: u64,
     /// ACKs whose window was not modified, as its scale is unknown.
     pub unscaled: u64,
@@ -51,7 +51,7 @@ pub struct KernelCounts {
 
 /// How flows are limited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Means {
+pub enum Enforcement {
     /// By the windows in departing ACKs, of this host and of those behind it; undone even by `kill -9`.
     #[default]
     Rewrite,
@@ -77,8 +77,8 @@ impl Programs {
     /// Loads them for the device of number `device`, with `link_header` bytes before the IP header.
     ///
     /// # Errors If the kernel rejects it.
-    pub fn load(device: u32, link_header: u32, means: Means) -> Result<Programs, GuardError> {
-        let (object, said) = libbpf::listening(|| load(device, link_header, means));
+    pub fn load(device: u32, link_header: u32, enforcement: Enforcement) -> Result<Programs, GuardError> {
+        let (object, said) = libbpf::listening(|| load(device, link_header, enforcement));
         let object = object
             .map_err(|e| io::Error::new(bpf(e).kind(), libbpf::gist(&said)))
             .during(|| "load guard's programs".into())?;
@@ -88,7 +88,7 @@ impl Programs {
         let waiting = Rc::new(RefCell::new(Vec::new()));
         let waits = ring_of(&object, "guard_waits", &waiting, record::wait);
         let waits = waits.map_err(bpf).during(|| "the ring of waiting senders".into())?;
-        let clamp = object.progs_mut().find(|p| p.name() == CLAMP).filter(|_| means == Means::Clamp);
+        let clamp = object.progs_mut().find(|p| p.name() == CLAMP).filter(|_| enforcement == Enforcement::Clamp);
         let clamps = clamp.map(|p| p.attach()).transpose().map_err(bpf).during(|| "attach to sockets".into())?;
         Ok(Programs { ring, arrived, waits, waiting, link_header, clamps, object })
     }
@@ -184,7 +184,7 @@ impl Programs {
         record::decided_at(&found)
     }
 
-    /// With [`Means::Clamp`], clamps or releases the sockets of the process's network namespace according to the
+    /// With [`Enforcement::Clamp`], clamps or releases the sockets of the process's network namespace according to the
     /// targets; to be called repeatedly, as a growing buffer widens its clamp.
     ///
     /// # Errors If the kernel rejects it.
@@ -242,8 +242,8 @@ impl Tap {
     /// Loads the programs and attaches them to `device`.
     ///
     /// # Errors If the kernel rejects it.
-    pub fn open(device: &Device, means: Means, attachment: Attachment) -> Result<Tap, GuardError> {
-        let programs = Programs::load(device.index, device.link_header, means)?;
+    pub fn open(device: &Device, enforcement: Enforcement, attachment: Attachment) -> Result<Tap, GuardError> {
+        let programs = Programs::load(device.index, device.link_header, enforcement)?;
         let hook = |side| programs.attach(device.index, side, attachment);
         // Departures first: a flow's first packets are then seen in their order.
         let hooks = [hook(Side::Egress)?, hook(Side::Ingress)?];
@@ -270,17 +270,17 @@ fn missing() -> GuardError {
     GuardError::refused("bpf/guard/ lacks a part that the daemon names", "this is a bug: please report it")
 }
 
-fn load(device: u32, link_header: u32, means: Means) -> libbpf_rs::Result<Object> {
+fn load(device: u32, link_header: u32, enforcement: Enforcement) -> libbpf_rs::Result<Object> {
     let mut open = ObjectBuilder::default().name("guard")?.open_memory(OBJECT)?;
     let is_constants = |map: &OpenMapMut<'_>| map.name().as_encoded_bytes().ends_with(b".rodata");
     if let Some(mut constants) = open.maps_mut().find(is_constants) {
         // In the order of their definition in the source.
-        let words = [link_header, u32::from(means == Means::Clamp), device];
+        let words = [link_header, u32::from(enforcement == Enforcement::Clamp), device];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         constants.set_initial_value(&bytes)?;
     }
     if let Some(mut clamp) = open.progs_mut().find(|p| p.name() == CLAMP) {
-        clamp.set_autoload(means == Means::Clamp);
+        clamp.set_autoload(enforcement == Enforcement::Clamp);
     }
     open.load()
 }

@@ -2,7 +2,7 @@
 
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use fairweir_guard::{FlowKey, Promise, WindowTarget};
-use fairweir_guardd::{Means, Programs, Side};
+use fairweir_guardd::{Enforcement, Programs, Side};
 use nix::unistd::geteuid;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -89,7 +89,7 @@ fn the_kernel_advertises_as_the_core_does() {
     if is_unprivileged() {
         return;
     }
-    let programs = Programs::load(NOWHERE, ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let programs = Programs::load(NOWHERE, ETHERNET, Enforcement::Rewrite).expect("the kernel takes them");
     let kinds = prop_oneof![Just(Kind::Ipv4), Just(Kind::Ipv4WithOptions), Just(Kind::Ipv6), Just(Kind::Vlan)];
     let acks = proptest::collection::vec((0u32..40_000, any::<u16>(), 0u64..1 << 31), 1..30);
     let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
@@ -113,7 +113,7 @@ fn the_kernel_keeps_the_pace_that_the_core_keeps() {
     if is_unprivileged() {
         return;
     }
-    let programs = Programs::load(NOWHERE, ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let programs = Programs::load(NOWHERE, ETHERNET, Enforcement::Rewrite).expect("the kernel takes them");
     let acks = proptest::collection::vec((0.0f64..1.0, any::<u16>(), 0.1f64..1e5, 0u64..1 << 20), 1..30);
     let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
     let (key, waits) = (flow(Kind::Ipv4), std::cell::Cell::new(0));
@@ -149,7 +149,7 @@ fn other_packets_are_left_alone() {
     if is_unprivileged() {
         return;
     }
-    let mut programs = Programs::load(NOWHERE, ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let mut programs = Programs::load(NOWHERE, ETHERNET, Enforcement::Rewrite).expect("the kernel takes them");
     let target = WindowTarget::from_bytes(10_000, MSS);
     programs.hold(&flow(Kind::Ipv4), target, None).unwrap();
     let ack = |programs: &Programs, ack| sent(programs, &departure(Kind::Ipv4, ack, 60_000, Flags::default()));
@@ -185,7 +185,7 @@ fn a_signed_header_is_left_alone() {
     if is_unprivileged() {
         return;
     }
-    let programs = Programs::load(NOWHERE, ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let programs = Programs::load(NOWHERE, ETHERNET, Enforcement::Rewrite).expect("the kernel takes them");
     programs.hold(&flow(Kind::Ipv4), WindowTarget::from_bytes(10_000, MSS), Some(0)).unwrap();
     let stamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
     let signature = |kind: u8, length: u8| [&[kind, length][..], &vec![7; usize::from(length) - 2]].concat();
@@ -208,7 +208,7 @@ fn a_syn_of_the_host_begins_anew() {
     if is_unprivileged() {
         return;
     }
-    let programs = Programs::load(NOWHERE, ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let programs = Programs::load(NOWHERE, ETHERNET, Enforcement::Rewrite).expect("the kernel takes them");
     let key = flow(Kind::Ipv4);
     let target = WindowTarget::from_bytes(10_000, MSS);
     let ack = |ack| sent(&programs, &departure(Kind::Ipv4, ack, 60_000, Flags::default()));
@@ -229,7 +229,7 @@ fn tcp_is_found_behind_ipv6_extension_headers_and_in_atomic_fragments() {
     if is_unprivileged() {
         return;
     }
-    let mut programs = Programs::load(NOWHERE, ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let mut programs = Programs::load(NOWHERE, ETHERNET, Enforcement::Rewrite).expect("the kernel takes them");
     let plain = departure(Kind::Ipv6, 1, 60_000, Flags::default());
     let (destination, fragment) = (60u8, 44u8);
     let behind = |kind: u8, count: usize, mut header: [u8; 8]| {
@@ -276,7 +276,7 @@ fn data_beyond_the_window_that_the_sender_was_told_are_dropped() {
     if is_unprivileged() {
         return;
     }
-    let programs = Programs::load(NOWHERE, ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let programs = Programs::load(NOWHERE, ETHERNET, Enforcement::Rewrite).expect("the kernel takes them");
     let arrives = |seq: u32, payload: usize, flags: Flags| {
         let before = programs.counts();
         programs.rehearse(Side::Ingress, &arrival(seq, payload, flags), 1).expect("it takes the frame");
@@ -315,7 +315,7 @@ fn data_beyond_the_window_that_the_sender_was_told_are_dropped() {
 #[test]
 #[ignore = "measures time"]
 fn cost() {
-    let programs = Programs::load(NOWHERE, ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let programs = Programs::load(NOWHERE, ETHERNET, Enforcement::Rewrite).expect("the kernel takes them");
     programs.hold(&flow(Kind::Ipv4), WindowTarget::from_bytes(10_000, MSS), Some(0)).unwrap();
     let stamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
     let frames =
@@ -335,7 +335,7 @@ fn broken_packets_are_neither_told_nor_changed() {
     if is_unprivileged() {
         return;
     }
-    let mut programs = Programs::load(NOWHERE, ETHERNET, Means::Rewrite).expect("the kernel takes them");
+    let mut programs = Programs::load(NOWHERE, ETHERNET, Enforcement::Rewrite).expect("the kernel takes them");
     programs.hold(&flow(Kind::Ipv4), WindowTarget::from_bytes(0, MSS), Some(0)).unwrap();
     let whole = departure(Kind::Ipv4, 1 << 20, 60_000, Flags::default());
     let broken = |at: usize, value: u8| {

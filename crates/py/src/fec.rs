@@ -8,14 +8,14 @@ use pyo3::types::PyBytes;
 
 use crate::error;
 
-/// Return the repair packets of data packets of equal length, for a code of `total` packets.
+/// Returns the repair packets of data packets of equal length, for a code of `total` packets.
 #[pyfunction]
 pub fn fec_repair<'py>(py: Python<'py>, data: Vec<Vec<u8>>, total: usize) -> PyResult<Vec<Bound<'py, PyBytes>>> {
     let repair = py.detach(|| Code::new(data.len(), total)?.repair(&data));
     bytes(py, repair.map_err(|e| error::from_fec(py, &e))?)
 }
 
-/// Return the data packets from received packets by their numbers.
+/// Returns the data packets from received packets by their numbers.
 #[pyfunction]
 pub fn fec_recover<'py>(
     py: Python<'py>,

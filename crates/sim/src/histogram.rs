@@ -48,12 +48,12 @@ impl Histogram {
         self.counts.resize((bucket / octave + 1) * octave, 0);
     }
 
-    /// Return the sum of the values, ns, and their number.
+    /// Returns the sum of the values, ns, and their number.
     pub fn total(&self) -> (u128, u64) {
         (self.sum_ns, self.samples)
     }
 
-    /// Return mean and percentiles in ms, each less `offset` and at least 0; zero without samples.
+    /// Returns mean and percentiles in ms, each less `offset` and at least 0; zero without samples.
     pub fn stats_less(&self, offset: Dur) -> DelayStats {
         if self.samples == 0 {
             return DelayStats::default();
@@ -70,12 +70,12 @@ impl Histogram {
         }
     }
 
-    /// Return the maximum; zero without samples.
+    /// Returns the maximum; zero without samples.
     pub fn max(&self) -> Dur {
         Dur::from_nanos(self.max_ns)
     }
 
-    /// Return the quantile at `per_mille`, ns, to within 1 %; zero without samples.
+    /// Returns the quantile at `per_mille`, ns, to within 1 %; zero without samples.
     pub fn quantile_ns(&self, per_mille: u64) -> f64 {
         // At most `samples`.
         let rank = (u128::from(self.samples) * u128::from(per_mille)).div_ceil(1000).max(1) as u64;

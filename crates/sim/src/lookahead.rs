@@ -17,7 +17,7 @@ enum Edge {
     Between { from: usize, hop: usize, delay: Dur },
 }
 
-/// Return the timing of each hop of `config` that may handle its arrivals in batches.
+/// Returns the timing of each hop of `config` that may handle its arrivals in batches.
 pub(crate) fn plan(config: &Config) -> Vec<Option<Timing>> {
     let edges: Vec<Edge> = config.flows.iter().flat_map(edges_of(config)).collect();
     // Half of a delay is assigned to the sender's waiting time, half to the receiver's lookahead.
@@ -44,7 +44,7 @@ pub(crate) fn plan(config: &Config) -> Vec<Option<Timing>> {
     (0..config.links.len()).map(timing).collect()
 }
 
-/// Return by how much events may reach an observer after their time, at most.
+/// Returns by how much events may reach an observer after their time, at most.
 pub fn observers_lag(config: &Config) -> Dur {
     plan(config).into_iter().flatten().map(|timing| timing.patience).max().unwrap_or(Dur::ZERO)
 }
@@ -79,7 +79,7 @@ fn edges_of(config: &Config) -> impl Fn(&FlowSpec) -> Vec<Edge> + '_ {
     }
 }
 
-/// Return the minimum time a packet takes for `delay` and `elements`.
+/// Returns the minimum time a packet takes for `delay` and `elements`.
 fn least(delay: Dur, elements: &[ElementConfig]) -> Dur {
     elements.iter().map(ElementConfig::shortest_hold).fold(delay, |sum, hold| sum + hold)
 }

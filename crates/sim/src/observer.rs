@@ -73,7 +73,7 @@ pub enum PacketEvent {
 }
 
 impl PacketEvent {
-    /// Return the flow's index.
+    /// Returns the flow's index.
     pub fn flow(&self) -> u32 {
         match *self {
             PacketEvent::Sent { flow, .. }
@@ -94,7 +94,7 @@ pub trait Observer {
     fn is_done(&self) -> bool {
         false
     }
-    /// Return the packet number, exclusive, up to which the ACK of `cum` packets that now reaches `flow`'s sender
+    /// Returns the packet number, exclusive, up to which the ACK of `cum` packets that now reaches `flow`'s sender
     /// allows sending; `None` leaves that to the scenario's receive window. An advertised limit is never withdrawn (RFC
     /// 9293 §3.8.6.2.1).
     fn edge(&mut self, _flow: u32, _cum: u64) -> Option<u64> {

@@ -87,7 +87,7 @@ impl PacketLog {
         self.is_full
     }
 
-    /// Return the record.
+    /// Returns the record.
     pub fn finish(self) -> (Packets, Acks) {
         (self.packets, self.acks)
     }

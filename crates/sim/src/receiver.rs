@@ -92,13 +92,13 @@ impl Receiver {
         self.ack(at)
     }
 
-    /// Return the delayed ACK that was due before `at`, if any.
+    /// Returns the delayed ACK that was due before `at`, if any.
     #[inline]
     pub(crate) fn overdue(&mut self, at: Time) -> Option<AckOut> {
         if self.deadline <= at { Some(self.ack(self.deadline)) } else { None }
     }
 
-    /// Return when a delayed ACK is due.
+    /// Returns when a delayed ACK is due.
     #[inline]
     pub(crate) fn deadline(&self) -> Time {
         self.deadline
@@ -140,7 +140,7 @@ impl Above {
         self.count == 0
     }
 
-    /// Return the index of the word of packet `seq`, and its bit.
+    /// Returns the index of the word of packet `seq`, and its bit.
     #[inline]
     fn word(&mut self, seq: u64) -> (&mut u64, u64) {
         let mask = self.words.len() - 1;

@@ -20,19 +20,19 @@ impl<T: Copy + Default> Ring<T> {
         self.head == self.tail
     }
 
-    /// Return the number of records.
+    /// Returns the number of records.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.tail - self.head
     }
 
-    /// Return the oldest record.
+    /// Returns the oldest record.
     #[inline]
     pub(crate) fn front(&self) -> Option<&T> {
         if self.is_empty() { None } else { Some(&self.slots[self.head & (self.slots.len() - 1)]) }
     }
 
-    /// Return the newest record.
+    /// Returns the newest record.
     #[inline]
     pub(crate) fn back(&self) -> Option<&T> {
         if self.is_empty() { None } else { Some(&self.slots[(self.tail - 1) & (self.slots.len() - 1)]) }

@@ -224,7 +224,7 @@ impl Route {
         }
     }
 
-    /// Return the flow's index: flows have the first leaves.
+    /// Returns the flow's index: flows have the first leaves.
     pub(crate) fn flow(&self) -> u32 {
         self.flow_leaf as u32
     }
@@ -490,7 +490,7 @@ impl Route {
         }
     }
 
-    /// Return how often elements violated their bounds.
+    /// Returns how often elements violated their bounds.
     pub(crate) fn violations(&self) -> u64 {
         [&self.ingress, &self.egress, &self.reverse, &self.reverse_egress].into_iter().map(Chain::violations).sum()
     }

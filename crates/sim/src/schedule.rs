@@ -89,14 +89,14 @@ impl Schedule {
         self.ties.names[leaf] = name;
     }
 
-    /// Return the stream with the earliest event, its time and its kind; [`Time::NEVER`] if there is none.
+    /// Returns the stream with the earliest event, its time and its kind; [`Time::NEVER`] if there is none.
     #[inline]
     pub(crate) fn first(&self) -> (Time, Leaf, bool) {
         let first = self.nodes[1];
         (Time::from_nanos(first.at), first.leaf(), first.leaf_and_kind & 1 == 1)
     }
 
-    /// Return the rank of tie-break id `name` among events at `at`.
+    /// Returns the rank of tie-break id `name` among events at `at`.
     #[inline]
     pub(crate) fn tie(&self, name: u32, at: Time) -> u32 {
         self.ties.rank(name, at.as_nanos())

@@ -8,12 +8,12 @@ const CONTROLLER: u64 = 1;
 const HOP: u64 = 2;
 const ELEMENT: u64 = 3;
 
-/// Return the random stream of a flow's controller.
+/// Returns the random stream of a flow's controller.
 pub(crate) fn controller_stream(seed: u64, flow: usize) -> ChaCha8Rng {
     stream_of(seed, CONTROLLER, flow)
 }
 
-/// Return the random stream of link number `hop`.
+/// Returns the random stream of link number `hop`.
 pub fn hop_stream(seed: u64, hop: usize) -> ChaCha8Rng {
     stream_of(seed, HOP, hop)
 }

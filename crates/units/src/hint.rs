@@ -8,7 +8,7 @@ use std::error::Error;
 /// Front ends print message, key and hint separately (`error: MESSAGE (FILE: KEY)`, then `hint: HINT`), so `Display`
 /// contains no hint.
 pub trait Hint: Error {
-    /// Return the message for a front end that prints [`Hint::key`] itself.
+    /// Returns the message for a front end that prints [`Hint::key`] itself.
     fn message(&self) -> String {
         self.to_string()
     }

@@ -47,8 +47,8 @@ def agree(
 ) -> None:
     """Run a matrix of controllers and scenarios in both worlds and report where they differ, and by how much.
 
-    Exit 0: at least 80 % of the judged cells agree; 1: fewer; 2: could not play, or nothing was judged; 130:
-    interrupted, and the same command goes on.
+    Exit 0: at least 80 % of the judged cells agree; 1: fewer; 2: could not run, or no cell was judged; 130:
+    interrupted; the same command resumes.
     """
     names = [name.strip() for name in ccas.split(",") if name.strip()]
     for name in names:

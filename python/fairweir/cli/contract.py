@@ -95,7 +95,7 @@ def contract(
     """Derive contracts from runs: rate as a function of delay, loss or marks, or report that none exists.
 
     Exit 0: every CCA has a contract, or the wishes do; 1: one has none; 2: bad input, or runs failed; 130: interrupted,
-    and the same command goes on.
+    and the same command resumes.
     """
     if table:
         show_costs(as_json)

@@ -140,7 +140,7 @@ def compare(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play a scenario on real TCP without and with a guard at the receivers, and show who got what."""
+    """Run a scenario on real TCP without and with a guard at the receivers, and compare throughputs."""
     from fairweir.guard.compare import compare as play_both
 
     if plot is not None:

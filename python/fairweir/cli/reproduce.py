@@ -62,8 +62,8 @@ def reproduce(
 ) -> None:
     """Run or compute published results; print the published value, ours, and a verdict.
 
-    Exit 0: no check fails, or only for a reason that is known and told; 1: one does; 2: could not play; 130:
-    interrupted, and the same command goes on.
+    Exit 0: no check fails, or only for a known reason; 1: one does; 2: could not run; 130: interrupted;
+    the same command resumes.
     """
     if index:
         papers = load_index()

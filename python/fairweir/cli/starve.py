@@ -59,7 +59,7 @@ def starve(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Construct the jitter that starves a flow of CCA (starvation paper, theorem 1), and play it over seeds.
+    """Construct the jitter that starves a flow of CCA (starvation paper, theorem 1), and run it over seeds.
 
     The claim is that no jitter up to D starves a flow. Exit 1: it fails, the CCA starves; 0: the construction needs
     more jitter, does not apply (not delay-convergent), or shows nothing; 2: could not run; 130: interrupted.

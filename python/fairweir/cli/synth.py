@@ -61,7 +61,7 @@ def synth(
     """Find all rules of a template that keep an invariant, or a proved decision tree that plays a game like its search.
 
     Exit 0: the whole template was searched and has solutions, or every claim of every leaf is proved; 1: it has none,
-    or a claim is refuted; 2: bad input, or what no solver could decide; 130: interrupted, and the same command goes on.
+    or a claim is refuted; 2: bad input, or what no solver could decide; 130: interrupted, and the same command resumes.
     """
     from fairweir.formal.solvers import Budget
     from fairweir.synth.archive import Archive

@@ -80,7 +80,7 @@ def verify(
 ) -> None:
     """Ask whether a CCA keeps bounds on every behaviour of a network model.
 
-    A refutation is a trace, judged again in exact fractions and played packet by packet in the simulator.
+    A refutation is a trace, judged again in exact fractions and run packet by packet in the simulator.
 
     Exit 0: all claims are proved; 1: one is refuted or unknown; 2: one is vacuous (no sender can break it, or the
     assumptions contradict each other), bad input, or it could not run; 130: interrupted.

@@ -161,7 +161,7 @@ fn a_timeout_sets_cwnd_to_what_is_in_flight_plus_one_and_reduces_once() {
     assert_eq!(hand.cwnd(), 2, "slow start in Loss");
 }
 
-/// Return value of a call that was skipped: whatever was on the stack.
+/// Returns value of a call that was skipped: whatever was on the stack.
 unsafe extern "C" fn skipped_ssthresh(_: *mut TcpSock) -> u32 {
     0x8110_410b
 }

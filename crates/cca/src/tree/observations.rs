@@ -72,7 +72,7 @@ impl Observations {
         self.lost.add(sent, 1);
     }
 
-    /// Return the window of points a `step` apart, the last of them `now`.
+    /// Returns the window of points a `step` apart, the last of them `now`.
     ///
     /// `sent` of a point is what had left an `rtprop` before it: what could have been delivered by then. Amounts are relative
     /// to what had been delivered and lost before the window, so that a long connection has as many digits as a young one.

@@ -40,7 +40,7 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    /// Return whether this is a SYN of ours for another connection than this one.
+    /// Returns whether this is a SYN of ours for another connection than this one.
     pub(crate) fn is_anew(&self, packet: &Packet) -> bool {
         let is_syn = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::RST);
         is_syn && packet.direction == Direction::Outgoing && self.ours.is_none_or(|ours| ours.seq != packet.seq)
@@ -114,12 +114,12 @@ impl Handshake {
         });
     }
 
-    /// Return the scale, if enough of the handshake was seen.
+    /// Returns the scale, if enough of the handshake was seen.
     pub(crate) fn scale(&self) -> Option<u8> {
         self.agreed
     }
 
-    /// Return the time from our SYN to its answer.
+    /// Returns the time from our SYN to its answer.
     pub(crate) fn rtt(&self) -> Option<Dur> {
         self.rtt
     }

@@ -62,7 +62,7 @@ impl Life {
         self.phase
     }
 
-    /// Return whether the sender has no more data, as far as is known: for accounting, not for letting a flow go.
+    /// Returns whether the sender has no more data, as far as is known: for accounting, not for letting a flow go.
     pub(crate) fn seems_over(&self) -> bool {
         self.phase == Phase::Closed || self.is_reset || self.has_finished()
     }

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 /// Prefix in which one sender may have many addresses: of IPv6 a /64 (RFC 4291 §2.5.1).
 const V6_PREFIX: u32 = 64;
 
-/// Return the source of a remote address.
+/// Returns the source of a remote address.
 pub(super) fn source(remote: IpAddr) -> IpAddr {
     match remote {
         IpAddr::V4(_) => remote,

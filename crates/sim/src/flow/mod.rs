@@ -238,7 +238,7 @@ impl Flow {
     pub(crate) fn cwnd(&self) -> Bytes {
         Bytes(self.cwnd)
     }
-    /// Return the pacing rate in bytes per second, or `None` if the controller does not pace.
+    /// Returns the pacing rate in bytes per second, or `None` if the controller does not pace.
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
         (self.pacing_rate > 0).then_some(self.pacing_rate)
     }
@@ -364,7 +364,7 @@ impl Flow {
         self.misbehaviour.get_or_insert(Misbehaviour(reason));
     }
 
-    /// Return why the run cannot continue, if it cannot.
+    /// Returns why the run cannot continue, if it cannot.
     #[inline]
     pub(crate) fn misbehaviour(&self) -> Option<&Misbehaviour> {
         self.misbehaviour.as_ref()

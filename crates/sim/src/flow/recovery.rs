@@ -206,7 +206,7 @@ impl Flow {
         self.rto_base + rto * (1 << self.backoff)
     }
 
-    /// Return when the retransmission timer expires.
+    /// Returns when the retransmission timer expires.
     pub(super) fn rto_deadline(&self) -> Time {
         if self.sender.packets_out() == 0 { Time::NEVER } else { self.rto_deadline_if_outstanding() }
     }

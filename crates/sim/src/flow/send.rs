@@ -66,7 +66,7 @@ impl Flow {
         }
     }
 
-    /// Return the packet number up to which the receiver's window allows sending.
+    /// Returns the packet number up to which the receiver's window allows sending.
     #[inline(always)]
     fn right_edge<W: Watch>(&self) -> u64 {
         let own = self.sender.snd_una + self.rwnd;
@@ -185,7 +185,7 @@ impl Flow {
         }
     }
 
-    /// Return the wire bytes of `packets`.
+    /// Returns the wire bytes of `packets`.
     pub(crate) fn wire_bytes(&self, packets: u64) -> Bytes {
         Bytes(packets * self.mss)
     }

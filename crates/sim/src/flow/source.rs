@@ -44,7 +44,7 @@ impl AppSource {
         matches!(self.kind, Kind::Finite) && una >= self.limit
     }
 
-    /// Return the next time at which [`AppSource::advance`] changes the limit.
+    /// Returns the next time at which [`AppSource::advance`] changes the limit.
     pub(crate) fn next_change(&self) -> Time {
         self.next_change
     }

@@ -110,7 +110,7 @@ impl Code {
         self.total
     }
 
-    /// Return the repair packets of the data packets; packet `message + i` of the code is entry `i`.
+    /// Returns the repair packets of the data packets; packet `message + i` of the code is entry `i`.
     ///
     /// # Errors
     /// A number of packets other than the code's, or packets of different lengths.
@@ -123,7 +123,7 @@ impl Code {
         Ok(self.rows.iter().map(|row| combine(row, &packets, length)).collect())
     }
 
-    /// Return the data packets from any `message` packets or more, given with their numbers in any order.
+    /// Returns the data packets from any `message` packets or more, given with their numbers in any order.
     ///
     /// # Errors
     /// Too few packets, one twice, a number beyond the code, or packets of different lengths. Wrong bytes are not noticed:
@@ -172,7 +172,7 @@ impl Lagrange {
         Self { places, weights }
     }
 
-    /// Return what each known value contributes to the value of packet `index`, which is none of them.
+    /// Returns what each known value contributes to the value of packet `index`, which is none of them.
     fn factors(&self, index: usize) -> Vec<u8> {
         let x = field::power(index);
         let all = self.places.iter().fold(1, |product, &place| field::multiply(product, x ^ place));

@@ -53,17 +53,17 @@ const fn products() -> [[u8; 256]; 256] {
     table
 }
 
-/// Return `alpha` to the power of `i`, below 255.
+/// Returns `alpha` to the power of `i`, below 255.
 pub fn power(i: usize) -> u8 {
     EXP[i]
 }
 
-/// Return the product of two elements.
+/// Returns the product of two elements.
 pub fn multiply(a: u8, b: u8) -> u8 {
     PRODUCTS[a as usize][b as usize]
 }
 
-/// Return `a / b`.
+/// Returns `a / b`.
 ///
 /// # Panics
 /// `b` is zero.

@@ -56,12 +56,12 @@ impl WorkingRate {
         self.rate
     }
 
-    /// Return how many packets may stand ahead of a new frame.
+    /// Returns how many packets may stand ahead of a new frame.
     pub(super) fn allowed(&self, s: &Situation) -> f64 {
         self.growth(s).allowed * self.rate
     }
 
-    /// Return how many packets stand ahead of a new one: in the pacer, and in the queue as the RTT shows it.
+    /// Returns how many packets stand ahead of a new one: in the pacer, and in the queue as the RTT shows it.
     pub(super) fn ahead(&self, s: &Situation) -> f64 {
         s.backlog + s.standing * self.rate
     }

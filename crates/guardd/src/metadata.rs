@@ -1,9 +1,9 @@
 //! Information about flows besides their packets: names of senders, from a file or from DNS answers, and this host's
 //! processes, which are searched for new flows.
 
-use crate::answers::Answers;
+use crate::dns_cache::DnsCache;
+use crate::dns_tap::DnsTap;
 use crate::error::GuardError;
-use crate::learned::Learned;
 use crate::machine;
 use crate::names::Names;
 use crate::owners::{Owner, Owners};
@@ -23,18 +23,18 @@ const LONGEST_WAIT: Dur = Dur::from_millis(64_000);
 
 /// Names and owners of flows.
 #[derive(Debug)]
-pub struct Known {
+pub struct FlowMetadata {
     names: Names,
-    answers: Option<Answers>,
-    learned: Learned,
+    answers: Option<DnsTap>,
+    learned: DnsCache,
     owners: Option<Owners>,
     search: Search,
 }
 
-impl Known {
+impl FlowMetadata {
     /// Without `owners` no flow has one; without `answers` only `names` are known.
-    pub fn new(names: Names, answers: Option<Answers>, owners: Option<Owners>) -> Known {
-        Known { names, answers, learned: Learned::default(), owners, search: Search::default() }
+    pub fn new(names: Names, answers: Option<DnsTap>, owners: Option<Owners>) -> FlowMetadata {
+        FlowMetadata { names, answers, learned: DnsCache::default(), owners, search: Search::default() }
     }
 
     /// Processes the DNS answers received.
@@ -42,7 +42,7 @@ impl Known {
     /// # Errors
     /// If they cannot be read.
     pub(crate) fn listen(&mut self) -> Result<(), GuardError> {
-        let messages = self.answers.as_mut().map(Answers::drain).transpose()?.unwrap_or_default();
+        let messages = self.answers.as_mut().map(DnsTap::drain).transpose()?.unwrap_or_default();
         messages.iter().for_each(|message| self.learned.learn(message, machine::now()));
         Ok(())
     }

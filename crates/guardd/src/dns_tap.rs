@@ -16,18 +16,18 @@ const LENGTH_BYTES: usize = 4;
 
 /// Captures answers at a device until it is dropped.
 #[derive(Debug)]
-pub struct Answers {
+pub struct DnsTap {
     _hooks: [Hook; 2],
     ring: RingBuffer<'static>,
     arrived: Rc<RefCell<Vec<Box<[u8]>>>>,
     _object: Object,
 }
 
-impl Answers {
+impl DnsTap {
     /// Loads the programs and attaches them to `device`.
     ///
     /// # Errors If the kernel rejects it, or supports filters only: there is room for one of ours.
-    pub fn open(device: &Device, attachment: Attachment) -> Result<Answers, GuardError> {
+    pub fn open(device: &Device, attachment: Attachment) -> Result<DnsTap, GuardError> {
         let what = || "load the programs for --dns".to_owned();
         let (object, said) = libbpf::listening(|| load(device.link_header));
         let object = object.map_err(|e| io::Error::new(bpf(e).kind(), libbpf::gist(&said))).during(what)?;
@@ -42,7 +42,7 @@ impl Answers {
             Hook::link(program.as_fd(), device.index, side)?.ok_or_else(needs_links)
         };
         let hooks = [hook(Side::Egress, "guard_dns_egress")?, hook(Side::Ingress, "guard_dns_ingress")?];
-        Ok(Answers { _hooks: hooks, ring, arrived, _object: object })
+        Ok(DnsTap { _hooks: hooks, ring, arrived, _object: object })
     }
 
     /// The messages that have passed since the last call.

@@ -19,7 +19,7 @@ const LONGEST_NAME: usize = 255;
 
 /// The learned names.
 #[derive(Debug, Default)]
-pub(crate) struct Learned(HashMap<IpAddr, Entry>);
+pub(crate) struct DnsCache(HashMap<IpAddr, Entry>);
 
 #[derive(Debug)]
 struct Entry {
@@ -28,7 +28,7 @@ struct Entry {
     until: Time,
 }
 
-impl Learned {
+impl DnsCache {
     /// Processes a message; messages without addresses change nothing.
     pub(crate) fn learn(&mut self, message: &[u8], now: Time) {
         let Some(Answered { name, addresses }) = answered(message) else { return };
@@ -128,13 +128,13 @@ mod tests {
         packet.build_bytes_vec_compressed().unwrap()
     }
 
-    fn name_of(learned: &Learned, address: &str, at: u64) -> Option<String> {
+    fn name_of(learned: &DnsCache, address: &str, at: u64) -> Option<String> {
         learned.name(address.parse().unwrap(), seconds(at)).map(|name| name.to_string())
     }
 
     #[test]
     fn addresses_have_the_name_that_was_asked_for_until_their_answer_is_old() {
-        let mut learned = Learned::default();
+        let mut learned = DnsCache::default();
         learned.learn(&answer("Video.Example", 300, &["192.0.2.7", "2001:db8::7"]), seconds(0));
         for address in ["192.0.2.7", "2001:db8::7"] {
             assert_eq!(name_of(&learned, address, 300).as_deref(), Some("video.example"));
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_oldest_go_for_new_ones() {
-        let mut learned = Learned::default();
+        let mut learned = DnsCache::default();
         let address = |i: usize| Ipv4Addr::from_bits(0x0a00_0000 + i as u32).to_string();
         for i in 0..MOST + 10 {
             learned.learn(&answer("a.example", 3600, &[&address(i)]), seconds(i as u64 / 8));
@@ -187,7 +187,7 @@ mod tests {
             places in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..6),
             cut in any::<proptest::sample::Index>(),
         ) {
-            let mut learned = Learned::default();
+            let mut learned = DnsCache::default();
             learned.learn(&bytes, seconds(0));
             let mut message = answer("video.example", 300, &["192.0.2.7", "2001:db8::7"]);
             for (place, value) in places {
