@@ -1,5 +1,5 @@
-//! What a decision of 10 plies (5 steps of both sides) takes: the mean over the states of sessions on fixed links.
-//! Budgets on one core: congestion control alone 5 ms, frames and repair 25 ms.
+//! Time of a decision of 10 plies (5 steps of both sides): the mean over the states of sessions on fixed links. Budgets
+//! on one core: congestion control alone 5 ms, frames and repair 25 ms.
 //!
 //! ```text
 //! cargo bench -p fairweir-game --bench decide

@@ -1,4 +1,4 @@
-//! How often the true link is outside the bounds of random windows, exact and fast; how long they take.
+//! How often the true link is outside the bounds of random windows, exact and fast, and their computation times.
 //!
 //! `cargo run --release -p fairweir-game --example truth -- 100000`
 

@@ -1,23 +1,23 @@
-//! What a controller may do in a step: which batches it sends as how many FEC frames, at what rate, and how large the next
-//! frames are to be.
+//! A controller's actions in a step: which batches it sends as how many FEC frames, at what rate, and the target size
+//! of the next frames.
 //!
 //! A message of k packets with n - k packets of repair (Reed-Solomon) is decoded from any k of the n: only counts matter here.
 
 use crate::form::{Amounts, Form};
 use serde::{Deserialize, Serialize};
 
-/// Encoded batches that may wait at the same time; older ones are dropped first.
+/// Maximum encoded batches that wait at the same time; older ones are dropped first.
 pub const MAX_WAITING: usize = 4;
 
 /// Which of the waiting batches are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Send {
-    /// No batch; what is sent, if anything, is repair of nothing: it only probes.
+    /// No batch; packets sent, if any, only probe.
     None,
     /// The newest; older ones are dropped.
     Newest,
-    /// The oldest; younger ones go on waiting.
+    /// The oldest; younger ones keep waiting.
     Oldest,
     /// All, as one FEC frame: shared repair, decoded together.
     All,
@@ -41,9 +41,9 @@ impl Send {
 /// The sizes of the batches that wait, oldest first, packets.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Waiting {
-    /// Sizes; those from `len` on mean nothing.
+    /// Sizes; entries from `len` on are unused.
     pub sizes: [f64; MAX_WAITING],
-    /// How many wait.
+    /// Number of waiting batches.
     pub len: usize,
 }
 
@@ -74,7 +74,7 @@ impl Waiting {
     }
 }
 
-/// What is done in a step, in packets.
+/// Action of a step, in packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Action {
     /// Which batches are sent.
@@ -93,7 +93,7 @@ impl Action {
         self.rate - self.message
     }
 
-    /// Do nothing but encode what is asked for.
+    /// Do nothing except encode with this target.
     pub fn hold(encode: f64) -> Action {
         Action { send: Send::None, message: 0.0, rate: 0.0, encode }
     }
@@ -104,7 +104,7 @@ impl Action {
 pub struct Template {
     /// Which batches are sent.
     pub send: Send,
-    /// Rate; raised to the message where it is below.
+    /// Rate; at least the message.
     pub rate: Form,
     /// Target of the next frames.
     pub encode: Form,

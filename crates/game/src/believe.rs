@@ -1,4 +1,4 @@
-//! A belief that is never empty: what to go by when no link of the model explains all that was observed.
+//! A belief that is never empty: also defined when no link of the model explains all observations.
 //!
 //! Real links change their rate, stall, and delay by more than a step. Each step of the ladder assumes less: fewer points,
 //! losses a packet early, more jitter, and in the end only that the rate delivered of late can be delivered again.
@@ -10,14 +10,14 @@ use crate::bounds_fast::Bounds;
 use crate::model::{LinkModel, Range};
 use crate::window::{POINTS, Window};
 
-/// Fewer points than these are not tried: two say almost nothing of C's upper end.
+/// Minimum number of points tried: two points hardly bound C from above.
 const FEWEST_POINTS: usize = 3;
 /// A buffer that loses a burst's packets may be this far from full, in packets.
 const PACKET: f64 = 1.0;
 /// Steps over which the delivered rate counts as recent.
 const RECENT_STEPS: usize = 2;
 
-/// What the bounds of a belief rest on, from the most to the least that is known.
+/// Evidence for the bounds of a belief, from the strongest to the weakest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BeliefSource {
@@ -46,16 +46,16 @@ impl BeliefSource {
     }
 }
 
-/// What to believe of the link, and why.
+/// Belief about the link, and its basis.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Belief {
     /// Bounds at the next point.
     pub bounds: Bounds,
     /// True if the bounds are those of all links with the model's jitter that explain the points: claims may rest on them.
     pub exact: bool,
-    /// What the bounds rest on.
+    /// Basis of the bounds.
     pub from: BeliefSource,
-    /// Points that they rest on.
+    /// Number of points used.
     pub points: usize,
     /// Packets that the buffer may be short of full at a loss.
     pub slack: f64,
@@ -63,7 +63,7 @@ pub struct Belief {
     pub jitter: usize,
 }
 
-/// What the window, or as much of it as can be explained, allows to believe of the link.
+/// Belief about the link from the window, or from as much of it as can be explained.
 pub fn believe(w: &Window, model: &LinkModel) -> Belief {
     let fewest = FEWEST_POINTS.min(w.len);
     let shorter = (fewest..=w.len).rev().find_map(|points| explained(w, model, model.jitter, points));
@@ -72,7 +72,7 @@ pub fn believe(w: &Window, model: &LinkModel) -> Belief {
     shorter.or_else(later).unwrap_or_else(|| delivered_rate(w, model))
 }
 
-/// What the latest points say if some link with this jitter explains them, perhaps with a packet of slack at losses.
+/// Bounds from the latest points if some link with this jitter explains them, perhaps with a packet of slack at losses.
 fn explained(w: &Window, model: &LinkModel, jitter: usize, points: usize) -> Option<Belief> {
     let latest = w.latest(points)?;
     let has_loss = (1..latest.visible).any(|t| latest.has_loss_at(t));
@@ -92,7 +92,7 @@ fn explained(w: &Window, model: &LinkModel, jitter: usize, points: usize) -> Opt
     })
 }
 
-/// The link goes on at the rate delivered in the last steps, or faster; all that is in flight may be in its queue.
+/// The link continues at the rate delivered in the last steps, or faster; all data in flight may be in its queue.
 fn delivered_rate(w: &Window, model: &LinkModel) -> Belief {
     let last = w.len - 1;
     let steps = RECENT_STEPS.min(last);

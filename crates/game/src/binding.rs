@@ -1,8 +1,8 @@
-//! Which observations hold the ends of C where they are.
+//! Which observations determine the ends of C.
 
 use serde::Serialize;
 
-/// One constraint that an observation (or the model) puts on the link, with the points it is made of.
+/// One constraint on the link from an observation (or the model), with its points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Fact {
@@ -10,14 +10,16 @@ pub enum Fact {
     ModelC,
     /// The model's range of B.
     ModelB,
-    /// Between two points the link served at most what was delivered by `point` later by the jitter: I\[point\] >= S\[point\].
+    /// Between two points the link served at most the data delivered by `point`, later by the jitter: I\[point\] >=
+    /// S\[point\].
     Delivered {
         /// The point whose deliveries had been served.
         point: u8,
         /// The last point at which the queue was empty, if it was within the window.
         empty_at: Option<u8>,
     },
-    /// What was served by `point - 1` had been delivered by `point`, for jitter is one step: I\[point - 1\] <= S\[point\].
+    /// Data served by `point - 1` had been delivered by `point`, because jitter is one step: I\[point - 1\] <=
+    /// S\[point\].
     JitterEnds {
         /// The point by which it had been delivered.
         point: u8,
@@ -29,14 +31,14 @@ pub enum Fact {
         /// The point at which the queue was empty, or nearly.
         point: u8,
     },
-    /// The buffer had room for what was accepted by `point` and was full at the loss by `loss_at`.
+    /// The buffer had room for the data accepted by `point` and was full at the loss by `loss_at`.
     Loss {
         /// The point by which packets were lost.
         loss_at: u8,
         /// The point whose accepted packets it is compared with; `None`: with the model's range of B.
         point: Option<u8>,
     },
-    /// The largest buffer of the model had room for what was accepted by `point`.
+    /// The largest buffer of the model had room for the data accepted by `point`.
     Room {
         /// The point by which the packets were accepted.
         point: u8,

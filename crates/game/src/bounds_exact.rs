@@ -59,12 +59,12 @@ struct Explorer<'a> {
     arrived: [f64; POINTS + 1],
     /// A\[0\] less the losses known before it: no more can have been accepted by the first point.
     first_at_most: f64,
-    /// Look for B, the queue and the safe rate, too.
+    /// Also compute B, the queue and the safe rate.
     all: bool,
     found: Found,
 }
 
-/// What the regimes found so far.
+/// Results of the regimes.
 #[derive(Clone, Copy)]
 struct Found {
     bounds: Bounds,
@@ -134,7 +134,7 @@ fn fact_of_buffer(lower: u8, lower_is_model: bool, upper: u8) -> Fact {
 }
 
 impl<'a> Explorer<'a> {
-    /// `None` if the window contradicts itself: more delivered than accepted, or hidden points that should be visible.
+    /// `None` if the window is inconsistent: more delivered than accepted, or hidden points that should be visible.
     fn new(w: &'a Window, model: &'a LinkModel, all: bool) -> Option<Explorer<'a>> {
         let base = w.delivered[0];
         let mut accepted = [0.0; POINTS];
@@ -178,7 +178,7 @@ impl<'a> Explorer<'a> {
         self.delivered[self.w.len - 1]
     }
 
-    /// N\[t\], or what a hidden point accepted at least.
+    /// N\[t\], or a lower bound for a hidden point.
     fn accepted_at_least(&self, t: usize) -> f64 {
         if t < self.w.visible { self.accepted[t] } else { self.end() }
     }
@@ -440,7 +440,7 @@ impl<'a> Explorer<'a> {
     }
 }
 
-/// Which extreme a queue is followed for.
+/// The extreme for which a queue is tracked.
 #[derive(Clone, Copy)]
 enum Side {
     /// Min of q and of C + B - q.

@@ -11,7 +11,7 @@ use crate::replay::{Trajectory, trajectories_from};
 use crate::slice::{initial_service, slice};
 use crate::window::Window;
 
-/// What a belief says of the link.
+/// Bounds of a belief.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bounds {
     /// Capacity, in packets a step.
@@ -20,7 +20,8 @@ pub struct Bounds {
     pub b: Range,
     /// Queue at the next point, in packets.
     pub q: Range,
-    /// What can be sent in the step after the next point without loss: min of C + B - q, less the model's slack, in packets.
+    /// Maximum that can be sent in the step after the next point without loss: min of C + B - q, less the model's
+    /// slack, in packets.
     pub safe_rate: f64,
     /// Min of C + B, in packets.
     pub min_c_plus_b: f64,
@@ -66,7 +67,7 @@ impl Within {
     }
 }
 
-/// C's bounds if nothing is known of the buffer, in closed form.
+/// C's bounds without knowledge of the buffer, in closed form.
 fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
     let s = &w.delivered[..w.len];
     let (mut lo, mut hi) = (model.c.min, model.c.max);
@@ -98,7 +99,7 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
         }
         hi = hi.min(emptied.max(busy));
     }
-    // From a loss at u the buffer is full: what is accepted later must have been served since.
+    // From a loss at u the buffer is full: data accepted later must have been served since.
     for u in 1..w.visible.max(1) {
         if w.has_loss_at(u) {
             for t in u + 1..w.visible {

@@ -1,4 +1,4 @@
-//! Controller files: a tree, its shield, where it comes from, and what is proved of it.
+//! Controller files: a tree, its shield, its source, and its proofs.
 
 use crate::action::{Action, Send};
 use crate::features::{View, features};
@@ -34,13 +34,13 @@ impl Hint for ControllerError {
     }
 }
 
-/// What a controller decides.
+/// Decisions of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Batches, repair, rate and the encoder's target.
     Video,
-    /// The rate alone.
+    /// Only the rate.
     Rate,
 }
 
@@ -57,7 +57,7 @@ pub struct Model {
     pub b: Pair,
 }
 
-/// How a claim stands.
+/// Status of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -94,7 +94,7 @@ pub struct Controller {
     pub name: String,
     /// What it decides.
     pub kind: Kind,
-    /// The query it was made from.
+    /// The query from which it was made.
     pub query: String,
     /// SHA-256 of the query's text.
     pub query_sha256: String,
@@ -104,17 +104,17 @@ pub struct Controller {
     pub step: String,
     /// Points of history that a belief is made from.
     pub points: usize,
-    /// The links that it was made for.
+    /// The links for which it was made.
     pub model: Model,
     /// Size of an encoded batch over its target, minimum and maximum.
     pub encoder: Pair,
-    /// How long max C is held once it is below the model's cap, steps.
+    /// Steps for which max C is held once it is below the model's cap.
     pub probe_period: u32,
     /// The tree.
     pub nodes: Tree,
-    /// What stands in front of it.
+    /// Its shield.
     pub shield: Shield,
-    /// What is proved of it.
+    /// Its proofs.
     pub proofs: Vec<Proof>,
 }
 
@@ -201,7 +201,7 @@ impl Controller {
     }
 }
 
-/// What a controller decided, and why.
+/// A controller's decision, with its reason.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decided {
     /// Index of the leaf.
@@ -342,7 +342,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any text is read or refused, and what is read is written as it was.
+        /// Any text is accepted or rejected, and an accepted one is written unchanged.
         #[test]
         fn a_changed_file_is_read_or_refused(at in 0..SMALL.len(), with in "[ -~]{0,3}", cut in 0..4usize) {
             let end = (at + cut).min(SMALL.len());

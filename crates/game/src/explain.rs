@@ -1,5 +1,5 @@
-//! Why an action was taken: what is believed and what shows it, what the network would answer, what each other action would
-//! have cost, and, of a tree, the comparisons on the way to its leaf.
+//! Why an action was taken: the belief and its evidence, the network's best reply, the cost of each other action and,
+//! for a tree, the comparisons on the path to its leaf.
 
 use crate::action::Action;
 use crate::believe::Belief;
@@ -73,7 +73,7 @@ pub struct Alternative {
     pub reply: Option<ReplyText>,
 }
 
-/// What an action would have cost.
+/// Cost of another action.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cost {
     /// The component's name.
@@ -95,7 +95,7 @@ pub struct Step {
     pub after: Option<[f64; 3]>,
 }
 
-/// The way through a tree.
+/// The path through a tree.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeafText {
     /// Index of the leaf's node.
@@ -110,14 +110,14 @@ pub struct LeafText {
     pub action: ActionText,
 }
 
-/// Why an action was taken.
+/// Reasons of an action.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
     /// `searching` or `converged`.
     pub phase: &'static str,
-    /// What is believed.
+    /// The belief.
     pub belief: Belief,
-    /// What shows min C and max C; `None` if the belief is not exact.
+    /// Evidence for min C and max C; `None` if the belief is not exact.
     pub binding: Option<[Binding; 2]>,
     /// The features, in their order.
     pub features: Vec<(&'static str, f64)>,

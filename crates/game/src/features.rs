@@ -56,12 +56,12 @@ pub fn index_of(name: &str) -> Option<usize> {
     FEATURES.iter().position(|f| f.name == name)
 }
 
-/// What features are made of.
+/// Inputs of the features.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct View {
     /// Bounds of the belief.
     pub amounts: Amounts,
-    /// Is max C held?
+    /// Whether max C is held.
     pub is_converged: bool,
     /// The held max C, else that of the belief, packets per step.
     pub max_c: f64,

@@ -1,18 +1,18 @@
-//! Linear forms of what a belief is summed up in: all rates, targets and limits of a controller are such forms.
+//! Linear forms of a belief's summary: all rates, targets and limits of a controller are such forms.
 
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// What a controller knows of the link, packets and packets per step.
+/// A controller's knowledge of the link, packets and packets per step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Amounts {
     /// `M`: the minimum capacity of the belief, packets per step.
     pub min_c: f64,
     /// `Q`: the maximum queue at the next point, packets.
     pub max_q: f64,
-    /// `R0`: what cannot be lost of the next step's packets.
+    /// `R0`: packets of the next step that cannot be lost.
     pub safe_rate: f64,
 }
 
@@ -45,8 +45,7 @@ impl Form {
 
     /// Parse `3 M - Q + 0.5 R0`.
     ///
-    /// # Errors
-    /// What cannot be read, in words.
+    /// # Errors A description of the invalid part.
     pub fn parse(text: &str) -> Result<Form, String> {
         let mut form = Form::ZERO;
         let spaced = text.replace('+', " + ").replace('-', " - ").replace('*', " ");

@@ -1,4 +1,4 @@
-//! Frames on their way: batches that are encoded and wait, FEC frames in flight, and what became of them.
+//! Frames in transit: batches that are encoded and wait, FEC frames in flight, and their fates.
 //!
 //! A batch is what the encoder makes of the frames of one step. Time is counted in steps since its encoding began: one to
 //! encode, one until its packets have arrived, and as much jitter as the link adds.
@@ -35,7 +35,7 @@ pub struct Group {
     pub age: u32,
 }
 
-/// What became of batches since the state began.
+/// Fates of batches since the state began.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Counts {
     /// Decoded within the deadline.
@@ -68,7 +68,7 @@ pub struct Frames {
     pub encoding: f64,
     groups: [Group; MAX_GROUPS],
     in_flight: usize,
-    /// What became of batches.
+    /// Fates of batches.
     pub counts: Counts,
 }
 
@@ -104,7 +104,7 @@ impl Frames {
         waiting
     }
 
-    /// Put an encoded batch behind those that wait; the oldest is dropped where there is no room.
+    /// Append an encoded batch to the waiting ones; the oldest is dropped if there is no room.
     pub fn push(&mut self, batch: Batch) {
         if self.waiting == MAX_WAITING {
             self.drop_oldest();
@@ -129,8 +129,8 @@ impl Frames {
         self.in_flight += 1;
     }
 
-    /// Play the step's action: what is sent becomes FEC frames, the batch that was being encoded is done with `factor` times
-    /// its target, and the next is begun.
+    /// Apply the step's action: packets sent become FEC frames, the batch in the encoder is finished with `factor`
+    /// times its target, and the next is begun.
     pub fn act(&mut self, action: &Action, factor: f64, deadlines: Deadlines) {
         self.send(action.send);
         for batch in &mut self.batches[..self.waiting] {
@@ -185,7 +185,7 @@ impl Frames {
         }
     }
 
-    /// Tell received FEC frames from late ones by what is observed at the new point. `before` is the window without it.
+    /// Determine received and late FEC frames from the observation at the new point. `before` is the window without it.
     /// Call it after [`Frames::act`] of the same step.
     pub fn observe(&mut self, before: &Window, new: &Observation, deadlines: Deadlines) {
         let sent = |t: usize| if t < before.len { before.sent[t] } else { before.sent_next };

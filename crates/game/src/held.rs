@@ -1,17 +1,17 @@
-//! What is remembered of a link when the observations that showed it have left the window: max C and min B.
+//! Memory of a link after the observations that showed it have left the window: max C and min B.
 //!
-//! Only a full queue or a loss bounds C from above, and only a long queue shows that a buffer is deep; a sender that probes
-//! for either at every step has long queues. Min C is always that of the window: a link that has become slower must be
-//! believed.
+//! Only a full queue or a loss bounds C from above, and only a long queue shows that a buffer is deep; a sender that
+//! probes for either at every step has long queues. Min C is always that of the window: a link that has become slower
+//! must be detected.
 
 use crate::believe::{Belief, BeliefSource, believe};
 use crate::model::{EPS, LinkModel, Range};
 use crate::window::Window;
 
-/// Max C once it is below the model's, and min B once it is above the model's: each is kept for a number of steps.
+/// Max C once it is below the model's, and min B once it is above the model's: each is held for a number of steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldCapacity {
-    /// Steps that a bound is kept for.
+    /// Steps for which a bound is held.
     pub probe_period: u32,
     /// How much larger than the held max C min C may be, packets per step, before it contradicts it: 0 where the link is a
     /// fluid; where packets come whole, a window may count one too many.
@@ -27,7 +27,7 @@ struct Held {
     steps_left: f64,
 }
 
-/// What a window allows to believe together with what is held.
+/// Belief from a window together with the held bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Remembered {
     /// The belief; with a held min B it is about links with buffers from there on.
@@ -60,7 +60,8 @@ impl HeldCapacity {
         self.min_b.map(|held| held.bound)
     }
 
-    /// Believe what `w` and the held bounds say, and hold what `w` newly bounds; `steps` have passed since the last call.
+    /// Return the belief from `w` and the held bounds, and hold new bounds of `w`; `steps` have passed since the last
+    /// call.
     pub fn believe(&mut self, w: &Window, model: &LinkModel, steps: f64) -> Remembered {
         let deeper = self.min_b().map(|min| LinkModel { b: Range::new(min, model.b.max.max(min)), ..*model });
         let is_explained = |belief: &Belief| belief.from == BeliefSource::Window;

@@ -1,4 +1,4 @@
-//! A link that obeys the model, for properties and for playing a controller against it.
+//! A link that satisfies the model, for properties and for closed loops with a controller.
 
 use rand::{Rng, RngExt};
 
@@ -16,7 +16,7 @@ pub struct Link {
     served: f64,
     /// (sent, lost) at each point since the link was idle.
     points: Vec<(f64, f64)>,
-    /// Points whose losses the sender knows.
+    /// Points whose losses are known to the sender.
     visible: usize,
     delivered: f64,
 }
@@ -68,7 +68,8 @@ impl Link {
         }
     }
 
-    /// What a sender with this window (of this link, all of its points but the newest) has learnt by the newest point.
+    /// The observations of a sender with this window (of this link, all of its points except the newest) by the newest
+    /// point.
     pub fn observe(&self, w: &Window) -> Observation {
         // Points before the connection began are idle.
         let seen = self.points.len() + POINTS;
@@ -86,7 +87,7 @@ impl Link {
     }
 }
 
-/// How a random window is made: sent, and how much of what was served is delivered.
+/// Styles of random windows: data sent, and the fraction of served data that is delivered.
 const STYLES: u32 = 4;
 
 /// A random link of the model, and the window of a sender that has sent over it for 6 to 25 steps: steadily, at random, in

@@ -46,15 +46,15 @@ impl Range {
     }
 }
 
-/// What is assumed of the link before anything is observed (thesis section 2.3, "CBR-delay"; time in steps of one RTprop).
+/// Assumptions about the link before any observation (thesis section 2.3, "CBR-delay"; time in steps of one RTprop).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkModel {
     /// Capacity C, in packets a step.
     pub c: Range,
-    /// Buffer B, in packets: how many wait beyond those that are served within the step.
+    /// Buffer B, in packets: maximum waiting beyond those served within the step.
     pub b: Range,
-    /// How late the link's service may be seen, in whole steps, at least 1: I\[t - jitter\] <= S\[t\] <= I\[t\].
+    /// Maximum delay of the link's observed service, in whole steps, at least 1: I\[t - jitter\] <= S\[t\] <= I\[t\].
     pub jitter: usize,
     /// How far from full the buffer may be when a packet is lost, in packets. 0 is the fluid model; 1 admits that a
     /// packet is lost when less than a packet has room.

@@ -1,19 +1,19 @@
-//! What is wanted, as data: components in order of importance, each a weighted sum of what a line of play led to.
+//! Objectives as data: components in order of importance, each a weighted sum of a line's outcome.
 //!
-//! A sum is rounded to multiples of its quantum and compared as an integer, so that the order is exact, ties are ties on
-//! every machine, and what does not matter does not decide.
+//! A sum is rounded to multiples of its quantum and compared as an integer, so that the order is exact, ties are the
+//! same on every machine, and irrelevant differences do not decide.
 
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of components of a phase.
 pub const MAX_COMPONENTS: usize = 8;
 
-/// A step that never came.
+/// Stands for a step that did not occur.
 pub const NEVER: f64 = 99.0;
 
 macro_rules! metrics {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
-        /// What is measured of a line of play at the end of the search's horizon.
+        /// Measurements of a line at the end of the search's horizon.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Metric { $($(#[$doc])* $variant),* }
@@ -74,7 +74,7 @@ metrics! {
 /// The number of metrics.
 pub const METRICS: usize = Metric::ALL.len();
 
-/// What a line of play led to, in the order of [`Metric::ALL`].
+/// Outcome of a line, in the order of [`Metric::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome(pub [f64; METRICS]);
 
@@ -91,7 +91,7 @@ impl Outcome {
     }
 }
 
-/// The value of a line: the controller wants it small, component by component.
+/// The value of a line: the controller minimises it, component by component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Value(pub [i32; MAX_COMPONENTS]);
 
@@ -113,10 +113,10 @@ pub struct Component {
     pub terms: Vec<(Metric, f64)>,
     /// Differences below this do not matter, in the unit of the sum.
     pub quantum: f64,
-    /// Larger sums count as this.
+    /// Upper bound on the sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
-    /// The reason, for people.
+    /// The reason, for documentation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
@@ -167,7 +167,7 @@ pub struct Limits {
     pub deadline_steps: u32,
     /// A waiting batch older than this is dropped, steps.
     pub stale_steps: u32,
-    /// What min(C + B) must gain to count as raised, packets.
+    /// Minimum gain of min(C + B) that counts as raised, packets.
     pub raise_packets: f64,
     /// The queue that is no excess, steps at the minimum capacity.
     pub queue_steps: f64,

@@ -1,4 +1,4 @@
-//! Windows and models as JSON: whatever a trace or a user says is checked here, before any arithmetic.
+//! Windows and models as JSON: input is checked here, before any arithmetic.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Closed loops: a policy against a link that obeys the model, with what the receiver got of it.
+//! Closed loops: a policy with a link that satisfies the model, and the receiver's results.
 
 use crate::action::Action;
 use crate::believe::BeliefSource;
@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// When the link shows what it has served.
+/// When the link's served data is observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Jitter {
@@ -27,7 +27,7 @@ pub enum Jitter {
     Alternating,
 }
 
-/// What is played.
+/// A session to run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
@@ -45,10 +45,10 @@ pub struct Session {
     /// The capacity from then on, packets per step.
     #[serde(default)]
     pub changed_c: Option<f64>,
-    /// The steps before which nothing is counted.
+    /// Warm-up steps, which are not counted.
     #[serde(default)]
     pub warm_up: u32,
-    /// How often a random action of the query is played instead of the policy's.
+    /// Probability of a random action of the query instead of the policy's.
     #[serde(default)]
     pub noise: f64,
     /// Do the encoder's batches miss their target at random? Otherwise they hit it.
@@ -113,9 +113,9 @@ impl Session {
     }
 }
 
-/// Who decides.
+/// The decision maker.
 pub enum Policy<'a> {
-    /// The search, which falls back to the query's first action where no link explains the observations.
+    /// The search, which falls back to the query's first action if no link explains the observations.
     Search,
     /// A controller file.
     Tree(&'a Controller),
@@ -126,11 +126,11 @@ pub enum Policy<'a> {
 /// A step of a session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
-    /// What was known.
+    /// The knowledge at that time.
     pub situation: Situation,
     /// Template or leaf; `None` for noise and custom policies.
     pub chosen: Option<usize>,
-    /// What was done.
+    /// The action.
     pub action: Action,
     /// Queue of the link after the step, packets.
     pub queue: f64,
@@ -138,7 +138,7 @@ pub struct Row {
     pub c: f64,
 }
 
-/// What came of a session after its warm-up.
+/// Results of a session after its warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
     /// Steps counted.
@@ -165,7 +165,7 @@ pub struct Summary {
     pub unexplained: u32,
 }
 
-/// Play `session`; `each` is shown every step.
+/// Run `session`; `each` is called with every step.
 pub fn play(query: &Query, session: &Session, mut policy: Policy<'_>, mut each: impl FnMut(&Row)) -> Summary {
     let mut random = ChaCha8Rng::seed_from_u64(session.seed);
     let mut link = Link::new(session.c, session.b);

@@ -112,7 +112,7 @@ impl Polygon {
         &self.vertices[..self.len]
     }
 
-    /// Keep what has `form` >= 0 (up to rounding) because of `fact`. False if nothing is left.
+    /// Keep the part with `form` >= 0 (up to rounding) because of `fact`. False if nothing is left.
     #[inline]
     pub fn keep(&mut self, form: Form, fact: Fact) -> bool {
         let mut values = [0.0; VERTICES];
