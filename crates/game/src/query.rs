@@ -37,7 +37,7 @@ pub struct NamedTemplate {
     /// Considered at the root only, not in the controller's later moves: a finer choice of this step at little cost.
     #[serde(default)]
     pub only_now: bool,
-    /// The reason, for people.
+    /// The reason, for documentation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
@@ -100,7 +100,7 @@ impl std::ops::Deref for Choices {
 const SAME: f64 = 1e-6;
 
 impl ActionSet {
-    /// Fill in the templates, shield them, and leave out those that come to the same as an earlier one.
+    /// Fill in the templates, shield them, and omit those equal to an earlier one.
     pub fn choices(&self, shield: &Shield, amounts: &Amounts, waiting: &Waiting, is_now: bool) -> Choices {
         let mut choices = Choices { all: [Choice { template: 0, action: Action::hold(0.0) }; MAX_ACTIONS], len: 0 };
         let is_backlogged = amounts.max_q > amounts.min_c || waiting.len >= 2;
@@ -129,10 +129,10 @@ impl ActionSet {
 pub struct Query {
     /// Name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     #[serde(default)]
     pub description: String,
-    /// What is decided.
+    /// The kind of decision.
     pub kind: Kind,
     /// The length of a step, as `50ms`.
     pub step: String,
@@ -141,19 +141,19 @@ pub struct Query {
     pub points: usize,
     /// The horizon, steps of controller and network.
     pub depth: u32,
-    /// How long max C is held once it is below the model's cap, steps.
+    /// Steps for which max C is held once it is below the model's cap.
     pub probe_period: u32,
     /// Size of an encoded batch over its target.
     #[serde(default = "exact")]
     pub encoder: Range,
     /// The links.
     pub model: LinkModel,
-    /// What may be done, plainest first.
+    /// Possible actions, plainest first.
     pub actions: ActionSet,
-    /// What stands in front of every action.
+    /// The shield of every action.
     #[serde(default = "Shield::standard")]
     pub shield: Shield,
-    /// What is wanted.
+    /// The objective.
     pub objective: Objective,
 }
 

@@ -1,4 +1,4 @@
-//! Play a window on one link: what the queue accepted and served at each point, and at the next one.
+//! Replay of a window on one link: data accepted and served by the queue at each point, and at the next one.
 
 use crate::model::{LinkModel, Range};
 use crate::slice::initial_service;

@@ -1,10 +1,10 @@
-//! The network's moves: what a link of the belief may let the sender observe at the next point.
+//! The network's moves: possible observations at the next point on a link of the belief.
 //!
 //! A move is played on one link: C and B at a corner of what both the root's window and the current one allow, I\[0\] at one
 //! end, S at one end. So all losses of a move fit together, and at most 16 moves, mostly 2 to 8, remain without duplicates.
 //!
-//! What is sent now arrives one point later, so moves and most of the belief after them do not depend on the controller's
-//! action: a [`Branch`] is worked out once for all actions.
+//! Packets sent now arrive one point later, so moves and most of the belief after them do not depend on the
+//! controller's action: a [`Branch`] is computed once for all actions.
 
 use crate::bounds_fast::{Bounds, Path, Within, corners};
 use crate::model::{EPS, LinkModel, Range};
@@ -114,7 +114,7 @@ impl Links {
     }
 }
 
-/// What follows from a window whose next arrivals are not chosen yet.
+/// Successors of a window whose next arrivals are not chosen yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Branch {
     /// The window; `sent_next` is without what is sent in the step that led here.
@@ -123,7 +123,7 @@ pub struct Branch {
     own: Links,
 }
 
-/// What was accepted and served at the next point when `rate` arrives there.
+/// Data accepted and served at the next point when `rate` arrives there.
 #[inline]
 fn next_point(t: &Trajectory, c: f64, b: f64, rate: f64) -> (f64, f64) {
     let last = t.len - 1;

@@ -13,7 +13,7 @@ use crate::query::{Choice, Query};
 use crate::reply::{Branch, Replies, Reply};
 use crate::state::{State, amounts};
 
-/// What has happened on the way to a node, for metrics that ask when.
+/// History of the path to a node, for metrics that depend on time.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     /// Steps from the root.
@@ -36,7 +36,7 @@ struct Node<'a> {
     way: Way,
 }
 
-/// What a line of play is compared with.
+/// State with which a line is compared.
 #[derive(Debug, Clone, Copy)]
 struct Start {
     bounds: Bounds,
@@ -56,7 +56,7 @@ pub struct Judged {
     pub value: Value,
     /// The network's best move, the first of equal ones; `None` if no link explains what follows.
     pub reply: Option<Reply>,
-    /// The encoder's factor that goes with it.
+    /// The corresponding factor of the encoder.
     pub factor: f64,
 }
 
@@ -69,7 +69,7 @@ pub struct Decision {
     pub action: Action,
     /// Its value.
     pub value: Value,
-    /// Nodes that were searched.
+    /// Number of nodes searched.
     pub nodes: u64,
 }
 
@@ -195,7 +195,7 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// Returns the line in which both sides do their best, at most `depth` steps.
+    /// Returns the line in which both sides act optimally, at most `depth` steps.
     pub fn line(&mut self) -> Vec<Ply> {
         let depth = self.depth;
         let (mut branch, mut plies) = (self.root, Vec::new());
@@ -340,7 +340,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        // No link explains what follows: nothing is gained or lost.
+        // No link explains the successors: nothing is gained or lost.
         if best == Value::MIN { self.evaluate(node) } else { best }
     }
 

@@ -1,4 +1,4 @@
-//! A few comparisons in front of a tree, after which every leaf keeps the promises of [`promises`] on every belief.
+//! A shield of a few comparisons after a tree, with which every leaf satisfies [`promises`] on every belief.
 //!
 //! A tree is fitted to examples, so some belief always reaches a leaf that was not made for it. The shield is data of the
 //! controller file: what is proved, what runs and what is explained is one text.
@@ -17,7 +17,7 @@ pub enum Side {
     Rate,
 }
 
-/// `message <= R0`: what must hold, or else.
+/// A condition such as `message <= R0`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
     /// What is compared.
@@ -29,8 +29,7 @@ pub struct Condition {
 impl Condition {
     /// Parse `message <= R0` or `rate <= 3 M - Q`.
     ///
-    /// # Errors
-    /// What cannot be read, in words.
+    /// # Errors A description of the invalid part.
     pub fn parse(text: &str) -> Result<Condition, String> {
         let wrong = || format!("`{text}` is not a comparison such as `message <= R0` or `rate <= 3 M - Q`");
         let (left, right) = text.split_once("<=").ok_or_else(wrong)?;
@@ -73,7 +72,7 @@ impl<'de> Deserialize<'de> for Condition {
     }
 }
 
-/// What is done instead.
+/// The alternative action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Instead {
@@ -91,11 +90,11 @@ pub enum Instead {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "AnyRule", into = "AnyRule")]
 pub enum Rule {
-    /// Do something else where the condition fails.
+    /// Take another action if the condition fails.
     Unless {
         /// What must hold.
         unless: Condition,
-        /// What is done if it does not.
+        /// The action if it fails.
         instead: Instead,
     },
     /// Cap the rate. Where the cap is below the message nothing is sent: a message is never truncated.
@@ -148,7 +147,7 @@ impl From<Rule> for AnyRule {
     }
 }
 
-/// Rules in order, each applied to what those before it left.
+/// Rules in order, each applied to the result of those before it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Shield(pub Vec<Rule>);
@@ -208,18 +207,18 @@ impl Instead {
     }
 }
 
-/// What a shielded action must keep, as numbers that are negative where it is broken.
+/// Margins of a shielded action, negative where a promise is violated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Promises {
     /// `rate - message`.
     pub rate_covers_message: f64,
-    /// Repair less what may be lost, `max(0, rate - R0)`: the message is decoded whatever is lost.
+    /// Repair minus the packets that may be lost, `max(0, rate - R0)`: the message is decoded in any case.
     pub decodable: f64,
     /// `max(2 M, Q - M)` less the queue a step later, at the minimum capacity.
     pub queue: f64,
 }
 
-/// Returns by how much `action` keeps its promises on every link of a belief with these bounds.
+/// Returns the margins of `action` on every link of a belief with these bounds.
 pub fn promises(action: &Action, a: &Amounts) -> Promises {
     let lost = (action.rate - a.safe_rate).max(0.0);
     let queue = (a.max_q + action.rate - a.min_c).max(0.0);

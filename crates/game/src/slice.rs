@@ -9,7 +9,7 @@
 use crate::model::{EPS, LinkModel, Range};
 use crate::window::{POINTS, Window};
 
-/// What a window allows for one value of C.
+/// Possible values for one value of C.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slice {
     /// I\[0\] that some buffer explains.
@@ -87,7 +87,7 @@ fn losses(w: &Window) -> impl Iterator<Item = usize> {
     (1..w.visible.max(1)).filter(|&t| w.has_loss_at(t))
 }
 
-/// The I\[0\] and the buffers that explain the window at capacity `c`; `None` if nothing does.
+/// The I\[0\] and the buffers that explain the window at capacity `c`; `None` if there are none.
 pub fn slice(w: &Window, model: &LinkModel, c: f64) -> Option<Slice> {
     if !hidden_were_sent(w) {
         return None;

@@ -1,4 +1,4 @@
-//! What a controller knows when it decides.
+//! A controller's knowledge when it decides.
 
 use crate::believe::Belief;
 use crate::bounds_fast::Bounds;
@@ -37,7 +37,7 @@ pub fn amounts(bounds: &Bounds) -> Amounts {
     Amounts { min_c: bounds.c.min, max_q: bounds.q.max, safe_rate: bounds.safe_rate }
 }
 
-/// A state with what is believed of the link.
+/// A state with the belief about the link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Situation {
     /// Observations and frames.
@@ -46,8 +46,8 @@ pub struct Situation {
     pub belief: Belief,
     /// The held max C; with it the controller has converged.
     pub max_c: Option<f64>,
-    /// The held min B, on which the belief rests: without it `R0` falls back to little more than M once the packets that
-    /// showed the buffer have left the window.
+    /// The held min B used by the belief: without it `R0` falls back to little more than M once the packets that showed
+    /// the buffer have left the window.
     pub min_b: Option<f64>,
 }
 
@@ -59,12 +59,12 @@ impl Situation {
         Situation { state, belief, max_c, min_b }
     }
 
-    /// Is max C held?
+    /// Whether max C is held.
     pub fn is_converged(&self) -> bool {
         self.max_c.is_some()
     }
 
-    /// Returns what a tree looks at.
+    /// Returns the inputs of a tree.
     pub fn view(&self) -> View {
         let (bounds, w, frames) = (&self.belief.bounds, &self.state.window, &self.state.frames);
         let before = if w.len > 1 { w.delivered[w.len - 2] } else { w.delivered_last() };

@@ -96,7 +96,7 @@ impl<'de> Deserialize<'de> for Split {
     }
 }
 
-/// What is done at a leaf.
+/// Action of a leaf.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leaf {
@@ -133,12 +133,12 @@ impl Leaf {
     }
 }
 
-/// A node as files have it.
+/// Format of a node in files.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
     /// `split <= at_most` goes to `then`, all else (NaN too) to `otherwise`.
     Split {
-        /// What is compared.
+        /// The compared form.
         split: Split,
         /// The threshold.
         at_most: f64,
@@ -203,7 +203,7 @@ pub struct Tree {
     nodes: Vec<Node>,
 }
 
-/// What is wrong with a list of nodes: the node, the key in it, and why.
+/// An error in a list of nodes: the node, the key in it, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeFault {
     /// Index of the node.

@@ -27,7 +27,7 @@ pub struct Window {
     pub sent_next: f64,
 }
 
-/// What the sender learns at the next point: the losses of the window extended by that point.
+/// Observations at the next point: the losses of the window extended by that point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// Cumulative packets delivered at the new point.

@@ -1,4 +1,4 @@
-//! A belief exists whatever was observed, and says what it rests on.
+//! A belief exists for any observations, and states its basis.
 
 use fairweir_game::link::{Link, random_window};
 use fairweir_game::{Belief, BeliefSource, LinkModel, POINTS, Window, believe, exact_bounds};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// The window of points (sent, delivered), nothing lost, all losses known that can be.
+/// The window of points (sent, delivered), without losses, with all possible losses known.
 fn window(points: &[(f64, f64)], sent_next: f64) -> Window {
     let mut w = Window { len: points.len(), visible: 0, sent_next, ..Window::fresh() };
     for (t, &(sent, delivered)) in points.iter().enumerate() {

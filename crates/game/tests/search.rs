@@ -1,4 +1,4 @@
-//! The search as a player: what it must find, and that pruning changes nothing.
+//! The search: required decisions, and that pruning changes nothing.
 
 use fairweir_game::action::Send;
 use fairweir_game::link::random_window;

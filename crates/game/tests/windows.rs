@@ -1,4 +1,4 @@
-//! Random windows of links that obey the model: what the beliefs say holds of the link that made them.
+//! Random windows of links that satisfy the model: beliefs hold for the link that made them.
 
 use fairweir_game::link::{Link, random_window};
 use fairweir_game::{Fact, LinkModel, POINTS, Window, corners, exact_bounds, fast_bounds, initial_service, slice};

@@ -26,15 +26,15 @@ pub struct Config {
     pub encode_ns: Dur,
     /// From complete to displayed, ns.
     pub decode_ns: Dur,
-    /// How far sizes miss their targets.
+    /// Deviation of sizes from their targets.
     pub encoder_spread: f64,
     /// The smallest and the largest factor by which they do.
     pub encoder_factors: (f64, f64),
     /// For random decisions.
     pub seed: u64,
-    /// What packets pass.
+    /// The network.
     pub network: NetworkConfig,
-    /// Who sends.
+    /// The sender.
     pub sender: SenderConfig,
     /// Record every decision.
     #[serde(default)]
@@ -51,10 +51,9 @@ pub struct Config {
 pub(crate) const TAIL: Dur = Dur::from_secs(2);
 
 impl Config {
-    /// Is this a session that can be played?
+    /// Checks that the session can be run.
     ///
-    /// # Errors
-    /// The first key whose value is refused.
+    /// # Errors The first key whose value is rejected.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_dur("duration_ns", self.duration_ns)?;
         if self.duration_ns < Dur::from_secs(3) {

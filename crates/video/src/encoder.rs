@@ -6,7 +6,7 @@ use crate::vp8_scale;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// How good a frame has to be.
+/// Quality of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quality {
     /// This many bytes, if the encoder supports it.
@@ -15,7 +15,7 @@ pub enum Quality {
     Vp8Index(f64),
 }
 
-/// What is to be coded.
+/// A frame to be coded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
     /// Number of the frame, from 0.
@@ -46,14 +46,14 @@ pub struct TableEncoder {
     rng: ChaCha8Rng,
 }
 
-/// By what factor sizes miss their targets: about `spread` (standard deviation), never beyond `[min, max]`.
+/// Factor between sizes and their targets: about `spread` (standard deviation), within `[min, max]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Miss {
     /// Standard deviation of the factor's logarithm.
     pub spread: f64,
-    /// The smallest factor.
+    /// Minimum factor.
     pub min: f64,
-    /// The largest factor.
+    /// Maximum factor.
     pub max: f64,
 }
 
@@ -94,14 +94,14 @@ impl Encoder for TableEncoder {
     }
 }
 
-/// What a callback codes a frame to.
+/// A callback that codes a frame.
 pub type EncodeCallback = Box<dyn FnMut(&Job) -> Result<Coded, String> + Send>;
-/// What a callback gives as SSIM of showing an older frame.
+/// A callback that returns the SSIM of showing an older frame.
 pub type FrozenCallback = Box<dyn FnMut(u32, Option<u32>) -> f64 + Send>;
 
 /// A live encoder behind two callbacks.
 pub struct CallbackEncoder {
-    /// Codes a frame.
+    /// The coder of frames.
     pub encode: EncodeCallback,
     /// Returns the SSIM of showing an older frame.
     pub frozen: FrozenCallback,

@@ -1,8 +1,8 @@
-//! What a sender knows of its packets: sent, acknowledged, lost; cumulative and by time, in full packets.
+//! A sender's state of its packets: sent, acknowledged, lost; cumulative and over time, in full packets.
 
 use fairweir_units::Time;
 
-/// A packet that was sent.
+/// A sent packet.
 #[derive(Clone, Copy, Debug)]
 pub struct SentPacket {
     /// When.
@@ -15,11 +15,11 @@ pub struct SentPacket {
     pub sum: f64,
 }
 
-/// Everything sent and what became of it, as far as acknowledgements tell. The path is FIFO, so a gap is a loss.
+/// All packets sent and their fates, as far as acknowledged. The path is FIFO, so a gap is a loss.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     packets: Vec<SentPacket>,
-    /// When how much was acknowledged in total.
+    /// Times and totals of acknowledgements.
     delivered: Vec<(Time, f64)>,
     /// Number of a lost packet, and how much was lost up to it; losses are found in order.
     lost: Vec<(usize, f64)>,
@@ -72,7 +72,7 @@ impl Ledger {
         (self.sent() - self.delivered() - self.lost()).max(0.0)
     }
 
-    /// How many packets (of any size) are in flight.
+    /// Number of packets (of any size) in flight.
     pub fn packets_in_flight(&self) -> usize {
         self.packets.len() - self.resolved
     }
@@ -82,7 +82,7 @@ impl Ledger {
         self.packets.get(self.resolved).map(|p| p.at)
     }
 
-    /// How many packets were sent up to and including `time`.
+    /// Number of packets sent up to and including `time`.
     pub fn count_by(&self, time: Time) -> usize {
         self.packets.partition_point(|p| p.at <= time)
     }
@@ -108,7 +108,7 @@ impl Ledger {
         }
     }
 
-    /// Is it known what became of the first `count` packets?
+    /// Whether the fates of the first `count` packets are known.
     pub fn is_resolved(&self, count: usize) -> bool {
         count <= self.resolved
     }

@@ -4,7 +4,7 @@ use crate::encoder::Encoder;
 use crate::table::ssim_db;
 use serde::Serialize;
 
-/// A captured frame as it ended.
+/// Final record of a captured frame.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FrameRecord {
     /// When it was captured, ms.
@@ -28,7 +28,7 @@ pub struct FrameRecord {
     pub ssim_db: f64,
 }
 
-/// What became of a captured frame.
+/// Fate of a captured frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fate {
@@ -42,11 +42,11 @@ pub enum Fate {
     Skipped,
     /// Coded and never sent.
     Dropped,
-    /// On its way when the run ended.
+    /// In transit when the run ended.
     Pending,
 }
 
-/// The numbers of one run.
+/// Metrics of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Metrics {
     /// Frames captured in the time that counts.
@@ -55,7 +55,7 @@ pub struct Metrics {
     pub shown: u64,
     /// Frames never coded.
     pub skipped: u64,
-    /// Frames a second that are shown.
+    /// Displayed frames per second.
     pub fps: f64,
     /// Median time from capture to display over frames shown, ms.
     pub delay_p50_ms: f64,

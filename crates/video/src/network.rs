@@ -53,7 +53,7 @@ pub(crate) struct Network {
     returned: u64,
 }
 
-/// What the network did with a packet.
+/// Fate of a packet in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It arrives at the receiver.

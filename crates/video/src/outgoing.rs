@@ -1,11 +1,12 @@
-//! A sender's end: captured frames, their reference chain, groups of packets, and the pacer. What senders see and do.
+//! The sending side: captured frames, their reference chain, groups of packets, and the pacer. The senders' state and
+//! actions.
 
 use crate::ledger::Ledger;
 use crate::table::Coded;
 use fairweir_units::{Dur, Time};
 use std::collections::VecDeque;
 
-/// What became of a captured frame at the sender.
+/// State of a captured frame at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Captured; the encoder may be at it.
@@ -20,18 +21,18 @@ pub enum Stage {
     Sent(u32),
 }
 
-/// A captured frame as its sender knows it.
+/// The sender's record of a captured frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     /// When the camera delivered it.
     pub captured: Time,
-    /// Where it is.
+    /// Its state.
     pub stage: Stage,
     /// The frame it was predicted from.
     pub reference: Option<u32>,
-    /// What the encoder made of it.
+    /// Its coded version.
     pub coded: Option<Coded>,
-    /// Known never to be decodable: it, or what it depends on, was dropped or lost.
+    /// Whether it can never be decoded: it, or a frame on which it depends, was dropped or lost.
     pub is_broken: bool,
 }
 
@@ -40,7 +41,7 @@ pub struct Frame {
 pub struct Group {
     /// Its frames, oldest first.
     pub frames: Vec<u32>,
-    /// Packets that suffice.
+    /// Number of packets that suffice.
     pub message: u32,
     /// Packets sent: what exceeds `message` is repair.
     pub total: u32,
@@ -82,7 +83,7 @@ impl Sizes {
     }
 }
 
-/// The sender's end of a session: what [`Sender`](crate::Sender)s look at and act on. Amounts are in full packets.
+/// The sending side of a session: input and output of [`Sender`](crate::Sender)s. Amounts are in full packets.
 #[derive(Debug)]
 pub struct Outgoing {
     /// The time.
@@ -91,7 +92,7 @@ pub struct Outgoing {
     pub frame_interval: Dur,
     /// Sizes of packets.
     pub sizes: Sizes,
-    /// What was sent and what became of it.
+    /// Packets sent and their fates.
     pub ledger: Ledger,
     frames: Vec<Frame>,
     groups: Vec<Group>,
@@ -101,7 +102,7 @@ pub struct Outgoing {
     smoothed_rtt: Option<f64>,
     /// Acknowledgements of late: when, RTT; increasing in both, so that the first is the smallest RTT.
     recent_rtts: VecDeque<(Time, Dur)>,
-    /// How often a reference was lost: how many frames were coded from another than the last one.
+    /// Number of lost references: frames coded from another than the last one.
     pub(crate) recoveries: u64,
 }
 
@@ -110,7 +111,7 @@ pub struct Outgoing {
 struct Pacer {
     /// Groups and how many of their packets still have to go.
     queue: VecDeque<(u32, u32)>,
-    /// Full packets a second.
+    /// Full packets per second.
     rate: f64,
     /// When the last one went, and its size.
     last: Option<(Time, f64)>,
@@ -118,7 +119,7 @@ struct Pacer {
 }
 
 impl Pacer {
-    /// When the next packet goes, if any.
+    /// Time of the next packet, if any.
     fn next(&self, now: Time) -> Time {
         if self.queue.is_empty() || self.rate <= 0.0 {
             return Time::NEVER;
@@ -178,7 +179,7 @@ impl Outgoing {
         self.frame_interval.as_secs_f64()
     }
 
-    /// The smallest RTT so far.
+    /// The minimum RTT so far.
     pub fn min_rtt(&self) -> Option<Dur> {
         self.min_rtt
     }
@@ -188,8 +189,8 @@ impl Outgoing {
         self.smoothed_rtt
     }
 
-    /// How much longer than the smallest RTT every packet of the last `window` took, at least; with nothing acknowledged
-    /// in it, how much older the oldest packet in flight is. 0 with nothing in flight.
+    /// Minimum excess over the minimum RTT of all packets in the last `window`; without acknowledgements in it, the
+    /// additional age of the oldest packet in flight. 0 with nothing in flight.
     pub fn standing_delay(&self, window: Dur) -> Dur {
         let Some(min_rtt) = self.min_rtt else { return Dur::ZERO };
         let recent = self.recent_rtts.iter().find(|r| self.now.since(r.0) <= window).map(|r| r.1);
@@ -206,7 +207,7 @@ impl Outgoing {
         self.pacer.rate = rate;
     }
 
-    /// Hands waiting frames to the pacer as one group with `repair` packets beyond its message.
+    /// Passes waiting frames to the pacer as one group with `repair` packets in addition to its message.
     pub fn send(&mut self, frames: &[u32], repair: u32) -> u32 {
         let bytes: f64 = frames.iter().filter_map(|&f| self.frames[f as usize].coded).map(|c| c.bytes).sum();
         let message = self.sizes.packets(bytes);
@@ -239,7 +240,7 @@ impl Outgoing {
         self.pacer.backlog += f64::from(count) * self.groups[group as usize].size;
     }
 
-    /// Gives a waiting frame up. Whatever was predicted from it is broken; the next frame has another reference.
+    /// Drops a waiting frame. Frames predicted from it are broken; the next frame has another reference.
     pub fn drop_waiting(&mut self, frame: u32) {
         self.waiting.retain(|&w| w != frame);
         self.frames[frame as usize].stage = Stage::Dropped;
@@ -276,7 +277,7 @@ impl Outgoing {
         self.pacer.next(self.now)
     }
 
-    /// Sends the packet whose turn it is: its number, its group.
+    /// Sends the next packet: returns its number and its group.
     pub(crate) fn send_packet(&mut self) -> (usize, u32) {
         let (id, left) = self.pacer.queue.front_mut().expect("called when a packet is due");
         let (group_id, size) = (*id, self.groups[*id as usize].size);
@@ -313,7 +314,7 @@ impl Outgoing {
         self.waiting.push(frame);
     }
 
-    /// Records an acknowledgement; returns the packets that turn out to be lost.
+    /// Records an acknowledgement; returns the packets that are thereby known to be lost.
     pub(crate) fn acknowledge(&mut self, seq: usize) -> std::ops::Range<usize> {
         let packet = *self.ledger.packet(seq);
         let rtt = self.now.since(packet.at);
@@ -355,7 +356,7 @@ impl Outgoing {
                 self.frames[f].is_broken = true;
             }
         }
-        // What still waits and depends on it is useless.
+        // Waiting frames that depend on it are useless.
         for &waiting in &self.waiting {
             if self.frames[waiting as usize].is_broken {
                 self.frames[waiting as usize].stage = Stage::Dropped;

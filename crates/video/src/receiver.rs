@@ -3,14 +3,14 @@
 use crate::outgoing::{Frame, Group};
 use fairweir_units::{Dur, Time};
 
-/// What the receiver has of a frame.
+/// The receiver's state of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Received {
-    /// When its packets sufficed.
+    /// Time when it had enough packets.
     pub(crate) complete: Option<Time>,
     /// When it was decoded.
     pub(crate) decoded: Option<Time>,
-    /// When it was shown: after decoding, and unless a newer frame was.
+    /// Time when it was shown: after decoding, unless a newer frame was shown.
     pub(crate) shown: Option<Time>,
 }
 
@@ -31,7 +31,7 @@ impl Receiver {
         Receiver { decode_time, frames: Vec::new(), arrived: Vec::new(), blocked: Vec::new(), newest_shown: None }
     }
 
-    /// What it has of a frame.
+    /// Returns the state of a frame.
     pub(crate) fn frame(&self, frame: u32) -> Received {
         self.frames.get(frame as usize).copied().unwrap_or_default()
     }
@@ -64,7 +64,7 @@ impl Receiver {
             if is_decodable {
                 self.decode(now, frame);
             } else if !frames[frame as usize].is_broken {
-                // What the sender knows to be broken never becomes decodable.
+                // A frame known to be broken never becomes decodable.
                 self.blocked.push(frame);
             }
         }

@@ -16,13 +16,13 @@ use serde::Serialize;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// The encoder's random stream; the network's come behind it.
+/// The encoder's random stream; those of the network follow it.
 const ENCODER_STREAM: u64 = 1 << 32;
 
-/// Why a session did not end well.
+/// Reasons why a session fails.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SessionError {
-    /// The configuration is refused.
+    /// The configuration is rejected.
     #[error(transparent)]
     BadConfig(#[from] ConfigError),
     /// A live encoder failed.
@@ -36,20 +36,20 @@ pub enum SessionError {
     },
 }
 
-/// What a session comes to.
+/// Result of a session.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// Delay, quality, frame rate.
     pub metrics: Metrics,
     /// What was sent, lost and used.
     pub traffic: Traffic,
-    /// Every frame captured, if asked for.
+    /// Every frame captured, if requested.
     pub frames: Vec<FrameRecord>,
-    /// Every decision of the sender, if asked for and if it has any to tell.
+    /// Every decision of the sender, if requested and available.
     pub decisions: Vec<Decision>,
-    /// Every packet in order of sending, if asked for.
+    /// Every packet in order of sending, if requested.
     pub packets: Vec<PacketRecord>,
-    /// Every group of frames, if packets are asked for.
+    /// Every group of frames, if packets are requested.
     pub groups: Vec<GroupRecord>,
 }
 
@@ -77,7 +77,7 @@ pub struct GroupRecord {
     pub total: u32,
 }
 
-/// What was sent and what of it arrived, over the time that counts.
+/// Packets sent and arrived, over the measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Traffic {
     /// Rate of arrivals at the receiver, wire bytes, Mbps.
@@ -92,7 +92,7 @@ pub struct Traffic {
     pub recoveries: u64,
 }
 
-/// Plays a session with frames coded from a table.
+/// Runs a session with frames coded from a table.
 ///
 /// # Errors
 /// See [`SessionError`].
@@ -107,7 +107,7 @@ pub fn play(
     play_with(config, &mut encoder, progress)
 }
 
-/// Plays a session with frames coded by any encoder.
+/// Runs a session with frames coded by any encoder.
 ///
 /// # Errors
 /// See [`SessionError`].
@@ -121,7 +121,7 @@ pub fn play_with(
     Session::new(config, encoder, sender).play(progress)
 }
 
-/// What happens next. The order is the order at equal times.
+/// The next event. The order applies at equal times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Arrival,

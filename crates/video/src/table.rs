@@ -1,4 +1,4 @@
-//! What an encoder makes of some content, measured beforehand: bytes and SSIM of every frame at every quantiser.
+//! An encoder's measurements on some content: bytes and SSIM of every frame at every quantiser.
 
 use serde::Deserialize;
 
@@ -11,11 +11,11 @@ const INTRA_FACTOR: f64 = 3.0;
 const BEYOND: f64 = 0.1;
 const MAX_BEYOND: f64 = 2.0;
 
-/// Why a table is refused.
+/// Errors of a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct TableError {
-    /// Which key of the file, as `bytes[0][3]`.
+    /// The key of the file, such as `bytes[0][3]`.
     pub key: String,
     /// What is wrong with its value.
     pub reason: String,
@@ -45,9 +45,9 @@ impl fairweir_units::Hint for TableError {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Table {
     format: String,
-    /// What is shown, as `talking-head`.
+    /// Content, such as `talking-head`.
     pub content: String,
-    /// What coded it, as `x264`.
+    /// Codec, such as `x264`.
     pub codec: String,
     /// Frames per second.
     pub fps: f64,
@@ -139,7 +139,7 @@ impl Table {
         Ok(())
     }
 
-    /// Returns how many frames it holds; they are played in a loop.
+    /// Returns the number of frames; they are repeated in a loop.
     pub fn frames(&self) -> usize {
         self.bytes[0][0].len()
     }

@@ -1,4 +1,4 @@
-//! The record of packets: what a replay with real bytes goes by.
+//! The record of packets: input of a replay with real bytes.
 
 mod common;
 

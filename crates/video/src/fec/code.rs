@@ -13,7 +13,7 @@ pub const MAX_PACKETS: usize = field::ORDER;
 /// A code, or packets, that cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FecError {
-    /// Counts that no code has.
+    /// Invalid counts.
     #[error("no erasure code has {message} data packets of {total}")]
     Counts {
         /// Data packets.
@@ -125,16 +125,15 @@ impl Code {
 
     /// Returns the data packets from any `message` packets or more, given with their numbers in any order.
     ///
-    /// # Errors
-    /// Too few packets, one twice, a number beyond the code, or packets of different lengths. Wrong bytes are not noticed:
-    /// this code repairs what is missing, not what is altered.
+    /// # Errors Too few packets, one twice, a number beyond the code, or packets of different lengths. Wrong bytes are
+    /// not detected: this code repairs missing packets, not altered ones.
     pub fn recover<P: AsRef<[u8]>>(&self, received: &[(usize, P)]) -> Result<Vec<Vec<u8>>, FecError> {
         let mut packets: Vec<(usize, &[u8])> = received.iter().map(|(index, bytes)| (*index, bytes.as_ref())).collect();
         if let Some(&(index, _)) = packets.iter().find(|(index, _)| *index >= self.total) {
             return Err(FecError::Index { index, total: self.total });
         }
         let length = one_length(&packets)?;
-        // Data first: what has arrived needs no arithmetic.
+        // Data first: packets that arrived need no arithmetic.
         packets.sort_unstable_by_key(|(index, _)| *index);
         if let Some(pair) = packets.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(FecError::Twice { index: pair[0].0 });

@@ -1,11 +1,11 @@
-//! A fixed rate: what an application does that knows its network.
+//! A fixed rate: an application that knows its network.
 
 use super::{Sender, Wish, send_all};
 use crate::encoder::Quality;
 use crate::outgoing::Outgoing;
 use fairweir_units::Rate;
 
-/// Packets are paced a little faster than frames come, so that a large frame does not delay the next.
+/// Pacing is slightly faster than the frame rate, so that a large frame does not delay the next.
 const PACING: f64 = 1.25;
 
 /// Sends at a fixed rate.

@@ -1,4 +1,4 @@
-//! Senders: what decides when a frame is coded, how large it is, and when its packets go.
+//! Senders: they decide when a frame is coded, its size, and when its packets are sent.
 
 mod fixed;
 pub mod gcc;
@@ -21,7 +21,7 @@ use syntra::planned::{SearchControl, TreeControl};
 use syntra::published::Published;
 use syntra::rules::Rules;
 
-/// What is to become of a captured frame.
+/// Decision on a captured frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wish {
     /// Nothing.
@@ -32,7 +32,7 @@ pub enum Wish {
     Try(Quality, Quality),
 }
 
-/// How a sender gets over losses.
+/// A sender's recovery from losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
     /// Lost packets are sent again; frames wait for them.
@@ -75,7 +75,7 @@ pub struct Decision {
     pub max_q: f64,
     /// The rate that cannot be lost, packets a step.
     pub safe_rate: f64,
-    /// Where the belief comes from.
+    /// Basis of the belief.
     pub belief: String,
     /// Packets in the pacer.
     pub backlog: f64,
@@ -94,7 +94,7 @@ pub trait Sender: Send {
     /// A frame was captured.
     fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish;
 
-    /// Which of two codings is sent? `None`: neither, the frame is skipped.
+    /// Returns which of two codings is sent; `None`: neither, the frame is skipped.
     fn choose(&mut self, _outgoing: &Outgoing, _tried: &[Coded; 2]) -> Option<usize> {
         Some(0)
     }
@@ -113,7 +113,7 @@ pub trait Sender: Send {
     /// It is.
     fn on_timer(&mut self, _outgoing: &mut Outgoing) {}
 
-    /// How it gets over losses, at present.
+    /// Its current recovery from losses.
     fn recovery(&self) -> Recovery {
         Recovery::Reference
     }
@@ -155,7 +155,7 @@ pub enum SenderConfig {
     },
 }
 
-/// What Syntra's senders have in common.
+/// Parameters common to Syntra's senders.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SyntraConfig {
@@ -255,7 +255,7 @@ fn from_game(key: &str, error: &ControllerError) -> ConfigError {
     ConfigError::new(format!("{key}.{}", error.key), error.reason.clone(), hint)
 }
 
-/// Hands all that waits to the pacer, each frame as a group of its own without repair.
+/// Passes all waiting frames to the pacer, each as a separate group without repair.
 fn send_all(outgoing: &mut Outgoing) {
     while let Some(&frame) = outgoing.waiting().first() {
         outgoing.send(&[frame], 0);

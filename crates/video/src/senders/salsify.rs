@@ -1,4 +1,4 @@
-//! Salsify: each frame is coded twice, and what fits the network is sent.
+//! Salsify: each frame is coded twice, and the coding that fits the network is sent.
 //!
 //! **Source**: S. Fouladi et al., "Salsify: low-latency network video through tighter integration between a video codec and
 //! a transport protocol", NSDI 2018, section 3; constants of its published sender and receiver.
@@ -27,9 +27,9 @@ const MAX_QUANTISER: f64 = 127.0;
 const PACING: f64 = 5.0;
 const MIN_INTERVAL_S: f64 = 0.5e-3;
 const MAX_INTERVAL_S: f64 = 2e-3;
-/// So many frames in a row may be skipped.
+/// Maximum consecutive frames skipped.
 const MAX_SKIPPED: u32 = 3;
-/// After a loss frames are predicted only from what the receiver is known to have.
+/// After a loss frames are predicted only from frames that the receiver is known to have.
 const CONSERVATIVE: Dur = Dur::from_secs(5);
 
 /// Salsify's sender.
@@ -60,14 +60,14 @@ impl Salsify {
         }
     }
 
-    /// Bytes that a frame may have.
+    /// Maximum bytes of a frame.
     fn budget(&self, outgoing: &Outgoing) -> f64 {
         let Some(interval) = self.interval else { return f64::INFINITY };
         let on_their_way = outgoing.ledger.packets_in_flight() as f64 + outgoing.backlog();
         outgoing.sizes.payload * (MAX_DELAY_S / interval.max(1e-6) - on_their_way).max(0.0)
     }
 
-    /// Takes in the interval since the last arrival, less the pause that the sender made between two frames.
+    /// Processes the interval since the last arrival, less the sender's pause between two frames.
     fn observe(&mut self, arrived: Time, pause: f64) {
         let Some(last) = self.last_arrival.replace(arrived) else {
             self.interval = Some(0.0);

@@ -12,7 +12,7 @@ use super::{Ack, Recovery, Sender, Wish, send_all};
 use crate::encoder::Quality;
 use crate::outgoing::Outgoing;
 
-/// Packets that the window keeps queued.
+/// Packets that the window targets in the queue.
 const QUEUED: f64 = 10.0;
 const MIN_WINDOW: f64 = 2.0;
 /// The media path's pacer is faster than its target.
@@ -73,7 +73,7 @@ impl Sender for Vegas {
             self.is_starting = false;
             self.window = (self.window - ack.size / self.window).max(MIN_WINDOW);
         }
-        // A window that the encoder does not fill says nothing about the network.
+        // A window that the encoder does not fill is no evidence about the network.
         let used =
             (outgoing.ledger.in_flight() + outgoing.backlog()) / outgoing.smoothed_rtt().unwrap_or(0.1) * self.delay;
         self.window = self.window.min((4.0 * used).max(QUEUED + MIN_WINDOW));

@@ -8,7 +8,7 @@ const BETA: f64 = 0.85;
 /// Draft, section 5.5: eta, per second.
 const GROWTH: f64 = 1.08;
 const FIRST_RATE: f64 = 300e3;
-/// What WebRTC never goes below or above, bits per second.
+/// WebRTC's minimum and maximum rate, bits per second.
 const MIN_RATE: f64 = 30e3;
 const MAX_RATE: f64 = 30e6;
 /// The rate exceeds what is acknowledged by at most this factor and these bits per second.
@@ -22,7 +22,7 @@ const RESPONSE_S: f64 = 0.1;
 const MIN_INCREASE_BPS: f64 = 4e3;
 /// Weight of a new sample in the estimate of the link's capacity.
 const CAPACITY_WEIGHT: f64 = 0.05;
-/// The estimate holds within so many standard deviations.
+/// Standard deviations within which the estimate holds.
 const CAPACITY_DEVIATIONS: f64 = 3.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ enum State {
     Increase,
 }
 
-/// What the link carried when it was over-used: mean and normalised variance, kbps.
+/// Throughput of the link when it was over-used: mean and normalised variance, kbps.
 #[derive(Clone, Copy, Debug)]
 struct Capacity {
     mean: f64,
@@ -75,7 +75,7 @@ impl RateControl {
         self.target
     }
 
-    /// May over-use reduce the rate again? Not within an RTT, unless far less than the target arrives.
+    /// Whether over-use may reduce the rate again: not within an RTT, unless the arrival rate is far below the target.
     pub(super) fn may_decrease(&self, now: Time, rtt: f64, acknowledged: Option<f64>) -> bool {
         let Some(decreased) = self.decreased else { return true };
         let is_long_ago = now.since(decreased).as_secs_f64() >= rtt.clamp(0.01, 0.2);
@@ -171,7 +171,7 @@ mod tests {
         let grown = control.target() - 1.7e6;
         // 1.7 Mbps are 6 packets of 1180 B a frame: one per 300 ms.
         assert!((grown - 1.7e6 / 30.0 / 6.0 / 0.3).abs() < 1.0, "{grown}");
-        // Far more arrives than the link was thought to carry: the estimate is forgotten.
+        // The arrival rate far exceeds the link's estimate: the estimate is reset.
         control.update(at(1200), Usage::Normal, Some(4e6), 0.05);
         assert!(control.capacity.is_none());
     }

@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 
 /// The acknowledged rate is measured over this long.
 const RATE_WINDOW: Dur = Dur::from_millis(500);
-/// How often feedback is evaluated.
+/// Interval of evaluating feedback.
 const FEEDBACK_INTERVAL: Dur = Dur::from_millis(50);
 /// The pacer is faster than the target by this factor.
 const PACING: f64 = 2.5;
@@ -58,12 +58,12 @@ impl Gcc {
         }
     }
 
-    /// Full packets a second.
+    /// Full packets per second.
     fn rate(&self, outgoing: &Outgoing) -> f64 {
         self.control.target().min(self.loss.cap()) / (outgoing.sizes.full() * 8.0)
     }
 
-    /// Bits per second that were acknowledged of late; `None` while there is too little to tell.
+    /// Recently acknowledged bits per second; `None` with too few samples.
     fn acknowledged_rate(&mut self, arrived: Time, bits: f64) -> Option<f64> {
         self.acknowledged.push_back((arrived, bits));
         self.acknowledged_bits += bits;

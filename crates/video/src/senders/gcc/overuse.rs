@@ -27,7 +27,7 @@ const MAX_ADAPT_MS: f64 = 100.0;
 /// How the link is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Usage {
-    /// Delays stay.
+    /// Delays are stable.
     Normal,
     /// A queue grows.
     Over,
@@ -48,7 +48,7 @@ pub(super) struct OveruseDetector {
     slope: f64,
     threshold: f64,
     adapted_ms: Option<f64>,
-    /// How long the threshold has been exceeded, ms, and by how many groups.
+    /// Time for which the threshold has been exceeded, ms, and number of groups.
     over_ms: Option<f64>,
     over_groups: u32,
     usage: Usage,
@@ -76,7 +76,7 @@ impl OveruseDetector {
         self.usage
     }
 
-    /// Takes in a group.
+    /// Processes a group.
     pub(super) fn update(&mut self, delta: &GroupDelta) {
         self.groups += 1.0;
         self.accumulated += delta.arrived_ms - delta.sent_ms;

@@ -1,32 +1,32 @@
-//! What a sender may believe of its link: windows of observations from its ledger, at any time.
+//! A sender's beliefs about its link: windows of observations from its ledger, at any time.
 
 use crate::ledger::Ledger;
 use crate::outgoing::Outgoing;
 use fairweir_game::{Belief, BeliefSource, Bounds, HeldCapacity, LinkModel, POINTS, Remembered, Window};
 use fairweir_units::{Dur, Time};
 
-/// Packets come whole.
+/// Packets are whole.
 const PACKET: f64 = 1.0;
 
-/// Which link is assumed and how it is observed.
+/// The assumed link and its observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Observing {
     /// Between two points of a window.
     pub(crate) step: Dur,
     /// Steps for which max C is held once it is known.
     pub(crate) probe_period: u32,
-    /// Added to the estimated RTprop: for tests of what an error does.
+    /// Added to the estimated RTprop: for tests of errors.
     pub(crate) rtprop_error_ns: i64,
     /// Possible links.
     pub(crate) model: LinkModel,
 }
 
-/// What observations allow, at a time.
+/// Beliefs from observations, at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
     /// Bounds of C, B, q and the safe rate, packets and packets a step.
     pub(crate) bounds: Bounds,
-    /// The belief with what it rests on.
+    /// The belief with its basis.
     pub(crate) belief: Belief,
     /// Max C while it is held.
     pub(crate) held: Option<f64>,
@@ -58,13 +58,13 @@ impl Beliefs {
         self.observing.step.mul_ratio(u64::from(self.observing.probe_period), 1)
     }
 
-    /// The smallest RTT, with the error that a test wants.
+    /// The minimum RTT, with the error set by a test.
     fn rtprop(&self, outgoing: &Outgoing) -> Dur {
         let estimate = outgoing.min_rtt().unwrap_or(self.observing.step).as_nanos();
         Dur::from_nanos(estimate.saturating_add_signed(self.observing.rtprop_error_ns))
     }
 
-    /// Returns what may be believed now.
+    /// Returns the current belief.
     pub(crate) fn look(&mut self, outgoing: &Outgoing) -> View {
         let now = outgoing.now;
         let rtprop = self.rtprop(outgoing);
@@ -111,7 +111,7 @@ fn before(time: Time, by: Dur) -> Option<Time> {
 }
 
 impl View {
-    /// What the bounds rest on, in words.
+    /// Basis of the bounds, in words.
     pub(crate) fn words(&self) -> &'static str {
         match self.belief.from {
             BeliefSource::Window => "window",

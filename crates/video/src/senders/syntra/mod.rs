@@ -19,16 +19,16 @@ use fairweir_units::{Dur, Time};
 /// Between two probes of the tail without an acknowledgement.
 const PROBE_INTERVAL: Dur = Dur::from_millis(500);
 
-/// What a controller decides by. Amounts are packets and packets a step.
+/// Inputs of a controller. Amounts are packets and packets per step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
-    /// What may be believed of the link.
+    /// The belief about the link.
     pub(crate) view: View,
     /// In the pacer, packets.
     pub(crate) backlog: f64,
     /// A frame interval in steps.
     pub(crate) frame_steps: f64,
-    /// How much longer than the RTprop all packets of the last step took, steps.
+    /// Minimum excess over the RTprop of all packets in the last step, steps.
     pub(crate) standing: f64,
     /// Known to be lost in all, packets.
     pub(crate) lost: f64,
@@ -43,7 +43,7 @@ pub(crate) struct Situation {
 pub(crate) struct Plan {
     /// The rule or leaf.
     pub(crate) leaf: String,
-    /// Packets in all, message and repair; at least the message.
+    /// Total packets, message and repair; at least the message.
     pub(crate) total: f64,
     /// Rate of the pacer, packets a step.
     pub(crate) pace: f64,
@@ -57,10 +57,10 @@ impl Plan {
 
 /// A controller inside the per-frame frame.
 pub(crate) trait Decide: Send {
-    /// How large is the frame to be that was captured now, in packets? 0: it is skipped.
+    /// Returns the target size of the frame captured now, in packets; 0: it is skipped.
     fn encode(&mut self, situation: &Situation) -> f64;
 
-    /// How is the frame sent that was coded now?
+    /// Returns how the frame coded now is sent.
     fn send(&mut self, situation: &Situation) -> Plan;
 }
 
@@ -151,7 +151,7 @@ fn payload(outgoing: &Outgoing, amount: f64) -> f64 {
 /// probe does): one until something is acknowledged, or for a while.
 #[derive(Debug, Default)]
 struct TailProbe {
-    /// When it was sent, unless something was acknowledged since.
+    /// Time when it was sent, unless data was acknowledged since.
     sent: Option<Time>,
 }
 

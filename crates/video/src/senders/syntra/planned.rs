@@ -22,7 +22,7 @@ const LOSSY_PACE: f64 = 1.1;
 /// R grows by this while nothing stands in a queue: slowly, since controllers probe.
 const GROWTH: Growth = Growth { allowed: 0.1, per_step: 1.01 };
 
-/// The situation as the game knows it, at the working rate.
+/// The situation in the game's terms, at the working rate.
 fn in_steps(s: &Situation, encoding: f64, rate: f64) -> state::Situation {
     let mut window = s.view.window;
     // Data in the pacer counts as in transit, too.
@@ -45,7 +45,7 @@ fn budget(encode: f64, rate: &WorkingRate, s: &Situation) -> f64 {
     rate.target(s, asked * s.frame_steps)
 }
 
-/// What a controller's action for a step is for a frame.
+/// Converts a controller's action for a step to a frame.
 fn plan(leaf: String, action: &Action, s: &Situation) -> Plan {
     // A frame is sent when it is coded: its packets are paced, and the next frame is smaller, where a controller would hold it.
     let total = if action.send == Send::None { s.newest } else { action.rate * s.frame_steps };

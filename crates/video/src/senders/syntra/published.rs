@@ -19,17 +19,18 @@ const MAX_WAITING: usize = 3;
 /// Encoding stops beyond M and these packets.
 const SPARE: f64 = 3.0;
 
-/// What one step sends: groups of batches, oldest first, each with repair.
+/// Packets sent in one step: groups of batches, oldest first, each with repair.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Move {
     mode: &'static str,
     /// How many batches each group takes, and its repair in packets.
     groups: Vec<(usize, f64)>,
-    /// Are frames coded in the next step?
+    /// Whether frames are coded in the next step.
     encodes: bool,
 }
 
-/// What the tree looks at, packets: M, Q, R0, what is in the pacer, is max C held, sizes of the batches, oldest first.
+/// Inputs of the tree, packets: M, Q, R0, the pacer's backlog, whether max C is held, sizes of the batches, oldest
+/// first.
 #[derive(Clone, Copy, Debug)]
 struct Inputs<'a> {
     m: f64,
@@ -110,7 +111,7 @@ impl Published {
         self.beliefs.observing.step
     }
 
-    /// Forgets frames that no longer wait, and gives up what waits for too long.
+    /// Removes frames that no longer wait, and drops those that wait too long.
     fn tidy(&mut self, outgoing: &mut Outgoing) {
         for batch in &mut self.batches {
             batch.retain(|f| outgoing.waiting().contains(f));

@@ -6,24 +6,24 @@
 
 use super::Situation;
 
-/// The smallest rate, packets a step: that of the model.
+/// Minimum rate, packets per step: that of the model.
 const MIN_RATE: f64 = 1.0;
 /// Min C counts up to this multiple of what was delivered of late: a queue that empties in one burst proves no rate.
 const AHEAD_OF_DELIVERED: f64 = 2.0;
 /// Change of R per step while packets stand in a queue.
 const DECAY: f64 = 0.98;
-/// R after a loss.
+/// Factor of R after a loss.
 const AFTER_LOSS: f64 = 0.9;
 /// Frames over which an excess is compensated.
 const DRAIN_FRAMES: f64 = 3.0;
 /// Frames are not made smaller than this share of their budget by what stands ahead.
 const MIN_SHARE: f64 = 0.1;
-/// The smallest target, packets.
+/// Minimum target, packets.
 const MIN_TARGET: f64 = 0.2;
 /// A frame is skipped when what stands ahead needs more steps than this to drain.
 const SKIP_STEPS: f64 = 3.0;
 
-/// When R changes, and how fast.
+/// When and how fast R changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
     /// Steps of R that may stand ahead of a new frame before R falls and frames become smaller.
@@ -70,7 +70,7 @@ impl WorkingRate {
         if s.view.is_lossy { LOSSY } else { self.deep }
     }
 
-    /// Take in a frame interval.
+    /// Processes a frame interval.
     pub(super) fn update(&mut self, s: &Situation) {
         let c = s.view.bounds.c;
         let Growth { allowed, per_step } = self.growth(s);
