@@ -57,7 +57,7 @@ def alone(path: Path, count: int = 1) -> Scenario:
             "SIGILL: illegal instruction, a compiler's trap for undefined behaviour such as division by zero",
             "in kernel BPF the result is 0",
         ),
-        (STRAYS, "SIGSEGV: memory that is not its own", "pointers"),
+        (STRAYS, "SIGSEGV: invalid memory access", "pointers"),
     ],
 )
 def test_a_crash_is_an_error_that_names_flow_and_file(source: Source, line: str, what: str, hint: str) -> None:

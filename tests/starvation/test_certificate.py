@@ -176,8 +176,8 @@ def test_other_files_are_rejected(vegas: Certificate, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda text: b"{nonsense", "no JSON"),
-        (lambda text: b"[]", "no JSON object"),
+        (lambda text: b"{nonsense", "not JSON"),
+        (lambda text: b"[]", "not a JSON object"),
         (lambda text: text.replace(b'"d_ns":', b'"d_nz":'), "unknown key `d_nz`"),
         (lambda text: text.replace(b'"span_ns":', b'"span_ns":-'), "more than 0"),
     ],

@@ -1,4 +1,4 @@
-"""A leaf's action behind the shield, as constraints: what is sent, and what becomes of it at the link.
+"""A leaf's shielded action as constraints: packets sent, and their fate at the link.
 
 Every step of the shield has unknowns of its own, so that the text that solvers and checkers read follows the file line
 by line. With a tolerance, comparisons that are within it may go either way: what is proved then holds for comparisons
@@ -44,13 +44,13 @@ class Action:
 
 
 def width(state: State, form: Form, tolerance: Fraction) -> z3.ArithRef:
-    """Return what a comparison of a form may be off by: the tolerance for each unit of its coefficients."""
+    """Return the tolerance of a comparison of a form: for each unit of its coefficients."""
     factors = sum((abs(factor) for factor in form.values()), Fraction(0))
     return number(tolerance * max(Fraction(1), factors)) * state.m
 
 
 def on_path(state: State, path: Sequence[Condition], tolerance: Fraction) -> list[z3.BoolRef]:
-    """Return the conditions under which a tree comes to a leaf."""
+    """Return the conditions under which a tree reaches a leaf."""
     held = []
     for one in path:
         value, limit = state.compared(one.feature), number(one.at_most) * state.m
@@ -72,7 +72,7 @@ def decided(state: State, leaf: Leaf, action: Action) -> list[z3.BoolRef]:
     rate = state.value(leaf.rate)
     if leaf.send is Send.NONE:
         return [*held, action.message == 0, is_maximum(action.rate, rate, z3.RealVal(0))]
-    # With nothing waiting the size is 0 (State.waits), and what is left is a rate without a message.
+    # With nothing waiting the size is 0 (State.waits), and the result is a rate without a message.
     held.append(action.message == sizes[leaf.send])
     if leaf.send is not Send.EACH:
         return [*held, is_maximum(action.rate, rate, action.message)]
@@ -86,12 +86,12 @@ def decided(state: State, leaf: Leaf, action: Action) -> list[z3.BoolRef]:
 def shielded(
     state: State, controller: Controller, leaf: Leaf, name: str, tolerance: Fraction
 ) -> tuple[Action, list[z3.BoolRef]]:
-    """Return what a leaf does behind the shield, and the constraints that say so.
+    """Return a leaf's shielded action, with its constraints.
 
     Parameters
     ----------
     name : str, of the unknowns
-    tolerance : Fraction, M; what comparisons may be off by, for each unit of coefficients
+    tolerance : Fraction, M; tolerance of comparisons, for each unit of coefficients
     """
     action = Action.named(f"{name}_0")
     held = decided(state, leaf, action)

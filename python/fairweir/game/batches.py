@@ -1,4 +1,4 @@
-"""Batches of an unrolled run: what waits at each decision, any encoder considered. Amounts are packets.
+"""Batches of an unrolled run: those waiting at each decision, for any encoder considered. Amounts are packets.
 
 What is decided at t sends some of the batches that wait, and sets the target of the next one. That is encoded until
 t + 1, waits from t + 2 on, and is any factor of the encoder's range times its target.
@@ -26,7 +26,7 @@ MOST_STEPS: Final = 5
 
 @dataclass(frozen=True)
 class Waiting:
-    """The batches that wait at a decision, oldest first; those from `count` on mean nothing."""
+    """The batches that wait at a decision, oldest first; entries from `count` on are unused."""
 
     count: z3.ArithRef
     sizes: Sequence[z3.ArithRef]
@@ -41,7 +41,7 @@ class Waiting:
     def features(
         self, m: z3.ArithRef, encoding: z3.ArithRef, now: int
     ) -> tuple[dict[str, z3.ArithRef], list[z3.BoolRef]]:
-        """Return the features that say what waits, and what holds of them.
+        """Return the features of waiting batches, and their constraints.
 
         Counts and ages are multiplied by M, as thresholds are. Ages, and what is in flight, may be anything.
         """
@@ -77,7 +77,7 @@ def encoder(controller: Controller) -> tuple[Fraction, Fraction]:
 def follow(
     controller: Controller, now: int, before: Waiting, after: Waiting, act: Action, encoding: z3.ArithRef
 ) -> list[z3.BoolRef]:
-    """Return how what waits at a decision becomes what waits at the next one.
+    """Return the transition of waiting batches from one decision to the next.
 
     The message's size determines which batches were sent: another choice of the same size is admitted as well.
 

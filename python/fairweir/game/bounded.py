@@ -36,14 +36,15 @@ if TYPE_CHECKING:
 MAX_STEPS: Final = 12
 MAX_GROWTH: Final = 1000
 _TEXT: Final = re.compile(r"\s*progress@(\d{1,3})\s*>=\s*(\d{1,6}(?:\.\d{1,6}|/[1-9]\d{0,5})?)\s*")
-#: C counts as found when M is at least so much of it.
+#: C counts as found when M is at least this fraction of it.
 FOUND: Final = Fraction(95, 100)
 NOT_PLAYED: Final = "facts about belief sets do not suffice: played with exact bounds, the solver's run keeps the claim"
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A claim: after so many steps from an idle link M has grown by a factor, or is within 5 % of C, or max C is known.
+    """A claim: after that many steps from an idle link M has grown by a factor, or is within 5 % of C, or max C is
+    known.
 
     Attributes
     ----------
@@ -70,7 +71,7 @@ class Progress:
 
         Raises
         ------
-        ConfigError : it begins as one, and is none
+        ConfigError : it begins as one, but is invalid
         """
         if not text.strip().startswith("progress"):
             return None
@@ -83,7 +84,7 @@ class Progress:
         return cls(int(found[1]), Fraction(found[2]))
 
 
-#: What is asked of a controller of a rate if nothing else is said.
+#: The default claim for a controller of a rate.
 FIRST_STEPS: Final = Progress(4, Fraction(11, 10))
 
 
@@ -94,7 +95,7 @@ class Run:
     Attributes
     ----------
     c, b : of the link
-    hastes : which part of what was served and not delivered jitter delivers at each point
+    hastes : fraction of the served, undelivered packets that jitter delivers at each point
     min_c, max_c : of the belief set at each decision and at the end
     rates : decided
     factors : of the encoder, by step; empty without frames
@@ -127,7 +128,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Checked:
-    """What became of a claim.
+    """Result of a claim.
 
     Attributes
     ----------
@@ -170,7 +171,7 @@ def check(
     budget: Budget | None = None,
     solvers: Sequence[SolverName] = ALL_SOLVERS,
 ) -> Checked:
-    """Ask whether a controller makes progress from an idle link, whichever link of its model and encoder it is.
+    """Check that a controller makes progress from an idle link, for any link of its model and any encoder.
 
     Raises
     ------
@@ -206,13 +207,13 @@ def play(
     steps: int | None = None,
     factors: Sequence[Fraction] = (),
 ) -> Run | None:
-    """Play a controller from an idle link with exact bounds; None if nothing explains what it observes.
+    """Run a controller from an idle link with exact bounds; None if no link explains its observations.
 
     Parameters
     ----------
     c, b : of the link, packets a step and packets
     hastes : jitter at each point, as of :meth:`RunningLink.step`
-    factors : of a batch's size over its target, by the step in which it is encoded; 1 where there are none
+    factors : ratio of a batch's size to its target, by the step in which it is encoded; default 1
     """
     link, arriving, links = RunningLink(c, b), Fraction(0), controller.links
     waiting, ages, encoding = tuple[Fraction, ...](), tuple[int, ...](), Fraction(0)
@@ -245,7 +246,7 @@ def play(
 
 
 def _factors(values: Mapping[str, Fraction], claim: Progress) -> list[Fraction]:
-    """Return how large a solver's batches are compared with their targets; nothing of a controller without frames."""
+    """Return the ratios of a solver's batches to their targets; none for a controller without frames."""
     found = []
     for t in range(claim.steps):
         size, target = values.get(f"encoded_{t}"), values.get(f"target_{t - 1}")
@@ -256,7 +257,7 @@ def _factors(values: Mapping[str, Fraction], claim: Progress) -> list[Fraction]:
 
 
 def _hastes(values: Mapping[str, Fraction], steps: int) -> list[Fraction]:
-    """Return the part of what was served that a solver's run delivers at each point."""
+    """Return the fraction of served packets that a solver's run delivers at each point."""
     hastes = []
     for t in range(1, steps + 1):
         # Nothing has been served or delivered at point 0.
@@ -267,7 +268,7 @@ def _hastes(values: Mapping[str, Fraction], steps: int) -> list[Fraction]:
 
 
 def unrolled(controller: Controller, steps: int) -> tuple[_Unrolled, list[z3.BoolRef]]:
-    """Return the terms of a run from idle, and the assertions that it is one. Amounts are packets."""
+    """Return the terms of a run from idle, and its constraints. Amounts are packets."""
     import z3
 
     zero: z3.ArithRef = z3.RealVal(0)
@@ -275,7 +276,7 @@ def unrolled(controller: Controller, steps: int) -> tuple[_Unrolled, list[z3.Boo
     c, b = z3.Real("C"), z3.Real("B")
     accepted, served = ([zero, *(z3.Real(f"{letter}_{t}") for t in range(1, last + 1))] for letter in "NI")
     delivered = [zero, *(z3.Real(f"S_{t}") for t in range(1, steps + 1))]
-    # What is decided at t reaches the queue between t + 1 and t + 2.
+    # A decision at t reaches the queue between t + 1 and t + 2.
     rates = [z3.Real(f"r_{t}") for t in range(steps)]
     sent = [zero, zero, *itertools.accumulate(rates)][: last + 1]
     links = controller.links
@@ -315,7 +316,7 @@ def _negated(controller: Controller, claim: Progress, run: _Unrolled) -> list[z3
 
 
 def _facts(controller: Controller, run: _Unrolled, now: int) -> tuple[dict[str, z3.ArithRef], list[z3.BoolRef]]:
-    """Return the unknown features at a decision, and what is known of the exact ones; packets.
+    """Return the unknown features at a decision, and facts about the exact ones; packets.
 
     Every fact holds of all links of the belief set (lower bounds of M, R0 and C + B, upper bounds of Q), or of the true
     link, which is one of them; and some link of the set attains each feature.
@@ -377,7 +378,7 @@ def _facts(controller: Controller, run: _Unrolled, now: int) -> tuple[dict[str, 
 
 
 def _before_any_answer(controller: Controller, arriving: z3.ArithRef, f: Mapping[str, z3.ArithRef]) -> list[z3.BoolRef]:
-    """Return the exact features while nothing that was sent can be back: every link of the model is possible."""
+    """Return the exact features before the first acknowledgement can return: every link of the model is possible."""
     import z3
 
     slack, zero = number(TOLERANCE), z3.RealVal(0)
@@ -409,7 +410,7 @@ def _witnesses(controller: Controller, run: _Unrolled, now: int, f: Mapping[str,
 
 
 def _explaining(controller: Controller, run: _Unrolled, now: int, name: str) -> tuple[Latent, list[z3.BoolRef]]:
-    """Return the unknowns of a link that explains what is known at a decision, and the assertions that it does."""
+    """Return the unknowns of a link that explains the observations at a decision, with its constraints."""
     import z3
 
     first = max(0, now - controller.points + 1)

@@ -1,11 +1,11 @@
-"""What may be claimed of a controller's steps, as data.
+"""Claims about a controller's steps, as data.
 
 Every claim is about the true link, whichever one of the belief set it is: its rate C, buffer B and queue q at the next
 point. A step sends `rate` packets, `message` of them frames, the rest repair. They reach the queue between the next
 point and the one after it:
 
-    loss = max(0, q + rate - (C + B))             what finds no room
-    queue = max(0, min(q + rate, C + B) - C)      what waits afterwards
+    loss = max(0, q + rate - (C + B))             packets without room
+    queue = max(0, min(q + rate, C + B) - C)      packets waiting afterwards
 
 Where whole packets in bursts contradict this, the belief is about links that may lose a packet early: up to one packet
 more is lost.
@@ -29,7 +29,7 @@ from fairweir.suggestions import did_you_mean
 if TYPE_CHECKING:
     import z3
 
-#: What a proved bound may be exceeded by, in M: tolerances of comparisons in doubles add up to less.
+#: Tolerance of a proved bound, in M: tolerances of comparisons in doubles add up to less.
 SLACK: Final = Fraction(1, 10_000)
 _TEXT: Final = re.compile(r"\s*([a-z-]+)\s*(?:<=\s*(\d+(?:\.\d+)?(?:/\d+)?)\s*)?")
 
@@ -43,7 +43,7 @@ class Step:
 
     @property
     def loss(self) -> z3.ArithRef:
-        """Return what is lost, or a negative number if nothing is."""
+        """Return the packets lost, or a negative number if none are."""
         return self.action.rate - self.link.room
 
 
@@ -53,10 +53,10 @@ class Sort:
 
     Attributes
     ----------
-    bound : Fraction, in M, where a claim does not give one; None: it has no bound
+    bound : Fraction, in M, the default; None: it has no bound
     meaning : str
-    formula : (step, bound) -> what holds
-    kinds : of the controllers it can be asked of
+    formula : (step, bound) -> the condition
+    kinds : kinds of controllers to which it applies
     is_time : bool, whether the bound is a number of steps
     """
 
@@ -151,7 +151,7 @@ class Claim:
         return self if SORTS[self.name].is_time else Claim(self.name, self.bound * m)
 
     def over(self, step: Step, slack: Fraction) -> z3.BoolRef:
-        """Return the formula of the claim with a slack in its favour, M: what breaks it then breaks it by that much."""
+        """Return the claim's formula with a slack in its favour, M: a violation then exceeds it by that much."""
         return SORTS[self.name].formula(step, number(self.bound + slack))
 
 
@@ -160,7 +160,7 @@ def parse_claim(text: str, kind: Kind) -> Claim:
 
     Raises
     ------
-    ConfigError : it is none, or says nothing about this kind of controller
+    ConfigError : it is invalid, or does not apply to this kind of controller
     """
     found = _TEXT.fullmatch(text)
     known = [name for name, sort in SORTS.items() if kind in sort.kinds]
@@ -188,7 +188,7 @@ def parse_claim(text: str, kind: Kind) -> Claim:
 
 
 def default_claims(kind: Kind) -> Sequence[Claim]:
-    """Return what is asked if nothing else is said."""
+    """Return the default claims."""
     texts = {
         Kind.VIDEO: ("decodable", "carries-message", "queue<=2", "queue<=3", "latency<=5", "encode<=3/2"),
         Kind.RATE: ("queue<=2", "queue<=3", "loss<=1"),

@@ -1,4 +1,4 @@
-"""Policies judged by what they do to links: agreement with a search says little, since ties decide the product.
+"""Policies judged by their effect on links: agreement with a search is weak evidence, since ties decide the product.
 
 A tree that agreed with the search in 97 % of situations may idle in all of them that tie. So trees are compared by
 closed loops on links that were not sampled, and the search runs the same ones.
@@ -24,7 +24,7 @@ from fairweir.intervals import Scale, interval
 
 @dataclass(frozen=True)
 class Score:
-    """What a policy got on each of several sessions.
+    """A policy's results on each of several sessions.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Score:
 
 
 def score(query: GameQuery, played: Sequence[str], policy: Policy, *, workers: int, progress: Progress) -> Score:
-    """Play every session with a policy.
+    """Run every session with a policy.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def score(query: GameQuery, played: Sequence[str], policy: Policy, *, workers: i
 
 
 def leaf_visits(query: GameQuery, played: Sequence[str], document: dict[str, Any]) -> dict[int, int]:
-    """Return how often a controller comes to each of its leaves in sessions, by the leaf's node."""
+    """Return how often a controller reaches each of its leaves in sessions, by the leaf's node."""
     policy = _core.GameController(controller_text(document))
     found: Counter[int] = Counter()
     for session in played:
@@ -102,7 +102,7 @@ class Comparison:
 
     @property
     def merit(self) -> float:
-        """What to choose by: the smaller ratio, of which no more than 1.02 counts, less a price of longer queues."""
+        """Criterion of choice: the smaller ratio, of which no more than 1.02 counts, less a price of longer queues."""
         return min(self.goodput, self.frames, 1.02) - 0.05 * max(self.queue, 0.0)
 
 
