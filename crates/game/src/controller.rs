@@ -34,6 +34,25 @@ impl Hint for ControllerError {
     }
 }
 
+/// Return the error of a text that serde refuses; a word such as `NaN` that is no JSON is named.
+pub(crate) fn unreadable(
+    text: &str,
+    error: &serde_path_to_error::Error<serde_json::Error>,
+    hint: &'static str,
+) -> ControllerError {
+    let inner = error.inner();
+    let line = text.lines().nth(inner.line().saturating_sub(1)).unwrap_or_default();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
+    // The column is that of the first byte that cannot continue the value, which may be inside of the word.
+    let at = inner.column().saturating_sub(1).min(line.len());
+    let start = line.as_bytes()[..at].iter().rposition(|&b| !is_part(char::from(b))).map_or(0, |i| i + 1);
+    let word: String = line.get(start..).unwrap_or_default().chars().take_while(|&c| is_part(c)).take(40).collect();
+    let is_word =
+        inner.is_syntax() && word.trim_start_matches(['-', '+']).starts_with(|c: char| c.is_ascii_alphabetic());
+    let reason = if is_word { format!("`{word}` is not a JSON value") } else { inner.to_string() };
+    refuse(error.path().to_string(), reason, hint)
+}
+
 /// Decisions of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -170,10 +189,7 @@ impl Controller {
     /// The first thing that is wrong, with its key.
     pub fn from_json(text: &str) -> Result<Controller, ControllerError> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let file: File = serde_path_to_error::deserialize(&mut json).map_err(|e| {
-            let key = e.path().to_string();
-            refuse(key, e.inner().to_string(), FORMAT_HINT)
-        })?;
+        let file: File = serde_path_to_error::deserialize(&mut json).map_err(|e| unreadable(text, &e, FORMAT_HINT))?;
         json.end().map_err(|e| refuse(".", e.to_string(), FORMAT_HINT))?;
         file.checked()
     }
@@ -315,7 +331,7 @@ mod tests {
             (r#""points": 6"#, r#""points": -1"#, "points", "-1"),
             (r#""c": [1, 200]"#, r#""c": [200, 1]"#, "model.c", "`[200, 1]`"),
             ("[0.6, 1.3]", "[0, 1.3]", "encoder", "`[0, 1.3]`"),
-            (r#""at_most": 1.25"#, r#""at_most": NaN"#, "nodes[0].at_most", "expected"),
+            (r#""at_most": 1.25"#, r#""at_most": NaN"#, "nodes[0].at_most", "`NaN`"),
             (r#""at_most": 1.25"#, r#""at_most": 1e999"#, "nodes[0].at_most", "out of range"),
             (r#""at_most": 1.25, "#, "", "nodes[0]", "`feature`, `at_most`"),
             (r#""then": 1"#, r#""then": 0"#, "nodes[0].then", "`0` is not larger"),
@@ -339,6 +355,15 @@ mod tests {
             assert!(error.reason.contains(says), "{to}: {error}");
         }
         assert_eq!(Controller::from_json(&format!("{SMALL} x")).unwrap_err().key, ".");
+    }
+
+    #[test]
+    fn a_value_that_json_lacks_is_named() {
+        for (to, says) in [("NaN", "`NaN` is not a JSON value"), ("-Infinity", "`-Infinity` is not a JSON value")] {
+            let error = Controller::from_json(&SMALL.replacen("1.25", to, 1)).unwrap_err();
+            assert_eq!((error.key.as_str(), error.reason.as_str()), ("nodes[0].at_most", says));
+        }
+        assert_eq!(Controller::from_json("").unwrap_err().reason, "EOF while parsing a value at line 1 column 0");
     }
 
     proptest! {

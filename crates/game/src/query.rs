@@ -1,7 +1,7 @@
 //! A query: links, encoder, actions, shield, objective and horizon, as `queries/game/*.toml` have them.
 
 use crate::action::{Action, Template, Waiting};
-use crate::controller::{ControllerError, Kind, refuse};
+use crate::controller::{ControllerError, Kind, refuse, unreadable};
 use crate::form::{Amounts, Form};
 use crate::frames::Deadlines;
 use crate::model::{LinkModel, Range};
@@ -172,8 +172,7 @@ impl Query {
     /// The first thing that is wrong, with its key.
     pub fn from_json(text: &str) -> Result<Query, ControllerError> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let query: Query = serde_path_to_error::deserialize(&mut json)
-            .map_err(|e| refuse(e.path().to_string(), e.inner().to_string(), HINT))?;
+        let query: Query = serde_path_to_error::deserialize(&mut json).map_err(|e| unreadable(text, &e, HINT))?;
         json.end().map_err(|e| refuse(".", e.to_string(), HINT))?;
         query.check()?;
         Ok(query)
