@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fairweir import shipped
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.video.evaluate import Kept, bars_of, evaluate
@@ -75,12 +76,37 @@ def test_a_trace_replaces_the_link(tmp_path: Path) -> None:
     assert played.traffic["link_use"] > 0.7
 
 
+def broken_trees(folder: Path) -> dict[str, Path]:
+    """Write the published controller with one mistake each."""
+    text = shipped.find("controllers", "published").read_text(encoding="utf-8")
+    made = {}
+    for name, where, value in (
+        ("cycle", "then", 0),
+        ("nan", "at_most", float("nan")),
+        ("long", "step", "1000000000000s"),
+    ):
+        document = json.loads(text)
+        target = document if where in document else document["nodes"][0]
+        assert where in target
+        target[where] = value
+        made[name] = folder / f"{name}.json"
+        made[name].write_text(json.dumps(document))
+    return made
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         (["--sender", "gccc"], "did you mean `gcc`?"),
         (["--sender", "gcc:1Mbps"], "takes no argument"),
         (["--sender", "fixed:1"], "--sender"),
+        (["--sender", "fixed:99999Tbps"], "--sender"),
+        (["--sender", "fixed:1bps"], "rate must be 8bps to 1Tbps: `1bps`"),
+        (["--sender", "tree:{cycle}"], "({cycle}: nodes[0].then)"),
+        (["--sender", "tree:{nan}"], "`NaN` is not a JSON value ({nan}: nodes[0].at_most)"),
+        (["--sender", "tree:{long}"], "{long}: step"),
+        (["--seed", "99999999999999999999"], "--seed"),
+        (["--trace", "{huge}"], "line 2: `99999999999999999999`"),
         (["--sender", "tree:nowhere.json"], "nowhere.json"),
         (["--sender", "tree:{tree}"], "{tree}"),
         (["--trace", "{back}"], "times must not decrease"),
@@ -93,7 +119,9 @@ def test_bad_input_is_one_error(
     words: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Bad senders, traces, controllers and tables are one error on stderr that names them, and exit 2."""
-    files = {name: tmp_path / f"{name}.json" for name in ("back", "empty", "tree", "table")}
+    files = {name: tmp_path / f"{name}.json" for name in ("back", "empty", "huge", "tree", "table")}
+    files |= broken_trees(tmp_path)
+    files["huge"].write_text("5\n99999999999999999999\n")
     files["back"].write_text("5\n9\n7\n")
     files["empty"].write_text("\n")
     files["tree"].write_text(json.dumps({"format": "fairweir-tree-1", "nodes": []}))
@@ -104,6 +132,31 @@ def test_bad_input_is_one_error(
     assert told.out == ""
     assert told.err.startswith("error: ")
     assert expected.format(**files) in told.err.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ('warmup = "20s"', "warmup"),
+        ('delay = "99999999s"', "delay"),
+        ('aqm = { kind = "codel" }', "link.aqm.kind"),
+        ('rate = "3000000Gbps"', "link.rate"),
+        ("fps = 1e9", "fps"),
+        ("seed = 99999999999999999999", "seed"),
+    ],
+)
+def test_a_scenario_that_cannot_be_played_names_its_file_and_key(line: str, key: str, tmp_path: Path) -> None:
+    """Also where only the simulator finds the mistake, under a key of its own."""
+    path = tmp_path / "mine.toml"
+    head, link = 'duration = "10s"', ['rate = "3Mbps"', 'buffer = "infinite"']
+    name = line.split(" =", maxsplit=1)[0]
+    if name in ("aqm", "rate"):
+        link = [line, *(one for one in link if not one.startswith(name))]
+        line = ""
+    path.write_text("\n".join([head, line, "[link]", *link]))
+    with pytest.raises(ConfigError) as caught:
+        play(VideoScenario.load(path), Sender("rules"))
+    assert (caught.value.source, caught.value.key) == (str(path), key)
 
 
 def test_an_unknown_key_of_a_scenario_is_named(tmp_path: Path) -> None:
@@ -119,7 +172,7 @@ def test_evaluate_compares_seed_by_seed_and_reuses_what_is_stored(tmp_path: Path
     links = [VideoScenario.load("fixed").override(duration="6s")]
     played: list[int] = []
     first = evaluate(links, [Sender("rules")], seeds=2, kept=Kept(tmp_path), on_done=lambda *_: played.append(1))
-    assert len(first.sessions) == len(played) == 10
+    assert len(first.sessions) == len(played) == 12
     assert {bar.words for bar in first.bars} == {
         "p95 of delay, ms",
         "frames a second",
@@ -130,7 +183,7 @@ def test_evaluate_compares_seed_by_seed_and_reuses_what_is_stored(tmp_path: Path
     kept.path.write_text(text[: -len(text) // 20])
     again = evaluate(links, [Sender("rules")], seeds=2, kept=Kept(tmp_path), on_done=lambda *_: played.append(1))
     assert again.bars == first.bars
-    assert len(played) == 11
+    assert len(played) == 13
 
 
 def test_bars_of_traces_are_ratios() -> None:

@@ -61,7 +61,7 @@ impl Config {
             return Err(ConfigError::new("duration_ns", reason, "frames of the last 2 s do not count"));
         }
         if self.from_ns + TAIL >= self.duration_ns {
-            let reason = format!("leaves no frames that count: `{}`", self.from_ns);
+            let reason = format!("leaves no frames that count in {}: `{}`", self.duration_ns, self.from_ns);
             return Err(ConfigError::new("from_ns", reason, "it must be at least 2 s before the end"));
         }
         if !(self.fps.is_finite() && (1.0..=240.0).contains(&self.fps)) {

@@ -117,7 +117,7 @@ pub fn play_with(
     progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
 ) -> Result<Outcome, SessionError> {
     config.validate()?;
-    let sender = config.sender.build()?;
+    let sender = config.sender.build(&config.network, config.encode_ns)?;
     Session::new(config, encoder, sender).play(progress)
 }
 

@@ -107,6 +107,15 @@ fn a_bad_configuration_names_its_key() {
     assert_eq!(key(&|c| c.payload_bytes = 0), "payload_bytes");
 }
 
+#[test]
+fn a_sender_that_knows_the_link_fills_it_with_about_a_frame_in_the_queue() {
+    for spec in [LinkSpec::fixed(3), LinkSpec::varying(), LinkSpec::aggregation(), LinkSpec::shallow()] {
+        let out = outcome(&config(&spec, r#"{"kind": "known"}"#, 120, 1));
+        assert!(out.traffic.link_use > 0.95 && out.metrics.delay_p95_ms < 140.0, "{} {:?}", spec.name, out);
+        assert!(out.metrics.fps > 29.0, "{} {:?}", spec.name, out.metrics);
+    }
+}
+
 const RULES: &str = r#"{"kind": "rules"}"#;
 
 #[test]

@@ -43,7 +43,7 @@ def evaluate(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default one per core.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare senders with the bars, next to GCC, Vegas, Salsify and the published tree; exit 1 if a bar is missed."""
+    """Compare senders with the bars, next to baselines and a sender that knows the link; exit 1 if a bar fails."""
     candidates = [Sender.parse(word) for word in sender or ["rules"]]
     links: list[VideoScenario] = []
     tables: list[str | None] = [*encoder] if encoder else [None]

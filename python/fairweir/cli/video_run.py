@@ -44,7 +44,7 @@ def run(
     trace: Trace = None,
     encoder: EncoderName = None,
     duration: Length = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Override the scenario's seed.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=(1 << 63) - 1, help="Override the scenario's seed.")] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print each decision: leaf, belief and action; in JSON also all frames.")
     ] = False,

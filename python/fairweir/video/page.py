@@ -198,7 +198,13 @@ def _decisions(session: Session) -> list[Section]:
     for one in session.decisions:
         leaves[one["leaf"]] = leaves.get(one["leaf"], 0) + 1
     counts = ", ".join(f"{leaf} {n}" for leaf, n in sorted(leaves.items(), key=lambda item: -item[1]))
-    figure = _over_time("beliefs", "Beliefs: packets a step, packets", beliefs, "packets", caption=f"Leaves: {counts}.")
+    figure = _over_time(
+        "beliefs",
+        "Beliefs: C and the safe rate in packets per step, Q in packets",
+        beliefs,
+        "packets",
+        caption=f"Leaves: {counts}.",
+    )
     head = ("ms", "leaf", "belief", "min C", "max C", "max Q", "R0", "pacer", "frames", "message", "repair", "encode B")
     rows = [
         (

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from fairweir import _core
 from fairweir.errors import ConfigError
 from fairweir.video.scenario import VideoScenario
 from fairweir.video.senders import Sender
+
+#: Keys of a configuration, and of the scenario that they come from.
+WRITTEN_KEYS: Final = {
+    "duration_ns": "duration",
+    "from_ns": "warmup",
+    "network.queue": "link.aqm",
+    "network.hop.queue": "link.aqm",
+    "network.hop.link": "link",
+    "network.hop": "link",
+    "network.link": "link",
+    "network.forward_ns": "delay",
+    "network.back_ns": "delay",
+    "network.forward": "jitter",
+    "network.back": "jitter",
+}
 
 
 @dataclass(frozen=True)
@@ -50,8 +65,7 @@ def play(scenario: VideoScenario, sender: Sender, *, seed: int | None = None, re
     try:
         outcome = json.loads(_core.play_video(config, scenario.table().text))
     except ConfigError as error:
-        if sender.argument and error.source is None and (error.key or "").startswith("sender."):
-            error.source, error.key = sender.argument, (error.key or "").split(".", 2)[-1]
+        _place(error, scenario, sender)
         raise
     return Session(
         scenario=scenario.name,
@@ -60,3 +74,20 @@ def play(scenario: VideoScenario, sender: Sender, *, seed: int | None = None, re
         seed=scenario.seed if seed is None else seed,
         **{key: outcome[key] for key in ("metrics", "traffic", "frames", "decisions")},
     )
+
+
+def _place(error: ConfigError, scenario: VideoScenario, sender: Sender) -> None:
+    """Name the file and the key that the user wrote in place of those of the configuration."""
+    key = error.key or ""
+    if error.source is not None:
+        return
+    if key.startswith("sender.") and sender.is_file:
+        error.source, error.key = sender.argument, key.split(".", 2)[-1]
+    elif key.startswith("sender."):
+        error.key = "--sender"
+    elif key:
+        for base, mine in WRITTEN_KEYS.items():
+            if key == base or key.startswith(f"{base}."):
+                key = mine + key.removeprefix(base)
+                break
+        error.source, error.key = scenario.source, key

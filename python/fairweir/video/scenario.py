@@ -46,6 +46,12 @@ class VideoScenario(Table):
     loss: Annotated[list[AnyLoss], BeforeValidator(as_list)] = []
 
     _base: Path | None = PrivateAttr(default=None)
+    _source: Path | None = PrivateAttr(default=None)
+
+    @property
+    def source(self) -> str | None:
+        """Return the file that it was read from."""
+        return None if self._source is None else str(self._source)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -61,13 +67,13 @@ class VideoScenario(Table):
             scenario = cls.model_validate(document)
         except ValidationError as error:
             raise explain(error, cls, document, str(path)) from None
-        scenario._base = path.parent
+        scenario._base, scenario._source = path.parent, path
         return scenario
 
     def override(self, **changes: Any) -> Self:
         """Return the scenario with other values; None changes nothing."""
         scenario = self.model_copy(update={key: value for key, value in changes.items() if value is not None})
-        scenario._base = self._base
+        scenario._base, scenario._source = self._base, self._source
         return scenario
 
     def over_trace(self, path: Path) -> Self:

@@ -18,6 +18,8 @@ ARGUMENTS: Final = {
     "tree": ("a controller file, or a name (list controllers)", "published"),
     "search": ("a query, or a name (list queries)", "conference"),
 }
+#: Largest rate of the sender `fixed`.
+FASTEST_BYTES_PER_S: Final = 10**12 // 8
 #: Largest controller file that is read.
 LARGEST_BYTES: Final = 4 << 20
 #: What of a query is the game's; the rest is about sampling and trees.
@@ -86,6 +88,11 @@ class Sender:
         is_default = self.name in ARGUMENTS and self.argument == ARGUMENTS[self.name][1] and self.name != "tree"
         return self.name if not self.argument or is_default else f"{self.name}:{Path(self.argument).name}"
 
+    @property
+    def is_file(self) -> bool:
+        """Return whether the argument is a file, or the name of a shipped one."""
+        return self.name in ("tree", "search")
+
     def base(self) -> dict[str, Any]:
         """Return the sender as ``crates/video`` reads it.
 
@@ -96,7 +103,10 @@ class Sender:
         import json
 
         if self.name == "fixed":
-            return {"kind": "fixed", "rate": _core.parse_rate(self.argument)}
+            rate = _core.parse_rate(self.argument)
+            if not 1 <= rate <= FASTEST_BYTES_PER_S:
+                raise ConfigError(f"rate must be 8bps to 1Tbps: `{self.argument}`", hint='such as "fixed:2.75Mbps"')
+            return {"kind": "fixed", "rate": rate}
         if self.name == "tree":
             return {"kind": "tree", "controller": _read(shipped.find("controllers", self.argument))}
         if self.name == "search":

@@ -2,11 +2,13 @@
 
 mod fixed;
 pub mod gcc;
+mod known;
 mod salsify;
 mod syntra;
 mod vegas;
 
 use crate::encoder::Quality;
+use crate::network::NetworkConfig;
 use crate::outgoing::Outgoing;
 use crate::table::Coded;
 use fairweir_game::LinkModel;
@@ -133,6 +135,8 @@ pub enum SenderConfig {
         /// Of packets on the wire.
         rate: Rate,
     },
+    /// Knows what the link will carry.
+    Known {},
     /// Google congestion control.
     Gcc {},
     /// WebRTC's media path over a Vegas window.
@@ -194,8 +198,9 @@ impl SyntraConfig {
 }
 
 /// Name and summary of every sender.
-pub const SENDERS: [(&str, &str); 8] = [
+pub const SENDERS: [(&str, &str); 9] = [
     ("fixed", "a fixed rate, whatever happens"),
+    ("known", "a sender that knows what the link will carry: what is left to gain by any other"),
     ("gcc", "WebRTC's Google congestion control: delay gradient and loss (draft-ietf-rmcat-gcc-02)"),
     ("vegas", "WebRTC's media path with a TCP Vegas window of 10 queued packets"),
     ("salsify", "Salsify: two codings of each frame, the one that fits 100 ms of the link (NSDI'18)"),
@@ -210,13 +215,25 @@ impl SenderConfig {
         match self {
             SenderConfig::Fixed { rate } => fairweir_path::check_rate("rate", *rate),
             SenderConfig::Rules(config) | SenderConfig::Published(config) => config.validate(),
-            SenderConfig::Tree { .. } | SenderConfig::Search { .. } => self.build().map(drop),
-            SenderConfig::Gcc {} | SenderConfig::Vegas {} | SenderConfig::Salsify {} => Ok(()),
+            SenderConfig::Tree { .. } | SenderConfig::Search { .. } => self.of_observations().map(drop),
+            SenderConfig::Known {} | SenderConfig::Gcc {} | SenderConfig::Vegas {} | SenderConfig::Salsify {} => Ok(()),
         }
     }
 
-    pub(crate) fn build(&self) -> Result<Box<dyn Sender>, ConfigError> {
+    /// Builds the sender; `network` and the time for coding are for the one that knows them.
+    pub(crate) fn build(&self, network: &NetworkConfig, encode: Dur) -> Result<Box<dyn Sender>, ConfigError> {
+        match self {
+            SenderConfig::Known {} => Ok(Box::new(known::Known::new(network, encode))),
+            _ => self.of_observations(),
+        }
+    }
+
+    /// Builds a sender that learns of the network by its acknowledgements alone.
+    fn of_observations(&self) -> Result<Box<dyn Sender>, ConfigError> {
         Ok(match self {
+            SenderConfig::Known {} => {
+                return Err(ConfigError::new("kind", "`known` does not learn", "build it with its network"));
+            }
             SenderConfig::Fixed { rate } => Box::new(fixed::Fixed::new(*rate)),
             SenderConfig::Gcc {} => Box::new(gcc::Gcc::new()),
             SenderConfig::Vegas {} => Box::new(vegas::Vegas::new()),

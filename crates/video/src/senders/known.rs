@@ -1,0 +1,92 @@
+//! A sender that knows what the link will carry: what is left to gain by any other.
+//!
+//! The next frames are of equal size, the largest with which each of them leaves the link within two frame intervals of reaching
+//! it. So the queue holds about one frame, and none where the link stops.
+//!
+//! **Deviations** from perfect knowledge: it does not know by how much the encoder will miss, nor what is lost or delayed behind
+//! the link; a link that draws its rates at random is drawn anew.
+
+use super::{Sender, Wish, send_all};
+use crate::encoder::Quality;
+use crate::network::NetworkConfig;
+use crate::outgoing::Outgoing;
+use fairweir_path::Hop;
+use fairweir_units::{Dur, Time};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+/// Frame intervals that a frame may take to leave the link.
+const INTERVALS: u64 = 2;
+/// Frames that are planned together.
+const HORIZON: u64 = 6;
+/// The smallest target, packets: below it the frame is skipped.
+const MIN_TARGET: f64 = 0.2;
+/// The link is asked for what it carries in spans of this.
+const SPAN: Dur = Dur::from_millis(1);
+/// A frame that does not leave within this is not waited for.
+const LONGEST: Dur = Dur::from_secs(2);
+
+/// Knows the link.
+pub(super) struct Known {
+    hop: Hop,
+    forward: Dur,
+    encode: Dur,
+    /// When the link has sent what was handed over.
+    free: Time,
+    /// Bytes that it can still send then.
+    left: f64,
+    /// When the captured frame's packets can be at the link.
+    reaches: Time,
+}
+
+impl Known {
+    pub(super) fn new(network: &NetworkConfig, encode: Dur) -> Known {
+        let hop = Hop::new(&network.hop, ChaCha8Rng::seed_from_u64(0));
+        Known { hop, forward: network.forward_ns, encode, free: Time::ZERO, left: 0.0, reaches: Time::ZERO }
+    }
+
+    /// Bytes that the link can send at once at `from`: nothing when it has been idle since.
+    fn left(&self, from: Time) -> f64 {
+        if from == self.free { self.left } else { 0.0 }
+    }
+
+    /// Bytes that the link carries.
+    fn carried(&self, from: Time, to: Time) -> f64 {
+        self.hop.link().mean_rate(from, to).bytes_per_sec() as f64 * to.since(from).as_secs_f64()
+    }
+}
+
+impl Sender for Known {
+    fn on_frame(&mut self, outgoing: &mut Outgoing) -> Wish {
+        self.reaches = outgoing.now.after(self.encode).after(self.forward);
+        let from = self.reaches.max(self.free);
+        let sizes = outgoing.sizes;
+        let by = |frames: u64| self.reaches.after(outgoing.frame_interval.mul_ratio(INTERVALS + frames - 1, 1));
+        let left = self.left(from);
+        let carried = |until: Time| if until > from { left + self.carried(from, until) } else { 0.0 };
+        let share = |frames: u64| carried(by(frames)) / frames as f64;
+        let packets = (1..=HORIZON).map(share).fold(f64::INFINITY, f64::min) / sizes.full();
+        if packets < MIN_TARGET {
+            return Wish::Skip;
+        }
+        Wish::Code(Quality::target(packets * sizes.full() - packets.ceil() * sizes.header))
+    }
+
+    fn on_ready(&mut self, outgoing: &mut Outgoing) {
+        let Some(&frame) = outgoing.waiting().last() else { return };
+        let bytes = outgoing.amount(frame) * outgoing.sizes.full();
+        let start = self.reaches.max(self.free);
+        let mut sent = self.left(start);
+        self.free = start;
+        while sent < bytes && self.free.since(start) < LONGEST {
+            sent += self.carried(self.free, self.free.after(SPAN));
+            self.free = self.free.after(SPAN);
+        }
+        self.left = (sent - bytes).max(0.0);
+        // Paced over the time until it has left, so that no burst meets a short buffer.
+        let secs = self.free.since(self.reaches).as_secs_f64().max(1e-3);
+        let backlog = outgoing.backlog() + outgoing.amount(frame);
+        outgoing.set_pacing(backlog / secs);
+        send_all(outgoing);
+    }
+}
