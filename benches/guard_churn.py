@@ -44,8 +44,8 @@ def status() -> dict[str, Any]:
     done = subprocess.run(
         [str(find_daemon()), "status", "--interface", "lo", "--json"], capture_output=True, text=True, check=True
     )
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    reported: dict[str, Any] = json.loads(done.stdout)
+    return reported
 
 
 async def churn(minutes: float) -> list[dict[str, Any]]:

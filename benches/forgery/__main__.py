@@ -33,12 +33,12 @@ def main() -> int:
     for failure in total.failures[:20]:
         sys.stdout.write(f"{failure}\n")
     seconds = time.monotonic() - begin
-    told = (
+    reported = (
         f"{total.accepted} accepted, all of what cannot be met"
         if not total.failures
         else f"{len(total.failures)} FAILURES"
     )
-    sys.stdout.write(f"{total.attempts} attempts in {seconds:.0f} s: {told}\n")
+    sys.stdout.write(f"{total.attempts} attempts in {seconds:.0f} s: {reported}\n")
     return 1 if total.failures else 0
 
 

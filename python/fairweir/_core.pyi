@@ -53,7 +53,7 @@ __version__: str
 
 @final
 class Start:
-    """What a controller is told when its flow starts."""
+    """Information for a controller when its flow starts."""
 
     @property
     def mss_bytes(self) -> int: ...
@@ -277,7 +277,7 @@ def fec_recover(message: int, total: int, received: dict[int, bytes]) -> list[by
     """
 
 def explain(path: str, on_progress: Callable[[int], object] | None = None) -> str:
-    """What a capture lets one believe of its flows' paths, as JSON; `on_progress` is told the frames read."""
+    """Return the beliefs about the paths of a capture's flows, as JSON; `on_progress` gets the frames read."""
 
 def replay_guarded(
     path: str,
@@ -287,13 +287,15 @@ def replay_guarded(
     forest: str | None = None,
     on_progress: Callable[[int], object] | None = None,
 ) -> str:
-    """What a guard with policies (TOML) would have made of a capture, as JSON; `fairweir.guard.replay` has the shape.
+    """Return the decisions that a guard with policies (TOML) would take for a capture, as JSON.
+
+    `fairweir.guard.replay` has the shape.
 
     Parameters
     ----------
     managed : addresses of the guarded hosts; none: the one that most payload comes to
     forest : JSON of ``fairweir guard train``
-    on_progress : told the frames read
+    on_progress : called with the number of frames read
 
     Raises
     ------

@@ -140,15 +140,15 @@ def _kernel_world() -> list[Check]:
     name, serves = "kernel world", "--on kernel, agree, kernel load"
     try:
         helper = world_kernel.find_helper()
-        told = world_kernel.ask(["doctor"])
+        reported = world_kernel.ask(["doctor"])
     except FairweirError as error:
         return [Check(name, "missing", str(error), serves, error.hint or "")]
     checks = [Check(name, "ok", str(helper), serves)]
-    for row in told["checks"]:
+    for row in reported["checks"]:
         status: Literal["ok", "missing"] = "ok" if row["ok"] else "missing"
         hint = "" if row["ok"] else _HINTS.get(row["name"], "")
         checks.append(Check(row["name"], status, row["detail"], _SERVES.get(row["name"], "--on kernel"), hint))
-    if told["left"]:
-        names = ", ".join(entry["name"] for entry in told["left"])
+    if reported["left"]:
+        names = ", ".join(entry["name"] for entry in reported["left"])
         checks.append(Check("loaded controllers", "ok", names, "every program", "fairweir doctor --clean unloads them"))
     return checks

@@ -303,13 +303,13 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 def _error(code: int, lines: deque[str]) -> KernelError | ConfigError:
     """Turn the helper's last line, ``{"error": {"message", "key", "hint"}}``, into ours."""
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if lines:
         with suppress(ValueError, AttributeError):
-            told = json.loads(lines[-1]).get("error", {})
-    if message := told.get("message"):
-        kind = ConfigError if told.get("key") else KernelError
-        return kind(message, hint=told.get("hint"), key=told.get("key"))
+            reported = json.loads(lines[-1]).get("error", {})
+    if message := reported.get("message"):
+        kind = ConfigError if reported.get("key") else KernelError
+        return kind(message, hint=reported.get("hint"), key=reported.get("key"))
     reason = f"signal {-code}" if code < 0 else f"exit code {code}"
     text = "; ".join(line for line in lines if line)
     return KernelError(f"`{HELPER}` failed ({reason}){f': {text}' if text else ''}", hint="fairweir doctor")

@@ -195,7 +195,7 @@ def test_bad_input_is_reported_in_one_error(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["audit", *words]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("error: ")
-    assert message in told.err
+    reported = capsys.readouterr()
+    assert reported.out == ""
+    assert reported.err.startswith("error: ")
+    assert message in reported.err

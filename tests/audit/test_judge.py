@@ -103,9 +103,9 @@ def test_growth_uses_the_seeds_that_all_points_have() -> None:
 def test_without_a_threshold_nothing_is_judged_and_the_law_is_reported() -> None:
     claim = Claim("ratio", "law", "follows its law")
     found = samples("ratio", [2.0, 2.0], [4.0, 4.0])
-    told = verdict_on(claim, found, law=Law("2x", lambda x: 2.0 if x == 1.0 else 5.0))
-    assert told.verdict is Outcome.INFO
-    assert told.why == "0.80 to 1.00 times 2x"
+    reported = verdict_on(claim, found, law=Law("2x", lambda x: 2.0 if x == 1.0 else 5.0))
+    assert reported.verdict is Outcome.INFO
+    assert reported.why == "0.80 to 1.00 times 2x"
 
 
 def fault(kind: str, message: str = "cwnd is NaN") -> Fault:

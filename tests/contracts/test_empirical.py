@@ -143,8 +143,8 @@ def test_a_contract_that_needs_the_rtprop_is_found_with_it() -> None:
 
     def measure(scenarios: Sequence[dict[str, Any]]) -> list[Measured]:
         fair, unfair = world(vegas)(scenarios), world(allegro)(scenarios)
-        told = [s["flow"][0].get("oracle_rtprop", False) for s in scenarios]
-        return [f if t else u for f, u, t in zip(fair, unfair, told, strict=True)]
+        reported = [s["flow"][0].get("oracle_rtprop", False) for s in scenarios]
+        return [f if t else u for f, u, t in zip(fair, unfair, reported, strict=True)]
 
     result = derive("latecomer", measure=measure)
     assert result.has_contract

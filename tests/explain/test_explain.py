@@ -129,11 +129,11 @@ def test_pauses_behind_pushed_packets_are_the_applications(call: Any) -> None:
 def test_findings_name_frames_of_the_capture(call: Any) -> None:
     shown = call(transfer(lost=100), "--json")
     document = json.loads(shown.out)
-    told = findings(document["flows"][0], document)
-    frames = [frame for finding in told if finding.frames for frame in finding.frames]
+    reported = findings(document["flows"][0], document)
+    frames = [frame for finding in reported if finding.frames for frame in finding.frames]
     assert frames
     assert all(1 <= frame <= document["capture"]["frames"] for frame in frames)
-    lost = next(finding for finding in told if "buffer overflow" in finding.text)
+    lost = next(finding for finding in reported if "buffer overflow" in finding.text)
     assert lost.frames is not None
     assert all(f"frame {frame}" in lost.text for frame in lost.frames)
 

@@ -10,7 +10,7 @@ import pytest
 
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
-from fairweir.fluid.packets import Link, play_beside, ratio, scenario
+from fairweir.fluid.packets import Link, ratio, run_packets, scenario
 from fairweir.worlds import Archive
 
 
@@ -27,7 +27,7 @@ def test_losses_at_the_same_instants_give_the_ratio_of_mean_windows(
     scheme: str, expected: float, tmp_path: Path
 ) -> None:
     # Mean windows of synchronised sawteeth are as A (2 - B)/B: docs/ccas/waimd.md. The fluid says 1 for wcc_md.
-    (found,) = play_beside(
+    (found,) = run_packets(
         Link(scheme, (2.0, 1.0), 1.0), [200.0], {"sim": [1.0]}, runs={"sim": 2}, archive=Archive(tmp_path), workers=1
     )
     assert found.ratios[0].value == pytest.approx(expected, rel=0.06)
@@ -36,7 +36,7 @@ def test_losses_at_the_same_instants_give_the_ratio_of_mean_windows(
 
 
 def test_noise_moves_the_ratio_to_that_of_a_common_loss_rate(tmp_path: Path) -> None:
-    (found,) = play_beside(
+    (found,) = run_packets(
         Link("wcc_ai", (2.0, 1.0), 1.0), [100.0], {"sim": [4.0]}, runs={"sim": 3}, archive=Archive(tmp_path), workers=1
     )
     assert found.ratios[0].value == pytest.approx(math.sqrt(2), rel=0.2)

@@ -373,9 +373,9 @@ def test_jitter_starves_a_vegas_like_flow_for_as_long_as_it_lasts() -> None:
 
 def test_suites_by_name() -> None:
     assert find("aimd").load() is aimd.run
-    with pytest.raises(ConfigError, match="no suite of lemmas has that name: `aimdd`") as told:
+    with pytest.raises(ConfigError, match="no suite of lemmas has that name: `aimdd`") as reported:
         find("aimdd")
-    assert told.value.hint == "did you mean `aimd`?"
+    assert reported.value.hint == "did you mean `aimd`?"
 
 
 def test_a_suite_on_another_model_asks_what_it_needs_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

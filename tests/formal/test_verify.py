@@ -186,9 +186,9 @@ def test_a_utilization_of_no_time_next_to_a_claim_that_is_broken() -> None:
 
 def test_share_of_one_flow_is_bad_input(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "cc_qdel", "--property", "share>=0.1"]) == 2
-    told = capfd.readouterr().err
-    assert "error: `share` compares flows, and there is only one (--property)" in told
-    assert "hint: add --flows 2, or more" in told
+    reported = capfd.readouterr().err
+    assert "error: `share` compares flows, and there is only one (--property)" in reported
+    assert "hint: add --flows 2, or more" in reported
 
 
 @pytest.mark.parametrize(("packets", "breaks"), [(3, False), (4, True)])
@@ -311,9 +311,9 @@ def test_unknown_is_no_success(capfd: pytest.CaptureFixture[str]) -> None:
 )
 def test_bad_input_is_reported(words: list[str], message: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", *words]) == 2
-    told = capfd.readouterr()
-    assert message in told.err
-    assert not told.out
+    reported = capfd.readouterr()
+    assert message in reported.err
+    assert not reported.out
 
 
 def test_the_list_names_all(capfd: pytest.CaptureFixture[str]) -> None:

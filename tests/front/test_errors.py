@@ -186,7 +186,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         {"link.bottleneck.aqm": {"kind": "red", "min": "20pkts", "max": "10pkts"}},
         "error: link aqm's min is not below its max: `20pkts` (x.toml: link.bottleneck.aqm)\n\n"
-        "hint: choose less than 10pkts",
+        "hint: use a value below 10pkts",
     ),
     # shares
     (
@@ -231,7 +231,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"seed": -1}, "error: seed must be at least 0: `-1` (x.toml: seed)"),
     (
         {"flow": [{"cca": "reno", "rtprop": "1ms", "id": "a"}, {"cca": "reno", "rtprop": "1ms", "id": "a"}]},
-        "error: two flows have one id: `a` (x.toml: flow)\n\nhint: give each its own, or none",
+        "error: two flows have one id: `a` (x.toml: flow)\n\nhint: give each its own, or leave them out",
     ),
     (
         {"flow.0.cca": {"gain": 2}},
@@ -353,6 +353,6 @@ def test_trace_that_is_missing_or_not_text(tmp_path: Path) -> None:
 def test_all_errors_of_a_file_are_reported_with_the_misspelt_key_first() -> None:
     with pytest.raises(ConfigError) as caught:
         Scenario.from_dict(apply(GOOD, {"link.bottleneck": {"rte": "3Mbps"}, "flow.0.rtprop": "3"}), source="x.toml")
-    told = caught.value.render().split("\n\n")
-    assert told[0] == "error: unknown key `rte` (x.toml: link.bottleneck.rte)"
-    assert told[2] == "error: time `3` has no unit (x.toml: flow.0.rtprop)"
+    reported = caught.value.render().split("\n\n")
+    assert reported[0] == "error: unknown key `rte` (x.toml: link.bottleneck.rte)"
+    assert reported[2] == "error: time `3` has no unit (x.toml: flow.0.rtprop)"

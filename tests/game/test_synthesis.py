@@ -166,22 +166,22 @@ class Counted:
 def test_from_a_query_to_a_proved_tree(query: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert synth(query, out, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["is_proved"]
-    assert set(told["proofs"]) == {"proved"}
-    assert told == {**json.loads((out / "results.json").read_text()), "directory": str(out)}
-    assert told["labelled"]["random"] <= 120
-    assert sum(one["is_chosen"] for one in told["candidates"]) == 1
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["is_proved"]
+    assert set(reported["proofs"]) == {"proved"}
+    assert reported == {**json.loads((out / "results.json").read_text()), "directory": str(out)}
+    assert reported["labelled"]["random"] <= 120
+    assert sum(one["is_chosen"] for one in reported["candidates"]) == 1
     # The file is read by both readers, and says of itself what was proved.
     text = (out / "controller.json").read_text()
     found = Controller.parse(text)
     assert json.loads(_core.GameController(text).to_json()) == json.loads(text)
     proofs = found.document["proofs"]
-    assert len(proofs) == len(default_claims(found.kind)) * len(found.leaves) == told["proofs"]["proved"]
+    assert len(proofs) == len(default_claims(found.kind)) * len(found.leaves) == reported["proofs"]["proved"]
     assert {(one["leaf"], one["status"]) for one in proofs} == {(index, "proved") for index, _, _ in found.leaves}
-    assert len(found.leaves) == told["leaves"]
+    assert len(found.leaves) == reported["leaves"]
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert f"small: a tree of {told['leaves']} " in page
+    assert f"small: a tree of {reported['leaves']} " in page
     assert page.count("<svg class=") == 2
 
 
@@ -297,13 +297,13 @@ def test_a_bad_query_is_one_error_with_its_key_and_a_hint(
 ) -> None:
     out = tmp_path / "out"
     assert synth(query, out, "--set", change) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("error: ") == 1
-    assert words in told.err
-    assert f"({query}: {key})" in told.err
-    assert "\nhint: " in told.err
-    assert " at line 1" not in told.err
+    reported = capsys.readouterr()
+    assert reported.out == ""
+    assert reported.err.count("error: ") == 1
+    assert words in reported.err
+    assert f"({query}: {key})" in reported.err
+    assert "\nhint: " in reported.err
+    assert " at line 1" not in reported.err
     assert not out.exists()
 
 
@@ -342,7 +342,7 @@ def test_threads_return_results_in_order_and_stop_at_an_error() -> None:
 def test_the_page_lists_every_key_with_its_default(table: str, model: type[BaseModel]) -> None:
     page = (Path(__file__).parents[2] / "docs/formal/game.md").read_text(encoding="utf-8")
     rows = page.partition(f"| `[{table}]` | default | meaning |\n| --- | --- | --- |\n")[2].partition("\n\n")[0]
-    told = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", rows, re.MULTILINE))
-    assert told == {
+    reported = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", rows, re.MULTILINE))
+    assert reported == {
         key: "the query's" if field.default is None else str(field.default) for key, field in model.model_fields.items()
     }

@@ -124,12 +124,12 @@ def test_the_kernels_plays_go_one_by_one_and_late_ones_are_not_kept(
     monkeypatch.setattr(evaluation, "find_daemon", lambda: Path("fairweir-guard"))
     monkeypatch.setattr(world_kernel, "find_helper", lambda: Path("fairweir-kernel"))
     monkeypatch.setattr(world_kernel, "need_root", lambda *what: None)
-    told: list[str] = []
-    results = evaluate(plays, Kept(tmp_path), on_done=told.append)
+    reported: list[str] = []
+    results = evaluate(plays, Kept(tmp_path), on_done=reported.append)
     assert seen == [None, SERVICE, SERVICE]
     assert (list(results.shares), results.late, results.failures) == (plays[:1], plays[1:], [])
     assert results.shares[plays[0]].jain == pytest.approx((6 + 1) ** 2 / (2 * (36 + 1)))
-    assert "late by 3 ms" in told[1]
+    assert "late by 3 ms" in reported[1]
     assert len(list(tmp_path.glob("*.json"))) == 1
     with pytest.raises(NotJudgedError):
         evaluation.play_on_kernel(plays[1])

@@ -32,10 +32,10 @@ def policy(directory: Path, text: str) -> Policy:
 
 
 def test_a_cap_would_have_held_both_flows(capture: Path, tmp_path: Path) -> None:
-    told = replay(capture, policy(tmp_path, "[[cap]]\ngroup = 'all'\nrate = '4Mbps'\n"))
-    assert told["managed"] == ["10.128.0.1"], "who most payload comes to"
-    assert len(told["flows"]) == 2
-    for flow in told["flows"]:
+    reported = replay(capture, policy(tmp_path, "[[cap]]\ngroup = 'all'\nrate = '4Mbps'\n"))
+    assert reported["managed"] == ["10.128.0.1"], "who most payload comes to"
+    assert len(reported["flows"]) == 2
+    for flow in reported["flows"]:
         assert flow["local"].startswith("10.128.0.1:")
         assert 3 < flow["mbps"] < 9, "in the capture it was not limited"
         assert flow["held_s"] > 5
@@ -43,24 +43,24 @@ def test_a_cap_would_have_held_both_flows(capture: Path, tmp_path: Path) -> None
         assert 0 < last["target_mbps"] < 4.001
         assert last["window_bytes"] >= flow["least_window_bytes"] >= 2 * 1448
         assert "capped" in last["why"]
-    assert sum(flow["history"][-1]["target_mbps"] for flow in told["flows"]) == pytest.approx(4.0, rel=0.02)
+    assert sum(flow["history"][-1]["target_mbps"] for flow in reported["flows"]) == pytest.approx(4.0, rel=0.02)
 
 
 def test_a_rule_about_others_holds_nobody(capture: Path, tmp_path: Path) -> None:
-    told = replay(capture, policy(tmp_path, "[[cap]]\nservice = '192.0.2.1'\nrate = '4Mbps'\n"))
-    assert [(flow["held_s"], flow["least_window_bytes"]) for flow in told["flows"]] == [(0.0, None)] * 2
+    reported = replay(capture, policy(tmp_path, "[[cap]]\nservice = '192.0.2.1'\nrate = '4Mbps'\n"))
+    assert [(flow["held_s"], flow["least_window_bytes"]) for flow in reported["flows"]] == [(0.0, None)] * 2
 
 
 def test_a_forest_next_to_its_policy_is_asked(capture: Path, tmp_path: Path) -> None:
     forest = {"features": ["throughput_mbps.window8"], "baseline": [0, 0, 1], "trees": []}
     (tmp_path / "forest.json").write_text(json.dumps(forest))
-    told = replay(capture, policy(tmp_path, "[flow]\nmodel = 'forest.json'\n"))
-    assert all(flow["history"][-1]["why"] == "above its target" for flow in told["flows"])
+    reported = replay(capture, policy(tmp_path, "[flow]\nmodel = 'forest.json'\n"))
+    assert all(flow["history"][-1]["why"] == "above its target" for flow in reported["flows"])
 
 
 def test_other_hosts_are_guarded_if_named(capture: Path, tmp_path: Path) -> None:
-    told = replay(capture, policy(tmp_path, "[[cap]]\nrate = '4Mbps'\n"), ["10.0.0.1"])
-    assert (told["managed"], told["flows"]) == (["10.0.0.1"], []), "no data come to a sender"
+    reported = replay(capture, policy(tmp_path, "[[cap]]\nrate = '4Mbps'\n"), ["10.0.0.1"])
+    assert (reported["managed"], reported["flows"]) == (["10.0.0.1"], []), "no data come to a sender"
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_other_hosts_are_guarded_if_named(capture: Path, tmp_path: Path) -> None
         ("[flow]\nmodel = 'none.json'\n", [], "cannot read the forest"),
     ],
 )
-def test_bad_input(capture: Path, tmp_path: Path, text: str, managed: list[str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_bad_input(capture: Path, tmp_path: Path, text: str, managed: list[str], reported: str) -> None:
+    with pytest.raises(ConfigError, match=reported):
         replay(capture, policy(tmp_path, text), managed)
 
 

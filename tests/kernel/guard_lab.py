@@ -145,8 +145,8 @@ class Lab:
 
     def status(self, at: Namespace, device: str) -> dict[str, Any]:
         """Ask a guard what it sees and does."""
-        told: dict[str, Any] = json.loads(self.ask(at, "status", "--interface", device, "--json").stdout)
-        return told
+        reported: dict[str, Any] = json.loads(self.ask(at, "status", "--interface", device, "--json").stdout)
+        return reported
 
     def connect(self, host: str, port: int = 5001) -> socket.socket:
         """A connection from the sender to the receiver, who reads what comes."""

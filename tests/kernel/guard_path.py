@@ -329,7 +329,7 @@ class Transfer:
         return (self.received - before) * 8e-6 / (time.monotonic() - start)
 
 
-def told(path: Path) -> dict[str, Any]:
+def reported(path: Path) -> dict[str, Any]:
     """Return the status of the guard at the receiver."""
     return path.lab.status(path.guarded, "t0")
 

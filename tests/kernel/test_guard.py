@@ -359,6 +359,6 @@ def test_a_rate_is_held_where_the_path_has_a_delay(tmp_path: Path, means: str) -
         (("--interface", "lo"), "no policy is given"),
     ],
 )
-def test_what_cannot_be_is_rejected(lab: Lab, words: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_is_rejected(lab: Lab, words: tuple[str, ...], reported: str) -> None:
     done = lab.ask(lab.sender, "run", *words)
-    assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, reported in done.stderr) == (2, True), done.stderr

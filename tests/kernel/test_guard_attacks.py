@@ -25,7 +25,7 @@ from tests.kernel.guard_path import (
     Tamper,
     Transfer,
     honest,
-    told,
+    reported,
     wide_open,
 )
 
@@ -64,7 +64,7 @@ def path() -> Iterator[MakePath]:
 
 def assert_held(path: Path, transfer: Transfer, warmup_s: float = WARMUP_S) -> None:
     mbps = transfer.mbps(MEASURED_S, after=warmup_s)
-    status = told(path)
+    status = reported(path)
     assert HELD[0] < mbps < HELD[1], status
     assert status["kernel"]["beyond"] == 0, "a sender that keeps to its window loses nothing"
 
@@ -74,7 +74,7 @@ def test_a_sender_that_ignores_its_window_is_held(path: MakePath, host: str) -> 
     """The host itself believes in its own, large window, and would accept everything."""
     one = path(back=wide_open, is_forwarded=host == FORWARDED)
     mbps = Transfer(one, host).mbps(MEASURED_S, after=WARMUP_S)
-    status = told(one)
+    status = reported(one)
     # It takes the drops for congestion, and may be slower than its cap.
     assert mbps < HELD[1], status
     assert status["kernel"]["beyond"] > 0, status
@@ -125,7 +125,7 @@ def test_idle_connections_keep_no_flow_out_of_the_table(path: MakePath) -> None:
     for connection in idle:
         connection.send(b"x")
     time.sleep(0.2)
-    assert told(one)["table"]["refused"] > 0, "there are more than one source may have"
+    assert reported(one)["table"]["refused"] > 0, "there are more than one source may have"
     assert_held(one, Transfer(one))
     for each in [listener, *idle, *accepted]:
         each.close()
@@ -200,4 +200,4 @@ def test_a_sender_that_reconnects_from_its_port_stays_held(path: MakePath) -> No
         for _ in range(4):
             send(0.5)
     # Two segments per 20 ms are 1.2 Mbit/s.
-    assert received * 8e-6 / 2.0 < 2.5, told(one)
+    assert received * 8e-6 / 2.0 < 2.5, reported(one)

@@ -22,7 +22,7 @@ from tests.kernel.guard_path import (
     Lossy,
     Path,
     Transfer,
-    told,
+    reported,
 )
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(90), pytest.mark.usefixtures("daemon")]
@@ -42,7 +42,7 @@ def judge(mbps: list[float], cap: float, paths: list[Path]) -> None:
     assert median < (1 + TOLERANCE) * cap, mbps
     if median < (1 - TOLERANCE) * cap:
         late_s = max(path.late_s for path in paths)
-        missed = sum(told(path)["decisions"]["missed"] for path in paths)
+        missed = sum(reported(path)["decisions"]["missed"] for path in paths)
         if late_s > LATE_S or missed > 0:
             pytest.skip(f"not judged: a packet was late by {late_s:.2f} s, {missed} decisions missed, {mbps} Mbit/s")
     assert median > (1 - TOLERANCE) * cap, mbps
@@ -64,8 +64,10 @@ def test_a_slow_flow_keeps_its_cap_below_a_millisecond_with_losses() -> None:
         span = time.monotonic() - start
         mbps = [(transfer.received - first) * 8e-6 / span for (_, transfer), first in zip(flows, before, strict=True)]
         judge(mbps, 20.0, [path for path, _ in flows])
-        assert all(told(path)["kernel"]["renewed"] > 1000 for path, _ in flows)
-        assert all(told(path)["kernel"]["beyond"] == 0 for path, _ in flows), "who keeps to its window loses nothing"
+        assert all(reported(path)["kernel"]["renewed"] > 1000 for path, _ in flows)
+        assert all(reported(path)["kernel"]["beyond"] == 0 for path, _ in flows), (
+            "who keeps to its window loses nothing"
+        )
 
 
 def test_a_fast_flow_keeps_its_cap_below_a_millisecond_with_losses() -> None:
@@ -102,7 +104,7 @@ def test_no_edge_moves_back(cap: FilePath, maxseg: int, host: str) -> None:
             guard.send_signal(signal.SIGHUP)
             time.sleep(0.7)
         assert transfer.received > 1_000_000
-        assert told(path)["kernel"]["rewritten"] > 1000
+        assert reported(path)["kernel"]["rewritten"] > 1000
     assert edges.acks > 1000
     assert edges.overtaken < 0.01 * edges.acks, "a renewal and an ACK of the host may leave at the same time"
     assert edges.right_back_of_units <= 0
@@ -119,7 +121,7 @@ def test_many_slow_connections_have_their_cap_together() -> None:
         time.sleep(8.0)
         mbps = (sum(transfer.received for transfer in transfers) - before) * 8e-6 / (time.monotonic() - start)
         judge([mbps], 1.0, [path])
-        assert mbps < 1.15, told(path)
+        assert mbps < 1.15, reported(path)
 
 
 @pytest.mark.parametrize("host", ["10.9.1.2", "fd01::2"], ids=["IPv4", "IPv6"])

@@ -58,10 +58,10 @@ def test_misbehaving_jobs_are_typed_failures_and_the_rest_continues(tmp_path: Pa
     (tmp_path / "bad.py").write_text(LOOPS)
     names = ["Loops", "Dies", "Raises"]
     jobs = [scenario(f"{tmp_path}/bad.py:{name}") for name in names] + [scenario("ren0"), scenario("reno")]
-    told: list[int] = []
+    reported: list[int] = []
     # Importing a worker takes a while on a busy machine; the loop never ends.
-    outcomes = map_jobs(play, jobs, workers=2, timeout_s=8, on_done=lambda outcome: told.append(outcome.index))
-    assert sorted(told) == [0, 1, 2, 3, 4]
+    outcomes = map_jobs(play, jobs, workers=2, timeout_s=8, on_done=lambda outcome: reported.append(outcome.index))
+    assert sorted(reported) == [0, 1, 2, 3, 4]
     kinds = [outcome.kind if isinstance(outcome, Failed) else "done" for outcome in outcomes]
     assert kinds == ["timeout", "crash", "error", "error", "done"]
     reasons = [outcome.reason for outcome in outcomes if isinstance(outcome, Failed)]

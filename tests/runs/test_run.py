@@ -91,9 +91,9 @@ def test_the_summary_has_what_the_command_line_promises() -> None:
         ),
     ],
 )
-def test_errors_of_the_simulator_have_the_files_key(settings: dict[str, Any], told: str) -> None:
+def test_errors_of_the_simulator_have_the_files_key(settings: dict[str, Any], reported: str) -> None:
     scenario = dumbbell(["reno", "reno"], rate="24Mbps", rtprop="20ms", duration="1s").override(settings)
-    with pytest.raises(ConfigError, match=told) as caught:
+    with pytest.raises(ConfigError, match=reported) as caught:
         run(scenario)
     assert caught.value.hint
 

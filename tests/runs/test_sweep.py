@@ -23,8 +23,8 @@ GRID: dict[str, list[Any]] = {"link.bottleneck.rate": ["6Mbps", "12Mbps"], "seed
 
 
 def test_every_combination_is_run_and_tabled(tmp_path: Path) -> None:
-    told: list[tuple[int, int, str | None]] = []
-    result = sweep(small(), GRID, tmp_path / "s", on_done=lambda *news: told.append(news))
+    reported: list[tuple[int, int, str | None]] = []
+    result = sweep(small(), GRID, tmp_path / "s", on_done=lambda *news: reported.append(news))
     assert result.is_complete
     assert [tuple(point.settings.values()) for point in result.points] == [
         ("6Mbps", 1),
@@ -32,8 +32,8 @@ def test_every_combination_is_run_and_tabled(tmp_path: Path) -> None:
         ("12Mbps", 1),
         ("12Mbps", 2),
     ]
-    assert told[0] == (0, 4, None)
-    assert told[-1] == (4, 4, None)
+    assert reported[0] == (0, 4, None)
+    assert reported[-1] == (4, 4, None)
     flows = pq.read_table(tmp_path / "s" / "flows.parquet")
     assert flows.num_rows == 8
     assert set(flows.column_names) >= {"point", "link.bottleneck.rate", "seed", "jain", "id", "rtt_ms_mean"}

@@ -80,9 +80,9 @@ def test_an_endless_loop_is_an_error(source: Source, monkeypatch: pytest.MonkeyP
 def test_the_command_line_reports_it_and_exits_with_2(source: Source, capsys: pytest.CaptureFixture[str]) -> None:
     path = source(DIVIDES)
     assert main(["run", str(path.with_name("mine.toml"))]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("error: one of the flows `mine-1`, `mine-2` at 0ns or later: ")
-    assert told.count("error:") == told.count("hint:") == 1
+    reported = capsys.readouterr().err
+    assert reported.startswith("error: one of the flows `mine-1`, `mine-2` at 0ns or later: ")
+    assert reported.count("error:") == reported.count("hint:") == 1
 
 
 def test_a_sweep_resumes_after_a_crash(source: Source, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,8 +129,10 @@ def test_nothing_is_left_of_a_loop_that_is_interrupted(source: Source, how: sign
         time.sleep(0.01)
     time.sleep(1)
     process.send_signal(how)
-    _, told = process.communicate(timeout=120)
-    assert (process.returncode, told) == ((130, b"interrupted\n") if how == signal.SIGINT else (-signal.SIGKILL, b""))
+    _, reported = process.communicate(timeout=120)
+    assert (process.returncode, reported) == (
+        (130, b"interrupted\n") if how == signal.SIGINT else (-signal.SIGKILL, b"")
+    )
     while any(is_alive(int(child)) for child in children):
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -23,10 +23,10 @@ CORNER = [
 
 def test_solutions_are_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["synth", str(G1), *CORNER, "--set", "points=6", "--out", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["size"] == 4
-    assert [row["rate"] for row in told["solutions"][0]["branches"]] == ["1/2 C_L", "2 C_L"]
-    assert told["published"]["solutions"] == 4
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["size"] == 4
+    assert [row["rate"] for row in reported["solutions"][0]["branches"]] == ["1/2 C_L", "2 C_L"]
+    assert reported["published"]["solutions"] == 4
     rule = Rule.load(tmp_path / "solutions" / "g1_5_1.toml")
     assert str(rule.branches[0].rate) == "1/2 C_L"
 
@@ -42,9 +42,9 @@ def test_a_template_without_solution_is_exit_1(tmp_path: Path, capsys: pytest.Ca
 
 def test_bad_queries_are_exit_2_with_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["synth", str(G1), "--set", "template.rates=5", "--out", str(tmp_path)]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "template too large to search" in told.err
-    assert "hint: " in told.err
+    reported = capsys.readouterr()
+    assert reported.out == ""
+    assert "template too large to search" in reported.err
+    assert "hint: " in reported.err
     assert main(["synth", str(tmp_path / "none.toml")]) == 2
     assert "query cannot be read" in capsys.readouterr().err

@@ -49,7 +49,7 @@ def test_a_condition_reads_rates_or_times() -> None:
         ({"template.rate": {"C_L": []}}, "must be distinct, at least one: `[]`", "template.rate.C_L"),
         ({"template.rate": {"C_L": [1, 1]}}, "must be distinct, at least one: `[1, 1]`", "template.rate.C_L"),
         ({"template.rate": {"C_M": [1]}}, "unknown name `C_M`", "template.rate.C_M"),
-        ({"template.rate": {"q_U": [1]}}, "`q_U` is no belief on a ccac link", "template.rate.q_U"),
+        ({"template.rate": {"q_U": [1]}}, "`q_U` is not a belief on a ccac link", "template.rate.q_U"),
         ({"template.rate": {"qdel_L": [1]}}, "adds a time to a rate", "template.rate.qdel_L"),
         ({"template.rate": {"2 C_L": [1]}}, "is not one quantity", "template.rate.2 C_L"),
         ({"template.rate": {"alpha": [1], "MSS/R": [2]}}, "two names for one quantity", "template.rate.MSS/R"),

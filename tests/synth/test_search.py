@@ -231,12 +231,12 @@ def test_solutions_are_rule_files_that_load(found: tuple[Search, Path], tmp_path
 
 def test_no_solution_is_an_answer_with_its_counterexamples() -> None:
     result = search(query({"points": 4}), Archive(None))
-    told = document(result, None)
-    assert told["is_complete"] is True
-    assert told["solutions"] == []
-    assert told["counterexamples"] == told["iterations"] > 0
+    reported = document(result, None)
+    assert reported["is_complete"] is True
+    assert reported["solutions"] == []
+    assert reported["counterexamples"] == reported["iterations"] > 0
     assert all(one.stage is Stage.SEARCH for one in result.findings)
-    json.dumps(told)
+    json.dumps(reported)
 
 
 def test_assumptions_that_contradict_each_other_are_no_success(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,10 +128,10 @@ def test_bad_input_is_one_error(
     files["table"].write_text(json.dumps({"format": "fairweir-video-table-1", "bytes": [[[1, 2]]]}))
     filled = [word.format(**files) for word in words]
     assert main(["video", "run", "fixed", *filled]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("error: ")
-    assert expected.format(**files) in told.err.replace("\n", "")
+    reported = capsys.readouterr()
+    assert reported.out == ""
+    assert reported.err.startswith("error: ")
+    assert expected.format(**files) in reported.err.replace("\n", "")
 
 
 @pytest.mark.parametrize(

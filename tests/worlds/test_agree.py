@@ -158,7 +158,7 @@ def test_a_matrix_counts_only_what_was_judged(
     assert not re.search(r"\[/?[a-z]+\]", capsys.readouterr().out)
     page = render(found)
     assert all(word in page for word in ("differs", "p99 9 ms", "−50%", "no such controller here"))
-    assert found.document()["counts"] == {"agrees": 2, "differs": 2, "not_judged": 2, "not_played": 2}
+    assert found.document()["counts"] == {"agrees": 2, "differs": 2, "not_judged": 2, "not_run": 2}
 
 
 def test_finished_runs_are_not_repeated_but_late_and_failed_ones_are(kernel: list[str], tmp_path: Path) -> None:

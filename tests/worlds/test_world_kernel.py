@@ -120,9 +120,9 @@ def test_guarding_says_what_it_needs_root_for(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert main(["guard", "run", "--interface", "lo", "--policy", "service"]) == 2
-    told = capsys.readouterr().err
-    assert "CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN" in " ".join(told.split())
-    assert "namespaces" not in told
+    reported = capsys.readouterr().err
+    assert "CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN" in " ".join(reported.split())
+    assert "namespaces" not in reported
 
 
 def test_missing_parts_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,24 +48,24 @@ def explain(
         raise ConfigError(
             f"no flow {flow}, the capture has {len(document['flows'])}", source=str(capture), key="--flow"
         )
-    told, small = split_small(document["flows"])
+    reported, small = split_small(document["flows"])
     if flow is not None:
-        told, small = [document["flows"][flow - 1]], []
+        reported, small = [document["flows"][flow - 1]], []
     if as_json:
-        output.print_json(document if flow is None else document | {"flows": told})
+        output.print_json(document if flow is None else document | {"flows": reported})
     else:
-        for facts in told:
+        for facts in reported:
             show(facts, document)
         if small:
             output.stdout.print(small_flows(small), markup=False, soft_wrap=True)
         for remark in remarks(document):
             output.stderr.print(remark)
     if plot is not None:
-        draw(told, plot)
+        draw(reported, plot)
     if report is not None:
         from fairweir.explain.page import write_page
 
-        output.stderr.print(f"report: {write_page(document, told, capture, report)}", soft_wrap=True)
+        output.stderr.print(f"report: {write_page(document, reported, capture, report)}", soft_wrap=True)
 
 
 def check_places(plot: Path | None, report: Path | None) -> None:

@@ -14,7 +14,7 @@ from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter, on_played
 from fairweir.errors import ConfigError
 from fairweir.fluid.model import weighted
-from fairweir.fluid.packets import Beside, Link, play_beside, scenario
+from fairweir.fluid.packets import Link, PacketRuns, run_packets, scenario
 from fairweir.fluid.report import Analysis, analyse, limits
 from fairweir.worlds import Archive
 
@@ -83,7 +83,7 @@ def fluid(
         for i, model in enumerate(models):
             report(f"{scheme}, wbar {model.wbar:g}", split * i / len(models))
             rows.append(analyse(model))
-        beside = play_beside(
+        packet_runs = run_packets(
             link,
             wbars,
             noises,
@@ -95,7 +95,7 @@ def fluid(
     if plot is not None:
         from fairweir.fluid.draw import ratios_over_wbar
 
-        save_figure(ratios_over_wbar(link, rows, beside), plot)
+        save_figure(ratios_over_wbar(link, rows, packet_runs), plot)
     at_threshold, at_large = limits(scheme, shares)
     if as_json:
         output.print_json(
@@ -106,7 +106,7 @@ def fluid(
                 "ratio_at_threshold": at_threshold,
                 "ratio_at_large_wbar": at_large,
                 "points": [{**row.model_dump(), "ratio": row.ratio(), "is_stable": row.is_stable} for row in rows],
-                "packets": [row.model_dump() for row in beside],
+                "packets": [row.model_dump() for row in packet_runs],
             }
         )
     else:
@@ -114,9 +114,9 @@ def fluid(
         output.stdout.print(
             f"limits: {at_threshold:.4g} where wbar = {rows[0].threshold:.4g}, {at_large:.4g} for wbar to infinity"
         )
-        if beside:
+        if packet_runs:
             output.stdout.print()
-            output.stdout.print(_beside_table(rows, beside))
+            output.stdout.print(_packets_table(rows, packet_runs))
     if not all(row.is_stable for row in rows):
         raise typer.Exit(CLAIM_FAILS)
 
@@ -141,12 +141,12 @@ def _table(rows: list[Analysis]) -> Table:
     return table
 
 
-def _beside_table(rows: list[Analysis], beside: list[Beside]) -> Table:
-    settings = list(dict.fromkeys((row.world, row.noise) for row in beside))
+def _packets_table(rows: list[Analysis], packet_runs: list[PacketRuns]) -> Table:
+    settings = list(dict.fromkeys((row.world, row.noise) for row in packet_runs))
     names = [f"{world}, noise {noise:g}" if world == "sim" else world for world, noise in settings]
     table = Table("wbar, packets", "fluid", *names, "utilisation", box=None, header_style="bold")
     table.title = "throughput / that of the last flow"
-    found = {(row.wbar, row.world, row.noise): row for row in beside}
+    found = {(row.wbar, row.world, row.noise): row for row in packet_runs}
     for row in rows:
         here = [found[row.wbar, *setting] for setting in settings]
         ours = " : ".join(f"{share / row.shares[-1]:.2f}" for share in row.shares)
@@ -155,7 +155,7 @@ def _beside_table(rows: list[Analysis], beside: list[Beside]) -> Table:
     return table
 
 
-def _cell(row: Beside) -> str:
+def _cell(row: PacketRuns) -> str:
     if not row.ratios:
         return row.trouble or "no run ended"
     if len(row.ratios) == 2:

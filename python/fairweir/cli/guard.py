@@ -156,21 +156,21 @@ def compare(
 
         save(both, plot)
         output.stderr.print(f"plot written to {plot}", soft_wrap=True)
-    told = both.table()
+    reported = both.table()
     if as_json:
-        output.print_json(told)
+        output.print_json(reported)
     else:
-        _show(told)
+        _show(reported)
     for name in ("without", "guarded"):
-        if not told[name]["judged"]:
+        if not reported[name]["judged"]:
             output.stderr.print(
                 Text.assemble(("NOT JUDGED", "bold red"), f": the run {name}: packets left late"), soft_wrap=True
             )
 
 
-def _show(told: dict[str, Any]) -> None:
+def _show(reported: dict[str, Any]) -> None:
     table = Table("", "without guard", "with guard", box=None, header_style="bold")
-    without, guarded = told["without"], told["guarded"]
+    without, guarded = reported["without"], reported["guarded"]
     for name, mbps in without["services_mbps"].items():
         table.add_row(f"{name}, Mbit/s", f"{mbps:.1f}", f"{guarded['services_mbps'][name]:.1f}")
     for title, key, form in (
@@ -182,7 +182,7 @@ def _show(told: dict[str, Any]) -> None:
     ):
         table.add_row(title, *("-" if side[key] is None else format(side[key], form) for side in (without, guarded)))
     output.stdout.print(table)
-    guard = told["guard"]
+    guard = reported["guard"]
     share = guard["cpu_s"] / max(guard["uptime_s"], 1e-9)
     output.stdout.print(
         f"guard: {guard['told']:,} packets, {guard['rewritten']:,} windows reduced, "

@@ -68,10 +68,10 @@ def on_played(
     name : names a failed run; default its scenario and world
     """
 
-    def told(played: Task, outcome: Outcome, done: float, total: float) -> None:
+    def reported(played: Task, outcome: Outcome, done: float, total: float) -> None:
         report(f"{played.world}: {played.scenario.name}", start + (end - start) * done / total)
         if problem := outcome.failure or outcome.not_judged:
             what = name(played) if name is not None else f"{played.scenario.name}, {played.world}"
             output.stderr.print(f"{what}: {problem}", markup=False, soft_wrap=True)
 
-    return told
+    return reported

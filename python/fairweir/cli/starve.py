@@ -195,9 +195,9 @@ def show(result: Starvation) -> None:
         )
     if result.hunt is not None:
         largest = result.hunt.largest_ratio
-        told = "" if largest is None else f"; maximum ratio on its grid, with one seed, {largest:.3g}"
+        reported = "" if largest is None else f"; maximum ratio on its grid, with one seed, {largest:.3g}"
         spent = "; its budget was exhausted" if result.hunt.budget_exhausted else ""
-        verdict.add_row("hunt", f"{result.hunt.text}{told}{spent}")
+        verdict.add_row("hunt", f"{result.hunt.text}{reported}{spent}")
     output.stdout.print(scan)
     output.stdout.print()
     output.stdout.print(verdict)

@@ -51,15 +51,15 @@ def findings(facts: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
     Findings on a bottleneck are reported with the flow that delivered most.
     """
     link = link_of(facts, document)
-    told = _limits(facts)
+    reported = _limits(facts)
     if link is None:
-        return [*told, *_models(facts, link)]
-    told += _use(facts, link, document)
+        return [*reported, *_models(facts, link)]
+    reported += _use(facts, link, document)
     if facts["flow"] == link["flows"][0]:
-        told += [*_changes(facts, link), *_bucket(link)]
+        reported += [*_changes(facts, link), *_bucket(link)]
     elif link["changes"] or link["token_bucket"]:
-        told.append(Finding(f"The bottleneck is described at flow {link['flows'][0]}"))
-    return [*told, *_bursts(facts), *_models(facts, link)]
+        reported.append(Finding(f"The bottleneck is described at flow {link['flows'][0]}"))
+    return [*reported, *_bursts(facts), *_models(facts, link)]
 
 
 def link_of(facts: dict[str, Any], document: dict[str, Any]) -> dict[str, Any] | None:
@@ -70,10 +70,10 @@ def link_of(facts: dict[str, Any], document: dict[str, Any]) -> dict[str, Any] |
 
 def limited_by(facts: dict[str, Any]) -> str:
     """Return the limits with their shares of the time: ``cwnd 83 %, loss recovery 10 %``."""
-    told = [
+    reported = [
         f"{LIMITS[word].name} {share:.0%}" for word, share in shares(facts["limits"]).items() if share >= LEAST_SHARE
     ]
-    return ", ".join(told) or "not told"
+    return ", ".join(reported) or "not told"
 
 
 def duration_s(facts: dict[str, Any]) -> float:
@@ -90,15 +90,15 @@ def rate_mbps(facts: dict[str, Any]) -> float:
 
 def _limits(facts: dict[str, Any]) -> list[Finding]:
     origin = facts["series"]["from_ns"]
-    told = []
+    reported = []
     for word, share in shares(facts["limits"]).items():
         if share < LEAST_SHARE or word == "unknown":
             continue
         period = longest(facts["limits"], word)
         start, end = ((period[key] - origin) * S for key in ("from_ns", "to_ns"))
         text = f"{share:.0%} of the time the flow {LIMITS[word].says}; longest: {start:.3f} to {end:.3f} s"
-        told.append(Finding(text, (period["first_frame"], period["last_frame"])))
-    return told
+        reported.append(Finding(text, (period["first_frame"], period["last_frame"])))
+    return reported
 
 
 def _use(facts: dict[str, Any], link: dict[str, Any], document: dict[str, Any]) -> list[Finding]:
@@ -135,11 +135,11 @@ def is_within(verdict: dict[str, Any], spread_ns: int) -> bool:
 
 def _models(facts: dict[str, Any], link: dict[str, Any] | None) -> list[Finding]:
     """Return the contradictions to models that do not explain the flow (thesis section 8.3.2)."""
-    told = []
+    reported = []
     spread = 0 if link is None else link["propagation_spread_ns"]
     if any(is_within(verdict, spread) and not verdict["explains"] for verdict in facts["models"]):
         text = f"Jitter below {about(spread * MS)} ms is not known: the propagation delays of the flows differ by that"
-        told.append(Finding(f"{text}, and the capture does not show on which side of the queue"))
+        reported.append(Finding(f"{text}, and the capture does not show on which side of the queue"))
     for verdict in facts["models"]:
         frames, least = verdict["frames"], verdict["jitter_least_ns"]
         if is_within(verdict, spread):
@@ -147,7 +147,7 @@ def _models(facts: dict[str, Any], link: dict[str, Any] | None) -> list[Finding]
         if least is None or least > verdict["jitter_most_ns"]:
             needs = "none that was tried" if least is None else f"{about(least * MS)} ms"
             text = f"No {MODELS[verdict['model']]} explains this: minimum jitter {needs}"
-            told.append(Finding(text, None if frames is None else (min(frames), max(frames))))
+            reported.append(Finding(text, None if frames is None else (min(frames), max(frames))))
     contradiction = next((v["losses_contradict"] for v in facts["models"] if v["losses_contradict"]), None)
     if contradiction is not None:
         lost, kept = contradiction
@@ -155,24 +155,26 @@ def _models(facts: dict[str, Any], link: dict[str, Any] | None) -> list[Finding]
             f"Not every loss is a buffer overflow: frame {lost} was lost, frame {kept} arrived at a longer queue "
             "and was not"
         )
-        told.append(Finding(text, (min(lost, kept), max(lost, kept))))
-    return told
+        reported.append(Finding(text, (min(lost, kept), max(lost, kept))))
+    return reported
 
 
 def _changes(facts: dict[str, Any], link: dict[str, Any]) -> list[Finding]:
     """Return when the rate that the flows got changed, and whether the link caused it."""
     of_link = [change for change in link["changes"] if change["cause"] == "link"]
     others = [change for change in link["changes"] if change["cause"] != "link"]
-    told = [_change(facts, link, change) for change in of_link]
+    reported = [_change(facts, link, change) for change in of_link]
     if len(others) <= MOST_CHANGES:
-        return sorted([*told, *(_change(facts, link, change) for change in others)], key=lambda f: f.frames or (0, 0))
+        return sorted(
+            [*reported, *(_change(facts, link, change) for change in others)], key=lambda f: f.frames or (0, 0)
+        )
     rates = [change[key]["lo"] for change in others for key in ("before_bytes_per_s", "after_bytes_per_s")]
     text = (
         f"The rate available to {_them(link)} changed {len(others)} times, between {about(min(rates) * MBPS)} and "
         f"{about(max(rates) * MBPS)} Mbit/s; other traffic that this capture does not show, or changes of the link, "
         "explain it"
     )
-    return [*told, Finding(text, (others[0]["frames"][0], others[-1]["frames"][1]))]
+    return [*reported, Finding(text, (others[0]["frames"][0], others[-1]["frames"][1]))]
 
 
 def _change(facts: dict[str, Any], link: dict[str, Any], change: dict[str, Any]) -> Finding:

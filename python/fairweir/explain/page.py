@@ -41,14 +41,14 @@ class Section:
         return f"section-{self.number}"
 
 
-def write_page(document: dict[str, Any], told: list[dict[str, Any]], capture: Path, path: Path) -> Path:
+def write_page(document: dict[str, Any], reported: list[dict[str, Any]], capture: Path, path: Path) -> Path:
     """Write the page of `explain_file`'s document with the individually reported flows, completely or not at all."""
-    return write_text(path, render(document, told, capture.name))
+    return write_text(path, render(document, reported, capture.name))
 
 
-def render(document: dict[str, Any], told: list[dict[str, Any]], name: str) -> str:
+def render(document: dict[str, Any], reported: list[dict[str, Any]], name: str) -> str:
     """Return the page as HTML; the same document gives the same bytes."""
-    drawn = {facts["flow"] for facts in told[:MOST_FIGURES]}
+    drawn = {facts["flow"] for facts in reported[:MOST_FIGURES]}
     sections = [
         Section(
             number=facts["flow"],
@@ -58,9 +58,9 @@ def render(document: dict[str, Any], told: list[dict[str, Any]], name: str) -> s
             findings=findings(facts, document),
             figure=flow_figure(flow_view(facts)) if facts["flow"] in drawn else None,
         )
-        for facts in told
+        for facts in reported
     ]
-    small = split_small(document["flows"])[1] if len(told) > 1 or len(document["flows"]) > 1 else []
+    small = split_small(document["flows"])[1] if len(reported) > 1 or len(document["flows"]) > 1 else []
     return render_page(
         "explain.html.j2",
         package="fairweir.explain",

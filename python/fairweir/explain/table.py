@@ -74,10 +74,10 @@ def is_stated(belief: dict[str, Any], link: dict[str, Any]) -> bool:
 
 
 def _rates(link: dict[str, Any]) -> str:
-    told = [span(part["rate_bytes_per_s"], MBPS, "Mbit/s") for part in link["rates"]]
-    if not link["is_queue_ahead"] and told:
-        return f"{told[0]}, by what was delivered (CCAC, jitter up to {about(link['jitter_assumed_ns'] * MS)} ms)"
-    return "; then ".join(told)
+    reported = [span(part["rate_bytes_per_s"], MBPS, "Mbit/s") for part in link["rates"]]
+    if not link["is_queue_ahead"] and reported:
+        return f"{reported[0]}, by what was delivered (CCAC, jitter up to {about(link['jitter_assumed_ns'] * MS)} ms)"
+    return "; then ".join(reported)
 
 
 def _symbols(facts: dict[str, Any], link: dict[str, Any]) -> list[tuple[str, str]]:

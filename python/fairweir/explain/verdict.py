@@ -64,8 +64,8 @@ def _by_path(facts: dict[str, Any], link: dict[str, Any], document: dict[str, An
         if fills:
             kind = f"a {nearly(rates[0], MBPS)} Mbit/s bottleneck"
             if len(rates) > 1:
-                told = ", then ".join(nearly(part, MBPS) for part in rates[:4])
-                kind = f"a bottleneck whose rate changed ({told}{', ...' if len(rates) > 4 else ''} Mbit/s)"
+                reported = ", then ".join(nearly(part, MBPS) for part in rates[:4])
+                kind = f"a bottleneck whose rate changed ({reported}{', ...' if len(rates) > 4 else ''} Mbit/s)"
             return f"Limited by {kind}{_shared(link)}{_queue(facts)}"
     return ""
 

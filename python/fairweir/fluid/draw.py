@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from fairweir.fluid.packets import Beside, Link
+    from fairweir.fluid.packets import Link, PacketRuns
     from fairweir.fluid.report import Analysis
 
 _MARKERS = "osD^v*"
 
 
-def ratios_over_wbar(link: Link, rows: Sequence[Analysis], beside: Sequence[Beside]) -> Figure:
+def ratios_over_wbar(link: Link, rows: Sequence[Analysis], packet_runs: Sequence[PacketRuns]) -> Figure:
     """Draw each flow's throughput by the last one's: lines for the fluid, points with intervals for packets."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, 4.8), layout="constrained")
-    draw_ratios(figure.subplots(), link, rows, beside)
+    draw_ratios(figure.subplots(), link, rows, packet_runs)
     return figure
 
 
-def draw_ratios(axes: Axes, link: Link, rows: Sequence[Analysis], beside: Sequence[Beside]) -> None:
+def draw_ratios(axes: Axes, link: Link, rows: Sequence[Analysis], packet_runs: Sequence[PacketRuns]) -> None:
     """Draw them on axes that are there."""
     wbars = [row.wbar for row in rows]
-    settings = list(dict.fromkeys((row.world, row.noise) for row in beside))
+    settings = list(dict.fromkeys((row.world, row.noise) for row in packet_runs))
     for i, weight in enumerate(link.weights[:-1]):
         colour = style.colour(i)
         axes.plot(wbars, [row.shares[i] / row.shares[-1] for row in rows], color=colour, linewidth=1.4)
@@ -40,7 +40,7 @@ def draw_ratios(axes: Axes, link: Link, rows: Sequence[Analysis], beside: Sequen
         for level in (at_threshold, at_large):
             axes.axhline(level, color=colour, linestyle=":", linewidth=0.8)
         for marker, (world, noise) in zip(_MARKERS, settings, strict=False):
-            here = [row for row in beside if (row.world, row.noise) == (world, noise) and row.ratios]
+            here = [row for row in packet_runs if (row.world, row.noise) == (world, noise) and row.ratios]
             middle = [row.ratios[i].value for row in here]
             reach = [
                 [row.ratios[i].value - row.ratios[i].lo for row in here],
@@ -54,15 +54,15 @@ def draw_ratios(axes: Axes, link: Link, rows: Sequence[Analysis], beside: Sequen
     axes.set_xscale("log")
     axes.set_xlabel("wbar = C d + K (packets)")
     axes.set_ylabel(f"throughput by that of weight {link.weights[-1]:g}")
-    axes.set_ylim(0, 1.15 * _highest(rows, beside))
+    axes.set_ylim(0, 1.15 * _highest(rows, packet_runs))
     axes.grid(True, which="major", color="#DDDDDD", linewidth=0.6)
     axes.set_title(f"{link.scheme}: fluid and packets (dotted: published limits)", fontsize=11, loc="left")
     axes.legend(handles=_keys(link, settings), fontsize=8, frameon=False)
 
 
-def _highest(rows: Sequence[Analysis], beside: Sequence[Beside]) -> float:
+def _highest(rows: Sequence[Analysis], packet_runs: Sequence[PacketRuns]) -> float:
     """Return the largest ratio that is known within a factor of two: handfuls of packets give no ratio."""
-    known = [each.hi for row in beside for each in row.ratios if each.hi < 2 * each.lo]
+    known = [each.hi for row in packet_runs for each in row.ratios if each.hi < 2 * each.lo]
     return max([*known, *(share / row.shares[-1] for row in rows for share in row.shares)])
 
 
@@ -74,7 +74,7 @@ def _keys(link: Link, settings: Sequence[tuple[str, float]]) -> list[Line2D]:
         for i, weight in enumerate(link.weights[:-1])
     ]
     for marker, (world, noise) in zip(_MARKERS, settings, strict=False):
-        told = "kernel" if world == "kernel" else f"simulator, ACKs delayed by up to {noise:g} packet times"
+        reported = "kernel" if world == "kernel" else f"simulator, ACKs delayed by up to {noise:g} packet times"
         face = "white" if noise > 0 else "grey"
-        keys.append(Line2D([], [], marker=marker, color="grey", markerfacecolor=face, linestyle="", label=told))
+        keys.append(Line2D([], [], marker=marker, color="grey", markerfacecolor=face, linestyle="", label=reported))
     return keys

@@ -11,7 +11,7 @@ from fairweir.fluid.cycle import limit_cycle
 from fairweir.fluid.draw import draw_ratios
 from fairweir.fluid.model import weighted
 from fairweir.fluid.orbit import integrate
-from fairweir.fluid.packets import Link, play_beside
+from fairweir.fluid.packets import Link, run_packets
 from fairweir.fluid.report import Analysis, analyse, limits
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
@@ -117,7 +117,7 @@ def beside_packets(archive: Archive) -> Computation:
     """Observations 1 to 4: the limits for large wbar, in the fluid and with packets on the same link."""
     links = [Link(scheme, weights, 1.0) for weights in ((2.0, 1.0), (5.0, 4.0, 3.0, 2.0, 1.0)) for scheme in PANELS]
     played = {
-        link: play_beside(link, PACKET_WBARS, {"sim": NOISES}, runs={"sim": 3}, archive=archive, workers=1)
+        link: run_packets(link, PACKET_WBARS, {"sim": NOISES}, runs={"sim": 3}, archive=archive, workers=1)
         for link in links
     }
     fluids = {link: [analyse(weighted(link.scheme, link.weights, w, 1.0)) for w in PACKET_WBARS] for link in links}

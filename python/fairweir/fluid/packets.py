@@ -54,7 +54,7 @@ class Link:
     psi: float
 
 
-class Beside(BaseModel):
+class PacketRuns(BaseModel):
     """Packet runs at one wbar.
 
     Attributes
@@ -109,7 +109,7 @@ def scenario(link: Link, wbar: float, noise: float) -> Scenario:
     return Scenario.from_dict(document, source="fluid")
 
 
-def play_beside(
+def run_packets(
     link: Link,
     wbars: Sequence[float],
     noises: Mapping[World, Sequence[float]],
@@ -118,7 +118,7 @@ def play_beside(
     archive: Archive,
     workers: int | None = None,
     on_done: Callable[[Task, Outcome, float, float], object] | None = None,
-) -> list[Beside]:
+) -> list[PacketRuns]:
     """Run packets at each wbar.
 
     Parameters
@@ -143,12 +143,12 @@ def play_beside(
     return [_beside(*setting, [outcomes[task.key] for task in tasks]) for setting, tasks in plan.items()]
 
 
-def _beside(wbar: float, world: World, noise: float, outcomes: Sequence[Outcome]) -> Beside:
+def _beside(wbar: float, world: World, noise: float, outcomes: Sequence[Outcome]) -> PacketRuns:
     troubles = (outcome.failure or outcome.not_judged for outcome in outcomes)
     summaries = [o.summary for o in outcomes if o.summary is not None and not o.not_judged]
     shares = [[float(flow["throughput_mbps"]) for flow in summary["flows"]] for summary in summaries]
     used = [float(summary["links"][0]["utilization"]) for summary in summaries]
-    return Beside(
+    return PacketRuns(
         wbar=wbar,
         world=world,
         noise=noise,

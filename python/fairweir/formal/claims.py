@@ -148,8 +148,8 @@ class Invariant:
             f"large-buffer={asked.large_buffer}": asked.large_buffer != usual.large_buffer,
             f"large-size={asked.large_size}": asked.large_size != usual.large_size,
         }
-        told = ", ".join(word for word, is_told in words.items() if is_told)
-        return f"{INVARIANT}({told})" if told else INVARIANT
+        reported = ", ".join(word for word, is_told in words.items() if is_told)
+        return f"{INVARIANT}({reported})" if reported else INVARIANT
 
     @property
     def unit(self) -> str:

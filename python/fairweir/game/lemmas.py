@@ -130,10 +130,10 @@ def _one_step() -> Question:
     c, b, accepted, served, held = _running()
     rate, after, left = z3.Real("rate"), z3.Real("N_1"), z3.Real("I_1")
     held += [rate >= 0, *step(c, b, (accepted, served), (after, left), rate)]
-    told = Step(Point(c, b, accepted - served), Action(z3.RealVal(0), rate, z3.RealVal(0)))
-    waits = z3.If(told.link.q + rate <= c + b, told.link.q + rate, c + b) - c
+    reported = Step(Point(c, b, accepted - served), Action(z3.RealVal(0), rate, z3.RealVal(0)))
+    waits = z3.If(reported.link.q + rate <= c + b, reported.link.q + rate, c + b) - c
     zero = z3.RealVal(0)
-    claim = z3.And(is_maximum(accepted + rate - after, told.loss, zero), is_maximum(after - left, waits, zero))
+    claim = z3.And(is_maximum(accepted + rate - after, reported.loss, zero), is_maximum(after - left, waits, zero))
     return Question("a step", held, claim)
 
 

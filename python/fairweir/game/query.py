@@ -130,8 +130,10 @@ class GameQuery:
         try:
             tables = _Tables.model_validate(ours)
         except ValidationError as error:
-            told = explain(error, _Tables, ours, str(path))
-            raise ConfigError(told.message, source=told.source, key=told.key, hint=told.hint or _HINT) from None
+            reported = explain(error, _Tables, ours, str(path))
+            raise ConfigError(
+                reported.message, source=reported.source, key=reported.key, hint=reported.hint or _HINT
+            ) from None
         query = cls(found, path, tables.sampling, tables.tree)
         try:
             name = query.core.name

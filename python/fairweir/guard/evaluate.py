@@ -90,10 +90,10 @@ def play(one: Play) -> Shares:
     rate = config["links"][0]["hop"]["link"]["rate"]
     senders = one.case.senders(one.treatment.deployment)
     try:
-        told = _core.run_guarded(text, policy.text, senders, rate, policy.trees)
+        reported = _core.run_guarded(text, policy.text, senders, rate, policy.trees)
     except ValueError as error:
         raise ConfigError(str(error), source=str(policy.file or policy.name), hint=_HINT) from None
-    return _shares(one.case, json.loads(told))
+    return _shares(one.case, json.loads(reported))
 
 
 def play_on_kernel(one: Play, on_progress: Callable[[float], object] | None = None) -> Shares:

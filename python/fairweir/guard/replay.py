@@ -47,10 +47,10 @@ def replay(
                 f"not an address: `{address}`", hint="such as 192.0.2.1 or 2001:db8::1", key="--local"
             ) from None
     try:
-        told = _core.replay_guarded(
+        reported = _core.replay_guarded(
             str(capture), policy.text, list(managed), forest=policy.trees, on_progress=on_progress
         )
     except ValueError as error:
         raise ConfigError(str(error), source=str(policy.file), hint="docs/guard.md lists all keys") from None
-    document: dict[str, Any] = json.loads(told)
+    document: dict[str, Any] = json.loads(reported)
     return document

@@ -114,8 +114,8 @@ def page(index: Index) -> str:
     lines = []
     counts = index.counts()
     for paper in index.paper:
-        told = ", ".join(f"{counts[paper.id, verdict]} {verdict}" for verdict in SAYS if counts[paper.id, verdict])
-        lines += [f"## {paper.title}", "", f"{told}.", "", "| item | shows | verdict | by, or why not |"]
+        reported = ", ".join(f"{counts[paper.id, verdict]} {verdict}" for verdict in SAYS if counts[paper.id, verdict])
+        lines += [f"## {paper.title}", "", f"{reported}.", "", "| item | shows | verdict | by, or why not |"]
         lines += ["| --- | --- | --- | --- |"]
         for row in index.row:
             if row.paper == paper.id:
