@@ -4,7 +4,7 @@
 //! it. So the queue holds about one frame, and none where the link stops.
 //!
 //! **Deviations** from perfect knowledge: it does not know by how much the encoder will miss, nor what is lost or delayed behind
-//! the link; a link that draws its rates at random is drawn anew.
+//! the link; a link that draws its rates at random is drawn again.
 
 use super::{Sender, Wish, send_all};
 use crate::encoder::Quality;
