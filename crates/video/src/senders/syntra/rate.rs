@@ -21,7 +21,7 @@ const MIN_SHARE: f64 = 0.1;
 /// Minimum target, packets.
 const MIN_TARGET: f64 = 0.2;
 /// A frame is skipped when what stands ahead needs more steps than this to drain.
-const SKIP_STEPS: f64 = 3.0;
+const SKIP_STEPS: f64 = 2.7;
 
 /// When and how fast R changes.
 #[derive(Clone, Copy, Debug)]
