@@ -80,12 +80,15 @@ class Trees(_Table):
     preferences : prices of a template's place in the list, over the price of a wrong decision: how strongly ties go to
         the plainest action
     trials : sessions of the closed loop by which the tree is chosen; none of them was sampled
+    zero_regret : fraction of held-out situations in which its decision is to be as good as the search's; among trees
+        that reach it, the closed loop decides
     """
 
     leaves: list[Leaves] = Field([12, 20, 30, 40], min_length=1, max_length=20, examples=["[12, 20, 30, 40]"])
     min_samples: int = Field(8, ge=1, examples=["8"])
     preferences: list[Price] = Field([0.01], min_length=1, max_length=10, examples=["[0.001, 0.01]"])
     trials: int = Field(40, ge=2, le=10_000, examples=["40"])
+    zero_regret: float = Field(0.95, ge=0.0, le=1.0, examples=["0.95"])
 
 
 class _Tables(BaseModel):

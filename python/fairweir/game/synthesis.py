@@ -28,15 +28,23 @@ from fairweir.game.labels import FOLDER, Labels
 from fairweir.game.proofs import Prover, Verdict
 from fairweir.game.query import GameQuery
 from fairweir.game.sampling import Labelled, Store, sessions
+from fairweir.game.ties import decide_ties
 
 #: Seeds of what is played apart from training: situations held out, and sessions by which a tree is chosen and judged.
 HELD_OUT: Final = 501
 CHOOSING: Final = 701
+TYING: Final = 801
 JUDGING: Final = 901
+#: The best trees in closed loop of each of so many ranges of size have their ties decided by it: a larger tree has more
+#: leaves in which to do better.
+FINALISTS: Final = 3
+#: Of what a tree has more than enough of agreement, a part is not spent on ties: they are decided on other situations
+#: than those held out.
+FREE_MARGIN: Final = 0.002
 #: Of the sessions on policy, one in so many is held out of training.
 HELD_OUT_PART: Final = 5
 #: A tree that is this much worse than the best in its closed loop is not preferred for having fewer leaves.
-WORTH_A_LEAF: Final = 0.0005
+WORTH_A_LEAF: Final = 0.0002
 
 #: Quantities measured in a closed loop, with units.
 QUANTITIES: Final = {
@@ -164,7 +172,7 @@ class Workshop:
             held_out = Labelled.join([held_out, held])
         found = Labelled.join(list(parts.values()))
         tried = self._candidates(found, regrets(found), held_out)
-        chosen = max(tried, key=lambda candidate: candidate.merit)
+        chosen = max(tried, key=self._rank)
         document = controller_document(query, chosen.tree)
         judging = list(sessions(query, query.trees.trials, sampling.seed + JUDGING))
         judged = self._score(document, judging, "closed loops of the tree")
@@ -226,12 +234,50 @@ class Workshop:
         search = self._score(None, choosing, "closed loops of the search")
         held_regret, last = regrets(held_out), last_components(query, held_out)
         tried: dict[Tree, Candidate] = {}
-        for name, tree in candidates(query, found, regret):
+
+        def attempt(name: str, tree: Tree) -> None:
             if tree not in tried:
                 free = float(np.mean(held_regret.is_free(tree.choices(held_out.features), last)))
                 played = self._score(controller_document(query, tree), choosing, f"closed loops of {name}")
                 tried[tree] = Candidate(name, tree, free, compare(played, search))
+
+        for name, tree in candidates(query, found, regret):
+            attempt(name, tree)
+        for number, finalist in enumerate(self._finalists(list(tried.values()))):
+            spare = finalist.free - query.trees.zero_regret - FREE_MARGIN
+            tree = self._without_ties(finalist.tree, found, regret, spare, number)
+            attempt(f"{finalist.name}, ties by closed loop", tree)
         return list(tried.values())
+
+    def _finalists(self, tried: list[Candidate]) -> list[Candidate]:
+        """Return the best candidate of each third of the range of sizes that has one."""
+        largest = max(candidate.tree.leaves for candidate in tried)
+        best: dict[int, Candidate] = {}
+        for candidate in sorted(tried, key=self._rank):
+            best[(FINALISTS * candidate.tree.leaves - 1) // largest] = candidate
+        return [best[size] for size in sorted(best)]
+
+    def _rank(self, candidate: Candidate) -> tuple[bool, float]:
+        """Return what candidates are compared by: is its agreement with the search enough, then its merit."""
+        return candidate.free >= self.query.trees.zero_regret, candidate.merit
+
+    def _without_ties(self, tree: Tree, found: Labelled, regret: Regrets, spare: float, number: int) -> Tree:
+        """Return the tree with its ties decided on sessions that neither choose nor judge."""
+        played, search = self._tying
+
+        def merit(changed: Tree) -> float:
+            self.report("ties", number, FINALISTS)
+            policy = _core.GameController(controller_text(controller_document(self.query, changed)))
+            return compare(score(self.query, played, policy, workers=self.workers, progress=_silent), search).merit
+
+        is_free = regret.order >= last_components(self.query, found)[:, None]
+        return decide_ties(tree, tree.places(found.features), is_free, spare=spare, merit=merit)
+
+    @cached_property
+    def _tying(self) -> tuple[list[str], Score]:
+        """The sessions that decide ties, and what the search gets of them."""
+        played = list(sessions(self.query, self.query.trees.trials, self.query.sampling.seed + TYING))
+        return played, self._score(None, played, "closed loops of the search")
 
     def _score(self, document: dict[str, Any] | None, played: list[str], words: str) -> Score:
         policy = None if document is None else _core.GameController(controller_text(document))
@@ -248,6 +294,10 @@ class Workshop:
         return prover.prove(
             controller, list(default_claims(controller.kind)), lambda done: self.report("proofs", done, leaves)
         )
+
+
+def _silent(done: int, total: int) -> None:
+    """Report nothing: one of many closed loops that take a moment."""
 
 
 def _proof(verdict: Verdict) -> dict[str, Any]:

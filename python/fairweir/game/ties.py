@@ -1,0 +1,82 @@
+"""Leaves whose templates tie by their labels, decided by closed loops.
+
+A label says what is best over the search's horizon, against the worst link of the belief. What templates that tie over
+that horizon lead to is decided beyond it: two trees that agree with the search equally often may differ by a fifth in
+what they deliver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairweir.game.distil import Tree
+
+#: Templates of a leaf tie if the fractions of its situations in which they have no regret differ by at most this.
+TIE: Final = 0.1
+#: Smaller gains of merit are noise of the sessions played.
+WORTH_A_CHANGE: Final = 0.001
+#: Passes over all leaves, at most: what is best in one leaf depends on the others.
+PASSES: Final = 2
+
+
+def decide_ties(
+    tree: Tree,
+    places: npt.NDArray[np.intp],
+    is_free: npt.NDArray[np.bool_],
+    *,
+    spare: float,
+    merit: Callable[[Tree], float],
+) -> Tree:
+    """Return the tree with the templates of its leaves that do best in closed loop among those that tie.
+
+    The leaves that most situations come to are decided first.
+
+    Parameters
+    ----------
+    tree : Tree
+    places : (n,), leaf of each labelled situation in the tree
+    is_free : (n, templates), in which situations a template has no regret
+    spare : by how much the fraction of situations without regret may fall, over all changes
+    merit : what a tree is worth in closed loop; larger is better
+    """
+    leaves = sorted((i for i, node in enumerate(tree.nodes) if node.is_leaf), key=lambda i: -int(np.sum(places == i)))
+    here = {leaf: is_free[places == leaf] for leaf in leaves}
+    least, best = _free(tree, here) - spare, merit(tree)
+    for _ in range(PASSES):
+        before = tree
+        for leaf in leaves:
+            for template in _tied(here[leaf], tree.nodes[leaf].template):
+                changed = _changed(tree, leaf, template)
+                if _free(changed, here) < least:
+                    continue
+                if (worth := merit(changed)) > best + WORTH_A_CHANGE:
+                    tree, best = changed, worth
+        if tree is before:
+            break
+    return tree
+
+
+def _tied(is_free: npt.NDArray[np.bool_], template: int) -> list[int]:
+    """Return the templates that tie with the leaf's best, without its own."""
+    if not len(is_free):
+        return []
+    fractions = is_free.mean(axis=0)
+    return [int(t) for t in np.flatnonzero(fractions >= fractions.max() - TIE) if t != template]
+
+
+def _changed(tree: Tree, leaf: int, template: int) -> Tree:
+    nodes = list(tree.nodes)
+    nodes[leaf] = replace(nodes[leaf], template=template)
+    return Tree(tuple(nodes))
+
+
+def _free(tree: Tree, here: dict[int, npt.NDArray[np.bool_]]) -> float:
+    """Return the fraction of all situations in which the tree's template has no regret."""
+    return sum(int(rows[:, tree.nodes[leaf].template].sum()) for leaf, rows in here.items()) / max(
+        sum(len(rows) for rows in here.values()), 1
+    )
