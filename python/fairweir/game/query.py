@@ -80,6 +80,8 @@ class Trees(_Table):
     preferences : prices of a template's place in the list, over the price of a wrong decision: how strongly ties go to
         the plainest action
     trials : sessions of the closed loop by which the tree is chosen; none of them was sampled
+    tie : actions of a leaf tie if the fractions of its situations in which they have no regret differ by at most this;
+        closed loops decide between them. 0: ties stay as the labels have them
     zero_regret : fraction of held-out situations in which its decision is to be as good as the search's; among trees
         that reach it, the closed loop decides
     """
@@ -88,6 +90,7 @@ class Trees(_Table):
     min_samples: int = Field(8, ge=1, examples=["8"])
     preferences: list[Price] = Field([0.01], min_length=1, max_length=10, examples=["[0.001, 0.01]"])
     trials: int = Field(40, ge=2, le=10_000, examples=["40"])
+    tie: float = Field(0.2, ge=0.0, le=1.0, examples=["0.2"])
     zero_regret: float = Field(0.95, ge=0.0, le=1.0, examples=["0.95"])
 
 

@@ -243,7 +243,8 @@ class Workshop:
 
         for name, tree in candidates(query, found, regret):
             attempt(name, tree)
-        for number, finalist in enumerate(self._finalists(list(tried.values()))):
+        finalists = self._finalists(list(tried.values())) if query.trees.tie else []
+        for number, finalist in enumerate(finalists):
             spare = finalist.free - query.trees.zero_regret - FREE_MARGIN
             tree = self._without_ties(finalist.tree, found, regret, spare, number)
             attempt(f"{finalist.name}, ties by closed loop", tree)
@@ -271,7 +272,9 @@ class Workshop:
             return compare(score(self.query, played, policy, workers=self.workers, progress=_silent), search).merit
 
         is_free = regret.order >= last_components(self.query, found)[:, None]
-        return decide_ties(tree, tree.places(found.features), is_free, spare=spare, merit=merit)
+        return decide_ties(
+            tree, tree.places(found.features), is_free, tie=self.query.trees.tie, spare=spare, merit=merit
+        )
 
     @cached_property
     def _tying(self) -> tuple[list[str], Score]:

@@ -16,12 +16,10 @@ import numpy.typing as npt
 
 from fairweir.game.distil import Tree
 
-#: Templates of a leaf tie if the fractions of its situations in which they have no regret differ by at most this.
-TIE: Final = 0.1
 #: Smaller gains of merit are noise of the sessions played.
 WORTH_A_CHANGE: Final = 0.001
 #: Passes over all leaves, at most: what is best in one leaf depends on the others.
-PASSES: Final = 2
+PASSES: Final = 3
 
 
 def decide_ties(
@@ -29,6 +27,7 @@ def decide_ties(
     places: npt.NDArray[np.intp],
     is_free: npt.NDArray[np.bool_],
     *,
+    tie: float,
     spare: float,
     merit: Callable[[Tree], float],
 ) -> Tree:
@@ -41,6 +40,7 @@ def decide_ties(
     tree : Tree
     places : (n,), leaf of each labelled situation in the tree
     is_free : (n, templates), in which situations a template has no regret
+    tie : templates of a leaf tie if the fractions of its situations in which they have no regret differ by at most this
     spare : by how much the fraction of situations without regret may fall, over all changes
     merit : what a tree is worth in closed loop; larger is better
     """
@@ -50,7 +50,7 @@ def decide_ties(
     for _ in range(PASSES):
         before = tree
         for leaf in leaves:
-            for template in _tied(here[leaf], tree.nodes[leaf].template):
+            for template in _tied(here[leaf], tree.nodes[leaf].template, tie):
                 changed = _changed(tree, leaf, template)
                 if _free(changed, here) < least:
                     continue
@@ -61,12 +61,12 @@ def decide_ties(
     return tree
 
 
-def _tied(is_free: npt.NDArray[np.bool_], template: int) -> list[int]:
+def _tied(is_free: npt.NDArray[np.bool_], template: int, tie: float) -> list[int]:
     """Return the templates that tie with the leaf's best, without its own."""
     if not len(is_free):
         return []
     fractions = is_free.mean(axis=0)
-    return [int(t) for t in np.flatnonzero(fractions >= fractions.max() - TIE) if t != template]
+    return [int(t) for t in np.flatnonzero(fractions >= fractions.max() - tie) if t != template]
 
 
 def _changed(tree: Tree, leaf: int, template: int) -> Tree:
