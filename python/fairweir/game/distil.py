@@ -14,16 +14,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from fairweir.game.query import GameQuery
+from fairweir.game.query import GameQuery, Trees
 from fairweir.game.sampling import COMPONENTS, Floats, Labelled
 
 Choices = npt.NDArray[np.intp]
 
-#: What a decision that is worse in a component costs of one that is worse in the component before it. Of the factors
-#: 0.5, 0.8 and 0.9 the one whose trees have no regret most often.
-DECAY: Final = 0.8
-#: Of a wrong decision's cost, the part that does not depend on how wrong it is.
-BASE: Final = 0.1
 #: Thresholds are written with the fewest of these digits that separate the same situations.
 DIGITS: Final = range(1, 17)
 
@@ -54,10 +49,10 @@ class Regrets:
         return self.order[np.arange(len(choices)), choices] >= last
 
 
-def regrets(found: Labelled) -> Regrets:
+def regrets(found: Labelled, trees: Trees) -> Regrets:
     """Return the regret of each template in each situation.
 
-    A template's cost depends on the first component in which it is worse than the best: :data:`DECAY` to the power of
+    A template's cost depends on the first component in which it is worse than the best: `trees.decay` to the power of
     that component, by how much worse, in units of the 90th percentile of what is seen there.
     """
     count, templates, _ = found.values.shape
@@ -74,7 +69,7 @@ def regrets(found: Labelled) -> Regrets:
         if where.any():
             size = excess[:, :, component][where].astype(float)
             scale = max(float(np.quantile(size, 0.9)), 1.0)
-            costs[where] = DECAY**component * (BASE + (1 - BASE) * np.minimum(size / scale, 1.0))
+            costs[where] = trees.decay**component * (trees.base + (1 - trees.base) * np.minimum(size / scale, 1.0))
     return Regrets(order, costs)
 
 

@@ -79,6 +79,9 @@ class Trees(_Table):
     min_samples : labelled situations in a leaf, at least
     preferences : prices of a template's place in the list, over the price of a wrong decision: how strongly ties go to
         the plainest action
+    decay : what a decision that is worse in a component costs of one that is worse in the component before it
+    base : of a wrong decision's cost, the part that does not depend on how wrong it is
+    leaf_price : merit in closed loop for which a tree may have a leaf more
     trials : sessions of the closed loop by which the tree is chosen; none of them was sampled
     tie : actions of a leaf tie if the fractions of its situations in which they have no regret differ by at most this;
         closed loops decide between them. 0: ties stay as the labels have them
@@ -89,6 +92,9 @@ class Trees(_Table):
     leaves: list[Leaves] = Field([12, 20, 30, 40], min_length=1, max_length=20, examples=["[12, 20, 30, 40]"])
     min_samples: int = Field(8, ge=1, examples=["8"])
     preferences: list[Price] = Field([0.01], min_length=1, max_length=10, examples=["[0.001, 0.01]"])
+    decay: float = Field(0.8, gt=0.0, le=1.0, examples=["0.8"])
+    base: float = Field(0.1, ge=0.0, le=1.0, examples=["0.1"])
+    leaf_price: float = Field(0.0002, ge=0.0, le=1.0, examples=["0.0002"])
     trials: int = Field(40, ge=2, le=10_000, examples=["40"])
     tie: float = Field(0.2, ge=0.0, le=1.0, examples=["0.2"])
     zero_regret: float = Field(0.95, ge=0.0, le=1.0, examples=["0.95"])

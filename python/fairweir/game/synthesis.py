@@ -43,8 +43,6 @@ FINALISTS: Final = 3
 FREE_MARGIN: Final = 0.002
 #: Of the sessions on policy, one in so many is held out of training.
 HELD_OUT_PART: Final = 5
-#: A tree that is this much worse than the best in its closed loop is not preferred for having fewer leaves.
-WORTH_A_LEAF: Final = 0.0002
 
 #: Quantities measured in a closed loop, with units.
 QUANTITIES: Final = {
@@ -66,17 +64,14 @@ class Candidate:
     name : str, how it was fitted
     free : fraction of held-out situations in which its decision has no regret
     closed : how it does compared with the search, on sessions that choose
+    merit : what it is chosen by: the closed loop's, less the price of its leaves
     """
 
     name: str
     tree: Tree
     free: float
     closed: Comparison
-
-    @property
-    def merit(self) -> float:
-        """The closed loop's merit, less a little for each leaf."""
-        return self.closed.merit - WORTH_A_LEAF * self.tree.leaves
+    merit: float
 
 
 @dataclass(frozen=True)
@@ -171,7 +166,7 @@ class Workshop:
             )
             held_out = Labelled.join([held_out, held])
         found = Labelled.join(list(parts.values()))
-        tried = self._candidates(found, regrets(found), held_out)
+        tried = self._candidates(found, regrets(found, query.trees), held_out)
         chosen = max(tried, key=self._rank)
         document = controller_document(query, chosen.tree)
         judging = list(sessions(query, query.trees.trials, sampling.seed + JUDGING))
@@ -224,7 +219,7 @@ class Workshop:
         """Return the tree that plays the next round: as large as any that is tried."""
         trees = self.query.trees
         return fit(
-            found, regrets(found), leaves=max(trees.leaves), min_samples=trees.min_samples,
+            found, regrets(found, trees), leaves=max(trees.leaves), min_samples=trees.min_samples,
             preference=trees.preferences[0],
         )  # fmt: skip
 
@@ -232,14 +227,16 @@ class Workshop:
         query = self.query
         choosing = list(sessions(query, query.trees.trials, query.sampling.seed + CHOOSING))
         search = self._score(None, choosing, "closed loops of the search")
-        held_regret, last = regrets(held_out), last_components(query, held_out)
+        held_regret, last = regrets(held_out, query.trees), last_components(query, held_out)
         tried: dict[Tree, Candidate] = {}
 
         def attempt(name: str, tree: Tree) -> None:
             if tree not in tried:
                 free = float(np.mean(held_regret.is_free(tree.choices(held_out.features), last)))
                 played = self._score(controller_document(query, tree), choosing, f"closed loops of {name}")
-                tried[tree] = Candidate(name, tree, free, compare(played, search))
+                closed = compare(played, search)
+                merit = closed.merit - query.trees.leaf_price * tree.leaves
+                tried[tree] = Candidate(name, tree, free, closed, merit)
 
         for name, tree in candidates(query, found, regret):
             attempt(name, tree)
