@@ -26,9 +26,9 @@ from fairweir.scenario import Scenario, dumbbell
 from fairweir.sweep import sweep
 from fairweir.verdict import combine
 
-#: Commands get their words checked by typer; the exact judge must share no code with what it judges; suites of lemmas
+#: Commands get their words checked by typer; the exact judges must share no code with what they judge; suites of lemmas
 #: are called by name.
-NOT_PUBLIC = ("fairweir.cli", "fairweir.formal.exact", "fairweir.formal.lemmas")
+NOT_PUBLIC = ("fairweir.cli", "fairweir.formal.exact", "fairweir.game.exact", "fairweir.formal.lemmas")
 
 Point = tuple[str, Callable[..., Any]]
 

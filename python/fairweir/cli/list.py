@@ -22,7 +22,7 @@ from fairweir.suggestions import did_you_mean
 
 #: For the help text; :data:`_SOURCES` has the same.
 KINDS = (
-    "ccas, rules, controllers, exhibits, scenarios, experiments, video, senders, policies, challenges, models, "
+    "ccas, rules, controllers, exhibits, scenarios, experiments, video, encoders, senders, policies, challenges, models, "
     "queries, suites"
 )
 
@@ -136,6 +136,19 @@ def _suites() -> list[dict[str, Any]]:
     return [{"name": name, "summary": suite.shows} for name, suite in SUITES.items()]
 
 
+def _encoders() -> list[dict[str, Any]]:
+    from fairweir.video.tables import load
+
+    rows = []
+    for name, file in shipped.by_name("encoders").items():
+        table = load(file)
+        summary = (
+            f"{table.content} by {table.codec}: {len(table.qps)} quantisers, {table.frames} frames at {table.fps}/s"
+        )
+        rows.append({"name": name, "summary": summary, "file": str(file)})
+    return rows
+
+
 def _senders() -> list[dict[str, Any]]:
     from fairweir.video.senders import ARGUMENTS, senders
 
@@ -163,6 +176,7 @@ _SOURCES: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
     "scenarios": partial(_described, "scenarios"),
     "experiments": partial(_described, "experiments"),
     "video": partial(_described, "video"),
+    "encoders": _encoders,
     "senders": _senders,
     "policies": _policies,
     "challenges": _challenges,

@@ -17,6 +17,7 @@ from fairweir.cli import output
 from fairweir.cli.progress import meter
 from fairweir.errors import ConfigError
 from fairweir.formal.solvers import Budget, SolverName
+from fairweir.units import Duration
 
 if TYPE_CHECKING:
     from fairweir.game.bounded import Checked
@@ -164,7 +165,7 @@ def show(
     for verdict in verdicts:
         outcome = verdict.outcome.value
         word = Text(f"{SYMBOLS[outcome]} {outcome}", COLOURS[outcome])
-        time_ms = f"{1000 * verdict.cpu_s:.1f}"
+        time_ms = f"{Duration.from_s(verdict.cpu_s).ms:.1f}"
         table.add_row(str(verdict.leaf), verdict.claim.text, word, time_ms, names[verdict.leaf])
     output.stdout.print(table)
     for one in checked:
@@ -197,7 +198,7 @@ def show_lemmas(lemmas: Sequence[Proved]) -> None:
 def _show_checked(found: Checked) -> None:
     """Print the result of a claim about several steps."""
     outcome = found.outcome.value
-    words = f"  {found.claim.text}: {found.claim.meaning} ({1000 * found.cpu_s:.0f} CPU ms)"
+    words = f"  {found.claim.text}: {found.claim.meaning} ({Duration.from_s(found.cpu_s).ms:.0f} CPU ms)"
     output.stdout.print(Text.assemble((f"\n{SYMBOLS[outcome]} {outcome}", COLOURS[outcome]), words), soft_wrap=True)
     if found.reason:
         output.stdout.print(f"  {found.reason}", soft_wrap=True)

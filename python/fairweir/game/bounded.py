@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from fairweir.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.solve import Outcome, Prepared
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName
@@ -165,6 +166,7 @@ class _Unrolled:
     rates: Sequence[z3.ArithRef]
 
 
+@words_for_enums
 def check(
     controller: Controller,
     claim: Progress,

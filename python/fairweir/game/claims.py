@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from fairweir.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.game.action import Action
 from fairweir.game.controller import Kind
@@ -155,6 +156,7 @@ class Claim:
         return SORTS[self.name].formula(step, number(self.bound + slack))
 
 
+@words_for_enums
 def parse_claim(text: str, kind: Kind) -> Claim:
     """Read a claim: ``decodable``, ``queue<=2``.
 
@@ -187,6 +189,7 @@ def parse_claim(text: str, kind: Kind) -> Claim:
     return claim
 
 
+@words_for_enums
 def default_claims(kind: Kind) -> Sequence[Claim]:
     """Return the default claims."""
     texts = {

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from fairweir.arguments import words_for_enums
 from fairweir.game.controller import Controller, Form, Kind
 from fairweir.game.model import LinkRange, number
 
@@ -131,6 +132,7 @@ class State:
         # While converged, max C may be older than the belief set (it is held), so it is no bound on the true C.
         return [*held, f["max_c"] >= 1 - tolerance]
 
+    @words_for_enums
     def waits(self, kind: Kind) -> list[z3.BoolRef]:
         """Return what holds of the batches that wait and of what is in flight."""
         import z3

@@ -17,6 +17,7 @@ import numpy as np
 
 from fairweir import _core
 from fairweir.errors import ConfigError, FairweirError
+from fairweir.units import Duration
 from fairweir.video import codec as codecs
 from fairweir.video.codec import CODECS, Decoder, Encoder
 from fairweir.video.content import Clip, Frame, clip
@@ -174,7 +175,8 @@ def play(config: Mapping[str, Any], content: str, seed: int = 1) -> LiveRun:
     FairweirError : what is decoded differs from what was sent, which is a bug
     """
     codecs.require()
-    if config["duration_ns"] > MOST_SECONDS * 1_000_000_000:
+    duration = Duration.from_ns(config["duration_ns"])
+    if duration.s > MOST_SECONDS:
         raise ConfigError(
             f"a live run has {MOST_SECONDS} s at most", key="duration_ns", hint="play from a table instead"
         )
@@ -183,9 +185,9 @@ def play(config: Mapping[str, Any], content: str, seed: int = 1) -> LiveRun:
     simulated = json.loads(_core.play_video_live(wanted, encoder.encode, encoder.frozen))
     data = {frame: coded.data for frame, coded in encoder.coded.items()}
     receiver = Receiver(data, int(config["payload_bytes"]), encoder.warm)
-    receiver.play(simulated["groups"], simulated["packets"], config["duration_ns"] / 1e6, config["decode_ns"] / 1e6)
+    receiver.play(simulated["groups"], simulated["packets"], duration.ms, Duration.from_ns(config["decode_ns"]).ms)
     captured = [record["captured_ms"] for record in simulated["frames"]]
-    counted = (config.get("from_ns", 0) / 1e6, config["duration_ns"] / 1e6 - TAIL_MS)
+    counted = (Duration.from_ns(config.get("from_ns", 0)).ms, duration.ms - TAIL_MS)
     return LiveRun(simulated, receiver.metrics(encoder, captured, counted, config["fps"]), receiver.recovered)
 
 

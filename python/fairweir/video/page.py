@@ -12,6 +12,7 @@ from fairweir.atomic_write import write_text
 from fairweir.drawing.figure import Figure, rounded, slug
 from fairweir.drawing.style import colour, marker
 from fairweir.report.page import render_page
+from fairweir.units import Duration
 from fairweir.verdict import Interval
 from fairweir.video.evaluate import Evaluation, mean_sessions
 from fairweir.video.play import Session
@@ -227,7 +228,7 @@ def _line(several: Sequence[dict[str, Any]], name: str, value: Any, index: int, 
         "type": "scatter" if len(several) <= MOST_DRAWN else "scattergl",
         "mode": mode,
         "name": name,
-        "x": rounded([one["captured_ms"] / 1e3 for one in several]),
+        "x": rounded([Duration.from_ms(one["captured_ms"]).s for one in several]),
         "y": rounded([value(one) for one in several]),
         "marker": {"size": 4, "color": colour(index), "symbol": marker(index)},
         "line": {"color": colour(index), "width": 1.2},

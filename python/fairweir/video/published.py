@@ -26,6 +26,7 @@ from fairweir.links import Link
 from fairweir.pool import Done, Failed, map_jobs
 from fairweir.reproduce.computed import Computation, Number
 from fairweir.reproduce.experiment import Bound
+from fairweir.units import Duration
 from fairweir.verdict import Interval
 from fairweir.video.evaluate import GCC, SALSIFY, Job, Kept, play_job
 from fairweir.video.play import Session
@@ -48,7 +49,7 @@ LINKS: Final = ("fixed", "varying", "aggregation", "shallow")
 #: Statements of the abstract.
 SMALLER, HIGHER_DB = 6.0, 2.0
 #: From capture to display at least, ms: one way, and coding and decoding.
-FLOOR_MS: Final = 25.0 + 2 * CODEC_NS / 1e6
+FLOOR_MS: Final = 25.0 + 2 * Duration.from_ns(CODEC_NS).ms
 _SHORTER: Final = "p95 of delay more than 6 times smaller"
 _BETTER: Final = "median SSIM more than 2 dB higher"
 _FASTER: Final = "frame rate higher"
@@ -78,11 +79,12 @@ class Cellular:
     def scenario(self, seconds: int, step_ms: int = 200) -> VideoScenario:
         """Return the scenario; the same steps on every machine."""
         rng = random.Random(f"cellular/{self.name}")  # noqa: S311 (no secret)
-        keep = self.memory ** (step_ms / 1000)
+        step_s = Duration.from_ms(step_ms).s
+        keep = self.memory**step_s
         level, out_ms, steps = 0.0, 0, []
-        for t_ms in range(0, 1000 * seconds, step_ms):
+        for t_ms in range(0, round(Duration.from_s(seconds).ms), step_ms):
             level = keep * level + math.sqrt(1 - keep * keep) * self.spread * rng.gauss(0.0, 1.0)
-            if out_ms <= 0 and rng.random() < self.outages * step_ms / 1000:
+            if out_ms <= 0 and rng.random() < self.outages * step_s:
                 out_ms = rng.randrange(400, 2400, step_ms)
             out_ms -= step_ms
             # An outage leaves what a retransmitting radio still carries.

@@ -28,7 +28,7 @@ def rates_figure(tables: Sequence[Table], path: Path) -> Path:
         panel = panels[contents.index(table.content)]
         colour = style.colour(codecs.index(table.codec))
         for stride, dash in ((0, "-"), (len(table.strides) - 1, "--")):
-            mbps = table.sizes[stride].mean(axis=1) * 8 * table.fps / 1e6
+            mbps = table.mbps_at(stride)
             label = f"{table.codec}, reference {table.strides[stride]} old"
             panel.plot(mbps, decibels(table.ssim[stride].mean(axis=1)), dash, marker=".", color=colour, label=label)
     for content, panel in zip(contents, panels, strict=False):

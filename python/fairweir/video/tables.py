@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairweir import shipped
 from fairweir.errors import ConfigError
+from fairweir.units import Rate
 from fairweir.validation_errors import explain
 
 FORMAT: Final = "fairweir-video-table-1"
@@ -95,8 +96,12 @@ class Table:
     @property
     def mbps(self) -> Floats:
         """Mean rate of each quantiser at full frame rate (stride 1), Mbit/s."""
-        rates: Floats = self.sizes[0].mean(axis=1) * 8 * self.fps / 1e6
-        return rates
+        return self.mbps_at(0)
+
+    def mbps_at(self, stride: int) -> Floats:
+        """Return the mean rate of each quantiser at full frame rate with the `stride`-th of :attr:`strides`, Mbit/s."""
+        per_frame = self.sizes[stride].mean(axis=1)
+        return np.array([Rate.from_bytes_per_s(size * self.fps).mbps for size in per_frame])
 
     @property
     def ssim_db(self) -> Floats:
