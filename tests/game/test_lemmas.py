@@ -17,7 +17,7 @@ F = Fraction
 
 def test_all_lemmas_are_proved_with_certificates() -> None:
     found = prove_lemmas(with_certificates=True)
-    assert len(found) == len(list(lemmas())) == 11
+    assert len(found) == len(list(lemmas())) == 12
     assert {one.answer.outcome for one in found} == {Outcome.PROVED}
     assert all(one.certificate is not None for one in found)
 

@@ -22,8 +22,8 @@ from fairweir.suggestions import did_you_mean
 
 #: For the help text; :data:`_SOURCES` has the same.
 KINDS = (
-    "ccas, rules, controllers, exhibits, scenarios, experiments, video, encoders, senders, policies, challenges, models, "
-    "queries, suites"
+    "ccas, rules, controllers, exhibits, scenarios, experiments, video, encoders, senders, policies, challenges, "
+    "models, queries, suites"
 )
 
 
