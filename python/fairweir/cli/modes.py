@@ -15,6 +15,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from fairweir import shipped
 from fairweir.errors import ConfigError
 
 Params = Mapping[str, Any]
@@ -59,8 +60,11 @@ def _where(name: str, values: tuple[Any, ...], words: str, *refuses: str) -> Rul
 
 
 def is_controller(word: object) -> bool:
-    """Return whether a word means a controller file, or a refutation of one, rather than a CCA: it ends in .json."""
-    return isinstance(word, str) and word.endswith(".json")
+    """Return whether a word means a controller file, or a refutation of one, rather than a CCA.
+
+    It ends in .json, or is the name of a shipped controller.
+    """
+    return isinstance(word, str) and (word.endswith(".json") or word in shipped.by_name("controllers"))
 
 
 def is_game_query(path: object) -> bool:

@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from fairweir import shipped
 from fairweir.cli import output
 from fairweir.cli.modes import is_controller
 from fairweir.cli.options import AsJson
@@ -32,7 +33,7 @@ def verify(
         str | None,
         typer.Argument(
             metavar="CCA",
-            help="A rule file, a shipped rule, or a hand-encoded CCA (--list); or a controller: controllers/NAME.json.",
+            help="A rule file, a shipped rule, or a hand-encoded CCA (--list); or a controller, by file or name.",
         ),
     ] = None,
     *,
@@ -92,7 +93,7 @@ def verify(
         raise ConfigError("which CCA?", hint="fairweir verify --list shows them; or write the path of a rule file")
     if is_controller(cca):
         verify_controller(
-            Path(cca), properties or [], Budget(budget), solver or list(SolverName),
+            shipped.find("controllers", cca), properties or [], Budget(budget), solver or list(SolverName),
             certificate=certificate, out=out, write=write, as_json=as_json,
         )  # fmt: skip
         return
