@@ -250,7 +250,7 @@ mod tests {
         let broken = Connection { broken: Some("timed out".into()), ..Connection::default() };
         let emulator = &rendered(broken, SeriesTo::Text)["emulator"];
         assert_eq!(emulator["judged"], false);
-        assert_eq!(emulator["reason"], "flow `f` broke: timed out");
+        assert_eq!(emulator["reason"], "flow `f` failed: timed out");
     }
 
     #[test]
