@@ -64,7 +64,7 @@ def test_other_hosts_are_guarded_if_named(capture: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "managed", "told"),
+    ("text", "managed", "reported"),
     [
         ("[[cap]]\nrate = 'fast'\n", [], "line 2: rate `fast`"),
         ("[[cap]]\nrate = '4Mbps'\n", ["here"], "not an address: `here`"),

@@ -351,7 +351,7 @@ def test_a_rate_is_held_where_the_path_has_a_delay(tmp_path: Path, means: str) -
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (("--interface", "nosuch0", "--policy", "service"), "no such interface: `nosuch0`"),
         (("--interface", "lo", "--policy", "cap"), "no rate is given"),

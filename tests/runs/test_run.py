@@ -70,7 +70,7 @@ def test_the_summary_has_what_the_command_line_promises() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "reported"),
     [
         (
             {"flow.1.initial_cwnd": "10GB"},
