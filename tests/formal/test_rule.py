@@ -93,21 +93,21 @@ def test_a_condition_may_be_written_from_either_side(c_l: Fraction, c_u: Fractio
 
 
 REFUSED = [
-    ("C_U", "does not compare", "as `C_U > 2 C_L`"),
+    ("C_U", "does not compare", "write it like `C_U > 2 C_L`"),
     ("C_U > C_L > alpha", "compares more than once", "are a list"),
     ("C_U > qdel_L", "compares a rate with a time", "a rate times R is data"),
     ("qdel_L > 3", "has a number without unit, `3`", "`alpha`, `MSS` or `R`"),
     ("C_V > 0", "has an unknown name `C_V`", "did you mean `C_U`?"),
     ("q_U > MSS", "reads `q_U`, which is not a ccac belief", "C_L, C_U, qdel_L"),
-    ("C_U > ", "is empty", "write as"),
-    ("C_U > 2 C_L -", "lacks a term", "write as"),
+    ("C_U > ", "is empty", "write it like"),
+    ("C_U > 2 C_L -", "lacks a term", "write it like"),
     ("C_U C_L > 0", "multiplies `C_U` by `C_L`", "only R"),
     ("C_U/C_L > 0", "divides by `C_L`", "only R and numbers"),
     ("C_U/0 > C_L", "divides by 0", None),
-    ("C_U > * C_L", "has nothing to multiply or divide at `*`", "write as"),
+    ("C_U > * C_L", "has nothing to multiply or divide at `*`", "write it like"),
     ("C_L + qdel_L > 0", "adds a rate (`C_L`) to a time (`qdel_L`)", "`q_U/R`"),
     ("C_L R R > 0", "has `C_L R R`, which is neither rate, data nor time", "as `C_L`"),
-    ("C_L % 2 > 0", "cannot be read at `% 2`", "write as"),
+    ("C_L % 2 > 0", "cannot be read at `% 2`", "write it like"),
 ]
 
 

@@ -110,7 +110,7 @@ def test_a_killed_solver_is_reported_and_the_other_one_answers(monkeypatch: pyte
     answer = ask(Question("sum", [x >= 1], x >= 0))
     assert answer.outcome is Outcome.PROVED
     assert answer.solver == "z3"
-    assert answer.reason.startswith("yices: died of SIGKILL: killed from outside")
+    assert answer.reason.startswith("yices: died of SIGKILL: killed, possibly out of memory")
 
 
 def test_all_solvers_killed_is_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
