@@ -126,9 +126,11 @@ def test_two_runs_at_once_do_not_meet() -> None:
     scenario = short("frcc").override({"duration": "5s"})
     with ThreadPoolExecutor(2) as pool:
         both = [pool.submit(run, scenario, on="kernel"), pool.submit(run, scenario, on="kernel")]
-        rates = [record.result().summary["flows"][0]["throughput_mbps"] for record in both]
+        found = [record.result().summary for record in both]
+    if not all(summary["emulator"]["judged"] for summary in found):
+        pytest.skip("packets left late: two emulators need two cores")
     # Each has the link to itself.
-    assert all(rate > 0.7 * 12 for rate in rates)
+    assert all(summary["flows"][0]["throughput_mbps"] > 0.7 * 12 for summary in found)
 
 
 def test_a_controller_is_loaded_permanently_and_unloaded(capsys: pytest.CaptureFixture[str]) -> None:
