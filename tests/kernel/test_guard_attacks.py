@@ -141,7 +141,8 @@ def test_idle_connections_keep_no_flow_out_of_the_table(path: MakePath, many_des
     while not (status := reported(one))["table"]["refused"]:
         assert time.monotonic() < deadline, status
         time.sleep(0.05)
-    assert_held(one, Transfer(one))
+    # Until they are known to be idle, each of them has its share of the cap.
+    assert_held(one, Transfer(one), warmup_s=3.0)
 
 
 def test_an_rtt_that_the_sender_claims_widens_no_window(path: MakePath) -> None:
