@@ -14,5 +14,5 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("fairweir", deadline=None, derandomize=True)
 settings.load_profile("fairweir")
 
-# Seals of stored answers have a key in the user's state folder (fairweir.formal.kept); tests do not use that folder.
+# The key of seals (fairweir.documents.sealed) is in the user's state folder, which tests do not use.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="fairweir-tests-state-")

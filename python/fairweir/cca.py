@@ -15,9 +15,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
-from fairweir import _core, class_objects, shipped
+from fairweir import _core, class_objects
+from fairweir.documents import shipped
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import CcaError, describe_exception
-from fairweir.suggestions import did_you_mean
 
 #: Hint of errors about controller files in the kernel world.
 WHY_NOT_ON_THE_KERNEL: Final = (

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from fairweir import _core
-from fairweir.quantities import (
+from fairweir.documents.quantities import (
     Data,
     Fraction,
     PositiveTime,

@@ -8,9 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from fairweir import _core
-from fairweir.elements import Table
-from fairweir.errors import ConfigError
-from fairweir.quantities import (
+from fairweir.documents.quantities import (
     Data,
     FiniteSize,
     Fraction,
@@ -23,6 +21,8 @@ from fairweir.quantities import (
     invalid,
     parse_fraction,
 )
+from fairweir.elements import Table
+from fairweir.errors import ConfigError
 from fairweir.units import NS_PER_S
 
 #: Bytes that one line of a mahimahi trace lets pass.

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairweir import shipped
-from fairweir.atomic_write import write_text
 from fairweir.cca import algorithms
+from fairweir.documents import shipped
+from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 
 #: Maximum in the kernel: TCP_CA_NAME_MAX without the terminating zero.

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fairweir.cca_spec import table_of
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
-from fairweir.suggestions import did_you_mean
 
 
 def apply(document: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar
 
 from fairweir import class_objects
-from fairweir.digits import plain
+from fairweir.documents.digits import plain
 from fairweir.errors import FairweirError, describe_exception
 from fairweir.process import contain_output, describe_exit
 

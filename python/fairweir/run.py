@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fairweir import _core, cca, world_sim
-from fairweir.arguments import one_of, text_with_unit
-from fairweir.atomic_write import draft
 from fairweir.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
-from fairweir.digits import plain
+from fairweir.documents.arguments import one_of, text_with_unit
+from fairweir.documents.atomic_write import draft
+from fairweir.documents.digits import plain
 from fairweir.errors import CcaError, ConfigError, InvariantError
 from fairweir.metrics import jain
 from fairweir.scenario import Flow, Scenario, flow_ids

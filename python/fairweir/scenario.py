@@ -6,8 +6,6 @@ base units. Units are parsed by ``fairweir._core`` only.
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -24,27 +22,19 @@ from pydantic import (
     model_validator,
 )
 
-from fairweir import _core, shipped
+from fairweir import _core
 from fairweir.cca import algorithms
 from fairweir.cca_spec import AnyCca, table_of
+from fairweir.documents import shipped
+from fairweir.documents.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, invalid, show
+from fairweir.documents.toml import dump_document, parse_document, read_document
+from fairweir.documents.validation_errors import explain
 from fairweir.elements import Access, AnyJitter, AnyLoss, Policer, Table, as_list
 from fairweir.errors import CcaError, ConfigError
 from fairweir.links import Link
-from fairweir.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, invalid, show
-from fairweir.suggestions import nearest
-from fairweir.validation_errors import explain
 
 #: Maximum flows of a scenario: an excessive count is a mistake, reported before memory is exhausted.
 MAX_FLOWS = 100_000
-
-#: Largest file that is read, bytes: room for a hundred thousand flows with a table each.
-MAX_FILE_BYTES = 4 << 20
-
-#: Maximum depth of tables and lists in each other; scenarios and queries use six.
-MAX_NESTING = 32
-
-#: A dotted key with so many parts that a parser, whose time is quadratic in their number, takes long.
-_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){256}""", re.ASCII)
 
 
 class CcaSpec(BaseModel):
@@ -188,7 +178,7 @@ class Scenario(BaseModel):
         ConfigError : it cannot be read, is not TOML, or is not a scenario
         """
         path = shipped.find("scenarios", path)
-        return cls.from_dict(read_document(path), source=str(path), base=path.parent, name=path.stem)
+        return cls.from_dict(read_scenario(path), source=str(path), base=path.parent, name=path.stem)
 
     @classmethod
     def from_toml(cls, text: str, *, source: str | None = None, base: Path | None = None) -> Self:
@@ -351,113 +341,15 @@ def flow_ids(flows: Sequence[Flow]) -> list[list[str]]:
     return found
 
 
-def read_document(path: Path, *, noun: str = "scenario") -> dict[str, Any]:
-    """Read a TOML file; `noun` is the name of its content in errors.
+def read_scenario(path: Path) -> dict[str, Any]:
+    """Read the document of a scenario's file.
 
     Raises
     ------
     ConfigError : it cannot be read or is not TOML
     """
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
-        _check_size(raw, str(path))
-        text = raw.decode().replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        raise ConfigError(f"{noun} is not a text file", source=str(path), hint=f"a {noun} is TOML, UTF-8") from None
-    except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise ConfigError(f"{noun} cannot be read: {reason}", source=str(path), hint=_file_meant(path, noun)) from None
-    return parse_document(text, str(path))
-
-
-def _file_meant(path: Path, noun: str) -> str | None:
-    """Return a hint to the file with the nearest name, or to the use of a controller's name."""
-    if path.exists():
-        return None
-    if noun == "scenario" and str(path) in algorithms():
-        return f"a scenario is a TOML file; for a verdict on a controller: fairweir audit {path}"
-    files = {found.name: str(found) for found in path.parent.glob("*.toml")} if path.parent.is_dir() else {}
-    near = nearest(path.name, files)
-    if near is not None:
-        return f"did you mean `{files[near]}`?"
-    kind = next((kind for kind, one in shipped.KINDS.items() if one.noun == noun), None)
-    if kind is None:
-        return None
-    # `scenarios/NAME.toml` outside of the repository means the shipped scenario.
-    near = nearest(path.name.removesuffix(".toml"), shipped.by_name(kind))
-    return f"did you mean the shipped `{near}`?" if near else f"`fairweir list {kind}` lists them"
-
-
-def parse_document(text: str, source: str | None) -> dict[str, Any]:
-    """Read TOML text.
-
-    Raises
-    ------
-    ConfigError : it is not TOML, larger than :data:`MAX_FILE_BYTES`, or nested deeper than :data:`MAX_NESTING`
-    """
-    _check_size(text.encode(errors="surrogatepass"), source)
-    if _LONG_KEY.search(text):
-        raise _too_deep(source)
-    try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        reason = str(error) if not isinstance(error, RecursionError) else "nested too deeply"
-        hint = 'texts are in quotes: rate = "96Mbps"' if "Invalid value" in reason else None
-        raise ConfigError(f"not TOML: {reason[:1].lower()}{reason[1:]}", source=source, hint=hint) from None
-    level: list[Any] = [document]
-    for _ in range(MAX_NESTING + 1):
-        inner = (value.values() if isinstance(value, dict) else value for value in level)
-        level = [value for values in inner for value in values if isinstance(value, (dict, list))]
-    if level:
-        raise _too_deep(source)
-    return document
-
-
-def _check_size(text: bytes, source: str | None) -> None:
-    if len(text) > MAX_FILE_BYTES:
-        hint = "write flows of one kind as one table with a count, and put a link's trace in its own file"
-        raise ConfigError(f"larger than {MAX_FILE_BYTES >> 20} MiB, the limit", source=source, hint=hint)
-
-
-def _too_deep(source: str | None) -> ConfigError:
-    reason = f"tables are nested more than {MAX_NESTING} deep"
-    return ConfigError(reason, source=source, hint="docs/scenarios.md lists all keys")
-
-
-def dump_document(document: Mapping[str, Any]) -> str:
-    """Return TOML text as people write scenarios: ``[link.NAME]``, ``[[flow]]``, and tables inside them in braces."""
-    import tomlkit
-
-    def inline(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            table = tomlkit.inline_table()
-            table.update({key: inline(inner) for key, inner in value.items()})
-            return table
-        if isinstance(value, (list, tuple)):
-            array = tomlkit.array()
-            array.extend(inline(inner) for inner in value)
-            return array
-        return value
-
-    def table(rows: Mapping[str, Any]) -> Any:
-        block = tomlkit.table()
-        block.update({key: inline(value) for key, value in rows.items()})
-        return block
-
-    text = tomlkit.document()
-    text.update({key: inline(value) for key, value in document.items() if key not in {"link", "flow", "sweep"}})
-    links = tomlkit.table(is_super_table=True)
-    for name, rows in document.get("link", {}).items():
-        links.append(name, table(rows))
-    text.append("link", links)
-    flows = tomlkit.aot()
-    for rows in document.get("flow", []):
-        flows.append(table(rows))
-    text.append("flow", flows)
-    if document.get("sweep"):
-        text.append("sweep", table(document["sweep"]))
-    return tomlkit.dumps(text)
+    audit = f"a scenario is a TOML file; for a verdict on a controller: fairweir audit {path}"
+    return read_document(path, hint=audit if str(path) in algorithms() else None)
 
 
 def dumbbell(

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweir import __version__, cca, class_objects
-from fairweir.atomic_write import draft, write_text
 from fairweir.axes import MAX_POINTS, parse_axis
+from fairweir.documents.atomic_write import draft, write_text
 from fairweir.errors import ConfigError, MissingExtraError
 from fairweir.pool import Done, Failed, InterruptedJobs, map_jobs
 from fairweir.run import World

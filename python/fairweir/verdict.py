@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from fairweir.arguments import words_for_enums
-from fairweir.digits import plain
+from fairweir.documents.arguments import words_for_enums
+from fairweir.documents.digits import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fairweir import _core, world_kernel
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.dumbbell import EARLY_SPREAD
 from fairweir.errors import FairweirError
 from fairweir.pool import Done, map_jobs

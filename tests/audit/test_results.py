@@ -13,8 +13,8 @@ from fairweir.audit.evidence import write_evidence
 from fairweir.audit.junit import write_junit
 from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult
 from fairweir.audit.summary import write_summary
+from fairweir.documents.filenames import slug
 from fairweir.errors import ConfigError
-from fairweir.filenames import slug
 from fairweir.report.page import render_report
 from fairweir.scenario import Scenario, dumbbell
 from fairweir.verdict import Direction, Outcome, Threshold

@@ -7,55 +7,55 @@ from pathlib import Path
 
 import pytest
 
-from fairweir.atomic_write import write_text
-from fairweir.formal import kept
+from fairweir.documents import sealed
+from fairweir.documents.atomic_write import write_text
+from fairweir.documents.sealed import NotBelievedError
 from fairweir.formal.certificate import Certificate, save
-from fairweir.formal.kept import NotBelievedError
 
 
 @pytest.fixture
 def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    kept.sealed({})
+    sealed.sealed({})
     return tmp_path / "state" / "fairweir" / "seal.key"
 
 
 def test_a_seal_is_of_this_document_and_this_key(key: Path) -> None:
-    document = kept.sealed({"outcome": "proved", "cpu_s": 1.5})
-    assert kept.is_sealed(json.loads(json.dumps(document)))
-    assert not kept.is_sealed({**document, "outcome": "refuted"})
-    assert not kept.is_sealed({**document, "more": 1})
-    assert not kept.is_sealed({name: value for name, value in document.items() if name != "seal"})
+    document = sealed.sealed({"outcome": "proved", "cpu_s": 1.5})
+    assert sealed.is_sealed(json.loads(json.dumps(document)))
+    assert not sealed.is_sealed({**document, "outcome": "refuted"})
+    assert not sealed.is_sealed({**document, "more": 1})
+    assert not sealed.is_sealed({name: value for name, value in document.items() if name != "seal"})
     for seal in ("", "\ud800", "0" * 64, None, 7):
-        assert not kept.is_sealed({**document, "seal": seal})
+        assert not sealed.is_sealed({**document, "seal": seal})
     assert key.stat().st_mode & 0o777 == 0o600
     key.write_bytes(bytes(32))
-    assert not kept.is_sealed(document)
+    assert not sealed.is_sealed(document)
 
 
 def test_a_key_that_others_may_read_or_that_is_no_key_seals_nothing(key: Path) -> None:
-    document = kept.sealed({"outcome": "proved"})
+    document = sealed.sealed({"outcome": "proved"})
     key.chmod(0o640)
-    assert not kept.is_sealed(document)
-    assert "seal" not in kept.sealed({"outcome": "proved"})
+    assert not sealed.is_sealed(document)
+    assert "seal" not in sealed.sealed({"outcome": "proved"})
     key.chmod(0o600)
-    assert kept.is_sealed(document)
+    assert sealed.is_sealed(document)
     other = key.with_name("other")
     key.rename(other)
     key.symlink_to(other)
-    assert not kept.is_sealed(document)
+    assert not sealed.is_sealed(document)
     key.unlink()
     key.write_bytes(b"short")
     key.chmod(0o600)
-    assert not kept.is_sealed(document)
+    assert not sealed.is_sealed(document)
 
 
 def test_nothing_is_sealed_where_no_key_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    document = kept.sealed({"outcome": "proved"})
+    document = sealed.sealed({"outcome": "proved"})
     assert document == {"outcome": "proved"}
-    assert not kept.is_sealed({**document, "seal": "0" * 64})
+    assert not sealed.is_sealed({**document, "seal": "0" * 64})
 
 
 def test_links_in_a_prepared_folder_are_replaced_and_not_followed(tmp_path: Path) -> None:
@@ -90,4 +90,4 @@ def test_special_files_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "digits").write_text("[" + "9" * 10_000 + "]")
     for name in ("pipe", "bytes", "digits", "absent", "."):
         with pytest.raises(NotBelievedError):
-            kept.read(tmp_path / name)
+            sealed.read(tmp_path / name)

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import fairweir
-from fairweir.arguments import enum_parameters, words_for_enums
 from fairweir.audit.exhibits.registry import FAMILIES
 from fairweir.audit.runner import run_audit
 from fairweir.cli.main import main
+from fairweir.documents.arguments import enum_parameters, words_for_enums
 from fairweir.errors import CcaError, ConfigError
 from fairweir.formal.beliefs import Expiry
 from fairweir.formal.subjects import find_subject

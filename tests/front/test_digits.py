@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairweir.audit.results import Estimate
-from fairweir.digits import plain
+from fairweir.documents.digits import plain
 from fairweir.verdict import Direction, Outcome, Threshold
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fairweir import shipped
+import fairweir
 from fairweir.cca import check, kernel_c
 from fairweir.cli.main import main
+from fairweir.documents import shipped
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.scenario import Scenario
-from fairweir.suggestions import did_you_mean
 
 ROOT = Path(__file__).parents[2]
 TINY = 'duration = "1s"\n[link.bottleneck]\nrate = "2Mbps"\nbuffer = "1bdp"\n[[flow]]\ncca = "reno"\nrtprop = "10ms"\n'
@@ -96,9 +97,9 @@ def test_suggestions() -> None:
 
 
 def test_suggestions_and_shipped_files_have_one_home_each() -> None:
-    package = Path(shipped.__file__).parent
+    package = Path(fairweir.__file__).parent
     texts = {str(file.relative_to(package)): file.read_text(encoding="utf-8") for file in package.rglob("*.py")}
-    assert [name for name, text in texts.items() if "get_close_matches" in text] == ["suggestions.py"]
+    assert [name for name, text in texts.items() if "get_close_matches" in text] == ["documents/suggestions.py"]
     # Nothing climbs out of the package: what stands above it is there in a clone only.
     climbing = re.compile(r"__file__\)(\.resolve\(\))?\.(parents\[|parent\.parent)")
     assert not [name for name, text in texts.items() if climbing.search(text)]

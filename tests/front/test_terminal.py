@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairweir.terminal import escape
+from fairweir.cli.terminal import escape
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import fairweir
-from fairweir import shipped
 from fairweir.agree.compare import compare
 from fairweir.agree.matrix import Agreement
 from fairweir.agree.page import render as render_agreement
 from fairweir.audit.results import AuditResults
+from fairweir.documents import shipped
+from fairweir.documents.toml import read_document
 from fairweir.explain.page import render as render_explained
 from fairweir.explain.read import explain_file
 from fairweir.explain.table import split_small
@@ -26,7 +27,7 @@ from fairweir.game.synthesis import Workshop
 from fairweir.overrides import apply
 from fairweir.report import render_report
 from fairweir.run import run
-from fairweir.scenario import dumbbell, read_document
+from fairweir.scenario import dumbbell
 from fairweir.video.page import write_session
 from fairweir.video.play import play
 from fairweir.video.scenario import VideoScenario

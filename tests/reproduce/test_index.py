@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairweir import shipped
 from fairweir.cli.main import COMMANDS, main
+from fairweir.documents import shipped
 from fairweir.formal.lemmas.suites import SUITES
 from fairweir.reproduce.catalogue import COMPUTED
 from fairweir.reproduce.experiment import known_ids

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from fairweir import shipped
 from fairweir.cca import check, source_digest
 from fairweir.cli.main import main
+from fairweir.documents import shipped
 from fairweir.errors import CcaError, ConfigError
 from fairweir.game.query import GameQuery
 from fairweir.run import run

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fairweir import shipped
 from fairweir.cli.main import main
+from fairweir.documents import shipped
 from fairweir.errors import ConfigError
 from fairweir.video.evaluate import Kept, bars_of, evaluate
 from fairweir.video.play import Session, play

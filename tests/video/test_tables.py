@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairweir import shipped
 from fairweir.cli.main import main
+from fairweir.documents import shipped
 from fairweir.errors import ConfigError, MissingExtraError
 from fairweir.video import measuring
 from fairweir.video.codec import CODECS

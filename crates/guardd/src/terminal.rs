@@ -2,7 +2,7 @@
 //! socket or a file.
 //!
 //! ESC sequences set a terminal's title or type for the user, C1 controls do the same in one character, bidirectional
-//! overrides reorder what a reader sees (CVE-2021-42574). `python/fairweir/terminal.py` is the same in Python.
+//! overrides reorder what a reader sees (CVE-2021-42574). `python/fairweir/cli/terminal.py` is the same in Python.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairweir.agree.compare import Cell, Standing
-from fairweir.scenario import read_document
-from fairweir.validation_errors import explain
+from fairweir.documents.toml import read_document
+from fairweir.documents.validation_errors import explain
 
 #: Their file in a directory of scenarios.
 FILE = Path("known") / "differences.toml"

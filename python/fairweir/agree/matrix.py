@@ -12,7 +12,7 @@ from fairweir import __version__
 from fairweir.agree import hosts
 from fairweir.agree.compare import Cell, Standing, compare
 from fairweir.agree.known import Difference, annotate
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.scenario import Scenario
 from fairweir.worlds import Archive, Outcome, Task, play_all, spread_starts

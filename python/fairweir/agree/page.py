@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fairweir.agree.compare import Cell, Comparison, Standing
 from fairweir.agree.table import closing
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.drawing import formats, style
 from fairweir.drawing.figure import Figure, rounded, slug
 from fairweir.report.page import render_page

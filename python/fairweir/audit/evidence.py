@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fairweir.atomic_write import write_text
-from fairweir.filenames import slug
+from fairweir.documents.atomic_write import write_text
+from fairweir.documents.filenames import slug
 from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from fairweir.arguments import words_for_enums
 from fairweir.audit.exhibits.family import Claim, Depth, Family, Metric, Reduction
 from fairweir.audit.results import Curve, ExhibitResult, Fault, Point
-from fairweir.digits import plain
+from fairweir.documents.arguments import words_for_enums
+from fairweir.documents.digits import plain
 from fairweir.intervals import Scale, interval
 from fairweir.metrics import exponent
 from fairweir.verdict import Direction, Interval, Outcome, Threshold

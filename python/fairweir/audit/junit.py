@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from fairweir.atomic_write import write_bytes
+from fairweir.documents.atomic_write import write_bytes
 from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fairweir.atomic_write import write_text
-from fairweir.digits import plain
+from fairweir.documents.atomic_write import write_text
+from fairweir.documents.digits import plain
 from fairweir.verdict import Outcome, Threshold, combine
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from fairweir import _core, pool
-from fairweir.arguments import words_for_enums
 from fairweir.audit.battery import BUDGETS, PYTHON_MAX_PACKETS, Budget
 from fairweir.audit.exhibits.family import Depth, Place, Subject
 from fairweir.audit.exhibits.registry import FAMILIES, select
@@ -20,7 +19,8 @@ from fairweir.audit.judge import curves, judge, undecided
 from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult, Fault, Trace
 from fairweir.audit.searches import CONTRACT, HUNT, exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
 from fairweir.cca_spec import AnyCca, require, text_of
-from fairweir.digits import plain
+from fairweir.documents.arguments import words_for_enums
+from fairweir.documents.digits import plain
 from fairweir.errors import CcaError, ConfigError, ControllerError
 from fairweir.verdict import Outcome, combine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweir.audit.results import ExhibitResult
-from fairweir.digits import plain
+from fairweir.documents.digits import plain
 from fairweir.hunting.result import BOUND_REASON, HuntResult
 from fairweir.verdict import Direction, Outcome, Threshold
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweir.atomic_write import write_text
 from fairweir.audit.table import estimate, tally
+from fairweir.documents.atomic_write import write_text
 from fairweir.verdict import Outcome
 
 if TYPE_CHECKING:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairweir import cca, shipped
+from fairweir import cca
 from fairweir.agree import hosts
 from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import CCAS, QUICK_SEEDS, QUICK_STRIDE, SEEDS, Agreement, load_scenarios
 from fairweir.agree.matrix import agree as play
-from fairweir.atomic_write import write_text
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter, on_played
+from fairweir.documents import shipped
+from fairweir.documents.atomic_write import write_text
 from fairweir.errors import KernelError
 from fairweir.worlds import Archive
 

@@ -21,8 +21,8 @@ from fairweir.audit.table import show, show_comparison
 from fairweir.cca_spec import require
 from fairweir.cli import output
 from fairweir.cli.progress import meter
+from fairweir.documents.filenames import slug
 from fairweir.errors import ConfigError
-from fairweir.filenames import slug
 from fairweir.verdict import Outcome
 
 CLAIM_FAILS = 1

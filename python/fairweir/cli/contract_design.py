@@ -10,9 +10,9 @@ from typing import Any
 
 from rich.table import Table
 
-from fairweir.atomic_write import write_text
 from fairweir.cli import output
 from fairweir.contracts.design import Design, Wishes, designs, impossible
+from fairweir.documents.atomic_write import write_text
 from fairweir.dumbbell import dumbbell, flows
 from fairweir.errors import ConfigError
 from fairweir.scenario import Scenario

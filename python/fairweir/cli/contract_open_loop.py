@@ -8,9 +8,9 @@ from fairweir.cca import is_python
 from fairweir.cli.progress import meter
 from fairweir.cli.values import read_range
 from fairweir.contracts.action_map import Held, HeldStatistic, crossings, load_action
+from fairweir.documents.quantities import parse_fraction
 from fairweir.dumbbell import cca_name
 from fairweir.errors import ConfigError
-from fairweir.quantities import parse_fraction
 from fairweir.units import Duration
 
 if TYPE_CHECKING:

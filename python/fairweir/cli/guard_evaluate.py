@@ -13,6 +13,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, file_of
 from fairweir.cli.values import read
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.guard.challenges import CHALLENGES, USUAL, Case, draw
 from fairweir.guard.configurations import Network
@@ -20,7 +21,6 @@ from fairweir.guard.evaluate import Kept, Play, Results, evaluate
 from fairweir.guard.outcome import Measures, Outcome, Verdict, sum_up
 from fairweir.guard.treatments import WITHOUT, Policy, treatments
 from fairweir.run import World
-from fairweir.suggestions import did_you_mean
 from fairweir.units import Duration
 
 

@@ -12,13 +12,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fairweir import shipped
 from fairweir.cca import algorithms
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
+from fairweir.documents import shipped
+from fairweir.documents.suggestions import did_you_mean
+from fairweir.documents.toml import read_document
 from fairweir.errors import ConfigError
-from fairweir.scenario import read_document
-from fairweir.suggestions import did_you_mean
 
 #: For the help text; :data:`_SOURCES` has the same.
 KINDS = (

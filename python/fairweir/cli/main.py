@@ -15,7 +15,8 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from fairweir import __version__, terminal
+from fairweir import __version__
+from fairweir.cli import terminal
 from fairweir.cli.modes import Command
 from fairweir.errors import FairweirError
 

@@ -15,7 +15,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from fairweir import shipped
+from fairweir.documents import shipped
 from fairweir.errors import ConfigError
 
 Params = Mapping[str, Any]
@@ -70,8 +70,8 @@ def is_controller(word: object) -> bool:
 def is_game_query(path: object) -> bool:
     """Return whether a file is a query of the game; unreadable files are reported by the command itself."""
     # Imported here: every command reads these rules, and few of them need the readers.
+    from fairweir.documents.toml import read_document
     from fairweir.game.query import is_game
-    from fairweir.scenario import read_document
 
     try:
         return isinstance(path, Path) and is_game(read_document(path, noun="query"))

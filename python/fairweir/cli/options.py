@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fairweir import shipped
 from fairweir.cli import output
+from fairweir.documents import shipped
 from fairweir.overrides import parse_setting
 from fairweir.scenario import Scenario
 
@@ -19,7 +19,7 @@ def file_of(*kinds: str) -> Callable[[str], Path]:
 
     Parameters
     ----------
-    kinds : of :data:`fairweir.shipped.KINDS`; a name is looked up in each in turn
+    kinds : of :data:`fairweir.documents.shipped.KINDS`; a name is looked up in each in turn
     """
 
     def parse(word: str | Path) -> Path:

@@ -16,7 +16,7 @@ from rich.console import Console, ConsoleDimensions, ConsoleRenderable, RenderHo
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.segment import Segment
 
-from fairweir import terminal
+from fairweir.cli import terminal
 
 if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderResult

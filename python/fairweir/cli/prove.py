@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairweir.atomic_write import write_text
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
+from fairweir.documents.atomic_write import write_text
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.formal.lemmas.result import LemmaResult, Outcome, conclude
 from fairweir.formal.lemmas.suites import SUITES, Progress, Request, Suite, find
-from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairweir import shipped
-from fairweir.atomic_write import write_text
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter, on_played
+from fairweir.documents import shipped
+from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 from fairweir.reproduce.catalogue import COMPUTED
 from fairweir.reproduce.computed import Computed

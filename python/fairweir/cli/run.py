@@ -12,7 +12,7 @@ from rich.text import Text
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
 from fairweir.cli.progress import meter
-from fairweir.digits import plain
+from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError
 from fairweir.run import MOST_PACKETS, World, check_record_path
 from fairweir.run import run as play

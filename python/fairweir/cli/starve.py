@@ -14,8 +14,8 @@ from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
 from fairweir.cli.values import read as read_value
 from fairweir.cli.values import read_range
+from fairweir.documents.filenames import slug
 from fairweir.errors import ConfigError, FairweirError
-from fairweir.filenames import slug
 from fairweir.starvation.certificate import read, write
 from fairweir.starvation.certify import NoCertificateError, certify, summary
 from fairweir.starvation.check import check as verify

@@ -11,7 +11,7 @@ from rich.table import Table
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, ScenarioFile, Seed, Settings, load
 from fairweir.cli.progress import meter
-from fairweir.digits import plain
+from fairweir.documents.digits import plain
 from fairweir.errors import ConfigError
 from fairweir.sweep import grid_of, parse_grid
 from fairweir.sweep import sweep as play

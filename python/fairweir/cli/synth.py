@@ -11,11 +11,11 @@ from rich.table import Table
 
 from fairweir.cli import output
 from fairweir.cli.options import AsJson, Settings, file_of
-from fairweir.digits import plain
+from fairweir.documents.digits import plain
+from fairweir.documents.toml import read_document
 from fairweir.game.query import is_game
 from fairweir.overrides import apply, parse_setting
 from fairweir.pool import default_workers
-from fairweir.scenario import read_document
 from fairweir.synth.query import Query
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ def synth_game(
     typer.Exit : 1 if a claim of a leaf is refuted, 2 if one is neither refuted nor proved
     ConfigError : not a query of the game, or the directory holds labels of another one
     """
-    from fairweir.atomic_write import write_text
+    from fairweir.documents.atomic_write import write_text
     from fairweir.game.page import write_page
     from fairweir.game.query import GameQuery
     from fairweir.game.synthesis import Workshop, documented, summary

@@ -11,16 +11,16 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fairweir import shipped
 from fairweir.cli import output
 from fairweir.cli.modes import is_controller
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
 from fairweir.cli.verify_controller import BAD_INPUT, CLAIM_FAILS, COLOURS, SYMBOLS, verify_controller
-from fairweir.digits import plain
+from fairweir.documents import shipped
+from fairweir.documents.digits import plain
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.formal.solvers import Budget, Race, SolverName
-from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from fairweir.formal.claims import Claim

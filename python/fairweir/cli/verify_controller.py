@@ -118,7 +118,7 @@ def _all(verdicts: Sequence[Verdict], checked: Sequence[Checked]) -> list[Verdic
 
 def keep(verdicts: Sequence[Verdict], folder: Path) -> dict[tuple[int, str], Path]:
     """Write certificates and refutations, each to its own files; return the paths of those of a leaf's claim."""
-    from fairweir.atomic_write import write_text
+    from fairweir.documents.atomic_write import write_text
     from fairweir.formal.certificate import save
 
     kept: dict[tuple[int, str], Path] = {}
@@ -137,7 +137,7 @@ def keep(verdicts: Sequence[Verdict], folder: Path) -> dict[tuple[int, str], Pat
 
 def write_proofs(path: Path, controller: Controller, verdicts: Sequence[Verdict | Checked]) -> None:
     """Replace the proofs in a controller's file, completely or not at all."""
-    from fairweir.atomic_write import write_text
+    from fairweir.documents.atomic_write import write_text
 
     proofs: list[dict[str, Any]] = []
     for verdict in verdicts:

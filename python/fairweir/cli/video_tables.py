@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table as Columns
 
-from fairweir.atomic_write import write_text
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter
+from fairweir.documents.atomic_write import write_text
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
-from fairweir.suggestions import did_you_mean
 
 #: Finished measurements, below the folder of the tables.
 PIECES = ".pieces"

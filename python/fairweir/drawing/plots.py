@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from fairweir.atomic_write import draft
+from fairweir.documents.atomic_write import draft
 from fairweir.drawing import style
 from fairweir.errors import ConfigError
 from fairweir.units import NS_PER_S, Duration

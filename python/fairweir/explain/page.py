@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairweir import __version__
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.drawing import formats
 from fairweir.explain.figures import flow_figure
 from fairweir.explain.findings import Finding, findings

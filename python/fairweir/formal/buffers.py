@@ -6,7 +6,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 
 if TYPE_CHECKING:
     import z3

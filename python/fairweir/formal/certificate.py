@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fairweir._core import check_certificate
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.errors import InvariantError, SolverError
 from fairweir.formal import checker, farkas
 from fairweir.formal.checker import ONE, TRUE, ZERO, Clause, Constraint, Problem, RejectedError, Sum, denied, read

@@ -17,10 +17,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Protocol
 
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.formal.measure import Curves
 from fairweir.formal.trace import Trace
-from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import z3

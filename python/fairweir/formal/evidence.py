@@ -22,7 +22,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.errors import SolverError
 from fairweir.formal.certificate import Certificate, certify, save
 from fairweir.formal.claims import Bound, Claim

@@ -17,8 +17,8 @@ from math import lcm
 from pathlib import Path
 from typing import Final
 
-from fairweir import shipped
-from fairweir.atomic_write import write_text
+from fairweir.documents import shipped
+from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 from fairweir.formal.linear import Atom, LinearForm
 from fairweir.formal.rule import BeliefFamily, Comparison, Condition, Rule

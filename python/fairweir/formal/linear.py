@@ -27,7 +27,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from fairweir.suggestions import did_you_mean
+from fairweir.documents.suggestions import did_you_mean
 
 
 class Unit(Enum):

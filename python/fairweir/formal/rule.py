@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fairweir import shipped
+from fairweir.documents import shipped
+from fairweir.documents.suggestions import did_you_mean
+from fairweir.documents.toml import parse_document, read_document
+from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
 from fairweir.formal.linear import FormError, LinearForm, Unit, parse_form
-from fairweir.scenario import parse_document, read_document
-from fairweir.suggestions import did_you_mean
-from fairweir.validation_errors import explain
 
 if TYPE_CHECKING:
     import z3

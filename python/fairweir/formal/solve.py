@@ -22,7 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.formal.smtlib import Value, assert_all, declared, values
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, Race, Reply, Satisfiable, SolverName, race, version

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.process import describe_exit, die_with_parent
 

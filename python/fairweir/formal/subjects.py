@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from fairweir import shipped
-from fairweir.arguments import words_for_enums
 from fairweir.cca import algorithms
+from fairweir.documents import shipped
+from fairweir.documents.arguments import words_for_enums
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Start, cbr_delay, ccac
 from fairweir.formal.exact import Violation
@@ -17,7 +18,6 @@ from fairweir.formal.handmade import HANDMADE, HandmadeCca
 from fairweir.formal.rule import BeliefFamily, Rule, find_rule
 from fairweir.formal.system import Sender, System
 from fairweir.formal.trace import Trace
-from fairweir.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)

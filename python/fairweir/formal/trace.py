@@ -14,12 +14,12 @@ from typing import Annotated, Any, Self
 import z3
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
 
+from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Family, Terms
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.grid import Grid
 from fairweir.formal.system import Acks, Curve, Flow, Sender, System
-from fairweir.validation_errors import explain
 
 #: Without an exponent: `1e999999999` is a number that no memory holds.
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+|/\d+)?", re.ASCII)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 from fairweir.formal.beliefs.choices import Family, Terms
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.evaluate import Evaluator, assignment

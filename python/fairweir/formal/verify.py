@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-from fairweir.arguments import member, one_of, words_for_enums
+from fairweir.documents.arguments import member, one_of, words_for_enums
 from fairweir.errors import InvariantError
 from fairweir.formal.buffers import Buffer, least_size
 from fairweir.formal.claims import Assumption, Bound, Claim, parts

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.game.action import Action
 from fairweir.game.controller import Kind
 from fairweir.game.model import number
 from fairweir.game.state import Point
-from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import z3

@@ -18,9 +18,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.game.model import POINTS, LinkRange
-from fairweir.suggestions import did_you_mean
 from fairweir.units import Duration
 
 FORMAT: Final = "fairweir-tree-1"

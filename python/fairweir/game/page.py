@@ -11,7 +11,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from fairweir import __version__
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.drawing import formats
 from fairweir.drawing.figure import Figure, rounded
 from fairweir.drawing.style import colour, marker

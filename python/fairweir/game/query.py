@@ -17,11 +17,11 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairweir import _core
+from fairweir.documents.toml import read_document
+from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
 from fairweir.game.controller import MAX_NODES, Kind
-from fairweir.scenario import read_document
 from fairweir.units import Duration
-from fairweir.validation_errors import explain
 
 _OURS: Final = ("sampling", "tree")
 #: Any of these at the top of a query makes it one of the game.

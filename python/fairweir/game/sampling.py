@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairweir import _core
-from fairweir.atomic_write import write_bytes
+from fairweir.documents.atomic_write import write_bytes
 from fairweir.game.query import GameQuery
 
 Floats = npt.NDArray[np.float64]

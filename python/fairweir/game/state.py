@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 from fairweir.game.controller import Controller, Form, Kind
 from fairweir.game.model import LinkRange, number
 

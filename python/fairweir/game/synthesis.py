@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from fairweir import _core
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, SolverName
 from fairweir.game.closed_loop import Comparison, Score, compare, leaf_visits, score

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairweir import _core, metrics, world_kernel
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError, FairweirError
 from fairweir.guard.challenges import Case
 from fairweir.guard.compare import hosts

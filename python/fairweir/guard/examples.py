@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairweir import _core
-from fairweir.atomic_write import draft
+from fairweir.documents.atomic_write import draft
 from fairweir.errors import FairweirError
 from fairweir.guard.configurations import LEARN_FROM, Lesson
 from fairweir.pool import Done, map_jobs

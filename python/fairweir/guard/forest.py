@@ -19,7 +19,7 @@ from scipy.spatial.distance import squareform
 from scipy.stats import rankdata
 
 from fairweir import _core
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
 from fairweir.guard.examples import CLASSES, Examples, Floats, Labels
 

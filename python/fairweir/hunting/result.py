@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fairweir.atomic_write import write_text
-from fairweir.digits import plain
+from fairweir.documents.atomic_write import write_text
+from fairweir.documents.digits import plain
 from fairweir.dumbbell import ScenarioDict
 from fairweir.verdict import Interval
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairweir.digits import plain
+from fairweir.documents.digits import plain
 from fairweir.drawing import formats, style
 from fairweir.drawing.figure import Figure, Table, is_spread, linear_range, log_ticks, slug
 from fairweir.report.references import REFERENCES, Reference

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from fairweir.digits import plain
+from fairweir.documents.digits import plain
 from fairweir.drawing import formats, style
 from fairweir.drawing.figure import Figure, Table, log_ticks
 from fairweir.hunting.result import Growth, HuntResult

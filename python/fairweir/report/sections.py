@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairweir.audit.searches import CONTRACT, HUNT
 from fairweir.contracts.result import ContractResult
-from fairweir.digits import plain
+from fairweir.documents.digits import plain
 from fairweir.drawing.figure import Figure, slug
 from fairweir.hunting.result import HuntResult
 from fairweir.report.contracts import contract_figure

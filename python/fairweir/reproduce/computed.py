@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairweir.digits import plain
+from fairweir.documents.digits import plain
 from fairweir.reproduce.experiment import Bound
 from fairweir.reproduce.judge import Finding, bound_text, outcome_of
 from fairweir.verdict import Interval, Outcome

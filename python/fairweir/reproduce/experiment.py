@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
+from fairweir.documents.quantities import invalid
+from fairweir.documents.suggestions import did_you_mean
+from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
-from fairweir.quantities import invalid
 from fairweir.run import World
-from fairweir.scenario import Scenario, read_document
-from fairweir.suggestions import did_you_mean
+from fairweir.scenario import Scenario, read_scenario
 from fairweir.units import Duration
-from fairweir.validation_errors import explain
 
 Reading = Literal[
     "ratio",
@@ -202,7 +202,7 @@ class Experiment(_Table):
         ------
         ConfigError : it cannot be read, or a key or a value is wrong
         """
-        document = read_document(path)
+        document = read_scenario(path)
         try:
             found = cls.model_validate(document)
         except ValidationError as error:

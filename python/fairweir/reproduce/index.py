@@ -13,9 +13,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from rich.table import Table
 
-from fairweir.quantities import invalid
-from fairweir.scenario import read_document
-from fairweir.validation_errors import explain
+from fairweir.documents.quantities import invalid
+from fairweir.documents.toml import read_document
+from fairweir.documents.validation_errors import explain
 
 Verdict = Literal["runs", "lacks", "missing", "not reproducible", "illustration"]
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fairweir.digits import plain
+from fairweir.documents.digits import plain
 from fairweir.intervals import Scale, interval
 from fairweir.reproduce.experiment import Bound, Case, Check
 from fairweir.reproduce.readings import SCALES

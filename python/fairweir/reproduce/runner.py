@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from fairweir import __version__
-from fairweir.arguments import words_for_enums
-from fairweir.filenames import slug
+from fairweir.documents.arguments import words_for_enums
+from fairweir.documents.filenames import slug
 from fairweir.reproduce.computed import Computed
 from fairweir.reproduce.experiment import Experiment, Setting
 from fairweir.reproduce.judge import Finding, Samples, judge

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fairweir.atomic_write import draft
+from fairweir.documents.atomic_write import draft
+from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
-from fairweir.validation_errors import explain
 
 if TYPE_CHECKING:
     from pathlib import Path

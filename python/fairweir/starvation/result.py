@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from fairweir.atomic_write import write_text
-from fairweir.filenames import slug
+from fairweir.documents.atomic_write import write_text
+from fairweir.documents.filenames import slug
 from fairweir.hunting.result import HuntResult
 from fairweir.verdict import Interval, Outcome
 

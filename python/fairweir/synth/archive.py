@@ -1,7 +1,7 @@
 """A search on disk: one line for every candidate judged, so that the same command resumes where it stopped.
 
-A line is trusted only as far as it can be checked (:mod:`fairweir.formal.kept`): counterexamples are judged again; that
-a candidate holds is trusted if the line's seal is valid. Other candidates are checked again.
+A line is trusted only as far as it can be checked (:mod:`fairweir.documents.sealed`): counterexamples are judged again;
+that a candidate holds is trusted if the line's seal is valid. Other candidates are checked again.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairweir.atomic_write import append_text, write_bytes, write_text
+from fairweir.documents import sealed
+from fairweir.documents.atomic_write import append_text, write_bytes, write_text
+from fairweir.documents.sealed import NotBelievedError
 from fairweir.errors import ConfigError
-from fairweir.formal import kept
-from fairweir.formal.kept import NotBelievedError
 from fairweir.formal.solvers import Satisfiable
 from fairweir.formal.trace import Trace
 from fairweir.synth.verifier import Finding, Stage, Verifier
@@ -58,7 +58,7 @@ class Archive:
                 write_text(head, json.dumps({"query": query.name, "fingerprint": query.fingerprint}) + "\n")
                 (self.directory / FINDINGS).unlink(missing_ok=True)
                 return [], []
-            asked = kept.read(head)
+            asked = sealed.read(head)
         except (OSError, ValueError, NotBelievedError) as error:
             raise ConfigError(
                 f"cannot store a search here: {error}", source=str(self.directory), hint="choose another --out"
@@ -77,7 +77,7 @@ class Archive:
             return
         holds = finding.verdict is Satisfiable.UNSAT
         document = {**to_document(finding), "question": verifier.question(finding.candidate) if holds else ""}
-        append_text(self.directory / FINDINGS, json.dumps(kept.sealed(document)) + "\n")
+        append_text(self.directory / FINDINGS, json.dumps(sealed.sealed(document)) + "\n")
 
 
 def _believed(path: Path, verifier: Verifier) -> tuple[list[Finding], list[str]]:
@@ -114,7 +114,7 @@ def _finding(line: bytes, verifier: Verifier) -> Finding:
             type(index) is int and 0 <= index < size for index, size in zip(finding.candidate, sizes, strict=True)
         ):
             raise NotBelievedError("no candidate of this template")
-        doubt = verifier.doubt(finding, question, is_sealed=kept.is_sealed(document))
+        doubt = verifier.doubt(finding, question, is_sealed=sealed.is_sealed(document))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, ZeroDivisionError, RecursionError):
         raise NotBelievedError("damaged") from None
     if doubt:

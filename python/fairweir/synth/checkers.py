@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from typing import Protocol
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import SolverError
 from fairweir.formal.solve import Check
 from fairweir.formal.solvers import Budget, SolverName, find_program

@@ -17,6 +17,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from fairweir.documents.quantities import invalid
+from fairweir.documents.toml import read_document
+from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, Resolution, Start
 from fairweir.formal.buffers import Buffer
@@ -26,11 +29,8 @@ from fairweir.formal.linear import Atom, FormError, LinearForm, Unit, parse_form
 from fairweir.formal.rule import BeliefFamily
 from fairweir.formal.system import Acks
 from fairweir.overrides import apply
-from fairweir.quantities import invalid
-from fairweir.scenario import read_document
 from fairweir.synth.space import Shape, Space, combinations, conditions_in
 from fairweir.synth.survivors import MAX_BRANCH_OPTIONS, MAX_STEPS
-from fairweir.validation_errors import explain
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _NUMBER = re.compile(r"-?\d+(/[1-9]\d*)?")

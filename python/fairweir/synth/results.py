@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.formal.rule import Rule
 from fairweir.synth.cegis import Search, Solution
 

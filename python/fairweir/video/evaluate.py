@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairweir import __version__
-from fairweir.atomic_write import append_text
+from fairweir.documents.atomic_write import append_text
 from fairweir.intervals import Scale, interval
 from fairweir.pool import Done, Failed, map_jobs
 from fairweir.verdict import Interval

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.errors import FairweirError
 from fairweir.pool import Done, Failed, map_jobs
 from fairweir.video import codec as codecs

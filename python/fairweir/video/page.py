@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairweir import __version__
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 from fairweir.drawing.figure import Figure, rounded, slug
 from fairweir.drawing.style import colour, marker
 from fairweir.report.page import render_page

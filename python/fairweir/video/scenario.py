@@ -8,13 +8,14 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
-from fairweir import _core, shipped
+from fairweir import _core
+from fairweir.documents import shipped
+from fairweir.documents.quantities import PositiveTime, Time
+from fairweir.documents.toml import read_document
+from fairweir.documents.validation_errors import explain
 from fairweir.elements import AnyJitter, AnyLoss, Surroundings, Table, as_list
 from fairweir.links import Link
-from fairweir.quantities import PositiveTime, Time
-from fairweir.scenario import read_document
 from fairweir.units import NS_PER_S
-from fairweir.validation_errors import explain
 from fairweir.video.senders import Sender
 from fairweir.video.tables import Table as EncoderTable
 from fairweir.video.tables import load as load_table

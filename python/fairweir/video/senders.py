@@ -7,10 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
 
-from fairweir import _core, shipped
+from fairweir import _core
+from fairweir.documents import shipped
+from fairweir.documents.suggestions import did_you_mean
+from fairweir.documents.toml import read_document
 from fairweir.errors import ConfigError
-from fairweir.scenario import read_document
-from fairweir.suggestions import did_you_mean
 
 #: What follows the colon, by sender: what it is, and its default.
 ARGUMENTS: Final = {

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fairweir import shipped
+from fairweir.documents import shipped
+from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
 from fairweir.units import Rate
-from fairweir.validation_errors import explain
 
 FORMAT: Final = "fairweir-video-table-1"
 #: Size of a file that is read at all; ours have 60 kB at most.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

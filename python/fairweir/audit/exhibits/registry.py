@@ -21,8 +21,8 @@ from fairweir.audit.exhibits import (
     rate_steps,
     rtprops,
 )
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
-from fairweir.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

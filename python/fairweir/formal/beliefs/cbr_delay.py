@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import z3
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Expiry, Family, Resolution, Start, Terms, needs_rate
 from fairweir.formal.beliefs.samples import Sample, is_largest

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import z3
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs.choices import Expiry, Family, Start, Terms, needs_rate
 from fairweir.formal.beliefs.samples import is_least

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import z3
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 from fairweir.formal.beliefs.soundness import Bound
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.grid import Grid

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import z3
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 from fairweir.formal.beliefs import Family, Resolution, Start, cbr_delay, ccac
 from fairweir.formal.beliefs import buffer as buffer_size
 from fairweir.formal.buffers import Buffer

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairweir import __version__, _core
-from fairweir.atomic_write import write_text
-from fairweir.formal import kept
+from fairweir.documents import sealed
+from fairweir.documents.atomic_write import write_text
+from fairweir.documents.sealed import NotBelievedError
 from fairweir.formal.frcc.main_check import escapes, play, sample
 from fairweir.formal.frcc.main_controls import controls
 from fairweir.formal.frcc.main_hand import lemmas
 from fairweir.formal.frcc.main_rule import THESIS, Assumed
 from fairweir.formal.frcc.main_update import Attractor, Case, attractor
 from fairweir.formal.frcc.suite import check
-from fairweir.formal.kept import NotBelievedError
 from fairweir.formal.lemmas.inquiry import UNCHECKED, weakest_check
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult, Outcome
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
@@ -197,7 +197,7 @@ def _settled(request: Request, name: str, case: Case, effort: Effort) -> LemmaRe
         write_text(cells, text)
         cells_hash = hashlib.sha256(text.encode()).hexdigest()
     result = replace(result, files=tuple(files))
-    kept.write(path, {"question": question, "cells": cells_hash, "case": case.document(), **result.document()})
+    sealed.write(path, {"question": question, "cells": cells_hash, "case": case.document(), **result.document()})
     return replace(result, note="; ".join(filter(None, [doubt, result.note])))
 
 
@@ -274,13 +274,13 @@ def _recalled(name: str, path: Path, question: str, cells: Path | None) -> Lemma
     ------
     NotBelievedError : it cannot be verified, or the required cells are missing
     """
-    document = kept.read(path)
-    if not kept.is_sealed(document):
+    document = sealed.read(path)
+    if not sealed.is_sealed(document):
         raise NotBelievedError(f"{path} was changed, or was not written by this installation")
     if document["question"] != question:
         raise NotBelievedError(f"{path} answers another question")
     if cells is not None and document["outcome"] != Outcome.UNKNOWN.value:
-        text = kept.read_text(cells)
+        text = sealed.read_text(cells)
         if hashlib.sha256(text.encode()).hexdigest() != document["cells"]:
             raise NotBelievedError(f"{cells} was changed, or was not written by this installation")
     note = f"kept, {UNCHECKED}: an earlier run's search"

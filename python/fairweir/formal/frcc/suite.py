@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairweir.atomic_write import write_text
-from fairweir.filenames import slug
+from fairweir.documents.atomic_write import write_text
+from fairweir.documents.filenames import slug
 from fairweir.formal.frcc import published
 from fairweir.formal.frcc.algebra import (
     Identity,

@@ -1,7 +1,7 @@
 """A lemma as a question to the solvers, and its answer as a line of the suite's table.
 
 With a folder, settled answers are stored there by the fingerprint of their question, and read again by the same
-command: a proof with its certificate, a refutation with its trace. :mod:`fairweir.formal.kept` defines their
+command: a proof with its certificate, a refutation with its trace. :mod:`fairweir.documents.sealed` defines their
 verification.
 """
 
@@ -17,13 +17,13 @@ from pathlib import Path
 
 import z3
 
-from fairweir.atomic_write import write_text
+from fairweir.documents import sealed
+from fairweir.documents.atomic_write import write_text
+from fairweir.documents.sealed import NotBelievedError
 from fairweir.errors import ConfigError, SolverError
-from fairweir.formal import kept
 from fairweir.formal.checker import RejectedError
 from fairweir.formal.evaluate import Evaluator, assignment
 from fairweir.formal.exact import violations
-from fairweir.formal.kept import NotBelievedError
 from fairweir.formal.lemmas.result import About, Constant, LemmaResult
 from fairweir.formal.lemmas.suites import OnProgress, Progress, Request
 from fairweir.formal.solve import Outcome, Question, ask, control
@@ -179,7 +179,7 @@ class _Shelf:
             "cpu_s": result.cpu_s,
             "has_certificate": (self.certificate / PROOF).exists(),
         }
-        kept.write(self.path, document)
+        sealed.write(self.path, document)
 
     def recall(self, blank: LemmaResult, budget: Budget) -> LemmaResult:
         """Return the stored answer, as far as it can be verified.
@@ -188,7 +188,7 @@ class _Shelf:
         ------
         NotBelievedError : it cannot be verified
         """
-        document = kept.read(self.path)
+        document = sealed.read(self.path)
         solver, cpu_s = document.get("solver"), document.get("cpu_s")
         if document.get("question") != self.fingerprint:
             raise NotBelievedError(f"{self.path} answers another question")
@@ -198,7 +198,7 @@ class _Shelf:
         match document.get("outcome"):
             case Outcome.REFUTED.value:
                 self._judge()
-                if not kept.is_sealed(document):
+                if not sealed.is_sealed(document):
                     known = replace(blank, solver="exact judge")
                 return replace(known, outcome=Outcome.REFUTED, kept=JUDGED, files=(str(self.trace),))
             case Outcome.PROVED.value:
@@ -207,7 +207,7 @@ class _Shelf:
 
     def _judge(self) -> None:
         try:
-            trace = Trace.from_json(kept.read_text(self.trace), source=str(self.trace))
+            trace = Trace.from_json(sealed.read_text(self.trace), source=str(self.trace))
             wrong = self.inquiry.objections(trace)
         except ConfigError as error:
             raise NotBelievedError(f"{self.trace} is damaged: {error.message}") from None
@@ -217,16 +217,16 @@ class _Shelf:
             raise NotBelievedError(f"{self.trace} does not refute it: {wrong[0]}")
 
     def _proof(self, known: LemmaResult, budget: Budget, document: dict[str, object]) -> LemmaResult:
-        is_sealed, proof, asked = kept.is_sealed(document), self.certificate / PROOF, self.certificate / QUESTION
+        is_sealed, proof, asked = sealed.is_sealed(document), self.certificate / PROOF, self.certificate / QUESTION
         if document.get("has_certificate") is True or proof.exists():
             from fairweir.formal.certificate import accept
 
             try:
-                steps = accept(self.inquiry.text, kept.read_text(proof).removesuffix("\n").split("\n"))
+                steps = accept(self.inquiry.text, sealed.read_text(proof).removesuffix("\n").split("\n"))
             except RejectedError as error:
                 raise NotBelievedError(f"{proof} is rejected: {error}") from None
             # The certificate names it as its question, for independent checkers.
-            if kept.read_text(asked) != self.inquiry.text:
+            if sealed.read_text(asked) != self.inquiry.text:
                 raise NotBelievedError(f"{asked} is not the question of {proof}")
             if not is_sealed:
                 # A certificate shows that the lemma holds, not that it is not vacuous: a seal or the controls do.

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 from fairweir.formal.lemmas.result import LemmaResult
-from fairweir.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)

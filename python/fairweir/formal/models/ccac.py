@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import z3
 
-from fairweir.arguments import words_for_enums
+from fairweir.documents.arguments import words_for_enums
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.grid import Grid
 from fairweir.formal.models.delay import delays

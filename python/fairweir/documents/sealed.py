@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from fairweir.atomic_write import write_text
+from fairweir.documents.atomic_write import write_text
 
 _KEY_BYTES: Final = 32
 #: Larger files are not read; a trace or an answer has some kB, FRCC's cells some MB.

@@ -9,8 +9,8 @@ from enum import StrEnum
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
-from fairweir.suggestions import did_you_mean
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from fairweir.documents.quantities import show
+from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
-from fairweir.quantities import show
-from fairweir.suggestions import did_you_mean
 
 #: pydantic's error types, as the required kind of TOML value.
 _KINDS = {

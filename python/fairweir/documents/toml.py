@@ -1,0 +1,134 @@
+"""Documents such as scenarios, rules and queries: TOML files of limited size and depth, read and written."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fairweir.documents import shipped
+from fairweir.documents.suggestions import nearest
+from fairweir.errors import ConfigError
+
+#: Largest file that is read, bytes: room for a hundred thousand flows with a table each.
+MAX_FILE_BYTES = 4 << 20
+
+#: Maximum depth of tables and lists in each other; scenarios and queries use six.
+MAX_NESTING = 32
+
+#: A dotted key with so many parts that a parser, whose time is quadratic in their number, takes long.
+_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){256}""", re.ASCII)
+
+
+def read_document(path: Path, *, noun: str = "scenario", hint: str | None = None) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Parameters
+    ----------
+    path : Path
+    noun : str, the name of its content in errors
+    hint : str, of the error if there is no such file; default the file with the nearest name
+
+    Raises
+    ------
+    ConfigError : it cannot be read or is not TOML
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+        _check_size(raw, str(path))
+        text = raw.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{noun} is not a text file", source=str(path), hint=f"a {noun} is TOML, UTF-8") from None
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        meant = None if path.exists() else hint or _file_meant(path, noun)
+        raise ConfigError(f"{noun} cannot be read: {reason}", source=str(path), hint=meant) from None
+    return parse_document(text, str(path))
+
+
+def _file_meant(path: Path, noun: str) -> str | None:
+    """Return a hint to the file with the nearest name."""
+    files = {found.name: str(found) for found in path.parent.glob("*.toml")} if path.parent.is_dir() else {}
+    near = nearest(path.name, files)
+    if near is not None:
+        return f"did you mean `{files[near]}`?"
+    kind = next((kind for kind, one in shipped.KINDS.items() if one.noun == noun), None)
+    if kind is None:
+        return None
+    # `scenarios/NAME.toml` outside of the repository means the shipped scenario.
+    near = nearest(path.name.removesuffix(".toml"), shipped.by_name(kind))
+    return f"did you mean the shipped `{near}`?" if near else f"`fairweir list {kind}` lists them"
+
+
+def parse_document(text: str, source: str | None) -> dict[str, Any]:
+    """Read TOML text.
+
+    Raises
+    ------
+    ConfigError : it is not TOML, larger than :data:`MAX_FILE_BYTES`, or nested deeper than :data:`MAX_NESTING`
+    """
+    _check_size(text.encode(errors="surrogatepass"), source)
+    if _LONG_KEY.search(text):
+        raise _too_deep(source)
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        reason = str(error) if not isinstance(error, RecursionError) else "nested too deeply"
+        hint = 'texts are in quotes: rate = "96Mbps"' if "Invalid value" in reason else None
+        raise ConfigError(f"not TOML: {reason[:1].lower()}{reason[1:]}", source=source, hint=hint) from None
+    level: list[Any] = [document]
+    for _ in range(MAX_NESTING + 1):
+        inner = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [value for values in inner for value in values if isinstance(value, (dict, list))]
+    if level:
+        raise _too_deep(source)
+    return document
+
+
+def _check_size(text: bytes, source: str | None) -> None:
+    if len(text) > MAX_FILE_BYTES:
+        hint = "write flows of one kind as one table with a count, and put a link's trace in its own file"
+        raise ConfigError(f"larger than {MAX_FILE_BYTES >> 20} MiB, the limit", source=source, hint=hint)
+
+
+def _too_deep(source: str | None) -> ConfigError:
+    reason = f"tables are nested more than {MAX_NESTING} deep"
+    return ConfigError(reason, source=source, hint="docs/scenarios.md lists all keys")
+
+
+def dump_document(document: Mapping[str, Any]) -> str:
+    """Return TOML text as people write scenarios: ``[link.NAME]``, ``[[flow]]``, and tables inside them in braces."""
+    import tomlkit
+
+    def inline(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            table = tomlkit.inline_table()
+            table.update({key: inline(inner) for key, inner in value.items()})
+            return table
+        if isinstance(value, (list, tuple)):
+            array = tomlkit.array()
+            array.extend(inline(inner) for inner in value)
+            return array
+        return value
+
+    def table(rows: Mapping[str, Any]) -> Any:
+        block = tomlkit.table()
+        block.update({key: inline(value) for key, value in rows.items()})
+        return block
+
+    text = tomlkit.document()
+    text.update({key: inline(value) for key, value in document.items() if key not in {"link", "flow", "sweep"}})
+    links = tomlkit.table(is_super_table=True)
+    for name, rows in document.get("link", {}).items():
+        links.append(name, table(rows))
+    text.append("link", links)
+    flows = tomlkit.aot()
+    for rows in document.get("flow", []):
+        flows.append(table(rows))
+    text.append("flow", flows)
+    if document.get("sweep"):
+        text.append("sweep", table(document["sweep"]))
+    return tomlkit.dumps(text)
