@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from fairweir._core import student_t_quantile
 from fairweir.documents.arguments import words_for_enums
 from fairweir.metrics import RATIO_CEILING
 from fairweir.verdict import Interval
@@ -36,13 +36,9 @@ class Scale(StrEnum):
     REAL = "real"
 
 
-@lru_cache(maxsize=64)
 def student_t(degrees: int) -> float:
     """Two-sided 95 % quantile of Student's t."""
-    # scipy.stats has the same function, but takes a second or more to import.
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, 0.5 + CONFIDENCE / 2))
+    return student_t_quantile(degrees, 0.5 + CONFIDENCE / 2)
 
 
 @words_for_enums

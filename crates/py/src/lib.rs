@@ -16,6 +16,7 @@ mod reach;
 mod rehearse;
 mod replay;
 mod run;
+mod statistics;
 mod units;
 mod video;
 mod watch;
@@ -41,6 +42,7 @@ fn core_module(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(units::format_rate, m)?)?;
     m.add_function(wrap_pyfunction!(units::format_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(units::parse_trace, m)?)?;
+    m.add_function(wrap_pyfunction!(statistics::student_t_quantile, m)?)?;
     m.add_function(wrap_pyfunction!(run::algorithms, m)?)?;
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
     m.add_class::<game_search::GameQuery>()?;
