@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def resolve(scenario: Scenario) -> dict[str, Any]:
-    """Return `scenario` as ``fairweir_sim::Config`` reads it: ns, bytes, bytes/s.
+    """Return `scenario` as ``fairweir_scenario::Config`` reads it: ns, bytes, bytes/s.
 
     A size in BDPs at a link is the link's nominal rate times the largest rtprop of the flows that cross it (data or
     ACKs); at a flow it is the smallest nominal rate on its path times its own rtprop.

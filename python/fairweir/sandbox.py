@@ -60,7 +60,7 @@ def play(
 
     Parameters
     ----------
-    config : dict, ``fairweir_sim::Config``
+    config : dict, ``fairweir_scenario::Config``
     base : Path; folder of Python controllers' files, after the working directory
     on_progress : called periodically with the simulated time reached, ns
     watching : what to record of its packets

@@ -277,7 +277,7 @@ class Scenario(BaseModel):
         return type(self).from_dict(document, source=self._source, base=self._base)
 
     def resolve(self) -> dict[str, Any]:
-        """Return the configuration of ``fairweir_sim::Config``: base units (ns, bytes, bytes/s), JSON-able.
+        """Return the configuration of ``fairweir_scenario::Config``: base units (ns, bytes, bytes/s), JSON-able.
 
         Raises
         ------

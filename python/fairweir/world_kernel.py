@@ -1,6 +1,6 @@
 """The kernel world: the helper ``fairweir-kernel``, the only part that needs root, libelf and BPF, as a subprocess.
 
-The helper gets ``fairweir_sim::Config`` as JSON on stdin and prints one JSON document on stdout: the same summary as
+The helper gets ``fairweir_scenario::Config`` as JSON on stdin and prints one JSON document on stdout: the same summary as
 the simulator's, ``series`` (columns as base64 of little-endian numbers) and ``emulator`` (how late packets were
 released, and whether the run may be judged). Progress and errors come as lines on stderr. All its resources are owned
 by its file descriptors, so that they are released however it ends.
@@ -180,7 +180,7 @@ def play(
 
     Parameters
     ----------
-    config : dict, ``fairweir_sim::Config``
+    config : dict, ``fairweir_scenario::Config``
     options : Options
     capture : path of a pcap file with the packets' headers
     on_progress : called with the fraction of the duration that has passed, 0 to 1

@@ -82,7 +82,7 @@ def play(
 
     Parameters
     ----------
-    config : dict, ``fairweir_sim::Config``
+    config : dict, ``fairweir_scenario::Config``
     base : Path; folder of Python controllers' files, after the working directory
     on_progress : called periodically with the completed fraction of simulated time, 0 to 1
     watching : what to record of its packets

@@ -212,7 +212,7 @@ def test_all_delays_on_the_way_add_up_to_rtprop(delay: str, access: dict[str, st
         document["flow"][0]["access"] = access
     config = Scenario.from_dict(document).resolve()
     flow, links = config["flows"][0], config["links"]
-    # The engine adds a link's delay between two links of a path only (crates/sim, LinkSpec::delay).
+    # The engine adds a link's delay between two links of a path only (crates/scenario, LinkSpec::delay).
     between = sum(links[i]["delay"] for i in flow["path"][:-1]) + sum(links[i]["delay"] for i in flow["ack_path"][:-1])
     ingress = sum(element.get("by", 0) for element in flow["ingress"])
     assert ingress + between + flow["forward_delay"] + flow["reverse_delay"] == 40_000_000

@@ -6,7 +6,7 @@
 //! 0.3 ms.
 
 use fairweir_emu::{EmuError, Emulator, EmulatorOptions, EmulatorRecord, Network, PacketMode, address};
-use fairweir_sim::Config;
+use fairweir_scenario::Config;
 use nix::sys::socket::sockopt::{ReceiveTimestampns, TcpCongestion};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
 use nix::sys::time::{TimeSpec, TimeValLike};

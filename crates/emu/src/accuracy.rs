@@ -1,7 +1,7 @@
 //! Accuracy of an emulation: the histogram of its lateness compared with its budget.
 
 use crate::record::{Accuracy, ReleaseError};
-use fairweir_sim::{Config, Histogram};
+use fairweir_scenario::{Config, Histogram};
 use fairweir_units::Dur;
 
 /// 5 % of the smallest rtprop, within these bounds.

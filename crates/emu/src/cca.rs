@@ -6,7 +6,7 @@
 use crate::refusal::Refusal;
 use fairweir_cca::native;
 use fairweir_kernel::{Cca, KernelError, Source};
-use fairweir_sim::{Config, FlowSpec};
+use fairweir_scenario::{Config, FlowSpec};
 use serde_json::Value;
 use socket2::SockRef;
 use std::collections::BTreeSet;

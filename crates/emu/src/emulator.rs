@@ -17,7 +17,7 @@ use crate::tun::Tun;
 use crate::wakeup::{Rhythm, Stop, Woken, sleep};
 use crate::wire::{View, mark_ce};
 use crate::{Clock, EmuError, EmulatorRecord, Network};
-use fairweir_sim::Config;
+use fairweir_scenario::Config;
 use fairweir_units::{Dur, Time};
 use nix::errno::Errno;
 use std::io;
@@ -56,7 +56,7 @@ impl Emulator {
     ///
     /// # Errors A scenario that cannot be run, or a failed system call.
     pub fn start(config: &Config, network: &Network, options: EmulatorOptions) -> Result<Running, EmuError> {
-        fairweir_sim::check(config)?;
+        fairweir_scenario::check(config)?;
         let stop = Arc::new(Stop::new()?);
         let placement = Placement::find().during(|| "look for a CPU".into())?;
         let cpu = placement.cpu;

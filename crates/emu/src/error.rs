@@ -16,19 +16,15 @@ pub enum EmuError {
         /// The cause.
         source: io::Error,
     },
-    /// The scenario needs something that the kernel world does not support.
+    /// The scenario contradicts itself, or needs something that the kernel world does not support.
     #[error(transparent)]
-    Unsupported(#[from] ConfigError),
-    /// The scenario contradicts itself.
-    #[error(transparent)]
-    Config(#[from] fairweir_sim::SimError),
+    Config(#[from] ConfigError),
 }
 
 impl Hint for EmuError {
     fn message(&self) -> String {
         match self {
             EmuError::System { .. } => self.to_string(),
-            EmuError::Unsupported(error) => error.message(),
             EmuError::Config(error) => error.message(),
         }
     }
@@ -36,7 +32,6 @@ impl Hint for EmuError {
     fn key(&self) -> Option<&str> {
         match self {
             EmuError::System { .. } => None,
-            EmuError::Unsupported(error) => error.key(),
             EmuError::Config(error) => error.key(),
         }
     }
@@ -47,7 +42,6 @@ impl Hint for EmuError {
                 Some("the kernel world needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN)".into())
             }
             EmuError::System { .. } => None,
-            EmuError::Unsupported(error) => error.hint(),
             EmuError::Config(error) => error.hint(),
         }
     }

@@ -1,7 +1,7 @@
 //! A hop with its statistics.
 
 use fairweir_path::{Departure, Hop, Packet, Verdict};
-use fairweir_sim::{Histogram, LinkSpec};
+use fairweir_scenario::{Histogram, LinkSpec};
 use fairweir_units::{Dur, Time};
 use rand_chacha::ChaCha8Rng;
 

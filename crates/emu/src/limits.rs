@@ -2,7 +2,7 @@
 
 use crate::refusal::Refusal;
 use crate::world::Mode;
-use fairweir_sim::{Config, Source};
+use fairweir_scenario::{Config, Source};
 use fairweir_units::Dur;
 
 /// Maximum duration: runs take real time.
@@ -17,7 +17,7 @@ const DELAYED_ACK_TIMER: Dur = Dur::from_millis(40);
 /// # Errors
 /// See above.
 pub(crate) fn check(config: &Config, mode: Mode) -> Result<u32, Refusal> {
-    fairweir_sim::check(config).map_err(crate::EmuError::from)?;
+    fairweir_scenario::check(config).map_err(crate::EmuError::from)?;
     if config.duration > LONGEST {
         return Err(Refusal::new(format!("a run takes real time, and {} is long", config.duration))
             .at("duration")

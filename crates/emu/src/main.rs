@@ -1,6 +1,6 @@
 //! `fairweir-kernel`: the kernel world as a program of its own, the only part that needs root.
 //!
-//! `run` reads a [`fairweir_sim::Config`] as JSON from stdin and prints one JSON document (see [`fairweir_emu::world`])
+//! `run` reads a [`fairweir_scenario::Config`] as JSON from stdin and prints one JSON document (see [`fairweir_emu::world`])
 //! on stdout. The other commands also print one JSON document. Lines `progress 0.25` on stderr report progress. Exit
 //! code 0: success; 2: failure, and the last line on stderr is `{"error": {"message", "key", "hint"}}`; 130:
 //! interrupted.
@@ -13,7 +13,7 @@ use fairweir_emu::world::{self, Ending, Mode, Traffic, WorldOptions};
 use fairweir_emu::{CaptureTo, ReceiveWindows, Side};
 use fairweir_kernel::Source;
 use fairweir_kernel::permanent::{self, Place};
-use fairweir_sim::Config;
+use fairweir_scenario::Config;
 use fairweir_units::Dur;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};

@@ -5,7 +5,7 @@ mod intervals;
 
 use crate::wire::View;
 use etherparse::TcpHeaderSlice;
-use fairweir_sim::Histogram;
+use fairweir_scenario::Histogram;
 use fairweir_units::{Dur, Time};
 use intervals::Intervals;
 use std::collections::VecDeque;

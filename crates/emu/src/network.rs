@@ -7,7 +7,7 @@ use crate::netlink::{LinkSettings, Metrics, Netlink};
 use crate::steering::steer;
 use crate::tun::Tun;
 use fairweir_path::ConfigError;
-use fairweir_sim::{Config, FlowSpec};
+use fairweir_scenario::{Config, FlowSpec};
 use nix::sched::CpuSet;
 
 /// The device's name in both namespaces.
@@ -131,7 +131,7 @@ impl Network {
 
 /// Rejects what no route or sysctl can express; returns whether the flows use SACK.
 fn check(config: &Config) -> Result<bool, EmuError> {
-    fairweir_sim::check(config)?;
+    fairweir_scenario::check(config)?;
     let no = |key: String, reason: &str, hint: &'static str| Err(ConfigError::new(key, reason, hint).into());
     if config.flows.len() > MAX_FLOWS {
         let reason = format!("{} flows, and addresses for {MAX_FLOWS}", config.flows.len());

@@ -1,6 +1,6 @@
 //! Results of the emulator.
 
-use fairweir_sim::{DelayStats, LinkSeries, LinkSummary};
+use fairweir_scenario::{DelayStats, LinkSeries, LinkSummary};
 use fairweir_units::Time;
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct EmulatorRecord {
     pub links: Vec<LinkSummary>,
     /// Data packets delivered and acknowledged in the whole run.
     pub delivered_pkts: u64,
-    /// Present if [`fairweir_sim::Config::interval`] is.
+    /// Present if [`fairweir_scenario::Config::interval`] is.
     pub series: Option<MeasuredSeries>,
     /// Time at which the run ended, at most its duration.
     pub end: Time,

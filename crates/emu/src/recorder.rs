@@ -5,7 +5,7 @@ use crate::meter::{FlowCounts, FlowMeter};
 use crate::network::HEADER_BYTES;
 use crate::record::{FlowRecord, MeasuredSeries};
 use crate::relay::Relay;
-use fairweir_sim::{Config, Histogram, LinkSummary};
+use fairweir_scenario::{Config, Histogram, LinkSummary, mbps};
 use fairweir_units::{Dur, Time};
 
 /// Everything that a run's record is made of but the emulation's accuracy.
@@ -213,11 +213,6 @@ pub(crate) struct Recorded {
     pub(crate) delivered_pkts: u64,
     pub(crate) series: Option<MeasuredSeries>,
     pub(crate) end: Time,
-}
-
-/// `bytes` over `time`, Mbps.
-fn mbps(bytes: u64, time: Dur) -> f64 {
-    if time == Dur::ZERO { 0.0 } else { bytes as f64 * 8e-6 / time.as_secs_f64() }
 }
 
 #[cfg(test)]

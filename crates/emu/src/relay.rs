@@ -8,7 +8,7 @@
 
 use crate::hop::MeteredHop;
 use fairweir_path::{Chain, ElementConfig, Packet, Verdict};
-use fairweir_sim::{Config, FlowSpec, element_stream, hop_stream};
+use fairweir_scenario::{Config, FlowSpec, element_stream, hop_stream};
 use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
 use std::cmp::Reverse;

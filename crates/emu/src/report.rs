@@ -6,8 +6,8 @@ use crate::refusal::Refusal;
 use crate::traffic::SenderRecord;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use fairweir_sim::{Config, FlowSeries, FlowSummary, LinkSeries, Summary};
-use fairweir_units::{Dur, Time};
+use fairweir_scenario::{Config, FlowSeries, FlowSummary, LinkSeries, Summary, mbps, ratio};
+use fairweir_units::Time;
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::Path;
@@ -102,14 +102,6 @@ impl Document<'_> {
     }
 }
 
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-fn mbps(bytes: u64, time: Dur) -> f64 {
-    if time == Dur::ZERO { 0.0 } else { bytes as f64 * 8e-6 / time.as_secs_f64() }
-}
-
 /// Name and little-endian numbers of each column.
 type Columns = Vec<(&'static str, Vec<u8>)>;
 
@@ -155,6 +147,7 @@ mod tests {
     use super::*;
     use crate::traffic::{Connection, Counters, SocketSeries};
     use crate::{Accuracy, FlowRecord, MeasuredSeries, ReleaseError};
+    use fairweir_units::Dur;
 
     fn second(s: u64) -> Time {
         Time::ZERO + Dur::from_secs(s)

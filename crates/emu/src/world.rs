@@ -2,12 +2,12 @@
 //!
 //! # The result
 //!
-//! One JSON document: the fields of [`fairweir_sim::Summary`] (`flows`, `links`, `packets`, `events`, here the frames
+//! One JSON document: the fields of [`fairweir_scenario::Summary`] (`flows`, `links`, `packets`, `events`, here the frames
 //! that the emulator released), and
 //!
 //! - `emulator`: [`Accuracy`](crate::Accuracy): the release error's percentiles, and whether the run is `judged`;
 //! - `series`, if the configuration has an `interval`: `{"flows": {column: text}, "links": {column: text}}` with the
-//!   columns of [`fairweir_sim::Series`], each as base64 of its little-endian numbers. With a series file the numbers
+//!   columns of [`fairweir_scenario::Series`], each as base64 of its little-endian numbers. With a series file the numbers
 //!   are written there one column after another, and `series` is `{"file", "flows": {column: [offset, bytes]}, ...}`;
 //! - `replay`, with a record file: per BPF controller the result of replaying the same ACKs in the native build of its
 //!   source ([`recording`](crate::recording));
@@ -28,7 +28,7 @@ use crate::report::{Document, SeriesTo};
 use crate::traffic::SenderRecord;
 use crate::watch::Watch;
 use crate::{CaptureTo, Emulator, EmulatorOptions, Network, PacketMode, ReceiveWindows};
-use fairweir_sim::Config;
+use fairweir_scenario::Config;
 use fairweir_units::{Dur, Time};
 use serde_json::Value;
 use std::ops::ControlFlow;

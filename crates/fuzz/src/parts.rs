@@ -58,7 +58,7 @@ pub(crate) fn sources() -> Vec<Value> {
 mod tests {
     use super::*;
     use fairweir_path::{ElementConfig, LinkConfig, QueueConfig};
-    use fairweir_sim::Source;
+    use fairweir_scenario::Source;
     use serde::de::DeserializeOwned;
     use std::collections::BTreeSet;
 

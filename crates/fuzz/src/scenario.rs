@@ -3,7 +3,8 @@
 
 use crate::parts;
 use arbitrary::{Result, Unstructured};
-use fairweir_sim::{Config, SimError, Summary, run_with};
+use fairweir_scenario::{Config, Summary};
+use fairweir_sim::{SimError, run_with};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
@@ -43,7 +44,7 @@ fn play_text(text: &str) {
     }
 }
 
-/// The scenario that broke something, as `fairweir_sim::Config` reads it.
+/// The scenario that broke something, as `fairweir_scenario::Config` reads it.
 struct ToldIfItPanics<'a>(&'a str);
 
 impl Drop for ToldIfItPanics<'_> {
@@ -57,7 +58,7 @@ impl Drop for ToldIfItPanics<'_> {
 /// Returns the summary, or the reason for the failure.
 fn play(config: &Config) -> std::result::Result<Summary, String> {
     let mut looks = 0;
-    let build = |flow: &fairweir_sim::FlowSpec, start: &fairweir_cca::Start| {
+    let build = |flow: &fairweir_scenario::FlowSpec, start: &fairweir_cca::Start| {
         fairweir_cca::registry::build(&flow.cca, &flow.params, start)
     };
     let outcome = run_with(config, &build, &mut |_| {

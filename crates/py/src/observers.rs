@@ -1,8 +1,8 @@
 //! Observers of a run for Python: the record of packets, a capture.
 
 use fairweir_capture::{Segment, Writer};
-use fairweir_sim::{Config, Observer, PacketEvent, PacketLog};
-use fairweir_tap::{SegmentSink, Side, Wire};
+use fairweir_scenario::{Config, Observer, PacketEvent, PacketLog};
+use fairweir_segments::{SegmentSink, Side, Wire};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::ops::ControlFlow;

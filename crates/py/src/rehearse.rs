@@ -5,7 +5,7 @@ use crate::run::play_observed;
 use fairweir_guard::Trees;
 use fairweir_guard::policy::{Classify, Config as PolicyConfig, Policies};
 use fairweir_rehearse::{FairShare, Receiver};
-use fairweir_sim::Config;
+use fairweir_scenario::Config;
 use fairweir_units::Rate;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -4,10 +4,9 @@ use crate::controller::{Cause, PyController};
 use crate::error;
 use crate::observers::Observers;
 use fairweir_cca::{BuildError, Controller, Start, registry};
-use fairweir_sim::{
-    Acks, Config, FlowSpec, Observer, Outcome, PacketLog, Packets, Series, SimError, run_observed, run_with,
-};
-use fairweir_tap::Side;
+use fairweir_scenario::{Acks, Config, FlowSpec, Observer, PacketLog, Packets, Series};
+use fairweir_segments::Side;
+use fairweir_sim::{Outcome, SimError, run_observed, run_with};
 use fairweir_units::Time;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

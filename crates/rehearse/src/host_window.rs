@@ -2,7 +2,7 @@
 //! data of an RTT plus 16 segments, never shrinking, up to the limit of `tcp_rmem`.
 
 use fairweir_guard::RttMeter;
-use fairweir_tap::EPOCH;
+use fairweir_segments::EPOCH;
 use fairweir_units::Time;
 
 /// Bytes that Linux advertises first.

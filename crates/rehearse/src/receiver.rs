@@ -5,8 +5,8 @@ use crate::packet::guard_packet;
 use fairweir_capture::Endpoint;
 use fairweir_guard::policy::{DECIDE_EVERY, Decision, Labels, Policies};
 use fairweir_guard::{FlowId, Limits, Packet, Promise, Table, WindowTarget};
-use fairweir_sim::{Config, FlowSpec, Observer, PacketEvent};
-use fairweir_tap::{Dialogue, EPOCH, Side, receiver_address};
+use fairweir_scenario::{Config, FlowSpec, Observer, PacketEvent};
+use fairweir_segments::{EPOCH, Side, TcpFlow, receiver_address};
 use fairweir_units::Time;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -28,7 +28,7 @@ pub struct Receiver {
 
 #[derive(Debug)]
 struct Flow {
-    dialogue: Dialogue,
+    tcp: TcpFlow,
     host: HostWindow,
     /// Cumulative ACKs under way, and up to which packet they allow to send.
     edges: VecDeque<(u64, u64)>,
@@ -47,7 +47,7 @@ impl Flow {
     fn new(config: &Config, spec: &FlowSpec, port: u16, sender: Option<Ipv4Addr>) -> Flow {
         let address = sender.unwrap_or(Ipv4Addr::UNSPECIFIED).into();
         Flow {
-            dialogue: Dialogue::new(config, spec, Endpoint { address, port }, Side::Receiver),
+            tcp: TcpFlow::new(config, spec, Endpoint { address, port }, Side::Receiver),
             host: HostWindow::new(),
             edges: VecDeque::new(),
             guard: sender.map(|_| Guarded { promise: Promise::new(WSCALE), target: None, id: None }),
@@ -56,7 +56,7 @@ impl Flow {
 
     /// The window of an ACK that leaves.
     fn advertise(&mut self, now: Time, ack: u32, tsval: u32, cum: u64) {
-        let mss = u64::from(self.dialogue.payload());
+        let mss = u64::from(self.tcp.payload());
         let units = (self.host.advertise(now, tsval, cum * mss, mss) >> WSCALE) as u16;
         let guard = self.guard.as_mut();
         let window = guard.map_or(units, |guard| guard.promise.advertise(ack, units, guard.target));
@@ -107,8 +107,8 @@ impl Receiver {
 impl Observer for Receiver {
     fn on_packet(&mut self, event: PacketEvent) {
         let flow = &mut self.flows[event.flow() as usize];
-        let mss = flow.dialogue.payload();
-        let Some(segment) = flow.dialogue.observe(event) else { return };
+        let mss = flow.tcp.payload();
+        let Some(segment) = flow.tcp.observe(event) else { return };
         let Some(timestamps) = segment.options.timestamps else { return };
         // Delayed ACKs are reported after later data; the interface's clock never goes back.
         self.now = self.now.max(segment.time);

@@ -2,7 +2,8 @@
 
 use fairweir_guard::policy::{Config as Policy, FlowConfig, Policies};
 use fairweir_rehearse::{FairShare, Receiver};
-use fairweir_sim::{Config, FlowSpec, Observer, PacketEvent, Summary, run, run_observed};
+use fairweir_scenario::{Config, FlowSpec, Observer, PacketEvent, Summary};
+use fairweir_sim::{run, run_observed};
 use fairweir_units::{Rate, Time};
 use serde_json::json;
 use std::net::Ipv4Addr;

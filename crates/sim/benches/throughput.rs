@@ -5,7 +5,8 @@ mod workloads;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use fairweir_sim::{Config, run};
+use fairweir_scenario::Config;
+use fairweir_sim::run;
 use fairweir_units::Dur;
 
 fn main() {

@@ -4,25 +4,17 @@
 //! some delay, and every packet needs some minimum time to reach the hop. So the hop waits for its [`Timing::patience`]
 //! and then handles all packets that arrive within its [`Timing::lead`] in one batch.
 
+use crate::item::Item;
 use crate::ring::Ring;
-use crate::route::Item;
 use crate::schedule::Leaf;
-use fairweir_units::{Dur, Time};
+use fairweir_scenario::Timing;
+use fairweir_units::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 /// Packets of flows with similar delays arrive almost in send order. Switch to a heap once an insertion would move more
 /// entries than this.
 const DEEPEST_INSERTION: usize = 64;
-
-/// How freely a hop may choose when it handles its arrivals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Timing {
-    /// Minimum time until a packet that is not yet among the arrivals can reach the hop.
-    pub(crate) lead: Dur,
-    /// Minimum time until a packet's effect at the hop is visible elsewhere.
-    pub(crate) patience: Dur,
-}
 
 /// A packet or an ACK in transit to a hop.
 #[derive(Clone, Copy, Debug, Default)]
@@ -165,6 +157,7 @@ fn pop_heap_before(heap: &mut BinaryHeap<Reverse<Numbered>>, limit: Time) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairweir_units::Dur;
     use proptest::prelude::*;
 
     proptest! {

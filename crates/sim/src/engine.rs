@@ -1,18 +1,18 @@
 //! The engine: builds a scenario's flows and hops, processes the events in order, and computes the summary.
 
-use crate::arrivals::{Arrivals, Timing};
-use crate::config::{Config, FlowSpec};
+use crate::arrivals::Arrivals;
 use crate::flow::{Flow, FlowStats};
-use crate::lookahead;
 use crate::net::{HopStats, Net, SharedHop};
-use crate::observer::Watch;
+use crate::outcome::{Factory, Outcome, Progress, SimError};
 use crate::route::{Direction, Place, Route, Stage};
-use crate::run::{Factory, Outcome, Progress, SimError};
 use crate::sampler::Sampler;
 use crate::schedule::{Leaf, Schedule};
-use crate::streams::{controller_stream, element_stream, hop_stream};
-use crate::summary::{FlowSummary, LinkSummary, Summary};
+use crate::watch::Watch;
 use fairweir_cca::{Controller, Start};
+use fairweir_scenario::{
+    Config, FlowSpec, FlowSummary, LinkSummary, Summary, Timing, controller_stream, element_stream, hop_stream,
+    hop_timings, mbps, ratio,
+};
 use fairweir_units::{Dur, Time};
 
 /// Events between two calls of the progress callback: about a millisecond of work.
@@ -81,7 +81,7 @@ struct Baseline {
 
 impl<'a, W: Watch> Engine<'a, W> {
     pub(crate) fn new(config: &'a Config, factory: &Factory<'_>, watch: W) -> Result<Engine<'a, W>, SimError> {
-        Engine::with_timings(config, factory, &lookahead::plan(config), 0, watch)
+        Engine::with_timings(config, factory, &hop_timings(config), 0, watch)
     }
 
     /// Builds the engine for `config`; a hop with a timing that decides on arrival takes its arrivals in batches. Flows
@@ -377,15 +377,6 @@ impl<'a, W: Watch> Engine<'a, W> {
             arrivals: hop.stats.wait.total().1 + hop.stats.drops,
         }
     }
-}
-
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-/// `bytes` over `time`, Mbps.
-pub(crate) fn mbps(bytes: u64, time: Dur) -> f64 {
-    if time == Dur::ZERO { 0.0 } else { bytes as f64 * 8e-6 / time.as_secs_f64() }
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! State shared by flows: hops and the schedule.
 
 use crate::arrivals::{Arrival, Arrivals};
-use crate::config::LinkSpec;
-use crate::histogram::Histogram;
-use crate::observer::Watch;
-use crate::route::Item;
+use crate::item::Item;
 use crate::schedule::{Leaf, Schedule};
+use crate::watch::Watch;
 use fairweir_path::{Hop, Packet, Verdict};
+use fairweir_scenario::Histogram;
+use fairweir_scenario::LinkSpec;
 use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
 

@@ -3,8 +3,8 @@
 //! Paths do not reorder, so a packet's arrival time is known when it leaves the last shared hop. The receiver handles
 //! it then, ahead of the clock, and its ACKs enter the return path with later times.
 
-use crate::config::Receiver as Config;
 use crate::ring::Ring;
+use fairweir_scenario::Receiver as Config;
 use fairweir_units::{Dur, Time};
 
 /// An ACK as it leaves the receiver. Everything in it is cumulative, so a lost ACK loses no information.

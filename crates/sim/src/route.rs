@@ -3,51 +3,17 @@
 //! A packet is advanced as far as its fate is known: through the flow's own elements and every hop it enters at the
 //! present moment. Where it reaches a shared hop later, it waits in that [`Stage`]'s queue until then.
 
-use crate::config::{Config, FlowSpec};
+use crate::item::{AckItem, Departure, Item};
 use crate::net::Net;
-use crate::observer::{PacketEvent, Watch};
 use crate::receiver::{AckOut, Receiver};
 use crate::ring::Ring;
 use crate::schedule::Leaf;
+use crate::watch::Watch;
 use fairweir_path::{Chain, ElementConfig, Packet, Verdict};
+use fairweir_scenario::PacketEvent;
+use fairweir_scenario::{Config, FlowSpec};
 use fairweir_units::{Bytes, Dur, Time};
 use rand_chacha::ChaCha8Rng;
-
-/// A packet or an ACK in transit.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Item {
-    pub(crate) at: Time,
-    /// When the data packet entered the network.
-    sent: Time,
-    /// Number of a data packet; cumulative ACK of an ACK.
-    seq: u64,
-    /// Transmission number of the flow, or ACK number of its receiver; 0 without an observer.
-    number: u64,
-    /// Marked packets so far, modulo 2^32 (ACK), or whether this one is marked (data).
-    ce: u32,
-    /// Length of the receiver's log, modulo 2^32 (ACK).
-    log: u32,
-}
-
-/// A data packet as it leaves the sender.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
-    pub(crate) at: Time,
-    pub(crate) seq: u64,
-    pub(crate) is_retransmission: bool,
-}
-
-/// An ACK as it reaches the sender.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct AckItem {
-    pub(crate) at: Time,
-    /// Next packet expected in order.
-    pub(crate) cum: u64,
-    /// [`AckOut::log`]
-    pub(crate) log: u32,
-    /// [`AckOut::ce`]
-    pub(crate) ce: u32,
-}
 
 /// Direction of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,9 @@
 //! Records the time series.
 
-use crate::config::Config;
-use crate::engine::mbps;
 use crate::flow::Flow;
 use crate::net::{Net, SharedHop};
-use crate::observer::Watch;
-use crate::series::Series;
+use crate::watch::Watch;
+use fairweir_scenario::{Config, Series, mbps};
 use fairweir_units::{Dur, Time};
 
 #[derive(Debug)]

@@ -7,7 +7,8 @@ mod common;
 use common::{PACKET, droptail, dumbbell, flow, infinite, max_min_ratio, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::IidLossConfig;
-use fairweir_sim::{Config, FlowSpec, run};
+use fairweir_scenario::{Config, FlowSpec};
+use fairweir_sim::run;
 use fairweir_units::{Dur, Rate, Time};
 use serde_json::json;
 
@@ -143,7 +144,7 @@ fn probe_rtt_finds_the_propagation_delay_again() {
 #[test]
 fn application_limited_samples_do_not_lower_the_bandwidth() {
     let mut quiet = flow("bbr", 40);
-    quiet.source = fairweir_sim::Source::OnOff { on: Dur::from_secs(3), off: Dur::from_secs(2) };
+    quiet.source = fairweir_scenario::Source::OnOff { on: Dur::from_secs(3), off: Dur::from_secs(2) };
     let mut config = dumbbell(96, droptail(640), vec![quiet], 40, 5, 1);
     config.interval = Some(Dur::from_millis(100));
     let outcome = run(&config).expect("a run");

@@ -7,7 +7,8 @@ mod common;
 use common::{droptail, dumbbell, flow, infinite, max_min_ratio, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::IidLossConfig;
-use fairweir_sim::{FlowSpec, run};
+use fairweir_scenario::FlowSpec;
+use fairweir_sim::run;
 use fairweir_units::Time;
 
 #[test]

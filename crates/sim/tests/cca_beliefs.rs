@@ -8,7 +8,8 @@ mod common;
 use common::{droptail, dumbbell, flow, link, throughputs};
 use fairweir_path::LinkConfig;
 use fairweir_path::link::{RateStep, StepsConfig};
-use fairweir_sim::{Config, FlowSpec, Outcome, run};
+use fairweir_scenario::{Config, FlowSpec};
+use fairweir_sim::{Outcome, run};
 use fairweir_units::{Dur, Rate, Time};
 use serde_json::{Value, json};
 

@@ -7,7 +7,8 @@ mod common;
 use common::{PACKET, droptail, dumbbell, flow, infinite, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::PeriodicLossConfig;
-use fairweir_sim::{FlowSummary, run};
+use fairweir_scenario::FlowSummary;
+use fairweir_sim::run;
 use fairweir_units::Dur;
 use serde_json::json;
 
@@ -79,7 +80,7 @@ fn equal_flows_share_equally() {
 fn idle_time_does_not_grow_the_window() {
     // RFC 9438 §5.8: 9 s idle in a period of 10 s do not count as time in the cubic function
     let mut on_off = flow("cubic", 40);
-    on_off.source = fairweir_sim::Source::OnOff { on: Dur::from_secs(1), off: Dur::from_secs(9) };
+    on_off.source = fairweir_scenario::Source::OnOff { on: Dur::from_secs(1), off: Dur::from_secs(9) };
     let mut config = dumbbell(96, droptail(320), vec![on_off], 100, 20, 1);
     config.interval = Some(Dur::from_millis(50));
     let outcome = run(&config).expect("a run");

@@ -7,7 +7,8 @@ mod common;
 use common::{PACKET, dumbbell, flow};
 use fairweir_path::QueueConfig;
 use fairweir_path::queue::EcnThresholdConfig;
-use fairweir_sim::{FlowSpec, Summary, run};
+use fairweir_scenario::{FlowSpec, Summary};
+use fairweir_sim::run;
 use fairweir_units::Time;
 use serde_json::json;
 

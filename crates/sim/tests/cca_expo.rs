@@ -7,7 +7,8 @@ mod common;
 
 use common::{dumbbell, flow, infinite, max_min_ratio, throughputs};
 use fairweir_path::ElementConfig;
-use fairweir_sim::{FlowSpec, run};
+use fairweir_scenario::FlowSpec;
+use fairweir_sim::run;
 use fairweir_units::Dur;
 use serde_json::{Value, json};
 

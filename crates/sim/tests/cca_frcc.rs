@@ -7,7 +7,8 @@ mod common;
 use common::{dumbbell, flow, infinite, max_min_ratio, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::IidLossConfig;
-use fairweir_sim::{FlowSpec, Outcome, run};
+use fairweir_scenario::FlowSpec;
+use fairweir_sim::{Outcome, run};
 use fairweir_units::{Dur, Time};
 use serde_json::{Value, json};
 

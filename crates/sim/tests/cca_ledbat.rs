@@ -5,7 +5,8 @@
 mod common;
 
 use common::{droptail, dumbbell, flow, infinite, queued, throughputs};
-use fairweir_sim::{FlowSpec, run};
+use fairweir_scenario::FlowSpec;
+use fairweir_sim::run;
 use fairweir_units::Time;
 use serde_json::json;
 

@@ -8,7 +8,8 @@ use common::{PACKET, droptail, dumbbell, flow, max_min_ratio, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::jitter::PeriodicReleaseConfig;
 use fairweir_path::loss::IidLossConfig;
-use fairweir_sim::{Config, FlowSpec, Outcome, run};
+use fairweir_scenario::{Config, FlowSpec};
+use fairweir_sim::{Outcome, run};
 use fairweir_units::{Dur, Rate};
 use serde_json::json;
 

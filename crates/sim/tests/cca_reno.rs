@@ -7,7 +7,8 @@ mod common;
 use common::{PACKET, droptail, dumbbell, flow, infinite, max_min_ratio, throughputs};
 use fairweir_path::loss::IidLossConfig;
 use fairweir_path::{ElementConfig, QueueConfig};
-use fairweir_sim::{FlowSpec, FlowSummary, run};
+use fairweir_scenario::{FlowSpec, FlowSummary};
+use fairweir_sim::run;
 use fairweir_units::{Dur, Time};
 
 /// Mean window, packets: Little's law.

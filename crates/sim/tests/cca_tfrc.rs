@@ -6,7 +6,8 @@ mod common;
 
 use common::{droptail, dumbbell, flow, infinite, max_min_ratio, throughputs};
 use fairweir_path::{ElementConfig, QueueConfig, loss};
-use fairweir_sim::{FlowSpec, Outcome, run};
+use fairweir_scenario::FlowSpec;
+use fairweir_sim::{Outcome, run};
 use fairweir_units::{Dur, Time};
 
 /// One flow on 1 Gbps and 40 ms with `per_million` packets per million lost at random.

@@ -5,7 +5,8 @@
 mod common;
 
 use common::{dumbbell, flow, infinite, link, throughputs};
-use fairweir_sim::{FlowSpec, Outcome, run};
+use fairweir_scenario::FlowSpec;
+use fairweir_sim::{Outcome, run};
 use fairweir_units::{Dur, Time};
 use serde_json::{Value, json};
 

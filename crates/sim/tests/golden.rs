@@ -6,7 +6,8 @@ mod common;
 
 use common::{PACKET, droptail, dumbbell, flow};
 use fairweir_cca::registry;
-use fairweir_sim::{Config, run};
+use fairweir_scenario::Config;
+use fairweir_sim::run;
 use fairweir_units::{Dur, Time};
 use std::fmt::Write;
 

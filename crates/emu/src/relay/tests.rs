@@ -2,7 +2,7 @@
 
 use super::*;
 use fairweir_path::Hop;
-use fairweir_sim::{element_stream, hop_stream};
+use fairweir_scenario::{element_stream, hop_stream};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn config(links: &[Value], path: &[usize], ack_path: &[usize], flow: &Value) -> 
         .collect();
     let config = json!({"duration": 1_000_000_000u64, "seed": SEED, "links": hops, "flows": flows});
     let config = serde_json::from_value(config).unwrap();
-    fairweir_sim::check(&config).unwrap();
+    fairweir_scenario::check(&config).unwrap();
     config
 }
 

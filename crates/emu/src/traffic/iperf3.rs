@@ -12,7 +12,7 @@ use super::sampler::{Gauge, Sampler, Timeline};
 use super::sender::{SenderError, SenderPlan, failed};
 use crate::Clock;
 use crate::tcp_info::TcpInfo;
-use fairweir_sim::Source;
+use fairweir_scenario::Source;
 use fairweir_units::{Dur, Time};
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};

@@ -7,7 +7,7 @@ use super::socket::{bound, connect, set_notsent_lowat};
 use super::wait::wait;
 use crate::Clock;
 use crate::tcp_info::TcpInfo;
-use fairweir_sim::Source;
+use fairweir_scenario::Source;
 use fairweir_units::{Bytes, Dur, Time};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use socket2::Socket;

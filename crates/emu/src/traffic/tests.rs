@@ -2,7 +2,7 @@
 
 use super::{Listening, Receivers, SenderPlan, SenderRecord, Senders, Timeline};
 use crate::Clock;
-use fairweir_sim::Source;
+use fairweir_scenario::Source;
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::os::fd::BorrowedFd;

@@ -1,7 +1,7 @@
 //! Plain TCP senders and receivers over an emulator, without the rest of the kernel world.
 
 use fairweir_emu::{Emulator, EmulatorOptions, EmulatorRecord, Network, PacketMode, address};
-use fairweir_sim::Config;
+use fairweir_scenario::Config;
 use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
 use serde_json::{Value, json};
 use socket2::SockRef;

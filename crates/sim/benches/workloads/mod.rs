@@ -6,10 +6,9 @@
 
 use fairweir_path::link::ConstantConfig;
 use fairweir_path::queue::DroptailConfig;
-use fairweir_path::{ElementConfig, HopConfig, LinkConfig, PrivateLinkConfig, QueueConfig};
-use fairweir_sim::{Config, FlowSpec, LinkSpec, Receiver, Source};
+use fairweir_path::{ElementConfig, LinkConfig, PrivateLinkConfig, QueueConfig};
+use fairweir_scenario::{Config, FlowSpec, LinkSpec};
 use fairweir_units::{Bytes, Dur, Rate, Time};
-use serde_json::Value;
 
 /// What differs between workloads.
 struct Shape {
@@ -28,54 +27,20 @@ fn droptail(packets: u64, packet: Bytes) -> QueueConfig {
     QueueConfig::Droptail(DroptailConfig { limit: Some(packet * packets), ..DroptailConfig::default() })
 }
 
-fn hop(rate: Rate, queue: QueueConfig) -> HopConfig {
-    HopConfig { link: LinkConfig::Constant(ConstantConfig { rate }), queue }
-}
-
 fn flow(shape: &Shape, cca: &str, index: usize) -> FlowSpec {
     let extra = shape.rtt.mul_ratio(shape.spread_percent * index as u64, 100 * shape.flows as u64);
     let rtprop = shape.rtt + extra;
     FlowSpec {
         id: format!("{cca}.{index}"),
-        cca: cca.to_owned(),
-        params: Value::Null,
-        path: vec![0],
-        ack_path: vec![],
-        ingress: vec![],
-        forward_delay: rtprop / 2,
-        egress: vec![],
-        reverse_delay: rtprop.saturating_sub(rtprop / 2),
-        reverse: vec![],
-        reverse_egress: vec![],
         start: Time::ZERO + shape.rtt.mul_ratio(1 + 13 * index as u64, 100),
-        stop: None,
-        source: Source::Bulk,
-        initial_cwnd: 10,
-        receiver: Receiver::default(),
         ecn: shape.ecn,
-        gso: 1,
-        rwnd: None,
-        min_rto: Dur::from_millis(200),
-        oracle_rtprop: None,
-        rtprop,
+        ..FlowSpec::bulk(cca, rtprop)
     }
 }
 
 fn min(shape: &Shape, cca: &str) -> Config {
-    Config {
-        duration: shape.duration,
-        warmup: Dur::ZERO,
-        seed: 1,
-        packet: shape.packet,
-        ack: Bytes(52),
-        links: vec![LinkSpec {
-            name: "bottleneck".into(),
-            hop: hop(shape.rate, shape.queue.clone()),
-            delay: Dur::ZERO,
-        }],
-        flows: (0..shape.flows).map(|i| flow(shape, cca, i)).collect(),
-        interval: None,
-    }
+    let flows = (0..shape.flows).map(|i| flow(shape, cca, i)).collect();
+    Config { packet: shape.packet, ..Config::dumbbell(shape.rate, shape.queue.clone(), flows, shape.duration) }
 }
 
 /// 100 Mbps, 50 ms (different rtprops up to 100 ms), 416 packets, 60 s.
@@ -108,11 +73,7 @@ pub fn w1_full(cca: &str, flows: usize, duration: Dur) -> Config {
     };
     let delay =
         |ms| ElementConfig::Delay(fairweir_path::jitter::DelayConfig { by: Dur::from_millis(ms), from: Time::ZERO });
-    config.links.push(LinkSpec {
-        name: "return".into(),
-        hop: hop(Rate::from_mbps(100), droptail(416, Bytes(1500))),
-        delay: Dur::ZERO,
-    });
+    config.links.push(LinkSpec::constant("return", Rate::from_mbps(100), droptail(416, Bytes(1500))));
     for (index, flow) in config.flows.iter_mut().enumerate() {
         flow.ingress = vec![access(100_000), delay(2)];
         flow.forward_delay = Dur::from_millis(21);

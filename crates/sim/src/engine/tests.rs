@@ -1,9 +1,9 @@
 use super::*;
-use crate::LinkSpec;
-use crate::observer::Unwatched;
+use crate::watch::Unwatched;
 use fairweir_path::link::ConstantConfig;
 use fairweir_path::queue::{CodelConfig, DroptailConfig};
 use fairweir_path::{ElementConfig, HopConfig, LinkConfig, PrivateLinkConfig, QueueConfig, jitter};
+use fairweir_scenario::LinkSpec;
 use fairweir_units::{Bytes, Rate};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -87,7 +87,7 @@ proptest! {
             duration: Dur::from_secs(3), warmup: Dur::from_secs(1), seed, packet: Bytes(1500), ack: Bytes(52),
             links, flows, interval: Some(Dur::from_millis(130)),
         };
-        let timings = lookahead::plan(&config);
+        let timings = hop_timings(&config);
         let batched = outcome(&config, &timings, 0);
         let one_by_one = outcome(&config, &vec![None; timings.len()], 0);
         prop_assert_eq!(batched, one_by_one);
@@ -134,7 +134,7 @@ fn troubled(cca: &'static str) -> impl Strategy<Value = Config> {
 
 /// Runs `config` with packets numbered from `first_packet`.
 fn numbered_from(first_packet: u64, config: &Config) -> String {
-    outcome(config, &lookahead::plan(config), first_packet)
+    outcome(config, &hop_timings(config), first_packet)
 }
 
 /// First packet number far from both 0 (BBR uses the amount delivered since the start) and 2^32.

@@ -1,9 +1,9 @@
 //! ACK processing: delivered packets, RTT and rate samples, the controller's decision.
 
 use super::{Flow, Record};
+use crate::item::AckItem;
 use crate::net::Net;
-use crate::observer::Watch;
-use crate::route::AckItem;
+use crate::watch::Watch;
 use fairweir_cca::{Ack, CaState, RateSample};
 use fairweir_units::{Dur, Time};
 

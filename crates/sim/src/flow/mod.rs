@@ -12,14 +12,14 @@ mod recovery;
 mod send;
 mod source;
 
-use crate::config::{Config, FlowSpec};
-use crate::histogram::Histogram;
 use crate::net::Net;
-use crate::observer::Watch;
 use crate::ring::Ring;
 use crate::route::Route;
+use crate::watch::Watch;
 use crate::window::Window;
 use fairweir_cca::{Context, Controller, Decision, Interests, Sender};
+use fairweir_scenario::Histogram;
+use fairweir_scenario::{Config, FlowSpec};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Time};
 use rand_chacha::ChaCha8Rng;
 use source::AppSource;

@@ -1,9 +1,9 @@
 //! Sending: window, pacing, and choice of the next packet.
 
 use super::{Flow, MAX_OUTSTANDING, Misbehaviour, Record};
+use crate::item::Departure;
 use crate::net::Net;
-use crate::observer::Watch;
-use crate::route::Departure;
+use crate::watch::Watch;
 use fairweir_cca::Sent;
 use fairweir_units::{Bytes, Time};
 

@@ -1,6 +1,6 @@
 //! The application: how many packets are available, and when that changes.
 
-use crate::config::Source;
+use fairweir_scenario::Source;
 use fairweir_units::{Bytes, Dur, Rate, Time};
 
 #[derive(Debug)]

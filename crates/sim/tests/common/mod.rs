@@ -1,10 +1,10 @@
 //! Short constructors of scenarios for tests.
 #![allow(dead_code)] // each test file uses its own part
 
-use fairweir_path::link::ConstantConfig;
+use fairweir_path::QueueConfig;
 use fairweir_path::queue::DroptailConfig;
-use fairweir_path::{HopConfig, LinkConfig, QueueConfig};
-use fairweir_sim::{Config, FlowSpec, LinkSpec, Outcome, Receiver, Source};
+use fairweir_scenario::{Config, FlowSpec, LinkSpec};
+use fairweir_sim::Outcome;
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::Value;
 
@@ -23,40 +23,12 @@ pub fn infinite() -> QueueConfig {
 
 /// A link of constant rate `mbps` with `queue`.
 pub fn link(name: &str, mbps: u64, queue: QueueConfig) -> LinkSpec {
-    LinkSpec {
-        name: name.into(),
-        hop: HopConfig { link: LinkConfig::Constant(ConstantConfig { rate: Rate::from_mbps(mbps) }), queue },
-        delay: Dur::ZERO,
-    }
+    LinkSpec::constant(name, Rate::from_mbps(mbps), queue)
 }
 
 /// A bulk flow of `cca` over link 0.
 pub fn flow(cca: &str, rtprop_ms: u64) -> FlowSpec {
-    let rtprop = Dur::from_millis(rtprop_ms);
-    FlowSpec {
-        id: cca.into(),
-        cca: cca.into(),
-        params: Value::Null,
-        path: vec![0],
-        ack_path: vec![],
-        ingress: vec![],
-        forward_delay: rtprop / 2,
-        egress: vec![],
-        reverse_delay: rtprop.saturating_sub(rtprop / 2),
-        reverse: vec![],
-        reverse_egress: vec![],
-        start: Time::ZERO,
-        stop: None,
-        source: Source::Bulk,
-        initial_cwnd: 10,
-        receiver: Receiver::default(),
-        ecn: false,
-        gso: 1,
-        rwnd: None,
-        min_rto: Dur::from_millis(200),
-        oracle_rtprop: None,
-        rtprop,
-    }
+    FlowSpec::bulk(cca, Dur::from_millis(rtprop_ms))
 }
 
 /// A flow with known rtprop, including a packet's transmission on each of its `hops` links of `mbps`.
@@ -91,16 +63,8 @@ pub fn queued(outcome: &Outcome, mbps: u64) -> f64 {
 
 /// One bottleneck shared by `flows`.
 pub fn dumbbell(mbps: u64, queue: QueueConfig, flows: Vec<FlowSpec>, seconds: u64, warmup: u64, seed: u64) -> Config {
-    Config {
-        duration: Dur::from_secs(seconds),
-        warmup: Dur::from_secs(warmup),
-        seed,
-        packet: PACKET,
-        ack: Bytes(52),
-        links: vec![link("bottleneck", mbps, queue)],
-        flows,
-        interval: None,
-    }
+    let run = Config::dumbbell(Rate::from_mbps(mbps), queue, flows, Dur::from_secs(seconds));
+    Config { warmup: Dur::from_secs(warmup), seed, ..run }
 }
 
 /// Throughput of each flow, Mbps.

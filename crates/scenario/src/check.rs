@@ -1,6 +1,6 @@
 //! Rejects configurations that are inconsistent or contain numbers that a run cannot represent.
 
-use crate::{Config, FlowSpec, LinkSpec, SimError, Source};
+use crate::{Config, FlowSpec, LinkSpec, Source};
 use fairweir_path::{ConfigError, ElementConfig, LinkConfig, check_dur, check_positive_dur, check_rate};
 use fairweir_units::{Bytes, Dur, NANOS_PER_SEC, Rate, Time};
 
@@ -29,8 +29,8 @@ const MAX_ROWS: u64 = 100_000_000;
 /// Checks that the scenario can be run.
 ///
 /// # Errors
-/// [`SimError::BadConfig`], naming the key.
-pub fn check(config: &Config) -> Result<(), SimError> {
+/// [`ConfigError::BadConfig`], naming the key.
+pub fn check(config: &Config) -> Result<(), ConfigError> {
     check_run(config)?;
     for (index, link) in config.links.iter().enumerate() {
         check_link(config, link).map_err(|e| e.within(&format!("links.{index}")))?;

@@ -1,4 +1,4 @@
-//! Observers of packets. A run without observer has no overhead, since the engine is compiled for either case.
+//! Observers of packets.
 //!
 //! The fate of a packet is computed ahead of the clock, so events come in the order of computation: in time order
 //! within a flow and kind of event, but not across flows or kinds.
@@ -99,49 +99,5 @@ pub trait Observer {
     /// 9293 §3.8.6.2.1).
     fn edge(&mut self, _flow: u32, _cum: u64) -> Option<u64> {
         None
-    }
-}
-
-/// Compile-time choice: with or without an observer.
-pub(crate) trait Watch {
-    /// Whether an observer is attached.
-    const IS_WATCHED: bool;
-    /// Reports an event.
-    fn tell(&mut self, event: PacketEvent);
-    /// [`Observer::is_done`]
-    fn is_done(&self) -> bool;
-    /// [`Observer::edge`]
-    fn edge(&mut self, flow: u32, cum: u64) -> Option<u64>;
-}
-
-/// No observer.
-#[derive(Debug)]
-pub(crate) struct Unwatched;
-
-impl Watch for Unwatched {
-    const IS_WATCHED: bool = false;
-    #[inline(always)]
-    fn tell(&mut self, _: PacketEvent) {}
-    fn is_done(&self) -> bool {
-        false
-    }
-    fn edge(&mut self, _: u32, _: u64) -> Option<u64> {
-        None
-    }
-}
-
-/// With an observer.
-pub(crate) struct Watched<'a>(pub(crate) &'a mut dyn Observer);
-
-impl Watch for Watched<'_> {
-    const IS_WATCHED: bool = true;
-    fn tell(&mut self, event: PacketEvent) {
-        self.0.on_packet(event);
-    }
-    fn is_done(&self) -> bool {
-        self.0.is_done()
-    }
-    fn edge(&mut self, flow: u32, cum: u64) -> Option<u64> {
-        self.0.edge(flow, cum)
     }
 }

@@ -1,10 +1,18 @@
 //! Derives from the constant delays of the flows' paths which hops may handle their arrivals in batches, and by how
 //! much.
 
-use crate::arrivals::Timing;
-use crate::config::{Config, FlowSpec};
+use crate::{Config, FlowSpec};
 use fairweir_path::ElementConfig;
 use fairweir_units::Dur;
+
+/// How freely a hop may choose when it handles its arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Minimum time until a packet that is not yet among the arrivals can reach the hop.
+    pub lead: Dur,
+    /// Minimum time until a packet's effect at the hop is visible elsewhere.
+    pub patience: Dur,
+}
 
 /// Source or effect of a hop's packets, with the minimum delay in between.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +26,7 @@ enum Edge {
 }
 
 /// Returns the timing of each hop of `config` that may handle its arrivals in batches.
-pub(crate) fn plan(config: &Config) -> Vec<Option<Timing>> {
+pub fn hop_timings(config: &Config) -> Vec<Option<Timing>> {
     let edges: Vec<Edge> = config.flows.iter().flat_map(edges_of(config)).collect();
     // Half of a delay is assigned to the sender's waiting time, half to the receiver's lookahead.
     let mut patience = vec![Dur::MAX; config.links.len()];
@@ -46,7 +54,7 @@ pub(crate) fn plan(config: &Config) -> Vec<Option<Timing>> {
 
 /// Returns by how much events may reach an observer after their time, at most.
 pub fn observers_lag(config: &Config) -> Dur {
-    plan(config).into_iter().flatten().map(|timing| timing.patience).max().unwrap_or(Dur::ZERO)
+    hop_timings(config).into_iter().flatten().map(|timing| timing.patience).max().unwrap_or(Dur::ZERO)
 }
 
 fn edges_of(config: &Config) -> impl Fn(&FlowSpec) -> Vec<Edge> + '_ {

@@ -9,7 +9,7 @@ const HOP: u64 = 2;
 const ELEMENT: u64 = 3;
 
 /// Returns the random stream of a flow's controller.
-pub(crate) fn controller_stream(seed: u64, flow: usize) -> ChaCha8Rng {
+pub fn controller_stream(seed: u64, flow: usize) -> ChaCha8Rng {
     stream_of(seed, CONTROLLER, flow)
 }
 

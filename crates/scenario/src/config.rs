@@ -1,7 +1,8 @@
 //! A scenario in base units (ns, bytes, bytes per second), as passed by the front end, which has resolved the TOML's
 //! units, BDP multiples and defaults.
 
-use fairweir_path::{ElementConfig, HopConfig};
+use fairweir_path::link::ConstantConfig;
+use fairweir_path::{ElementConfig, HopConfig, LinkConfig, QueueConfig};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,6 +33,35 @@ pub struct Config {
     pub interval: Option<Dur>,
 }
 
+impl Config {
+    /// Creates a run of `duration` in which `flows` share one link of constant `rate` with `queue`: packets of 1500 B,
+    /// ACKs of 52 B, seed 1, no warm-up and no time series.
+    ///
+    /// ```
+    /// use fairweir_path::QueueConfig;
+    /// use fairweir_path::queue::DroptailConfig;
+    /// use fairweir_scenario::{Config, FlowSpec, check};
+    /// use fairweir_units::{Bytes, Dur, Rate};
+    ///
+    /// let queue = QueueConfig::Droptail(DroptailConfig { limit: Some(Bytes(60_000)), ..DroptailConfig::default() });
+    /// let flows = vec![FlowSpec::bulk("reno", Dur::from_millis(40)), FlowSpec::bulk("cubic", Dur::from_millis(80))];
+    /// let config = Config::dumbbell(Rate::from_mbps(96), queue, flows, Dur::from_secs(60));
+    /// assert!(check(&config).is_ok());
+    /// ```
+    pub fn dumbbell(rate: Rate, queue: QueueConfig, flows: Vec<FlowSpec>, duration: Dur) -> Config {
+        Config {
+            duration,
+            warmup: Dur::ZERO,
+            seed: 1,
+            packet: default_packet(),
+            ack: default_ack(),
+            links: vec![LinkSpec::constant("bottleneck", rate, queue)],
+            flows,
+            interval: None,
+        }
+    }
+}
+
 /// A named hop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,6 +74,14 @@ pub struct LinkSpec {
     /// `forward_delay`.
     #[serde(default)]
     pub delay: Dur,
+}
+
+impl LinkSpec {
+    /// Creates a link of constant `rate` with `queue`, without propagation to the next one.
+    pub fn constant(name: &str, rate: Rate, queue: QueueConfig) -> LinkSpec {
+        let link = LinkConfig::Constant(ConstantConfig { rate });
+        LinkSpec { name: name.to_owned(), hop: HopConfig { link, queue }, delay: Dur::ZERO }
+    }
 }
 
 /// One sender, its path and its receiver.
@@ -110,6 +148,37 @@ pub struct FlowSpec {
     pub oracle_rtprop: Option<Dur>,
     /// Two-way propagation delay, for qdelay = RTT - rtprop in summaries.
     pub rtprop: Dur,
+}
+
+impl FlowSpec {
+    /// Creates a flow of unlimited data over link 0, with default parameters, half of `rtprop` in either direction, and
+    /// the receiver's and the sender's defaults.
+    pub fn bulk(cca: &str, rtprop: Dur) -> FlowSpec {
+        FlowSpec {
+            id: cca.to_owned(),
+            cca: cca.to_owned(),
+            params: Value::Null,
+            path: vec![0],
+            ack_path: Vec::new(),
+            ingress: Vec::new(),
+            forward_delay: rtprop / 2,
+            egress: Vec::new(),
+            reverse_delay: rtprop.saturating_sub(rtprop / 2),
+            reverse: Vec::new(),
+            reverse_egress: Vec::new(),
+            start: Time::ZERO,
+            stop: None,
+            source: Source::Bulk,
+            initial_cwnd: default_initial_cwnd(),
+            receiver: Receiver::default(),
+            ecn: false,
+            gso: default_one(),
+            rwnd: None,
+            min_rto: default_min_rto(),
+            oracle_rtprop: None,
+            rtprop,
+        }
+    }
 }
 
 /// Data that the application provides.

@@ -1,8 +1,9 @@
 //! A simulated capture is ordered, complete and consistent with the path.
 
 use fairweir_capture::{Reader, Segment, Writer};
-use fairweir_sim::{Config, FlowSpec, Outcome, run_observed};
-use fairweir_tap::{EPOCH, Side, Wire};
+use fairweir_scenario::{Config, FlowSpec};
+use fairweir_segments::{EPOCH, Side, Wire};
+use fairweir_sim::{Outcome, run_observed};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -33,7 +34,7 @@ fn scenario(flows: &[Value], buffer_packets: u64, seconds: u64) -> Config {
     serde_json::from_value(config).expect("a scenario")
 }
 
-fn watch(config: &Config, observer: &mut dyn fairweir_sim::Observer) -> Outcome {
+fn watch(config: &Config, observer: &mut dyn fairweir_scenario::Observer) -> Outcome {
     let factory =
         |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
     run_observed(config, &factory, &mut |_| ControlFlow::Continue(()), observer).expect("a run")

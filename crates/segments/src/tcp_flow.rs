@@ -9,7 +9,7 @@
 //! size.
 
 use fairweir_capture::{Ecn, Endpoint, Flags, Options, SackBlocks, Segment, TimestampOption};
-use fairweir_sim::{Config, FlowSpec, PacketEvent};
+use fairweir_scenario::{Config, FlowSpec, PacketEvent};
 use fairweir_units::{NANOS_PER_SEC, Time};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -43,7 +43,7 @@ pub fn receiver_address() -> IpAddr {
 
 /// The two ends' state, as far as headers show it, and the view from one side.
 #[derive(Debug)]
-pub struct Dialogue {
+pub struct TcpFlow {
     side: Side,
     payload: u32,
     ecn: Ecn,
@@ -131,9 +131,9 @@ fn ticks(at: Time) -> u32 {
     (at.as_nanos() / (NANOS_PER_SEC / 1000)) as u32
 }
 
-impl Dialogue {
-    /// Creates the dialogue of `flow`'s data from `sender`, captured at `side`.
-    pub fn new(config: &Config, flow: &FlowSpec, sender: Endpoint, side: Side) -> Dialogue {
+impl TcpFlow {
+    /// Creates the TCP connection of `flow`'s data from `sender`, captured at `side`.
+    pub fn new(config: &Config, flow: &FlowSpec, sender: Endpoint, side: Side) -> TcpFlow {
         let payload = (config.packet.0 as u32).saturating_sub(HEADERS).max(1);
         let most = u64::from(u16::MAX) << MAX_SCALE;
         let room = flow.rwnd.map_or(most, |packets| packets.saturating_mul(u64::from(payload)).min(most));
@@ -143,7 +143,7 @@ impl Dialogue {
         let answered = began + flow.forward_delay.min(flow.rtprop);
         let window = room.div_ceil(1 << scale).min(u64::from(u16::MAX)) as u16;
         let receiver = Endpoint { address: receiver_address(), port: RECEIVER_PORT };
-        Dialogue {
+        TcpFlow {
             side,
             payload,
             ecn: if flow.ecn { Ecn::Ect0 } else { Ecn::NotEct },

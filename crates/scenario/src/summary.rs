@@ -1,5 +1,6 @@
 //! Results of a run: numbers per flow and per link, and optionally a time series.
 
+use fairweir_units::Dur;
 use serde::Serialize;
 
 /// Summary of a run; rates and delays exclude the warm-up.
@@ -115,4 +116,14 @@ pub struct LinkSummary {
     pub marks: u64,
     /// Packets that arrived.
     pub arrivals: u64,
+}
+
+/// Returns `bytes` divided by `time`, Mbps; 0 for no time.
+pub fn mbps(bytes: u64, time: Dur) -> f64 {
+    if time == Dur::ZERO { 0.0 } else { bytes as f64 * 8e-6 / time.as_secs_f64() }
+}
+
+/// Returns `part` divided by `whole`; 0 of nothing.
+pub fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

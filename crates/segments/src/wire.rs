@@ -1,8 +1,8 @@
 //! A run as a capture would show it.
 
-use crate::dialogue::{Dialogue, EPOCH, Side, stamp};
+use crate::tcp_flow::{EPOCH, Side, TcpFlow, stamp};
 use fairweir_capture::{Endpoint, Segment};
-use fairweir_sim::{Config, Observer, PacketEvent, observers_lag};
+use fairweir_scenario::{Config, Observer, PacketEvent, observers_lag};
 use fairweir_units::{Dur, Time};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ impl<F: FnMut(&Segment) -> ControlFlow<()>> SegmentSink for F {
 pub struct Wire<T> {
     until: Time,
     lag: Dur,
-    flows: Vec<Dialogue>,
+    flows: Vec<TcpFlow>,
     /// Ordered by time and, within an instant, by order of observation.
     pending: BTreeMap<(Time, Reverse<u8>, u64), Segment>,
     told: u64,
@@ -55,7 +55,7 @@ impl<T: SegmentSink> Wire<T> {
     pub fn new(config: &Config, side: Side, sink: T) -> Wire<T> {
         let flows = config.flows.iter().enumerate().map(|(index, flow)| {
             let sender = Endpoint { address: sender_address(index), port: SENDER_PORT };
-            Dialogue::new(config, flow, sender, side)
+            TcpFlow::new(config, flow, sender, side)
         });
         let mut wire = Wire {
             until: EPOCH + config.duration,
@@ -67,7 +67,7 @@ impl<T: SegmentSink> Wire<T> {
             is_done: false,
             sink,
         };
-        let greetings: Vec<_> = wire.flows.iter().flat_map(Dialogue::handshake).collect();
+        let greetings: Vec<_> = wire.flows.iter().flat_map(TcpFlow::handshake).collect();
         for segment in greetings {
             wire.note(segment, 1);
         }

@@ -1,0 +1,26 @@
+//! A scenario in base units, and the record of its run: the data model that both worlds, the simulator and the emulator,
+//! share.
+//!
+//! A [`Config`] is checked by [`check`]; a run returns a [`Summary`] and a [`Series`], and reports every packet to an
+//! [`Observer`]. Nothing here runs a scenario.
+#![forbid(unsafe_code)]
+
+mod check;
+mod config;
+mod histogram;
+mod lookahead;
+mod observer;
+mod packets;
+mod series;
+mod streams;
+mod summary;
+
+pub use check::{MAX_FLOWS, check};
+pub use config::{Config, FlowSpec, LinkSpec, Receiver, Source};
+pub use histogram::Histogram;
+pub use lookahead::{Timing, hop_timings, observers_lag};
+pub use observer::{Observer, PacketEvent};
+pub use packets::{Acks, PacketLog, Packets};
+pub use series::{FlowSeries, LinkSeries, Series};
+pub use streams::{controller_stream, element_stream, hop_stream};
+pub use summary::{DelayStats, FlowSummary, LinkSummary, Summary, mbps, ratio};

@@ -1,0 +1,39 @@
+//! Packets and ACKs between the ends of a flow.
+
+use fairweir_units::Time;
+
+/// A packet or an ACK in transit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Item {
+    pub(crate) at: Time,
+    /// When the data packet entered the network.
+    pub(crate) sent: Time,
+    /// Number of a data packet; cumulative ACK of an ACK.
+    pub(crate) seq: u64,
+    /// Transmission number of the flow, or ACK number of its receiver; 0 without an observer.
+    pub(crate) number: u64,
+    /// Marked packets so far, modulo 2^32 (ACK), or whether this one is marked (data).
+    pub(crate) ce: u32,
+    /// Length of the receiver's log, modulo 2^32 (ACK).
+    pub(crate) log: u32,
+}
+
+/// A data packet as it leaves the sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) at: Time,
+    pub(crate) seq: u64,
+    pub(crate) is_retransmission: bool,
+}
+
+/// An ACK as it reaches the sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AckItem {
+    pub(crate) at: Time,
+    /// Next packet expected in order.
+    pub(crate) cum: u64,
+    /// [`crate::receiver::AckOut::log`]
+    pub(crate) log: u32,
+    /// [`crate::receiver::AckOut::ce`]
+    pub(crate) ce: u32,
+}

@@ -1,0 +1,80 @@
+//! What a run needs from its caller, and what it returns.
+
+use fairweir_cca::{BuildError, Controller, Start};
+use fairweir_path::ConfigError;
+use fairweir_scenario::{FlowSpec, Series, Summary};
+use fairweir_units::{Hint, Time};
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+/// Result of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Numbers per flow and link.
+    pub summary: Summary,
+    /// Present if [`fairweir_scenario::Config::interval`] is.
+    pub series: Option<Series>,
+}
+
+/// Reasons why a run fails.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SimError {
+    /// The configuration is inconsistent, or a run cannot represent its numbers.
+    #[error(transparent)]
+    BadConfig(#[from] ConfigError),
+    /// A controller could not be built.
+    #[error("flow `{flow}`: {source}")]
+    Build {
+        /// The flow's id.
+        flow: String,
+        /// Why.
+        source: BuildError,
+    },
+    /// A controller misbehaved.
+    #[error("flow `{flow}` at {at}: {reason}")]
+    Controller {
+        /// The flow's id.
+        flow: String,
+        /// When.
+        at: Time,
+        /// Description of the misbehaviour.
+        reason: String,
+    },
+    /// The caller interrupted the run.
+    #[error("interrupted at {at} of simulated time")]
+    Interrupted {
+        /// Simulated time reached.
+        at: Time,
+    },
+}
+
+impl Hint for SimError {
+    fn message(&self) -> String {
+        match self {
+            SimError::BadConfig(error) => error.message(),
+            _ => self.to_string(),
+        }
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            SimError::BadConfig(error) => error.key(),
+            _ => None,
+        }
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            SimError::BadConfig(error) => error.hint(),
+            SimError::Build { source, .. } => source.hint(),
+            SimError::Controller { .. } | SimError::Interrupted { .. } => None,
+        }
+    }
+}
+
+/// Creates a flow's controller; [`fairweir_cca::registry::build`] unless the front end supplies its own (Python
+/// classes).
+pub type Factory<'a> = dyn Fn(&FlowSpec, &Start) -> Result<Box<dyn Controller>, BuildError> + 'a;
+
+/// Called about every millisecond of wall time with the simulated time reached; `Break` ends the run.
+pub type Progress<'a> = dyn FnMut(Time) -> ControlFlow<()> + 'a;
