@@ -1,7 +1,7 @@
 """Evidence for congestion control."""
 
 from fairweir._core import Ack, Loss, LostPacket, Sent, Start, __version__
-from fairweir.cca import Cca
+from fairweir.ccas.cca import Cca
 from fairweir.errors import CcaError, ConfigError, ControllerError, FairweirError
 
 __all__ = [

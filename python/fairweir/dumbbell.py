@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from fairweir.cca_spec import AnyCca, table_of
+from fairweir.ccas.cca_spec import AnyCca, table_of
 from fairweir.units import Bytes, Duration, Rate
 
 ScenarioDict = dict[str, Any]

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fairweir.cca_spec import table_of
+from fairweir.ccas.cca_spec import table_of
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
 

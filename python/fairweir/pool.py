@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar
 
-from fairweir import class_objects
+from fairweir.ccas import class_objects
 from fairweir.documents.digits import plain
 from fairweir.errors import FairweirError, describe_exception
 from fairweir.process import contain_output, describe_exit

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fairweir import _core, cca
+from fairweir import _core
+from fairweir.ccas import lookup
 from fairweir.elements import Element, Surroundings
 from fairweir.errors import CcaError, ConfigError
 from fairweir.scenario import Scenario, flow_ids
@@ -108,13 +109,13 @@ def _bases(elements: Sequence[Element], cx: Surroundings) -> list[dict[str, Any]
 def _cca_name(scenario: Scenario, index: int) -> str:
     name = scenario.flow[index].cca.name
     try:
-        cca.check(name, base=scenario.base)
+        lookup.check(name, base=scenario.base)
     except CcaError as error:
         error.source, error.key = error.source or scenario.source, error.key or f"flow.{index}.cca"
         raise
-    if cca.is_bpf_source(name) or cca.is_rule(name):
-        return str(cca.kernel_c(name, base=scenario.base))
-    return str(cca.locate(name, base=scenario.base)) if cca.is_controller_file(name) else name
+    if lookup.is_bpf_source(name) or lookup.is_rule(name):
+        return str(lookup.kernel_c(name, base=scenario.base))
+    return str(lookup.locate(name, base=scenario.base)) if lookup.is_controller_file(name) else name
 
 
 def _ingress(flow: Flow, cx: Surroundings) -> list[dict[str, Any]]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from fairweir import _core, cca, world_sim
+from fairweir import _core, world_sim
+from fairweir.ccas import lookup
 from fairweir.columns import ACK_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, PACKET_COLUMNS, Columns, table
 from fairweir.documents.arguments import one_of, text_with_unit
 from fairweir.documents.atomic_write import draft
@@ -329,17 +330,17 @@ def _play_on_kernel(
     from fairweir import world_kernel
 
     for flow in config["flows"]:
-        if cca.is_python(flow["cca"]):
+        if lookup.is_python(flow["cca"]):
             raise CcaError(
                 f"the kernel cannot run a Python class: `{flow['cca']}`",
                 hint="write it in kernel C (`fairweir new cca NAME --c`), or leave out `--on kernel`",
                 cca=flow["cca"],
                 flow=flow["id"],
             )
-        if cca.is_controller_file(flow["cca"]):
+        if lookup.is_controller_file(flow["cca"]):
             raise CcaError(
                 f"the kernel cannot run a controller file: `{flow['cca']}`",
-                hint=cca.WHY_NOT_ON_THE_KERNEL,
+                hint=lookup.WHY_NOT_ON_THE_KERNEL,
                 cca=flow["cca"],
                 flow=flow["id"],
             )

@@ -13,7 +13,8 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, Literal
 
-from fairweir import _core, cca, class_objects
+from fairweir import _core
+from fairweir.ccas import class_objects, lookup
 from fairweir.errors import ControllerError, FairweirError, describe_exception
 from fairweir.process import describe_exit, die_with_parent, user_code
 from fairweir.units import Duration
@@ -113,7 +114,7 @@ def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> 
     FairweirError : as the simulation had it
     """
     child.send(work)
-    has_classes = any(cca.is_python(flow["cca"]) for flow in work[0]["flows"])
+    has_classes = any(lookup.is_python(flow["cca"]) for flow in work[0]["flows"])
     patience = PATIENCE_S * (PYTHON_PATIENCE if has_classes else 1)
     silent = 0
     while True:
@@ -135,7 +136,7 @@ def _follow(child: Connection, work: _Work, report: Callable[[int], object]) -> 
 
 def _death(code: int, config: dict[str, Any]) -> tuple[str, str | None]:
     """Return why a process ended, with a hint; the hints are for C, which has pointers."""
-    has_c = any(cca.is_bpf_source(flow["cca"]) for flow in config["flows"])
+    has_c = any(lookup.is_bpf_source(flow["cca"]) for flow in config["flows"])
     return f"crashed ({describe_exit(code)})", _HINTS.get(-code) if has_c else None
 
 

@@ -23,8 +23,8 @@ from pydantic import (
 )
 
 from fairweir import _core
-from fairweir.cca import algorithms
-from fairweir.cca_spec import AnyCca, table_of
+from fairweir.ccas.cca_spec import AnyCca, table_of
+from fairweir.ccas.lookup import algorithms
 from fairweir.documents import shipped
 from fairweir.documents.quantities import Data, FiniteSize, PacketSize, PositiveTime, Rate, Rtprop, Time, invalid, show
 from fairweir.documents.toml import dump_document, parse_document, read_document

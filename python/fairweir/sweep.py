@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweir import __version__, cca, class_objects
+from fairweir import __version__
 from fairweir.axes import MAX_POINTS, parse_axis
+from fairweir.ccas import class_objects, lookup
 from fairweir.documents.atomic_write import draft, write_text
 from fairweir.errors import ConfigError, MissingExtraError
 from fairweir.pool import Done, Failed, InterruptedJobs, map_jobs
@@ -143,7 +144,7 @@ def fingerprint(scenario: Scenario, world: World = "sim") -> str:
     sources = {
         name: digest
         for name in sorted({flow.cca.name for flow in scenario.flow})
-        if (digest := cca.source_digest(name, base=scenario.base)) is not None
+        if (digest := lookup.source_digest(name, base=scenario.base)) is not None
     }
     text = json.dumps([build() if world == "sim" else __version__, config, sources], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]

@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from fairweir import _core, cca, process
+from fairweir import _core, process
+from fairweir.ccas import lookup
 from fairweir.columns import Columns
 from fairweir.errors import InvariantError
 
@@ -102,7 +103,7 @@ def play(
     if any(is_users(name) for name in names):
         from fairweir import pool
 
-        if not pool.is_guarded() and (isolates_python or any(cca.is_bpf_source(name) for name in names)):
+        if not pool.is_guarded() and (isolates_python or any(lookup.is_bpf_source(name) for name in names)):
             from fairweir import sandbox
 
             return sandbox.play(config, base, report, watching)
@@ -114,7 +115,7 @@ def play(
 
 def is_users(name: str) -> bool:
     """Whether a controller is a user's code: C, or a Python class."""
-    return cca.is_bpf_source(name) or cca.is_python(name)
+    return lookup.is_bpf_source(name) or lookup.is_python(name)
 
 
 def simulate(
@@ -135,7 +136,7 @@ def simulate(
     ConfigError, CcaError, ControllerError, InvariantError : as for :func:`play`
     """
     names = {flow["cca"] for flow in config["flows"]}
-    classes = {name: cca.load_class(name, base=base) for name in names if cca.is_python(name)}
+    classes = {name: lookup.load_class(name, base=base) for name in names if lookup.is_python(name)}
     try:
         capture = (str(watching.capture.path), watching.capture.side) if watching.capture is not None else None
         summary_json, series, packets = _core.run(

@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import pytest
 
+from fairweir.ccas.rule import RULES, Rule
+from fairweir.formal.encode import attach
 from fairweir.formal import properties
 from fairweir.formal.beliefs import Resolution, cbr_delay, ccac, sampled
 from fairweir.formal.beliefs.soundness import Bound, bounds, controls
@@ -16,7 +18,6 @@ from fairweir.formal.grid import Grid
 from fairweir.formal.invariant import invariant
 from fairweir.formal.lemmas.beliefs import settle
 from fairweir.formal.models import MODELS
-from fairweir.formal.rule import RULES, Rule
 from fairweir.formal.solve import Answer, Outcome, Question, ask
 from fairweir.formal.system import System
 from fairweir.formal.trace import Trace
@@ -45,7 +46,7 @@ def test_what_a_flow_sees_once_per_r_of_finer_time(bound: Bound) -> None:
 
 def keeps_invariant(system: System, rule: str, demands: Demands) -> Answer:
     chosen = Rule.load(RULES / f"{rule}.toml")
-    chosen.encode(system)
+    attach(chosen, system)
     answer = ask(Question(rule, system.assertions(), invariant(system, demands)))
     if answer.outcome is Outcome.REFUTED:
         assert violations(Trace.from_values(system, answer.values), [chosen.decide]) == []

@@ -8,9 +8,10 @@ from fractions import Fraction
 import pytest
 import z3
 
+from fairweir.ccas.rule import RULES, BeliefFamily, Rule
+from fairweir.formal.encode import attach
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.grid import Grid
-from fairweir.formal.rule import RULES, BeliefFamily, Rule
 from fairweir.formal.system import Sender, System
 
 FILES = sorted(RULES.glob("*.toml"))
@@ -50,7 +51,7 @@ def test_the_constraints_hold_for_the_rates_that_are_decided_and_no_others(rule:
     system = bare_system(rule, per_r)
     flow, delay, points = system.flows[0], system.grid.r_steps, system.grid.points
     # the floor is the system's own constraint
-    constraint = z3.And(*rule.encode(system), *(rate >= system.alpha for rate in flow.rate[delay:]))
+    constraint = z3.And(*attach(rule, system), *(rate >= system.alpha for rate in flow.rate[delay:]))
     rng = random.Random(3)  # noqa: S311
     branches_taken = set()
     for _ in range(60):
@@ -89,5 +90,5 @@ def test_the_rule_is_a_group_of_its_own() -> None:
     assert rule.beliefs is BeliefFamily.CCAC
     system = bare_system(rule, 1)
     assert system.groups.get("rule 0") is None
-    constraints = rule.encode(system)
+    constraints = attach(rule, system)
     assert system.groups["rule 0"] == constraints

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from fairweir.audit.jobs import whole_path
+from fairweir.ccas.generate import controller, decision, decision_header, write_controller
+from fairweir.ccas.rule import RULES, BeliefFamily, Rule, find_rule
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
-from fairweir.formal.generate import controller, decision, decision_header, write_controller
-from fairweir.formal.rule import RULES, BeliefFamily, Rule, find_rule
 from fairweir.run import run
 from fairweir.scenario import Scenario
 

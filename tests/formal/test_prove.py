@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import z3
 
+from fairweir.ccas.rule import RULES, Rule
 from fairweir.cli.main import main
 from fairweir.errors import ConfigError
 from fairweir.formal.beliefs import Expiry, cbr_delay
@@ -34,7 +35,6 @@ from fairweir.formal.lemmas.suites import SUITES, Request, find
 from fairweir.formal.lemmas.view import snapshot
 from fairweir.formal.models import ccac
 from fairweir.formal.packets import scenario_of
-from fairweir.formal.rule import RULES, Rule
 from fairweir.formal.senders import Sender
 from fairweir.formal.solve import Answer, Outcome, Question, VacuousError, ask
 from fairweir.formal.solvers import Budget

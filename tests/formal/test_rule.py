@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairweir.ccas.linear import QUANTITIES, Unit, parse_form
+from fairweir.ccas.rule import RULES, Rule, parse_condition
 from fairweir.errors import ConfigError
-from fairweir.formal.linear import QUANTITIES, Unit, parse_form
-from fairweir.formal.rule import RULES, Rule, parse_condition
 
 FILES = sorted(RULES.glob("*.toml"))
 

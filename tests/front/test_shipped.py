@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fairweir
-from fairweir.cca import check, kernel_c
+from fairweir.ccas.lookup import check, kernel_c
 from fairweir.cli.main import main
 from fairweir.documents import shipped
 from fairweir.documents.suggestions import did_you_mean

@@ -115,7 +115,7 @@ def test_a_wheel_has_every_file_that_is_found_by_name(wheel: Path) -> None:
     wanted = {str(file.relative_to(ROOT)): file for top in TOPS for file in (ROOT / top).rglob("*") if file.is_file()}
     assert held == set(wanted)
     assert all(same[name] == file.read_bytes() for name, file in wanted.items())
-    assert {"fairweir/py.typed", "fairweir/_core.pyi", "fairweir/skeletons/cca.py.in"} <= names
+    assert {"fairweir/py.typed", "fairweir/_core.pyi", "fairweir/ccas/skeletons/cca.py.in"} <= names
     assert not [name for name in names if name.startswith(("scenarios", "python", "tests"))]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairweir.cca import algorithms
+from fairweir.ccas.lookup import algorithms
 from fairweir.errors import ConfigError
 from fairweir.run import run
 from fairweir.scenario import Scenario

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import fairweir
-from fairweir import class_objects
 from fairweir.audit.runner import run_audit
-from fairweir.cca import load_class
+from fairweir.ccas import class_objects
+from fairweir.ccas.lookup import load_class
+from fairweir.ccas.new import write_cca
 from fairweir.errors import CcaError, ConfigError
-from fairweir.new import write_cca
 from fairweir.run import run
 from fairweir.scenario import dumbbell
 from fairweir.sweep import fingerprint, sweep

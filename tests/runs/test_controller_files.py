@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairweir.cca import check, source_digest
+from fairweir.ccas.lookup import check, source_digest
 from fairweir.cli.main import main
 from fairweir.documents import shipped
 from fairweir.errors import CcaError, ConfigError

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from fairweir.ccas.new import write_cca
 from fairweir.columns import ACK_COLUMNS, PACKET_COLUMNS
 from fairweir.errors import ConfigError
-from fairweir.new import write_cca
 from fairweir.run import run
 from fairweir.scenario import Scenario, dumbbell
 

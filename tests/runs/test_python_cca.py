@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairweir.cca import check, load_class
+from fairweir.ccas.lookup import check, load_class
 from fairweir.errors import CcaError, ControllerError
 from fairweir.run import run
 from fairweir.scenario import dumbbell

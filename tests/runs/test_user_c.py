@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from fairweir import sandbox
+from fairweir.ccas.new import write_cca
 from fairweir.cli.main import main
 from fairweir.errors import CcaError, ControllerError
-from fairweir.new import write_cca
 from fairweir.pool import Done, Failed, map_jobs
 from fairweir.run import run
 from fairweir.scenario import Scenario, dumbbell

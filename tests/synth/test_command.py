@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fairweir.ccas.rule import Rule
 from fairweir.cli.main import main
-from fairweir.formal.rule import Rule
 
 G1 = Path(__file__).parents[2] / "queries" / "g1-5.toml"
 CORNER = [

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from fairweir.ccas.linear import Atom
 from fairweir.errors import ConfigError
-from fairweir.formal.linear import Atom
 from fairweir.synth.query import Query
 from fairweir.synth.space import Shape
 

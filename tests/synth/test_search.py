@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import z3
 
+from fairweir.ccas.rule import Rule
 from fairweir.errors import ConfigError, SolverError
 from fairweir.formal import solvers as solvers_module
 from fairweir.formal.exact.invariant import keeps
 from fairweir.formal.models import MODELS
-from fairweir.formal.rule import Rule
 from fairweir.formal.solve import Prepared, VacuousError
 from fairweir.formal.solvers import Satisfiable, SolverName, find_program
 from fairweir.formal.trace import Trace

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fairweir.formal.linear import Atom
-from fairweir.formal.rule import BeliefFamily
+from fairweir.ccas.linear import Atom
+from fairweir.ccas.rule import BeliefFamily
 from fairweir.synth.space import Candidate, Shape, Space, combinations
 from fairweir.synth.survivors import Step, Survivors
 

@@ -68,7 +68,7 @@ impl PyController {
         };
         let object = class.call((Start(*start),), Some(params)).map_err(raised)?;
         let overrides = |method: &str| -> PyResult<bool> {
-            let base = py.import("fairweir.cca")?.getattr("Cca")?;
+            let base = py.import("fairweir.ccas.cca")?.getattr("Cca")?;
             let own: Bound<'_, PyType> = object.get_type();
             Ok(!own.getattr(method)?.is(&base.getattr(method)?))
         };

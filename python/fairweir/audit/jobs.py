@@ -10,7 +10,7 @@ from typing import Any
 from fairweir.audit.exhibits.family import Depth, Family, Place, Reading, Series, Subject
 from fairweir.audit.exhibits.registry import FAMILIES
 from fairweir.audit.results import Trace, TraceFlow, TraceLink
-from fairweir.cca_spec import name_part, table_of
+from fairweir.ccas.cca_spec import name_part, table_of
 from fairweir.dumbbell import PACKET, ScenarioDict
 from fairweir.run import Run, run
 from fairweir.scenario import CcaSpec, Scenario

@@ -18,7 +18,7 @@ from fairweir.audit.jobs import CALIBRATION, Job, Measured, Showing, fills_buffe
 from fairweir.audit.judge import curves, judge, undecided
 from fairweir.audit.results import AuditResults, CcaResults, ExhibitResult, FamilyResult, Fault, Trace
 from fairweir.audit.searches import CONTRACT, HUNT, exhibit_not_tried, exhibit_of_contract, exhibit_of_hunt
-from fairweir.cca_spec import AnyCca, require, text_of
+from fairweir.ccas.cca_spec import AnyCca, require, text_of
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.digits import plain
 from fairweir.errors import CcaError, ConfigError, ControllerError

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairweir import cca
 from fairweir.agree import hosts
 from fairweir.agree.known import load as load_known
 from fairweir.agree.matrix import CCAS, QUICK_SEEDS, QUICK_STRIDE, SEEDS, Agreement, load_scenarios
 from fairweir.agree.matrix import agree as play
+from fairweir.ccas import lookup
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter, on_played
@@ -53,7 +53,7 @@ def agree(
     """
     names = [name.strip() for name in ccas.split(",") if name.strip()]
     for name in names:
-        cca.check(name)
+        lookup.check(name)
     directory = scenarios or shipped.folder("scenarios") / "agree"
     known = load_known(directory)
     chosen = load_scenarios(directory)[:: QUICK_STRIDE if quick else 1]

@@ -18,7 +18,7 @@ from fairweir.audit.results import AuditResults
 from fairweir.audit.runner import InterruptedAuditError, run_audit
 from fairweir.audit.summary import write_summary
 from fairweir.audit.table import show, show_comparison
-from fairweir.cca_spec import require
+from fairweir.ccas.cca_spec import require
 from fairweir.cli import output
 from fairweir.cli.progress import meter
 from fairweir.documents.filenames import slug

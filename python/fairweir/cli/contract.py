@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from fairweir.cca_spec import require, table_of
+from fairweir.ccas.cca_spec import require, table_of
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.cli.progress import meter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
-from fairweir.cca import is_python
+from fairweir.ccas.lookup import is_python
 from fairweir.cli.progress import meter
 from fairweir.cli.values import read_range
 from fairweir.contracts.action_map import Held, HeldStatistic, crossings, load_action

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from fairweir import cca as ccas
 from fairweir import world_kernel
+from fairweir.ccas import lookup as ccas
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.errors import CcaError

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fairweir.cca import algorithms
+from fairweir.ccas.lookup import algorithms
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
 from fairweir.documents import shipped
@@ -85,7 +85,7 @@ def _first_line(document: Mapping[str, Any]) -> str:
 
 
 def _rules() -> list[dict[str, Any]]:
-    from fairweir.formal.rule import Rule
+    from fairweir.ccas.rule import Rule
 
     return [
         {"name": name, "summary": Rule.load(file).summary, "file": str(file)}

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from fairweir.ccas.new import write_cca
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
-from fairweir.new import write_cca
 
 new_app = typer.Typer(no_args_is_help=True, help="Write a skeleton that already runs.")
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from fairweir.ccas.generate import controller, decision_header
+from fairweir.ccas.rule import Rule, find_rule
 from fairweir.cli import output
 from fairweir.cli.options import AsJson
-from fairweir.formal.generate import controller, decision_header
-from fairweir.formal.rule import Rule, find_rule
 
 
 class Form(StrEnum):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-    from fairweir.formal.rule import Rule
+    from fairweir.ccas.rule import Rule
     from fairweir.formal.solvers import SolverName
     from fairweir.synth.cegis import Progress, Search
 

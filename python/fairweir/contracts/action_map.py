@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import brentq
 
-from fairweir.cca import load_module
+from fairweir.ccas.lookup import load_module
 from fairweir.errors import CcaError, describe_exception
 
 Action = Callable[[float, float], float]

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairweir.cca_spec import require
+from fairweir.ccas.cca_spec import require
 from fairweir.contracts.cached_runs import cached
 from fairweir.contracts.flags import CLAMPED_FLOWS, overflowing
 from fairweir.contracts.judge import UNFAIR_RUNS, judge

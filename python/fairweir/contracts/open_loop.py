@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fairweir.cca_spec import as_written
+from fairweir.ccas.cca_spec import as_written
 from fairweir.contracts.action_map import Crossing, Held
 from fairweir.contracts.fit import FAMILIES, POWER, Points, bootstrap, choose, fit
 from fairweir.contracts.judge import BOOTSTRAP_SEED, CURVE_POINTS, as_candidate, intervals_of

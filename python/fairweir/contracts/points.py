@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from fairweir.cca_spec import as_written
+from fairweir.ccas.cca_spec import as_written
 from fairweir.contracts.fit import Points
 from fairweir.dumbbell import PACKET, Cca, cca_name, dumbbell, flows
 from fairweir.measure import packets

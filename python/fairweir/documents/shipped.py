@@ -56,7 +56,7 @@ def folder(kind: str) -> Path:
 
 def skeleton(name: str) -> str:
     """Return the text of a template, of ``fairweir new`` or of generated C; words between at signs are placeholders."""
-    return _package("skeletons", name).read_text(encoding="utf-8")
+    return _package("ccas", "skeletons", name).read_text(encoding="utf-8")
 
 
 @cache

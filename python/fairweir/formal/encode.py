@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import z3
 
-from fairweir.formal.linear import Atom, LinearForm
-from fairweir.formal.rule import Comparison, Condition, Rule
+from fairweir.ccas.linear import Atom, LinearForm
+from fairweir.ccas.rule import Comparison, Condition, Rule
+from fairweir.formal.exact.senders import decisions
 from fairweir.formal.system import System
 
 _ALPHA = Atom("alpha", 0)
@@ -19,6 +20,16 @@ _R = Atom("", 1)
 Lookup = Callable[[str], z3.ArithRef]
 
 
+def attach(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
+    """Make `flow` of `system` send by `rule`; return the constraints, which are the group ``rule FLOW``.
+
+    The flow's beliefs must be attached before.
+    """
+    constraints = encode(rule, system, flow)
+    system.decide(f"rule {flow}", lambda trace: decisions(trace, flow, rule.decide), *constraints)
+    return constraints
+
+
 def encode(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
     """Return the constraints by which `flow` sends as `rule` decides, at every point from t = R on.
 
@@ -27,7 +38,7 @@ def encode(rule: Rule, system: System, flow: int = 0) -> list[z3.BoolRef]:
 
     Returns
     -------
-    list of z3 Bool, which :meth:`Rule.encode` also adds to the system
+    list of z3 Bool, which :func:`attach` also adds to the system
     """
     delay = system.grid.r_steps
     return [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from fairweir import _core
-from fairweir.cca import Cca
+from fairweir.ccas.cca import Cca
 from fairweir.errors import CcaError
 
 #: No two packets leave closer than this.

@@ -6,16 +6,17 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from fairweir.cca import algorithms
+from fairweir.ccas.lookup import algorithms
+from fairweir.ccas.rule import BeliefFamily, Rule, find_rule
 from fairweir.documents import shipped
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
+from fairweir.formal.encode import attach
 from fairweir.formal.beliefs import Expiry, Start, cbr_delay, ccac
 from fairweir.formal.exact import Violation
 from fairweir.formal.exact.senders import decisions
 from fairweir.formal.handmade import HANDMADE, HandmadeCca
-from fairweir.formal.rule import BeliefFamily, Rule, find_rule
 from fairweir.formal.system import Sender, System
 from fairweir.formal.trace import Trace
 
@@ -56,7 +57,7 @@ def of_rule(rule: Rule, start: Start, expiry: Expiry) -> Subject:
             cbr_delay.attach(system, flow=flow, start=start, expiry=expiry)
         else:
             ccac.attach(system, flow=flow, start=start, expiry=expiry)
-        rule.encode(system, flow)
+        attach(rule, system, flow)
 
     words = {
         Start.CONSISTENT: "beliefs admit the network when the trace begins",

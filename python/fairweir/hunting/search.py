@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fairweir.cca_spec import require
+from fairweir.ccas.cca_spec import require
 from fairweir.documents.digits import plain
 from fairweir.dumbbell import Cca, cca_name
 from fairweir.hunting.hunter import BudgetSpentError, Hunter, Progress

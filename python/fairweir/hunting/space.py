@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fairweir.cca_spec import as_written
+from fairweir.ccas.cca_spec import as_written
 from fairweir.documents.digits import plain
 from fairweir.dumbbell import EARLY_SPREAD, Cca, cca_name, dumbbell, flows
 from fairweir.measure import packets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fairweir.cca_spec import require
+from fairweir.ccas.cca_spec import require
 from fairweir.dumbbell import cca_name
 from fairweir.hunting.result import HuntResult
 from fairweir.hunting.search import hunt

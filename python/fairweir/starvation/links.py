@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairweir.cca_spec import as_written
+from fairweir.ccas.cca_spec import as_written
 from fairweir.dumbbell import EARLY_SPREAD, PACKET, Cca, cca_name, dumbbell, flow, start_times
 from fairweir.units import Bytes, Duration, Rate
 

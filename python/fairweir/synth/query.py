@@ -17,6 +17,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from fairweir.ccas.linear import Atom, FormError, LinearForm, Unit, parse_form
+from fairweir.ccas.rule import BeliefFamily
 from fairweir.documents.quantities import invalid
 from fairweir.documents.toml import read_document
 from fairweir.documents.validation_errors import explain
@@ -25,8 +27,6 @@ from fairweir.formal.beliefs import Expiry, Resolution, Start
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.demands import QUEUE, UTILIZATION, Demands, LargeLoss
 from fairweir.formal.grid import Grid
-from fairweir.formal.linear import Atom, FormError, LinearForm, Unit, parse_form
-from fairweir.formal.rule import BeliefFamily
 from fairweir.formal.system import Acks
 from fairweir.overrides import apply
 from fairweir.synth.space import Shape, Space, combinations, conditions_in

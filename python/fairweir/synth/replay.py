@@ -6,9 +6,9 @@ network, beliefs and decisions are judged by :mod:`fairweir.formal.exact`.
 
 from __future__ import annotations
 
+from fairweir.ccas.rule import Rule
 from fairweir.formal.exact import violations
 from fairweir.formal.exact.invariant import keeps
-from fairweir.formal.rule import Rule
 from fairweir.formal.trace import Trace
 from fairweir.synth.query import Query
 

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from fairweir.ccas.rule import Rule
 from fairweir.documents.atomic_write import write_text
-from fairweir.formal.rule import Rule
 from fairweir.synth.cegis import Search, Solution
 
 #: Folder of solutions, in the search's directory.

@@ -15,8 +15,8 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 
-from fairweir.formal.linear import Atom, LinearForm
-from fairweir.formal.rule import BeliefFamily, Branch, Comparison, Condition, Rule
+from fairweir.ccas.linear import Atom, LinearForm
+from fairweir.ccas.rule import BeliefFamily, Branch, Comparison, Condition, Rule
 
 #: Indices of conditions, then of rates; see the module's text.
 Candidate = tuple[int, ...]

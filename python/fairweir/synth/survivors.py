@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairweir.formal.linear import LinearForm, atom_value
+from fairweir.ccas.linear import LinearForm, atom_value
 from fairweir.synth.space import Candidate, ClassKey, Node, Space, conditions_in
 
 if TYPE_CHECKING:

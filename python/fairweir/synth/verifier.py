@@ -11,12 +11,12 @@ from functools import cached_property
 
 import z3
 
+from fairweir.ccas.rule import BeliefFamily
 from fairweir.errors import SolverError
 from fairweir.formal.beliefs import Expiry, cbr_delay, ccac
 from fairweir.formal.encode import encode
 from fairweir.formal.invariant import invariant
 from fairweir.formal.models import MODELS
-from fairweir.formal.rule import BeliefFamily
 from fairweir.formal.senders import Sender
 from fairweir.formal.solve import Check, Prepared, VacuousError, check_text
 from fairweir.formal.solvers import ALL_SOLVERS, Budget, Satisfiable, SolverName

@@ -13,8 +13,10 @@ from fractions import Fraction
 
 import z3
 
+from fairweir.ccas.rule import RULES, Rule
 from fairweir.formal.beliefs import Expiry, Start, cbr_delay
 from fairweir.formal.buffers import Buffer
+from fairweir.formal.encode import attach
 from fairweir.formal.grid import Grid
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
 from fairweir.formal.lemmas.bounds import loss_below, queue_below
@@ -35,7 +37,6 @@ from fairweir.formal.lemmas.stitch import Phase, Plan, stitch, summary
 from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.lemmas.view import FIXED
 from fairweir.formal.models import MODELS
-from fairweir.formal.rule import RULES, Rule
 from fairweir.formal.solve import Outcome
 from fairweir.formal.system import System
 
@@ -129,7 +130,7 @@ def build(points: int, expiry: Expiry = Expiry.ON_CONTRADICTION, model: str = "c
     """Return the rule on CBR-delay, with beliefs that may be stale at the start and time out at the end."""
     system = MODELS[model](Grid(points), Buffer.ARBITRARY)
     cbr_delay.attach(system, start=Start.ANY, expiry=expiry)
-    Rule.load(RULES / "cc_probe_slow_3.toml").encode(system)
+    attach(Rule.load(RULES / "cc_probe_slow_3.toml"), system)
     return system
 
 

@@ -13,9 +13,11 @@ from fractions import Fraction
 
 import z3
 
+from fairweir.ccas.rule import RULES, Rule
 from fairweir.formal.beliefs import Expiry, Start
 from fairweir.formal.beliefs import ccac as beliefs
 from fairweir.formal.buffers import Buffer
+from fairweir.formal.encode import attach
 from fairweir.formal.grid import Grid
 from fairweir.formal.lemmas.ask_transition import inquire, inquire_bound
 from fairweir.formal.lemmas.bounds import loss_below, queue_below
@@ -35,7 +37,6 @@ from fairweir.formal.lemmas.stitch import stitch, summary
 from fairweir.formal.lemmas.suites import OnProgress, Request
 from fairweir.formal.models import MODELS
 from fairweir.formal.properties import utilization
-from fairweir.formal.rule import RULES, Rule
 from fairweir.formal.solve import Outcome
 from fairweir.formal.system import System
 
@@ -48,7 +49,7 @@ def build(model: str, points: int) -> System:
     """Return cc_qdel on a model, with beliefs that may be stale at the start and time out at the end."""
     system = MODELS[model](Grid(points), Buffer.LARGE)
     beliefs.attach(system, start=Start.ANY, expiry=Expiry.AT_END)
-    Rule.load(RULES / "cc_qdel.toml").encode(system)
+    attach(Rule.load(RULES / "cc_qdel.toml"), system)
     return system
 
 

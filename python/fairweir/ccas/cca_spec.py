@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from fairweir import class_objects
-from fairweir.cca import Cca, check
+from fairweir.ccas import class_objects
+from fairweir.ccas.cca import Cca
+from fairweir.ccas.lookup import check
 from fairweir.errors import CcaError
 
 #: ``"vegas"``, ``"vegas{alpha=4}"``, ``{"name": "vegas", "alpha": 4}`` or a class.
@@ -23,7 +24,7 @@ def table_of(cca: object) -> dict[str, Any]:
     Parameters
     ----------
     cca : str, mapping or class; a class that no other process could import gets a name of its own
-        (:mod:`fairweir.class_objects`)
+        (:mod:`fairweir.ccas.class_objects`)
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """A rule: a congestion control algorithm as data, from beliefs to a rate (thesis listing 4.1).
 
 The first branch whose conditions all hold decides; a flow never sends below alpha = MSS/R (line 7 of the listing). The
-same rule is evaluated exactly (:meth:`Rule.decide`), encoded for the solvers (:meth:`Rule.encode`), and written out as
-kernel C (:mod:`fairweir.formal.generate`). docs/formal/rules.md describes the files.
+same rule is evaluated exactly (:meth:`Rule.decide`), encoded for the solvers (``formal.encode``), and written out as
+kernel C (:mod:`fairweir.ccas.generate`). docs/formal/rules.md describes the files.
 """
 
 from __future__ import annotations
@@ -14,21 +14,16 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from fairweir.ccas.linear import FormError, LinearForm, Unit, parse_form
 from fairweir.documents import shipped
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.documents.toml import parse_document, read_document
 from fairweir.documents.validation_errors import explain
 from fairweir.errors import ConfigError
-from fairweir.formal.linear import FormError, LinearForm, Unit, parse_form
-
-if TYPE_CHECKING:
-    import z3
-
-    from fairweir.formal.system import System
 
 #: Syntax of a kernel name: TCP_CA_NAME_MAX without the terminating zero is 15.
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
@@ -258,18 +253,6 @@ class Rule:
         """
         rate = self.branches[self.branch_of(beliefs)].rate
         return max(rate.value({"R": Fraction(1), **beliefs}), beliefs["alpha"])
-
-    def encode(self, system: System, flow: int = 0) -> list[z3.BoolRef]:
-        """Make `flow` of `system` send by the rule; return the constraints, which are the group ``rule FLOW``.
-
-        The flow's beliefs must be attached before.
-        """
-        from fairweir.formal.encode import encode
-        from fairweir.formal.exact.senders import decisions
-
-        constraints = encode(self, system, flow)
-        system.decide(f"rule {flow}", lambda trace: decisions(trace, flow, self.decide), *constraints)
-        return constraints
 
 
 def find_rule(name: str) -> Path:

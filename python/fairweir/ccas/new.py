@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairweir.cca import algorithms
+from fairweir.ccas.lookup import algorithms
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError

@@ -13,6 +13,7 @@ from importlib.machinery import PathFinder
 from operator import attrgetter
 from typing import Any
 
+from fairweir.ccas.cca import Cca
 from fairweir.errors import CcaError
 
 _HINT = "put it into a file and name it by that: `mine.py:Mine`"
@@ -33,8 +34,6 @@ def name_of(cls: type[Any]) -> str:
     ------
     CcaError : it is not a :class:`fairweir.Cca`
     """
-    from fairweir.cca import Cca
-
     if not issubclass(cls, Cca) or cls is Cca:
         hint = f"derive it: `class {cls.__name__}(fairweir.Cca):`"
         raise CcaError(f"`{cls.__name__}` is not a congestion controller", hint=hint, cca=cls.__qualname__)

@@ -17,11 +17,11 @@ from math import lcm
 from pathlib import Path
 from typing import Final
 
+from fairweir.ccas.linear import Atom, LinearForm
+from fairweir.ccas.rule import BeliefFamily, Comparison, Condition, Rule
 from fairweir.documents import shipped
 from fairweir.documents.atomic_write import write_text
 from fairweir.errors import ConfigError
-from fairweir.formal.linear import Atom, LinearForm
-from fairweir.formal.rule import BeliefFamily, Comparison, Condition, Rule
 
 #: bpf/rule.h: quantities are below 2^48 and sums below 2^63.
 MOST_WEIGHT: Final = 1 << 15
