@@ -7,12 +7,12 @@ from fractions import Fraction
 import pytest
 
 from fairweir.ccas.rule import RULES, Rule
-from fairweir.formal.encode import attach
 from fairweir.formal import properties
 from fairweir.formal.beliefs import Resolution, cbr_delay, ccac, sampled
 from fairweir.formal.beliefs.soundness import Bound, bounds, controls
 from fairweir.formal.buffers import Buffer
 from fairweir.formal.demands import Demands, LargeLoss
+from fairweir.formal.encode import attach
 from fairweir.formal.exact import violations
 from fairweir.formal.grid import Grid
 from fairweir.formal.invariant import invariant

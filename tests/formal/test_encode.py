@@ -9,8 +9,8 @@ import pytest
 import z3
 
 from fairweir.ccas.rule import RULES, BeliefFamily, Rule
-from fairweir.formal.encode import attach
 from fairweir.formal.buffers import Buffer
+from fairweir.formal.encode import attach
 from fairweir.formal.grid import Grid
 from fairweir.formal.system import Sender, System
 

@@ -18,6 +18,8 @@ from enum import StrEnum
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
+from fairweir.documents.arguments import words_for_enums
+
 GRID_POINTS = 512
 
 
@@ -89,6 +91,7 @@ EVEN = 1.02
 """Factors that differ by less over the domain are the same; rates of losses do not quite add up over hops."""
 
 
+@words_for_enums
 def corner(curve: Curve, noise: float, hops: int, fold: Fold) -> Corner | None:
     """Return the corner of a contract, from its evenness over its domain: C.1's bounds are then equalities."""
     s_last = curve.s_max
@@ -120,6 +123,7 @@ def robustness(curve: Curve, noise: float) -> float:
     return _largest(lambda s: curve.f(s) / curve.f(min(s + noise, curve.s_max)), curve.s_min, curve.s_max - noise)
 
 
+@words_for_enums
 def unfairness(curve: Curve, hops: int, fold: Fold) -> float:
     """Maximum throughput of a flow over one of `hops` hops divided by that of the flow over all of them.
 

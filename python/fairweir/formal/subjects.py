@@ -12,8 +12,8 @@ from fairweir.documents import shipped
 from fairweir.documents.arguments import words_for_enums
 from fairweir.documents.suggestions import did_you_mean
 from fairweir.errors import ConfigError
-from fairweir.formal.encode import attach
 from fairweir.formal.beliefs import Expiry, Start, cbr_delay, ccac
+from fairweir.formal.encode import attach
 from fairweir.formal.exact import Violation
 from fairweir.formal.exact.senders import decisions
 from fairweir.formal.handmade import HANDMADE, HandmadeCca
