@@ -320,6 +320,10 @@ EFFECTS: dict[str, dict[str, Effect]] = {
         "--duration": Effect("video run fixed --duration {}", "10s", "20s", "fairweir.cli.video_run.play",
                              lambda c: Duration.parse(c[0][0].duration).s),
     },
+    "video live": {
+        "--duration": Effect("video live fixed --duration {}", "10s", "20s", "fairweir.video.live_session.compare",
+                             lambda c: Duration.parse(c[0][0].duration).s),
+    },
     "video tables": {
         "--frames": Effect("video tables screen-x264 --out {tmp}/out --frames {}", "2", "4",
                            "fairweir.video.measuring.map_jobs", lambda c: float(c[0][1][0].frames)),
@@ -360,6 +364,7 @@ OTHERS = {
     "tradeoff": "ALLOWANCES --json",
     "verify": "CCA --model --buffer --beliefs --timeouts --solver --both --certificate --out --write --list --json",
     "video evaluate": "SCENARIOS --trace --sender --encoder --out --workers --json",
+    "video live": "SCENARIO --sender --trace --encoder --seed --json",
     "video run": "SCENARIO --sender --trace --encoder --seed --explain --report --json",
     "video tables": "NAMES --out --seed --workers --json",
 }  # fmt: skip

@@ -116,7 +116,7 @@ def test_a_live_run_agrees_with_its_simulation_and_with_the_table() -> None:
 
 
 def test_what_a_live_run_cannot_do_is_rejected() -> None:
-    with pytest.raises(ConfigError, match="a live run has 30 s at most"):
+    with pytest.raises(ConfigError, match="a live run is at most 30 s long"):
         live.play(config(FIXED, 31), "screen")
     with pytest.raises(FairweirError, match="asked for sizes"):
         live.play(config({"kind": "salsify"}, 3), "screen")

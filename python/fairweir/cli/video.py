@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from fairweir.cli.video_evaluate import evaluate
+from fairweir.cli.video_live import live
 from fairweir.cli.video_run import run
 from fairweir.cli.video_tables import tables
 
@@ -18,4 +19,5 @@ def _video() -> None:
 
 video_app.command("run")(run)
 video_app.command("evaluate")(evaluate)
+video_app.command("live")(live)
 video_app.command("tables")(tables)

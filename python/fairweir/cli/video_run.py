@@ -32,19 +32,23 @@ Trace = Annotated[
 EncoderName = Annotated[
     str | None, typer.Option("--encoder", metavar="NAME", help="Override the table of the encoder: a file, or a name.")
 ]
+SenderName = Annotated[
+    str, typer.Option("--sender", help="Who sends: a name (list senders), fixed:RATE, tree:FILE, search:QUERY.")
+]
+VideoSeed = Annotated[
+    int | None, typer.Option("--seed", min=0, max=(1 << 63) - 1, help="Override the scenario's seed.")
+]
 Length = Annotated[str | None, typer.Option("--duration", help="Override the scenario's duration.")]
 
 
 def run(
     scenario: VideoFile = Path("fixed"),
     *,
-    sender: Annotated[
-        str, typer.Option(help="Who sends: a name (list senders), fixed:RATE, tree:FILE, search:QUERY.")
-    ] = "rules",
+    sender: SenderName = "rules",
     trace: Trace = None,
     encoder: EncoderName = None,
     duration: Length = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=(1 << 63) - 1, help="Override the scenario's seed.")] = None,
+    seed: VideoSeed = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print each decision: leaf, belief and action; in JSON also all frames.")
     ] = False,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -41,6 +41,13 @@ WARM: Final = 2**32 - 2
 TRIES: Final = 4
 MISS: Final = 1.15
 
+#: Called after each frame with the stage, frames done and all frames.
+OnFrame = Callable[[str, int, int], object]
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Report nothing."""
+
 
 @dataclass(frozen=True)
 class Coded:
@@ -61,6 +68,7 @@ class LiveEncoder:
     coded: dict[int, Coded] = field(default_factory=dict)
     #: What both ends have decoded before the first frame: a run begins in the middle of a call, as tables do.
     warm: Frame | None = None
+    on_coded: Callable[[int], object] = lambda _frame: None
     _pictures: dict[int, Frame] = field(default_factory=dict)
     #: Where the next search begins.
     _qp: int = 28
@@ -94,6 +102,7 @@ class LiveEncoder:
         header = HEADER.pack(written, len(data))
         found = Coded(header + data, reference, best, shown, codecs.ssim(shown, picture))
         self.coded[frame] = found
+        self.on_coded(frame)
         return float(len(found.data)), max(0.0, found.ssim), float(best)
 
     def frozen(self, frame: int, shown: int | None) -> float:
@@ -150,17 +159,19 @@ class LiveRun:
 
     Attributes
     ----------
+    duration : how long frames were captured
     simulated : the simulator's outcome, with sizes and qualities of the encoder
     shown : metrics of what the receiver's decoder shows, under the names of the simulator's
     recovered : groups of frames that were complete only because of repair packets
     """
 
+    duration: Duration
     simulated: dict[str, Any]
     shown: dict[str, float]
     recovered: int
 
 
-def play(config: Mapping[str, Any], content: str, seed: int = 1) -> LiveRun:
+def play(config: Mapping[str, Any], content: str, seed: int = 1, *, on_frame: OnFrame = silent) -> LiveRun:
     """Play a session with a live encoder, then decode what its packets carried.
 
     Parameters
@@ -168,6 +179,7 @@ def play(config: Mapping[str, Any], content: str, seed: int = 1) -> LiveRun:
     config : of the simulator (crates/video, `Config`), base units
     content : a key of `content.KINDS`
     seed : of the content
+    on_frame : called after each frame with the stage ("encode" or "decode"), frames done and all frames
 
     Raises
     ------
@@ -178,17 +190,23 @@ def play(config: Mapping[str, Any], content: str, seed: int = 1) -> LiveRun:
     duration = Duration.from_ns(config["duration_ns"])
     if duration.s > MOST_SECONDS:
         raise ConfigError(
-            f"a live run has {MOST_SECONDS} s at most", key="duration_ns", hint="play from a table instead"
+            f"a live run is at most {MOST_SECONDS} s long: `{duration}`",
+            key="duration_ns",
+            hint="video run plays longer sessions from a table",
         )
-    encoder = LiveEncoder(clip(content, seed))
+    total = round(duration.s * config["fps"])
+    encoder = LiveEncoder(clip(content, seed), on_coded=lambda frame: on_frame("encode", min(frame + 1, total), total))
     wanted = json.dumps({**config, "frames": True, "packets": True})
     simulated = json.loads(_core.play_video_live(wanted, encoder.encode, encoder.frozen))
     data = {frame: coded.data for frame, coded in encoder.coded.items()}
     receiver = Receiver(data, int(config["payload_bytes"]), encoder.warm)
-    receiver.play(simulated["groups"], simulated["packets"], duration.ms, Duration.from_ns(config["decode_ns"]).ms)
+    receiver.play(
+        simulated["groups"], simulated["packets"], duration.ms, Duration.from_ns(config["decode_ns"]).ms,
+        on_frame=lambda frame: on_frame("decode", min(frame + 1, total), total),
+    )  # fmt: skip
     captured = [record["captured_ms"] for record in simulated["frames"]]
     counted = (Duration.from_ns(config.get("from_ns", 0)).ms, duration.ms - TAIL_MS)
-    return LiveRun(simulated, receiver.metrics(encoder, captured, counted, config["fps"]), receiver.recovered)
+    return LiveRun(duration, simulated, receiver.metrics(encoder, captured, counted, config["fps"]), receiver.recovered)
 
 
 class Receiver:
@@ -211,9 +229,22 @@ class Receiver:
         self.recovered = 0
 
     def play(
-        self, groups: list[dict[str, Any]], packets: list[dict[str, Any]], end_ms: float, decode_ms: float
+        self,
+        groups: list[dict[str, Any]],
+        packets: list[dict[str, Any]],
+        end_ms: float,
+        decode_ms: float,
+        on_frame: Callable[[int], object] = lambda _frame: None,
     ) -> None:
-        """Receive the packets that the network delivered before the end, in their order of arrival."""
+        """Receive the packets that the network delivered before the end, in their order of arrival.
+
+        Parameters
+        ----------
+        groups, packets : as the simulator recorded them
+        end_ms : end of the run
+        decode_ms : from a complete frame to its display
+        on_frame : called with each frame that is decoded
+        """
         codes: dict[int, list[bytes]] = {}
         received: dict[int, dict[int, bytes]] = {}
         arrivals = (packet for packet in packets if packet["arrived_ms"] is not None and packet["arrived_ms"] < end_ms)
@@ -227,7 +258,7 @@ class Receiver:
                 self.recovered += max(have) >= group["message"]
                 data = b"".join(_core.fec_recover(group["message"], group["total"], have))
                 self._complete(group["frames"], data)
-                self._decode(packet["arrived_ms"] + decode_ms)
+                self._decode(packet["arrived_ms"] + decode_ms, on_frame)
 
     def _packets(self, group: dict[str, Any]) -> list[bytes]:
         """Return a group's packets: its frames cut to one length, and their repair."""
@@ -248,7 +279,7 @@ class Receiver:
             body, data = data[HEADER.size : HEADER.size + length], data[HEADER.size + length :]
             self._waiting[frame] = (None if reference == NO_REFERENCE else reference, body)
 
-    def _decode(self, at_ms: float) -> None:
+    def _decode(self, at_ms: float, on_frame: Callable[[int], object]) -> None:
         """Decode what has its reference, oldest first; show it unless a newer frame was shown."""
         for frame in sorted(self._waiting):
             reference, body = self._waiting[frame]
@@ -257,6 +288,7 @@ class Receiver:
             del self._waiting[frame]
             before = None if reference is None else self._decoded[reference]
             self._decoded[frame] = restore(before, body)
+            on_frame(frame)
             if frame > max(self.shown, default=-1):
                 self.shown[frame] = at_ms
 

@@ -65,7 +65,7 @@ def play(scenario: VideoScenario, sender: Sender, *, seed: int | None = None, re
     try:
         outcome = json.loads(_core.play_video(config, scenario.table().text))
     except ConfigError as error:
-        _place(error, scenario, sender)
+        place_error(error, scenario, sender)
         raise
     return Session(
         scenario=scenario.name,
@@ -76,7 +76,7 @@ def play(scenario: VideoScenario, sender: Sender, *, seed: int | None = None, re
     )
 
 
-def _place(error: ConfigError, scenario: VideoScenario, sender: Sender) -> None:
+def place_error(error: ConfigError, scenario: VideoScenario, sender: Sender) -> None:
     """Name the file and the key that the user wrote in place of those of the configuration."""
     key = error.key or ""
     if error.source is not None:
