@@ -2,7 +2,7 @@
 /*
  * The shim: the kernel's names as plain structs for the host's compiler. The simulator fills them before each hook in
  * the kernel's order and reads snd_cwnd, snd_ssthresh and sk_pacing_rate back. Layout is mirrored, and tested, in
- * crates/cca/src/native/abi.rs. Included through tcp.h alone.
+ * crates/native/src/abi.rs. Included through tcp.h alone.
  */
 #ifndef FAIRWEIR_NATIVE_H
 #define FAIRWEIR_NATIVE_H

@@ -2,7 +2,7 @@
 /*
  * Records of a CCA's hooks in the kernel: what each call read, its arguments, its decisions. With CC_RECORD defined,
  * core.h's BPF_PROG, CC_CONG_CONTROL and cc_*() functions write them to a ring buffer, without the algorithm's source
- * knowing; the native build of the same source replays them (crates/cca/src/native/replay.rs).
+ * knowing; the native build of the same source replays them (crates/native/src/replay.rs).
  *
  * While recording, the clocks stand still during a hook, and its random numbers come from a state seeded by the
  * kernel's generator, so that the call is a function of its record.

@@ -24,9 +24,9 @@
 //! **Deviations**: the sources fix neither threshold nor beta; ours are 20 ms and Reno's half. Slow start is Reno's and
 //! ends with the first event. Rtprop is the minimum RTT so far, or the oracle's.
 
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::delay::qdelay;
 use crate::range::Checks;
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::reno::Window;
 use crate::{Ack, Cause, Context, Controller, Loss, Sender};
 use fairweir_units::{Bytes, Dur};

@@ -52,7 +52,7 @@ pub(crate) use bandwidth::{Bandwidth, Gain, Pacer};
 pub(crate) use probe_rtt::{ProbeRtt, Step, cwnd_to_restore};
 pub(crate) use windowed_max::WindowedMax;
 
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss, Sender};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use policer::{Evidence, Policer};

@@ -44,10 +44,10 @@ mod signals;
 
 pub use params::Params;
 
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::bbr::{
     AGGREGATION_ROUNDS, Aggregation, Bandwidth, Gain, MIN_CWND, NOMINAL_RTT, Pacer, ProbeRtt, WindowedMax,
 };
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, Sender, Sent};
 use cycle::{AckPhase, Phase, Probing};
 use fairweir_units::{Bytes, Dur, Rate, Time};

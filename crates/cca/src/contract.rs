@@ -36,10 +36,10 @@ mod curve;
 #[cfg(test)]
 mod tests;
 
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::delay::{Rounds, qdelay, rtprop};
 use crate::fluid_window::FluidWindow;
 use crate::range::Checks;
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Context, Controller, Loss, Sender};
 use curve::Curve;
 pub use curve::Function;

@@ -24,8 +24,8 @@
 //! passed (at most 31 ms, as Linux), not at every ACK: between two such points W is a line. ssthresh comes from cwnd,
 //! as in Linux, rather than from the data in flight.
 
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::hystart::{HyStart, Kind};
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Cause, Context, Controller, Loss, Sender};
 use fairweir_units::{Bytes, Dur, Time};
 use serde::{Deserialize, Serialize};

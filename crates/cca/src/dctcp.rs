@@ -23,7 +23,7 @@
 //! each packet's mark (accurate ECN), so the two-state machine for delayed ACKs (RFC 8257 §3.2) is not needed. a has
 //! 20 fraction bits instead of 10.
 
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::reno::Window;
 use crate::{Ack, Cause, Context, Controller, Interests, Loss, Sender};
 use fairweir_units::Bytes;

@@ -21,10 +21,10 @@
 //! paper suggests to choose it by the link's rate (8, 20, 200 packets at 10, 100, 1000 Mbps), which shifts the
 //! contract.
 
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::delay::{Rounds, rtprop};
 use crate::fluid_window::FluidWindow;
 use crate::range::Checks;
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Context, Controller, Loss, Sender};
 use fairweir_units::{Bytes, Dur, Rate};
 use serde::{Deserialize, Serialize};

@@ -26,9 +26,9 @@
 
 mod base_delay;
 
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::fluid_window::FluidWindow;
 use crate::range::Checks;
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Cause, Context, Controller, Loss, Sender};
 use base_delay::{BaseDelay, Latest};
 use fairweir_units::{Bytes, Dur, Rate};

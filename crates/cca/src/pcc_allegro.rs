@@ -25,9 +25,9 @@
 //! standard errors: one random loss in 10 packets is 10 %, and would end the doubling at a hundredth of the link rate.
 //! eps_min, not the eps of the decision, scales the steps of ADJUSTING.
 
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::monitor_interval::Report;
 use crate::pcc_sender::Sender;
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Context, Controller, Interests, LostPacket, Sent, math};
 use fairweir_units::{Bytes, Rate};
 use rand::Rng;

@@ -28,9 +28,9 @@
 //! interval sees only falling RTTs, and the sender does not detect congestion. The released code makes two pairs of
 //! trials, which must agree: `pairs = 2`. Its minimum step (500 kbps) is `min_step`, off here.
 
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::monitor_interval::Report;
 use crate::pcc_sender::Sender;
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Context, Controller, Interests, LostPacket, Sent, math};
 use fairweir_units::{Bytes, Rate};
 use rand::Rng;

@@ -23,11 +23,11 @@
 //! the effect of a step is seen after an RTT much longer than the controlled delays: m (rtprop + delay) must be below p
 //! / L or the flow oscillates.
 
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::delay::qdelay;
 use crate::fluid_window::FluidWindow;
 use crate::math::{exp, ln};
 use crate::range::Checks;
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Context, Controller, Loss, Sender};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde::{Deserialize, Serialize};

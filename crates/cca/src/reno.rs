@@ -19,7 +19,7 @@
 //! **Deviations**: ssthresh comes from cwnd (Linux) rather than FlightSize (RFC 5681 equation 4). The window inflates
 //! in recovery by the transport's proportional rate reduction, not by duplicate ACKs.
 
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Cause, Context, Controller, Loss, Sender};
 use fairweir_units::Bytes;
 use serde::{Deserialize, Serialize};

@@ -26,10 +26,10 @@
 //! us, ends at 100 packets), no hop scaling, no separate target for the end host. Slow start (the paper has none)
 //! doubles per RTT; from 10 packets, additive increase alone takes 26 s to fill 200 Mbps at 40 ms.
 
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::delay::{Rounds, rtprop};
 use crate::fluid_window::FluidWindow;
 use crate::range::Checks;
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Cause, Context, Controller, Loss, Sender};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde::{Deserialize, Serialize};

@@ -37,7 +37,7 @@ pub fn ack(sender: &Sender, rtt: Dur) -> Ack<'_> {
 /// The error with which `algorithm` rejects `params`.
 ///
 /// # Panics If it accepts them.
-pub fn refusal(algorithm: &crate::registry::Algorithm, params: &serde_json::Value) -> String {
+pub fn refusal(algorithm: &crate::Algorithm, params: &serde_json::Value) -> String {
     let start = crate::Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 1 };
     (algorithm.build)(params, &start).expect_err("refused").to_string()
 }

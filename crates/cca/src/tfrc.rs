@@ -29,9 +29,9 @@
 mod equation;
 mod loss_history;
 
+use crate::algorithm::{Algorithm, BuildError, Start, defaults, typed};
 use crate::delay::Rounds;
 use crate::range::Checks;
-use crate::registry::{Algorithm, BuildError, Start, defaults, typed};
 use crate::{Ack, Cause, Context, Controller, Interests, Loss, LostPacket};
 use equation::{loss_rate, packets_per_rtt};
 use fairweir_units::{Bytes, Dur, Rate, Time};

@@ -22,8 +22,8 @@
 
 mod observations;
 
+use crate::algorithm::{BuildError, Start, typed};
 use crate::range::Checks;
-use crate::registry::{BuildError, Start, typed};
 use crate::{Ack, Cause, Context, Controller, Interests, Loss, LostPacket, Sent};
 use fairweir_game::controller::{Controller as Tree, Kind};
 use fairweir_game::frames::Frames;
@@ -33,13 +33,9 @@ use fairweir_units::{Bytes, Dur, Hint, NANOS_PER_SEC, Rate, Time};
 use observations::Observations;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::path::Path;
 
 /// How the path of a controller file ends.
 pub const SUFFIX: &str = ".json";
-
-/// A controller file has some kB.
-const MAX_BYTES: u64 = 16 << 20;
 
 /// Between two decisions a path that falls silent can swallow this many steps' rate.
 const SILENT_STEPS: f64 = 2.0;
@@ -62,12 +58,12 @@ impl Default for Params {
     }
 }
 
-/// Read a controller file and build a controller of it.
+/// Builds a controller of `text`, the content of the controller file `path`.
 ///
 /// # Errors
-/// If the file cannot be read, is not a controller, decides more than a rate, or refuses its parameters.
-pub fn load(path: &str, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
-    let tree = read(path)?;
+/// If it is not a controller, decides more than a rate, or refuses its parameters.
+pub fn build(path: &str, text: &str, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
+    let tree = read(path, text)?;
     let params: Params = typed(path, params)?;
     Checks { algorithm: SUFFIX }.some_time("min_step", params.min_step).map_err(|e| match e {
         BuildError::BadParams { reason, .. } => BuildError::BadParams { name: path.to_owned(), reason },
@@ -76,17 +72,10 @@ pub fn load(path: &str, params: &Value, start: &Start) -> Result<Box<dyn Control
     Ok(Box::new(TreeControl::new(tree, start, &params)))
 }
 
-fn read(path: &str) -> Result<Tree, BuildError> {
+fn read(path: &str, text: &str) -> Result<Tree, BuildError> {
     let refuse =
         |reason: String, hint: &str| BuildError::BadSource { path: path.to_owned(), reason, hint: hint.to_owned() };
-    let size = Path::new(path).metadata().map(|file| file.len());
-    if size.as_ref().is_ok_and(|&bytes| bytes > MAX_BYTES) {
-        return Err(refuse(format!("larger than {} MiB", MAX_BYTES >> 20), "a controller file has some kB"));
-    }
-    let text = size.and_then(|_| std::fs::read_to_string(path));
-    let text =
-        text.map_err(|e| refuse(format!("cannot be read: {e}"), "name a controller file (docs/formal/game.md)"))?;
-    let tree = Tree::from_json(&text).map_err(|e| refuse(e.to_string(), e.hint().as_deref().unwrap_or_default()))?;
+    let tree = Tree::from_json(text).map_err(|e| refuse(e.to_string(), e.hint().as_deref().unwrap_or_default()))?;
     match tree.kind {
         Kind::Rate => Ok(tree),
         Kind::Video => Err(refuse(

@@ -4,8 +4,8 @@
 //! other names are the kernel's own controllers.
 
 use crate::refusal::Refusal;
-use fairweir_cca::native;
 use fairweir_kernel::{Cca, KernelError, Source};
+use fairweir_native as native;
 use fairweir_scenario::{Config, FlowSpec};
 use serde_json::Value;
 use socket2::SockRef;

@@ -7,8 +7,8 @@
 //! natively), `lost` and `skipped` records, and `first_difference`(null if none).
 
 use crate::refusal::Refusal;
-use fairweir_cca::native::replay::Replay;
 use fairweir_kernel::{Cca, Records};
+use fairweir_native::replay::Replay;
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

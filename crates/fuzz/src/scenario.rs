@@ -59,7 +59,7 @@ impl Drop for ToldIfItPanics<'_> {
 fn play(config: &Config) -> std::result::Result<Summary, String> {
     let mut looks = 0;
     let build = |flow: &fairweir_scenario::FlowSpec, start: &fairweir_cca::Start| {
-        fairweir_cca::registry::build(&flow.cca, &flow.params, start)
+        fairweir_native::registry::build(&flow.cca, &flow.params, start)
     };
     let outcome = run_with(config, &build, &mut |_| {
         looks += 1;
@@ -150,7 +150,7 @@ fn document(u: &mut Unstructured<'_>) -> Result<Value> {
 }
 
 fn names() -> Vec<&'static str> {
-    fairweir_cca::registry::algorithms().map(|algorithm| algorithm.name).collect()
+    fairweir_native::registry::algorithms().map(|algorithm| algorithm.name).collect()
 }
 
 fn elements(u: &mut Unstructured<'_>) -> Result<Vec<Value>> {

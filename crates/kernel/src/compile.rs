@@ -3,7 +3,7 @@
 use crate::error::KernelError;
 use crate::layout::ObjectLayout;
 use crate::source::Source;
-use fairweir_cca::native::{self, HEADERS, Includes};
+use fairweir_native::{HEADERS, Includes};
 use libbpf_rs::libbpf_sys::API_HEADERS;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -41,7 +41,7 @@ pub(crate) fn compile(source: &Source, record: bool) -> Result<Compiled, KernelE
 /// Returns the object file that clang compiles from `text`; `file` is the name shown in messages.
 pub(crate) fn object_of(file: &Path, text: &str, record: bool) -> Result<Vec<u8>, KernelError> {
     let io = |e: io::Error| KernelError::Io { what: "the build directory (TMPDIR)".to_owned(), source: e };
-    let scratch = native::scratch().map_err(io)?;
+    let scratch = fairweir_native::scratch().map_err(io)?;
     let include = scratch.path().join("include");
     write_headers(&include).map_err(io)?;
     // A user's own headers are in the source's directory, so it must be compiled there.

@@ -1,7 +1,7 @@
 //! Layout of a compiled object: which program is which hook, and where the parameters are.
 
 use crate::libbpf;
-use fairweir_cca::native::replay::Hook;
+use fairweir_native::replay::Hook;
 use libbpf_rs::btf::types::{Array, Int, MemberAttr, Struct};
 use libbpf_rs::btf::{Btf, BtfType};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SymbolKind};

@@ -6,7 +6,7 @@
 //! removes them again.
 //!
 //! An algorithm can be observed from outside: [`Records`] of its hooks, which the native build replays
-//! (`fairweir_cca::native::replay`), and a [`Probe`] of any TCP flow. Needs root.
+//! (`fairweir_native::replay`), and a [`Probe`] of any TCP flow. Needs root.
 #![warn(missing_docs)]
 
 mod cca;

@@ -2,7 +2,7 @@
 
 use crate::compile::{self, Compiled};
 use crate::error::KernelError;
-use fairweir_cca::native::{self, Loaded};
+use fairweir_native::{self as native, Loaded};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ impl Source {
         let refused = |reason: String| KernelError::Params { cca: self.cca.clone(), reason };
         match &self.native {
             Some(native) => native.param_words(params).map_err(|e| match e {
-                fairweir_cca::registry::BuildError::BadParams { reason, .. } => refused(reason),
+                fairweir_cca::BuildError::BadParams { reason, .. } => refused(reason),
                 other => refused(other.to_string()),
             }),
             None if params.as_object().is_none_or(|map| map.is_empty()) && (params.is_null() || params.is_object()) => {

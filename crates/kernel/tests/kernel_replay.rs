@@ -3,8 +3,8 @@
 mod common;
 
 use common::{flow, in_namespace, is_unprivileged, narrow_loopback, transfer};
-use fairweir_cca::native::replay::Replay;
 use fairweir_kernel::{Cca, Source};
+use fairweir_native::replay::Replay;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -3,7 +3,8 @@
 use crate::controller::{Cause, PyController};
 use crate::error;
 use crate::observers::Observers;
-use fairweir_cca::{BuildError, Controller, Start, registry};
+use fairweir_cca::{BuildError, Controller, Start};
+use fairweir_native::registry;
 use fairweir_scenario::{Acks, Config, FlowSpec, Observer, PacketLog, Packets, Series};
 use fairweir_segments::Side;
 use fairweir_sim::{Outcome, SimError, run_observed, run_with};

@@ -1,9 +1,10 @@
 //! Policies at work on simulated senders.
 
+use fairweir_cca::{BuildError, Controller, Start};
 use fairweir_guard::policy::{Config as Policy, FlowConfig, Policies};
 use fairweir_rehearse::{FairShare, Receiver};
 use fairweir_scenario::{Config, FlowSpec, Observer, PacketEvent, Summary};
-use fairweir_sim::{run, run_observed};
+use fairweir_sim::{Outcome, SimError, run_observed, run_with};
 use fairweir_units::{Rate, Time};
 use serde_json::json;
 use std::net::Ipv4Addr;
@@ -42,6 +43,15 @@ fn scenario(link: &Link, flows: &[Sender]) -> (Config, Vec<Option<Ipv4Addr>>) {
     (serde_json::from_value(config).expect("a configuration"), senders)
 }
 
+fn by_name(flow: &FlowSpec, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
+    fairweir_native::registry::build(&flow.cca, &flow.params, start)
+}
+
+/// Runs `config` without a guard.
+fn run(config: &Config) -> Result<Outcome, SimError> {
+    run_with(config, &by_name, &mut |_| ControlFlow::Continue(()))
+}
+
 fn guarded(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) -> Summary {
     let (summary, decisions) = decided(config, senders, policies);
     assert!(decisions > 100);
@@ -50,10 +60,8 @@ fn guarded(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) ->
 
 /// Also how many decisions there were.
 fn decided(config: &Config, senders: &[Option<Ipv4Addr>], policies: Policies) -> (Summary, u64) {
-    let factory =
-        |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
     let mut receiver = Receiver::new(config, senders, policies);
-    let outcome = run_observed(config, &factory, &mut |_| ControlFlow::Continue(()), &mut receiver).expect("a run");
+    let outcome = run_observed(config, &by_name, &mut |_| ControlFlow::Continue(()), &mut receiver).expect("a run");
     (outcome.summary, receiver.decisions())
 }
 
@@ -170,9 +178,7 @@ fn woken(others: usize) -> Vec<f64> {
     }
     let receiver = Receiver::new(&config, &senders, policies("[[cap]]\nrate = '10Mbps'"));
     let mut metered = Metered { receiver, packets: Vec::new() };
-    let factory =
-        |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
-    run_observed(&config, &factory, &mut |_| ControlFlow::Continue(()), &mut metered).expect("a run");
+    run_observed(&config, &by_name, &mut |_| ControlFlow::Continue(()), &mut metered).expect("a run");
     metered.packets.iter().map(|packets| *packets as f64 * 1448.0 * 8e-6 / 0.1).collect()
 }
 

@@ -33,7 +33,7 @@ fn scenario(ccas: &[&str], buffer_packets: u64, seconds: u64) -> Config {
 
 fn watch(config: &Config, observer: &mut dyn Observer) {
     let factory =
-        |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
+        |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_native::registry::build(&flow.cca, &flow.params, start);
     run_observed(config, &factory, &mut |_| ControlFlow::Continue(()), observer).expect("a run");
 }
 

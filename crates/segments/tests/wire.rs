@@ -36,7 +36,7 @@ fn scenario(flows: &[Value], buffer_packets: u64, seconds: u64) -> Config {
 
 fn watch(config: &Config, observer: &mut dyn fairweir_scenario::Observer) -> Outcome {
     let factory =
-        |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
+        |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_native::registry::build(&flow.cca, &flow.params, start);
     run_observed(config, &factory, &mut |_| ControlFlow::Continue(()), observer).expect("a run")
 }
 

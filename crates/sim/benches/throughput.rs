@@ -6,7 +6,6 @@ mod workloads;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use fairweir_scenario::Config;
-use fairweir_sim::run;
 use fairweir_units::Dur;
 
 fn main() {
@@ -15,8 +14,8 @@ fn main() {
 
 /// Counts delivered and acknowledged data packets of one run after another.
 fn bench(bencher: Bencher<'_, '_>, config: Config) {
-    let packets = run(&config).expect("the workload runs").summary.packets;
-    bencher.counter(ItemsCount::new(packets)).bench_local(|| run(&config));
+    let packets = workloads::run(&config).expect("the workload runs").summary.packets;
+    bencher.counter(ItemsCount::new(packets)).bench_local(|| workloads::run(&config));
 }
 
 #[divan::bench(args = ["reno", "cubic", "bbr"], sample_count = 20)]

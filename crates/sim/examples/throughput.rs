@@ -4,7 +4,6 @@
 #[path = "../benches/workloads/mod.rs"]
 mod workloads;
 
-use fairweir_sim::run;
 use fairweir_units::Dur;
 use std::time::Instant;
 
@@ -24,7 +23,7 @@ fn main() {
         _ => panic!("no workload `{name}`"),
     };
     let started = Instant::now();
-    let outcome = run(&config).expect("the workload runs");
+    let outcome = workloads::run(&config).expect("the workload runs");
     let wall = started.elapsed().as_secs_f64();
     let summary = outcome.summary;
     println!(

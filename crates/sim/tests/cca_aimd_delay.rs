@@ -4,8 +4,7 @@
 
 mod common;
 
-use common::{crowd, max_min_ratio, parking_lot, throughputs};
-use fairweir_sim::run;
+use common::{crowd, max_min_ratio, parking_lot, run, throughputs};
 use serde_json::json;
 
 #[test]

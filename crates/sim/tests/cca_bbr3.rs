@@ -4,11 +4,10 @@
 
 mod common;
 
-use common::{droptail, dumbbell, flow, infinite, max_min_ratio, throughputs};
+use common::{droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::IidLossConfig;
 use fairweir_scenario::FlowSpec;
-use fairweir_sim::run;
 use fairweir_units::Time;
 
 #[test]

@@ -5,11 +5,11 @@
 
 mod common;
 
-use common::{droptail, dumbbell, flow, link, throughputs};
+use common::{droptail, dumbbell, flow, link, run, throughputs};
 use fairweir_path::LinkConfig;
 use fairweir_path::link::{RateStep, StepsConfig};
 use fairweir_scenario::{Config, FlowSpec};
-use fairweir_sim::{Outcome, run};
+use fairweir_sim::Outcome;
 use fairweir_units::{Dur, Rate, Time};
 use serde_json::{Value, json};
 

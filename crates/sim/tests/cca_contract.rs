@@ -4,8 +4,8 @@
 
 mod common;
 
-use common::{crowd, infinite, informed, max_min_ratio, parking_lot, queued, throughputs};
-use fairweir_sim::{Outcome, run};
+use common::{crowd, infinite, informed, max_min_ratio, parking_lot, queued, run, throughputs};
+use fairweir_sim::Outcome;
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::{Value, json};
 

@@ -5,10 +5,10 @@
 
 mod common;
 
-use common::{droptail, dumbbell, flow, infinite, max_min_ratio, throughputs};
+use common::{droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_scenario::FlowSpec;
-use fairweir_sim::{Outcome, run};
+use fairweir_sim::Outcome;
 use fairweir_units::{Dur, Time};
 use serde_json::json;
 

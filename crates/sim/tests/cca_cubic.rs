@@ -4,11 +4,10 @@
 
 mod common;
 
-use common::{PACKET, droptail, dumbbell, flow, infinite, throughputs};
+use common::{PACKET, droptail, dumbbell, flow, infinite, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::PeriodicLossConfig;
 use fairweir_scenario::FlowSummary;
-use fairweir_sim::run;
 use fairweir_units::Dur;
 use serde_json::json;
 

@@ -4,11 +4,10 @@
 
 mod common;
 
-use common::{PACKET, dumbbell, flow};
+use common::{PACKET, dumbbell, flow, run};
 use fairweir_path::QueueConfig;
 use fairweir_path::queue::EcnThresholdConfig;
 use fairweir_scenario::{FlowSpec, Summary};
-use fairweir_sim::run;
 use fairweir_units::Time;
 use serde_json::json;
 

@@ -5,10 +5,9 @@
 
 mod common;
 
-use common::{dumbbell, flow, infinite, max_min_ratio, throughputs};
+use common::{dumbbell, flow, infinite, max_min_ratio, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_scenario::FlowSpec;
-use fairweir_sim::run;
 use fairweir_units::Dur;
 use serde_json::{Value, json};
 

@@ -4,11 +4,11 @@
 
 mod common;
 
-use common::{dumbbell, flow, infinite, max_min_ratio, throughputs};
+use common::{dumbbell, flow, infinite, max_min_ratio, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::IidLossConfig;
 use fairweir_scenario::FlowSpec;
-use fairweir_sim::{Outcome, run};
+use fairweir_sim::Outcome;
 use fairweir_units::{Dur, Time};
 use serde_json::{Value, json};
 

@@ -4,9 +4,8 @@
 
 mod common;
 
-use common::{droptail, dumbbell, flow, infinite, queued, throughputs};
+use common::{droptail, dumbbell, flow, infinite, queued, run, throughputs};
 use fairweir_scenario::FlowSpec;
-use fairweir_sim::run;
 use fairweir_units::Time;
 use serde_json::json;
 

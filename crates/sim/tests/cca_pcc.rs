@@ -4,12 +4,12 @@
 
 mod common;
 
-use common::{PACKET, droptail, dumbbell, flow, max_min_ratio, throughputs};
+use common::{PACKET, droptail, dumbbell, flow, max_min_ratio, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::jitter::PeriodicReleaseConfig;
 use fairweir_path::loss::IidLossConfig;
 use fairweir_scenario::{Config, FlowSpec};
-use fairweir_sim::{Outcome, run};
+use fairweir_sim::Outcome;
 use fairweir_units::{Dur, Rate};
 use serde_json::json;
 

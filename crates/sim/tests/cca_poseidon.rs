@@ -5,8 +5,7 @@
 
 mod common;
 
-use common::{crowd, max_min_ratio, throughputs};
-use fairweir_sim::run;
+use common::{crowd, max_min_ratio, run, throughputs};
 use serde_json::json;
 
 /// Delay per factor of e in rate with the defaults, ms: 50 / ln 1000.

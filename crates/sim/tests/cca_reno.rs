@@ -4,11 +4,10 @@
 
 mod common;
 
-use common::{PACKET, droptail, dumbbell, flow, infinite, max_min_ratio, throughputs};
+use common::{PACKET, droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
 use fairweir_path::loss::IidLossConfig;
 use fairweir_path::{ElementConfig, QueueConfig};
 use fairweir_scenario::{FlowSpec, FlowSummary};
-use fairweir_sim::run;
 use fairweir_units::{Dur, Time};
 
 /// Mean window, packets: Little's law.

@@ -4,8 +4,7 @@
 
 mod common;
 
-use common::{crowd, max_min_ratio, parking_lot, queued, throughputs};
-use fairweir_sim::run;
+use common::{crowd, max_min_ratio, parking_lot, queued, run, throughputs};
 use serde_json::json;
 
 /// Flow scaling of the defaults: a in s sqrt(packets), b in s.

@@ -4,10 +4,10 @@
 
 mod common;
 
-use common::{droptail, dumbbell, flow, infinite, max_min_ratio, throughputs};
+use common::{droptail, dumbbell, flow, infinite, max_min_ratio, run, throughputs};
 use fairweir_path::{ElementConfig, QueueConfig, loss};
 use fairweir_scenario::FlowSpec;
-use fairweir_sim::{Outcome, run};
+use fairweir_sim::Outcome;
 use fairweir_units::{Dur, Time};
 
 /// One flow on 1 Gbps and 40 ms with `per_million` packets per million lost at random.

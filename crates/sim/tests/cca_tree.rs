@@ -4,11 +4,10 @@
 
 mod common;
 
-use common::{droptail, dumbbell, flow, link, max_min_ratio};
+use common::{droptail, dumbbell, flow, link, max_min_ratio, run};
 use fairweir_path::LinkConfig;
 use fairweir_path::link::{RateStep, StepsConfig};
 use fairweir_scenario::Config;
-use fairweir_sim::run;
 use fairweir_units::{Rate, Time};
 use serde_json::json;
 

@@ -4,9 +4,9 @@
 
 mod common;
 
-use common::{dumbbell, flow, infinite, link, throughputs};
+use common::{dumbbell, flow, infinite, link, run, throughputs};
 use fairweir_scenario::FlowSpec;
-use fairweir_sim::{Outcome, run};
+use fairweir_sim::Outcome;
 use fairweir_units::{Dur, Time};
 use serde_json::{Value, json};
 

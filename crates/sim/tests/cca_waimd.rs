@@ -4,11 +4,10 @@
 
 mod common;
 
-use common::{droptail, dumbbell, flow, throughputs};
+use common::{droptail, dumbbell, flow, run, throughputs};
 use fairweir_path::ElementConfig;
 use fairweir_path::jitter::UniformConfig;
 use fairweir_path::loss::IidLossConfig;
-use fairweir_sim::run;
 use fairweir_units::{Dur, Time};
 use serde_json::json;
 

@@ -4,10 +4,9 @@
 
 mod common;
 
-use common::{PACKET, droptail, dumbbell, flow};
-use fairweir_cca::registry;
+use common::{PACKET, droptail, dumbbell, flow, run};
+use fairweir_native::registry;
 use fairweir_scenario::Config;
-use fairweir_sim::run;
 use fairweir_units::{Dur, Time};
 use std::fmt::Write;
 

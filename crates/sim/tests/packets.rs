@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{PACKET, droptail, dumbbell, flow};
+use common::{PACKET, droptail, dumbbell, flow, run};
 use fairweir_path::ElementConfig;
 use fairweir_path::loss::IidLossConfig;
 use fairweir_scenario::{Acks, Config, FlowSpec, PacketLog, Packets};
-use fairweir_sim::{Outcome, SimError, run, run_observed};
+use fairweir_sim::{Outcome, SimError, run_observed};
 use fairweir_units::{Dur, Time};
 use proptest::prelude::*;
 use serde_json::json;
@@ -19,7 +19,7 @@ const ROOM: usize = 1 << 20;
 fn observe(config: &Config, most: usize) -> (Result<Outcome, SimError>, PacketLog) {
     let mut log = PacketLog::new(config.duration, most);
     let factory =
-        |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
+        |flow: &FlowSpec, start: &fairweir_cca::Start| fairweir_native::registry::build(&flow.cca, &flow.params, start);
     let outcome = run_observed(config, &factory, &mut |_| ControlFlow::Continue(()), &mut log);
     (outcome, log)
 }

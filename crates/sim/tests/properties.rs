@@ -2,13 +2,13 @@
 
 mod common;
 
-use common::{PACKET, droptail, dumbbell, flow, infinite, link, max_min_ratio, throughputs};
+use common::{PACKET, droptail, dumbbell, flow, infinite, link, max_min_ratio, run, throughputs};
 use fairweir_cca::{Ack, Context, Controller, Interests, Loss, Sent};
 use fairweir_path::link::{ConstantConfig, TraceConfig};
 use fairweir_path::loss::IidLossConfig;
 use fairweir_path::{ConfigError, ElementConfig, LinkConfig};
 use fairweir_scenario::{Config, MAX_FLOWS, Receiver, Source};
-use fairweir_sim::{SimError, run, run_with};
+use fairweir_sim::{SimError, run_with};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use proptest::prelude::*;
 use std::ops::ControlFlow;
@@ -214,7 +214,7 @@ fn ties_between_identical_flows_favour_no_flow_over_seeds() {
 #[test]
 fn a_run_can_be_interrupted() {
     let config = dumbbell(1000, droptail(1000), vec![flow("reno", 20)], 1000, 0, 1);
-    let result = run_with(&config, &|f, s| fairweir_cca::registry::build(&f.cca, &f.params, s), &mut |at| {
+    let result = run_with(&config, &|f, s| fairweir_native::registry::build(&f.cca, &f.params, s), &mut |at| {
         if at > Time::ZERO + Dur::from_secs(1) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(matches!(result, Err(SimError::Interrupted { .. })));

@@ -3,7 +3,7 @@ use crate::testing::{Bench, Path as Route};
 use serde_json::json;
 
 /// Fills the link with at most half a step of queue: probes while there is less, drains when there is more.
-fn file(kind: &str, edit: impl Fn(&mut Value)) -> tempfile::NamedTempFile {
+fn file(kind: &str, edit: impl Fn(&mut Value)) -> String {
     let mut document = json!({
         "format": "fairweir-tree-1", "name": "small", "kind": kind, "query": "by hand", "query_sha256": "00",
         "version": "0.1.0", "step": "50ms", "points": 6, "model": {"c": [1, 4000], "b": [1, 4000]},
@@ -15,15 +15,16 @@ fn file(kind: &str, edit: impl Fn(&mut Value)) -> tempfile::NamedTempFile {
         "shield": [{"cap": "rate", "at": {"R0": 1, "M": 0.25, "packet": 1}}],
     });
     edit(&mut document);
-    let file = tempfile::Builder::new().suffix(SUFFIX).tempfile().expect("a file");
-    std::fs::write(file.path(), document.to_string()).expect("written");
-    file
+    document.to_string()
 }
 
-fn bench(path: Route) -> (tempfile::NamedTempFile, Bench) {
-    let file = file("rate", |_| ());
-    let bench = Bench::of(&file.path().to_string_lossy(), &Value::Null, path);
-    (file, bench)
+const START: Start =
+    Start { mss: Bytes(1500), initial_cwnd: Bytes(15_000), oracle_rtprop: None, first_packet: 0, seed: 1 };
+
+fn bench(path: Route) -> Bench {
+    let controller =
+        build("small.json", &file("rate", |_| ()), &Value::Null, &START).expect("a controller that builds");
+    Bench::new(controller, path)
 }
 
 fn secs(s: u64) -> Time {
@@ -33,7 +34,7 @@ fn secs(s: u64) -> Time {
 #[test]
 fn links_of_all_rates_are_filled_with_a_bounded_queue() {
     for (mbps, rtprop_ms, buffer_bdp) in [(2, 40, 4), (10, 50, 1), (24, 10, 8), (100, 50, 1), (100, 100, 8)] {
-        let (_file, mut bench) = bench(Route::droptail(mbps, rtprop_ms, buffer_bdp));
+        let mut bench = bench(Route::droptail(mbps, rtprop_ms, buffer_bdp));
         bench.run_until(secs(20), |_| ());
         let mut longest = Dur::ZERO;
         let (start, delivered) = (bench.now, bench.sender.delivered);
@@ -48,7 +49,7 @@ fn links_of_all_rates_are_filled_with_a_bounded_queue() {
 
 #[test]
 fn the_true_capacity_is_in_the_belief_set() {
-    let (_file, mut bench) = bench(Route::droptail(24, 50, 2));
+    let mut bench = bench(Route::droptail(24, 50, 2));
     bench.run_until(secs(10), |_| ());
     bench.run_until(secs(12), |b| {
         let (min_c, max_q) = (b.telemetry("min_c_pkts"), b.telemetry("max_q_pkts"));
@@ -59,7 +60,7 @@ fn the_true_capacity_is_in_the_belief_set() {
 
 #[test]
 fn a_change_of_the_rate_is_followed() {
-    let (_file, mut bench) = bench(Route::droptail(24, 40, 4));
+    let mut bench = bench(Route::droptail(24, 40, 4));
     bench.run_until(secs(10), |_| ());
     bench.path.rate = Rate::from_mbps(6);
     bench.run_until(secs(20), |_| ());
@@ -73,7 +74,7 @@ fn a_change_of_the_rate_is_followed() {
 
 #[test]
 fn silence_stops_it_and_it_comes_back() {
-    let (_file, mut bench) = bench(Route::droptail(24, 40, 4));
+    let mut bench = bench(Route::droptail(24, 40, 4));
     bench.run_until(secs(5), |_| ());
     bench.path.lose_every = Some(1);
     let sent = bench.sender.snd_nxt;
@@ -87,19 +88,16 @@ fn silence_stops_it_and_it_comes_back() {
 
 #[test]
 fn a_controller_without_a_rate_is_rejected() {
-    let start = Start { mss: Bytes(1500), initial_cwnd: Bytes(15_000), oracle_rtprop: None, first_packet: 0, seed: 1 };
-    let refusal = |path: &str, params: &Value| load(path, params, &start).expect_err("refused");
+    let refusal = |text: &str, params: &Value| build("x.json", text, params, &START).expect_err("refused");
     let video = file("video", |_| ());
-    let error = refusal(&video.path().to_string_lossy(), &Value::Null);
+    let error = refusal(&video, &Value::Null);
     assert!(error.to_string().contains("video frames"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("fairweir video run")));
     let broken = file("rate", |document| document["nodes"][0]["at_most"] = json!("much"));
-    assert!(refusal(&broken.path().to_string_lossy(), &Value::Null).to_string().contains("nodes"));
-    assert!(refusal("/nowhere/x.json", &Value::Null).to_string().contains("cannot be read"));
+    assert!(refusal(&broken, &Value::Null).to_string().contains("nodes"));
     let good = file("rate", |_| ());
-    let path = good.path().to_string_lossy();
     for (params, word) in [(json!({"min_step": "0ms"}), "min_step"), (json!({"theta": 1}), "theta")] {
-        let text = refusal(&path, &params).to_string();
-        assert!(text.contains(word) && text.contains(&*path), "{text}");
+        let text = refusal(&good, &params).to_string();
+        assert!(text.contains(word) && text.contains("x.json"), "{text}");
     }
 }

@@ -4,11 +4,20 @@
 //! time series. "min" has one hop; "full" has an access link, the shared bottleneck and an exit link, and the mirror
 //! for ACKs.
 
+use fairweir_cca::Start;
 use fairweir_path::link::ConstantConfig;
 use fairweir_path::queue::DroptailConfig;
 use fairweir_path::{ElementConfig, LinkConfig, PrivateLinkConfig, QueueConfig};
 use fairweir_scenario::{Config, FlowSpec, LinkSpec};
+use fairweir_sim::{Outcome, SimError, run_with};
 use fairweir_units::{Bytes, Dur, Rate, Time};
+use std::ops::ControlFlow;
+
+/// Runs a workload with the controller that it names.
+pub fn run(config: &Config) -> Result<Outcome, SimError> {
+    let by_name = |flow: &FlowSpec, start: &Start| fairweir_native::registry::build(&flow.cca, &flow.params, start);
+    run_with(config, &by_name, &mut |_| ControlFlow::Continue(()))
+}
 
 /// What differs between workloads.
 struct Shape {

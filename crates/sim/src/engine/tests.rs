@@ -65,7 +65,7 @@ fn link() -> impl Strategy<Value = LinkSpec> {
 
 /// As text, because the series contains NaNs.
 fn outcome(config: &Config, timings: &[Option<Timing>], first_packet: u64) -> String {
-    let factory = |flow: &FlowSpec, start: &Start| fairweir_cca::registry::build(&flow.cca, &flow.params, start);
+    let factory = |flow: &FlowSpec, start: &Start| fairweir_native::registry::build(&flow.cca, &flow.params, start);
     let engine = Engine::with_timings(config, &factory, timings, first_packet, Unwatched).expect("a valid scenario");
     let mut outcome = engine.run(&mut |_| ControlFlow::Continue(())).expect("a run");
     outcome.summary.events = 0;
@@ -143,7 +143,7 @@ const PLAIN: u64 = 1 << 20;
 #[test]
 fn results_do_not_depend_on_packet_numbers() {
     // A run of 2^32 packets takes minutes; one whose numbers start just below 2^32 crosses it at once.
-    for cca in fairweir_cca::registry::algorithms().map(|algorithm| algorithm.name) {
+    for cca in fairweir_native::registry::algorithms().map(|algorithm| algorithm.name) {
         let mut runner = TestRunner::new(ProptestConfig { cases: 16, failure_persistence: None, ..Default::default() });
         let cases = (troubled(cca), 1..400u64);
         let result = runner.run(&cases, |(config, packets_before)| {

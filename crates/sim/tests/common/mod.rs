@@ -1,12 +1,24 @@
 //! Short constructors of scenarios for tests.
 #![allow(dead_code)] // each test file uses its own part
 
+use fairweir_cca::{BuildError, Controller, Start};
 use fairweir_path::QueueConfig;
 use fairweir_path::queue::DroptailConfig;
 use fairweir_scenario::{Config, FlowSpec, LinkSpec};
-use fairweir_sim::Outcome;
+use fairweir_sim::{Outcome, SimError, run_with};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::Value;
+use std::ops::ControlFlow;
+
+/// Builds a flow's controller of those in Rust, in C and in files.
+pub fn by_name(flow: &FlowSpec, start: &Start) -> Result<Box<dyn Controller>, BuildError> {
+    fairweir_native::registry::build(&flow.cca, &flow.params, start)
+}
+
+/// Runs `config` with controllers by name.
+pub fn run(config: &Config) -> Result<Outcome, SimError> {
+    run_with(config, &by_name, &mut |_| ControlFlow::Continue(()))
+}
 
 /// Data packet size of every test scenario.
 pub const PACKET: Bytes = Bytes(1500);

@@ -2,8 +2,9 @@
 //! packet, a pacing rate is positive, and nothing panics or overflows.
 
 use fairweir_cca::{
-    Ack, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, RateSample, Sender, Sent, Start, registry,
+    Ack, CaState, Cause, Context, Controller, Interests, Loss, LostPacket, RateSample, Sender, Sent, Start,
 };
+use fairweir_native::registry;
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use proptest::prelude::*;
 use rand::SeedableRng;

@@ -20,11 +20,11 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let bpf = manifest.join("../../bpf").canonicalize().expect("bpf/ is next to crates/");
     println!("cargo:rerun-if-changed={}", bpf.display());
-    println!("cargo:rerun-if-changed=src/native/layout.c");
+    println!("cargo:rerun-if-changed=src/layout.c");
 
     let sources = sources_in(&bpf);
     let objects = compiler(&bpf).files(&sources).compile_intermediates();
-    let layout = compiler(&bpf).file("src/native/layout.c").compile_intermediates();
+    let layout = compiler(&bpf).file("src/layout.c").compile_intermediates();
     compiler(&bpf).objects(&objects).objects(&layout).compile("fairweir_bpf");
 
     let mut list = List::default();

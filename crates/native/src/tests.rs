@@ -1,13 +1,13 @@
 //! The native interface: the kernel's order of calls, users' sources, rejections; and each algorithm's formulas, ACK by
 //! ACK.
 
-use super::abi::{RawOps, TcpSock};
-use super::controller::NativeController;
-use super::module::Module;
 use super::{list, load};
-use crate::registry::{self, BuildError, Start};
-use crate::testing::{Bench, MSS, Path};
-use crate::{Ack, CaState, Cause, Context, Controller, Loss, RateSample, Sender};
+use crate::abi::{RawOps, TcpSock};
+use crate::controller::NativeController;
+use crate::module::Module;
+use crate::registry;
+use fairweir_cca::testing::{Bench, MSS, Path};
+use fairweir_cca::{Ack, BuildError, CaState, Cause, Context, Controller, Loss, RateSample, Sender, Start};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -17,6 +17,10 @@ use std::path::PathBuf;
 
 fn start() -> Start {
     Start { mss: MSS, initial_cwnd: MSS * 10, oracle_rtprop: None, first_packet: 0, seed: 7 }
+}
+
+fn built(name: &str, params: &Value) -> Box<dyn Controller> {
+    registry::build(name, params, &start()).expect("a controller that builds")
 }
 
 /// One connection with events set by the test.
@@ -34,7 +38,7 @@ impl Hand {
         Hand { cc, sender, now: Time::ZERO, rng: ChaCha8Rng::seed_from_u64(1) }
     }
     fn of(name: &str, params: &Value) -> Hand {
-        Hand::new(registry::build(name, params, &start()).expect("a controller that builds"))
+        Hand::new(built(name, params))
     }
     fn cwnd(&self) -> u64 {
         self.cc.cwnd().packets(MSS)
@@ -319,7 +323,7 @@ fn vegas_holds_between_alpha_and_beta_and_steps_by_one_outside() {
 
 #[test]
 fn copa_rests_at_one_by_delta_packets() {
-    let mut bench = Bench::of("copa", &json!({"delta": 0.25}), Path::droptail(24, 40, 100));
+    let mut bench = Bench::new(built("copa", &json!({"delta": 0.25})), Path::droptail(24, 40, 100));
     bench.run_until(Time::ZERO + Dur::from_secs(20), |_| ());
     let (mut rtt_ns, mut acks) = (0, 0);
     bench.run_until(Time::ZERO + Dur::from_secs(40), |b| {
@@ -333,7 +337,7 @@ fn copa_rests_at_one_by_delta_packets() {
 
 #[test]
 fn frcc_alone_keeps_theta_of_delay() {
-    let mut bench = Bench::of("frcc", &Value::Null, Path::droptail(48, 50, 100));
+    let mut bench = Bench::new(built("frcc", &Value::Null), Path::droptail(48, 50, 100));
     bench.run_until(Time::ZERO + Dur::from_secs(20), |_| ());
     let mut near = 0;
     let mut acks = 0;
@@ -420,7 +424,7 @@ fn an_unknown_controller_is_rejected_with_a_hint() {
     let (reason, _) = refusal("undefined.bpf.c", &RECORDER.replace("note(sk, 5)", "extern int far(void); far()"));
     assert!(reason.contains("far"), "{reason}");
 
-    let (reason, _) = refusal("waimd.bpf.c", include_str!("../../../../bpf/waimd.bpf.c"));
+    let (reason, _) = refusal("waimd.bpf.c", include_str!("../../../bpf/waimd.bpf.c"));
     assert_eq!(reason, "there are several congestion controllers: ewtcp, multcp, wcc_ai, wcc_md");
 
     let missing = load(&PathBuf::from("/nowhere/mine.bpf.c")).unwrap_err();
@@ -470,7 +474,7 @@ fn messages_of_the_compiler_show_the_users_own_lines() {
 
 #[test]
 fn one_of_several_is_chosen_by_the_files_name() {
-    let file = source("wcc_md.bpf.c", include_str!("../../../../bpf/waimd.bpf.c"));
+    let file = source("wcc_md.bpf.c", include_str!("../../../bpf/waimd.bpf.c"));
     assert_eq!(load(&file.path).expect("it compiles").name(), "wcc_md");
 }
 

@@ -1,10 +1,11 @@
-//! Cost of an ACK in each algorithm: `cargo bench -p fairweir-cca`.
+//! Cost of an ACK in each algorithm: `cargo bench -p fairweir-native`.
 //!
 //! Budget: 35 ns for an ACK in C, including the native interface (docs/derivations.md).
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use fairweir_cca::{Ack, Context, RateSample, Sender, Start, registry};
+use fairweir_cca::{Ack, Context, RateSample, Sender, Start};
+use fairweir_native::registry;
 use fairweir_units::{Bytes, Dur, Time};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

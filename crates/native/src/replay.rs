@@ -15,8 +15,8 @@ mod tests;
 
 pub use format::{Address, Hook};
 
-use super::abi::{AckSample, RateSample, TcpSock};
-use super::load::Loaded;
+use crate::abi::{AckSample, RateSample, TcpSock};
+use crate::load::Loaded;
 use format::{Decision, Params, Record, Socket, View};
 use serde::Serialize;
 use std::collections::BTreeMap;

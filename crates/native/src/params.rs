@@ -8,7 +8,7 @@ const FRACTION_UNITS: f64 = 65_536.0;
 
 /// How a parameter's number is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     /// A whole number.
     Number,
     /// A number with fraction, held in 1/2^16.
@@ -25,13 +25,13 @@ pub(super) enum Unit {
 
 /// A row of a parameter table.
 #[derive(Clone, Debug)]
-pub(super) struct Param {
-    pub(super) name: String,
-    pub(super) doc: String,
-    pub(super) unit: Unit,
-    pub(super) default: u64,
-    pub(super) least: u64,
-    pub(super) most: u64,
+pub(crate) struct Param {
+    pub(crate) name: String,
+    pub(crate) doc: String,
+    pub(crate) unit: Unit,
+    pub(crate) default: u64,
+    pub(crate) least: u64,
+    pub(crate) most: u64,
 }
 
 impl Param {
@@ -86,7 +86,7 @@ fn shortest_decimal(raw: u64) -> f64 {
 }
 
 /// Every parameter with its default.
-pub(super) fn defaults(table: &[Param]) -> Value {
+pub(crate) fn defaults(table: &[Param]) -> Value {
     let all = table.iter().map(|param| (param.name.clone(), param.show(param.default)));
     Value::Object(all.collect::<Map<String, Value>>())
 }
@@ -95,7 +95,7 @@ pub(super) fn defaults(table: &[Param]) -> Value {
 ///
 /// # Errors
 /// On an unknown key, and on a value that is of the wrong kind or out of range.
-pub(super) fn read(table: &[Param], params: &Value) -> Result<Box<[u64]>, String> {
+pub(crate) fn read(table: &[Param], params: &Value) -> Result<Box<[u64]>, String> {
     let empty = Map::new();
     let given = match params {
         Value::Null => &empty,

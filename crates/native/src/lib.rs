@@ -1,16 +1,17 @@
-//! The native interface to `bpf/`: kernel C, compiled by the host's C compiler, driven as a
-//! [`Controller`](crate::Controller).
+//! Controllers that are files: kernel C, compiled by the host's C compiler and driven as a
+//! [`Controller`](fairweir_cca::Controller), and the trees of controller files.
 //!
 //! The build compiles the sources in `bpf/` ([`ALGORITHMS`]); [`load()`] compiles a user's source the same way while
-//! the program runs. This module is the only one of the crate with `unsafe`: it calls C.
-#![allow(unsafe_code)]
+//! the program runs. [`registry`] lists these and the controllers of [`fairweir_cca`].
 
 mod abi;
 mod controller;
+mod controller_file;
 mod includes;
 mod load;
 mod module;
 mod params;
+pub mod registry;
 pub mod replay;
 mod scratch;
 #[cfg(test)]
@@ -33,11 +34,10 @@ pub fn source(name: &str) -> Option<(&'static str, &'static str)> {
 
 /// Algorithms that the build found in `bpf/`.
 mod list {
-    use super::abi::{RawOps, RawParam};
-    use super::controller::NativeController;
-    use super::module::Module;
-    use crate::Controller;
-    use crate::registry::{Algorithm, BuildError, Start};
+    use crate::abi::{RawOps, RawParam};
+    use crate::controller::NativeController;
+    use crate::module::Module;
+    use fairweir_cca::{Algorithm, BuildError, Controller, Start};
     use serde_json::Value;
     use std::sync::LazyLock;
 
@@ -53,11 +53,11 @@ mod list {
     }
 
     /// An algorithm and its source.
-    pub(super) struct Builtin {
-        pub(super) name: &'static str,
-        pub(super) file: &'static str,
-        pub(super) text: &'static str,
-        pub(super) module: &'static LazyLock<Module>,
+    pub(crate) struct Builtin {
+        pub(crate) name: &'static str,
+        pub(crate) file: &'static str,
+        pub(crate) text: &'static str,
+        pub(crate) module: &'static LazyLock<Module>,
     }
 
     fn build(module: &Module, params: &Value, start: &Start) -> Result<Box<dyn Controller>, BuildError> {

@@ -1,13 +1,12 @@
 //! Users' own `.bpf.c`: compiled by the host's C compiler into a shared object and taken into the process.
 
-use super::abi::{Hook, RawOps, RawParam};
-use super::controller::NativeController;
-use super::includes::Includes;
-use super::list::HEADERS;
-use super::module::Module;
-use super::scratch::scratch;
-use crate::Controller;
-use crate::registry::{BuildError, Start};
+use crate::abi::{Hook, RawOps, RawParam};
+use crate::controller::NativeController;
+use crate::includes::Includes;
+use crate::list::HEADERS;
+use crate::module::Module;
+use crate::scratch::scratch;
+use fairweir_cca::{BuildError, Controller, Start};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use serde_json::Value;
@@ -25,7 +24,7 @@ pub const SUFFIX: &str = ".bpf.c";
 
 /// An algorithm in C, compiled and loaded. It is never unloaded, because hooks must outlive every controller.
 #[derive(Clone, Debug)]
-pub struct Loaded(pub(super) Arc<Module>);
+pub struct Loaded(pub(crate) Arc<Module>);
 
 impl From<&Module> for Loaded {
     fn from(module: &Module) -> Loaded {

@@ -1,6 +1,6 @@
 use super::format::{Head, MAX_PARAMS, Sample};
 use super::*;
-use crate::native::{abi, builtin};
+use crate::{abi, builtin};
 use serde_json::Value;
 use std::mem::{offset_of, size_of};
 

@@ -1,8 +1,8 @@
 //! Every algorithm, and every shipped controller file of a rate, has a page in `docs/ccas/` with all sections, and its table
 //! of parameters matches the code.
 
-use fairweir_cca::registry::{algorithms, defaults};
-use fairweir_cca::tree;
+use fairweir_cca::{defaults, tree};
+use fairweir_native::registry::algorithms;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -9,13 +9,12 @@
 //! it, not after. In a reduction snd_cwnd is ssthresh at once: proportional rate reduction is the transport's. The
 //! transport undoes no reduction, so undo_cwnd() is never called. snd_una and snd_nxt count bytes from zero.
 
-use super::abi::{
+use crate::abi::{
     ACK_ECE, ACK_SLOWPATH, AckSample, EVENT_COMPLETE_CWR, EVENT_LOSS, EVENT_TX_START, Hook, INFINITE_SSTHRESH,
     PACING_NEEDED, RateSample, RawOps, TcpSock, UNPACED,
 };
-use super::module::Module;
-use crate::registry::{BuildError, Start};
-use crate::{Ack, CaState, Cause, Context, Controller, Interests, Loss, Sender, Sent};
+use crate::module::Module;
+use fairweir_cca::{Ack, BuildError, CaState, Cause, Context, Controller, Interests, Loss, Sender, Sent, Start};
 use fairweir_units::{Bytes, Dur, Rate, Time};
 use serde_json::Value;
 use std::ffi::c_long;
@@ -25,7 +24,7 @@ use std::fmt;
 const BOOT_BITS: u32 = 46;
 
 /// An algorithm in C on one connection.
-pub(super) struct NativeController {
+pub(crate) struct NativeController {
     name: String,
     ops: &'static RawOps,
     enter: Option<Hook>,
@@ -57,7 +56,7 @@ impl NativeController {
     ///
     /// # Errors
     /// If the algorithm refuses `params`.
-    pub(super) fn new(module: &Module, params: &Value, start: &Start) -> Result<NativeController, BuildError> {
+    pub(crate) fn new(module: &Module, params: &Value, start: &Start) -> Result<NativeController, BuildError> {
         let params = module.read_params(params)?;
         let mut tp = TcpSock::zeroed();
         tp.icsk.sk.cc_param_values = params.as_ptr();

@@ -1,18 +1,18 @@
 //! A compiled algorithm: its hooks and its table of parameters.
 
-use super::abi::{Hook, RawOps, RawParam, unit};
-use super::params::{self, Param, Unit};
-use crate::registry::BuildError;
+use crate::abi::{Hook, RawOps, RawParam, unit};
+use crate::params::{self, Param, Unit};
+use fairweir_cca::BuildError;
 use serde_json::Value;
 use std::ffi::{CStr, c_char};
 
 /// Hooks and parameters of an algorithm, checked once.
 #[derive(Clone, Debug)]
-pub(super) struct Module {
-    pub(super) name: String,
-    pub(super) ops: &'static RawOps,
+pub(crate) struct Module {
+    pub(crate) name: String,
+    pub(crate) ops: &'static RawOps,
     /// Sets the flow of the next hook.
-    pub(super) enter: Option<Hook>,
+    pub(crate) enter: Option<Hook>,
     params: Vec<Param>,
 }
 
@@ -30,7 +30,7 @@ impl Module {
     ///
     /// # Safety
     /// `ops` and `table` must come from C that was compiled against `bpf/tcp.h`.
-    pub(super) unsafe fn new(name: &str, ops: &'static RawOps, table: &'static [RawParam]) -> Result<Module, String> {
+    pub(crate) unsafe fn new(name: &str, ops: &'static RawOps, table: &'static [RawParam]) -> Result<Module, String> {
         // The kernel refuses ops without these three (tcp_validate_congestion_control).
         let missing = match ops {
             RawOps { ssthresh: None, .. } => Some("ssthresh"),
@@ -47,12 +47,12 @@ impl Module {
     }
 
     /// Every parameter with its default, as JSON.
-    pub(super) fn defaults(&self) -> Value {
+    pub(crate) fn defaults(&self) -> Value {
         params::defaults(&self.params)
     }
 
     /// Every parameter's default, as the hooks read it.
-    pub(super) fn default_words(&self) -> Box<[u64]> {
+    pub(crate) fn default_words(&self) -> Box<[u64]> {
         self.params.iter().map(|param| param.default).collect()
     }
 
@@ -60,12 +60,12 @@ impl Module {
     ///
     /// # Errors
     /// If the algorithm refuses them.
-    pub(super) fn read_params(&self, given: &Value) -> Result<Box<[u64]>, BuildError> {
+    pub(crate) fn read_params(&self, given: &Value) -> Result<Box<[u64]>, BuildError> {
         params::read(&self.params, given).map_err(|reason| BuildError::BadParams { name: self.name.clone(), reason })
     }
 
     /// Name and line of documentation of each parameter.
-    pub(super) fn docs(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn docs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.params.iter().map(|param| (param.name.as_str(), param.doc.as_str()))
     }
 }

@@ -1,0 +1,101 @@
+//! A named controller: its parameters, how it is built, and why that can fail.
+
+use crate::Controller;
+use fairweir_units::{Bytes, Dur, Hint};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// Information for a controller when its flow starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Size of a packet as cwnd counts it.
+    pub mss: Bytes,
+    /// Initial window (RFC 6928: 10 packets, unless the scenario sets another).
+    pub initial_cwnd: Bytes,
+    /// The path's true two-way propagation delay, where the scenario grants an oracle.
+    pub oracle_rtprop: Option<Dur>,
+    /// Number of the flow's first packet: 0 except in tests of behaviour beyond 2^32 packets.
+    pub first_packet: u64,
+    /// Seed for algorithms that bring their own random source (C).
+    pub seed: u64,
+}
+
+/// Why a controller could not be built.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum BuildError {
+    /// Unknown name.
+    #[error("no congestion controller `{0}`")]
+    UnknownName(String),
+    /// A parameter the algorithm does not have, or a value it cannot take.
+    #[error("parameters of `{name}`: {reason}")]
+    BadParams {
+        /// The algorithm.
+        name: String,
+        /// Error from serde or the algorithm.
+        reason: String,
+    },
+    /// A C source that is not a controller, or cannot be made one here.
+    #[error("`{path}`: {reason}")]
+    BadSource {
+        /// The file.
+        path: String,
+        /// Description of the error, or the compiler's output.
+        reason: String,
+        /// How to fix it.
+        hint: String,
+    },
+}
+
+impl Hint for BuildError {
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            BuildError::BadSource { hint, .. } => Some(hint.into()),
+            _ => None,
+        }
+    }
+}
+
+impl BuildError {
+    /// The controller in question, as the scenario names it.
+    pub fn name(&self) -> &str {
+        match self {
+            BuildError::UnknownName(name) | BuildError::BadParams { name, .. } => name,
+            BuildError::BadSource { path, .. } => path,
+        }
+    }
+}
+
+/// A named controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Algorithm {
+    /// The name that scenarios and the command line use.
+    pub name: &'static str,
+    /// One line: description and source.
+    pub summary: &'static str,
+    /// Every parameter with its default, as JSON.
+    pub defaults: fn() -> Value,
+    /// Builds it from parameters (an object; absent keys take their defaults).
+    pub build: Build,
+}
+
+/// Builds a controller from its parameters and the information known when its flow starts.
+pub type Build = fn(&Value, &Start) -> Result<Box<dyn Controller>, BuildError>;
+
+/// Reads `params` into an algorithm's typed parameters.
+///
+/// # Errors
+/// On an unknown key or a value of the wrong kind.
+pub fn typed<P: DeserializeOwned + Default>(name: &str, params: &Value) -> Result<P, BuildError> {
+    if params.is_null() {
+        return Ok(P::default());
+    }
+    serde_json::from_value(params.clone())
+        .map_err(|e| BuildError::BadParams { name: name.to_owned(), reason: e.to_string() })
+}
+
+/// The default parameters `P` as JSON.
+pub fn defaults<P: Serialize + Default>() -> Value {
+    serde_json::to_value(P::default()).unwrap_or(Value::Null)
+}
