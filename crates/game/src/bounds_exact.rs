@@ -43,8 +43,8 @@ pub fn exact_c(w: &Window, model: &LinkModel) -> Option<Range> {
 
 fn explore(w: &Window, model: &LinkModel, all: bool) -> Option<Found> {
     let mut explorer = Explorer::new(w, model, all)?;
-    let start = explorer.start()?;
-    explorer.point(1, start);
+    let mut start = explorer.start()?;
+    explorer.point(1, &mut start);
     Some(explorer.found)
 }
 
@@ -236,20 +236,20 @@ impl<'a> Explorer<'a> {
     }
 
     /// Go on with point `t`, in both regimes if both are possible.
-    fn point(&mut self, t: usize, mut regime: Regime) {
+    fn point(&mut self, t: usize, regime: &mut Regime) {
         let w = self.w;
         if t == w.len {
-            return self.leaf(&regime);
+            return self.leaf(regime);
         }
         let before = regime.served;
         if t <= w.visible && w.visible > 0 {
             let need = Form::constant(self.accepted_at_least(t)) - before;
-            if !self.bound_below(&mut regime, need, t) {
+            if !self.bound_below(regime, need, t) {
                 return;
             }
             if t < w.visible && w.has_loss_at(t) {
                 let full = Form::constant(self.accepted[t] + self.model.slack) - before;
-                if !self.bound_above(&mut regime, full, t) {
+                if !self.bound_above(regime, full, t) {
                     return;
                 }
             }
@@ -265,27 +265,29 @@ impl<'a> Explorer<'a> {
             // More than was delivered at the end was accepted by a hidden point. Had its queue been empty, all that would
             // have been served; if that was delivered within the window there is no such point. If not, nothing but the
             // queue, which is followed apart, depends on it.
-            self.served(t, Regime { served: busy, ..regime });
+            regime.served = busy;
+            self.served(t, regime);
         }
     }
 
     /// A visible point: the queue was empty, or the link was busy since the point before.
-    fn visible_point(&mut self, t: usize, regime: Regime, busy: Form) {
+    fn visible_point(&mut self, t: usize, regime: &mut Regime, busy: Form) {
         let accepted = Form::constant(self.accepted[t]);
         let fact = Fact::Accepted { point: t as u8 };
         if self.accepted[t] >= self.delivered[t] - EPS
             && let Some(polygon) = regime.polygon.part(busy - accepted, fact)
         {
-            let empty = Regime { polygon, served: accepted, empty_at: Some(t as u8), ..regime };
-            self.served(t, empty);
+            let mut empty = Regime { polygon, served: accepted, empty_at: Some(t as u8), ..*regime };
+            self.served(t, &mut empty);
         }
-        if let Some(polygon) = regime.polygon.part(accepted - busy, fact) {
-            self.served(t, Regime { polygon, served: busy, ..regime });
+        if regime.polygon.keep(accepted - busy, fact) {
+            regime.served = busy;
+            self.served(t, regime);
         }
     }
 
     /// I\[t\] is `regime.served`: it had been delivered when the jitter ended.
-    fn served(&mut self, t: usize, mut regime: Regime) {
+    fn served(&mut self, t: usize, regime: &mut Regime) {
         if t < self.w.visible {
             regime.served_visible = regime.served;
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::bounds_exact::exact_c;
 use crate::model::{EPS, LinkModel, Range};
 use crate::replay::{Trajectory, trajectories_from};
-use crate::slice::{initial_service, slice};
+use crate::slice::{AtCapacity, slice};
 use crate::window::Window;
 
 /// Bounds of a belief.
@@ -40,6 +40,8 @@ pub struct Path {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Corners {
     paths: [Path; 4],
+    /// What the window allows at the capacity of each.
+    at: [Option<AtCapacity>; 4],
     len: usize,
 }
 
@@ -47,6 +49,21 @@ impl std::ops::Deref for Corners {
     type Target = [Path];
     fn deref(&self) -> &[Path] {
         &self.paths[..self.len]
+    }
+}
+
+impl Corners {
+    /// Every link that explains `w`, of which these are the corners, with its buffer up to rounding and its extreme
+    /// trajectories, longest queue first.
+    pub(crate) fn trajectories(
+        &self,
+        w: &Window,
+        model: &LinkModel,
+    ) -> impl Iterator<Item = (Path, f64, [Trajectory; 2])> {
+        self.iter().zip(&self.at).filter_map(|(path, at)| {
+            let (b, trajectories) = path.trajectories_at(at.as_ref()?, w, model)?;
+            Some((*path, b, trajectories))
+        })
     }
 }
 
@@ -72,16 +89,17 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
     let s = &w.delivered[..w.len];
     let (mut lo, mut hi) = (model.c.min, model.c.max);
     let jitter = model.jitter;
+    // Quotients of one divisor are compared by their dividends.
+    let largest = |dividends: &mut dyn Iterator<Item = f64>| dividends.fold(f64::NEG_INFINITY, f64::max);
     // What was delivered at most from k to t was served from k - jitter to t.
-    for k in 0..w.len {
-        for t in k..w.len {
-            lo = lo.max((s[t] - s[k]) / (t + jitter - k) as f64);
-        }
+    for n in 0..w.len {
+        lo = lo.max(largest(&mut (n..w.len).map(|t| s[t] - s[t - n])) / (n + jitter) as f64);
     }
-    for u in 0..w.visible.min(w.len) {
-        for (steps, delivered) in s[u..].iter().enumerate().skip(1) {
-            lo = lo.max((delivered - w.accepted(u)) / steps as f64);
-        }
+    // What was accepted by u and what was delivered later.
+    let visible = w.visible.min(w.len);
+    for n in 1..w.len {
+        let ends = n..w.len.min(visible + n);
+        lo = lo.max(largest(&mut ends.map(|t| s[t] - w.accepted(t - n))) / n as f64);
     }
     // Busy from t to u the link served C (u - t), unless the queue was empty in between.
     for u in 1..w.len.saturating_sub(jitter) {
@@ -110,53 +128,102 @@ fn c_without_buffer(w: &Window, model: &LinkModel) -> Range {
     Range::new(lo, hi)
 }
 
+/// An end of C's range with what the window allows there.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    at: AtCapacity,
+    /// Buffers at that end.
+    b: Range,
+}
+
+impl End {
+    fn new(w: &Window, model: &LinkModel, c: f64) -> Option<End> {
+        let at = AtCapacity::new(w, model, c)?;
+        Some(End { at, b: at.slice(w, model)?.b })
+    }
+}
+
 /// C's exact range (outer ends); `None` if nothing explains the window.
 pub fn c_range(w: &Window, model: &LinkModel) -> Option<Range> {
-    let Range { min: lo, max: hi } = c_without_buffer(w, model);
-    if lo > hi + EPS {
-        return None;
+    Ends::new(w, model).map(|ends| ends.c)
+}
+
+/// C's exact range with what a window allows at both ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    c: Range,
+    /// `None` where rounding leaves no link.
+    both: [Option<End>; 2],
+}
+
+impl Ends {
+    /// `None` if nothing explains the window.
+    pub(crate) fn new(w: &Window, model: &LinkModel) -> Option<Ends> {
+        let Range { min: lo, max: hi } = c_without_buffer(w, model);
+        if lo > hi + EPS {
+            return None;
+        }
+        let hi = hi.max(lo);
+        if let Some(min) = End::new(w, model, lo) {
+            let max = if hi == lo { Some(min) } else { End::new(w, model, hi) };
+            if max.is_some() {
+                return Some(Ends { c: Range::new(lo, hi), both: [Some(min), max] });
+            }
+        }
+        let c = exact_c(w, model)?;
+        Some(Ends { c, both: [c.min, c.max].map(|c| End::new(w, model, c)) })
     }
-    let hi = hi.max(lo);
-    let fits = |c: f64| slice(w, model, c).is_some();
-    if fits(lo) && fits(hi) { Some(Range::new(lo, hi)) } else { exact_c(w, model) }
+
+    /// The corners of what the window allows.
+    pub(crate) fn corners(&self) -> Corners {
+        let mut both = self.both.into_iter();
+        at_ends(self.c, |_| both.next()?)
+    }
+
+    /// The corners of what the window `w`, of which these are the ends, and `root` allow; those of the window alone if the two
+    /// do not agree.
+    pub(crate) fn corners_within(&self, w: &Window, model: &LinkModel, root: &Within) -> Corners {
+        let both = Range::new(self.c.min.max(root.c.min), self.c.max.min(root.c.max));
+        if both.min > both.max + EPS {
+            return self.corners();
+        }
+        let found = at_ends(Range::new(both.min, both.max.max(both.min)), |c| {
+            let own = match self.both.iter().flatten().find(|end| end.at.c == c) {
+                Some(end) => *end,
+                None => End::new(w, model, c)?,
+            };
+            let root = slice(&root.window, model, c)?.b;
+            let b = Range::new(root.min.max(own.b.min), root.max.min(own.b.max));
+            (b.min <= b.max + SAME).then(|| End { b: Range::new(b.min.min(b.max), b.max), ..own })
+        });
+        if found.len > 0 { found } else { self.corners() }
+    }
 }
 
 /// The corners of what the window allows, and of what `within` allows as well if they agree; if they do not, the window
 /// alone counts. `None` if nothing explains the window.
 pub fn corners(w: &Window, model: &LinkModel, within: Option<&Within>) -> Option<Corners> {
-    let own = c_range(w, model)?;
-    if let Some(root) = within {
-        let both = Range::new(own.min.max(root.c.min), own.max.min(root.c.max));
-        if both.min <= both.max + EPS {
-            let both = Range::new(both.min, both.max.max(both.min));
-            let found = at_ends(both, |c| {
-                let (root, own) = (slice(&root.window, model, c)?.b, slice(w, model, c)?.b);
-                let b = Range::new(root.min.max(own.min), root.max.min(own.max));
-                (b.min <= b.max + SAME).then(|| Range::new(b.min.min(b.max), b.max))
-            });
-            if found.len > 0 {
-                return Some(found);
-            }
-        }
-    }
-    let found = at_ends(own, |c| slice(w, model, c).map(|slice| slice.b));
+    let ends = Ends::new(w, model)?;
+    let found = within.map_or_else(|| ends.corners(), |root| ends.corners_within(w, model, root));
     (found.len > 0).then_some(found)
 }
 
-fn at_ends(c: Range, b_at: impl Fn(f64) -> Option<Range>) -> Corners {
-    let mut found = Corners { paths: [Path { c: 0.0, b: 0.0 }; 4], len: 0 };
-    let mut add = |c: f64, b: f64| {
-        found.paths[found.len] = Path { c, b };
+/// The corners of capacities `c`; `end_at` is called with the smaller one, and then with the larger if it is another.
+fn at_ends(c: Range, mut end_at: impl FnMut(f64) -> Option<End>) -> Corners {
+    let mut found = Corners { paths: [Path { c: 0.0, b: 0.0 }; 4], at: [None; 4], len: 0 };
+    let mut add = |at: AtCapacity, b: f64| {
+        found.paths[found.len] = Path { c: at.c, b };
+        found.at[found.len] = Some(at);
         found.len += 1;
     };
     for (i, c_end) in [c.min, c.max].into_iter().enumerate() {
         if i == 1 && c.width() < SAME {
             break;
         }
-        if let Some(b) = b_at(c_end) {
-            add(c_end, b.min);
+        if let Some(End { at, b }) = end_at(c_end) {
+            add(at, b.min);
             if b.width() > SAME {
-                add(c_end, b.max);
+                add(at, b.max);
             }
         }
     }
@@ -167,9 +234,20 @@ impl Path {
     /// The extreme trajectories of this link, longest queue first; `None` if it does not explain the window, even with a
     /// buffer that differs by rounding.
     pub fn trajectories(&self, w: &Window, model: &LinkModel) -> Option<[Trajectory; 2]> {
+        let at = AtCapacity::new(w, model, self.c)?;
+        self.trajectories_at(&at, w, model).map(|(_, trajectories)| trajectories)
+    }
+
+    /// The same with the buffer, from what the window allows at the link's capacity.
+    pub(crate) fn trajectories_at(
+        &self,
+        at: &AtCapacity,
+        w: &Window,
+        model: &LinkModel,
+    ) -> Option<(f64, [Trajectory; 2])> {
         for b in [self.b, self.b + 10.0 * EPS, (self.b - 10.0 * EPS).max(model.b.min)] {
-            if let Some(served) = initial_service(w, model, self.c, b) {
-                return Some(trajectories_from(w, self.c, b, served));
+            if let Some(served) = at.initial_service(w, model, b) {
+                return Some((b, trajectories_from(w, self.c, b, served)));
             }
         }
         None
@@ -178,17 +256,21 @@ impl Path {
 
 /// Bounds from the corners only: for the search.
 pub fn fast_bounds(w: &Window, model: &LinkModel) -> Option<Bounds> {
-    let c = c_range(w, model)?;
-    let paths = at_ends(c, |c| slice(w, model, c).map(|slice| slice.b));
-    Some(Bounds { c, ..bounds_at(w, model, &paths)? })
+    let ends = Ends::new(w, model)?;
+    let corners = ends.corners();
+    let links = corners.trajectories(w, model).map(|(path, _, trajectories)| (path, trajectories));
+    Some(Bounds { c: ends.c, ..bounds_of(model, links)? })
 }
 
 /// Bounds over the given links of the belief of `w`.
 pub fn bounds_at(w: &Window, model: &LinkModel, paths: &[Path]) -> Option<Bounds> {
+    bounds_of(model, paths.iter().filter_map(|path| Some((*path, path.trajectories(w, model)?))))
+}
+
+fn bounds_of(model: &LinkModel, links: impl Iterator<Item = (Path, [Trajectory; 2])>) -> Option<Bounds> {
     let none = Range::new(f64::INFINITY, f64::NEG_INFINITY);
     let mut all = Bounds { c: none, b: none, q: none, safe_rate: f64::INFINITY, min_c_plus_b: f64::INFINITY };
-    for path in paths {
-        let Some([longest, shortest]) = path.trajectories(w, model) else { continue };
+    for (path, [longest, shortest]) in links {
         let q = Range::new(shortest.queue_next(), longest.queue_next());
         all.c = Range::new(all.c.min.min(path.c), all.c.max.max(path.c));
         all.b = Range::new(all.b.min.min(path.b), all.b.max.max(path.b));

@@ -21,6 +21,15 @@ impl Trajectory {
         (self.accepted[t] - self.served[t]).max(0.0)
     }
 
+    /// Replace the next point by what `w.sent_next` says, on the link of capacity `c` and buffer `b` that this is of.
+    pub fn with_next(mut self, w: &Window, c: f64, b: f64) -> Trajectory {
+        let last = self.len - 1;
+        let before = self.served[last];
+        self.accepted[self.len] = (self.accepted[last] + w.sent_next - w.sent[last]).min(before + c + b);
+        self.served[self.len] = (before + c).min(self.accepted[self.len]);
+        self
+    }
+
     /// Packets in the queue at the next point, once packets in transit have arrived.
     pub fn queue_next(&self) -> f64 {
         self.queue(self.len)
@@ -66,5 +75,7 @@ pub fn extreme_trajectories(w: &Window, model: &LinkModel, c: f64, b: f64) -> Op
 pub fn trajectories_from(w: &Window, c: f64, b: f64, served: Range) -> [Trajectory; 2] {
     let longest = initial_accepted(w, b, served.min).max;
     let shortest = initial_accepted(w, b, served.max).min;
-    [replay(w, c, b, served.min, longest), replay(w, c, b, served.max, shortest)]
+    let slow = replay(w, c, b, served.min, longest);
+    let is_one = served.min == served.max && longest == shortest;
+    [slow, if is_one { slow } else { replay(w, c, b, served.max, shortest) }]
 }

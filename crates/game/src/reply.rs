@@ -6,10 +6,12 @@
 //! Packets sent now arrive one point later, so moves and most of the belief after them do not depend on the
 //! controller's action: a [`Branch`] is computed once for all actions.
 
-use crate::bounds_fast::{Bounds, Path, Within, corners};
+use crate::bounds_fast::{Bounds, Ends, Path, Within};
 use crate::model::{EPS, LinkModel, Range};
 use crate::replay::Trajectory;
+use crate::slice::AtCapacity;
 use crate::window::{Observation, Window};
+use std::cell::OnceCell;
 
 /// The maximum number of moves: 4 corners, 2 ends of I\[0\], 2 of S.
 pub const MAX_REPLIES: usize = 16;
@@ -67,76 +69,82 @@ impl Replies {
 
 /// A link of the belief with its two extreme trajectories up to the window's last point.
 #[derive(Debug, Clone, Copy)]
-struct Ends {
-    c: f64,
+struct Mover {
+    path: Path,
+    /// The buffer that the trajectories have: the link's, up to rounding.
     b: f64,
     /// Longest queue first.
     trajectories: [Trajectory; 2],
 }
 
-/// Up to four links.
-#[derive(Debug, Clone, Copy)]
-struct Links {
-    all: [Ends; 4],
-    len: usize,
+impl Mover {
+    /// `None` if the link does not explain the window.
+    fn of(path: Path, w: &Window, model: &LinkModel) -> Option<Mover> {
+        let at = AtCapacity::new(w, model, path.c)?;
+        let (b, trajectories) = path.trajectories_at(&at, w, model)?;
+        Some(Mover { path, b, trajectories })
+    }
 }
 
-impl Links {
-    fn none(len: usize) -> Links {
-        let zero = Trajectory { accepted: [0.0; crate::POINTS + 1], served: [0.0; crate::POINTS + 1], len };
-        Links { all: [Ends { c: 0.0, b: 0.0, trajectories: [zero; 2] }; 4], len: 0 }
+/// A link of the belief with what its two extreme trajectories have accepted and served at the window's last point.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    path: Path,
+    /// N and I, longest queue first.
+    accepted_served: [(f64, f64); 2],
+}
+
+impl Last {
+    fn of(path: Path, trajectories: &[Trajectory; 2]) -> Last {
+        let accepted_served = trajectories.each_ref().map(|t| (t.accepted[t.len - 1], t.served[t.len - 1]));
+        Last { path, accepted_served }
     }
 
-    fn of(w: &Window, model: &LinkModel, within: Option<&Within>) -> Option<Links> {
-        let mut links = Links::none(w.len);
-        for path in corners(w, model, within)?.iter() {
-            links.add(path, w, model);
-        }
-        (links.len > 0).then_some(links)
+    /// Queues at the next point when `arriving` packets reach the link by then.
+    #[inline]
+    fn queues(&self, arriving: f64) -> [f64; 2] {
+        let Path { c, b } = self.path;
+        self.accepted_served.map(|(accepted, served)| {
+            let accepted = (accepted + arriving).min(served + c + b);
+            (accepted - (served + c).min(accepted)).max(0.0)
+        })
     }
+}
 
-    /// One link that is known to explain the window.
-    fn one(path: &Path, w: &Window, model: &LinkModel) -> Option<Links> {
-        let mut links = Links::none(w.len);
-        links.add(path, w, model);
-        (links.len > 0).then_some(links)
-    }
+/// Up to four links.
+type Links<T> = [Option<T>; 4];
 
-    fn add(&mut self, path: &Path, w: &Window, model: &LinkModel) {
-        if let Some(trajectories) = path.trajectories(w, model) {
-            self.all[self.len] = Ends { c: path.c, b: path.b, trajectories };
-            self.len += 1;
-        }
+/// Return the first four, and whether there is one.
+fn links<T: Copy>(all: impl Iterator<Item = T>) -> Option<Links<T>> {
+    let mut links = [None; 4];
+    for (link, place) in all.zip(&mut links) {
+        *place = Some(link);
     }
-
-    fn iter(&self) -> impl Iterator<Item = &Ends> {
-        self.all[..self.len].iter()
-    }
+    links[0].is_some().then_some(links)
 }
 
 /// Successors of a window whose next arrivals are not chosen yet.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Branch {
     /// The window; `sent_next` is without what is sent in the step that led here.
     window: Window,
+    /// C's range; `None` if rounding left one link only.
+    ends: Option<Ends>,
     /// Links of the window's own belief.
-    own: Links,
-}
-
-/// Data accepted and served at the next point when `rate` arrives there.
-#[inline]
-fn next_point(t: &Trajectory, c: f64, b: f64, rate: f64) -> (f64, f64) {
-    let last = t.len - 1;
-    let accepted = (t.accepted[last] + rate).min(t.served[last] + c + b);
-    (accepted, (t.served[last] + c).min(accepted))
+    own: Links<Last>,
+    /// Links of the network's moves: what the search's root allows as well. The same whatever arrives next, so all
+    /// actions that lead here share them.
+    /// Apart, since most branches have no moves and all are copied.
+    moves: OnceCell<Box<Links<Mover>>>,
 }
 
 impl Branch {
     /// Work out what `window` allows; `None` if nothing explains it. What reaches the queue by the next point is
     /// `window.sent_next` without `arriving`, which [`Branch::bounds`] and [`Branch::replies`] take.
     pub fn new(window: Window, model: &LinkModel) -> Option<Branch> {
-        let own = Links::of(&window, model, None)?;
-        Some(Branch { window, own })
+        let ends = Ends::new(&window, model)?;
+        let own = links(ends.corners().trajectories(&window, model).map(|(path, _, both)| Last::of(path, &both)))?;
+        Some(Branch { window, ends: Some(ends), own, moves: OnceCell::new() })
     }
 
     /// The window when `arriving` packets reach the queue by the next point.
@@ -148,32 +156,25 @@ impl Branch {
     pub fn bounds(&self, arriving: f64) -> Bounds {
         let none = Range::new(f64::INFINITY, f64::NEG_INFINITY);
         let mut all = Bounds { c: none, b: none, q: none, safe_rate: f64::INFINITY, min_c_plus_b: f64::INFINITY };
-        for ends in self.own.iter() {
-            let queue = ends.trajectories.each_ref().map(|t| {
-                let (accepted, served) = next_point(t, ends.c, ends.b, arriving);
-                (accepted - served).max(0.0)
-            });
-            all.c = Range::new(all.c.min.min(ends.c), all.c.max.max(ends.c));
-            all.b = Range::new(all.b.min.min(ends.b), all.b.max.max(ends.b));
+        for last in self.own.iter().flatten() {
+            let (Path { c, b }, queue) = (last.path, last.queues(arriving));
+            all.c = Range::new(all.c.min.min(c), all.c.max.max(c));
+            all.b = Range::new(all.b.min.min(b), all.b.max.max(b));
             all.q = Range::new(all.q.min.min(queue[1]), all.q.max.max(queue[0]));
-            all.safe_rate = all.safe_rate.min(ends.c + ends.b - queue[0]);
-            all.min_c_plus_b = all.min_c_plus_b.min(ends.c + ends.b);
+            all.safe_rate = all.safe_rate.min(c + b - queue[0]);
+            all.min_c_plus_b = all.min_c_plus_b.min(c + b);
         }
         all
     }
 
     /// Return the network's moves when `arriving` packets reach the queue by the next point, on links that `within` allows.
+    /// `model` and `within` have to be the same in all calls.
     pub fn replies(&self, model: &LinkModel, within: &Within, arriving: f64) -> Replies {
         let mut replies = Replies::new();
         let w = self.window(arriving);
-        let own = || {
-            let mut links = Links::none(w.len);
-            self.own.iter().for_each(|l| links.add(&Path { c: l.c, b: l.b }, &w, model));
-            links
-        };
-        let links = Links::of(&w, model, Some(within)).unwrap_or_else(own);
         let len = w.len;
-        for Ends { c, b, trajectories: [longest, shortest] } in links.iter() {
+        for Mover { path: Path { c, b }, b: played, trajectories } in self.moves(model, within).iter().flatten() {
+            let [longest, shortest] = &trajectories.map(|t| t.with_next(&w, *c, *played));
             let late = c * (model.jitter as f64 - 1.0);
             let earliest = |t: &Trajectory| t.served[len - 1] - late;
             let slowest = w.delivered_last().max(earliest(longest));
@@ -194,6 +195,19 @@ impl Branch {
         replies
     }
 
+    /// Links on which the network moves, with their trajectories up to the window's last point.
+    fn moves(&self, model: &LinkModel, within: &Within) -> &Links<Mover> {
+        self.moves.get_or_init(|| {
+            let w = &self.window;
+            let both = self.ends.as_ref().and_then(|ends| {
+                let corners = ends.corners_within(w, model, within);
+                links(corners.trajectories(w, model).map(|(path, b, trajectories)| Mover { path, b, trajectories }))
+            });
+            let own = || self.own.iter().flatten().filter_map(|last| Mover::of(last.path, w, model));
+            Box::new(both.or_else(|| links(own())).unwrap_or([None; 4]))
+        })
+    }
+
     /// Return what the window allows after `reply`, before the next action; `None` if nothing explains it, as rounding may
     /// have it at the extremes.
     pub fn after(&self, model: &LinkModel, arriving: f64, reply: &Reply) -> Option<Branch> {
@@ -201,8 +215,9 @@ impl Branch {
         window.slide(&reply.observed, 0.0);
         // Losses can narrow C so much that the search for its range misses it; the link of the move is in it.
         Branch::new(window, model).or_else(|| {
-            let own = Links::one(&Path { c: reply.c, b: reply.b }, &window, model)?;
-            Some(Branch { window, own })
+            let path = Path { c: reply.c, b: reply.b };
+            let own = links(path.trajectories(&window, model).iter().map(|both| Last::of(path, both)))?;
+            Some(Branch { window, ends: None, own, moves: OnceCell::new() })
         })
     }
 }
@@ -210,10 +225,45 @@ impl Branch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bounds_fast::fast_bounds;
+    use crate::bounds_fast::{corners, fast_bounds};
     use crate::link::random_window;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
+
+    impl Branch {
+        /// The same without what calls share.
+        pub(crate) fn unshared(&self) -> Branch {
+            Branch { moves: OnceCell::new(), ..self.clone() }
+        }
+    }
+
+    #[test]
+    fn moves_are_played_on_the_corners_whatever_arrives() {
+        let (model, random) = (LinkModel::default(), &mut ChaCha8Rng::seed_from_u64(7));
+        let mut played = 0;
+        for _ in 0..300 {
+            let (_, window) = random_window(&model, random);
+            let (Some(within), Some(branch)) = (Within::of(&window, &model), Branch::new(window, &model)) else {
+                continue;
+            };
+            for arriving in [0.0, 0.7, 13.0, 240.0] {
+                let w = branch.window(arriving);
+                let direct = corners(&w, &model, Some(&within)).unwrap();
+                let moves = branch.moves(&model, &within);
+                assert_eq!(moves.iter().flatten().map(|m| m.path).collect::<Vec<_>>(), direct.to_vec());
+                for m in moves.iter().flatten() {
+                    let next = m.trajectories.map(|t| t.with_next(&w, m.path.c, m.b));
+                    assert_eq!(next, m.path.trajectories(&w, &model).unwrap());
+                    played += 1;
+                }
+                assert_eq!(
+                    branch.replies(&model, &within, arriving)[..],
+                    branch.unshared().replies(&model, &within, arriving)[..]
+                );
+            }
+        }
+        assert!(played > 1000, "{played}");
+    }
 
     #[test]
     fn bounds_of_a_branch_are_those_of_its_window() {

@@ -87,84 +87,110 @@ fn losses(w: &Window) -> impl Iterator<Item = usize> {
     (1..w.visible.max(1)).filter(|&t| w.has_loss_at(t))
 }
 
+/// What a window allows at one capacity, whatever the buffer: every question about buffers at that capacity begins here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtCapacity {
+    /// The capacity, packets per step.
+    pub c: f64,
+    /// m_t of the points.
+    chain: [f64; POINTS],
+    /// I\[0\] that delivered packets allow.
+    served: Range,
+}
+
 /// The I\[0\] and the buffers that explain the window at capacity `c`; `None` if there are none.
 pub fn slice(w: &Window, model: &LinkModel, c: f64) -> Option<Slice> {
-    if !hidden_were_sent(w) {
-        return None;
-    }
-    let m = chain(w, c);
-    let Range { min: mut lo, max: mut hi } = without_buffer(w, model, c, &m)?;
-    let (k_min, k_max) = (c + model.b.min, c + model.b.max);
-    let first = at_first(w);
-    lo = lo.max(first - model.b.max);
-    for t in bounding_points(w) {
-        let need = needed(w, t) - k_max;
-        lo = lo.max(need - c * (t - 1) as f64);
-        if m[t - 1] < need - EPS {
-            return None;
-        }
-    }
-    for f in losses(w) {
-        // I[f-1] <= N[f] - K + slack, for each lower bound of K
-        let (mf, since) = (m[f - 1], c * (f - 1) as f64);
-        let full = w.accepted(f) + model.slack;
-        if mf > full - k_min + EPS {
-            hi = hi.min(full - k_min - since);
-        }
-        let room = full - c - first;
-        if since > room + EPS {
-            lo = lo.max(mf - room);
-        }
-        for t in bounding_points(w) {
-            let mt = m[t - 1];
-            let room = full - needed(w, t);
-            if t > f && mf - mt > room + EPS {
-                if c * (f as f64 - t as f64) > room + EPS {
-                    return None;
-                }
-                hi = hi.min(room + mt - since);
-            }
-            if t < f && c * (f - t) as f64 > room + EPS {
-                if mf - mt > room + EPS {
-                    return None;
-                }
-                lo = lo.max(mf - room - c * (t - 1) as f64);
-            }
-        }
-    }
-    let served = settle(Range::new(lo, hi))?;
-    let by = |t: usize, i0: f64| (i0 + c * t as f64).min(m[t]);
-    let mut b = Range::new(model.b.min.max(first - served.max), model.b.max);
-    for t in bounding_points(w) {
-        b.min = b.min.max(needed(w, t) - by(t - 1, served.max) - c);
-    }
-    for f in losses(w) {
-        b.max = b.max.min(w.accepted(f) + model.slack - by(f - 1, served.min) - c);
-    }
-    Some(Slice { served, b: Range::new(b.min.min(model.b.max), b.max.max(b.min.min(model.b.max))) })
+    AtCapacity::new(w, model, c)?.slice(w, model)
 }
 
 /// The I\[0\] that explain the window at capacity `c` and buffer `b`; `None` if none does.
 pub fn initial_service(w: &Window, model: &LinkModel, c: f64, b: f64) -> Option<Range> {
-    if !hidden_were_sent(w) {
-        return None;
-    }
-    let m = chain(w, c);
-    let Range { min: mut lo, max: mut hi } = without_buffer(w, model, c, &m)?;
-    let k = c + b;
-    lo = lo.max(at_first(w) - b);
-    for t in bounding_points(w) {
-        let need = needed(w, t) - k;
-        lo = lo.max(need - c * (t - 1) as f64);
-        if m[t - 1] < need - EPS {
+    AtCapacity::new(w, model, c)?.initial_service(w, model, b)
+}
+
+impl AtCapacity {
+    /// `None` if the window contradicts capacity `c` with any buffer.
+    pub fn new(w: &Window, model: &LinkModel, c: f64) -> Option<AtCapacity> {
+        if !hidden_were_sent(w) {
             return None;
         }
+        let chain = chain(w, c);
+        let served = without_buffer(w, model, c, &chain)?;
+        Some(AtCapacity { c, chain, served })
     }
-    for f in losses(w) {
-        let full = w.accepted(f) + model.slack - k;
-        if m[f - 1] > full + EPS {
-            hi = hi.min(full - c * (f - 1) as f64);
+
+    /// The I\[0\] and the buffers that explain the window, which has to be the one that this was made of; `None` if there
+    /// are none.
+    pub fn slice(&self, w: &Window, model: &LinkModel) -> Option<Slice> {
+        let AtCapacity { c, chain: m, served: Range { min: mut lo, max: mut hi } } = *self;
+        let (k_min, k_max) = (c + model.b.min, c + model.b.max);
+        let first = at_first(w);
+        lo = lo.max(first - model.b.max);
+        for t in bounding_points(w) {
+            let need = needed(w, t) - k_max;
+            lo = lo.max(need - c * (t - 1) as f64);
+            if m[t - 1] < need - EPS {
+                return None;
+            }
         }
+        for f in losses(w) {
+            // I[f-1] <= N[f] - K + slack, for each lower bound of K
+            let (mf, since) = (m[f - 1], c * (f - 1) as f64);
+            let full = w.accepted(f) + model.slack;
+            if mf > full - k_min + EPS {
+                hi = hi.min(full - k_min - since);
+            }
+            let room = full - c - first;
+            if since > room + EPS {
+                lo = lo.max(mf - room);
+            }
+            for t in bounding_points(w) {
+                let mt = m[t - 1];
+                let room = full - needed(w, t);
+                if t > f && mf - mt > room + EPS {
+                    if c * (f as f64 - t as f64) > room + EPS {
+                        return None;
+                    }
+                    hi = hi.min(room + mt - since);
+                }
+                if t < f && c * (f - t) as f64 > room + EPS {
+                    if mf - mt > room + EPS {
+                        return None;
+                    }
+                    lo = lo.max(mf - room - c * (t - 1) as f64);
+                }
+            }
+        }
+        let served = settle(Range::new(lo, hi))?;
+        let by = |t: usize, i0: f64| (i0 + c * t as f64).min(m[t]);
+        let mut b = Range::new(model.b.min.max(first - served.max), model.b.max);
+        for t in bounding_points(w) {
+            b.min = b.min.max(needed(w, t) - by(t - 1, served.max) - c);
+        }
+        for f in losses(w) {
+            b.max = b.max.min(w.accepted(f) + model.slack - by(f - 1, served.min) - c);
+        }
+        Some(Slice { served, b: Range::new(b.min.min(model.b.max), b.max.max(b.min.min(model.b.max))) })
     }
-    settle(Range::new(lo, hi))
+
+    /// The I\[0\] that explain the window at buffer `b`; `None` if none does.
+    pub fn initial_service(&self, w: &Window, model: &LinkModel, b: f64) -> Option<Range> {
+        let AtCapacity { c, chain: m, served: Range { min: mut lo, max: mut hi } } = *self;
+        let k = c + b;
+        lo = lo.max(at_first(w) - b);
+        for t in bounding_points(w) {
+            let need = needed(w, t) - k;
+            lo = lo.max(need - c * (t - 1) as f64);
+            if m[t - 1] < need - EPS {
+                return None;
+            }
+        }
+        for f in losses(w) {
+            let full = w.accepted(f) + model.slack - k;
+            if m[f - 1] > full + EPS {
+                hi = hi.min(full - c * (f - 1) as f64);
+            }
+        }
+        settle(Range::new(lo, hi))
+    }
 }
